@@ -1,0 +1,111 @@
+//! What a command answers: one item for each input, printed as JSON or for people.
+//!
+//! This is the only file that prints.
+
+use std::io::Write;
+
+use fol::error::Refusal;
+use serde_json::{Map, Value, json};
+
+/// One item of an answer.
+pub(crate) struct Item {
+    /// The keys of the JSON object, `ok` and `error` excepted.
+    pub(crate) fields: Map<String, Value>,
+    /// What people read on standard output.
+    pub(crate) text: String,
+    /// Why the input was refused, with the source text that a marker can point into.
+    pub(crate) refused: Option<(Refusal, String)>,
+    /// Whether the item has an `ok` key (listings have none).
+    pub(crate) has_ok: bool,
+}
+
+impl Item {
+    /// An accepted input; `fields` must be a JSON object.
+    pub(crate) fn new(fields: Value, text: impl Into<String>) -> Self {
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            other => Map::from_iter([("value".to_owned(), other)]),
+        };
+        Self { fields, text: text.into(), refused: None, has_ok: true }
+    }
+
+    /// An accepted input under the key `input`, with further keys.
+    pub(crate) fn answered(input: &str, fields: Value, text: impl Into<String>) -> Self {
+        let mut item = Self::new(fields, text);
+        item.fields.insert("input".to_owned(), json!(input));
+        item
+    }
+
+    /// A listing entry without `ok`.
+    pub(crate) fn listed(fields: Value, text: impl Into<String>) -> Self {
+        Self { has_ok: false, ..Self::new(fields, text) }
+    }
+
+    /// A refused input.
+    pub(crate) fn refused(input: &str, refusal: Refusal) -> Self {
+        let mut item = Self::answered(input, json!({}), "");
+        item.refused = Some((refusal, input.to_owned()));
+        item
+    }
+}
+
+/// Prints the answer and returns the exit status: 0 if every item is accepted, else 1. `extra` are further
+/// keys of the document.
+pub(crate) fn print(command: &str, items: Vec<Item>, extra: Value, json: bool) -> std::io::Result<u8> {
+    let status = u8::from(items.iter().any(|item| item.refused.is_some()));
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if json {
+        let mut document =
+            Map::from_iter([("schema".to_owned(), json!("fol/1")), ("command".to_owned(), json!(command))]);
+        if let Value::Object(extra) = extra {
+            document.extend(extra);
+        }
+        let items: Vec<Value> = items.into_iter().map(to_json).collect();
+        document.insert("items".to_owned(), Value::Array(items));
+        serde_json::to_writer(&mut out, &document)?;
+        writeln!(out)?;
+    } else {
+        for item in items {
+            if let Some((refusal, source)) = &item.refused {
+                out.flush()?;
+                eprint!("{}", draw(refusal, source));
+            }
+            if !item.text.is_empty() {
+                writeln!(out, "{}", item.text)?;
+            }
+        }
+    }
+    out.flush()?;
+    Ok(status)
+}
+
+fn to_json(item: Item) -> Value {
+    let mut fields = item.fields;
+    if item.has_ok {
+        fields.insert("ok".to_owned(), json!(item.refused.is_none()));
+    }
+    if let Some((refusal, _)) = item.refused {
+        fields.insert("error".to_owned(), json!(refusal));
+    }
+    Value::Object(fields)
+}
+
+/// The refusal, the source line, a marker under the place, and the help.
+pub(crate) fn draw(refusal: &Refusal, source: &str) -> String {
+    let mut text = format!("{refusal}\n");
+    if !source.is_empty() {
+        let (start, end) = refusal.span.unwrap_or((0, 0));
+        let line_start = source.get(..start).and_then(|s| s.rfind('\n')).map_or(0, |i| i + 1);
+        let line = source.get(line_start..).and_then(|s| s.lines().next()).unwrap_or("");
+        text.push_str(&format!("  {line}\n"));
+        if refusal.span.is_some() {
+            let before = source.get(line_start..start).map_or(0, |s| s.chars().count());
+            let marked = source.get(start..end.min(line_start + line.len())).map_or(1, |s| s.chars().count());
+            text.push_str(&format!("  {}{}\n", " ".repeat(before), "^".repeat(marked.max(1))));
+        }
+    }
+    if let Some(help) = &refusal.help {
+        text.push_str(&format!("  {help}\n"));
+    }
+    text
+}

@@ -1,0 +1,133 @@
+//! A refusal is an answer: kind, stage, place, what was found, what could stand there, and what would mend it.
+
+use serde::Serialize;
+
+macro_rules! kinds {
+    ($($stage:ident: $($kind:ident),+;)*) => {
+        /// What is wrong. The name is part of the interface.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+        #[expect(missing_docs, reason = "the names say it; the specification's table of refusals lists them")]
+        pub enum Kind { $($($kind),+),* }
+
+        impl Kind {
+            /// Every kind, in the order of the table of refusals.
+            pub const ALL: &'static [Self] = &[$($(Self::$kind),+),*];
+
+            /// The stage that refuses so, if no caller says otherwise.
+            pub fn stage(self) -> Stage {
+                match self { $($(Self::$kind)|+ => Stage::$stage,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Lex: UnknownCharacter, UnknownId;
+    Parse: IndexOverflow, LeadingZero, UnexpectedSymbol, UnexpectedEnd, TooDeep;
+    Codec: EmptyIndex, DigitOutOfRange, BadNumber;
+    Check: ArityMismatch, NotInSignature, FreeVariable, VacuousBinder, ShadowedBinder, DuplicateParameter,
+        FreeInDefinition, CircularDefinition, SortMismatch, NotAFormula;
+    Law: OffLaw, RankOutOfRange, EmptySize;
+    Config: UnknownKey, BadValue;
+    Data: Exists, TooLong, BadManifest, DigestMismatch, Truncated;
+    Io: NotFound, Io;
+    Glyph: UnknownGlyph, BadPicture;
+    Import: TptpUnsupported, UnmappedSymbol, BadRecord;
+}
+
+/// Where in the way from text to answer an input was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names of the stages")]
+pub enum Stage {
+    Lex,
+    Parse,
+    Codec,
+    Check,
+    Law,
+    Config,
+    Data,
+    Io,
+    Glyph,
+    Import,
+}
+
+/// A refusal. Serialises to the `error` object of every `--json` answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{kind:?}: {message}")]
+pub struct Refusal {
+    /// What is wrong.
+    pub kind: Kind,
+    /// Who refused.
+    pub stage: Stage,
+    /// Position of the offending token, counted from 0 as given.
+    pub token: Option<usize>,
+    /// Byte range in the source text.
+    pub span: Option<(usize, usize)>,
+    /// The label found there, or `end`.
+    pub found: Option<String>,
+    /// The labels that could stand there, in id order; numerals as `0..k`. `null` where it has no meaning.
+    pub expected: Option<Vec<String>>,
+    /// One sentence.
+    pub message: String,
+    /// What would mend it.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal by the kind's usual stage, without a place.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            stage: kind.stage(),
+            token: None,
+            span: None,
+            found: None,
+            expected: None,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// By another stage.
+    #[must_use]
+    pub fn stage(mut self, stage: Stage) -> Self {
+        self.stage = stage;
+        self
+    }
+
+    /// At this token.
+    #[must_use]
+    pub fn at(mut self, token: usize) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// At these bytes.
+    #[must_use]
+    pub fn span(mut self, start: usize, end: usize) -> Self {
+        self.span = Some((start, end));
+        self
+    }
+
+    /// With what was found.
+    #[must_use]
+    pub fn found(mut self, found: impl Into<String>) -> Self {
+        self.found = Some(found.into());
+        self
+    }
+
+    /// With what could stand there.
+    #[must_use]
+    pub fn expected(mut self, expected: Vec<String>) -> Self {
+        self.expected = Some(expected);
+        self
+    }
+
+    /// With what would mend it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

@@ -1,0 +1,5 @@
+//! First-order logic in 663 symbols.
+
+pub mod ast;
+pub mod error;
+pub mod symbol;
