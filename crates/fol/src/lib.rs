@@ -2,4 +2,5 @@
 
 pub mod ast;
 pub mod error;
+pub mod signature;
 pub mod symbol;
