@@ -1,1 +1,3 @@
+//! The wiring: data, training, evaluation, reports.
+
 fn main() {}

@@ -1,0 +1,133 @@
+//! Where a model runs: the one place that names candle's devices.
+
+use candle_core::Device;
+
+use crate::error::{Error, Result};
+
+/// A device as the user names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceSpec {
+    /// `cpu`
+    Cpu,
+    /// `cuda` or `cuda:N`
+    Cuda(usize),
+    /// `metal` or `metal:N`
+    Metal(usize),
+    /// `rocm` or `rocm:N`: understood, and refused.
+    Rocm(usize),
+}
+
+impl std::str::FromStr for DeviceSpec {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self> {
+        let (name, number) = match s.split_once(':') {
+            Some((name, n)) => (name, n.parse().map_err(|_| unknown(s))?),
+            None => (s, 0),
+        };
+        match name {
+            "cpu" if !s.contains(':') => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(number)),
+            "metal" => Ok(Self::Metal(number)),
+            "rocm" => Ok(Self::Rocm(number)),
+            _ => Err(unknown(s)),
+        }
+    }
+}
+
+fn unknown(s: &str) -> Error {
+    Error::Device(format!("device `{s}` is not known; say cpu, cuda, cuda:N, metal or metal:N"))
+}
+
+impl std::fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(n) => write!(f, "cuda:{n}"),
+            Self::Metal(n) => write!(f, "metal:{n}"),
+            Self::Rocm(n) => write!(f, "rocm:{n}"),
+        }
+    }
+}
+
+impl DeviceSpec {
+    /// Whether this build can try it; the message of the refusal says what can be tried.
+    pub fn check_built(self) -> Result<()> {
+        let feature = match self {
+            Self::Cpu => return Ok(()),
+            Self::Cuda(_) if cfg!(feature = "cuda") => return Ok(()),
+            Self::Metal(_) if cfg!(feature = "metal") => return Ok(()),
+            Self::Cuda(_) => "this build was made without the feature `cuda`",
+            Self::Metal(_) => "this build was made without the feature `metal`",
+            Self::Rocm(_) => "there is no `rocm` feature yet",
+        };
+        let available: Vec<&str> =
+            [("cpu", true), ("cuda", cfg!(feature = "cuda")), ("metal", cfg!(feature = "metal"))]
+                .into_iter()
+                .filter_map(|(name, built)| built.then_some(name))
+                .collect();
+        let available = available.join(", ");
+        Err(Error::Device(format!(
+            "device `{self}` is not in this build: {feature}. Available here: {available}."
+        )))
+    }
+
+    /// The device, or the driver's reason. There is no silent fallback to the CPU.
+    pub fn open(self) -> Result<Device> {
+        self.check_built()?;
+        match self {
+            Self::Cuda(n) => open_cuda(n),
+            Self::Metal(n) => Ok(Device::new_metal(n)?),
+            Self::Cpu | Self::Rocm(_) => Ok(Device::Cpu),
+        }
+    }
+}
+
+/// Opens a CUDA device and lets f32 products use TF32.
+#[cfg(feature = "cuda")]
+fn open_cuda(n: usize) -> Result<Device> {
+    let device = Device::new_cuda(n)?;
+    candle_core::cuda::set_gemm_reduced_precision_f32(true);
+    Ok(device)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn open_cuda(n: usize) -> Result<Device> {
+    Ok(Device::new_cuda(n)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!("cuda:1".parse::<DeviceSpec>().unwrap(), DeviceSpec::Cuda(1));
+        assert_eq!("cuda".parse::<DeviceSpec>().unwrap(), DeviceSpec::Cuda(0));
+        assert_eq!("cpu".parse::<DeviceSpec>().unwrap(), DeviceSpec::Cpu);
+        for bad in ["", "gpu", "cuda:", "cuda:x", "cpu:0", "tpu:1", "cuda:-1"] {
+            assert!(bad.parse::<DeviceSpec>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rocm_is_understood_and_refused() {
+        let e = DeviceSpec::Rocm(0).open().unwrap_err().to_string();
+        assert!(
+            e.starts_with(
+                "device `rocm:0` is not in this build: there is no `rocm` feature yet. Available here: cpu"
+            ),
+            "{e}"
+        );
+    }
+
+    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    #[test]
+    fn absent_features_are_named() {
+        let e = DeviceSpec::Cuda(0).open().unwrap_err().to_string();
+        assert_eq!(
+            e,
+            "device `cuda:0` is not in this build: this build was made without the feature `cuda`. Available here: cpu."
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! What can go wrong in training, as values.
+
+use std::path::PathBuf;
+
+/// A refusal or a failure.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A device that is not there, or not in this build.
+    #[error("{0}")]
+    Device(String),
+    /// A checkpoint without one of the model's tensors.
+    #[error("tensor `{name}` is missing")]
+    MissingTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A checkpoint with a tensor that the model does not have.
+    #[error("tensor `{name}` is not one of this model's")]
+    UnknownTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A tensor of another shape.
+    #[error("tensor `{name}` has shape {found:?}, the model needs {expected:?}")]
+    TensorShape {
+        /// Its name.
+        name: String,
+        /// The shape in the file.
+        found: Vec<usize>,
+        /// The shape of the model.
+        expected: Vec<usize>,
+    },
+    /// A file that is not what it should be.
+    #[error("{path}: {reason}", path = path.display())]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what mends it.
+        reason: String,
+    },
+    /// The operating system refused.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its reason.
+        source: std::io::Error,
+    },
+    /// Ten updates in a row had a loss or a gradient that is not finite.
+    #[error(
+        "10 updates in a row had a loss or gradient that is not finite (update {step}); first parameter with a \
+         gradient that is not finite: {parameter}. The last checkpoint is kept; a smaller `lr` usually helps"
+    )]
+    Diverged {
+        /// The update.
+        step: u64,
+        /// The first parameter, in name order, whose gradient is not finite; `none` if only the loss is.
+        parameter: String,
+    },
+    /// A parameter that received no gradient.
+    #[error("parameter `{name}` received no gradient; declare it frozen, or mend the model")]
+    MissingGradient {
+        /// Its name.
+        name: String,
+    },
+    /// A setting out of its range.
+    #[error("{0}")]
+    Setting(String),
+    /// Anything that the learner refuses.
+    #[error("{0}")]
+    Learner(String),
+    /// The tensor library.
+    #[error("{}", first_line(.0))]
+    Tensor(#[from] candle_core::Error),
+}
+
+/// candle prints a backtrace behind its message; people want the message.
+fn first_line(e: &candle_core::Error) -> String {
+    e.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+impl Error {
+    /// An operating-system error at a path.
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+
+    /// A file that is not what it should be.
+    pub fn bad_file(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
+        Self::BadFile { path: path.into(), reason: reason.into() }
+    }
+}
+
+/// The result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;

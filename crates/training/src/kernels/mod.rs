@@ -1,0 +1,63 @@
+//! The fused operations of the explicit engine, on slices of f32.
+//!
+//! A *row block* is a `[rows, width]` matrix stored row by row. Every kernel comes with its backward form, and
+//! each pair is tested against the composed form of [`crate::composed`] and against loops in f64.
+//!
+//! Two promises hold for all of them. **Threads change nothing**: rows are independent, and what is summed over
+//! rows is summed in blocks of a fixed number of rows, in order. **Vector width changes nothing**: the vector
+//! code is the scalar code compiled for wider registers (`multiversion`), with sums in 16 fixed lanes and
+//! explicit fused multiply-adds. Only the matrix products of the crate `gemm` differ between processors.
+
+mod activation;
+mod attention;
+mod cross_entropy;
+mod dropout;
+mod linear;
+pub(crate) mod math;
+mod norm;
+mod product;
+mod rows;
+
+pub use activation::{Activation, activate, activate_backward};
+pub use attention::{Attention, AttentionDropout, Sequences, attention, attention_backward};
+pub use cross_entropy::{CrossEntropy, cross_entropy};
+pub use dropout::{Dropout, add_dropout, dropout_in_place};
+pub use linear::{linear, linear_backward_input, linear_backward_weights};
+pub use math::{exp, log_sum_exp, softmax_in_place};
+pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
+pub use product::{Mat, MatMut, product};
+pub use rows::{add_columns, add_into, scale_in_place};
+
+/// Rows summed together by one thread. Fixed, so that the order of summation depends on no thread count.
+pub(crate) const ROW_BLOCK: usize = 64;
+
+/// Defines a function once and compiles it for AVX-512, for AVX2 with FMA, and for the plain target; the widest
+/// that the processor has is chosen at run time.
+macro_rules! multiversion {
+    ($(#[$attr:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$attr])*
+        $vis fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[inline(always)]
+            fn plain($($arg: $ty),*) $(-> $ret)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma")]
+                fn avx512($($arg: $ty),*) $(-> $ret)? { plain($($arg),*) }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $ty),*) $(-> $ret)? { plain($($arg),*) }
+                match $crate::kernels::math::vector_level() {
+                    // SAFETY: `vector_level` has found these features on this processor.
+                    #[expect(unsafe_code, reason = "calls a function compiled for features that were just detected")]
+                    $crate::kernels::math::VectorLevel::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    #[expect(unsafe_code, reason = "calls a function compiled for features that were just detected")]
+                    $crate::kernels::math::VectorLevel::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::kernels::math::VectorLevel::Plain => {}
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+pub(crate) use multiversion;

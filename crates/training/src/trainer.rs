@@ -1,0 +1,392 @@
+//! The training loop: gradient, clipping, guard, update, average, metrics, evaluation, checkpoint.
+//!
+//! A learner implements [`Task`]; [`Trainer::run`] does the rest in the order of the steps below. Killed at any
+//! moment and resumed, a run ends in the same weights and the same metrics, bit for bit on one kind of processor.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use crate::checkpoint::{self, Checkpoint, State};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::metrics::Metrics;
+use crate::optimiser::{AdamW, Moments, clip_factor, global_norm};
+use crate::parameters::Layout;
+use crate::progress::Progress;
+use crate::schedule::Schedule;
+
+/// Skipped updates in a row that end a run.
+const GIVE_UP: u64 = 10;
+
+/// What a piece of a batch cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Loss {
+    /// Summed over valid targets, in nats.
+    pub sum: f64,
+    /// The number of valid targets.
+    pub targets: u64,
+}
+
+/// What an evaluation found.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// Nats per token on the validation set: lower is better, and the best checkpoint is chosen by it.
+    pub watched: f64,
+    /// Further fields of the `eval` line.
+    pub fields: Map<String, Value>,
+}
+
+/// What a learner gives to the trainer.
+pub trait Task {
+    /// The items of one update.
+    type Batch;
+
+    /// The parameters.
+    fn layout(&self) -> &Layout;
+
+    /// The number of updates in each epoch; at least 1.
+    fn updates_per_epoch(&self) -> u64;
+
+    /// Batch number `index` of an epoch: a function of (seed, epoch, index).
+    fn batch(&mut self, epoch: u64, index: u64) -> Result<Self::Batch>;
+
+    /// Adds the gradient of the *summed* loss of piece `part` of `parts` to `gradient`. What is random (dropout) is
+    /// a function of (seed, `update`, place in the whole batch).
+    fn gradient(
+        &mut self,
+        theta: &[f32],
+        batch: &Self::Batch,
+        piece: Piece,
+        update: u64,
+        gradient: &mut [f32],
+    ) -> Result<Loss>;
+
+    /// Judges weights on the validation set.
+    fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation>;
+}
+
+/// Piece `part` of `parts` of a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece {
+    /// From 0.
+    pub part: usize,
+    /// At least 1.
+    pub parts: usize,
+}
+
+impl Piece {
+    /// The share of `n` items that belongs to this piece.
+    pub fn range(self, n: usize) -> std::ops::Range<usize> {
+        let parts = self.parts.max(1);
+        self.part * n / parts..(self.part + 1) * n / parts
+    }
+}
+
+/// How to train.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The optimiser.
+    pub adamw: AdamW,
+    /// The learning rate; its `total` is the number of updates of the run.
+    pub schedule: Schedule,
+    /// Largest global norm of a gradient; 0: no clipping.
+    pub clip: f64,
+    /// Pieces of a batch.
+    pub accumulate: usize,
+    /// Evaluations without a gain that end the run; 0: never.
+    pub patience: u64,
+    /// What counts as a gain, in nats per token.
+    pub min_delta: f64,
+    /// Updates between evaluations.
+    pub eval_every: u64,
+    /// Updates between `update` lines.
+    pub log_every: u64,
+    /// Updates between checkpoints.
+    pub save_every: u64,
+    /// The seed.
+    pub seed: u64,
+    /// BLAKE3 of the configuration, without the keys that a resumed run may change.
+    pub config_digest: String,
+    /// The digest of the data set.
+    pub data_digest: String,
+    /// The known optimum in nats per token, for the progress line.
+    pub optimum: Option<f64>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is finished; the reason is `steps` or `patience`.
+    Finished(String),
+    /// A signal stopped it after a checkpoint; its number.
+    Interrupted(usize),
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Trainer<'a, T: Task> {
+    task: &'a mut T,
+    settings: Settings,
+    folder: PathBuf,
+    at: Checkpoint,
+    gradient: Vec<f32>,
+    metrics: Metrics,
+    clock: Instant,
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+impl<'a, T: Task> Trainer<'a, T> {
+    /// Begins a run in an existing folder, or goes on from the newest checkpoint in its `last/`. Removes what a
+    /// kill left behind.
+    pub fn open(
+        task: &'a mut T,
+        settings: Settings,
+        folder: &Path,
+        start: Map<String, Value>,
+    ) -> Result<Self> {
+        files::remove_leftovers(folder)?;
+        let last = folder.join("last");
+        std::fs::create_dir_all(&last).map_err(Error::io(&last))?;
+        files::remove_leftovers(&last)?;
+        let found = Checkpoint::newest(&last, task.layout())?;
+        if let Some(found) = &found {
+            check_digest(folder, "configuration", &found.state.config_digest, &settings.config_digest)?;
+            check_digest(folder, "data set", &found.state.data_digest, &settings.data_digest)?;
+        }
+        let metrics_path = folder.join("metrics.jsonl");
+        let mut metrics = Metrics::open(&metrics_path, found.as_ref().map(|c| c.state.step))?;
+        let at = match found {
+            Some(checkpoint) => checkpoint,
+            None => {
+                metrics.write("start", start)?;
+                Self::first(task.layout(), &settings)
+            }
+        };
+        let gradient = vec![0.0; at.theta.len()];
+        let mut trainer =
+            Self { task, settings, folder: folder.to_owned(), at, gradient, metrics, clock: Instant::now() };
+        if trainer.at.state.step == 0 && trainer.at.state.best.is_none() {
+            trainer.evaluate()?;
+        }
+        Ok(trainer)
+    }
+
+    fn first(layout: &Layout, settings: &Settings) -> Checkpoint {
+        let theta = layout.initialise(settings.seed);
+        let moments = Moments::new(&theta, settings.adamw.ema);
+        let state = State {
+            seed: settings.seed,
+            config_digest: settings.config_digest.clone(),
+            data_digest: settings.data_digest.clone(),
+            ..State::default()
+        };
+        Checkpoint { state, theta, moments }
+    }
+
+    /// The counters.
+    pub fn state(&self) -> &State {
+        &self.at.state
+    }
+
+    /// The weights that evaluation uses: the average where there is one.
+    pub fn weights(&self) -> &[f32] {
+        self.at.moments.ema.as_deref().unwrap_or(&self.at.theta)
+    }
+
+    /// Trains to the end, or until `stop` holds a signal number.
+    pub fn run(&mut self, stop: &AtomicUsize, progress: &Progress) -> Result<Outcome> {
+        let total = self.settings.schedule.total;
+        if self.at.state.step >= total || self.at.state.ended.as_deref() == Some("patience") {
+            return Ok(Outcome::Finished(self.at.state.ended.clone().unwrap_or_else(|| "steps".to_owned())));
+        }
+        self.at.state.ended = None;
+        loop {
+            self.update()?;
+            let step = self.at.state.step;
+            progress.set(step);
+            if step.is_multiple_of(self.settings.log_every) || step == total {
+                self.log_interval(progress)?;
+            }
+            let patience_ended = (step.is_multiple_of(self.settings.eval_every) || step == total)
+                .then(|| self.evaluate())
+                .transpose()?
+                .unwrap_or(false);
+            if step == total || patience_ended {
+                let reason = if step == total { "steps" } else { "patience" };
+                return self.end(reason);
+            }
+            let signal = stop.load(Ordering::Relaxed);
+            if step.is_multiple_of(self.settings.save_every) || signal != 0 {
+                self.save()?;
+            }
+            if signal != 0 {
+                return Ok(Outcome::Interrupted(signal));
+            }
+        }
+    }
+
+    /// One update: accumulate, clip, guard, step, average.
+    fn update(&mut self) -> Result<()> {
+        let state = &mut self.at.state;
+        let update = state.step + 1;
+        let batch = self.task.batch(state.epoch, state.position)?;
+        let parts = self.settings.accumulate.max(1);
+        let mut loss = Loss::default();
+        for part in 0..parts {
+            let piece = Piece { part, parts };
+            let l = self.task.gradient(&self.at.theta, &batch, piece, update, &mut self.gradient)?;
+            loss = Loss { sum: loss.sum + l.sum, targets: loss.targets + l.targets };
+        }
+        state.step = update;
+        state.position += 1;
+        if state.position >= self.task.updates_per_epoch() {
+            (state.epoch, state.position) = (state.epoch + 1, 0);
+        }
+        state.targets += loss.targets;
+
+        let norm = global_norm(self.task.layout(), &self.gradient) / loss.targets.max(1) as f64;
+        if !loss.sum.is_finite() || !norm.is_finite() {
+            return self.skip(loss);
+        }
+        if update == 1 {
+            self.check_gradient()?;
+        }
+        let state = &mut self.at.state;
+        state.skipped_in_a_row = 0;
+        state.interval.0 += loss.sum;
+        state.interval.1 += loss.targets;
+        state.interval.2 += norm * loss.targets as f64;
+        let factor = clip_factor(norm, self.settings.clip) / loss.targets.max(1) as f64;
+        let rate = self.settings.schedule.rate(update);
+        let (adamw, at) = (self.settings.adamw, &mut self.at);
+        let done = update - at.state.skipped; // the bias correction counts real updates
+        adamw.update(
+            self.task.layout(),
+            &mut at.theta,
+            &mut at.moments,
+            &mut self.gradient,
+            done,
+            rate,
+            factor,
+        );
+        adamw.average(&at.theta, &mut at.moments, done);
+        Ok(())
+    }
+
+    /// A weight matrix whose gradient is zero everywhere was cut off from the loss.
+    fn check_gradient(&self) -> Result<()> {
+        let cut = self.task.layout().iter().find(|p| {
+            p.shape.len() > 1
+                && self.gradient.get(p.range.clone()).is_some_and(|g| g.iter().all(|&x| x == 0.0))
+        });
+        match cut {
+            Some(p) => Err(Error::MissingGradient { name: p.name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn skip(&mut self, loss: Loss) -> Result<()> {
+        let state = &mut self.at.state;
+        state.skipped += 1;
+        state.skipped_in_a_row += 1;
+        let step = state.step;
+        let reason = if loss.sum.is_finite() { "gradient is not finite" } else { "loss is not finite" };
+        self.metrics
+            .write("event", object(json!({"step": step, "event": "skipped_update", "reason": reason})))?;
+        if state.skipped_in_a_row >= GIVE_UP {
+            let bad = |g: &[f32]| g.iter().any(|x| !x.is_finite());
+            let by_name = self.task.layout().by_name();
+            let first = by_name.iter().find(|p| self.gradient.get(p.range.clone()).is_some_and(bad));
+            let parameter = first.map_or_else(|| "none".to_owned(), |p| format!("`{}`", p.name));
+            return Err(Error::Diverged { step, parameter });
+        }
+        self.gradient.fill(0.0);
+        Ok(())
+    }
+
+    fn log_interval(&mut self, progress: &Progress) -> Result<()> {
+        let seconds = self.clock.elapsed().as_secs_f64();
+        self.clock = Instant::now();
+        let state = &mut self.at.state;
+        let (sum, targets, norms) = std::mem::take(&mut state.interval);
+        let n = targets.max(1) as f64;
+        let (loss, rate) = (sum / n, self.settings.schedule.rate(state.step));
+        self.metrics.write(
+            "update",
+            object(json!({
+                "step": state.step, "epoch": state.epoch, "loss": loss, "lr": rate, "grad_norm": norms / n,
+                "targets": state.targets, "skipped": state.skipped, "seconds": seconds,
+                "targets_per_second": targets as f64 / seconds,
+            })),
+        )?;
+        let speed = targets as f64 / seconds;
+        let excess = self
+            .settings
+            .optimum
+            .map_or_else(String::new, |o| format!("  {:+.4} over the optimum", loss - o));
+        let total = self.settings.schedule.total;
+        let step = state.step;
+        progress.note(format!(
+            "update {step}/{total}  loss {loss:.4}{excess}  lr {rate:.2e}  {speed:.0} targets/s"
+        ));
+        Ok(())
+    }
+
+    /// Evaluates, writes the line, keeps the best weights. True if patience has run out.
+    fn evaluate(&mut self) -> Result<bool> {
+        let clock = Instant::now();
+        let weights = self.at.moments.ema.as_deref().unwrap_or(&self.at.theta);
+        let evaluation = self.task.evaluate(weights)?;
+        let (watched, state) = (evaluation.watched, &mut self.at.state);
+        let which = if self.at.moments.ema.is_some() { "ema" } else { "raw" };
+        let mut fields =
+            object(json!({"step": state.step, "split": "val", "weights": which, "nats_per_token": watched}));
+        fields.extend(evaluation.fields);
+        fields.insert("seconds".to_owned(), json!(clock.elapsed().as_secs_f64()));
+        self.metrics.write("eval", fields)?;
+        // A value that is not finite is never the best, and never leaves JSON.
+        if watched.is_finite() && state.best.is_none_or(|(best, _)| watched < best) {
+            state.best = Some((watched, state.step));
+            let path = self.folder.join("model.safetensors");
+            checkpoint::save_weights(&path, self.task.layout(), weights)?;
+        }
+        let gained = state.plateau.is_none_or(|plateau| watched < plateau - self.settings.min_delta);
+        if watched.is_finite() && gained {
+            (state.plateau, state.waited) = (Some(watched), 0);
+        } else {
+            state.waited += 1;
+        }
+        Ok(self.settings.patience > 0 && state.waited >= self.settings.patience)
+    }
+
+    fn save(&mut self) -> Result<()> {
+        self.at.save(&self.folder.join("last"), self.task.layout())
+    }
+
+    fn end(&mut self, reason: &str) -> Result<Outcome> {
+        let state = &mut self.at.state;
+        state.ended = Some(reason.to_owned());
+        let (best, best_step) = state.best.unwrap_or_default();
+        let fields = json!({"step": state.step, "reason": reason, "best_step": best_step, "best": best});
+        self.metrics.write("end", object(fields))?;
+        self.save()?;
+        Ok(Outcome::Finished(reason.to_owned()))
+    }
+}
+
+fn check_digest(folder: &Path, what: &str, found: &str, now: &str) -> Result<()> {
+    if found == now {
+        return Ok(());
+    }
+    let reason = format!("its checkpoint was made with another {what} (digest {found}, now {now})");
+    Err(Error::bad_file(folder, reason))
+}
