@@ -1,1 +1,8 @@
-//! Placeholder.
+//! A transformer.
+pub mod config;
+mod places;
+pub mod batch;
+pub mod network;
+pub mod model;
+mod embedding;
+pub mod explicit;

@@ -49,6 +49,12 @@ impl Dropout {
         (mix64(self.key ^ row.wrapping_mul(0xd1b5_4a32_d192_ed03)) >> 32) as u32
     }
 
+    /// The factors, 0 or 1/(1 − p), of the first `width` elements of a row: for the composed engine.
+    pub fn factors(&self, row: u64, width: usize) -> Vec<f32> {
+        let key = self.row(row);
+        (0..width as u32).map(|c| self.factor(key, c)).collect()
+    }
+
     /// 0, or 1/(1 − p), for one element.
     #[inline(always)]
     pub(crate) fn factor(self, row_key: u32, column: u32) -> f32 {

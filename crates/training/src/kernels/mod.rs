@@ -16,6 +16,7 @@ mod linear;
 pub(crate) mod math;
 mod norm;
 mod product;
+mod rotary;
 mod rows;
 
 pub use activation::{Activation, activate, activate_backward};
@@ -26,6 +27,7 @@ pub use linear::{linear, linear_backward_input, linear_backward_weights};
 pub use math::{exp, log_sum_exp, softmax_in_place};
 pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
 pub use product::{Mat, MatMut, product};
+pub use rotary::{rotary, rotary_table};
 pub use rows::{add_columns, add_into, scale_in_place};
 
 /// Rows summed together by one thread. Fixed, so that the order of summation depends on no thread count.

@@ -1,0 +1,88 @@
+//! A ragged batch: the rows of all its sequences laid end to end.
+//!
+//! A sequence of n + 1 tokens `<bos>` … `<eos>` gives n rows: row t holds token t and has token t + 1 as its target.
+//! Under a causal mask one pass over the rows costs what n passes over prefixes would, and gives the same loss.
+//! There is no padding: batches made by length, by packing or plainly differ only in which sequences they hold.
+
+/// Sequences for one pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Input tokens, [rows].
+    pub tokens: Vec<u32>,
+    /// The next token at each row, [rows]; `u32::MAX` where none is wanted.
+    pub targets: Vec<u32>,
+    /// `starts[i]..starts[i + 1]` are the rows of sequence i; one entry more than there are sequences.
+    pub starts: Vec<usize>,
+    /// The number of the first row in the whole batch that this is a piece of.
+    pub first_row: usize,
+}
+
+impl Batch {
+    /// A batch of whole sequences, `<bos>` and `<eos>` included. A sequence of fewer than two tokens has no row.
+    pub fn new<'a>(sequences: impl IntoIterator<Item = &'a [u16]>) -> Self {
+        let mut batch = Self { starts: vec![0], ..Self::default() };
+        for s in sequences {
+            if let ([inputs @ .., _], [_, targets @ ..]) = (s, s) {
+                batch.tokens.extend(inputs.iter().map(|&t| u32::from(t)));
+                batch.targets.extend(targets.iter().map(|&t| u32::from(t)));
+                batch.starts.push(batch.tokens.len());
+            }
+        }
+        batch
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The number of sequences.
+    pub fn sequences(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// The rows of each sequence.
+    pub fn ranges(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
+        self.starts.windows(2).map(|w| w[0]..w[1])
+    }
+
+    /// The position of each row in its sequence, from 0.
+    pub fn positions(&self) -> Vec<usize> {
+        self.ranges().flat_map(|r| 0..r.len()).collect()
+    }
+
+    /// The longest sequence, in rows.
+    pub fn longest(&self) -> usize {
+        self.ranges().map(|r| r.len()).max().unwrap_or(0)
+    }
+
+    /// The sequences `range` as a batch of their own, which remembers its place in this one.
+    #[must_use]
+    pub fn piece(&self, range: std::ops::Range<usize>) -> Self {
+        let starts = self.starts.get(range.start..=range.end).unwrap_or_default();
+        let (from, to) = (starts.first().copied().unwrap_or(0), starts.last().copied().unwrap_or(0));
+        Self {
+            tokens: self.tokens.get(from..to).unwrap_or_default().to_vec(),
+            targets: self.targets.get(from..to).unwrap_or_default().to_vec(),
+            starts: starts.iter().map(|s| s - from).collect(),
+            first_row: self.first_row + from,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_pieces() {
+        let b = Batch::new([&[656, 1, 2, 657][..], &[656], &[656, 3, 657]]);
+        assert_eq!(b.tokens, [656, 1, 2, 656, 3]);
+        assert_eq!(b.targets, [1, 2, 657, 3, 657]);
+        assert_eq!(b.starts, [0, 3, 5]);
+        assert_eq!(b.positions(), [0, 1, 2, 0, 1]);
+        let p = b.piece(1..2);
+        assert_eq!((p.tokens.as_slice(), p.starts.as_slice(), p.first_row), (&[656, 3][..], &[0, 2][..], 3));
+        assert_eq!(b.piece(0..0).rows(), 0);
+    }
+}

@@ -1,0 +1,183 @@
+//! The table of symbol vectors: stored, or computed from the pictures of the symbols.
+//!
+//! A glyph embedding is a function of the 663 pictures, so one table is computed for a whole batch, and the
+//! gradient of the table goes back through that function once.
+
+use training::kernels::{Activation, activate, activate_backward, linear, linear_backward_input, linear_backward_weights};
+
+use crate::places::{EmbeddingPlaces, Linear};
+
+/// The pictures: [663, 625], 1 for a black cell.
+pub(crate) fn glyph_cells() -> Vec<f32> {
+    fol::symbol::SymbolId::all()
+        .flat_map(|symbol| fol::glyph::Glyph::of(symbol).cells().map(|black| if black { 1.0 } else { 0.0 }).collect::<Vec<f32>>())
+        .collect()
+}
+
+/// A 3×3 convolution of stride 2 with one cell of white around it, as patches for a product.
+#[derive(Debug, Clone, Copy)]
+struct Convolution {
+    channels: usize,
+    side: usize,
+}
+
+impl Convolution {
+    fn out_side(self) -> usize {
+        (self.side - 1) / 2 + 1
+    }
+
+    /// For each entry of a patch matrix [pictures·out², channels·9], the entry of the input [pictures, side², channels]
+    /// that stands there, or `None` on the border.
+    fn visit(self, pictures: usize, mut f: impl FnMut(usize, Option<usize>)) {
+        let (out, side, mut entry) = (self.out_side(), self.side, 0);
+        for p in 0..pictures {
+            for (y, x) in (0..out).flat_map(|y| (0..out).map(move |x| (y, x))) {
+                for c in 0..self.channels {
+                    for (dy, dx) in (0..3).flat_map(|dy| (0..3).map(move |dx| (dy, dx))) {
+                        let (row, column) = ((2 * y + dy).checked_sub(1), (2 * x + dx).checked_sub(1));
+                        let inside = match (row, column) {
+                            (Some(r), Some(k)) if r < side && k < side => {
+                                Some(((p * side + r) * side + k) * self.channels + c)
+                            }
+                            _ => None,
+                        };
+                        f(entry, inside);
+                        entry += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    fn patches(self, input: &[f32], pictures: usize) -> Vec<f32> {
+        let mut patches = vec![0.0; pictures * self.out_side().pow(2) * self.channels * 9];
+        self.visit(pictures, |entry, place| {
+            if let (Some(to), Some(from)) = (patches.get_mut(entry), place.and_then(|p| input.get(p))) {
+                *to = *from;
+            }
+        });
+        patches
+    }
+
+    fn patches_backward(self, dpatches: &[f32], pictures: usize) -> Vec<f32> {
+        let mut dinput = vec![0.0; pictures * self.side.pow(2) * self.channels];
+        self.visit(pictures, |entry, place| {
+            if let (Some(g), Some(to)) = (dpatches.get(entry), place.and_then(|p| dinput.get_mut(p))) {
+                *to += g;
+            }
+        });
+        dinput
+    }
+}
+
+const SYMBOLS: usize = fol::symbol::VOCABULARY;
+const FIRST: Convolution = Convolution { channels: 1, side: 25 };
+const SECOND: Convolution = Convolution { channels: 16, side: 13 };
+
+/// [pictures·49, 16] ↔ [pictures, 16·49]: channels first, as convolutional libraries flatten.
+fn channels_first(x: &[f32], back: bool) -> Vec<f32> {
+    let mut y = vec![0.0; x.len()];
+    for (p, picture) in x.chunks_exact(784).enumerate() {
+        for (i, &v) in picture.iter().enumerate() {
+            let to = if back { (i % 49) * 16 + i / 49 } else { (i % 16) * 49 + i / 16 };
+            if let Some(slot) = y.get_mut(p * 784 + to) {
+                *slot = v;
+            }
+        }
+    }
+    y
+}
+
+/// The intermediate values of the convolutional embedding.
+#[derive(Debug, Default)]
+struct Convolved {
+    patches1: Vec<f32>,
+    slope1: Vec<f32>,
+    patches2: Vec<f32>,
+    slope2: Vec<f32>,
+    features: Vec<f32>,
+}
+
+/// The computed table, with what its backward pass needs.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    cells: Vec<f32>,
+    values: Vec<f32>,
+    convolved: Convolved,
+}
+
+impl Table {
+    /// The table [V, d] for these parameters.
+    pub(crate) fn forward<'a>(&'a mut self, places: &EmbeddingPlaces, theta: &'a [f32]) -> &'a [f32] {
+        match places {
+            EmbeddingPlaces::Table(range) => &theta[range.clone()],
+            EmbeddingPlaces::GlyphLinear(map) => {
+                self.load_cells(map.bias.len());
+                linear(&self.cells, &theta[map.weight.clone()], &theta[map.bias.clone()], &mut self.values, SYMBOLS);
+                &self.values
+            }
+            EmbeddingPlaces::GlyphCnn(maps) => {
+                self.load_cells(maps[2].bias.len());
+                self.convolve(maps, theta);
+                &self.values
+            }
+        }
+    }
+
+    fn load_cells(&mut self, d: usize) {
+        if self.cells.is_empty() {
+            self.cells = glyph_cells();
+        }
+        self.values.resize(SYMBOLS * d, 0.0);
+    }
+
+    fn convolve(&mut self, [first, second, last]: &[Linear; 3], theta: &[f32]) {
+        let apply = |map: &Linear, patches: &[f32], rows: usize| {
+            let mut y = vec![0.0; rows * 16];
+            linear(patches, &theta[map.weight.clone()], &theta[map.bias.clone()], &mut y, rows);
+            let mut slope = vec![0.0; y.len()];
+            activate(Activation::Relu, &mut y, &mut slope, 16);
+            (y, slope)
+        };
+        let c = &mut self.convolved;
+        c.patches1 = FIRST.patches(&self.cells, SYMBOLS); // [663·169, 9]
+        let (y, slope) = apply(first, &c.patches1, SYMBOLS * 169); // [663·169, 16]
+        c.slope1 = slope;
+        c.patches2 = SECOND.patches(&y, SYMBOLS); // [663·49, 144]
+        let (y, slope) = apply(second, &c.patches2, SYMBOLS * 49); // [663·49, 16]
+        c.slope2 = slope;
+        c.features = channels_first(&y, false); // [663, 784]
+        let (weight, bias) = (&theta[last.weight.clone()], &theta[last.bias.clone()]);
+        linear(&c.features, weight, bias, &mut self.values, SYMBOLS); // [663, d]
+    }
+
+    /// Adds the gradient of the embedding's parameters, given that of the table [V, d].
+    pub(crate) fn backward(&self, places: &EmbeddingPlaces, theta: &[f32], dtable: &[f32], gradient: &mut [f32]) {
+        match places {
+            EmbeddingPlaces::Table(range) => training::kernels::add_into(&mut gradient[range.clone()], dtable),
+            EmbeddingPlaces::GlyphLinear(map) => weights_backward(map, dtable, &self.cells, gradient, SYMBOLS),
+            EmbeddingPlaces::GlyphCnn([first, second, last]) => {
+                let c = &self.convolved;
+                weights_backward(last, dtable, &c.features, gradient, SYMBOLS);
+                let mut dfeatures = vec![0.0; c.features.len()];
+                linear_backward_input(dtable, &theta[last.weight.clone()], &mut dfeatures, SYMBOLS, false);
+                let mut dy = channels_first(&dfeatures, true); // [663·49, 16]
+                activate_backward(&mut dy, &c.slope2, 16);
+                weights_backward(second, &dy, &c.patches2, gradient, SYMBOLS * 49);
+                let mut dpatches = vec![0.0; c.patches2.len()];
+                linear_backward_input(&dy, &theta[second.weight.clone()], &mut dpatches, SYMBOLS * 49, false);
+                let mut dy = SECOND.patches_backward(&dpatches, SYMBOLS); // [663·169, 16]
+                activate_backward(&mut dy, &c.slope1, 16);
+                weights_backward(first, &dy, &c.patches1, gradient, SYMBOLS * 169);
+            }
+        }
+    }
+}
+
+/// dW and db of a linear map into the flat gradient. Its weight stands right before its bias.
+pub(crate) fn weights_backward(map: &Linear, dy: &[f32], x: &[f32], gradient: &mut [f32], rows: usize) {
+    let (before, from_bias) = gradient.split_at_mut(map.bias.start);
+    let dweight = &mut before[map.weight.clone()];
+    let dbias = &mut from_bias[..map.bias.len()];
+    linear_backward_weights(dy, x, dweight, dbias, rows);
+}

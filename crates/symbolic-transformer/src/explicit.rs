@@ -1,0 +1,383 @@
+//! The explicit engine: the model's forward and backward pass by hand, on the fused operations of `training`.
+//!
+//! It computes what `model.rs` says, from the same parameters, at the speed of its matrix products: no graph, no
+//! tensor for each operation, no padding. `Explicit::forward` goes down the layers and keeps what the way back
+//! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`.
+
+use training::kernels::{
+    Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout, add_into,
+    attention, attention_backward, cross_entropy, dropout_in_place, layer_norm, layer_norm_backward, linear,
+    linear_backward_input, linear_backward_weights, rotary, rotary_table,
+};
+use training::{Error, Layout, Loss, Result};
+
+use crate::batch::Batch;
+use crate::config::{ModelConfig, NormPlace, Position};
+use crate::embedding::{Table, weights_backward};
+use crate::network::{Network, Noise, Site};
+use crate::places::{Block, Linear, Norm, Places};
+
+/// A norm's x̂ and 1/deviation.
+#[derive(Debug, Default)]
+struct SavedNorm {
+    normal: Vec<f32>,
+    inverse: Vec<f32>,
+}
+
+/// What one layer keeps for the way back.
+#[derive(Debug, Default)]
+struct SavedLayer {
+    attention_in: Vec<f32>, // [rows, d]
+    qkv: Vec<f32>,          // [rows, 3d]
+    weights: Vec<f32>,      // [heads · Σ n²]
+    context: Vec<f32>,      // [rows, d]
+    ffn_in: Vec<f32>,       // [rows, d]
+    hidden: Vec<f32>,       // [rows, f]
+    slope: Vec<f32>,        // [rows, f]
+    norm1: SavedNorm,
+    norm2: SavedNorm,
+}
+
+/// Buffers that live from step to step.
+#[derive(Debug, Default)]
+struct Saved {
+    layers: Vec<SavedLayer>,
+    norm: SavedNorm,
+    last: Vec<f32>,   // [rows, d], what the head sees
+    logits: Vec<f32>, // [rows, V]
+    h: Vec<f32>,      // [rows, d]
+    branch: Vec<f32>, // [rows, d]
+    wide: Vec<f32>,   // [rows, 3d] or [rows, f]
+    positions: Vec<usize>,
+}
+
+/// The model with its buffers.
+#[derive(Debug)]
+pub struct Explicit {
+    config: ModelConfig,
+    layout: Layout,
+    places: Places,
+    /// The sinusoid table [max_len, d], or the rotary table, or nothing.
+    table: Vec<f32>,
+    slopes: Option<Vec<f32>>,
+    embedding: Table,
+    saved: Saved,
+}
+
+fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
+    buffer.resize(len, 0.0);
+    buffer
+}
+
+/// PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos of the same; computed in f64. [positions, d]
+pub fn sinusoids(positions: usize, d: usize) -> Vec<f32> {
+    let entry = |p: usize, c: usize| {
+        let angle = p as f64 / 10_000_f64.powf((c - c % 2) as f64 / d as f64);
+        (if c % 2 == 0 { angle.sin() } else { angle.cos() }) as f32
+    };
+    (0..positions).flat_map(|p| (0..d).map(move |c| entry(p, c))).collect()
+}
+
+/// 2^(−8h/heads) for h = 1 … heads.
+pub(crate) fn alibi_slopes(heads: usize) -> Vec<f32> {
+    (1..=heads).map(|h| 2_f64.powf(-8.0 * h as f64 / heads as f64) as f32).collect()
+}
+
+impl Explicit {
+    /// A model of this shape.
+    pub fn new(config: ModelConfig) -> Result<Self> {
+        config.check()?;
+        let (layout, places) = Places::new(&config);
+        let table = match config.position {
+            Position::Sinusoidal => sinusoids(config.max_len, config.d_model),
+            Position::Rotary => rotary_table(config.max_len, config.head_size()),
+            Position::Learned | Position::Alibi | Position::None => Vec::new(),
+        };
+        let slopes = (config.position == Position::Alibi).then(|| alibi_slopes(config.n_heads));
+        let mut saved = Saved::default();
+        saved.layers.resize_with(config.n_layers, SavedLayer::default);
+        Ok(Self { config, layout, places, table, slopes, embedding: Table::default(), saved })
+    }
+
+    /// The shape.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    fn check(&self, theta: &[f32], batch: &Batch) -> Result<()> {
+        let longest = batch.longest();
+        if longest > self.config.max_len {
+            let max = self.config.max_len;
+            return Err(Error::Learner(format!("a sequence of {longest} tokens is longer than max_len = {max}")));
+        }
+        if let Some(t) = batch.tokens.iter().find(|&&t| t as usize >= self.config.vocab_size) {
+            return Err(Error::Learner(format!("token {t} is outside the vocabulary of {}", self.config.vocab_size)));
+        }
+        if theta.len() != self.layout.len() {
+            return Err(Error::Learner("parameters of another model".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn dropout(&self, noise: Option<Noise>, site: Site) -> Option<Dropout> {
+        noise.and_then(|n| Dropout::new(self.config.dropout, n.seed, n.update, site.number()))
+    }
+
+    fn attention_form(&self, batch: &Batch, noise: Option<Noise>, layer: usize) -> Attention<'_> {
+        let dropout = self.dropout(noise, Site::AttentionWeights(layer));
+        Attention {
+            heads: self.config.n_heads,
+            size: self.config.head_size(),
+            slopes: self.slopes.as_deref(),
+            dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: batch.first_row }),
+        }
+    }
+
+    /// Fills `saved` and leaves the logits in `saved.logits`.
+    fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<()> {
+        self.check(theta, batch)?;
+        let mut saved = std::mem::take(&mut self.saved);
+        let rows = batch.rows();
+        let d = self.config.d_model;
+        saved.positions = batch.positions();
+        self.embed(theta, batch, noise, &mut saved);
+        for (n, block) in self.places.layers.iter().enumerate() {
+            let mut layer = std::mem::take(&mut saved.layers[n]);
+            self.layer_forward(theta, batch, noise, n, block, &mut layer, &mut saved);
+            saved.layers[n] = layer;
+        }
+        match &self.places.norm {
+            Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
+            None => saved.last.clone_from(&saved.h),
+        }
+        let (weight, bias) = (self.head_weight(theta), &theta[self.places.head_bias.clone()]);
+        linear(&saved.last[..rows * d], weight, bias, sized(&mut saved.logits, rows * bias.len()), rows);
+        self.saved = saved;
+        Ok(())
+    }
+
+    fn head_weight<'a>(&self, theta: &'a [f32]) -> &'a [f32] {
+        match (&self.places.head_weight, &self.places.embedding) {
+            (Some(range), _) => &theta[range.clone()],
+            // `ModelConfig::check` refuses a tied head with a glyph embedding.
+            (None, crate::places::EmbeddingPlaces::Table(range)) => &theta[range.clone()],
+            (None, _) => &[],
+        }
+    }
+
+    /// h = dropout(scale·E[token] + P[position])
+    fn embed(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>, saved: &mut Saved) {
+        let d = self.config.d_model;
+        let scale = self.config.embedding_scale() as f32;
+        let learned = self.places.position.clone().map(|r| &theta[r]);
+        let fixed = (self.config.position == Position::Sinusoidal).then_some(self.table.as_slice());
+        let positions = learned.or(fixed);
+        let vectors = self.embedding.forward(&self.places.embedding, theta);
+        let h = sized(&mut saved.h, batch.rows() * d);
+        for ((h, &token), &p) in h.chunks_exact_mut(d).zip(&batch.tokens).zip(&saved.positions) {
+            let e = &vectors[token as usize * d..][..d];
+            match positions {
+                Some(table) => {
+                    for ((h, e), p) in h.iter_mut().zip(e).zip(&table[p * d..][..d]) {
+                        *h = scale.mul_add(*e, *p);
+                    }
+                }
+                None => h.iter_mut().zip(e).for_each(|(h, e)| *h = scale * e),
+            }
+        }
+        dropout_in_place(self.dropout(noise, Site::Embedding), &mut saved.h, d, batch.first_row);
+    }
+
+    fn layer_forward(
+        &self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Option<Noise>,
+        n: usize,
+        block: &Block,
+        layer: &mut SavedLayer,
+        saved: &mut Saved,
+    ) {
+        let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
+        let Saved { h, branch, positions, .. } = saved;
+        let pre = self.config.norm == NormPlace::Pre;
+        if pre {
+            norm_forward(theta, &block.norm1, h, &mut layer.norm1, &mut layer.attention_in);
+        } else {
+            layer.attention_in.clone_from(h);
+        }
+        apply(theta, &block.qkv, &layer.attention_in, sized(&mut layer.qkv, rows * 3 * d), rows);
+        self.turn(&mut layer.qkv, positions, false);
+        let sequences = Sequences { starts: &batch.starts };
+        let weights = sized(&mut layer.weights, self.config.n_heads * sequences.squares());
+        let form = self.attention_form(batch, noise, n);
+        attention(form, sequences, &layer.qkv, weights, sized(&mut layer.context, rows * d));
+        apply(theta, &block.output, &layer.context, sized(branch, rows * d), rows);
+        add_dropout(self.dropout(noise, Site::AttentionOutput(n)), h, branch, d, batch.first_row);
+        if pre {
+            norm_forward(theta, &block.norm2, h, &mut layer.norm2, &mut layer.ffn_in);
+        } else {
+            norm_forward(theta, &block.norm1, h, &mut layer.norm1, &mut layer.ffn_in);
+            h.clone_from(&layer.ffn_in);
+        }
+        apply(theta, &block.up, &layer.ffn_in, sized(&mut layer.hidden, rows * f), rows);
+        let slope = sized(&mut layer.slope, rows * f);
+        activate(self.config.activation.kernel(), &mut layer.hidden, slope, f);
+        apply(theta, &block.down, &layer.hidden, branch, rows);
+        add_dropout(self.dropout(noise, Site::FeedForward(n)), h, branch, d, batch.first_row);
+        if !pre {
+            norm_forward(theta, &block.norm2, h, &mut layer.norm2, branch);
+            std::mem::swap(h, branch);
+        }
+    }
+
+    fn turn(&self, qkv: &mut [f32], positions: &[usize], backward: bool) {
+        if self.config.position == Position::Rotary {
+            rotary(&self.table, qkv, positions, self.config.n_heads, self.config.head_size(), backward);
+        }
+    }
+
+    /// From the gradient of the logits, in `saved.logits`, to that of every parameter.
+    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) {
+        let mut saved = std::mem::take(&mut self.saved);
+        let (rows, d, v) = (batch.rows(), self.config.d_model, self.config.vocab_size);
+        let vectors = self.config.vocab_size * d;
+        let mut dtable = match self.places.embedding {
+            // A stored table takes its gradient where it stands.
+            crate::places::EmbeddingPlaces::Table(_) => Vec::new(),
+            _ => vec![0.0; vectors],
+        };
+        // head
+        let head = self.places.head_weight.clone().unwrap_or(match &self.places.embedding {
+            crate::places::EmbeddingPlaces::Table(range) => range.clone(),
+            _ => 0..0,
+        });
+        let (before, from_bias) = gradient.split_at_mut(self.places.head_bias.start);
+        let dlogits = &saved.logits[..rows * v];
+        linear_backward_weights(dlogits, &saved.last, &mut before[head], &mut from_bias[..v], rows);
+        let weight = self.head_weight(theta);
+        linear_backward_input(dlogits, weight, sized(&mut saved.h, rows * d), rows, false);
+        if let Some(norm) = &self.places.norm {
+            norm_backward(theta, norm, &mut saved.h, &saved.norm, gradient);
+        }
+        for (n, block) in self.places.layers.iter().enumerate().rev() {
+            let layer = std::mem::take(&mut saved.layers[n]);
+            self.layer_backward(theta, batch, noise, n, block, &layer, &mut saved, gradient);
+            saved.layers[n] = layer;
+        }
+        // embedding
+        dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);
+        if let Some(range) = &self.places.position {
+            scatter(&saved.h, &saved.positions, 1.0, d, &mut gradient[range.clone()]);
+        }
+        let scale = self.config.embedding_scale() as f32;
+        let tokens: Vec<usize> = batch.tokens.iter().map(|&t| t as usize).collect();
+        if let crate::places::EmbeddingPlaces::Table(range) = &self.places.embedding {
+            scatter(&saved.h, &tokens, scale, d, &mut gradient[range.clone()]);
+        } else {
+            scatter(&saved.h, &tokens, scale, d, &mut dtable);
+            self.embedding.backward(&self.places.embedding, theta, &dtable, gradient);
+        }
+        self.saved = saved;
+    }
+
+    fn layer_backward(
+        &self,
+        theta: &[f32],
+        batch: &Batch,
+        noise: Noise,
+        n: usize,
+        block: &Block,
+        layer: &SavedLayer,
+        saved: &mut Saved,
+        gradient: &mut [f32],
+    ) {
+        let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
+        let Saved { h, branch, wide, positions, .. } = saved;
+        let pre = self.config.norm == NormPlace::Pre;
+        // h = norm2(y + drop(down(activate(up(y)))))  or  h + drop(down(activate(up(norm2(h)))))
+        if !pre {
+            norm_backward(theta, &block.norm2, h, &layer.norm2, gradient);
+        }
+        branch.clone_from(h);
+        dropout_in_place(self.dropout(Some(noise), Site::FeedForward(n)), branch, d, batch.first_row);
+        weights_backward(&block.down, branch, &layer.hidden, gradient, rows);
+        linear_backward_input(branch, &theta[block.down.weight.clone()], sized(wide, rows * f), rows, false);
+        activate_backward(wide, &layer.slope, f);
+        weights_backward(&block.up, wide, &layer.ffn_in, gradient, rows);
+        let up = &theta[block.up.weight.clone()];
+        if pre {
+            linear_backward_input(wide, up, branch, rows, false);
+            norm_backward(theta, &block.norm2, branch, &layer.norm2, gradient);
+            add_into(h, branch);
+        } else {
+            linear_backward_input(wide, up, h, rows, true);
+            norm_backward(theta, &block.norm1, h, &layer.norm1, gradient);
+        }
+        // h = x + drop(output(attention(qkv(x))))  or  h + drop(output(attention(qkv(norm1(h)))))
+        branch.clone_from(h);
+        dropout_in_place(self.dropout(Some(noise), Site::AttentionOutput(n)), branch, d, batch.first_row);
+        weights_backward(&block.output, branch, &layer.context, gradient, rows);
+        let mut dcontext = vec![0.0; rows * d];
+        linear_backward_input(branch, &theta[block.output.weight.clone()], &mut dcontext, rows, false);
+        let form = self.attention_form(batch, Some(noise), n);
+        let sequences = Sequences { starts: &batch.starts };
+        let dqkv = sized(wide, rows * 3 * d);
+        attention_backward(form, sequences, &layer.qkv, &layer.weights, &dcontext, dqkv);
+        self.turn(dqkv, positions, true);
+        weights_backward(&block.qkv, dqkv, &layer.attention_in, gradient, rows);
+        let qkv = &theta[block.qkv.weight.clone()];
+        if pre {
+            linear_backward_input(dqkv, qkv, branch, rows, false);
+            norm_backward(theta, &block.norm1, branch, &layer.norm1, gradient);
+            add_into(h, branch);
+        } else {
+            linear_backward_input(dqkv, qkv, h, rows, true);
+        }
+    }
+}
+
+fn apply(theta: &[f32], map: &Linear, x: &[f32], y: &mut [f32], rows: usize) {
+    linear(x, &theta[map.weight.clone()], &theta[map.bias.clone()], y, rows);
+}
+
+fn norm_forward(theta: &[f32], norm: &Norm, x: &[f32], saved: &mut SavedNorm, y: &mut Vec<f32>) {
+    let (weight, bias) = (&theta[norm.weight.clone()], &theta[norm.bias.clone()]);
+    saved.normal.clear();
+    saved.normal.extend_from_slice(x);
+    let inverse = sized(&mut saved.inverse, x.len() / weight.len());
+    layer_norm(LayerNorm { weight, bias }, &mut saved.normal, sized(y, x.len()), inverse);
+}
+
+fn norm_backward(theta: &[f32], norm: &Norm, dy: &mut [f32], saved: &SavedNorm, gradient: &mut [f32]) {
+    let (before, from_bias) = gradient.split_at_mut(norm.bias.start);
+    let (dweight, dbias) = (&mut before[norm.weight.clone()], &mut from_bias[..norm.bias.len()]);
+    layer_norm_backward(&theta[norm.weight.clone()], dy, &saved.normal, &saved.inverse, dweight, dbias);
+}
+
+/// table[to[r]] += scale·rows[r], in row order.
+fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &mut [f32]) {
+    for (row, &t) in rows.chunks_exact(d).zip(to) {
+        for (slot, v) in table[t * d..][..d].iter_mut().zip(row) {
+            *slot = scale.mul_add(*v, *slot);
+        }
+    }
+}
+
+impl Network for Explicit {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]> {
+        self.forward(theta, batch, None)?;
+        Ok(&self.saved.logits)
+    }
+
+    fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss> {
+        self.forward(theta, batch, Some(noise))?;
+        let ce = cross_entropy(&mut self.saved.logits, &batch.targets, noise.smoothing as f32, true);
+        self.backward(theta, batch, noise, gradient);
+        Ok(Loss { sum: ce.loss, targets: ce.targets })
+    }
+}

@@ -1,0 +1,49 @@
+//! What the trainer and the evaluation need of a model, whichever engine computes it.
+
+use training::{Layout, Loss, Result};
+
+use crate::batch::Batch;
+
+/// The randomness of one update.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The number of the update.
+    pub update: u64,
+    /// Label smoothing of the training loss.
+    pub smoothing: f64,
+}
+
+/// A model over symbols: logits and gradients from a flat buffer of parameters.
+pub trait Network {
+    /// The parameters.
+    fn layout(&self) -> &Layout;
+
+    /// The logits of every row, [rows, V], without dropout.
+    fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]>;
+
+    /// Adds the gradient of the summed loss to `gradient`; the loss it returns is the plain cross-entropy.
+    fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss>;
+}
+
+/// Dropout sites: the embedding sum, then three for each layer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Site {
+    Embedding,
+    AttentionWeights(usize),
+    AttentionOutput(usize),
+    FeedForward(usize),
+}
+
+impl Site {
+    /// The number that enters the hash.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Self::Embedding => 0,
+            Self::AttentionWeights(layer) => 1 + 3 * layer as u64,
+            Self::AttentionOutput(layer) => 2 + 3 * layer as u64,
+            Self::FeedForward(layer) => 3 + 3 * layer as u64,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The gradient of every parameter: explicit against composed, composed in f64 against differences.
+
+use std::collections::BTreeMap;
+
+use candle_core::{DType, Device, Tensor, Var};
+use seeded::{Family, Stream};
+use symbolic_transformer::batch::Batch;
+use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position};
+use symbolic_transformer::explicit::Explicit;
+use symbolic_transformer::model::Composed;
+use symbolic_transformer::network::{Network, Noise};
+
+/// A model of width 8 with everything else small, too.
+fn small() -> ModelConfig {
+    ModelConfig {
+        d_model: 8,
+        n_layers: 2,
+        n_heads: 2,
+        d_ff: 12,
+        max_len: 16,
+        dropout: 0.0,
+        ..ModelConfig::size("tiny").unwrap()
+    }
+}
+
+/// Every combination that shares code with no other.
+fn shapes() -> Vec<(&'static str, ModelConfig)> {
+    let c = small();
+    vec![
+        ("post", c.clone()),
+        ("pre", ModelConfig { norm: NormPlace::Pre, activation: Activation::GeluTanh, ..c.clone() }),
+        ("no final norm", ModelConfig { final_norm: false, activation: Activation::Relu, ..c.clone() }),
+        ("pre, no final norm", ModelConfig { final_norm: false, norm: NormPlace::Pre, ..c.clone() }),
+        ("learned positions", ModelConfig { position: Position::Learned, ..c.clone() }),
+        ("rotary", ModelConfig { position: Position::Rotary, ..c.clone() }),
+        ("alibi", ModelConfig { position: Position::Alibi, ..c.clone() }),
+        ("no positions", ModelConfig { position: Position::None, scale_embedding: false, ..c.clone() }),
+        ("tied", ModelConfig { tie_output: true, ..c.clone() }),
+        ("glyph-linear", ModelConfig { embedding: Embedding::GlyphLinear, ..c.clone() }),
+        ("glyph-cnn", ModelConfig { embedding: Embedding::GlyphCnn, ..c.clone() }),
+        ("odd sizes", ModelConfig { d_model: 15, n_heads: 3, d_ff: 7, n_layers: 1, ..c.clone() }),
+        ("dropout", ModelConfig { dropout: 0.3, ..c }),
+    ]
+}
+
+fn batch(s: &mut Stream, sequences: u64, longest: u64) -> Batch {
+    let sequences: Vec<Vec<u16>> = (0..sequences)
+        .map(|_| (0..2 + s.below(longest - 1)).map(|_| s.below(663) as u16).collect())
+        .collect();
+    Batch::new(sequences.iter().map(Vec::as_slice))
+}
+
+/// Weights away from their initial values, so that no gradient is small by symmetry.
+fn weights(layout: &training::Layout, s: &mut Stream) -> Vec<f32> {
+    let mut theta = layout.initialise(1);
+    for p in layout.iter() {
+        // 625 cells are summed by a glyph embedding: small weights keep the softmax from saturating.
+        let size = if p.name.starts_with("embed.") && p.shape.last() != Some(&8) { 0.02 } else { 0.3 };
+        theta[p.range.clone()].iter_mut().for_each(|t| *t += size * s.normal() as f32);
+    }
+    theta
+}
+
+const NOISE: Noise = Noise { seed: 3, update: 5, smoothing: 0.1 };
+
+#[test]
+fn explicit_agrees_with_composed() {
+    for (name, config) in shapes() {
+        let mut s = Family::named(name).stream(0);
+        let mut explicit = Explicit::new(config.clone()).unwrap();
+        let mut composed = Composed::new(config, DType::F64, Device::Cpu).unwrap();
+        for (count, longest) in [(1, 2), (1, 9), (5, 9), (3, 2)] {
+            let batch = batch(&mut s, count, longest);
+            let theta = weights(explicit.layout(), &mut s);
+            let (a, b) = (explicit.logits(&theta, &batch).unwrap(), composed.logits(&theta, &batch).unwrap());
+            let scale = b.iter().fold(1.0_f32, |m, v| m.max(v.abs()));
+            let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(worst < 1e-5 * scale, "{name}: logits differ by {worst}");
+
+            let (mut ga, mut gb) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
+            let la = explicit.gradient(&theta, &batch, NOISE, &mut ga).unwrap();
+            let lb = composed.gradient(&theta, &batch, NOISE, &mut gb).unwrap();
+            assert_eq!(la.targets, lb.targets);
+            assert!((la.sum - lb.sum).abs() < 1e-5 * lb.sum, "{name}: loss {} and {}", la.sum, lb.sum);
+            for p in explicit.layout().iter() {
+                let (x, y) = (&ga[p.range.clone()], &gb[p.range.clone()]);
+                let norm = y.iter().map(|v| v * v).sum::<f32>().sqrt();
+                let apart = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
+                // The key's bias moves all scores of a row alike: its gradient is rounding, and of no size.
+                let floor = if p.name.ends_with("key.bias") { 1e-4 } else { 1e-5 };
+                assert!(apart <= 2e-5 * norm + floor, "{name}: {} differs by {apart} of {norm}", p.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_parameter_has_a_gradient() {
+    for (name, config) in shapes() {
+        let mut s = Family::named(name).stream(1);
+        let mut model = Explicit::new(config).unwrap();
+        let batch = batch(&mut s, 6, 9);
+        let theta = weights(model.layout(), &mut s);
+        let mut g = vec![0.0; theta.len()];
+        model.gradient(&theta, &batch, NOISE, &mut g).unwrap();
+        for p in model.layout().iter() {
+            let g = &g[p.range.clone()];
+            assert!(g.iter().all(|v| v.is_finite()) && g.iter().any(|&v| v != 0.0), "{name}: {}", p.name);
+        }
+    }
+}
+
+/// Loss and gradients of the composed model in f64.
+fn in_f64(model: &Composed, theta: &BTreeMap<String, Var>, batch: &Batch) -> Tensor {
+    model.losses(theta, batch, Some(NOISE)).unwrap().1
+}
+
+#[test]
+fn composed_agrees_with_differences_in_f64() {
+    for (name, config) in shapes() {
+        let mut s = Family::named(name).stream(2);
+        // One layer: the convolutions over 663 pictures are slow enough.
+        let layers = if config.embedding == Embedding::GlyphCnn { 1 } else { config.n_layers };
+        let config = ModelConfig { n_layers: layers, ..config };
+        let model = Composed::new(config, DType::F64, Device::Cpu).unwrap();
+        let batch = batch(&mut s, 3, 6);
+        let flat = weights(model.layout(), &mut s);
+        let vars = model.variables(&flat).unwrap();
+        let store = in_f64(&model, &vars, &batch).backward().unwrap();
+        for p in model.layout().iter() {
+            let var = &vars[&p.name];
+            let gradient: Vec<f64> = store.get(var).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+            // The derivative along the gradient and along two random directions.
+            let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            let mut directions: Vec<Vec<f64>> = vec![gradient.iter().map(|g| g / norm.max(1e-12)).collect()];
+            for _ in 0..2 {
+                directions.push((0..gradient.len()).map(|_| s.normal()).collect());
+            }
+            let start: Vec<f64> = var.flatten_all().unwrap().to_vec1().unwrap();
+            for direction in directions {
+                let along: f64 = gradient.iter().zip(&direction).map(|(g, d)| g * d).sum();
+                let loss_at = |step: f64| {
+                    let moved: Vec<f64> = start.iter().zip(&direction).map(|(x, d)| x + step * d).collect();
+                    var.set(&Tensor::from_vec(moved, p.shape.clone(), &Device::Cpu).unwrap()).unwrap();
+                    in_f64(&model, &vars, &batch).to_scalar::<f64>().unwrap()
+                };
+                let difference = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5;
+                loss_at(0.0);
+                let error = (difference - along).abs();
+                let size = along.abs().max(norm * 1e-2).max(1e-3);
+                assert!(error < 1e-5 * size, "{name}: {}: {along} and {difference}", p.name);
+            }
+        }
+    }
+}
