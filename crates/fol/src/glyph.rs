@@ -3,7 +3,11 @@
 pub struct Glyph;
 impl Glyph {
     /// t
-    pub fn of(_s: crate::symbol::SymbolId) -> Self { Self }
+    pub fn of(_s: crate::symbol::SymbolId) -> Self {
+        Self
+    }
     /// t
-    pub fn cells(&self) -> impl Iterator<Item = bool> { (0..625).map(|i| i % 3 == 0) }
+    pub fn cells(&self) -> impl Iterator<Item = bool> {
+        (0..625).map(|i| i % 3 == 0)
+    }
 }

@@ -2,6 +2,6 @@
 
 pub mod ast;
 pub mod error;
+pub mod glyph;
 pub mod signature;
 pub mod symbol;
-pub mod glyph;

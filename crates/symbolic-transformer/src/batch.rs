@@ -22,7 +22,9 @@ impl Batch {
     pub fn new<'a>(sequences: impl IntoIterator<Item = &'a [u16]>) -> Self {
         let mut batch = Self { starts: vec![0], ..Self::default() };
         for s in sequences {
-            if let ([inputs @ .., _], [_, targets @ ..]) = (s, s) {
+            if let ([inputs @ .., _], [_, targets @ ..]) = (s, s)
+                && !inputs.is_empty()
+            {
                 batch.tokens.extend(inputs.iter().map(|&t| u32::from(t)));
                 batch.targets.extend(targets.iter().map(|&t| u32::from(t)));
                 batch.starts.push(batch.tokens.len());

@@ -169,7 +169,9 @@ impl ModelConfig {
             }
         };
         let Self { d_model, n_layers, n_heads, d_ff, max_len, .. } = *self;
-        let range = |name: &str, value: usize, most: usize| (value >= 1 && value <= most, format!("{name} = {value}: 1 to {most} is possible"));
+        let range = |name: &str, value: usize, most: usize| {
+            (value >= 1 && value <= most, format!("{name} = {value}: 1 to {most} is possible"))
+        };
         for (holds, message) in [
             range("d_model", d_model, 65_536),
             range("n_layers", n_layers, 1_000),
@@ -187,13 +189,17 @@ impl ModelConfig {
         );
         demand(
             !self.tie_output || self.embedding == Embedding::Learned,
-            "tie_output = true needs embedding = \"learned\": a glyph embedding has no table to share".to_owned(),
+            "tie_output = true needs embedding = \"learned\": a glyph embedding has no table to share"
+                .to_owned(),
         );
         demand(
             self.embedding == Embedding::Learned || self.vocab_size == fol::symbol::VOCABULARY,
             "a glyph embedding needs the vocabulary of 663 symbols".to_owned(),
         );
-        demand((0.0..1.0).contains(&self.dropout), format!("dropout = {}: 0 to below 1 is possible", self.dropout));
+        demand(
+            (0.0..1.0).contains(&self.dropout),
+            format!("dropout = {}: 0 to below 1 is possible", self.dropout),
+        );
         found
     }
 

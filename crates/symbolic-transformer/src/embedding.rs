@@ -3,14 +3,21 @@
 //! A glyph embedding is a function of the 663 pictures, so one table is computed for a whole batch, and the
 //! gradient of the table goes back through that function once.
 
-use training::kernels::{Activation, activate, activate_backward, linear, linear_backward_input, linear_backward_weights};
+use training::kernels::{
+    Activation, activate, activate_backward, linear, linear_backward_input, linear_backward_weights,
+};
 
 use crate::places::{EmbeddingPlaces, Linear};
 
 /// The pictures: [663, 625], 1 for a black cell.
 pub(crate) fn glyph_cells() -> Vec<f32> {
     fol::symbol::SymbolId::all()
-        .flat_map(|symbol| fol::glyph::Glyph::of(symbol).cells().map(|black| if black { 1.0 } else { 0.0 }).collect::<Vec<f32>>())
+        .flat_map(|symbol| {
+            fol::glyph::Glyph::of(symbol)
+                .cells()
+                .map(|black| if black { 1.0 } else { 0.0 })
+                .collect::<Vec<f32>>()
+        })
         .collect()
 }
 
@@ -113,7 +120,13 @@ impl Table {
             EmbeddingPlaces::Table(range) => &theta[range.clone()],
             EmbeddingPlaces::GlyphLinear(map) => {
                 self.load_cells(map.bias.len());
-                linear(&self.cells, &theta[map.weight.clone()], &theta[map.bias.clone()], &mut self.values, SYMBOLS);
+                linear(
+                    &self.cells,
+                    &theta[map.weight.clone()],
+                    &theta[map.bias.clone()],
+                    &mut self.values,
+                    SYMBOLS,
+                );
                 &self.values
             }
             EmbeddingPlaces::GlyphCnn(maps) => {
@@ -152,10 +165,20 @@ impl Table {
     }
 
     /// Adds the gradient of the embedding's parameters, given that of the table [V, d].
-    pub(crate) fn backward(&self, places: &EmbeddingPlaces, theta: &[f32], dtable: &[f32], gradient: &mut [f32]) {
+    pub(crate) fn backward(
+        &self,
+        places: &EmbeddingPlaces,
+        theta: &[f32],
+        dtable: &[f32],
+        gradient: &mut [f32],
+    ) {
         match places {
-            EmbeddingPlaces::Table(range) => training::kernels::add_into(&mut gradient[range.clone()], dtable),
-            EmbeddingPlaces::GlyphLinear(map) => weights_backward(map, dtable, &self.cells, gradient, SYMBOLS),
+            EmbeddingPlaces::Table(range) => {
+                training::kernels::add_into(&mut gradient[range.clone()], dtable)
+            }
+            EmbeddingPlaces::GlyphLinear(map) => {
+                weights_backward(map, dtable, &self.cells, gradient, SYMBOLS)
+            }
             EmbeddingPlaces::GlyphCnn([first, second, last]) => {
                 let c = &self.convolved;
                 weights_backward(last, dtable, &c.features, gradient, SYMBOLS);

@@ -5,9 +5,9 @@
 //! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`.
 
 use training::kernels::{
-    Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout, add_into,
-    attention, attention_backward, cross_entropy, dropout_in_place, layer_norm, layer_norm_backward, linear,
-    linear_backward_input, linear_backward_weights, rotary, rotary_table,
+    Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout,
+    add_into, attention, attention_backward, cross_entropy, dropout_in_place, layer_norm,
+    layer_norm_backward, linear, linear_backward_input, linear_backward_weights, rotary, rotary_table,
 };
 use training::{Error, Layout, Loss, Result};
 
@@ -108,10 +108,15 @@ impl Explicit {
         let longest = batch.longest();
         if longest > self.config.max_len {
             let max = self.config.max_len;
-            return Err(Error::Learner(format!("a sequence of {longest} tokens is longer than max_len = {max}")));
+            return Err(Error::Learner(format!(
+                "a sequence of {longest} tokens is longer than max_len = {max}"
+            )));
         }
         if let Some(t) = batch.tokens.iter().find(|&&t| t as usize >= self.config.vocab_size) {
-            return Err(Error::Learner(format!("token {t} is outside the vocabulary of {}", self.config.vocab_size)));
+            return Err(Error::Learner(format!(
+                "token {t} is outside the vocabulary of {}",
+                self.config.vocab_size
+            )));
         }
         if theta.len() != self.layout.len() {
             return Err(Error::Learner("parameters of another model".to_owned()));

@@ -1,8 +1,11 @@
 //! A transformer.
-pub mod config;
-mod places;
 pub mod batch;
-pub mod network;
-pub mod model;
+pub mod config;
 mod embedding;
 pub mod explicit;
+pub mod learner;
+pub mod model;
+pub mod network;
+pub mod order;
+mod places;
+pub mod score;

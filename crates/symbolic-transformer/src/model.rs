@@ -69,7 +69,8 @@ impl Pass<'_> {
 
     fn attention(&self, x: &Tensor, n: usize) -> Result<Tensor> {
         let c = &self.model.config;
-        let (heads, size, batch, time) = (c.n_heads, c.head_size(), self.batch.sequences(), self.batch.longest());
+        let (heads, size, batch, time) =
+            (c.n_heads, c.head_size(), self.batch.sequences(), self.batch.longest());
         let spread = self.index(self.spread(time))?;
         let part = |name: &str| -> Result<Tensor> {
             let y = self.linear(x, &format!("layers.{n}.attention.{name}"))?; // [rows, d]
@@ -85,8 +86,10 @@ impl Pass<'_> {
             scores = scores.broadcast_add(&self.alibi(time)?)?;
         }
         let future: Vec<u8> = (0..time * time).map(|i| u8::from(i % time > i / time)).collect();
-        let future = Tensor::from_vec(future, (time, time), &self.model.device)?.broadcast_as(scores.shape())?;
-        let hidden = Tensor::full(f32::NEG_INFINITY, scores.shape(), &self.model.device)?.to_dtype(scores.dtype())?;
+        let future =
+            Tensor::from_vec(future, (time, time), &self.model.device)?.broadcast_as(scores.shape())?;
+        let hidden =
+            Tensor::full(f32::NEG_INFINITY, scores.shape(), &self.model.device)?.to_dtype(scores.dtype())?;
         let mut weights = softmax(&future.where_cond(&hidden, &scores)?)?;
         if let Some(dropout) = self.dropout(Site::AttentionWeights(n)) {
             weights = (weights * self.attention_masks(dropout, time)?)?;
@@ -152,7 +155,9 @@ impl Pass<'_> {
 
     fn alibi(&self, time: usize) -> Result<Tensor> {
         let slopes = alibi_slopes(self.model.config.n_heads);
-        let penalty = |s: &f32| (0..time * time).map(move |i| -s * (i / time) as f32 + s * (i % time) as f32).collect::<Vec<_>>();
+        let penalty = |s: &f32| {
+            (0..time * time).map(move |i| -s * (i / time) as f32 + s * (i % time) as f32).collect::<Vec<_>>()
+        };
         let entries: Vec<f32> = slopes.iter().flat_map(penalty).collect();
         self.constant(&entries, &[1, slopes.len(), time, time])
     }
@@ -196,7 +201,8 @@ impl Pass<'_> {
 
     /// For each row its place in [batch, time].
     fn gather(&self, time: usize) -> Vec<u32> {
-        let place = |(b, r): (usize, std::ops::Range<usize>)| (0..r.len()).map(move |t| (b * time + t) as u32);
+        let place =
+            |(b, r): (usize, std::ops::Range<usize>)| (0..r.len()).map(move |t| (b * time + t) as u32);
         self.batch.ranges().enumerate().flat_map(place).collect()
     }
 
@@ -242,7 +248,12 @@ impl Composed {
     }
 
     /// The logits [rows, V] as a tensor of a graph.
-    pub fn forward(&self, weights: &BTreeMap<String, Var>, batch: &Batch, noise: Option<Noise>) -> Result<Tensor> {
+    pub fn forward(
+        &self,
+        weights: &BTreeMap<String, Var>,
+        batch: &Batch,
+        noise: Option<Noise>,
+    ) -> Result<Tensor> {
         Pass { model: self, weights, batch, noise }.logits()
     }
 
@@ -264,7 +275,8 @@ impl Composed {
             return Ok((plain.clone(), plain));
         }
         let log_sum = logits.broadcast_sub(&logits.max_keepdim(D::Minus1)?.detach())?;
-        let log_sum = (log_sum.exp()?.sum_keepdim(D::Minus1)?.log()? + logits.max_keepdim(D::Minus1)?.detach())?;
+        let log_sum =
+            (log_sum.exp()?.sum_keepdim(D::Minus1)?.log()? + logits.max_keepdim(D::Minus1)?.detach())?;
         let spread = (log_sum.squeeze(1)? - logits.mean(D::Minus1)?)?; // mean over V of −ln q
         let spread = (spread * valid.to_dtype(self.dtype)?)?.sum_all()?;
         let smoothed = ((&plain * (1.0 - smoothing))? + (spread * smoothing)?)?;

@@ -121,8 +121,10 @@ impl Builder {
             let name = name(&format!("attention.{part}.weight"));
             weights.push(self.layout.add(name, &[d, d], Decay::Yes, initial));
         }
-        let biases: Vec<_> =
-            ["query", "key", "value"].iter().map(|p| self.bias(&name(&format!("attention.{p}")), d)).collect();
+        let biases: Vec<_> = ["query", "key", "value"]
+            .iter()
+            .map(|p| self.bias(&name(&format!("attention.{p}")), d))
+            .collect();
         let span = |r: &[Range<usize>]| r.first().map_or(0, |r| r.start)..r.last().map_or(0, |r| r.end);
         Block {
             qkv: Linear { weight: span(&weights), bias: span(&biases) },
@@ -141,14 +143,12 @@ impl Places {
         let d = config.d_model;
         let mut b = Builder { layout: Layout::default(), init: config.init, layers: config.n_layers };
         let embedding = b.embedding(config);
-        let position = (config.position == Position::Learned).then(|| {
-            b.layout.add("position.weight", &[config.max_len, d], Decay::No, Initial::Normal(0.02))
-        });
+        let position = (config.position == Position::Learned)
+            .then(|| b.layout.add("position.weight", &[config.max_len, d], Decay::No, Initial::Normal(0.02)));
         let layers = (0..config.n_layers).map(|n| b.block(n, d, config.d_ff)).collect();
         let norm = config.final_norm.then(|| b.norm("norm", d));
-        let head_weight = (!config.tie_output).then(|| {
-            b.layout.add("head.weight", &[config.vocab_size, d], Decay::Yes, Initial::Normal(0.02))
-        });
+        let head_weight = (!config.tie_output)
+            .then(|| b.layout.add("head.weight", &[config.vocab_size, d], Decay::Yes, Initial::Normal(0.02)));
         let head_bias = b.bias("head", config.vocab_size);
         (b.layout, Self { embedding, position, layers, norm, head_weight, head_bias })
     }
@@ -178,7 +178,14 @@ mod tests {
         let (layout, _) = Places::new(&ModelConfig::size("tiny").unwrap());
         let names: Vec<&str> = layout.by_name().iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names.len(), 1 + 2 * 16 + 2 + 2);
-        for name in ["embed.weight", "layers.1.attention.query.weight", "layers.0.ffn.down.bias", "layers.1.norm2.weight", "norm.bias", "head.bias"] {
+        for name in [
+            "embed.weight",
+            "layers.1.attention.query.weight",
+            "layers.0.ffn.down.bias",
+            "layers.1.norm2.weight",
+            "norm.bias",
+            "head.bias",
+        ] {
             assert!(names.contains(&name), "{name}");
         }
     }

@@ -16,7 +16,14 @@ pub fn rotary_table(positions: usize, size: usize) -> Vec<f32> {
 
 /// Turns the queries and keys of `qkv` [rows, 3·heads·size] in place; `backward` turns the other way, which is the
 /// gradient. `positions` [rows] must lie inside the table.
-pub fn rotary(table: &[f32], qkv: &mut [f32], positions: &[usize], heads: usize, size: usize, backward: bool) {
+pub fn rotary(
+    table: &[f32],
+    qkv: &mut [f32],
+    positions: &[usize],
+    heads: usize,
+    size: usize,
+    backward: bool,
+) {
     let width = heads * size;
     let sign = if backward { -1.0 } else { 1.0 };
     qkv.par_chunks_mut((3 * width).max(1)).zip(positions).for_each(|(row, &position)| {

@@ -1,0 +1,184 @@
+//! A network with its data, as a [`Task`] for the trainer.
+
+use serde_json::json;
+use training::{Error, Evaluation, Layout, Loss, Piece, Result, Task};
+
+use crate::batch::Batch;
+use crate::network::{Network, Noise};
+use crate::order::Order;
+use crate::score::{Scores, score};
+
+/// Sequences `<bos>` … `<eos>` in one buffer, with what the law says of them.
+#[derive(Debug, Clone, Default)]
+pub struct Corpus {
+    tokens: Vec<u16>,
+    starts: Vec<usize>,
+    /// −ln p of each sequence under the law, in nats.
+    nll: Vec<f64>,
+}
+
+impl Corpus {
+    /// An empty corpus.
+    pub fn new() -> Self {
+        Self { starts: vec![0], ..Self::default() }
+    }
+
+    /// Adds a sequence, boundary symbols included.
+    pub fn push(&mut self, sequence: impl IntoIterator<Item = u16>, nll: f64) {
+        self.tokens.extend(sequence);
+        self.starts.push(self.tokens.len());
+        self.nll.push(nll);
+    }
+
+    /// The number of sequences.
+    pub fn len(&self) -> usize {
+        self.nll.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.nll.is_empty()
+    }
+
+    /// One sequence.
+    pub fn get(&self, i: usize) -> &[u16] {
+        match (self.starts.get(i), self.starts.get(i + 1)) {
+            (Some(&from), Some(&to)) => self.tokens.get(from..to).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// −ln p of one sequence under the law.
+    pub fn nll(&self, i: usize) -> f64 {
+        self.nll.get(i).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The sequences.
+    pub fn iter(&self) -> impl Iterator<Item = &[u16]> {
+        (0..self.len()).map(|i| self.get(i))
+    }
+
+    /// The number of targets of each sequence.
+    pub fn lengths(&self) -> Vec<u32> {
+        self.iter().map(|s| s.len().saturating_sub(1) as u32).collect()
+    }
+
+    /// The number of targets of all sequences.
+    pub fn targets(&self) -> u64 {
+        self.lengths().iter().map(|&l| u64::from(l)).sum()
+    }
+
+    /// The first `n` sequences (all, if `n` is 0).
+    #[must_use]
+    pub fn first(mut self, n: usize) -> Self {
+        if n > 0 && n < self.len() {
+            self.nll.truncate(n);
+            self.starts.truncate(n + 1);
+            self.tokens.truncate(self.starts.last().copied().unwrap_or(0));
+        }
+        self
+    }
+}
+
+/// Sequences judged in one pass: bounds the logits' memory.
+pub(crate) const EVALUATION_ROWS: usize = 4096;
+
+/// Cuts a corpus into batches of at most about [`EVALUATION_ROWS`] rows, in order.
+pub(crate) fn evaluation_batches(corpus: &Corpus) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let lengths = corpus.lengths();
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from;
+        let mut rows = 0;
+        while let Some(&l) = lengths.get(from) {
+            if from > start && rows + l as usize > EVALUATION_ROWS {
+                break;
+            }
+            rows += l as usize;
+            from += 1;
+        }
+        (from > start).then_some(start..from)
+    })
+}
+
+/// A network that learns a corpus.
+pub struct Learner<'a> {
+    /// The model.
+    pub network: Box<dyn Network + 'a>,
+    /// What it learns.
+    pub train: Corpus,
+    /// What it is judged on between updates.
+    pub validation: Corpus,
+    /// The batches.
+    pub order: Order,
+    /// The seed of dropout.
+    pub seed: u64,
+    /// Label smoothing.
+    pub smoothing: f64,
+}
+
+impl Task for Learner<'_> {
+    type Batch = Batch;
+
+    fn layout(&self) -> &Layout {
+        self.network.layout()
+    }
+
+    fn updates_per_epoch(&self) -> u64 {
+        self.order.batches() as u64
+    }
+
+    fn batch(&mut self, epoch: u64, index: u64) -> Result<Batch> {
+        let sequences = self.order.batch(epoch, index as usize);
+        Ok(Batch::new(sequences.iter().map(|&i| self.train.get(i as usize))))
+    }
+
+    fn gradient(
+        &mut self,
+        theta: &[f32],
+        batch: &Batch,
+        piece: Piece,
+        update: u64,
+        gradient: &mut [f32],
+    ) -> Result<Loss> {
+        let part;
+        let batch = if piece.parts > 1 {
+            part = batch.piece(piece.range(batch.sequences()));
+            &part
+        } else {
+            batch
+        };
+        if batch.rows() == 0 {
+            return Ok(Loss::default());
+        }
+        let noise = Noise { seed: self.seed, update, smoothing: self.smoothing };
+        self.network.gradient(theta, batch, noise, gradient)
+    }
+
+    fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation> {
+        let scores = validate(self.network.as_mut(), theta, &self.validation)?;
+        let n = scores.targets.max(1) as f64;
+        let optimum: f64 = (0..self.validation.len()).map(|i| self.validation.nll(i)).sum();
+        let watched = scores.nll / n;
+        let fields = json!({
+            "excess": (scores.nll - optimum) / n,
+            "top1": scores.top[0] as f64 / n, "top5": scores.top[1] as f64 / n, "top10": scores.top[2] as f64 / n,
+        });
+        let fields = match fields {
+            serde_json::Value::Object(fields) => fields,
+            _ => return Err(Error::Learner("no fields".to_owned())),
+        };
+        Ok(Evaluation { watched, fields })
+    }
+}
+
+/// Sums over all targets of a corpus.
+pub fn validate(network: &mut dyn Network, theta: &[f32], corpus: &Corpus) -> Result<Scores> {
+    let mut total = Scores::default();
+    for range in evaluation_batches(corpus) {
+        let batch = Batch::new(range.map(|i| corpus.get(i)));
+        let logits = network.logits(theta, &batch)?;
+        total.add(&score(logits, &batch.targets));
+    }
+    Ok(total)
+}

@@ -1,0 +1,147 @@
+//! The order of an epoch: which sequences stand in which batch, computed from (seed, epoch) and never stored.
+//!
+//! Every sequence stands in exactly one batch of each epoch.
+
+use seeded::Family;
+
+/// How sequences are put into batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Batching {
+    /// Sequences of similar length together, within windows of 64 batches.
+    Bucket,
+    /// In the order of the epoch. Rows of several sequences need no packing here: a batch is ragged (see
+    /// [`crate::batch::Batch`]), so this is `plain` under the name that padded engines need.
+    Pack,
+    /// In the order of the epoch.
+    Plain,
+}
+
+/// What the size of a batch counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BatchUnit {
+    /// Sequences.
+    Formulas,
+    /// Targets; a batch holds about that many.
+    Tokens,
+}
+
+/// Batches in a window that is sorted by length.
+const WINDOW: usize = 64;
+
+/// Makes the batches of any epoch.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Targets of each sequence.
+    lengths: Vec<u32>,
+    batching: Batching,
+    unit: BatchUnit,
+    size: usize,
+    family: Family,
+    /// The batches of the epoch that was asked for last.
+    cached: Option<(u64, Vec<Vec<u32>>)>,
+}
+
+impl Order {
+    /// The order of sequences with these numbers of targets, `size` of `unit` to a batch.
+    pub fn new(lengths: Vec<u32>, batching: Batching, unit: BatchUnit, size: usize, seed: u64) -> Self {
+        let family = Family::new("training-v1", "order", seed);
+        Self { lengths, batching, unit, size: size.max(1), family, cached: None }
+    }
+
+    /// The number of batches, the same in every epoch.
+    pub fn batches(&self) -> usize {
+        let all = match self.unit {
+            BatchUnit::Formulas => self.lengths.len(),
+            BatchUnit::Tokens => self.lengths.iter().map(|&l| l as usize).sum(),
+        };
+        all.div_ceil(self.size).max(1)
+    }
+
+    /// The sequences of batch `index` of an epoch.
+    pub fn batch(&mut self, epoch: u64, index: usize) -> &[u32] {
+        if self.cached.as_ref().is_none_or(|(e, _)| *e != epoch) {
+            self.cached = Some((epoch, self.epoch(epoch)));
+        }
+        self.cached.as_ref().and_then(|(_, batches)| batches.get(index)).map_or(&[], Vec::as_slice)
+    }
+
+    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+        let mut stream = self.family.stream(epoch);
+        let mut order = stream.permutation(self.lengths.len() as u32);
+        if self.batching != Batching::Bucket {
+            return self.cut(&order);
+        }
+        let window = match self.unit {
+            BatchUnit::Formulas => self.size * WINDOW,
+            BatchUnit::Tokens => (self.lengths.len() * WINDOW).div_ceil(self.batches()),
+        };
+        for part in order.chunks_mut(window.max(1)) {
+            part.sort_by_key(|&i| self.length(i)); // stable: ties keep the epoch's order
+        }
+        let batches = self.cut(&order);
+        let mut shuffled = Vec::with_capacity(batches.len());
+        for part in batches.chunks(WINDOW) {
+            for i in stream.permutation(part.len() as u32) {
+                shuffled.extend(part.get(i as usize).cloned());
+            }
+        }
+        shuffled
+    }
+
+    fn length(&self, i: u32) -> u32 {
+        self.lengths.get(i as usize).copied().unwrap_or(0)
+    }
+
+    /// Cuts an order into [`batches`](Self::batches) pieces: by number, or by the targets that stand before.
+    fn cut(&self, order: &[u32]) -> Vec<Vec<u32>> {
+        let mut batches = vec![Vec::new(); self.batches()];
+        let mut before = 0;
+        for (i, &sequence) in order.iter().enumerate() {
+            let at = match self.unit {
+                BatchUnit::Formulas => i,
+                BatchUnit::Tokens => before,
+            };
+            before += self.length(sequence) as usize;
+            if let Some(batch) = batches.get_mut(at / self.size) {
+                batch.push(sequence);
+            }
+        }
+        batches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sequence_once_in_each_epoch_whatever_the_batching() {
+        let lengths: Vec<u32> = (0..10_001).map(|i| 5 + (i * 7919) % 40).collect();
+        for batching in [Batching::Bucket, Batching::Pack, Batching::Plain] {
+            for (unit, size) in [(BatchUnit::Formulas, 32), (BatchUnit::Tokens, 500)] {
+                let mut order = Order::new(lengths.clone(), batching, unit, size, 0);
+                let n = order.batches();
+                let first: Vec<u32> = (0..n).flat_map(|b| order.batch(0, b).to_vec()).collect();
+                let second: Vec<u32> = (0..n).flat_map(|b| order.batch(1, b).to_vec()).collect();
+                assert_ne!(first, second);
+                for mut all in [first, second] {
+                    all.sort_unstable();
+                    assert!(all.iter().copied().eq(0..10_001));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn buckets_hold_similar_lengths() {
+        let lengths: Vec<u32> = (0..6400).map(|i| 5 + (i * 7919) % 40).collect();
+        let spread = |batching| {
+            let mut order = Order::new(lengths.clone(), batching, BatchUnit::Formulas, 32, 0);
+            let b: Vec<u32> = order.batch(3, 17).iter().map(|&i| lengths[i as usize]).collect();
+            b.iter().max().unwrap() - b.iter().min().unwrap()
+        };
+        assert!(spread(Batching::Bucket) <= 3 && spread(Batching::Plain) > 20);
+    }
+}
