@@ -4,3 +4,4 @@ pub mod ast;
 pub mod error;
 pub mod signature;
 pub mod symbol;
+pub mod tptp;
