@@ -2,6 +2,8 @@
 
 pub mod ast;
 pub mod error;
+pub mod file;
+pub mod glyph;
 pub mod signature;
 pub mod symbol;
 pub mod tptp;
