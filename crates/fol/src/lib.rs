@@ -1,9 +1,23 @@
 //! First-order logic in 663 symbols.
 
 pub mod ast;
+pub mod codec;
+mod encode;
 pub mod error;
 pub mod file;
 pub mod glyph;
+pub mod json;
+pub mod measure;
+mod print;
+pub mod read;
 pub mod signature;
 pub mod symbol;
+mod symbol_set;
 pub mod tptp;
+mod walk;
+
+pub use encode::encode;
+pub use print::{Style, print, words};
+pub use read::decode;
+pub use symbol_set::{SymbolSet, expected_labels};
+pub use walk::free_variables;
