@@ -11,6 +11,5 @@ mod names;
 mod print;
 mod read;
 
-pub use names::Names;
 pub use print::print;
 pub use read::read;

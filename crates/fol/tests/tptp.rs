@@ -64,22 +64,11 @@ fn names_keep_their_numbers_or_get_the_smallest_unused_ones() {
     let source = "fof(a, axiom, ![Y]: (q(Y,f(g(c1),a)) & p0 & 'It is'(Y)) & r(v3,b)).\n\
                   fof(b, axiom, ![X3]: p2_1(X3)). fof(c, axiom, p2(c1,c1)). fof(d, axiom, f1(a) = f01(a)).";
     let (text, names) = tptp::read(source).unwrap();
-    let listed: Vec<String> = names.iter().map(|(s, name, index)| format!("{s} {name} {index}")).collect();
-    assert_eq!(
-        listed,
-        [
-            "VAR Y 0",
-            "PRED q 1",
-            "FUNC f 0",
-            "FUNC g 2",
-            "CONST a 0",
-            "PRED 'It is' 3",
-            "PRED r 4",
-            "CONST b 2",
-            "VAR X3 1",
-            "FUNC f01 3"
-        ]
-    );
+    let listed = |category: &str| names[category].iter().map(|(n, i)| (n.as_str(), *i)).collect::<Vec<_>>();
+    assert_eq!(listed("VAR"), [("X3", 1), ("Y", 0)]);
+    assert_eq!(listed("CONST"), [("a", 0), ("b", 2)]);
+    assert_eq!(listed("FUNC"), [("f", 0), ("f01", 3), ("g", 2)]);
+    assert_eq!(listed("PRED"), [("'It is'", 3), ("q", 1), ("r", 4)]);
     let Some(Statement::Formula(Formula::Quantified(_, x, _, body))) = text.statements.get(1) else {
         panic!("{text:?}")
     };

@@ -5,9 +5,10 @@
 //! a deeper tree never comes to exist.
 
 use super::lex::{Lexeme, Token, lex};
-use super::names::{Indices, Names, Table};
+use super::names::{Indices, Table};
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
 use crate::error::{Kind, Refusal};
+use crate::read::Names;
 
 /// The most NOT, quantifier, binary, parenthesis and FUNC nodes around a node.
 const DEEPEST: usize = 1024;

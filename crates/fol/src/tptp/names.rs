@@ -9,11 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Constant, Formula, Function, Predicate, Term, Variable};
 use crate::error::{Kind, Refusal, Stage};
+use crate::read::Names;
 use crate::symbol::SymbolId;
-
-/// The indices that were given to names: category, name, index, in order of first appearance. Names that
-/// keep their number are not listed.
-pub type Names = Vec<(SymbolId, String, u64)>;
 
 /// The names of a file.
 #[derive(Default)]
@@ -123,7 +120,7 @@ impl Table {
                 while !used.insert((entry.category, *next)) {
                     *next += 1;
                 }
-                names.push((entry.category, entry.name.clone(), *next));
+                names.entry(entry.category.label()).or_default().insert(entry.name.clone(), *next);
                 *next
             });
         }

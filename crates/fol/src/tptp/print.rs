@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::arity::Overloaded;
+use super::arity::Arities;
 use crate::ast::{
     Connective, Definition, Formula, Quantifier, Relation, Sort, Statement, Term, Text, Variable,
 };
 use crate::error::{Kind, Refusal};
+use crate::symbol::SymbolId;
 
 /// Writing ∃! doubles its body, so nested ones grow exponentially; a longer output is refused.
 const LONGEST: usize = 64 << 20;
@@ -17,7 +18,7 @@ const LONGEST: usize = 64 << 20;
 /// `TptpUnsupported` for a conclusion `<unknown>`, and for a text whose ∃! would take more than 64 MiB when
 /// written out.
 pub fn print(text: &Text) -> Result<String, Refusal> {
-    let mut writer = Writer { out: String::new(), overloaded: Overloaded::of(text), scope: vec![], fresh: 0 };
+    let mut writer = Writer { out: String::new(), arities: Arities::of(text), scope: vec![], fresh: 0 };
     for (i, statement) in (1..).zip(&text.statements) {
         writer.statement(i, statement)?;
     }
@@ -26,7 +27,7 @@ pub fn print(text: &Text) -> Result<String, Refusal> {
 
 struct Writer {
     out: String,
-    overloaded: Overloaded,
+    arities: Arities,
     /// The binders around the place being written, innermost last, with the number in their new name.
     scope: Vec<(Variable, usize)>,
     /// The number of the next bound variable of this formula.
@@ -84,18 +85,16 @@ impl Writer {
     fn definition(&mut self, definition: &Definition) -> Result<(), Refusal> {
         match definition {
             Definition::Predicate(p, parameters, body) => self.closed(parameters, |w, head| {
-                let overloaded = w.overloaded.predicate(p.0);
                 w.out.push('(');
-                w.applied('p', p.0, overloaded, head);
+                w.applied(SymbolId::PRED, p.0, head);
                 w.out.push_str(" <=> ");
                 w.formula(body)?;
                 w.out.push(')');
                 Ok(())
             }),
             Definition::Function(f, parameters, body) => self.closed(parameters, |w, head| {
-                let overloaded = w.overloaded.function(f.0);
                 w.out.push('(');
-                w.applied('f', f.0, overloaded, head);
+                w.applied(SymbolId::FUNC, f.0, head);
                 w.out.push_str(" = ");
                 w.term(body);
                 w.out.push(')');
@@ -129,8 +128,8 @@ impl Writer {
     }
 
     /// The defined symbol with its parameters.
-    fn applied(&mut self, letter: char, index: u64, overloaded: bool, parameters: &[usize]) {
-        self.name(letter, index, overloaded, parameters.len());
+    fn applied(&mut self, category: SymbolId, index: u64, parameters: &[usize]) {
+        self.name(category, index, parameters.len());
         for (i, n) in parameters.iter().enumerate() {
             self.write(format_args!("{}X{n}", if i == 0 { "(" } else { "," }));
         }
@@ -151,7 +150,7 @@ impl Writer {
             Formula::Truth(true) => self.out.push_str("$true"),
             Formula::Truth(false) => self.out.push_str("$false"),
             Formula::Predicate(p, arguments) => {
-                self.name('p', p.0, self.overloaded.predicate(p.0), arguments.len());
+                self.name(SymbolId::PRED, p.0, arguments.len());
                 self.arguments(arguments);
             }
             Formula::Relation(relation, left, right) => self.relation(*relation, left, right),
@@ -252,7 +251,7 @@ impl Writer {
             },
             Term::Constant(c) => self.write(format_args!("c{}", c.0)),
             Term::Function(f, arguments) => {
-                self.name('f', f.0, self.overloaded.function(f.0), arguments.len());
+                self.name(SymbolId::FUNC, f.0, arguments.len());
                 self.arguments(arguments);
             }
         }
@@ -268,9 +267,9 @@ impl Writer {
         }
     }
 
-    fn name(&mut self, letter: char, index: u64, overloaded: bool, arity: usize) {
-        self.write(format_args!("{letter}{index}"));
-        if overloaded {
+    fn name(&mut self, category: SymbolId, index: u64, arity: usize) {
+        self.write(format_args!("{}{index}", if category == SymbolId::PRED { 'p' } else { 'f' }));
+        if self.arities.several(category, index) {
             self.write(format_args!("_{arity}"));
         }
     }

@@ -2,9 +2,9 @@
 
 use super::formula::Parser;
 use super::lex::Token;
-use super::names::Names;
 use crate::ast::{Formula, Statement, Text, Turnstile};
 use crate::error::{Kind, Refusal};
+use crate::read::Names;
 
 /// Reads one file of `fof` and `cnf` formulas as one text, with the indices that its names were given.
 ///

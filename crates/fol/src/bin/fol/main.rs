@@ -6,6 +6,7 @@
 
 mod answer;
 mod formula_commands;
+mod glyph_command;
 mod input;
 mod vocab_command;
 
@@ -39,6 +40,8 @@ enum Command {
     Decode(formula_commands::Decode),
     /// The level of formulas.
     Level(formula_commands::Read),
+    /// Symbols as pictures.
+    Glyph(glyph_command::GlyphArgs),
 }
 
 impl Command {
@@ -50,6 +53,7 @@ impl Command {
             Self::Encode(_) => "encode",
             Self::Decode(_) => "decode",
             Self::Level(_) => "level",
+            Self::Glyph(_) => "glyph",
         }
     }
 
@@ -61,6 +65,7 @@ impl Command {
             Self::Encode(args) => formula_commands::encode(&args)?.into(),
             Self::Decode(args) => formula_commands::decode(args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
+            Self::Glyph(args) => glyph_command::glyph(&args)?.into(),
         })
     }
 }
@@ -72,6 +77,9 @@ fn main() -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                usage.exit();
+            }
             answer::complain(&error);
             ExitCode::FAILURE
         }
