@@ -6,6 +6,8 @@ pub mod check;
 pub mod codec;
 mod encode;
 pub mod error;
+pub mod file;
+pub mod glyph;
 pub mod json;
 mod key;
 pub mod measure;
@@ -15,6 +17,7 @@ pub mod signature;
 mod subst;
 pub mod symbol;
 mod symbol_set;
+pub mod tptp;
 mod walk;
 
 pub use encode::encode;

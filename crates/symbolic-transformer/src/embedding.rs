@@ -11,14 +11,8 @@ use crate::places::{EmbeddingPlaces, Linear};
 
 /// The pictures: [663, 625], 1 for a black cell.
 pub(crate) fn glyph_cells() -> Vec<f32> {
-    fol::symbol::SymbolId::all()
-        .flat_map(|symbol| {
-            fol::glyph::Glyph::of(symbol)
-                .cells()
-                .map(|black| if black { 1.0 } else { 0.0 })
-                .collect::<Vec<f32>>()
-        })
-        .collect()
+    let cells = fol::symbol::SymbolId::all().flat_map(|symbol| fol::glyph::cells(symbol).concat());
+    cells.map(|black| if black { 1.0 } else { 0.0 }).collect()
 }
 
 /// A 3×3 convolution of stride 2 with one cell of white around it, as patches for a product.

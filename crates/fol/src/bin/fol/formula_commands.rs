@@ -137,13 +137,8 @@ fn styled(text: &Text, style: StyleName) -> Result<String, Refusal> {
         StyleName::Ascii => fol::print(text, Style::Ascii),
         StyleName::Subscript => fol::print(text, Style::Subscript),
         StyleName::Words => fol::print(text, Style::Words),
-        StyleName::Tptp => print_tptp(text)?,
+        StyleName::Tptp => fol::tptp::print(text)?,
     })
-}
-
-/// The one place where TPTP printing is called.
-fn print_tptp(_text: &Text) -> Result<String, Refusal> {
-    Err(Refusal::new(Kind::TptpUnsupported, "this build does not write TPTP"))
 }
 
 pub(crate) fn encode(args: &Encode) -> anyhow::Result<Vec<Item>> {

@@ -8,6 +8,11 @@ use fol::read::{Mode, Parsed, Source, Symbols};
 
 use crate::answer::Item;
 
+/// Wrong usage that clap cannot see.
+pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Error {
+    clap::Error::raw(kind, format!("{message}\n")).into()
+}
+
 /// What an input is.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 pub(crate) enum From {
@@ -44,8 +49,13 @@ pub(crate) struct Reading {
 impl Inputs {
     /// The inputs, with the lines of standard input in place of `-`.
     pub(crate) fn all(&self) -> anyhow::Result<Vec<String>> {
+        Self::of(&self.inputs)
+    }
+
+    /// These inputs, with the lines of standard input in place of `-`.
+    pub(crate) fn of(inputs: &[String]) -> anyhow::Result<Vec<String>> {
         let mut all = Vec::new();
-        for input in &self.inputs {
+        for input in inputs {
             if input == "-" {
                 let mut bytes = Vec::new();
                 std::io::stdin().read_to_end(&mut bytes)?;

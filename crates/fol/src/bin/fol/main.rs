@@ -7,6 +7,7 @@
 mod answer;
 mod check_commands;
 mod formula_commands;
+mod glyph_command;
 mod input;
 mod law_signature;
 mod vocab_command;
@@ -47,6 +48,8 @@ enum Command {
     Subst(check_commands::Subst),
     /// The level of formulas.
     Level(formula_commands::Read),
+    /// Symbols as pictures.
+    Glyph(glyph_command::GlyphArgs),
 }
 
 impl Command {
@@ -61,6 +64,7 @@ impl Command {
             Self::Canon(_) => "canon",
             Self::Subst(_) => "subst",
             Self::Level(_) => "level",
+            Self::Glyph(_) => "glyph",
         }
     }
 
@@ -75,6 +79,7 @@ impl Command {
             Self::Canon(args) => check_commands::canon(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
+            Self::Glyph(args) => glyph_command::glyph(&args)?.into(),
         })
     }
 }
@@ -86,6 +91,9 @@ fn main() -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                usage.exit();
+            }
             answer::complain(&error);
             ExitCode::FAILURE
         }

@@ -1,0 +1,15 @@
+//! TPTP, the exchange language of theorem provers (Sutcliffe, *The TPTP Problem Library*).
+//!
+//! [`print()`] writes a text as FOF formulas, one line for each; [`read()`] reads one file of FOF and CNF as one
+//! text. TPTP closes every variable, so a free variable `n` of ours, a rigid parameter, travels as the
+//! constant `v<n>`. Sorts (written as guards), ∃! (written out) and MODELS do not come back.
+
+mod arity;
+mod formula;
+mod lex;
+mod names;
+mod print;
+mod read;
+
+pub use print::print;
+pub use read::read;

@@ -1,0 +1,462 @@
+//! The formulas of TPTP.
+//!
+//! The parser descends, so it counts how deep it stands; chains of `&` and `|` make deep trees without
+//! descending, so it also measures the height of what it builds. Both are held at the reader's limit, and
+//! a deeper tree never comes to exist.
+
+use super::lex::{Lexeme, Token, lex};
+use super::names::{Indices, Table};
+use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
+use crate::error::{Kind, Refusal};
+use crate::read::Names;
+
+/// The most NOT, quantifier, binary, parenthesis and FUNC nodes around a node.
+const DEEPEST: usize = 1024;
+
+/// A formula under construction.
+struct Built {
+    formula: Formula,
+    /// The nodes around the deepest node in it.
+    height: usize,
+    /// A binary formula whose own parentheses have not been seen.
+    bare: bool,
+}
+
+/// A term under construction.
+struct BuiltTerm {
+    term: Term,
+    height: usize,
+}
+
+/// A descent through the lexemes of one file.
+pub(super) struct Parser<'a> {
+    source: &'a str,
+    lexemes: Vec<Lexeme>,
+    at: usize,
+    names: Table,
+    binding: Binding,
+    /// The first variable that nothing binds; reported when the file is read to its end.
+    free: Option<Refusal>,
+}
+
+/// What makes a variable legal.
+enum Binding {
+    /// The quantifiers around this place.
+    Scope(Vec<Variable>),
+    /// A clause, which is closed over its variables, in order of first occurrence.
+    Clause(Vec<Variable>),
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(source: &'a str) -> Result<Self, Refusal> {
+        let lexemes = lex(source)?;
+        Ok(Self {
+            source,
+            lexemes,
+            at: 0,
+            names: Table::default(),
+            binding: Binding::Scope(vec![]),
+            free: None,
+        })
+    }
+
+    /// The indices of the names, when all is read.
+    pub(super) fn finish(self) -> Result<(Indices, Names), Refusal> {
+        self.free.map_or_else(|| Ok(self.names.indices()), Err)
+    }
+
+    /// A formula of a `fof`.
+    pub(super) fn fof(&mut self) -> Result<Formula, Refusal> {
+        self.binding = Binding::Scope(vec![]);
+        Ok(self.formula(0)?.formula)
+    }
+
+    /// A clause, closed.
+    pub(super) fn cnf(&mut self) -> Result<Formula, Refusal> {
+        self.binding = Binding::Clause(vec![]);
+        let mut built = self.clause(0)?;
+        let Binding::Clause(variables) = std::mem::replace(&mut self.binding, Binding::Scope(vec![])) else {
+            return Ok(built.formula);
+        };
+        for x in variables.into_iter().rev() {
+            built = self.quantified(Quantifier::Forall, x, built)?;
+        }
+        Ok(built.formula)
+    }
+
+    /// A formula up to the next closing parenthesis or comma. Its operands stand as deep as it does itself: what
+    /// descends is the parenthesis around it.
+    fn formula(&mut self, depth: usize) -> Result<Built, Refusal> {
+        let left = self.unit(depth)?;
+        let Some(Token::Sign(sign)) = self.peek() else { return Ok(left) };
+        let sign = *sign;
+        match sign {
+            "&" | "|" => {
+                let connective = if sign == "&" { Connective::And } else { Connective::Or };
+                let mut chain = left;
+                while self.sees(sign) {
+                    self.advance();
+                    let right = self.unit(depth)?;
+                    chain = self.binary(connective, chain, right)?;
+                }
+                Ok(chain)
+            }
+            "=>" | "<=" | "<=>" | "<~>" | "~|" | "~&" => {
+                self.advance();
+                let right = self.unit(depth)?;
+                match sign {
+                    "=>" => self.binary(Connective::Implies, left, right),
+                    "<=" => self.binary(Connective::Implies, right, left),
+                    "<=>" => self.binary(Connective::Iff, left, right),
+                    "<~>" => self.negated_binary(Connective::Iff, left, right),
+                    "~|" => self.negated_binary(Connective::Or, left, right),
+                    _ => self.negated_binary(Connective::And, left, right),
+                }
+            }
+            _ => Ok(left),
+        }
+    }
+
+    /// An operand: an atom, a negation, a quantified formula, or anything in parentheses.
+    fn unit(&mut self, depth: usize) -> Result<Built, Refusal> {
+        self.not_too_deep(depth)?;
+        match self.peek() {
+            Some(Token::Sign("~")) => {
+                self.advance();
+                let body = self.unit(depth + 1)?;
+                self.negation(body)
+            }
+            Some(Token::Sign("!")) => self.quantifier(Quantifier::Forall, depth),
+            Some(Token::Sign("?")) => self.quantifier(Quantifier::Exists, depth),
+            Some(Token::Sign("(")) => {
+                self.advance();
+                let inside = self.formula(depth + 1)?;
+                self.expect(")")?;
+                self.parenthesised(inside)
+            }
+            _ => self.atom(depth),
+        }
+    }
+
+    /// `![X,Y]: φ` is ∀X ∀Y φ.
+    fn quantifier(&mut self, quantifier: Quantifier, depth: usize) -> Result<Built, Refusal> {
+        self.advance();
+        self.expect("[")?;
+        let mut bound = vec![];
+        loop {
+            let Some(Token::Upper(name)) = self.peek() else { return Err(self.unexpected("a variable")) };
+            let name = name.clone();
+            bound.push(self.variable(&name)?);
+            self.advance();
+            if self.sees(":") {
+                return Err(self.unsupported("typed variables are not read"));
+            }
+            if !self.sees(",") {
+                break;
+            }
+            self.advance();
+        }
+        self.expect("]")?;
+        self.expect(":")?;
+        self.not_too_deep(depth + bound.len())?;
+        let outside = match &mut self.binding {
+            Binding::Scope(scope) => {
+                scope.extend(&bound);
+                scope.len() - bound.len()
+            }
+            Binding::Clause(_) => 0,
+        };
+        let mut built = self.unit(depth + bound.len())?;
+        if let Binding::Scope(scope) = &mut self.binding {
+            scope.truncate(outside);
+        }
+        for x in bound.into_iter().rev() {
+            built = self.quantified(quantifier, x, built)?;
+        }
+        Ok(built)
+    }
+
+    /// `(…)` around a clause, or literals joined by `|`.
+    fn clause(&mut self, depth: usize) -> Result<Built, Refusal> {
+        self.not_too_deep(depth)?;
+        if self.sees("(") {
+            self.advance();
+            let inside = self.clause(depth + 1)?;
+            self.expect(")")?;
+            return self.parenthesised(inside);
+        }
+        let mut chain = self.literal(depth)?;
+        while self.sees("|") {
+            self.advance();
+            let right = self.literal(depth)?;
+            chain = self.binary(Connective::Or, chain, right)?;
+        }
+        Ok(chain)
+    }
+
+    /// An atom, or a negated atom, which may stand in parentheses.
+    fn literal(&mut self, depth: usize) -> Result<Built, Refusal> {
+        if !self.sees("~") {
+            return self.atom(depth);
+        }
+        self.advance();
+        let body = if self.sees("(") {
+            self.advance();
+            let inside = self.atom(depth + 2)?;
+            self.expect(")")?;
+            self.parenthesised(inside)?
+        } else {
+            self.atom(depth + 1)?
+        };
+        self.negation(body)
+    }
+
+    /// `p(…)`, `lt(s,t)`, `s = t`, `s != t`, `$true`, `$false`.
+    fn atom(&mut self, depth: usize) -> Result<Built, Refusal> {
+        let start = self.at;
+        let (name, arguments) = match self.peek() {
+            Some(Token::Dollar(word)) if word == "$true" || word == "$false" => {
+                let truth = Formula::Truth(word == "$true");
+                self.advance();
+                return Ok(Built { formula: truth, height: 0, bare: false });
+            }
+            Some(Token::Lower(name)) => {
+                let name = name.clone();
+                self.advance();
+                (Some(name), self.arguments(depth)?)
+            }
+            Some(Token::Upper(_)) => (None, vec![]),
+            _ => return Err(self.unexpected("a formula")),
+        };
+        let equation = |parser: &Self| match parser.peek() {
+            Some(Token::Sign("=")) => Some(Relation::Equals),
+            Some(Token::Sign("!=")) => Some(Relation::NotEquals),
+            _ => None,
+        };
+        let left = match name {
+            Some(name) if equation(self).is_none() => return self.predicate(&name, arguments, start),
+            Some(name) => self.applied(&name, arguments, start)?,
+            None => self.term(depth)?,
+        };
+        let Some(relation) = equation(self) else { return Err(self.unexpected("= or !=")) };
+        self.advance();
+        let right = self.term(depth)?;
+        let height = left.height.max(right.height);
+        Ok(Built { formula: Formula::Relation(relation, left.term, right.term), height, bare: false })
+    }
+
+    fn predicate(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<Built, Refusal> {
+        let height = arguments.iter().map(|t| t.height).max().unwrap_or(0);
+        let relation = match name {
+            "lt" => Some(Relation::LessThan),
+            "gt" => Some(Relation::GreaterThan),
+            "le" => Some(Relation::LessEqual),
+            "ge" => Some(Relation::GreaterEqual),
+            _ => None,
+        };
+        let mut terms: Vec<Term> = arguments.into_iter().map(|t| t.term).collect();
+        if let (Some(relation), 2) = (relation, terms.len())
+            && let (Some(right), Some(left)) = (terms.pop(), terms.pop())
+        {
+            return Ok(Built { formula: Formula::Relation(relation, left, right), height, bare: false });
+        }
+        let predicate = self.names.predicate(name, terms.len(), start).map_err(|r| self.located(r, start))?;
+        Ok(Built { formula: Formula::Predicate(predicate, terms), height, bare: false })
+    }
+
+    fn term(&mut self, depth: usize) -> Result<BuiltTerm, Refusal> {
+        self.not_too_deep(depth)?;
+        match self.peek() {
+            Some(Token::Upper(name)) => {
+                let name = name.clone();
+                let x = self.variable(&name)?;
+                self.occurs(x, &name);
+                self.advance();
+                Ok(BuiltTerm { term: Term::Variable(x), height: 0 })
+            }
+            Some(Token::Lower(name)) => {
+                let (name, start) = (name.clone(), self.at);
+                self.advance();
+                let arguments = self.arguments(depth)?;
+                self.applied(&name, arguments, start)
+            }
+            _ => Err(self.unexpected("a term")),
+        }
+    }
+
+    /// A constant, a free variable, or a function of these arguments.
+    fn applied(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<BuiltTerm, Refusal> {
+        let Some(deepest) = arguments.iter().map(|t| t.height).max() else {
+            let term = self.names.constant(name, start).map_err(|r| self.located(r, start))?;
+            return Ok(BuiltTerm { term, height: 0 });
+        };
+        let height = self.grown(deepest)?;
+        let function =
+            self.names.function(name, arguments.len(), start).map_err(|r| self.located(r, start))?;
+        let arguments = arguments.into_iter().map(|t| t.term).collect();
+        Ok(BuiltTerm { term: Term::Function(function, arguments), height })
+    }
+
+    /// `(t, …)`, or nothing.
+    fn arguments(&mut self, depth: usize) -> Result<Vec<BuiltTerm>, Refusal> {
+        let mut arguments = vec![];
+        if !self.sees("(") {
+            return Ok(arguments);
+        }
+        loop {
+            self.advance();
+            arguments.push(self.term(depth + 1)?);
+            if !self.sees(",") {
+                break;
+            }
+        }
+        self.expect(")")?;
+        Ok(arguments)
+    }
+
+    fn variable(&mut self, name: &str) -> Result<Variable, Refusal> {
+        let at = self.at;
+        self.names.variable(name, at).map_err(|r| self.located(r, at))
+    }
+
+    /// An occurrence of a variable that is no binder.
+    fn occurs(&mut self, x: Variable, name: &str) {
+        match &mut self.binding {
+            // More of them make the closed clause too deep anyhow.
+            Binding::Clause(seen) if seen.len() <= DEEPEST && !seen.contains(&x) => seen.push(x),
+            Binding::Scope(scope) if !scope.contains(&x) && self.free.is_none() => {
+                let refusal = Refusal::new(Kind::FreeVariable, format!("nothing binds {name}"))
+                    .found(name)
+                    .help("quantify it, or name it v0, v1, … to make it a free variable of ours");
+                self.free = Some(self.located(refusal, self.at));
+            }
+            _ => {}
+        }
+    }
+
+    // What is built from parts, one node higher.
+
+    fn negation(&self, body: Built) -> Result<Built, Refusal> {
+        let height = self.grown(body.height)?;
+        Ok(Built { formula: Formula::Not(Box::new(body.formula)), height, bare: false })
+    }
+
+    fn quantified(&self, quantifier: Quantifier, x: Variable, body: Built) -> Result<Built, Refusal> {
+        let height = self.grown(body.height)?;
+        let formula = Formula::Quantified(quantifier, x, None, Box::new(body.formula));
+        Ok(Built { formula, height, bare: false })
+    }
+
+    fn binary(&self, connective: Connective, left: Built, right: Built) -> Result<Built, Refusal> {
+        let height = self.grown(left.height.max(right.height))?;
+        let formula = Formula::Binary(connective, Box::new(left.formula), Box::new(right.formula));
+        Ok(Built { formula, height, bare: true })
+    }
+
+    /// The negation of a binary formula, which has no parentheses of its own to count.
+    fn negated_binary(&self, connective: Connective, left: Built, right: Built) -> Result<Built, Refusal> {
+        let inside = self.binary(connective, left, right)?;
+        self.negation(inside)
+    }
+
+    fn parenthesised(&self, inside: Built) -> Result<Built, Refusal> {
+        let height = if inside.bare { inside.height } else { self.grown(inside.height)? };
+        Ok(Built { height, bare: false, ..inside })
+    }
+
+    fn grown(&self, height: usize) -> Result<usize, Refusal> {
+        if height < DEEPEST { Ok(height + 1) } else { Err(self.too_deep()) }
+    }
+
+    /// Stops the descent; the exact limit is that of the height.
+    fn not_too_deep(&self, depth: usize) -> Result<(), Refusal> {
+        if depth <= DEEPEST + 1 { Ok(()) } else { Err(self.too_deep()) }
+    }
+
+    fn too_deep(&self) -> Refusal {
+        self.here(Refusal::new(Kind::TooDeep, format!("the formula nests deeper than {DEEPEST}")))
+    }
+
+    // Lexemes.
+
+    pub(super) fn at_end(&self) -> bool {
+        self.peek().is_none()
+    }
+
+    pub(super) fn peek(&self) -> Option<&Token> {
+        self.lexemes.get(self.at).map(|lexeme| &lexeme.token)
+    }
+
+    pub(super) fn sees(&self, sign: &str) -> bool {
+        matches!(self.peek(), Some(Token::Sign(s)) if *s == sign)
+    }
+
+    pub(super) fn advance(&mut self) {
+        self.at += 1;
+    }
+
+    pub(super) fn expect(&mut self, sign: &str) -> Result<(), Refusal> {
+        if !self.sees(sign) {
+            return Err(self.unexpected(sign));
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// `, source, …` after a formula, up to the closing parenthesis of the whole.
+    pub(super) fn skip_annotations(&mut self) -> Result<(), Refusal> {
+        let mut open = 0_usize;
+        loop {
+            match self.peek() {
+                None => return Err(self.unexpected(")")),
+                Some(Token::Sign(")")) if open == 0 => return Ok(()),
+                Some(Token::Sign("(" | "[")) => open += 1,
+                Some(Token::Sign(")" | "]")) => open = open.saturating_sub(1),
+                Some(_) => {}
+            }
+            self.advance();
+        }
+    }
+
+    // Refusals.
+
+    /// What stands here cannot; where it is TPTP that is not read, that is said instead.
+    pub(super) fn unexpected(&self, wanted: &str) -> Refusal {
+        let refusal = match self.peek() {
+            None => Refusal::new(Kind::UnexpectedEnd, format!("the file ends where {wanted} should stand"))
+                .found("end"),
+            Some(Token::Integer | Token::Foreign | Token::Dollar(_)) => {
+                return self.unsupported("this part of TPTP is not read");
+            }
+            Some(Token::Sign("[")) if wanted == "a formula" => {
+                return self.unsupported("sequents of TPTP are not read");
+            }
+            Some(_) => {
+                Refusal::new(Kind::UnexpectedSymbol, format!("{wanted} should stand here")).found(self.text())
+            }
+        };
+        self.here(refusal)
+    }
+
+    pub(super) fn unsupported(&self, message: &str) -> Refusal {
+        self.here(
+            Refusal::new(Kind::TptpUnsupported, message).found(self.text()).help(
+                "fof and cnf formulas without numbers, strings and $ names but $true and $false are read",
+            ),
+        )
+    }
+
+    fn text(&self) -> &str {
+        self.lexemes.get(self.at).and_then(|l| self.source.get(l.start..l.end)).unwrap_or("end")
+    }
+
+    fn here(&self, refusal: Refusal) -> Refusal {
+        self.located(refusal, self.at)
+    }
+
+    fn located(&self, refusal: Refusal, at: usize) -> Refusal {
+        let end = self.source.len();
+        let (start, end) = self.lexemes.get(at).map_or((end, end), |l| (l.start, l.end));
+        refusal.span(start, end)
+    }
+}

@@ -1,0 +1,199 @@
+//! TPTP names to indices.
+//!
+//! While a file is parsed, each name gets a provisional number, and the tree is built with these. At the end
+//! of the file the indices are known: `p<n>`, `f<n>`, `c<n>`, `X<n>` and `v<n>` keep their numbers, the other
+//! names get the smallest unused index of their category in order of first appearance, and the tree is
+//! renumbered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ast::{Constant, Formula, Function, Predicate, Term, Variable};
+use crate::error::{Kind, Refusal, Stage};
+use crate::read::Names;
+use crate::symbol::SymbolId;
+
+/// The names of a file.
+#[derive(Default)]
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    provisional: BTreeMap<(SymbolId, String, Option<Kept>), u64>,
+    /// The arities of `p5` and `f5` written without suffix: `p5_1` is another symbol where `p5` is unary.
+    plain: BTreeSet<(SymbolId, u64, usize)>,
+}
+
+struct Entry {
+    category: SymbolId,
+    name: String,
+    kept: Option<Kept>,
+    /// The lexeme at which it first stands.
+    first: usize,
+}
+
+/// A number in a name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kept {
+    number: u64,
+    /// The suffix of `p5_1`.
+    arity: Option<usize>,
+    /// The name is `v<n>`.
+    rigid: bool,
+}
+
+impl Table {
+    /// The provisional variable of an upper-case word.
+    pub(super) fn variable(&mut self, name: &str, at: usize) -> Result<Variable, Refusal> {
+        let kept = number(name, 'X')?.map(|number| Kept { number, arity: None, rigid: false });
+        Ok(Variable(self.enter(SymbolId::VAR, name, kept, at)))
+    }
+
+    /// The provisional term of a name without arguments: `v<n>` is a free variable.
+    pub(super) fn constant(&mut self, name: &str, at: usize) -> Result<Term, Refusal> {
+        if let Some(number) = number(name, 'v')? {
+            let kept = Kept { number, arity: None, rigid: true };
+            return Ok(Term::Variable(Variable(self.enter(SymbolId::VAR, name, Some(kept), at))));
+        }
+        let kept = number(name, 'c')?.map(|number| Kept { number, arity: None, rigid: false });
+        Ok(Term::Constant(Constant(self.enter(SymbolId::CONST, name, kept, at))))
+    }
+
+    /// The provisional function of a name with arguments.
+    pub(super) fn function(&mut self, name: &str, arity: usize, at: usize) -> Result<Function, Refusal> {
+        self.applied(SymbolId::FUNC, 'f', name, arity, at).map(Function)
+    }
+
+    /// The provisional predicate of a name.
+    pub(super) fn predicate(&mut self, name: &str, arity: usize, at: usize) -> Result<Predicate, Refusal> {
+        self.applied(SymbolId::PRED, 'p', name, arity, at).map(Predicate)
+    }
+
+    fn applied(
+        &mut self,
+        category: SymbolId,
+        letter: char,
+        name: &str,
+        arity: usize,
+        at: usize,
+    ) -> Result<u64, Refusal> {
+        let suffixed =
+            name.strip_suffix(&format!("_{arity}")).map(|stem| number(stem, letter)).transpose()?;
+        let kept = match (suffixed.flatten(), number(name, letter)?) {
+            (Some(number), _) => Some(Kept { number, arity: Some(arity), rigid: false }),
+            (None, Some(number)) => {
+                self.plain.insert((category, number, arity));
+                Some(Kept { number, arity: None, rigid: false })
+            }
+            (None, None) => None,
+        };
+        Ok(self.enter(category, name, kept, at))
+    }
+
+    fn enter(&mut self, category: SymbolId, name: &str, kept: Option<Kept>, at: usize) -> u64 {
+        let Self { entries, provisional, .. } = self;
+        let id = *provisional.entry((category, name.to_owned(), kept)).or_insert_with(|| {
+            entries.push(Entry { category, name: name.to_owned(), kept, first: at });
+            entries.len() as u64 - 1
+        });
+        if let Some(entry) = usize::try_from(id).ok().and_then(|id| entries.get_mut(id)) {
+            // A function is entered after its arguments, so an inner use may have come first.
+            entry.first = entry.first.min(at);
+        }
+        id
+    }
+
+    /// The index of every provisional number, and the names that did not keep theirs.
+    pub(super) fn indices(&self) -> (Indices, Names) {
+        let rigid: BTreeSet<u64> =
+            self.entries.iter().filter_map(|e| e.kept.filter(|k| k.rigid).map(|k| k.number)).collect();
+        let kept: Vec<Option<u64>> = self.entries.iter().map(|entry| self.keeps(entry, &rigid)).collect();
+        let mut used: BTreeSet<(SymbolId, u64)> =
+            self.entries.iter().zip(&kept).filter_map(|(e, n)| n.map(|n| (e.category, n))).collect();
+
+        let mut given: BTreeMap<(SymbolId, &str), u64> = BTreeMap::new();
+        let mut names = Names::new();
+        let mut order: Vec<&Entry> =
+            self.entries.iter().zip(&kept).filter(|(_, n)| n.is_none()).map(|(e, _)| e).collect();
+        order.sort_by_key(|entry| entry.first);
+        let mut smallest: BTreeMap<SymbolId, u64> = BTreeMap::new();
+        for entry in order {
+            given.entry((entry.category, &entry.name)).or_insert_with(|| {
+                let next = smallest.entry(entry.category).or_default();
+                while !used.insert((entry.category, *next)) {
+                    *next += 1;
+                }
+                names.entry(entry.category.label()).or_default().insert(entry.name.clone(), *next);
+                *next
+            });
+        }
+        let indices = self.entries.iter().zip(kept).map(|(entry, kept)| {
+            kept.or_else(|| given.get(&(entry.category, entry.name.as_str())).copied()).unwrap_or_default()
+        });
+        (Indices(indices.collect()), names)
+    }
+
+    fn keeps(&self, entry: &Entry, rigid: &BTreeSet<u64>) -> Option<u64> {
+        let kept = entry.kept?;
+        let lost = match (entry.category, kept.arity) {
+            (SymbolId::VAR, _) => !kept.rigid && rigid.contains(&kept.number),
+            (category, Some(arity)) => self.plain.contains(&(category, kept.number, arity)),
+            (_, None) => false,
+        };
+        (!lost).then_some(kept.number)
+    }
+}
+
+/// The number of a name made of this letter and a number in shortest form.
+fn number(name: &str, letter: char) -> Result<Option<u64>, Refusal> {
+    let Some(digits) = name.strip_prefix(letter) else { return Ok(None) };
+    let shortest = digits == "0" || !digits.starts_with('0');
+    if digits.is_empty() || !shortest || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Ok(None);
+    }
+    digits.parse().map(Some).map_err(|_| {
+        Refusal::new(Kind::IndexOverflow, format!("the number in {name} is above 2^64 - 1")).stage(Stage::Lex)
+    })
+}
+
+/// From provisional numbers to indices.
+pub(super) struct Indices(Vec<u64>);
+
+impl Indices {
+    fn renumber(&self, index: &mut u64) {
+        if let Some(&final_index) = usize::try_from(*index).ok().and_then(|id| self.0.get(id)) {
+            *index = final_index;
+        }
+    }
+
+    pub(super) fn formula(&self, formula: &mut Formula) {
+        match formula {
+            Formula::Truth(_) => {}
+            Formula::Predicate(p, arguments) => {
+                self.renumber(&mut p.0);
+                arguments.iter_mut().for_each(|t| self.term(t));
+            }
+            Formula::Relation(_, left, right) => {
+                self.term(left);
+                self.term(right);
+            }
+            Formula::Not(body) => self.formula(body),
+            Formula::Binary(_, left, right) => {
+                self.formula(left);
+                self.formula(right);
+            }
+            Formula::Quantified(_, x, _, body) => {
+                self.renumber(&mut x.0);
+                self.formula(body);
+            }
+        }
+    }
+
+    fn term(&self, term: &mut Term) {
+        match term {
+            Term::Variable(x) => self.renumber(&mut x.0),
+            Term::Constant(c) => self.renumber(&mut c.0),
+            Term::Function(f, arguments) => {
+                self.renumber(&mut f.0);
+                arguments.iter_mut().for_each(|t| self.term(t));
+            }
+        }
+    }
+}

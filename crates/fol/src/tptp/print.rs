@@ -1,0 +1,384 @@
+//! A text as TPTP.
+
+use std::fmt::Write;
+
+use super::arity::Arities;
+use crate::ast::{
+    Connective, Definition, Formula, Quantifier, Relation, Sort, Statement, Term, Text, Variable,
+};
+use crate::error::{Kind, Refusal};
+use crate::symbol::SymbolId;
+
+/// Writing ∃! doubles its body, so nested ones grow exponentially; a longer output is refused.
+const LONGEST: usize = 64 << 20;
+
+/// Writes a text as annotated FOF formulas joined by newlines.
+///
+/// # Errors
+/// `TptpUnsupported` for a conclusion `<unknown>`, and for a text whose ∃! would take more than 64 MiB when
+/// written out.
+pub fn print(text: &Text) -> Result<String, Refusal> {
+    let mut writer = Writer { out: String::new(), arities: Arities::of(text), scope: vec![], fresh: 0 };
+    for (i, statement) in (1..).zip(&text.statements) {
+        writer.statement(i, statement)?;
+    }
+    Ok(writer.out)
+}
+
+struct Writer {
+    out: String,
+    arities: Arities,
+    /// The binders around the place being written, innermost last, with the number in their new name.
+    scope: Vec<(Variable, usize)>,
+    /// The number of the next bound variable of this formula.
+    fresh: usize,
+}
+
+impl Writer {
+    fn statement(&mut self, i: usize, statement: &Statement) -> Result<(), Refusal> {
+        match statement {
+            Statement::Formula(f) => self.annotated(format_args!("s{i}"), "axiom", |w| w.formula(f)),
+            Statement::Sequent(_, premises, conclusion) => {
+                for (j, premise) in (1..).zip(premises) {
+                    self.annotated(format_args!("s{i}_p{j}"), "axiom", |w| w.formula(premise))?;
+                }
+                let Some(conclusion) = conclusion else {
+                    return Err(Refusal::new(
+                        Kind::TptpUnsupported,
+                        "TPTP has no conjecture without a formula, so <unknown> cannot be written",
+                    )
+                    .found("<unknown>"));
+                };
+                self.annotated(format_args!("s{i}_c"), "conjecture", |w| w.formula(conclusion))
+            }
+            Statement::Equivalence(left, right) => {
+                self.annotated(format_args!("s{i}"), "axiom", |w| w.binary(left, "<=>", right))
+            }
+            Statement::Definition(definition) => {
+                self.annotated(format_args!("s{i}"), "definition", |w| w.definition(definition))
+            }
+        }
+    }
+
+    /// One line; the numbering of bound variables starts anew.
+    fn annotated(
+        &mut self,
+        name: std::fmt::Arguments<'_>,
+        role: &str,
+        body: impl FnOnce(&mut Self) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        self.fresh = 0;
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+        self.write(format_args!("fof({name}, {role}, "));
+        body(self)?;
+        self.out.push_str(").");
+        Ok(())
+    }
+
+    fn write(&mut self, arguments: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.out.write_fmt(arguments);
+    }
+
+    fn definition(&mut self, definition: &Definition) -> Result<(), Refusal> {
+        match definition {
+            Definition::Predicate(p, parameters, body) => self.closed(parameters, |w, head| {
+                w.out.push('(');
+                w.applied(SymbolId::PRED, p.0, head);
+                w.out.push_str(" <=> ");
+                w.formula(body)?;
+                w.out.push(')');
+                Ok(())
+            }),
+            Definition::Function(f, parameters, body) => self.closed(parameters, |w, head| {
+                w.out.push('(');
+                w.applied(SymbolId::FUNC, f.0, head);
+                w.out.push_str(" = ");
+                w.term(body);
+                w.out.push(')');
+                Ok(())
+            }),
+            Definition::Constant(c, body) => {
+                self.write(format_args!("(c{} = ", c.0));
+                self.term(body);
+                self.out.push(')');
+                Ok(())
+            }
+        }
+    }
+
+    /// A definition under the quantifier of its parameters, whose new numbers `inside` receives.
+    fn closed(
+        &mut self,
+        parameters: &[Variable],
+        inside: impl FnOnce(&mut Self, &[usize]) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let head: Vec<usize> = parameters.iter().map(|&x| self.bind(x)).collect();
+        for (i, n) in head.iter().enumerate() {
+            self.write(format_args!("{}X{n}", if i == 0 { "![" } else { "," }));
+        }
+        if !head.is_empty() {
+            self.out.push_str("]: ");
+        }
+        inside(self, &head)?;
+        self.scope.truncate(self.scope.len().saturating_sub(head.len()));
+        Ok(())
+    }
+
+    /// The defined symbol with its parameters.
+    fn applied(&mut self, category: SymbolId, index: u64, parameters: &[usize]) {
+        self.name(category, index, parameters.len());
+        for (i, n) in parameters.iter().enumerate() {
+            self.write(format_args!("{}X{n}", if i == 0 { "(" } else { "," }));
+        }
+        if !parameters.is_empty() {
+            self.out.push(')');
+        }
+    }
+
+    fn formula(&mut self, formula: &Formula) -> Result<(), Refusal> {
+        if self.out.len() > LONGEST {
+            return Err(Refusal::new(
+                Kind::TptpUnsupported,
+                "written out, the ∃! of this text take too much space",
+            )
+            .help("each ∃! writes its body twice; nest fewer of them"));
+        }
+        match formula {
+            Formula::Truth(true) => self.out.push_str("$true"),
+            Formula::Truth(false) => self.out.push_str("$false"),
+            Formula::Predicate(p, arguments) => {
+                self.name(SymbolId::PRED, p.0, arguments.len());
+                self.arguments(arguments);
+            }
+            Formula::Relation(relation, left, right) => self.relation(*relation, left, right),
+            Formula::Not(body) => {
+                self.out.push('~');
+                self.formula(body)?;
+            }
+            Formula::Binary(connective, left, right) => {
+                let sign = match connective {
+                    Connective::And => "&",
+                    Connective::Or => "|",
+                    Connective::Implies => "=>",
+                    Connective::Iff => "<=>",
+                };
+                self.binary(left, sign, right)?;
+            }
+            Formula::Quantified(Quantifier::Forall, x, sort, body) => {
+                self.quantified("!", *x, |w, n| w.guarded(n, *sort, "=>", body))?;
+            }
+            Formula::Quantified(Quantifier::Exists, x, sort, body) => {
+                self.quantified("?", *x, |w, n| w.guarded(n, *sort, "&", body))?;
+            }
+            Formula::Quantified(Quantifier::Exists1, x, sort, body) => self.exists_one(*x, *sort, body)?,
+        }
+        Ok(())
+    }
+
+    fn binary(&mut self, left: &Formula, sign: &str, right: &Formula) -> Result<(), Refusal> {
+        self.out.push('(');
+        self.formula(left)?;
+        self.write(format_args!(" {sign} "));
+        self.formula(right)?;
+        self.out.push(')');
+        Ok(())
+    }
+
+    /// `![X0]: …`, where `inside` receives the number of the new name.
+    fn quantified(
+        &mut self,
+        sign: &str,
+        x: Variable,
+        inside: impl FnOnce(&mut Self, usize) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let n = self.bind(x);
+        self.write(format_args!("{sign}[X{n}]: "));
+        inside(self, n)?;
+        self.scope.pop();
+        Ok(())
+    }
+
+    /// The body, guarded by the sort of the variable if it has one.
+    fn guarded(&mut self, n: usize, sort: Option<Sort>, sign: &str, body: &Formula) -> Result<(), Refusal> {
+        let Some(Sort(k)) = sort else { return self.formula(body) };
+        self.write(format_args!("(s{k}(X{n}) {sign} "));
+        self.formula(body)?;
+        self.out.push(')');
+        Ok(())
+    }
+
+    /// `∃!x φ` as `∃x (φ ∧ ∀y (φ[y/x] → y = x))`.
+    fn exists_one(&mut self, x: Variable, sort: Option<Sort>, body: &Formula) -> Result<(), Refusal> {
+        let mut witness = 0;
+        self.quantified("?", x, |w, n| {
+            witness = n;
+            w.out.push('(');
+            w.guarded(n, sort, "&", body)
+        })?;
+        self.out.push_str(" & ");
+        self.quantified("!", x, |w, other| {
+            w.out.push('(');
+            w.guarded(other, sort, "&", body)?;
+            w.write(format_args!(" => (X{other} = X{witness})))"));
+            Ok(())
+        })
+    }
+
+    fn relation(&mut self, relation: Relation, left: &Term, right: &Term) {
+        let (open, sign) = match relation {
+            Relation::Equals => ("(", " = "),
+            Relation::NotEquals => ("(", " != "),
+            Relation::LessThan => ("lt(", ","),
+            Relation::GreaterThan => ("gt(", ","),
+            Relation::LessEqual => ("le(", ","),
+            Relation::GreaterEqual => ("ge(", ","),
+        };
+        self.out.push_str(open);
+        self.term(left);
+        self.out.push_str(sign);
+        self.term(right);
+        self.out.push(')');
+    }
+
+    fn term(&mut self, term: &Term) {
+        match term {
+            Term::Variable(x) => match self.scope.iter().rev().find(|(y, _)| y == x) {
+                Some(&(_, n)) => self.write(format_args!("X{n}")),
+                None => self.write(format_args!("v{}", x.0)),
+            },
+            Term::Constant(c) => self.write(format_args!("c{}", c.0)),
+            Term::Function(f, arguments) => {
+                self.name(SymbolId::FUNC, f.0, arguments.len());
+                self.arguments(arguments);
+            }
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[Term]) {
+        for (i, argument) in arguments.iter().enumerate() {
+            self.out.push(if i == 0 { '(' } else { ',' });
+            self.term(argument);
+        }
+        if !arguments.is_empty() {
+            self.out.push(')');
+        }
+    }
+
+    fn name(&mut self, category: SymbolId, index: u64, arity: usize) {
+        self.write(format_args!("{}{index}", if category == SymbolId::PRED { 'p' } else { 'f' }));
+        if self.arities.several(category, index) {
+            self.write(format_args!("_{arity}"));
+        }
+    }
+
+    fn bind(&mut self, x: Variable) -> usize {
+        let n = self.fresh;
+        self.fresh += 1;
+        self.scope.push((x, n));
+        n
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ast::{Constant, Function, Predicate, Turnstile};
+
+    fn x(n: u64) -> Term {
+        Term::Variable(Variable(n))
+    }
+
+    fn p(n: u64, arguments: Vec<Term>) -> Formula {
+        Formula::Predicate(Predicate(n), arguments)
+    }
+
+    fn quantified(q: Quantifier, n: u64, sort: Option<u64>, body: Formula) -> Formula {
+        Formula::Quantified(q, Variable(n), sort.map(Sort), Box::new(body))
+    }
+
+    fn check(statement: Statement, tptp: &str) {
+        let text = Text { statements: vec![statement], terminated: false };
+        assert_eq!(print(&text).unwrap(), tptp);
+    }
+
+    fn check_formula(formula: Formula, tptp: &str) {
+        check(Statement::Formula(formula), &format!("fof(s1, axiom, {tptp})."));
+    }
+
+    #[test]
+    fn bound_variables_are_renamed_apart_and_free_ones_are_constants() {
+        let body = Formula::Binary(
+            Connective::Implies,
+            Box::new(quantified(Quantifier::Exists, 1, None, p(5, vec![x(1), x(7)]))),
+            Box::new(p(6, vec![x(1)])),
+        );
+        check_formula(quantified(Quantifier::Forall, 1, None, body), "![X0]: (?[X1]: p5(X1,v7) => p6(X0))");
+    }
+
+    #[test]
+    fn exists_one_is_written_out_with_its_own_further_variables() {
+        let body = quantified(Quantifier::Exists, 2, None, p(0, vec![x(1), x(2)]));
+        check_formula(
+            quantified(Quantifier::Exists1, 1, None, body),
+            "?[X0]: (?[X1]: p0(X0,X1) & ![X2]: (?[X3]: p0(X2,X3) => (X2 = X0)))",
+        );
+    }
+
+    #[test]
+    fn sorts_are_guards() {
+        let body = |n| p(0, vec![x(n)]);
+        check_formula(quantified(Quantifier::Forall, 1, Some(4), body(1)), "![X0]: (s4(X0) => p0(X0))");
+        check_formula(quantified(Quantifier::Exists, 1, Some(4), body(1)), "?[X0]: (s4(X0) & p0(X0))");
+        check_formula(
+            quantified(Quantifier::Exists1, 1, Some(4), body(1)),
+            "?[X0]: ((s4(X0) & p0(X0)) & ![X1]: ((s4(X1) & p0(X1)) => (X1 = X0)))",
+        );
+    }
+
+    #[test]
+    fn an_overloaded_index_gets_its_arity() {
+        let f = |arguments| Term::Function(Function(3), arguments);
+        check_formula(
+            Formula::Binary(
+                Connective::And,
+                Box::new(p(5, vec![])),
+                Box::new(p(5, vec![f(vec![f(vec![x(0), x(1)])])])),
+            ),
+            "(p5_0 & p5_1(f3_1(f3_2(v0,v1))))",
+        );
+    }
+
+    #[test]
+    fn definitions_and_sequents() {
+        let c0 = || Term::Constant(Constant(0));
+        let unequal = Formula::Not(Box::new(Formula::Relation(Relation::Equals, x(3), c0())));
+        check(
+            Statement::Definition(Definition::Predicate(Predicate(1), vec![Variable(3)], unequal)),
+            "fof(s1, definition, ![X0]: (p1(X0) <=> ~(X0 = c0))).",
+        );
+        check(
+            Statement::Definition(Definition::Function(Function(1), vec![Variable(3), Variable(0)], x(0))),
+            "fof(s1, definition, ![X0,X1]: (f1(X0,X1) = X1)).",
+        );
+        check(
+            Statement::Definition(Definition::Constant(Constant(9), c0())),
+            "fof(s1, definition, (c9 = c0)).",
+        );
+        check(
+            Statement::Sequent(Turnstile::Entails, vec![Formula::Truth(true)], Some(Formula::Truth(false))),
+            "fof(s1_p1, axiom, $true).\nfof(s1_c, conjecture, $false).",
+        );
+        let unknown = Statement::Sequent(Turnstile::Models, vec![], None);
+        let refusal = print(&Text { statements: vec![unknown], terminated: false }).unwrap_err();
+        assert_eq!(refusal.kind, Kind::TptpUnsupported);
+    }
+
+    #[test]
+    fn nested_exists_one_is_refused_before_it_fills_the_memory() {
+        let formula = (0..200).fold(Formula::Truth(true), |f, n| quantified(Quantifier::Exists1, n, None, f));
+        assert_eq!(print(&Text::formula(formula)).unwrap_err().kind, Kind::TptpUnsupported);
+    }
+}

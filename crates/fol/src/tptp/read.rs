@@ -1,0 +1,107 @@
+//! A file of annotated formulas as one text.
+
+use super::formula::Parser;
+use super::lex::Token;
+use crate::ast::{Formula, Statement, Text, Turnstile};
+use crate::error::{Kind, Refusal};
+use crate::read::Names;
+
+/// Reads one file of `fof` and `cnf` formulas as one text, with the indices that its names were given.
+///
+/// With a conjecture the text is one sequent, without one it has a statement for each formula. Places are
+/// byte spans.
+///
+/// # Errors
+/// The refusals of a reader, `FreeVariable` for a variable of a `fof` formula that nothing binds, and
+/// `TptpUnsupported` for all of TPTP that has no reading here.
+pub fn read(source: &str) -> Result<(Text, Names), Refusal> {
+    let mut parser = Parser::new(source)?;
+    let mut formulas = vec![];
+    let mut conjecture = None;
+    while !parser.at_end() {
+        let role = annotated(&mut parser, conjecture.is_some())?;
+        match role {
+            (Role::Premise, formula) => formulas.push(formula),
+            (Role::Conjecture, formula) => conjecture = Some(formula),
+        }
+    }
+    let (indices, names) = parser.finish()?;
+    formulas.iter_mut().chain(&mut conjecture).for_each(|formula| indices.formula(formula));
+    let (statements, terminated) = match conjecture {
+        Some(conclusion) => (vec![Statement::Sequent(Turnstile::Entails, formulas, Some(conclusion))], false),
+        None => {
+            let several = formulas.len() > 1;
+            (formulas.into_iter().map(Statement::Formula).collect(), several)
+        }
+    };
+    if statements.is_empty() {
+        return Err(Refusal::new(Kind::UnexpectedEnd, "the file holds no formula")
+            .span(source.len(), source.len())
+            .found("end")
+            .help("write for example fof(a, axiom, p)."));
+    }
+    Ok((Text { statements, terminated }, names))
+}
+
+enum Role {
+    Premise,
+    Conjecture,
+}
+
+/// The roles whose formulas are simply given.
+const PREMISES: [&str; 10] = [
+    "axiom",
+    "hypothesis",
+    "definition",
+    "assumption",
+    "lemma",
+    "theorem",
+    "corollary",
+    "negated_conjecture",
+    "plain",
+    "unknown",
+];
+
+/// `fof(name, role, formula).` and `cnf(name, role, clause).`
+fn annotated(parser: &mut Parser<'_>, has_conjecture: bool) -> Result<(Role, Formula), Refusal> {
+    let language = match parser.peek() {
+        Some(Token::Lower(word)) => word.clone(),
+        _ => return Err(parser.unexpected("fof( or cnf(")),
+    };
+    if language != "fof" && language != "cnf" {
+        return Err(parser.unsupported(&format!("{language} is not read; only fof and cnf are")));
+    }
+    parser.advance();
+    parser.expect("(")?;
+    match parser.peek() {
+        Some(Token::Lower(_) | Token::Integer) => parser.advance(),
+        _ => return Err(parser.unexpected("a name")),
+    }
+    parser.expect(",")?;
+    let role = role(parser, has_conjecture)?;
+    parser.expect(",")?;
+    let formula = if language == "fof" { parser.fof()? } else { parser.cnf()? };
+    if parser.sees(",") {
+        parser.skip_annotations()?;
+    }
+    parser.expect(")")?;
+    parser.expect(".")?;
+    Ok((role, formula))
+}
+
+fn role(parser: &mut Parser<'_>, has_conjecture: bool) -> Result<Role, Refusal> {
+    let role = match parser.peek() {
+        Some(Token::Lower(word)) if PREMISES.contains(&word.as_str()) => Role::Premise,
+        Some(Token::Lower(word)) if word == "conjecture" && !has_conjecture => Role::Conjecture,
+        Some(Token::Lower(word)) if word == "conjecture" => {
+            return Err(parser.unsupported("a file with two conjectures is no sequent"));
+        }
+        Some(Token::Lower(word)) => {
+            let message = format!("formulas of the role {word} are not read");
+            return Err(parser.unsupported(&message));
+        }
+        _ => return Err(parser.unexpected("a role")),
+    };
+    parser.advance();
+    Ok(role)
+}
