@@ -2,5 +2,6 @@
 
 pub mod ast;
 pub mod error;
+pub mod law;
 pub mod signature;
 pub mod symbol;
