@@ -4,6 +4,7 @@
 //! or `count` (uniform over the formulas of a size); `preset` names a built-in law whose keys are then the
 //! defaults. What a law can draw is [`sample`](crate::sample), how probable a text is [`score`](crate::score).
 
+pub(crate) mod classes;
 pub(crate) mod config;
 mod count_law;
 mod depth_law;
@@ -14,7 +15,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 pub(crate) use count_law::{BinderNames, CountLaw};
-pub(crate) use depth_law::{Arguments, Binder, DepthLaw, Parts, Predicates};
+pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Parts, Predicates};
 
 use crate::error::{Kind, Refusal};
 use crate::signature::Signature;

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 use toml::Table;
 
 use super::MAX_NODES;
+use super::classes::Classes;
 use super::config::Keys;
 use super::depth_law::{blocks, spread};
 use crate::ast::{Connective, Quantifier, Relation};
@@ -103,7 +104,7 @@ impl CountLaw {
     }
 
     /// The largest number of binders in a formula that the law draws.
-    fn most_binders(&self) -> u64 {
+    pub(crate) fn most_binders(&self) -> u64 {
         if self.quantifiers.is_empty() {
             return 0;
         }
@@ -120,6 +121,17 @@ impl CountLaw {
             BinderNames::Canonical => self.most_binders(),
             BinderNames::Distinct => self.pool,
         }
+    }
+
+    /// Refuses a range of sizes that contains an empty class.
+    pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
+        let classes = Classes::new(self, self.largest());
+        for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
+            if let Some(n) = (lo..=hi).find(|&n| classes.of_level(n, level) <= 0.0) {
+                return Err(crate::sample::empty_size(level, n));
+            }
+        }
+        Ok(())
     }
 
     /// What the law can produce.

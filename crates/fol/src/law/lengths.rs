@@ -210,8 +210,9 @@ impl Depth<'_> {
         let variable = (scoped && law.terms[0] > 0).then(|| self.variable());
         let constant = (law.constants > 0 && law.terms[1] > 0).then(|| self.extreme.index(0, law.constants));
         let mut best = self.extreme.better(variable, constant);
-        if depth < law.term_depth && law.terms[2] > 0 {
-            let inner = self.term(scoped, depth + 1)?;
+        let inner =
+            if depth < law.term_depth && law.terms[2] > 0 { self.term(scoped, depth + 1) } else { None };
+        if let Some(inner) = inner {
             let mut first = 0;
             for &(arity, number) in &law.functions {
                 let index = self.extreme.index(first, first + number);
