@@ -7,6 +7,7 @@ mod index;
 pub mod law;
 pub mod measure;
 pub mod sample;
+pub mod score;
 pub mod signature;
 pub mod symbol;
 mod symbol_set;

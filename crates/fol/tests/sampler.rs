@@ -86,9 +86,11 @@ fn full_draws_every_symbol() {
 #[test]
 fn too_long_texts_are_drawn_again() {
     let law = law("public", &[("max_tokens", "30")]);
-    let redrawn = items(&law, 2000).inspect(|(tokens, _)| assert!(tokens.len() <= 28)).filter(|i| i.1.redraws > 0);
+    let redrawn =
+        items(&law, 2000).inspect(|(tokens, _)| assert!(tokens.len() <= 28)).filter(|i| i.1.redraws > 0);
     assert!(redrawn.count() > 10);
-    let error = Law::named("public", &[("max_tokens".into(), "6".into())]).map(|law| Sampler::new(&law).err());
+    let error =
+        Law::named("public", &[("max_tokens".into(), "6".into())]).map(|law| Sampler::new(&law).err());
     assert_eq!(error.unwrap().unwrap().kind, fol::error::Kind::BadValue);
 }
 
