@@ -68,11 +68,31 @@ impl Stream {
         if n <= 1 {
             return 0;
         }
-        let threshold = n.wrapping_neg() % n; // (2⁶⁴ − n) mod n
+        let mut m = u128::from(self.next_u64()) * u128::from(n);
+        // The threshold (2⁶⁴ − n) mod n is below n, so most draws need no division.
+        if (m as u64) < n {
+            let threshold = n.wrapping_neg() % n;
+            while (m as u64) < threshold {
+                m = u128::from(self.next_u64()) * u128::from(n);
+            }
+        }
+        (m >> 64) as u64
+    }
+
+    /// [`below_digits`](Self::below_digits) for numbers of at most 128 bits, without allocation.
+    pub fn below_u128(&mut self, n: u128) -> u128 {
+        if let Ok(n) = u64::try_from(n) {
+            return u128::from(self.below(n));
+        }
+        let last = n - 1;
+        if last <= u128::from(u64::MAX) {
+            return u128::from(self.next_u64());
+        }
         loop {
-            let m = u128::from(self.next_u64()) * u128::from(n);
-            if (m as u64) >= threshold {
-                return (m >> 64) as u64;
+            let low = u128::from(self.next_u64());
+            let x = (low | u128::from(self.next_u64()) << 64) & (u128::MAX >> last.leading_zeros());
+            if x <= last {
+                return x;
             }
         }
     }
@@ -207,6 +227,11 @@ mod tests {
         assert_eq!(a.below_digits(&[0, 1]), [b.next_u64()]);
         assert_eq!(a.below_digits(&[7]), [b.below(7)]);
         assert_eq!(a.below_digits(&[7, 0]), [b.below(7)]);
+        for n in [1, 2, 1 << 64, (1 << 64) + 1, 12345 << 90, u128::MAX] {
+            let digits = a.below_digits(&[n as u64, (n >> 64) as u64]);
+            let wide = digits.iter().rev().fold(0u128, |x, &d| x << 64 | u128::from(d));
+            assert_eq!(b.below_u128(n), wide);
+        }
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! Counting formulas exactly, and the order that numbers them.
+//!
+//! G(n, s, r) is the number of formulas of n nodes over s variables in scope with quantifier depth at most r, up
+//! to names of bound variables. Enter at [`Counter`]. One [`Table`] holds the values that one start (s, r) can
+//! meet: each quantifier on a path adds a variable and takes one from the bound, so a row for each number of
+//! quantifiers is enough. Tables are generic in the numbers: 128-bit integers while they last, big ones else.
+
+mod fit;
+mod rank;
+
+use num_bigint::BigUint;
+use num_traits::{CheckedAdd, CheckedMul, FromPrimitive, Unsigned};
+
+use crate::ast::{Formula, Variable};
+use crate::error::{Kind, Refusal};
+use crate::law::config::bad_value;
+use crate::law::{CountLaw, Law, MAX_NODES};
+use crate::measure::nodes;
+use crate::symbol::SymbolId;
+
+/// What a table counts with.
+pub(crate) trait Number: Clone + Ord + Unsigned + CheckedAdd + CheckedMul + FromPrimitive {}
+impl Number for u128 {}
+impl Number for BigUint {}
+
+/// G(n, s, r) for one start, and the sums that unranking needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Table<N> {
+    law: CountLaw,
+    /// Variables in scope at the start.
+    free: u64,
+    /// `formulas[k][n]`: formulas of n nodes below k quantifiers.
+    formulas: Vec<Vec<N>>,
+    /// `pairs[k][n]`: pairs of operands of n nodes in all.
+    pairs: Vec<Vec<N>>,
+}
+
+/// A symbol, or from [`VARIABLE`] on a variable by its number: an unranked formula whose binders have no names
+/// yet. Numbers below `free` are free variables, the rest binders in preorder.
+pub(crate) type Piece = u32;
+
+/// The first piece that is a variable.
+pub(crate) const VARIABLE: Piece = 1 << 16;
+
+impl<N: Number> Table<N> {
+    /// The table up to `nodes`; `None` if a number does not fit into `N`.
+    pub(crate) fn new(law: &CountLaw, nodes: usize, free: u64, bound: Option<usize>) -> Option<Self> {
+        let deepest = if law.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) };
+        let deepest = bound.map_or(deepest, |r| r.min(deepest));
+        let mut table = Self { law: law.clone(), free, formulas: Vec::new(), pairs: Vec::new() };
+        for k in 0..=deepest {
+            let atoms = table.atoms(k)?;
+            table.formulas.push(vec![N::zero(), atoms]);
+            table.pairs.push(vec![N::zero(), N::zero()]);
+        }
+        for n in 2..=nodes {
+            for k in 0..=deepest.min(nodes - n) {
+                let pairs = table.count_pairs(n - 1, k)?;
+                let all = table.count(n, k, &pairs)?;
+                table.pairs.get_mut(k)?.push(pairs);
+                table.formulas.get_mut(k)?.push(all);
+            }
+        }
+        Some(table)
+    }
+
+    /// Formulas of n nodes below k quantifiers.
+    pub(crate) fn get(&self, n: usize, k: usize) -> N {
+        self.formulas.get(k).and_then(|row| row.get(n)).cloned().unwrap_or_else(N::zero)
+    }
+
+    /// Terms below k quantifiers.
+    fn terms(&self, k: usize) -> Option<N> {
+        N::from_u64(self.free)?
+            .checked_add(&N::from_usize(k)?)?
+            .checked_add(&N::from_u64(self.law.constants)?)
+    }
+
+    fn power(&self, k: usize, arity: usize) -> Option<N> {
+        let terms = self.terms(k)?;
+        (0..arity).try_fold(N::one(), |power, _| power.checked_mul(&terms))
+    }
+
+    fn atoms(&self, k: usize) -> Option<N> {
+        let mut sum = if self.law.truth { N::from_u8(2)? } else { N::zero() };
+        for &(arity, number) in &self.law.predicates {
+            sum = sum.checked_add(&self.power(k, arity)?.checked_mul(&N::from_u64(number)?)?)?;
+        }
+        let relations = N::from_usize(self.law.relations.len())?;
+        sum.checked_add(&self.power(k, 2)?.checked_mul(&relations)?)
+    }
+
+    /// Σ G(i) G(n − i): pairs of operands of n nodes in all.
+    fn count_pairs(&self, n: usize, k: usize) -> Option<N> {
+        let row = self.formulas.get(k)?;
+        let mut sum = N::zero();
+        for i in 1..n.div_ceil(2) {
+            sum = sum.checked_add(&row.get(i)?.checked_mul(row.get(n - i)?)?)?;
+        }
+        sum = sum.checked_add(&sum)?;
+        if n % 2 == 0 && n > 0 {
+            let half = row.get(n / 2)?;
+            sum = sum.checked_add(&half.checked_mul(half)?)?;
+        }
+        Some(sum)
+    }
+
+    fn count(&self, n: usize, k: usize, pairs: &N) -> Option<N> {
+        let mut sum = N::from_usize(self.law.connectives.len())?.checked_mul(pairs)?;
+        if self.law.not {
+            sum = sum.checked_add(self.formulas.get(k)?.get(n - 1)?)?;
+        }
+        if let Some(below) = self.formulas.get(k + 1) {
+            let quantifiers = N::from_usize(self.law.quantifiers.len())?;
+            sum = sum.checked_add(&quantifiers.checked_mul(below.get(n - 1)?)?)?;
+        }
+        Some(sum)
+    }
+}
+
+/// Counts, ranks and unranks the formulas of one start.
+pub struct Counter {
+    table: Table<BigUint>,
+    nodes: usize,
+    bound: Option<usize>,
+}
+
+impl Counter {
+    /// Formulas up to `nodes` nodes over the signature of a law of family `count`, with `free` free variables
+    /// and quantifier depth at most `bound`.
+    pub fn new(law: &Law, nodes: usize, free: u64, bound: Option<usize>) -> Result<Self, Refusal> {
+        let law = law.counting()?;
+        if nodes > MAX_NODES {
+            return Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")));
+        }
+        // Big integers do not overflow.
+        let table = Table::new(law, nodes, free, bound).ok_or_else(|| bad_value("nodes", "too large"))?;
+        Ok(Self { table, nodes, bound })
+    }
+
+    /// G(n, s, r).
+    pub fn count(&self, nodes: usize) -> BigUint {
+        self.table.get(nodes, 0)
+    }
+
+    /// The formula of a rank as tokens, bound variables numbered in preorder after the free ones.
+    pub fn unrank(&self, nodes: usize, rank: &BigUint) -> Result<Vec<SymbolId>, Refusal> {
+        let count = self.count(nodes);
+        if *rank >= count {
+            let message =
+                format!("RankOutOfRange: there are {count} formulas of {nodes} nodes, ranks from 0");
+            return Err(Refusal::new(Kind::RankOutOfRange, message));
+        }
+        let mut pieces = Vec::new();
+        self.table.unrank(nodes, rank.clone(), &mut pieces);
+        let mut tokens = Vec::new();
+        write_pieces(&pieces, |number| u64::from(number), &mut tokens);
+        Ok(tokens)
+    }
+
+    /// The rank of a formula among those of its size; bound names are free to choose, and an inner binder hides
+    /// an outer one.
+    pub fn rank(&self, formula: &Formula) -> Result<(usize, BigUint), Refusal> {
+        fit::check(formula, &self.table.law, self.table.free, self.bound)?;
+        let nodes = usize::try_from(nodes(formula)).unwrap_or(usize::MAX);
+        if nodes > self.nodes {
+            return Err(bad_value(
+                "nodes",
+                format!("the formula has {nodes} nodes, the table {}", self.nodes),
+            ));
+        }
+        let mut scope: Vec<Variable> = (0..self.table.free).map(Variable).collect();
+        let rank = self
+            .table
+            .rank(formula, &mut scope)
+            .ok_or_else(|| Refusal::new(Kind::OffLaw, "OffLaw: the formula is not of this signature"))?;
+        Ok((nodes, rank))
+    }
+}
+
+/// Writes an unranked formula with a name for each variable.
+pub(crate) fn write_pieces(pieces: &[Piece], name: impl Fn(u32) -> u64, out: &mut Vec<SymbolId>) {
+    for &piece in pieces {
+        if piece >= VARIABLE {
+            out.push(SymbolId::VAR);
+            crate::index::push_index(out, name(piece - VARIABLE));
+        } else if let Some(symbol) = u16::try_from(piece).ok().and_then(SymbolId::new) {
+            out.push(symbol);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Family `count`: a size is drawn, then a formula uniformly among all of that size.
+
+use serde_json::{Map, Value as Json, json};
+use toml::Table;
+
+use super::MAX_NODES;
+use super::classes::Classes;
+use super::config::Keys;
+use super::depth_law::{blocks, spread};
+use crate::ast::{Connective, Quantifier, Relation};
+use crate::error::Refusal;
+use crate::signature::Signature;
+
+const KEYS: [&str; 13] = [
+    "predicates",
+    "constants",
+    "relations",
+    "quantifiers",
+    "connectives",
+    "truth",
+    "levels",
+    "sizes",
+    "names",
+    "pool",
+    "max_tokens",
+    "family",
+    "preset",
+];
+
+/// The keys of family `count`; the first six are the counting signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CountLaw {
+    /// Blocks of arity and number.
+    pub(crate) predicates: Vec<(usize, u64)>,
+    pub(crate) constants: u64,
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) quantifiers: Vec<Quantifier>,
+    /// NOT is a connective.
+    pub(crate) not: bool,
+    /// The binary ones.
+    pub(crate) connectives: Vec<Connective>,
+    pub(crate) truth: bool,
+    /// Level, weight, smallest and largest size; level 0 stands for all formulas.
+    pub(crate) sizes: Vec<(u8, u64, usize, usize)>,
+    pub(crate) names: BinderNames,
+    /// Names for binders are below this number.
+    pub(crate) pool: u64,
+    pub(crate) max_tokens: usize,
+}
+
+/// How binders are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BinderNames {
+    /// In preorder, from 0.
+    Canonical,
+    /// Uniformly from the pool, without repetition.
+    Distinct,
+}
+
+impl CountLaw {
+    /// The law of a complete table.
+    pub(super) fn read(table: Table) -> Result<Self, Refusal> {
+        let keys = Keys::new(table, "", &KEYS)?;
+        let connectives = keys.labels("connectives", &connective_labels())?;
+        let law = Self {
+            predicates: blocks(&keys, "predicates", 0)?,
+            constants: keys.number("constants")?,
+            relations: in_order(
+                Relation::ALL,
+                &keys.labels("relations", &labels(Relation::ALL, |r| r.symbol().label()))?,
+            ),
+            quantifiers: in_order(
+                Quantifier::ALL,
+                &keys.labels("quantifiers", &labels(Quantifier::ALL, |q| q.symbol().label()))?,
+            ),
+            not: connectives.contains(&None),
+            connectives: in_order(Connective::ALL, &connectives.into_iter().flatten().collect::<Vec<_>>()),
+            truth: keys.flag("truth")?,
+            sizes: sizes(&keys)?,
+            names: keys.word(
+                "names",
+                &[("canonical", BinderNames::Canonical), ("distinct", BinderNames::Distinct)],
+            )?,
+            pool: keys.number("pool")?,
+            max_tokens: usize::try_from(keys.number("max_tokens")?).unwrap_or(usize::MAX),
+        };
+        if law.constants > u64::from(u32::MAX) {
+            return Err(keys.bad("constants", "at most 4294967295 are possible"));
+        }
+        if law.names == BinderNames::Distinct && law.pool < law.most_binders() {
+            return Err(keys.bad("pool", "a formula may have more binders than there are names"));
+        }
+        Ok(law)
+    }
+
+    /// The largest size.
+    pub(crate) fn largest(&self) -> usize {
+        self.sizes.iter().map(|s| s.3).max().unwrap_or(1)
+    }
+
+    /// Whether levels are drawn.
+    pub(crate) fn has_levels(&self) -> bool {
+        self.sizes.iter().any(|s| s.0 > 0)
+    }
+
+    /// The largest number of binders in a formula that the law draws.
+    pub(crate) fn most_binders(&self) -> u64 {
+        if self.quantifiers.is_empty() {
+            return 0;
+        }
+        let of = |&(level, weight, _, largest): &(u8, u64, usize, usize)| match (level, weight) {
+            (1 | 2, _) | (_, 0) => 0,
+            _ => largest.saturating_sub(1) as u64,
+        };
+        self.sizes.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// Variables are the indices below this number.
+    pub(crate) fn variables(&self) -> u64 {
+        match self.names {
+            BinderNames::Canonical => self.most_binders(),
+            BinderNames::Distinct => self.pool,
+        }
+    }
+
+    /// Refuses a range of sizes that contains an empty class.
+    pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
+        let classes = Classes::new(self, self.largest());
+        for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
+            if let Some(n) = (lo..=hi).find(|&n| classes.of_level(n, level) <= 0.0) {
+                return Err(crate::sample::empty_size(level, n));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the law can produce.
+    pub(super) fn signature(&self) -> Signature {
+        Signature {
+            not: self.not,
+            connectives: self.connectives.clone(),
+            quantifiers: self.quantifiers.clone(),
+            relations: self.relations.clone(),
+            truth: if self.truth { vec![true, false] } else { Vec::new() },
+            predicates: spread(&self.predicates),
+            functions: Vec::new(),
+            constants: self.constants,
+            variables: self.variables(),
+            sorts: 0,
+            unsorted: true,
+            closed: true,
+            statements: None,
+        }
+    }
+
+    /// Every key.
+    pub(super) fn to_json(&self) -> Json {
+        let not = self.not.then_some("NOT");
+        let connectives: Vec<&str> =
+            not.into_iter().chain(self.connectives.iter().map(|c| c.symbol().label())).collect();
+        let levels: Vec<(u8, u64)> = self.sizes.iter().filter(|s| s.0 > 0).map(|s| (s.0, s.1)).collect();
+        let sizes = match self.sizes.as_slice() {
+            [(0, _, lo, hi)] => json!([lo, hi]),
+            sizes => json!(sizes.iter().map(|s| (s.0, s.2, s.3)).collect::<Vec<_>>()),
+        };
+        Json::Object(Map::from_iter([
+            ("family".to_owned(), json!("count")),
+            ("predicates".to_owned(), json!(self.predicates)),
+            ("constants".to_owned(), json!(self.constants)),
+            (
+                "relations".to_owned(),
+                json!(self.relations.iter().map(|r| r.symbol().label()).collect::<Vec<_>>()),
+            ),
+            (
+                "quantifiers".to_owned(),
+                json!(self.quantifiers.iter().map(|q| q.symbol().label()).collect::<Vec<_>>()),
+            ),
+            ("connectives".to_owned(), json!(connectives)),
+            ("truth".to_owned(), json!(self.truth)),
+            ("levels".to_owned(), json!(levels)),
+            ("sizes".to_owned(), sizes),
+            (
+                "names".to_owned(),
+                json!(if self.names == BinderNames::Distinct { "distinct" } else { "canonical" }),
+            ),
+            ("pool".to_owned(), json!(self.pool)),
+            ("max_tokens".to_owned(), json!(self.max_tokens)),
+        ]))
+    }
+}
+
+/// Levels, weights and sizes: `levels` beside a list of `[level, lo, hi]`, or one `[lo, hi]`.
+fn sizes(keys: &Keys) -> Result<Vec<(u8, u64, usize, usize)>, Refusal> {
+    let range = |lo: u64, hi: u64| match (usize::try_from(lo), usize::try_from(hi)) {
+        (Ok(lo), Ok(hi)) if 1 <= lo && lo <= hi && hi <= MAX_NODES => Ok((lo, hi)),
+        _ => Err(keys.bad("sizes", format!("a range from 1 to at most {MAX_NODES} is needed"))),
+    };
+    let levels = keys.weighted("levels", 4)?;
+    if levels.is_empty() {
+        let [lo, hi] = keys.row::<2>("sizes")?;
+        let (lo, hi) = range(lo, hi)?;
+        return Ok(vec![(0, 1, lo, hi)]);
+    }
+    if levels.iter().all(|l| l.1 == 0) {
+        return Err(keys.bad("levels", "some weight must be positive"));
+    }
+    let rows = keys.rows::<3>("sizes")?;
+    let mut sizes = Vec::new();
+    for (i, &(level, weight)) in levels.iter().enumerate() {
+        if level == 0 || levels.iter().take(i).any(|l| l.0 == level) {
+            return Err(keys.bad("levels", "levels are 1 to 4, each at most once"));
+        }
+        let Some([_, lo, hi]) = rows.iter().find(|r| r[0] == level) else {
+            return Err(keys.bad("sizes", format!("the sizes of level {level} are missing")));
+        };
+        let (lo, hi) = range(*lo, *hi)?;
+        sizes.push((level as u8, weight, lo, hi));
+    }
+    Ok(sizes)
+}
+
+fn labels<T: Copy>(all: &[T], label: impl Fn(T) -> &'static str) -> Vec<(&'static str, T)> {
+    all.iter().map(|&member| (label(member), member)).collect()
+}
+
+/// NOT is `None`.
+fn connective_labels() -> Vec<(&'static str, Option<Connective>)> {
+    let binary = Connective::ALL.iter().map(|&c| (c.symbol().label(), Some(c)));
+    std::iter::once(("NOT", None)).chain(binary).collect()
+}
+
+fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
+    all.iter().copied().filter(|member| chosen.contains(member)).collect()
+}

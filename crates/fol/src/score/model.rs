@@ -1,0 +1,215 @@
+//! The draws of a law that depend on nothing hidden, as probabilities.
+
+use crate::ast::{Connective, Quantifier, Relation};
+use crate::index::Block;
+use crate::law::classes::atoms;
+use crate::law::{Arguments, Binder, BinderNames, CountLaw, DepthLaw, Family, Law, Predicates};
+
+/// Local probabilities.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    /// AND, OR, IMPLIES, IFF, among binary connectives.
+    pub(super) binary: [f64; 4],
+    pub(super) quantifiers: [f64; 3],
+    pub(super) relations: [f64; 6],
+    /// TRUE, FALSE.
+    pub(super) truth: [f64; 2],
+    /// By the number of variables in scope, the last entry for all larger ones.
+    by_scope: Vec<ByScope>,
+    /// The arities of predicates.
+    pub(super) arities: Arities,
+    pub(super) functions: Vec<(usize, u64)>,
+    pub(super) term_depth: u32,
+    /// Arguments are variables, in scope if there are any.
+    pub(super) public: bool,
+    pub(super) binder: BinderLaw,
+    /// The probability of a sort, if there are sorts.
+    pub(super) sorted: Option<[f64; 2]>,
+    /// One block of all predicates, functions, constants, names, sorts.
+    pub(super) all_predicates: [Block; 1],
+    pub(super) all_functions: [Block; 1],
+    pub(super) all_constants: [Block; 1],
+    pub(super) all_names: [Block; 1],
+    pub(super) all_sorts: [Block; 1],
+}
+
+/// What depends on the number of variables in scope.
+#[derive(Debug, Clone)]
+struct ByScope {
+    /// Predicate, relation, truth.
+    atoms: [f64; 3],
+    predicates: Vec<Block>,
+    /// Variable, constant, function; the second where functions are allowed.
+    terms: [[f64; 3]; 2],
+}
+
+/// How many arguments a predicate takes.
+#[derive(Debug, Clone)]
+pub(super) enum Arities {
+    /// Blocks of arity and number.
+    Fixed(Vec<(usize, u64)>),
+    /// Drawn for each use.
+    Drawn {
+        /// The probability of each arity.
+        exactly: Vec<f64>,
+        /// The probability of that many or more.
+        at_least: Vec<f64>,
+    },
+}
+
+/// How binders are named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BinderLaw {
+    Pool,
+    Numbered,
+    Distinct,
+}
+
+/// Weights as probabilities; all 0 stay 0.
+pub(super) fn shares<const N: usize>(weights: [u64; N]) -> [f64; N] {
+    let sum: u64 = weights.iter().sum();
+    weights.map(|w| if sum == 0 { 0.0 } else { w as f64 / sum as f64 })
+}
+
+/// Equal shares for the members of a list, by position in `all`.
+fn equal<T: PartialEq, const N: usize>(all: &[T], chosen: &[T]) -> [f64; N] {
+    let mut weights = [0; N];
+    for (weight, member) in weights.iter_mut().zip(all) {
+        *weight = u64::from(chosen.contains(member));
+    }
+    shares(weights)
+}
+
+fn all(number: u64) -> [Block; 1] {
+    [(0, number, 1.0)]
+}
+
+/// The probabilities of 0, 1, … arguments.
+fn arity_shares(arities: &[(usize, u64)]) -> Arities {
+    let most = arities.iter().map(|a| a.0).max().unwrap_or(0);
+    let sum = arities.iter().map(|a| a.1).sum::<u64>().max(1) as f64;
+    let weight = |from: usize, to: usize| {
+        arities.iter().filter(|a| from <= a.0 && a.0 <= to).map(|a| a.1).sum::<u64>() as f64 / sum
+    };
+    Arities::Drawn {
+        exactly: (0..=most).map(|a| weight(a, a)).collect(),
+        at_least: (0..=most + 1).map(|a| weight(a, most)).collect(),
+    }
+}
+
+impl Model {
+    pub(super) fn new(law: &Law) -> Self {
+        match &law.family {
+            Family::Depth(law) => Self::of_depth(law),
+            Family::Count(law) => Self::of_count(law),
+        }
+    }
+
+    fn of_depth(law: &DepthLaw) -> Self {
+        let [_, binary @ ..] = law.connectives;
+        let number_of_functions: u64 = law.functions.iter().map(|f| f.1).sum();
+        let [variable, constant, function] = law.terms;
+        let constant = if law.constants > 0 { constant } else { 0 };
+        let function = if number_of_functions > 0 { function } else { 0 };
+        let terms = |v: u64| [shares([v, constant, 0]), shares([v, constant, function])];
+        let by_scope = [0, variable].map(|v| ByScope {
+            atoms: shares(law.atoms),
+            predicates: all(law.predicates.number()).to_vec(),
+            terms: terms(v),
+        });
+        Self {
+            binary: shares(binary),
+            quantifiers: shares(law.quantifiers),
+            relations: shares(law.relations),
+            truth: shares(law.truth),
+            by_scope: by_scope.to_vec(),
+            arities: match &law.predicates {
+                Predicates::Overloaded { arities, .. } => arity_shares(arities),
+                Predicates::Blocks(blocks) => Arities::Fixed(blocks.clone()),
+            },
+            functions: law.functions.clone(),
+            term_depth: law.term_depth,
+            public: law.arguments == Arguments::Public,
+            binder: if law.binder == Binder::Pool { BinderLaw::Pool } else { BinderLaw::Numbered },
+            sorted: (law.sorts > 0).then(|| shares(law.sorted)),
+            all_predicates: all(law.predicates.number()),
+            all_functions: all(number_of_functions),
+            all_constants: all(law.constants),
+            all_names: all(law.names),
+            all_sorts: all(law.sorts),
+        }
+    }
+
+    fn of_count(law: &CountLaw) -> Self {
+        let number_of_predicates = law.predicates.iter().map(|p| p.1).sum();
+        let canonical = law.names == BinderNames::Canonical;
+        Self {
+            binary: equal(Connective::ALL, &law.connectives),
+            quantifiers: equal(Quantifier::ALL, &law.quantifiers),
+            relations: equal(Relation::ALL, &law.relations),
+            truth: shares([u64::from(law.truth); 2]),
+            by_scope: (0..law.largest()).map(|k| ByScope::of_count(law, k)).collect(),
+            arities: Arities::Fixed(law.predicates.clone()),
+            functions: Vec::new(),
+            term_depth: 0,
+            public: false,
+            binder: if canonical { BinderLaw::Numbered } else { BinderLaw::Distinct },
+            sorted: None,
+            all_predicates: all(number_of_predicates),
+            all_functions: all(0),
+            all_constants: all(law.constants),
+            all_names: all(law.pool),
+            all_sorts: all(0),
+        }
+    }
+
+    fn of_scope(&self, scope: usize) -> Option<&ByScope> {
+        self.by_scope.get(scope).or(self.by_scope.last())
+    }
+
+    /// Predicate, relation, truth.
+    pub(super) fn atoms(&self, scope: usize) -> [f64; 3] {
+        self.of_scope(scope).map_or([0.0; 3], |s| s.atoms)
+    }
+
+    /// Blocks of predicates with their weights.
+    pub(super) fn predicates(&self, scope: usize) -> &[Block] {
+        self.of_scope(scope).map_or(&[], |s| s.predicates.as_slice())
+    }
+
+    /// Variable, constant, function.
+    pub(super) fn terms(&self, scope: usize, depth: u32) -> [f64; 3] {
+        if self.public {
+            return [1.0, 0.0, 0.0];
+        }
+        self.of_scope(scope).map_or([0.0; 3], |s| {
+            let [without, with] = s.terms;
+            if depth < self.term_depth { with } else { without }
+        })
+    }
+}
+
+impl ByScope {
+    /// All atoms over k variables are equally likely.
+    fn of_count(law: &CountLaw, k: usize) -> Self {
+        let terms = (k as u64 + law.constants) as f64;
+        let all = atoms(law, k);
+        let share = |x: f64| if all > 0.0 { x / all } else { 0.0 };
+        let (mut first, mut weight) = (0, 0.0);
+        let mut predicates = Vec::new();
+        for &(arity, number) in &law.predicates {
+            let each = terms.powi(arity as i32);
+            predicates.push((first, first + number, each));
+            first += number;
+            weight += each * number as f64;
+        }
+        let relations = law.relations.len() as f64 * terms * terms;
+        let truth = if law.truth { 2.0 } else { 0.0 };
+        let of = |x: f64| if terms > 0.0 { x / terms } else { 0.0 };
+        Self {
+            atoms: [share(weight), share(relations), share(truth)],
+            predicates,
+            terms: [[of(k as f64), of(law.constants as f64), 0.0]; 2],
+        }
+    }
+}

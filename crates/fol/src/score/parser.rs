@@ -1,0 +1,673 @@
+//! One formula, term or definition, symbol by symbol, with the probability of each.
+//!
+//! A pushdown machine. Most states take a symbol or have nothing to do with it. Three can also be left without
+//! a symbol, with a probability of their own: an index may end here, a binder may stay without sort, a predicate
+//! of drawn arity may have no arguments. [`Parser::step`] leaves such states until one takes the symbol.
+
+use super::Distribution;
+use super::hidden::{Event, Hidden, Place};
+use super::model::{Arities, BinderLaw, Model};
+use crate::ast::{Connective, Quantifier, Relation};
+use crate::index::IndexWeights;
+use crate::sample::{arity_in, insert_sorted};
+use crate::symbol::{BASE, SymbolId};
+
+/// What became of a symbol.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Step {
+    /// It was read, with this probability (0: it cannot stand here).
+    Took(f64),
+    /// All had been read before it, with this probability.
+    Ended(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Formula,
+    BinderVariable,
+    AfterBinder,
+    SortSymbol,
+    Term,
+    Index(Use),
+    PredicateOpen(Arity),
+    FunctionOpen,
+    AfterArgument,
+    Relation,
+    Connective,
+    Close,
+    Head(Head),
+    Parameter,
+    AfterParameter,
+    Define,
+    Done,
+}
+
+/// What an index names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Binder,
+    Sort,
+    Predicate,
+    Function,
+    Constant,
+    /// A variable in scope.
+    Scope,
+    /// One in scope other than the left side's.
+    ScopeWithout(u64),
+    /// A variable of any name.
+    Name,
+    Head(Head),
+    Parameter,
+}
+
+/// What a definition defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Head {
+    Predicate,
+    Function,
+    Constant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arity {
+    Fixed(usize),
+    Drawn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    Quantifier,
+    /// The place of the operands.
+    Binary {
+        operands: Place,
+        right: bool,
+    },
+    Predicate {
+        arity: Arity,
+        done: usize,
+    },
+    Function {
+        arity: usize,
+        done: usize,
+        depth: u32,
+    },
+    Parameters {
+        arity: Arity,
+        done: usize,
+    },
+    LeftSide,
+    /// With the name on the left, if sides are different variables in scope.
+    RightSide {
+        left: Option<u64>,
+    },
+}
+
+/// The machine.
+#[derive(Debug, Clone)]
+pub(super) struct Parser {
+    state: State,
+    frames: Vec<Frame>,
+    place: Place,
+    /// The digits of the index so far, and the weight of all indices that begin with them.
+    value: Option<u64>,
+    weight: f64,
+    scope: Vec<u64>,
+    /// The index of the next binder, if binders are numbered.
+    number: [u64; 1],
+    /// Names that binders have, sorted, if they are distinct.
+    used: Vec<u64>,
+    defining: Option<Head>,
+    /// The body of the definition has begun.
+    body: bool,
+}
+
+impl Parser {
+    /// Before a formula.
+    pub(super) fn formula() -> Self {
+        Self {
+            state: State::Formula,
+            frames: Vec::new(),
+            place: Place::default(),
+            value: None,
+            weight: 0.0,
+            scope: Vec::new(),
+            number: [0],
+            used: Vec::new(),
+            defining: None,
+            body: false,
+        }
+    }
+
+    /// Before a definition.
+    pub(super) fn definition(head: Head) -> Self {
+        Self { state: State::Head(head), defining: Some(head), ..Self::formula() }
+    }
+
+    /// Back to before a formula, keeping the room.
+    pub(super) fn restart(&mut self) {
+        self.state = State::Formula;
+        self.frames.clear();
+        self.place = Place::default();
+        self.value = None;
+        self.scope.clear();
+        self.number = [0];
+        self.used.clear();
+        self.defining = None;
+        self.body = false;
+    }
+
+    /// As after something complete.
+    pub(super) fn finish(&mut self) {
+        self.state = State::Done;
+    }
+
+    /// Where a formula is expected, now or after the binder that is being read.
+    pub(super) fn expected(&self) -> Option<Place> {
+        matches!(
+            self.state,
+            State::Formula
+                | State::BinderVariable
+                | State::AfterBinder
+                | State::SortSymbol
+                | State::Index(Use::Binder | Use::Sort)
+        )
+        .then_some(self.place)
+    }
+
+    /// Reads a symbol.
+    pub(super) fn step(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> Step {
+        let mut left = 1.0;
+        loop {
+            if self.state == State::Done {
+                return Step::Ended(left);
+            }
+            if let Some(p) = self.take(symbol, model, hidden) {
+                return Step::Took(left * p);
+            }
+            left *= self.leave(model);
+            if left <= 0.0 {
+                return Step::Took(0.0);
+            }
+        }
+    }
+
+    /// The probability of the symbol in this state alone; `None` if the state has to be left first.
+    fn take(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> Option<f64> {
+        let only = |expected: SymbolId, next: State, state: &mut State| {
+            if symbol == expected {
+                *state = next;
+                Some(1.0)
+            } else {
+                Some(0.0)
+            }
+        };
+        match self.state {
+            State::Formula => Some(self.formula_start(symbol, model, hidden)),
+            State::BinderVariable => only(SymbolId::VAR, State::Index(Use::Binder), &mut self.state),
+            State::AfterBinder if symbol == SymbolId::COLON => {
+                self.state = State::SortSymbol;
+                Some(model.sorted.map_or(0.0, |[_, yes]| yes))
+            }
+            State::SortSymbol => only(SymbolId::SORT, State::Index(Use::Sort), &mut self.state),
+            State::Term => Some(self.term_start(symbol, model)),
+            State::Index(of) => symbol.numeral().map(|digit| self.digit(of, u64::from(digit.get()), model)),
+            State::PredicateOpen(arity) if symbol == SymbolId::LPAREN => {
+                let p = more(arity, 0, model);
+                self.open(arity);
+                Some(p)
+            }
+            State::FunctionOpen => only(SymbolId::LPAREN, State::Term, &mut self.state),
+            State::AfterArgument => Some(self.after_argument(symbol, model)),
+            State::Relation => {
+                let relation = Relation::ALL.iter().position(|r| r.symbol() == symbol);
+                self.state = State::Term;
+                Some(relation.and_then(|i| model.relations.get(i)).copied().unwrap_or(0.0))
+            }
+            State::Connective => Some(self.connective(symbol, model, hidden)),
+            State::Close if symbol == SymbolId::RPAREN => {
+                self.frames.pop();
+                self.complete_formula();
+                Some(1.0)
+            }
+            State::Close => Some(0.0),
+            State::Head(head) => only(head.category(), State::Index(Use::Head(head)), &mut self.state),
+            State::Parameter => only(SymbolId::VAR, State::Index(Use::Parameter), &mut self.state),
+            State::AfterParameter => Some(self.after_parameter(symbol, model)),
+            State::Define if symbol == SymbolId::DEFINE => {
+                let formula = self.defining == Some(Head::Predicate);
+                self.state = if formula { State::Formula } else { State::Term };
+                self.body = true;
+                hidden.start();
+                Some(1.0)
+            }
+            State::Define => Some(0.0),
+            State::AfterBinder | State::PredicateOpen(_) | State::Done => None,
+        }
+    }
+
+    /// Leaves a state without a symbol; the answer is the probability.
+    fn leave(&mut self, model: &Model) -> f64 {
+        match self.state {
+            State::AfterBinder => {
+                self.state = State::Formula;
+                model.sorted.map_or(1.0, |[no, _]| no)
+            }
+            State::Index(of) => {
+                let Some(value) = self.value else { return 0.0 };
+                let p = self.weights(of, model).range(value, value.saturating_add(1)) / self.weight;
+                self.finish_index(of, value, model);
+                p
+            }
+            State::PredicateOpen(arity) => {
+                let p = 1.0 - more(arity, 0, model);
+                if self.in_head() {
+                    self.state = State::Define;
+                } else {
+                    self.complete_formula();
+                }
+                p
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn formula_start(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
+        match symbol {
+            SymbolId::NOT => {
+                let p = hidden.commit(Event::Not, self.place);
+                self.place.depth += 1;
+                p
+            }
+            SymbolId::LPAREN => {
+                let p = hidden.commit(Event::Binary, self.place);
+                self.place.depth += 1;
+                self.frames.push(Frame::Binary { operands: self.place, right: false });
+                p
+            }
+            SymbolId::FORALL | SymbolId::EXISTS | SymbolId::EXISTS1 => {
+                let which = Quantifier::ALL.iter().position(|q| q.symbol() == symbol);
+                let share = which.and_then(|i| model.quantifiers.get(i)).copied().unwrap_or(0.0);
+                if share <= 0.0 {
+                    return 0.0;
+                }
+                let p = share * hidden.commit(Event::Quantifier, self.place);
+                self.place = Place { depth: self.place.depth + 1, quantifiers: self.place.quantifiers + 1 };
+                self.frames.push(Frame::Quantifier);
+                self.state = State::BinderVariable;
+                p
+            }
+            _ => self.atom_start(symbol, model, hidden),
+        }
+    }
+
+    fn atom_start(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
+        let [predicate, relation, truth] = model.atoms(self.scope.len());
+        let place = self.place;
+        let share = match symbol {
+            SymbolId::PRED => {
+                self.begin_index(Use::Predicate, model);
+                predicate
+            }
+            SymbolId::TRUE | SymbolId::FALSE => {
+                let [yes, no] = model.truth;
+                self.complete_formula();
+                truth * if symbol == SymbolId::TRUE { yes } else { no }
+            }
+            SymbolId::VAR | SymbolId::CONST | SymbolId::FUNC if relation > 0.0 => {
+                self.frames.push(Frame::LeftSide);
+                relation * self.term_start(symbol, model)
+            }
+            _ => 0.0,
+        };
+        if share > 0.0 { share * hidden.commit(Event::Atom, place) } else { 0.0 }
+    }
+
+    fn connective(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
+        let which = Connective::ALL.iter().position(|c| c.symbol() == symbol);
+        let p = which.and_then(|i| model.binary.get(i)).copied().unwrap_or(0.0);
+        if let (true, Some(Frame::Binary { operands, right })) = (p > 0.0, self.frames.last_mut()) {
+            *right = true;
+            self.place = *operands;
+            self.state = State::Formula;
+            hidden.next_operand();
+        }
+        p
+    }
+
+    /// How many functions stand around a term here.
+    fn term_depth(&self) -> u32 {
+        match self.frames.last() {
+            Some(Frame::Function { depth, .. }) => depth + 1,
+            _ => 0,
+        }
+    }
+
+    fn term_start(&mut self, symbol: SymbolId, model: &Model) -> f64 {
+        let [variable, constant, function] = model.terms(self.scope.len(), self.term_depth());
+        let (of, p) = match symbol {
+            SymbolId::VAR => (self.variable(model), variable),
+            SymbolId::CONST => (Use::Constant, constant),
+            SymbolId::FUNC => (Use::Function, function),
+            _ => return 0.0,
+        };
+        if p > 0.0 {
+            self.begin_index(of, model);
+        }
+        p
+    }
+
+    /// Which variables may stand as the term that begins.
+    fn variable(&self, model: &Model) -> Use {
+        let scope = self.scope.len();
+        match self.frames.last() {
+            Some(Frame::RightSide { left: Some(left) }) => Use::ScopeWithout(*left),
+            Some(Frame::LeftSide | Frame::RightSide { .. }) if model.public && scope < 2 => Use::Name,
+            _ if model.public && scope == 0 => Use::Name,
+            _ => Use::Scope,
+        }
+    }
+
+    fn weights<'a>(&'a self, of: Use, model: &'a Model) -> IndexWeights<'a> {
+        let blocks = |blocks: &'a [_]| IndexWeights { blocks, points: &[], point: 0.0, without: None };
+        let points = |points: &'a [u64], without| IndexWeights { blocks: &[], points, point: 1.0, without };
+        let rest = |used: &'a [u64]| IndexWeights { points: used, point: -1.0, ..blocks(&model.all_names) };
+        match of {
+            Use::Binder => match model.binder {
+                BinderLaw::Pool => blocks(&model.all_names),
+                BinderLaw::Numbered => points(&self.number, None),
+                BinderLaw::Distinct => rest(&self.used),
+            },
+            Use::Sort => blocks(&model.all_sorts),
+            Use::Predicate => blocks(model.predicates(self.scope.len())),
+            Use::Function | Use::Head(Head::Function) => blocks(&model.all_functions),
+            Use::Constant | Use::Head(Head::Constant) => blocks(&model.all_constants),
+            Use::Head(Head::Predicate) => blocks(&model.all_predicates),
+            Use::Scope => points(&self.scope, None),
+            Use::ScopeWithout(left) => points(&self.scope, Some(left)),
+            Use::Name => blocks(&model.all_names),
+            Use::Parameter => rest(&self.scope),
+        }
+    }
+
+    fn begin_index(&mut self, of: Use, model: &Model) {
+        self.state = State::Index(of);
+        self.value = None;
+        self.weight = self.weights(of, model).total();
+    }
+
+    fn digit(&mut self, of: Use, digit: u64, model: &Model) -> f64 {
+        // States that name an index directly have not weighed it yet.
+        if self.value.is_none() {
+            self.weight = self.weights(of, model).total();
+        }
+        let value = match self.value {
+            None => digit,
+            Some(0) => return 0.0,
+            Some(value) => match value.checked_mul(u64::from(BASE)).and_then(|v| v.checked_add(digit)) {
+                Some(value) => value,
+                None => return 0.0,
+            },
+        };
+        let weights = self.weights(of, model);
+        let longer = weights.longer(value);
+        let weight = longer + weights.range(value, value.saturating_add(1));
+        let p = weight / self.weight;
+        if p <= 0.0 {
+            return 0.0;
+        }
+        if longer > 0.0 {
+            (self.value, self.weight) = (Some(value), weight);
+        } else {
+            self.finish_index(of, value, model);
+        }
+        p
+    }
+
+    fn finish_index(&mut self, of: Use, index: u64, model: &Model) {
+        self.value = None;
+        match of {
+            Use::Binder => {
+                self.scope.push(index);
+                self.number = [self.number[0] + 1];
+                if model.binder == BinderLaw::Distinct {
+                    insert_sorted(&mut self.used, index);
+                }
+                self.state = if model.sorted.is_some() { State::AfterBinder } else { State::Formula };
+            }
+            Use::Sort => self.state = State::Formula,
+            Use::Predicate => match predicate_arity(index, model) {
+                Arity::Fixed(0) => self.complete_formula(),
+                arity => self.state = State::PredicateOpen(arity),
+            },
+            Use::Function => {
+                let (arity, depth) = (arity_in(&model.functions, index), self.term_depth());
+                self.frames.push(Frame::Function { arity, done: 0, depth });
+                self.state = State::FunctionOpen;
+            }
+            Use::Constant | Use::Scope | Use::ScopeWithout(_) | Use::Name => self.complete_term(index, model),
+            Use::Head(Head::Predicate) => match predicate_arity(index, model) {
+                Arity::Fixed(0) => self.state = State::Define,
+                arity => self.state = State::PredicateOpen(arity),
+            },
+            Use::Head(Head::Function) => {
+                self.state = State::PredicateOpen(Arity::Fixed(arity_in(&model.functions, index)));
+            }
+            Use::Head(Head::Constant) => self.state = State::Define,
+            Use::Parameter => {
+                insert_sorted(&mut self.scope, index);
+                if let Some(Frame::Parameters { done, .. }) = self.frames.last_mut() {
+                    *done += 1;
+                }
+                self.state = State::AfterParameter;
+            }
+        }
+    }
+
+    /// The parenthesis after a predicate, or after what a definition defines.
+    fn open(&mut self, arity: Arity) {
+        if self.in_head() {
+            self.frames.push(Frame::Parameters { arity, done: 0 });
+            self.state = State::Parameter;
+        } else {
+            self.frames.push(Frame::Predicate { arity, done: 0 });
+            self.state = State::Term;
+        }
+    }
+
+    fn after_argument(&mut self, symbol: SymbolId, model: &Model) -> f64 {
+        let (arity, done) = match self.frames.last() {
+            Some(&Frame::Predicate { arity, done }) => (arity, done),
+            Some(&Frame::Function { arity, done, .. }) => (Arity::Fixed(arity), done),
+            _ => return 0.0,
+        };
+        let more = more(arity, done, model);
+        match symbol {
+            SymbolId::COMMA => {
+                self.state = State::Term;
+                more
+            }
+            SymbolId::RPAREN => {
+                match self.frames.pop() {
+                    Some(Frame::Function { .. }) => self.complete_term(0, model),
+                    _ => self.complete_formula(),
+                }
+                1.0 - more
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn after_parameter(&mut self, symbol: SymbolId, model: &Model) -> f64 {
+        let Some(&Frame::Parameters { arity, done }) = self.frames.last() else { return 0.0 };
+        let more = more(arity, done, model);
+        match symbol {
+            SymbolId::COMMA => {
+                self.state = State::Parameter;
+                more
+            }
+            SymbolId::RPAREN => {
+                self.frames.pop();
+                self.state = State::Define;
+                1.0 - more
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn complete_term(&mut self, index: u64, model: &Model) {
+        match self.frames.last_mut() {
+            Some(Frame::Predicate { done, .. } | Frame::Function { done, .. }) => {
+                *done += 1;
+                self.state = State::AfterArgument;
+            }
+            Some(side @ Frame::LeftSide) => {
+                let left = (model.public && self.scope.len() >= 2).then_some(index);
+                *side = Frame::RightSide { left };
+                self.state = State::Relation;
+            }
+            Some(Frame::RightSide { .. }) => {
+                self.frames.pop();
+                self.complete_formula();
+            }
+            _ => self.state = State::Done,
+        }
+    }
+
+    /// A formula is over: back to the innermost place that waits for more.
+    fn complete_formula(&mut self) {
+        loop {
+            match self.frames.last() {
+                Some(Frame::Quantifier) => {
+                    self.frames.pop();
+                    self.scope.pop();
+                }
+                Some(Frame::Binary { right: false, .. }) => return self.state = State::Connective,
+                Some(Frame::Binary { right: true, .. }) => return self.state = State::Close,
+                _ => return self.state = State::Done,
+            }
+        }
+    }
+}
+
+impl Parser {
+    /// Adds the distribution of the next symbol, times `scale`; the answer is the part of `scale` with which all
+    /// is read already.
+    pub(super) fn fill(&self, model: &Model, hidden: &Hidden, out: &mut Distribution, scale: f64) -> f64 {
+        let mut put = |symbol: SymbolId, p: f64| {
+            if let Some(place) = out.get_mut(symbol.index()) {
+                *place += scale * p;
+            }
+        };
+        match self.state {
+            State::Done => return scale,
+            State::Formula => self.fill_formula(model, hidden, &mut put),
+            State::BinderVariable | State::Parameter => put(SymbolId::VAR, 1.0),
+            State::AfterBinder => put(SymbolId::COLON, model.sorted.map_or(0.0, |[_, yes]| yes)),
+            State::SortSymbol => put(SymbolId::SORT, 1.0),
+            State::Term => self.fill_term(model, 1.0, &mut put),
+            State::Index(of) => {
+                let weights = self.weights(of, model);
+                let all = if self.value.is_some() { self.weight } else { weights.total() };
+                weights.digits(self.value, |digit, weight| {
+                    if let Some(symbol) = u16::try_from(digit).ok().and_then(SymbolId::new) {
+                        put(symbol, weight / all);
+                    }
+                });
+            }
+            State::PredicateOpen(arity) => put(SymbolId::LPAREN, more(arity, 0, model)),
+            State::FunctionOpen => put(SymbolId::LPAREN, 1.0),
+            State::AfterArgument | State::AfterParameter => {
+                let more = match self.frames.last() {
+                    Some(&Frame::Predicate { arity, done } | &Frame::Parameters { arity, done }) => {
+                        more(arity, done, model)
+                    }
+                    Some(&Frame::Function { arity, done, .. }) => more(Arity::Fixed(arity), done, model),
+                    _ => 0.0,
+                };
+                put(SymbolId::COMMA, more);
+                put(SymbolId::RPAREN, 1.0 - more);
+            }
+            State::Relation => {
+                Relation::ALL.iter().zip(model.relations).for_each(|(r, p)| put(r.symbol(), p));
+            }
+            State::Connective => {
+                Connective::ALL.iter().zip(model.binary).for_each(|(c, p)| put(c.symbol(), p));
+            }
+            State::Close => put(SymbolId::RPAREN, 1.0),
+            State::Head(head) => put(head.category(), 1.0),
+            State::Define => put(SymbolId::DEFINE, 1.0),
+        }
+        self.fill_left(model, hidden, out, scale)
+    }
+
+    /// What can come after this state is left without a symbol.
+    fn fill_left(&self, model: &Model, hidden: &Hidden, out: &mut Distribution, scale: f64) -> f64 {
+        let may_be_left = match self.state {
+            State::AfterBinder | State::PredicateOpen(_) => true,
+            State::Index(_) => self.value.is_some(),
+            _ => false,
+        };
+        if !may_be_left {
+            return 0.0;
+        }
+        let mut next = self.clone();
+        let p = next.leave(model);
+        if p > 0.0 { next.fill(model, hidden, out, scale * p) } else { 0.0 }
+    }
+
+    fn fill_formula(&self, model: &Model, hidden: &Hidden, put: &mut impl FnMut(SymbolId, f64)) {
+        put(SymbolId::NOT, hidden.probability(Event::Not, self.place));
+        put(SymbolId::LPAREN, hidden.probability(Event::Binary, self.place));
+        let quantified = hidden.probability(Event::Quantifier, self.place);
+        Quantifier::ALL.iter().zip(model.quantifiers).for_each(|(q, p)| put(q.symbol(), p * quantified));
+        let atom = hidden.probability(Event::Atom, self.place);
+        let [predicate, relation, truth] = model.atoms(self.scope.len());
+        put(SymbolId::PRED, atom * predicate);
+        put(SymbolId::TRUE, atom * truth * model.truth[0]);
+        put(SymbolId::FALSE, atom * truth * model.truth[1]);
+        self.fill_term(model, atom * relation, put);
+    }
+
+    fn fill_term(&self, model: &Model, scale: f64, put: &mut impl FnMut(SymbolId, f64)) {
+        let [variable, constant, function] = model.terms(self.scope.len(), self.term_depth());
+        put(SymbolId::VAR, scale * variable);
+        put(SymbolId::CONST, scale * constant);
+        put(SymbolId::FUNC, scale * function);
+    }
+
+    /// Whether the head of a definition is being read.
+    fn in_head(&self) -> bool {
+        self.defining.is_some() && self.frames.is_empty() && !self.body
+    }
+}
+
+impl Head {
+    /// The symbol that a definition begins with.
+    pub(super) fn category(self) -> SymbolId {
+        match self {
+            Self::Predicate => SymbolId::PRED,
+            Self::Function => SymbolId::FUNC,
+            Self::Constant => SymbolId::CONST,
+        }
+    }
+}
+
+fn predicate_arity(index: u64, model: &Model) -> Arity {
+    match &model.arities {
+        Arities::Fixed(blocks) => Arity::Fixed(arity_in(blocks, index)),
+        Arities::Drawn { .. } => Arity::Drawn,
+    }
+}
+
+/// The probability of one more argument after so many.
+fn more(arity: Arity, done: usize, model: &Model) -> f64 {
+    match (arity, &model.arities) {
+        (Arity::Fixed(arity), _) => f64::from(u8::from(done < arity)),
+        (Arity::Drawn, Arities::Drawn { exactly, at_least }) => {
+            let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
+            // An exact 1 where no arity is `done`.
+            if at(exactly, done) <= 0.0 { 1.0 } else { at(at_least, done + 1) / at(at_least, done) }
+        }
+        (Arity::Drawn, Arities::Fixed(_)) => 0.0,
+    }
+}
