@@ -70,7 +70,7 @@ fn pending(case: &Value) -> bool {
 }
 
 /// Runs all cases of a file.
-fn check(file: &str) {
+fn check_file(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(file);
     let text = std::fs::read_to_string(path).unwrap();
     let failures: Vec<String> = text
@@ -90,12 +90,12 @@ macro_rules! files {
     ($($name:ident)*) => {$(
         #[test]
         fn $name() {
-            check(concat!(stringify!($name), ".jsonl"));
+            check_file(concat!(stringify!($name), ".jsonl"));
         }
     )*};
 }
 
-files! { codec parse refuse encode print level glyph }
+files! { codec parse refuse encode print level check canon glyph }
 
 #[test]
 fn vocab() {

@@ -12,6 +12,8 @@ mod names;
 
 use std::collections::BTreeMap;
 
+pub(crate) use grammar::MAX_DEPTH;
+
 use crate::ast::{Term, Text};
 use crate::error::{Kind, Refusal, Stage};
 use crate::symbol::SymbolId;

@@ -3,7 +3,7 @@
 use clap::Args;
 use fol::ast::{Formula, Text};
 use fol::error::{Kind, Refusal};
-use fol::read::Parsed;
+use fol::read::{Mode, Parsed, Source};
 use fol::symbol::SymbolId;
 use fol::{Style, codec, measure};
 use serde_json::json;
@@ -18,6 +18,21 @@ pub(crate) struct Read {
     reading: Reading,
     #[command(flatten)]
     inputs: Inputs,
+}
+
+impl Read {
+    /// One item for each input.
+    pub(crate) fn each(
+        &self,
+        answer: impl Fn(&str, &Parsed) -> Result<Item, Refusal>,
+    ) -> anyhow::Result<Vec<Item>> {
+        self.inputs.each_read(&self.reading, answer)
+    }
+
+    /// What inputs are and how much freedom they have.
+    pub(crate) fn reading(&self) -> (Source, Mode) {
+        (self.reading.source(), self.reading.mode())
+    }
 }
 
 /// `fol print`
@@ -74,12 +89,12 @@ pub(crate) fn ids(symbols: &[SymbolId]) -> Vec<u16> {
 }
 
 /// Symbols as ids for people.
-fn id_list(symbols: &[SymbolId]) -> String {
+pub(crate) fn id_list(symbols: &[SymbolId]) -> String {
     ids(symbols).iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
-    args.inputs.each_read(&args.reading, |input, parsed| {
+    args.each(|input, parsed| {
         let text = &parsed.text;
         let unicode = fol::print(text, Style::Unicode);
         let measures = text.as_formula().map(measure::measures);
@@ -110,7 +125,7 @@ pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
 }
 
 pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
-    args.read.inputs.each_read(&args.read.reading, |input, parsed| {
+    args.read.each(|input, parsed| {
         let text = styled(&parsed.text, args.style)?;
         Ok(Item::answered(input, json!({"text": text}), text))
     })
@@ -131,7 +146,7 @@ pub(crate) fn encode(args: &Encode) -> anyhow::Result<Vec<Item>> {
     if args.index {
         return inputs.each(|input| Ok(index_item(input, codec::read_number(input)?)));
     }
-    inputs.each_read(&args.read.reading, |input, parsed| {
+    args.read.each(|input, parsed| {
         let mut tokens = parsed.tokens.clone();
         if args.bos_eos {
             tokens.insert(0, SymbolId::BOS);
@@ -161,7 +176,7 @@ fn index_item(input: &str, index: u64) -> Item {
 }
 
 pub(crate) fn level(args: &Read) -> anyhow::Result<Vec<Item>> {
-    args.inputs.each_read(&args.reading, |input, parsed: &Parsed| {
+    args.each(|input, parsed: &Parsed| {
         let m = measure::measures(one_formula(&parsed.text)?);
         let fields = json!({"level": m.level, "nodes": m.nodes, "quantifier_depth": m.quantifier_depth});
         let name = match m.level {

@@ -5,9 +5,11 @@
 //! 2 for wrong usage.
 
 mod answer;
+mod check_commands;
 mod formula_commands;
 mod glyph_command;
 mod input;
+mod law_signature;
 mod vocab_command;
 
 use std::process::ExitCode;
@@ -38,6 +40,12 @@ enum Command {
     Encode(formula_commands::Encode),
     /// Tokens to formulas, or digits to indices.
     Decode(formula_commands::Decode),
+    /// Check arities, scopes, definitions and sorts.
+    Check(check_commands::Check),
+    /// Canonical forms and their keys.
+    Canon(formula_commands::Read),
+    /// Substitute a term for a variable.
+    Subst(check_commands::Subst),
     /// The level of formulas.
     Level(formula_commands::Read),
     /// Symbols as pictures.
@@ -52,6 +60,9 @@ impl Command {
             Self::Print(_) => "print",
             Self::Encode(_) => "encode",
             Self::Decode(_) => "decode",
+            Self::Check(_) => "check",
+            Self::Canon(_) => "canon",
+            Self::Subst(_) => "subst",
             Self::Level(_) => "level",
             Self::Glyph(_) => "glyph",
         }
@@ -64,6 +75,9 @@ impl Command {
             Self::Print(args) => formula_commands::print(&args)?.into(),
             Self::Encode(args) => formula_commands::encode(&args)?.into(),
             Self::Decode(args) => formula_commands::decode(args)?.into(),
+            Self::Check(args) => check_commands::check(&args)?.into(),
+            Self::Canon(args) => check_commands::canon(&args)?.into(),
+            Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
             Self::Glyph(args) => glyph_command::glyph(&args)?.into(),
         })
