@@ -6,6 +6,7 @@ pub mod check;
 pub mod codec;
 mod encode;
 pub mod error;
+pub mod exchange;
 pub mod file;
 pub mod glyph;
 pub mod json;
