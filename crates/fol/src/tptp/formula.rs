@@ -8,10 +8,7 @@ use super::lex::{Lexeme, Token, lex};
 use super::names::{Indices, Table};
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
 use crate::error::{Kind, Refusal};
-use crate::read::Names;
-
-/// The most NOT, quantifier, binary, parenthesis and FUNC nodes around a node.
-const DEEPEST: usize = 1024;
+use crate::read::{MAX_DEPTH, Names};
 
 /// A formula under construction.
 struct Built {
@@ -323,7 +320,7 @@ impl<'a> Parser<'a> {
     fn occurs(&mut self, x: Variable, name: &str) {
         match &mut self.binding {
             // More of them make the closed clause too deep anyhow.
-            Binding::Clause(seen) if seen.len() <= DEEPEST && !seen.contains(&x) => seen.push(x),
+            Binding::Clause(seen) if seen.len() <= MAX_DEPTH && !seen.contains(&x) => seen.push(x),
             Binding::Scope(scope) if !scope.contains(&x) && self.free.is_none() => {
                 let refusal = Refusal::new(Kind::FreeVariable, format!("nothing binds {name}"))
                     .found(name)
@@ -365,16 +362,16 @@ impl<'a> Parser<'a> {
     }
 
     fn grown(&self, height: usize) -> Result<usize, Refusal> {
-        if height < DEEPEST { Ok(height + 1) } else { Err(self.too_deep()) }
+        if height < MAX_DEPTH { Ok(height + 1) } else { Err(self.too_deep()) }
     }
 
     /// Stops the descent; the exact limit is that of the height.
     fn not_too_deep(&self, depth: usize) -> Result<(), Refusal> {
-        if depth <= DEEPEST + 1 { Ok(()) } else { Err(self.too_deep()) }
+        if depth <= MAX_DEPTH + 1 { Ok(()) } else { Err(self.too_deep()) }
     }
 
     fn too_deep(&self) -> Refusal {
-        self.here(Refusal::new(Kind::TooDeep, format!("the formula nests deeper than {DEEPEST}")))
+        self.here(Refusal::new(Kind::TooDeep, format!("the formula nests deeper than {MAX_DEPTH}")))
     }
 
     // Lexemes.

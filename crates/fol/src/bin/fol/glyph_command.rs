@@ -21,10 +21,9 @@ const LARGEST_SCALE: i64 = 400;
 
 /// `fol glyph`
 #[derive(Debug, Args)]
-#[group(id = "subject", required = true, multiple = true, args = ["inputs", "all", "sheet", "read"])]
 pub(crate) struct GlyphArgs {
     /// Ids or labels; `-` reads them from standard input, one a line.
-    #[arg(value_name = "SYMBOL")]
+    #[arg(value_name = "SYMBOL", allow_negative_numbers = true, required_unless_present_any = ["all", "sheet", "read"])]
     inputs: Vec<String>,
     /// All 663 symbols.
     #[arg(long)]
@@ -126,11 +125,11 @@ fn write_one(args: &GlyphArgs, symbol: &Result<SymbolId, Refusal>) -> Result<(),
     let Ok(symbol) = symbol else { return Ok(()) };
     let (glyph, scale) = (Glyph::of(*symbol), args.scale.unwrap_or(20));
     if let Some(path) = &args.png {
-        file::write(path, |out| picture::write(&glyph, scale, args.lines(), out))?;
+        file::write(path, |out| Ok(picture::write(&glyph, scale, args.lines(), out)?))?;
     }
     if let Some(path) = &args.svg {
         let document = svg::document(&glyph, scale, args.lines());
-        file::write(path, |out| out.write_all(document.as_bytes()))?;
+        file::write(path, |out| Ok(out.write_all(document.as_bytes())?))?;
     }
     Ok(())
 }
@@ -138,8 +137,8 @@ fn write_one(args: &GlyphArgs, symbol: &Result<SymbolId, Refusal>) -> Result<(),
 fn write_sheet(path: &Path, args: &GlyphArgs) -> anyhow::Result<Result<(), Refusal>> {
     let scale = args.scale.unwrap_or(sheet::SCALE);
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("png") => Ok(file::write(path, |out| sheet::write_png(scale, args.lines(), out))),
-        Some("svg") => Ok(file::write(path, |out| out.write_all(sheet::svg(scale).as_bytes()))),
+        Some("png") => Ok(file::write(path, |out| Ok(sheet::write_png(scale, args.lines(), out)?))),
+        Some("svg") => Ok(file::write(path, |out| Ok(out.write_all(sheet::svg(scale).as_bytes())?))),
         _ => Err(usage(ErrorKind::InvalidValue, "the name of a sheet ends in .png or .svg")),
     }
 }

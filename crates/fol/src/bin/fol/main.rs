@@ -6,6 +6,7 @@
 
 mod answer;
 mod check_commands;
+mod exchange_commands;
 mod formula_commands;
 mod glyph_command;
 mod input;
@@ -50,6 +51,10 @@ enum Command {
     Level(formula_commands::Read),
     /// Symbols as pictures.
     Glyph(glyph_command::GlyphArgs),
+    /// Formulas from other programs.
+    Import(exchange_commands::Import),
+    /// Formulas of a data set to other programs.
+    Export(exchange_commands::Export),
 }
 
 impl Command {
@@ -65,6 +70,8 @@ impl Command {
             Self::Subst(_) => "subst",
             Self::Level(_) => "level",
             Self::Glyph(_) => "glyph",
+            Self::Import(_) => "import",
+            Self::Export(_) => "export",
         }
     }
 
@@ -80,6 +87,8 @@ impl Command {
             Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
             Self::Glyph(args) => glyph_command::glyph(&args)?.into(),
+            Self::Import(args) => exchange_commands::import(&args).into(),
+            Self::Export(args) => exchange_commands::export(&args).into(),
         })
     }
 }
