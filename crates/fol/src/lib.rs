@@ -8,6 +8,7 @@ mod encode;
 pub mod error;
 pub mod json;
 mod key;
+pub mod mask;
 pub mod measure;
 mod print;
 pub mod read;

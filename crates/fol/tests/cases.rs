@@ -95,7 +95,7 @@ macro_rules! files {
     )*};
 }
 
-files! { codec parse refuse encode print level check canon }
+files! { codec parse refuse encode print level check canon next }
 
 #[test]
 fn vocab() {

@@ -9,6 +9,7 @@ mod check_commands;
 mod formula_commands;
 mod input;
 mod law_signature;
+mod next_command;
 mod vocab_command;
 
 use std::process::ExitCode;
@@ -45,6 +46,8 @@ enum Command {
     Canon(formula_commands::Read),
     /// Substitute a term for a variable.
     Subst(check_commands::Subst),
+    /// What may follow a prefix.
+    Next(next_command::Next),
     /// The level of formulas.
     Level(formula_commands::Read),
 }
@@ -60,6 +63,7 @@ impl Command {
             Self::Check(_) => "check",
             Self::Canon(_) => "canon",
             Self::Subst(_) => "subst",
+            Self::Next(_) => "next",
             Self::Level(_) => "level",
         }
     }
@@ -74,6 +78,7 @@ impl Command {
             Self::Check(args) => check_commands::check(&args)?.into(),
             Self::Canon(args) => check_commands::canon(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
+            Self::Next(args) => next_command::next(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
         })
     }
