@@ -11,6 +11,7 @@ pub mod file;
 pub mod glyph;
 pub mod json;
 mod key;
+pub mod mask;
 pub mod measure;
 mod print;
 pub mod read;
