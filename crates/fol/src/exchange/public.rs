@@ -63,8 +63,10 @@ impl<'a> Samples<'a> {
         }
         let mut sequence = context.clone();
         sequence.push(target.clone());
-        let mut labels = sequence.iter().filter_map(|token| self.vocabulary.label(token));
-        self.bounded |= labels.any(|label| is_end(label) || label == "MESSAGE_START");
+        let boundary = |token| {
+            self.vocabulary.label(token).is_some_and(|label| is_end(label) || label == "MESSAGE_START")
+        };
+        self.bounded = self.bounded || sequence.iter().any(boundary);
         if self.vocabulary.label(target).is_some_and(is_end) {
             self.closed.push(self.tokens(&sequence));
         }
