@@ -8,12 +8,13 @@ mod import;
 mod public;
 mod record;
 mod stored;
+mod vocabulary;
 
 pub use export::export;
 pub use import::{Imported, import};
-pub use public::Vocabulary;
 pub use record::Record;
 pub use stored::{Stored, stored};
+pub use vocabulary::Vocabulary;
 
 use crate::error::{Kind, Refusal};
 

@@ -14,6 +14,7 @@ mod index;
 pub mod json;
 mod key;
 pub mod law;
+pub mod mask;
 pub mod measure;
 mod print;
 pub mod read;

@@ -5,6 +5,7 @@
 //! constant `v<n>`. Sorts (written as guards), ∃! (written out) and MODELS do not come back.
 
 mod arity;
+mod cursor;
 mod formula;
 mod lex;
 mod names;

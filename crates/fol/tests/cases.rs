@@ -95,7 +95,7 @@ macro_rules! files {
     )*};
 }
 
-files! { codec parse refuse encode print level check canon glyph }
+files! { codec parse refuse encode print level check canon next glyph }
 
 #[test]
 fn vocab() {

@@ -247,3 +247,45 @@ fn what_cannot_be_written_or_found_is_refused() {
     assert_eq!(kind(export_from(".")), "BadManifest");
     assert!(!folder.path().join("a").exists());
 }
+
+#[test]
+fn random_files_are_answered() {
+    use fol::exchange::{Format, Vocabulary, import};
+    const PIECES: [&str; 16] = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"samples\"",
+        "\"context\"",
+        "\"target\"",
+        "\"tokens\"",
+        "\"text\"",
+        "649",
+        "\"P0\"",
+        "null",
+        "\n",
+        "{\"samples\":[{\"context\":[662,625],\"target\":663},",
+    ];
+    let vocabulary = Vocabulary::default();
+    let family = seeded::Family::named("fol-test:exchange:0");
+    for item in 0..5_000 {
+        let mut stream = family.stream(item);
+        let length = stream.below(64);
+        let bytes: Vec<u8> = (0..length).map(|_| stream.next_u64() as u8).collect();
+        let pieces: String = (0..length).map(|_| PIECES[stream.below(16) as usize]).collect();
+        for file in [bytes, pieces.into_bytes()] {
+            for format in [Format::Jsonl, Format::Tptp, Format::PublicJson] {
+                let done = import(format, file.as_slice(), &vocabulary, &mut |record| {
+                    record.line()?;
+                    Ok(())
+                });
+                let done = done.unwrap();
+                assert_eq!(done.read, done.written + done.refused.len() as u64);
+            }
+            let _ = Vocabulary::read(file.as_slice());
+        }
+    }
+}

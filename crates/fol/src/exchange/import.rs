@@ -7,8 +7,7 @@ use std::io::BufRead;
 
 use serde_json::Value;
 
-use super::public::{self, Vocabulary};
-use super::{Format, Record, no_parquet};
+use super::{Format, Record, Vocabulary, no_parquet, public};
 use crate::ast::Text;
 use crate::error::{Kind, Refusal};
 use crate::read::{Mode, Names, Source, parse};

@@ -4,7 +4,8 @@
 //! descending, so it also measures the height of what it builds. Both are held at the reader's limit, and
 //! a deeper tree never comes to exist.
 
-use super::lex::{Lexeme, Token, lex};
+use super::cursor::Cursor;
+use super::lex::Token;
 use super::names::{Indices, Table};
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
 use crate::error::{Kind, Refusal};
@@ -27,9 +28,7 @@ struct BuiltTerm {
 
 /// A descent through the lexemes of one file.
 pub(super) struct Parser<'a> {
-    source: &'a str,
-    lexemes: Vec<Lexeme>,
-    at: usize,
+    pub(super) cursor: Cursor<'a>,
     names: Table,
     binding: Binding,
     /// The first variable that nothing binds; reported when the file is read to its end.
@@ -46,11 +45,8 @@ enum Binding {
 
 impl<'a> Parser<'a> {
     pub(super) fn new(source: &'a str) -> Result<Self, Refusal> {
-        let lexemes = lex(source)?;
         Ok(Self {
-            source,
-            lexemes,
-            at: 0,
+            cursor: Cursor::new(source)?,
             names: Table::default(),
             binding: Binding::Scope(vec![]),
             free: None,
@@ -85,21 +81,21 @@ impl<'a> Parser<'a> {
     /// descends is the parenthesis around it.
     fn formula(&mut self, depth: usize) -> Result<Built, Refusal> {
         let left = self.unit(depth)?;
-        let Some(Token::Sign(sign)) = self.peek() else { return Ok(left) };
+        let Some(Token::Sign(sign)) = self.cursor.peek() else { return Ok(left) };
         let sign = *sign;
         match sign {
             "&" | "|" => {
                 let connective = if sign == "&" { Connective::And } else { Connective::Or };
                 let mut chain = left;
-                while self.sees(sign) {
-                    self.advance();
+                while self.cursor.sees(sign) {
+                    self.cursor.advance();
                     let right = self.unit(depth)?;
                     chain = self.binary(connective, chain, right)?;
                 }
                 Ok(chain)
             }
             "=>" | "<=" | "<=>" | "<~>" | "~|" | "~&" => {
-                self.advance();
+                self.cursor.advance();
                 let right = self.unit(depth)?;
                 match sign {
                     "=>" => self.binary(Connective::Implies, left, right),
@@ -117,18 +113,18 @@ impl<'a> Parser<'a> {
     /// An operand: an atom, a negation, a quantified formula, or anything in parentheses.
     fn unit(&mut self, depth: usize) -> Result<Built, Refusal> {
         self.not_too_deep(depth)?;
-        match self.peek() {
+        match self.cursor.peek() {
             Some(Token::Sign("~")) => {
-                self.advance();
+                self.cursor.advance();
                 let body = self.unit(depth + 1)?;
                 self.negation(body)
             }
             Some(Token::Sign("!")) => self.quantifier(Quantifier::Forall, depth),
             Some(Token::Sign("?")) => self.quantifier(Quantifier::Exists, depth),
             Some(Token::Sign("(")) => {
-                self.advance();
+                self.cursor.advance();
                 let inside = self.formula(depth + 1)?;
-                self.expect(")")?;
+                self.cursor.expect(")")?;
                 self.parenthesised(inside)
             }
             _ => self.atom(depth),
@@ -137,24 +133,26 @@ impl<'a> Parser<'a> {
 
     /// `![X,Y]: φ` is ∀X ∀Y φ.
     fn quantifier(&mut self, quantifier: Quantifier, depth: usize) -> Result<Built, Refusal> {
-        self.advance();
-        self.expect("[")?;
+        self.cursor.advance();
+        self.cursor.expect("[")?;
         let mut bound = vec![];
         loop {
-            let Some(Token::Upper(name)) = self.peek() else { return Err(self.unexpected("a variable")) };
+            let Some(Token::Upper(name)) = self.cursor.peek() else {
+                return Err(self.cursor.unexpected("a variable"));
+            };
             let name = name.clone();
             bound.push(self.variable(&name)?);
-            self.advance();
-            if self.sees(":") {
-                return Err(self.unsupported("typed variables are not read"));
+            self.cursor.advance();
+            if self.cursor.sees(":") {
+                return Err(self.cursor.unsupported("typed variables are not read"));
             }
-            if !self.sees(",") {
+            if !self.cursor.sees(",") {
                 break;
             }
-            self.advance();
+            self.cursor.advance();
         }
-        self.expect("]")?;
-        self.expect(":")?;
+        self.cursor.expect("]")?;
+        self.cursor.expect(":")?;
         self.not_too_deep(depth + bound.len())?;
         let outside = match &mut self.binding {
             Binding::Scope(scope) => {
@@ -176,15 +174,15 @@ impl<'a> Parser<'a> {
     /// `(…)` around a clause, or literals joined by `|`.
     fn clause(&mut self, depth: usize) -> Result<Built, Refusal> {
         self.not_too_deep(depth)?;
-        if self.sees("(") {
-            self.advance();
+        if self.cursor.sees("(") {
+            self.cursor.advance();
             let inside = self.clause(depth + 1)?;
-            self.expect(")")?;
+            self.cursor.expect(")")?;
             return self.parenthesised(inside);
         }
         let mut chain = self.literal(depth)?;
-        while self.sees("|") {
-            self.advance();
+        while self.cursor.sees("|") {
+            self.cursor.advance();
             let right = self.literal(depth)?;
             chain = self.binary(Connective::Or, chain, right)?;
         }
@@ -193,14 +191,14 @@ impl<'a> Parser<'a> {
 
     /// An atom, or a negated atom, which may stand in parentheses.
     fn literal(&mut self, depth: usize) -> Result<Built, Refusal> {
-        if !self.sees("~") {
+        if !self.cursor.sees("~") {
             return self.atom(depth);
         }
-        self.advance();
-        let body = if self.sees("(") {
-            self.advance();
+        self.cursor.advance();
+        let body = if self.cursor.sees("(") {
+            self.cursor.advance();
             let inside = self.atom(depth + 2)?;
-            self.expect(")")?;
+            self.cursor.expect(")")?;
             self.parenthesised(inside)?
         } else {
             self.atom(depth + 1)?
@@ -210,22 +208,22 @@ impl<'a> Parser<'a> {
 
     /// `p(…)`, `lt(s,t)`, `s = t`, `s != t`, `$true`, `$false`.
     fn atom(&mut self, depth: usize) -> Result<Built, Refusal> {
-        let start = self.at;
-        let (name, arguments) = match self.peek() {
+        let start = self.cursor.at();
+        let (name, arguments) = match self.cursor.peek() {
             Some(Token::Dollar(word)) if word == "$true" || word == "$false" => {
                 let truth = Formula::Truth(word == "$true");
-                self.advance();
+                self.cursor.advance();
                 return Ok(Built { formula: truth, height: 0, bare: false });
             }
             Some(Token::Lower(name)) => {
                 let name = name.clone();
-                self.advance();
+                self.cursor.advance();
                 (Some(name), self.arguments(depth)?)
             }
             Some(Token::Upper(_)) => (None, vec![]),
-            _ => return Err(self.unexpected("a formula")),
+            _ => return Err(self.cursor.unexpected("a formula")),
         };
-        let equation = |parser: &Self| match parser.peek() {
+        let equation = |parser: &Self| match parser.cursor.peek() {
             Some(Token::Sign("=")) => Some(Relation::Equals),
             Some(Token::Sign("!=")) => Some(Relation::NotEquals),
             _ => None,
@@ -235,8 +233,8 @@ impl<'a> Parser<'a> {
             Some(name) => self.applied(&name, arguments, start)?,
             None => self.term(depth)?,
         };
-        let Some(relation) = equation(self) else { return Err(self.unexpected("= or !=")) };
-        self.advance();
+        let Some(relation) = equation(self) else { return Err(self.cursor.unexpected("= or !=")) };
+        self.cursor.advance();
         let right = self.term(depth)?;
         let height = left.height.max(right.height);
         Ok(Built { formula: Formula::Relation(relation, left.term, right.term), height, bare: false })
@@ -257,39 +255,40 @@ impl<'a> Parser<'a> {
         {
             return Ok(Built { formula: Formula::Relation(relation, left, right), height, bare: false });
         }
-        let predicate = self.names.predicate(name, terms.len(), start).map_err(|r| self.located(r, start))?;
+        let predicate =
+            self.names.predicate(name, terms.len(), start).map_err(|r| self.cursor.located(r, start))?;
         Ok(Built { formula: Formula::Predicate(predicate, terms), height, bare: false })
     }
 
     fn term(&mut self, depth: usize) -> Result<BuiltTerm, Refusal> {
         self.not_too_deep(depth)?;
-        match self.peek() {
+        match self.cursor.peek() {
             Some(Token::Upper(name)) => {
                 let name = name.clone();
                 let x = self.variable(&name)?;
                 self.occurs(x, &name);
-                self.advance();
+                self.cursor.advance();
                 Ok(BuiltTerm { term: Term::Variable(x), height: 0 })
             }
             Some(Token::Lower(name)) => {
-                let (name, start) = (name.clone(), self.at);
-                self.advance();
+                let (name, start) = (name.clone(), self.cursor.at());
+                self.cursor.advance();
                 let arguments = self.arguments(depth)?;
                 self.applied(&name, arguments, start)
             }
-            _ => Err(self.unexpected("a term")),
+            _ => Err(self.cursor.unexpected("a term")),
         }
     }
 
     /// A constant, a free variable, or a function of these arguments.
     fn applied(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<BuiltTerm, Refusal> {
         let Some(deepest) = arguments.iter().map(|t| t.height).max() else {
-            let term = self.names.constant(name, start).map_err(|r| self.located(r, start))?;
+            let term = self.names.constant(name, start).map_err(|r| self.cursor.located(r, start))?;
             return Ok(BuiltTerm { term, height: 0 });
         };
         let height = self.grown(deepest)?;
         let function =
-            self.names.function(name, arguments.len(), start).map_err(|r| self.located(r, start))?;
+            self.names.function(name, arguments.len(), start).map_err(|r| self.cursor.located(r, start))?;
         let arguments = arguments.into_iter().map(|t| t.term).collect();
         Ok(BuiltTerm { term: Term::Function(function, arguments), height })
     }
@@ -297,23 +296,23 @@ impl<'a> Parser<'a> {
     /// `(t, …)`, or nothing.
     fn arguments(&mut self, depth: usize) -> Result<Vec<BuiltTerm>, Refusal> {
         let mut arguments = vec![];
-        if !self.sees("(") {
+        if !self.cursor.sees("(") {
             return Ok(arguments);
         }
         loop {
-            self.advance();
+            self.cursor.advance();
             arguments.push(self.term(depth + 1)?);
-            if !self.sees(",") {
+            if !self.cursor.sees(",") {
                 break;
             }
         }
-        self.expect(")")?;
+        self.cursor.expect(")")?;
         Ok(arguments)
     }
 
     fn variable(&mut self, name: &str) -> Result<Variable, Refusal> {
-        let at = self.at;
-        self.names.variable(name, at).map_err(|r| self.located(r, at))
+        let at = self.cursor.at();
+        self.names.variable(name, at).map_err(|r| self.cursor.located(r, at))
     }
 
     /// An occurrence of a variable that is no binder.
@@ -325,7 +324,7 @@ impl<'a> Parser<'a> {
                 let refusal = Refusal::new(Kind::FreeVariable, format!("nothing binds {name}"))
                     .found(name)
                     .help("quantify it, or name it v0, v1, … to make it a free variable of ours");
-                self.free = Some(self.located(refusal, self.at));
+                self.free = Some(self.cursor.located(refusal, self.cursor.at()));
             }
             _ => {}
         }
@@ -371,89 +370,6 @@ impl<'a> Parser<'a> {
     }
 
     fn too_deep(&self) -> Refusal {
-        self.here(Refusal::new(Kind::TooDeep, format!("the formula nests deeper than {MAX_DEPTH}")))
-    }
-
-    // Lexemes.
-
-    pub(super) fn at_end(&self) -> bool {
-        self.peek().is_none()
-    }
-
-    pub(super) fn peek(&self) -> Option<&Token> {
-        self.lexemes.get(self.at).map(|lexeme| &lexeme.token)
-    }
-
-    pub(super) fn sees(&self, sign: &str) -> bool {
-        matches!(self.peek(), Some(Token::Sign(s)) if *s == sign)
-    }
-
-    pub(super) fn advance(&mut self) {
-        self.at += 1;
-    }
-
-    pub(super) fn expect(&mut self, sign: &str) -> Result<(), Refusal> {
-        if !self.sees(sign) {
-            return Err(self.unexpected(sign));
-        }
-        self.advance();
-        Ok(())
-    }
-
-    /// `, source, …` after a formula, up to the closing parenthesis of the whole.
-    pub(super) fn skip_annotations(&mut self) -> Result<(), Refusal> {
-        let mut open = 0_usize;
-        loop {
-            match self.peek() {
-                None => return Err(self.unexpected(")")),
-                Some(Token::Sign(")")) if open == 0 => return Ok(()),
-                Some(Token::Sign("(" | "[")) => open += 1,
-                Some(Token::Sign(")" | "]")) => open = open.saturating_sub(1),
-                Some(_) => {}
-            }
-            self.advance();
-        }
-    }
-
-    // Refusals.
-
-    /// What stands here cannot; where it is TPTP that is not read, that is said instead.
-    pub(super) fn unexpected(&self, wanted: &str) -> Refusal {
-        let refusal = match self.peek() {
-            None => Refusal::new(Kind::UnexpectedEnd, format!("the file ends where {wanted} should stand"))
-                .found("end"),
-            Some(Token::Integer | Token::Foreign | Token::Dollar(_)) => {
-                return self.unsupported("this part of TPTP is not read");
-            }
-            Some(Token::Sign("[")) if wanted == "a formula" => {
-                return self.unsupported("sequents of TPTP are not read");
-            }
-            Some(_) => {
-                Refusal::new(Kind::UnexpectedSymbol, format!("{wanted} should stand here")).found(self.text())
-            }
-        };
-        self.here(refusal)
-    }
-
-    pub(super) fn unsupported(&self, message: &str) -> Refusal {
-        self.here(
-            Refusal::new(Kind::TptpUnsupported, message).found(self.text()).help(
-                "fof and cnf formulas without numbers, strings and $ names but $true and $false are read",
-            ),
-        )
-    }
-
-    fn text(&self) -> &str {
-        self.lexemes.get(self.at).and_then(|l| self.source.get(l.start..l.end)).unwrap_or("end")
-    }
-
-    fn here(&self, refusal: Refusal) -> Refusal {
-        self.located(refusal, self.at)
-    }
-
-    fn located(&self, refusal: Refusal, at: usize) -> Refusal {
-        let end = self.source.len();
-        let (start, end) = self.lexemes.get(at).map_or((end, end), |l| (l.start, l.end));
-        refusal.span(start, end)
+        self.cursor.here(Refusal::new(Kind::TooDeep, format!("the formula nests deeper than {MAX_DEPTH}")))
     }
 }

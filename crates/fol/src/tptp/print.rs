@@ -8,6 +8,7 @@ use crate::ast::{
 };
 use crate::error::{Kind, Refusal};
 use crate::symbol::SymbolId;
+use crate::walk::{Event, walk};
 
 /// Writing ∃! doubles its body, so nested ones grow exponentially; a longer output is refused.
 const LONGEST: usize = 64 << 20;
@@ -15,14 +16,29 @@ const LONGEST: usize = 64 << 20;
 /// Writes a text as annotated FOF formulas joined by newlines.
 ///
 /// # Errors
-/// `TptpUnsupported` for a conclusion `<unknown>`, and for a text whose ∃! would take more than 64 MiB when
+/// `TptpUnsupported` for a conclusion `<unknown>`, at its canonical token, and for a text whose ∃! would take more than 64 MiB when
 /// written out.
 pub fn print(text: &Text) -> Result<String, Refusal> {
+    if let Some(at) = unknown_conclusion(text) {
+        let message = "TPTP has no conjecture without a formula, so <unknown> cannot be written";
+        return Err(Refusal::new(Kind::TptpUnsupported, message).at(at).found(SymbolId::UNKNOWN.label()));
+    }
     let mut writer = Writer { out: String::new(), arities: Arities::of(text), scope: vec![], fresh: 0 };
     for (i, statement) in (1..).zip(&text.statements) {
         writer.statement(i, statement)?;
     }
     Ok(writer.out)
+}
+
+/// The canonical token of the first conclusion `<unknown>`.
+fn unknown_conclusion(text: &Text) -> Option<usize> {
+    let mut found = None;
+    walk(text, &mut |at, event| {
+        if event == Event::Symbol(SymbolId::UNKNOWN) {
+            found = found.or(Some(at));
+        }
+    });
+    found
 }
 
 struct Writer {
@@ -42,14 +58,10 @@ impl Writer {
                 for (j, premise) in (1..).zip(premises) {
                     self.annotated(format_args!("s{i}_p{j}"), "axiom", |w| w.formula(premise))?;
                 }
-                let Some(conclusion) = conclusion else {
-                    return Err(Refusal::new(
-                        Kind::TptpUnsupported,
-                        "TPTP has no conjecture without a formula, so <unknown> cannot be written",
-                    )
-                    .found("<unknown>"));
-                };
-                self.annotated(format_args!("s{i}_c"), "conjecture", |w| w.formula(conclusion))
+                // Without one `print` has refused the text.
+                conclusion.as_ref().map_or(Ok(()), |conclusion| {
+                    self.annotated(format_args!("s{i}_c"), "conjecture", |w| w.formula(conclusion))
+                })
             }
             Statement::Equivalence(left, right) => {
                 self.annotated(format_args!("s{i}"), "axiom", |w| w.binary(left, "<=>", right))
@@ -373,7 +385,7 @@ mod tests {
         );
         let unknown = Statement::Sequent(Turnstile::Models, vec![], None);
         let refusal = print(&Text { statements: vec![unknown], terminated: false }).unwrap_err();
-        assert_eq!(refusal.kind, Kind::TptpUnsupported);
+        assert_eq!((refusal.kind, refusal.token), (Kind::TptpUnsupported, Some(1)));
     }
 
     #[test]

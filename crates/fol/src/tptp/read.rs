@@ -18,7 +18,7 @@ pub fn read(source: &str) -> Result<(Text, Names), Refusal> {
     let mut parser = Parser::new(source)?;
     let mut formulas = vec![];
     let mut conjecture = None;
-    while !parser.at_end() {
+    while !parser.cursor.at_end() {
         let role = annotated(&mut parser, conjecture.is_some())?;
         match role {
             (Role::Premise, formula) => formulas.push(formula),
@@ -64,44 +64,44 @@ const PREMISES: [&str; 10] = [
 
 /// `fof(name, role, formula).` and `cnf(name, role, clause).`
 fn annotated(parser: &mut Parser<'_>, has_conjecture: bool) -> Result<(Role, Formula), Refusal> {
-    let language = match parser.peek() {
+    let language = match parser.cursor.peek() {
         Some(Token::Lower(word)) => word.clone(),
-        _ => return Err(parser.unexpected("fof( or cnf(")),
+        _ => return Err(parser.cursor.unexpected("fof( or cnf(")),
     };
     if language != "fof" && language != "cnf" {
-        return Err(parser.unsupported(&format!("{language} is not read; only fof and cnf are")));
+        return Err(parser.cursor.unsupported(&format!("{language} is not read; only fof and cnf are")));
     }
-    parser.advance();
-    parser.expect("(")?;
-    match parser.peek() {
-        Some(Token::Lower(_) | Token::Integer) => parser.advance(),
-        _ => return Err(parser.unexpected("a name")),
+    parser.cursor.advance();
+    parser.cursor.expect("(")?;
+    match parser.cursor.peek() {
+        Some(Token::Lower(_) | Token::Integer) => parser.cursor.advance(),
+        _ => return Err(parser.cursor.unexpected("a name")),
     }
-    parser.expect(",")?;
+    parser.cursor.expect(",")?;
     let role = role(parser, has_conjecture)?;
-    parser.expect(",")?;
+    parser.cursor.expect(",")?;
     let formula = if language == "fof" { parser.fof()? } else { parser.cnf()? };
-    if parser.sees(",") {
-        parser.skip_annotations()?;
+    if parser.cursor.sees(",") {
+        parser.cursor.skip_annotations()?;
     }
-    parser.expect(")")?;
-    parser.expect(".")?;
+    parser.cursor.expect(")")?;
+    parser.cursor.expect(".")?;
     Ok((role, formula))
 }
 
 fn role(parser: &mut Parser<'_>, has_conjecture: bool) -> Result<Role, Refusal> {
-    let role = match parser.peek() {
+    let role = match parser.cursor.peek() {
         Some(Token::Lower(word)) if PREMISES.contains(&word.as_str()) => Role::Premise,
         Some(Token::Lower(word)) if word == "conjecture" && !has_conjecture => Role::Conjecture,
         Some(Token::Lower(word)) if word == "conjecture" => {
-            return Err(parser.unsupported("a file with two conjectures is no sequent"));
+            return Err(parser.cursor.unsupported("a file with two conjectures is no sequent"));
         }
         Some(Token::Lower(word)) => {
             let message = format!("formulas of the role {word} are not read");
-            return Err(parser.unsupported(&message));
+            return Err(parser.cursor.unsupported(&message));
         }
-        _ => return Err(parser.unexpected("a role")),
+        _ => return Err(parser.cursor.unexpected("a role")),
     };
-    parser.advance();
+    parser.cursor.advance();
     Ok(role)
 }

@@ -126,7 +126,10 @@ pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
 
 pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
     args.read.each(|input, parsed| {
-        let text = styled(&parsed.text, args.style)?;
+        let text = styled(&parsed.text, args.style).map_err(|refusal| match refusal.token {
+            Some(canonical) => parsed.locate(refusal, canonical),
+            None => refusal,
+        })?;
         Ok(Item::answered(input, json!({"text": text}), text))
     })
 }

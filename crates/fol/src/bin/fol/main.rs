@@ -11,6 +11,7 @@ mod formula_commands;
 mod glyph_command;
 mod input;
 mod law_signature;
+mod next_command;
 mod vocab_command;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Canon(formula_commands::Read),
     /// Substitute a term for a variable.
     Subst(check_commands::Subst),
+    /// What may follow a prefix.
+    Next(next_command::Next),
     /// The level of formulas.
     Level(formula_commands::Read),
     /// Symbols as pictures.
@@ -68,6 +71,7 @@ impl Command {
             Self::Check(_) => "check",
             Self::Canon(_) => "canon",
             Self::Subst(_) => "subst",
+            Self::Next(_) => "next",
             Self::Level(_) => "level",
             Self::Glyph(_) => "glyph",
             Self::Import(_) => "import",
@@ -85,6 +89,7 @@ impl Command {
             Self::Check(args) => check_commands::check(&args)?.into(),
             Self::Canon(args) => check_commands::canon(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
+            Self::Next(args) => next_command::next(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
             Self::Glyph(args) => glyph_command::glyph(&args)?.into(),
             Self::Import(args) => exchange_commands::import(&args).into(),
