@@ -1,14 +1,16 @@
 //! A transformer.
-pub mod config;
-mod places;
 pub mod batch;
-pub mod order;
-pub mod network;
-pub mod model;
+pub mod config;
+pub mod decode;
 mod embedding;
-pub mod explicit;
-pub mod score;
-pub mod learner;
-pub mod predictor;
-pub mod ngram;
 pub mod evaluate;
+pub mod explicit;
+pub mod learner;
+pub mod model;
+pub mod network;
+pub mod ngram;
+pub mod order;
+mod places;
+pub mod predictor;
+pub mod sample;
+pub mod score;

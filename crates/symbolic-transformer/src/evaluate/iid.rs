@@ -201,7 +201,9 @@ fn judge(scorer: &mut Scorer, sequence: &[u16], formula: u32, q: &[f64]) -> Resu
             ..compare(p, q, symbol.index())
         });
         add_confusion(&mut judged.confusion, class, q);
-        scorer.push(symbol).map_err(|r| Error::Learner(format!("formula {formula} of the data is not of the law: {r}")))?;
+        scorer
+            .push(symbol)
+            .map_err(|r| Error::Learner(format!("formula {formula} of the data is not of the law: {r}")))?;
     }
     Ok(judged)
 }
@@ -298,7 +300,8 @@ fn summarise(targets: &[Target], formulas: usize, confusion: [[f64; 6]; 6]) -> I
     };
     let excess = mean_interval(by_formula(targets, |t| t.nll - t.optimal).into_iter());
     let kl = mean_interval(by_formula(targets, |t| t.kl).into_iter());
-    let group = |key: &dyn Fn(&Target) -> u64, name: &dyn Fn(u64) -> serde_json::Value| groups(targets, key, name);
+    let group =
+        |key: &dyn Fn(&Target) -> u64, name: &dyn Fn(u64) -> serde_json::Value| groups(targets, key, name);
     let number = |k: u64| serde_json::json!(k);
     let class_name = |k: u64| serde_json::json!(Class::ALL.get(k as usize).map_or("", |c| c.name()));
     Iid {

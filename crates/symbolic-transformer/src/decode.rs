@@ -1,0 +1,198 @@
+//! Decoding: one token at a time, with the keys and values of earlier tokens kept.
+//!
+//! A [`Decoder`] gives a state for each hypothesis; `step` moves several states by one token each, so that a beam or a
+//! set of samples shares its products. The logits equal those of the full pass (a test).
+
+use training::kernels::{LayerNorm, activate, layer_norm, linear, rotary, rotary_table, softmax_in_place};
+use training::{Error, Result};
+
+use crate::config::{ModelConfig, NormPlace, Position};
+use crate::embedding::Table;
+use crate::explicit::{alibi_slopes, sinusoids};
+use crate::places::{EmbeddingPlaces, Linear, Norm, Places};
+
+/// Something that predicts the next symbol step by step.
+pub trait Decoder {
+    /// What a hypothesis remembers.
+    type State: Clone;
+
+    /// The state before any token.
+    fn start(&self) -> Self::State;
+
+    /// Takes one token into each state and returns the logits [states, V] of what follows.
+    fn step(&mut self, states: &mut [&mut Self::State], tokens: &[u32]) -> Result<&[f32]>;
+
+    /// The number of symbols.
+    fn vocabulary(&self) -> usize;
+}
+
+/// Keys and values of each layer, [time, d] each.
+#[derive(Debug, Clone, Default)]
+pub struct Cache {
+    layers: Vec<(Vec<f32>, Vec<f32>)>,
+    time: usize,
+}
+
+/// A transformer that decodes.
+#[derive(Debug)]
+pub struct CachedTransformer<'a> {
+    config: &'a ModelConfig,
+    places: Places,
+    theta: &'a [f32],
+    vectors: Vec<f32>,
+    positions: Vec<f32>,
+    slopes: Vec<f32>,
+    logits: Vec<f32>,
+}
+
+impl<'a> CachedTransformer<'a> {
+    /// The decoder of a model with these parameters.
+    pub fn new(config: &'a ModelConfig, theta: &'a [f32]) -> Result<Self> {
+        config.check()?;
+        let (layout, places) = Places::new(config);
+        if layout.len() != theta.len() {
+            return Err(Error::Learner("parameters of another model".to_owned()));
+        }
+        let vectors = Table::default().forward(&places.embedding, theta).to_vec();
+        let positions = match config.position {
+            Position::Sinusoidal => sinusoids(config.max_len, config.d_model),
+            Position::Rotary => rotary_table(config.max_len, config.head_size()),
+            Position::Learned => places.position.clone().map(|r| theta[r].to_vec()).unwrap_or_default(),
+            Position::Alibi | Position::None => Vec::new(),
+        };
+        let slopes = if config.position == Position::Alibi {
+            alibi_slopes(config.n_heads)
+        } else {
+            vec![0.0; config.n_heads]
+        };
+        Ok(Self { config, places, theta, vectors, positions, slopes, logits: Vec::new() })
+    }
+
+    fn apply(&self, map: &Linear, x: &[f32], rows: usize) -> Vec<f32> {
+        let mut y = vec![0.0; rows * map.bias.len()];
+        linear(x, &self.theta[map.weight.clone()], &self.theta[map.bias.clone()], &mut y, rows);
+        y
+    }
+
+    fn norm(&self, norm: &Norm, x: &[f32]) -> Vec<f32> {
+        let (weight, bias) = (&self.theta[norm.weight.clone()], &self.theta[norm.bias.clone()]);
+        let (mut x, mut y) = (x.to_vec(), vec![0.0; x.len()]);
+        let mut inverse = vec![0.0; x.len() / weight.len().max(1)];
+        layer_norm(LayerNorm { weight, bias }, &mut x, &mut y, &mut inverse);
+        y
+    }
+
+    fn embed(&self, states: &[&mut Cache], tokens: &[u32]) -> Result<Vec<f32>> {
+        let d = self.config.d_model;
+        let scale = self.config.embedding_scale() as f32;
+        let mut h = Vec::with_capacity(tokens.len() * d);
+        for (state, &token) in states.iter().zip(tokens) {
+            if state.time >= self.config.max_len {
+                let max = self.config.max_len;
+                return Err(Error::Learner(format!("a sequence of more than max_len = {max} tokens")));
+            }
+            let e = self.vectors.get(token as usize * d..(token as usize + 1) * d);
+            let e = e.ok_or_else(|| Error::Learner(format!("token {token} is outside the vocabulary")))?;
+            match self.config.position {
+                Position::Sinusoidal | Position::Learned => {
+                    let p = &self.positions[state.time * d..][..d];
+                    h.extend(e.iter().zip(p).map(|(e, p)| scale.mul_add(*e, *p)));
+                }
+                Position::Rotary | Position::Alibi | Position::None => h.extend(e.iter().map(|e| scale * e)),
+            }
+        }
+        Ok(h)
+    }
+
+    /// Attention of each state's newest token over its cache, to which its key and value are added.
+    fn attend(&self, layer: usize, states: &mut [&mut Cache], x: &[f32]) -> Vec<f32> {
+        let (rows, d) = (states.len(), self.config.d_model);
+        let (heads, size) = (self.config.n_heads, self.config.head_size());
+        let mut qkv = self.apply(&self.places.layers[layer].qkv, x, rows); // [rows, 3d]
+        if self.config.position == Position::Rotary {
+            let times: Vec<usize> = states.iter().map(|s| s.time).collect();
+            rotary(&self.positions, &mut qkv, &times, heads, size, false);
+        }
+        let mut context = vec![0.0; rows * d];
+        let scale = 1.0 / (size as f32).sqrt();
+        for ((state, qkv), context) in states.iter_mut().zip(qkv.chunks(3 * d)).zip(context.chunks_mut(d)) {
+            let (q, kv) = qkv.split_at(d);
+            let (k, v) = kv.split_at(d);
+            let time = state.time;
+            let (keys, values) = &mut state.layers[layer];
+            keys.extend_from_slice(k);
+            values.extend_from_slice(v);
+            for head in 0..heads {
+                let part = head * size..(head + 1) * size;
+                let q = &q[part.clone()];
+                let score = |(j, key): (usize, &[f32])| {
+                    let dot: f32 = q.iter().zip(&key[part.clone()]).map(|(a, b)| a * b).sum();
+                    dot * scale - self.slopes[head] * (time - j) as f32
+                };
+                let mut weights: Vec<f32> = keys.chunks(d).enumerate().map(score).collect();
+                softmax_in_place(&mut weights);
+                for (w, value) in weights.iter().zip(values.chunks(d)) {
+                    for (c, v) in context[part.clone()].iter_mut().zip(&value[part.clone()]) {
+                        *c = w.mul_add(*v, *c);
+                    }
+                }
+            }
+        }
+        self.apply(&self.places.layers[layer].output, &context, rows)
+    }
+
+    fn feed_forward(&self, layer: usize, x: &[f32], rows: usize) -> Vec<f32> {
+        let block = &self.places.layers[layer];
+        let mut hidden = self.apply(&block.up, x, rows);
+        let mut slope = vec![0.0; hidden.len()];
+        activate(self.config.activation.kernel(), &mut hidden, &mut slope, self.config.d_ff);
+        self.apply(&block.down, &hidden, rows)
+    }
+}
+
+fn sum(a: &[f32], b: &[f32]) -> Vec<f32> {
+    a.iter().zip(b).map(|(a, b)| a + b).collect()
+}
+
+impl Decoder for CachedTransformer<'_> {
+    type State = Cache;
+
+    fn start(&self) -> Cache {
+        Cache { layers: vec![(Vec::new(), Vec::new()); self.config.n_layers], time: 0 }
+    }
+
+    fn step(&mut self, states: &mut [&mut Cache], tokens: &[u32]) -> Result<&[f32]> {
+        let rows = states.len();
+        let mut h = self.embed(states, tokens)?; // [rows, d]
+        for n in 0..self.config.n_layers {
+            let block = &self.places.layers[n];
+            h = match self.config.norm {
+                NormPlace::Post => {
+                    let h = self.norm(&block.norm1, &sum(&h, &self.attend(n, states, &h)));
+                    self.norm(&block.norm2, &sum(&h, &self.feed_forward(n, &h, rows)))
+                }
+                NormPlace::Pre => {
+                    let h = sum(&h, &self.attend(n, states, &self.norm(&block.norm1, &h)));
+                    sum(&h, &self.feed_forward(n, &self.norm(&block.norm2, &h), rows))
+                }
+            };
+        }
+        if let Some(norm) = &self.places.norm {
+            h = self.norm(norm, &h);
+        }
+        let head = match (&self.places.head_weight, &self.places.embedding) {
+            (Some(range), _) | (None, EmbeddingPlaces::Table(range)) => range.clone(),
+            (None, _) => return Err(Error::Learner("a tied head needs a stored table".to_owned())),
+        };
+        let head = Linear { weight: head, bias: self.places.head_bias.clone() };
+        self.logits = self.apply(&head, &h, rows); // [rows, V]
+        for state in states {
+            state.time += 1;
+        }
+        Ok(&self.logits)
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.config.vocab_size
+    }
+}

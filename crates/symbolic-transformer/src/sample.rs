@@ -1,0 +1,302 @@
+//! Sampling: temperature, top-k, top-p, greedy and beam search, free or within the grammar.
+//!
+//! Filters act on the logits in this order: legal mask, temperature, top-k, top-p; then softmax over what is left.
+//! Sample number i draws from stream i alone, so it does not depend on how many others are drawn beside it.
+
+use fol::mask::Mask;
+use fol::symbol::SymbolId;
+use seeded::{Family, Stream};
+use training::kernels::log_sum_exp;
+use training::{Error, Result};
+
+use crate::decode::Decoder;
+
+/// How the next symbol is chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Choice {
+    /// The largest logit; ties to the smaller id.
+    Greedy,
+    /// From softmax(logits / temperature), after the filters.
+    Draw {
+        /// Above 0.
+        temperature: f64,
+        /// Only the k largest; 0: all.
+        top_k: usize,
+        /// Only the smallest set of the largest with this sum; 1: all.
+        top_p: f64,
+    },
+}
+
+impl Choice {
+    /// Plain sampling.
+    pub const PLAIN: Self = Self::Draw { temperature: 1.0, top_k: 0, top_p: 1.0 };
+}
+
+/// What to sample.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Symbols that stand first, without `<bos>`.
+    pub prompt: Vec<SymbolId>,
+    /// The largest number of symbols, `<eos>` included, prompt and `<bos>` not.
+    pub max_tokens: usize,
+    /// The grammar, moved to behind the prompt, where one is to be kept.
+    pub mask: Option<Mask>,
+}
+
+/// One sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// The symbols, prompt included, without `<bos>` and `<eos>`.
+    pub tokens: Vec<SymbolId>,
+    /// −ln of the probability of all symbols behind the prompt, under the unfiltered model.
+    pub nll: f64,
+    /// It ended with `<eos>`.
+    pub finished: bool,
+    /// log p / ((5 + n)/6)^α, for beams.
+    pub score: Option<f64>,
+}
+
+/// Samples decoded side by side. Fixed, so that results depend on nothing else.
+const WIDTH: usize = 128;
+
+/// The symbols that remain after the filters, with their probabilities, in id order.
+fn filtered(
+    logits: &[f32],
+    mask: Option<&Mask>,
+    temperature: f64,
+    top_k: usize,
+    top_p: f64,
+) -> Vec<(u16, f64)> {
+    let legal =
+        |i: usize| mask.is_none_or(|m| SymbolId::new(i as u16).is_some_and(|s| m.legal().contains(s)));
+    let mut left: Vec<(u16, f64)> = logits
+        .iter()
+        .enumerate()
+        .filter(|&(i, z)| legal(i) && !z.is_nan())
+        .map(|(i, &z)| (i as u16, f64::from(z) / temperature))
+        .collect();
+    let largest_first = |a: &(u16, f64), b: &(u16, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    if top_k > 0 && top_k < left.len() {
+        left.sort_by(largest_first);
+        left.truncate(top_k);
+    }
+    let max = left.iter().map(|l| l.1).fold(f64::NEG_INFINITY, f64::max);
+    for l in &mut left {
+        l.1 = (l.1 - max).exp();
+    }
+    if top_p < 1.0 {
+        left.sort_by(largest_first);
+        let wanted = top_p * left.iter().map(|l| l.1).sum::<f64>();
+        let mut sum = 0.0;
+        let kept = left.iter().position(|l| {
+            sum += l.1;
+            sum >= wanted
+        });
+        left.truncate(kept.map_or(left.len(), |k| k + 1));
+    }
+    left.sort_by_key(|l| l.0);
+    left
+}
+
+fn choose(logits: &[f32], mask: Option<&Mask>, choice: Choice, stream: &mut Stream) -> Result<SymbolId> {
+    let picked = match choice {
+        Choice::Greedy => filtered(logits, mask, 1.0, 1, 1.0).first().map(|l| l.0),
+        Choice::Draw { temperature, top_k, top_p } => {
+            let left = filtered(logits, mask, temperature, top_k, top_p);
+            let mut r = stream.uniform() * left.iter().map(|l| l.1).sum::<f64>();
+            let hit = left.iter().find(|l| {
+                r -= l.1;
+                r < 0.0
+            });
+            hit.or(left.last()).map(|l| l.0)
+        }
+    };
+    let nothing = || Error::Learner("no symbol is possible here: the logits are not numbers".to_owned());
+    picked.and_then(SymbolId::new).ok_or_else(nothing)
+}
+
+/// −ln softmax(logits)\[symbol\].
+fn cost(logits: &[f32], symbol: SymbolId) -> f64 {
+    f64::from(log_sum_exp(logits)) - f64::from(logits.get(symbol.index()).copied().unwrap_or(f32::NAN))
+}
+
+struct Hypothesis<S> {
+    index: usize,
+    state: S,
+    next: SymbolId,
+    sample: Sample,
+    mask: Option<Mask>,
+    stream: Stream,
+    left: usize,
+}
+
+/// Reads `<bos>` and the prompt; returns the state, the last token not yet read, and whether it may go on.
+fn begin<D: Decoder>(decoder: &mut D, prompt: &[SymbolId]) -> Result<(D::State, SymbolId)> {
+    let mut state = decoder.start();
+    let mut next = SymbolId::BOS;
+    for &symbol in prompt {
+        decoder.step(&mut [&mut state], &[u32::from(next.get())])?;
+        next = symbol;
+    }
+    Ok((state, next))
+}
+
+/// Draws `n` samples. `each` is called with the number of finished ones.
+pub fn sample<D: Decoder>(
+    decoder: &mut D,
+    request: &Request,
+    n: usize,
+    choice: Choice,
+    seed: u64,
+    mut each: impl FnMut(usize),
+) -> Result<Vec<Sample>> {
+    let family = Family::new("fol663-v1", "sample", seed);
+    let (state, next) = begin(decoder, &request.prompt)?;
+    let mut done: Vec<Option<Sample>> = vec![None; n];
+    let mut finished = 0;
+    for from in (0..n).step_by(WIDTH) {
+        let mut live: Vec<Hypothesis<D::State>> = (from..n.min(from + WIDTH))
+            .map(|index| Hypothesis {
+                index,
+                state: state.clone(),
+                next,
+                sample: Sample { tokens: request.prompt.clone(), nll: 0.0, finished: false, score: None },
+                mask: request.mask.clone(),
+                stream: family.stream(index as u64),
+                left: request.max_tokens,
+            })
+            .collect();
+        while !live.is_empty() {
+            let tokens: Vec<u32> = live.iter().map(|h| u32::from(h.next.get())).collect();
+            let mut states: Vec<&mut D::State> = live.iter_mut().map(|h| &mut h.state).collect();
+            let logits = decoder.step(&mut states, &tokens)?;
+            let width = (logits.len() / live.len()).max(1);
+            for (h, logits) in live.iter_mut().zip(logits.chunks_exact(width)) {
+                advance(h, logits, choice)?;
+            }
+            live.retain_mut(|h| {
+                let over = h.sample.finished || h.left == 0;
+                if over && let Some(slot) = done.get_mut(h.index) {
+                    *slot = Some(h.sample.clone());
+                    finished += 1;
+                }
+                !over
+            });
+            each(finished);
+        }
+    }
+    Ok(done.into_iter().flatten().collect())
+}
+
+fn advance<S>(h: &mut Hypothesis<S>, logits: &[f32], choice: Choice) -> Result<()> {
+    if h.left == 0 {
+        return Ok(());
+    }
+    let symbol = choose(logits, h.mask.as_ref(), choice, &mut h.stream)?;
+    h.sample.nll += cost(logits, symbol);
+    h.left -= 1;
+    if symbol == SymbolId::EOS {
+        h.sample.finished = true;
+        return Ok(());
+    }
+    if let Some(mask) = &mut h.mask {
+        mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+    }
+    h.sample.tokens.push(symbol);
+    h.next = symbol;
+    Ok(())
+}
+
+/// A live hypothesis of a beam.
+struct Branch<S> {
+    state: S,
+    next: SymbolId,
+    tokens: Vec<SymbolId>,
+    mask: Option<Mask>,
+    log_p: f64,
+    steps: usize,
+}
+
+/// log p / ((5 + n)/6)^α (Wu et al. 2016).
+fn length_normalised(log_p: f64, n: usize, alpha: f64) -> f64 {
+    log_p / ((5.0 + n as f64) / 6.0).powf(alpha)
+}
+
+/// Beam search with `width` live hypotheses; the answer is sorted by score, best first.
+pub fn beam<D: Decoder>(decoder: &mut D, request: &Request, width: usize, alpha: f64) -> Result<Vec<Sample>> {
+    let width = width.max(1);
+    let (state, next) = begin(decoder, &request.prompt)?;
+    let (tokens, mask) = (request.prompt.clone(), request.mask.clone());
+    let mut live = vec![Branch { state, next, tokens, mask, log_p: 0.0, steps: 0 }];
+    let mut finished: Vec<Sample> = Vec::new();
+    while !live.is_empty() && live.first().is_some_and(|b| b.steps < request.max_tokens) {
+        let candidates = extensions(decoder, &mut live, width)?;
+        let mut next_live = Vec::with_capacity(width);
+        for (log_p, parent, symbol) in candidates {
+            if next_live.len() == width {
+                break;
+            }
+            let Some(branch) = live.get(parent) else { continue };
+            if symbol == SymbolId::EOS {
+                let score = length_normalised(log_p, branch.steps + 1, alpha);
+                let tokens = branch.tokens.clone();
+                finished.push(Sample { tokens, nll: -log_p, finished: true, score: Some(score) });
+                continue;
+            }
+            let mut mask = branch.mask.clone();
+            if let Some(mask) = &mut mask {
+                mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+            }
+            let tokens = branch.tokens.iter().copied().chain([symbol]).collect();
+            let (state, steps) = (branch.state.clone(), branch.steps + 1);
+            next_live.push(Branch { state, next: symbol, tokens, mask, log_p, steps });
+        }
+        live = next_live;
+        finished.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)));
+        finished.truncate(width);
+        // The best that a live one can still reach: no further loss, and the longest length.
+        let best_live = live.first().map_or(f64::NEG_INFINITY, |b| {
+            let reachable = |n| length_normalised(b.log_p, n, alpha);
+            reachable(b.steps + 1).max(reachable(request.max_tokens))
+        });
+        let worst = finished.last().and_then(|s| s.score).unwrap_or(f64::NEG_INFINITY);
+        if finished.len() == width && best_live <= worst {
+            live.clear();
+        }
+    }
+    for b in live {
+        let score = length_normalised(b.log_p, b.steps, alpha);
+        finished.push(Sample { tokens: b.tokens, nll: -b.log_p, finished: false, score: Some(score) });
+    }
+    // Complete hypotheses first, then those that the limit cut off.
+    finished.sort_by(|a, b| {
+        let score = |s: &Sample| s.score.unwrap_or(0.0);
+        b.finished.cmp(&a.finished).then(score(b).total_cmp(&score(a)))
+    });
+    finished.truncate(width);
+    Ok(finished)
+}
+
+/// The best extensions of all live hypotheses, by total log-probability: (log p, parent, symbol). Enough of them for
+/// `width` to go on even if every parent's `<eos>` is among them.
+fn extensions<D: Decoder>(
+    decoder: &mut D,
+    live: &mut [Branch<D::State>],
+    width: usize,
+) -> Result<Vec<(f64, usize, SymbolId)>> {
+    let tokens: Vec<u32> = live.iter().map(|b| u32::from(b.next.get())).collect();
+    let mut states: Vec<&mut D::State> = live.iter_mut().map(|b| &mut b.state).collect();
+    let logits = decoder.step(&mut states, &tokens)?;
+    let v = (logits.len() / live.len().max(1)).max(1);
+    let mut candidates = Vec::new();
+    for (parent, (branch, logits)) in live.iter().zip(logits.chunks_exact(v)).enumerate() {
+        for (id, _) in filtered(logits, branch.mask.as_ref(), 1.0, width + 1, 1.0) {
+            if let Some(symbol) = SymbolId::new(id) {
+                candidates.push((branch.log_p - cost(logits, symbol), parent, symbol));
+            }
+        }
+    }
+    candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+    candidates.truncate(2 * width);
+    Ok(candidates)
+}
