@@ -4,6 +4,7 @@
 //! Raw accuracy and perplexity are reported but never decide.
 
 mod classes;
+pub mod generation;
 pub mod iid;
 mod statistics;
 
