@@ -3,6 +3,7 @@
 //! The checker (`check --law`) and the legal-symbol mask (`--within`) read it; every law can give it.
 
 use crate::ast::{Connective, Quantifier, Relation, Turnstile};
+use crate::symbol::SymbolId;
 
 /// The symbols, indices and arities of a law.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,4 +57,75 @@ pub struct Statements {
     pub several: bool,
     /// A text may end in DOT.
     pub terminated: bool,
+}
+
+impl Signature {
+    /// The arities that a predicate index may have.
+    pub fn predicate_arities(&self, index: u64) -> &[usize] {
+        arities(&self.predicates, index)
+    }
+
+    /// The arities that a function index may have.
+    pub fn function_arities(&self, index: u64) -> &[usize] {
+        arities(&self.functions, index)
+    }
+
+    /// Whether a symbol occurs in any text of the law. DEFINE and DOT depend on their place; here they occur
+    /// if some definition and some DOT do.
+    pub fn has_symbol(&self, symbol: SymbolId) -> bool {
+        let arity = |wanted: usize| {
+            let lists = self.predicates.iter().chain(&self.functions);
+            lists.flatten().any(|&arity| arity >= wanted)
+        };
+        let statement = |has: fn(&Statements) -> bool| self.statements.as_ref().is_some_and(has);
+        match symbol {
+            SymbolId::NOT => self.not,
+            SymbolId::TRUE => self.truth.contains(&true),
+            SymbolId::FALSE => self.truth.contains(&false),
+            SymbolId::LPAREN | SymbolId::RPAREN => !self.connectives.is_empty() || arity(1),
+            SymbolId::COMMA => arity(2) || statement(|s| !s.sequents.is_empty()),
+            SymbolId::COLON | SymbolId::SORT => self.sorts > 0,
+            SymbolId::VAR => self.variables > 0,
+            SymbolId::CONST => self.constants > 0,
+            SymbolId::PRED => self.predicates.iter().any(|arities| !arities.is_empty()),
+            SymbolId::FUNC => self.functions.iter().any(|arities| !arities.is_empty()),
+            SymbolId::UNKNOWN => statement(|s| s.unknown_conclusion),
+            SymbolId::EQUIVALENT => statement(|s| s.equivalence),
+            SymbolId::DEFINE => statement(|s| s.define_predicate || s.define_function || s.define_constant),
+            SymbolId::DOT => statement(|s| s.several || s.terminated),
+            _ => {
+                Connective::from_symbol(symbol).is_some_and(|c| self.connectives.contains(&c))
+                    || Quantifier::from_symbol(symbol).is_some_and(|q| self.quantifiers.contains(&q))
+                    || Relation::from_symbol(symbol).is_some_and(|r| self.relations.contains(&r))
+                    || Turnstile::from_symbol(symbol)
+                        .is_some_and(|t| self.statements.as_ref().is_some_and(|s| s.sequents.contains(&t)))
+            }
+        }
+    }
+
+    /// Whether a name of a category (SORT and VAR: with any arity) can occur.
+    pub fn has_name(&self, category: SymbolId, index: u64, arity: usize) -> bool {
+        match category {
+            SymbolId::PRED => self.predicate_arities(index).contains(&arity),
+            SymbolId::FUNC => self.function_arities(index).contains(&arity),
+            SymbolId::CONST => index < self.constants,
+            SymbolId::VAR => index < self.variables,
+            SymbolId::SORT => index < self.sorts,
+            _ => false,
+        }
+    }
+
+    /// Whether a symbol of this category can be defined.
+    pub fn defines(&self, category: SymbolId) -> bool {
+        self.statements.as_ref().is_some_and(|s| match category {
+            SymbolId::PRED => s.define_predicate,
+            SymbolId::FUNC => s.define_function,
+            SymbolId::CONST => s.define_constant,
+            _ => false,
+        })
+    }
+}
+
+fn arities(lists: &[Vec<usize>], index: u64) -> &[usize] {
+    usize::try_from(index).ok().and_then(|index| lists.get(index)).map_or(&[], Vec::as_slice)
 }

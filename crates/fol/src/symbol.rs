@@ -191,6 +191,11 @@ impl Numeral {
         (value < BASE).then_some(Self(value))
     }
 
+    /// The last digit of an index.
+    pub fn last_of(index: u64) -> Self {
+        Self((index % u64::from(BASE)) as u16)
+    }
+
     /// The value.
     pub fn get(self) -> u16 {
         self.0

@@ -54,11 +54,43 @@ fn laws() -> Vec<Law> {
         law("full", &[]),
         law("public", &[("levels", "[[2,1],[3,1],[4,5]]"), ("names", "2")]),
         law("public", &[("overloaded", "{ names = 700, arities = [[0,1],[1,2],[3,1]] }"), ("names", "2000")]),
-        law("public", &[statements, ("overloaded.arities", "[[0,1],[1,2],[3,1]]"), ("overloaded.names", "2"), ("constants", "700"), ("functions", "[[1,2]]")]),
-        law("seed", &[statements, ("levels", "[]"), ("predicates", "[[0,2],[1,1]]"), ("names", "3"), ("functions", "[[1,1],[2,700]]"), ("terms.function", "4"), ("term_depth", "2")]),
-        law("pr", &[("predicates", "[[0,1],[2,1]]"), ("truth", "true"), ("constants", "1"), ("relations", "[\"LESS_THAN\"]"), ("sizes", "[1,12]")]),
+        law(
+            "public",
+            &[
+                statements,
+                ("overloaded.arities", "[[0,1],[1,2],[3,1]]"),
+                ("overloaded.names", "2"),
+                ("constants", "700"),
+                ("functions", "[[1,2]]"),
+            ],
+        ),
+        law(
+            "seed",
+            &[
+                statements,
+                ("levels", "[]"),
+                ("predicates", "[[0,2],[1,1]]"),
+                ("names", "3"),
+                ("functions", "[[1,1],[2,700]]"),
+                ("terms.function", "4"),
+                ("term_depth", "2"),
+            ],
+        ),
+        law(
+            "pr",
+            &[
+                ("predicates", "[[0,1],[2,1]]"),
+                ("truth", "true"),
+                ("constants", "1"),
+                ("relations", "[\"LESS_THAN\"]"),
+                ("sizes", "[1,12]"),
+            ],
+        ),
         law("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,3,25]]"), ("pool", "5000")]),
-        law("public", &[("depth_mix", "[[6,1],[0,1]]"), ("kinds", "{ quantifier = 1 }"), ("names", "1000000")]),
+        law(
+            "public",
+            &[("depth_mix", "[[6,1],[0,1]]"), ("kinds", "{ quantifier = 1 }"), ("names", "1000000")],
+        ),
     ]
 }
 

@@ -15,8 +15,24 @@ pub(crate) struct Item {
     pub(crate) text: String,
     /// Why the input was refused, with the source text that a marker can point into.
     pub(crate) refused: Option<(Refusal, String)>,
+    /// The bytes of the source text that the refusal is about, if the refusal itself does not say.
+    pub(crate) marker: Option<(usize, usize)>,
     /// Whether the item has an `ok` key (listings have none).
     pub(crate) has_ok: bool,
+}
+
+/// What a command answers: its items, and further keys of the document.
+pub(crate) struct Answer {
+    /// One for each input.
+    pub(crate) items: Vec<Item>,
+    /// An object, or null.
+    pub(crate) extra: Value,
+}
+
+impl From<Vec<Item>> for Answer {
+    fn from(items: Vec<Item>) -> Self {
+        Self { items, extra: Value::Null }
+    }
 }
 
 impl Item {
@@ -26,7 +42,7 @@ impl Item {
             Value::Object(fields) => fields,
             other => Map::from_iter([("value".to_owned(), other)]),
         };
-        Self { fields, text: text.into(), refused: None, has_ok: true }
+        Self { fields, text: text.into(), refused: None, marker: None, has_ok: true }
     }
 
     /// An accepted input under the key `input`, with further keys.
@@ -47,11 +63,16 @@ impl Item {
         item.refused = Some((refusal, input.to_owned()));
         item
     }
+
+    /// Shows people these bytes of the source text.
+    pub(crate) fn marking(self, marker: Option<(usize, usize)>) -> Self {
+        Self { marker, ..self }
+    }
 }
 
-/// Prints the answer and returns the exit status: 0 if every item is accepted, else 1. `extra` are further
-/// keys of the document.
-pub(crate) fn print(command: &str, items: Vec<Item>, extra: Value, json: bool) -> std::io::Result<u8> {
+/// Prints the answer and returns the exit status: 0 if every item is accepted, else 1.
+pub(crate) fn print(command: &str, answer: Answer, json: bool) -> std::io::Result<u8> {
+    let Answer { items, extra } = answer;
     let status = u8::from(items.iter().any(|item| item.refused.is_some()));
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if json {
@@ -68,7 +89,7 @@ pub(crate) fn print(command: &str, items: Vec<Item>, extra: Value, json: bool) -
         for item in items {
             if let Some((refusal, source)) = &item.refused {
                 out.flush()?;
-                eprint!("{}", draw(refusal, source));
+                eprint!("{}", draw(refusal, source, refusal.span.or(item.marker)));
             }
             if !item.text.is_empty() {
                 writeln!(out, "{}", item.text)?;
@@ -91,14 +112,14 @@ fn to_json(item: Item) -> Value {
 }
 
 /// The refusal, the source line, a marker under the place, and the help.
-pub(crate) fn draw(refusal: &Refusal, source: &str) -> String {
+fn draw(refusal: &Refusal, source: &str, marker: Option<(usize, usize)>) -> String {
     let mut text = format!("{refusal}\n");
     if !source.is_empty() {
-        let (start, end) = refusal.span.unwrap_or((0, 0));
+        let (start, end) = marker.unwrap_or((0, 0));
         let line_start = source.get(..start).and_then(|s| s.rfind('\n')).map_or(0, |i| i + 1);
         let line = source.get(line_start..).and_then(|s| s.lines().next()).unwrap_or("");
         text.push_str(&format!("  {line}\n"));
-        if refusal.span.is_some() {
+        if marker.is_some() {
             let before = source.get(line_start..start).map_or(0, |s| s.chars().count());
             let marked = source.get(start..end.min(line_start + line.len())).map_or(1, |s| s.chars().count());
             text.push_str(&format!("  {}{}\n", " ".repeat(before), "^".repeat(marked.max(1))));
@@ -108,4 +129,9 @@ pub(crate) fn draw(refusal: &Refusal, source: &str) -> String {
         text.push_str(&format!("  {help}\n"));
     }
     text
+}
+
+/// Says why there is no answer at all.
+pub(crate) fn complain(error: &anyhow::Error) {
+    eprintln!("fol: {error:#}");
 }

@@ -1,3 +1,93 @@
-//! The command `fol`.
+//! The command `fol`: first-order logic in 663 symbols, from the shell.
+//!
+//! Each command is a struct of arguments and a function from it to an [`Answer`](answer::Answer), in the file
+//! of its subject; here they are only listed. Exit status: 0 if every input is accepted, 1 if any is refused,
+//! 2 for wrong usage.
 
-fn main() {}
+mod answer;
+mod check_commands;
+mod formula_commands;
+mod input;
+mod law_signature;
+mod vocab_command;
+
+use std::process::ExitCode;
+
+use answer::Answer;
+use clap::{Parser, Subcommand};
+
+/// First-order logic in 663 symbols.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print one JSON document.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The 663 symbols.
+    Vocab,
+    /// Read formulas; show tree, tokens and measures.
+    Parse(formula_commands::Read),
+    /// Print formulas in a style.
+    Print(formula_commands::Print),
+    /// Formulas, or indices, to tokens.
+    Encode(formula_commands::Encode),
+    /// Tokens to formulas, or digits to indices.
+    Decode(formula_commands::Decode),
+    /// Check arities, scopes, definitions and sorts.
+    Check(check_commands::Check),
+    /// Canonical forms and their keys.
+    Canon(formula_commands::Read),
+    /// Substitute a term for a variable.
+    Subst(check_commands::Subst),
+    /// The level of formulas.
+    Level(formula_commands::Read),
+}
+
+impl Command {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Vocab => "vocab",
+            Self::Parse(_) => "parse",
+            Self::Print(_) => "print",
+            Self::Encode(_) => "encode",
+            Self::Decode(_) => "decode",
+            Self::Check(_) => "check",
+            Self::Canon(_) => "canon",
+            Self::Subst(_) => "subst",
+            Self::Level(_) => "level",
+        }
+    }
+
+    fn run(self) -> anyhow::Result<Answer> {
+        Ok(match self {
+            Self::Vocab => vocab_command::vocab(),
+            Self::Parse(args) => formula_commands::parse(&args)?.into(),
+            Self::Print(args) => formula_commands::print(&args)?.into(),
+            Self::Encode(args) => formula_commands::encode(&args)?.into(),
+            Self::Decode(args) => formula_commands::decode(args)?.into(),
+            Self::Check(args) => check_commands::check(&args)?.into(),
+            Self::Canon(args) => check_commands::canon(&args)?.into(),
+            Self::Subst(args) => check_commands::subst(&args)?.into(),
+            Self::Level(args) => formula_commands::level(&args)?.into(),
+        })
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let name = cli.command.name();
+    let status = cli.command.run().and_then(|answer| Ok(answer::print(name, answer, cli.json)?));
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            answer::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `fol parse`, `print`, `encode`, `decode`, `level`: one formula or text at a time.
+
+use clap::Args;
+use fol::ast::{Formula, Text};
+use fol::error::{Kind, Refusal};
+use fol::read::{Mode, Parsed, Source};
+use fol::symbol::SymbolId;
+use fol::{Style, codec, measure};
+use serde_json::json;
+
+use crate::answer::Item;
+use crate::input::{From, Inputs, Reading};
+
+/// Inputs and how they are read.
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    inputs: Inputs,
+}
+
+impl Read {
+    /// One item for each input.
+    pub(crate) fn each(
+        &self,
+        answer: impl Fn(&str, &Parsed) -> Result<Item, Refusal>,
+    ) -> anyhow::Result<Vec<Item>> {
+        self.inputs.each_read(&self.reading, answer)
+    }
+
+    /// What inputs are and how much freedom they have.
+    pub(crate) fn reading(&self) -> (Source, Mode) {
+        (self.reading.source(), self.reading.mode())
+    }
+}
+
+/// `fol print`
+#[derive(Debug, Args)]
+pub(crate) struct Print {
+    /// How to write.
+    #[arg(long, value_enum, default_value = "unicode")]
+    style: StyleName,
+    #[command(flatten)]
+    read: Read,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum StyleName {
+    Unicode,
+    Ascii,
+    Subscript,
+    Words,
+    Tptp,
+}
+
+/// `fol encode`
+#[derive(Debug, Args)]
+pub(crate) struct Encode {
+    /// Inputs are indices, decimal numbers.
+    #[arg(long)]
+    index: bool,
+    /// Put `<bos>` and `<eos>` around the tokens.
+    #[arg(long)]
+    bos_eos: bool,
+    #[command(flatten)]
+    read: Read,
+}
+
+/// `fol decode`
+#[derive(Debug, Args)]
+pub(crate) struct Decode {
+    /// Inputs are the digits of indices.
+    #[arg(long)]
+    index: bool,
+    #[command(flatten)]
+    read: Read,
+}
+
+/// The formula of a text.
+pub(crate) fn one_formula(text: &Text) -> Result<&Formula, Refusal> {
+    text.as_formula()
+        .ok_or_else(|| Refusal::new(Kind::NotAFormula, "one formula without final DOT is wanted"))
+}
+
+/// Symbols as ids.
+pub(crate) fn ids(symbols: &[SymbolId]) -> Vec<u16> {
+    symbols.iter().map(|symbol| symbol.get()).collect()
+}
+
+/// Symbols as ids for people.
+pub(crate) fn id_list(symbols: &[SymbolId]) -> String {
+    ids(symbols).iter().map(u16::to_string).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
+    args.each(|input, parsed| {
+        let text = &parsed.text;
+        let unicode = fol::print(text, Style::Unicode);
+        let measures = text.as_formula().map(measure::measures);
+        let free: Vec<u64> = fol::free_variables(text).into_iter().map(|v| v.0).collect();
+        let mut lines = unicode.clone();
+        lines.push_str(&format!("\n  tokens {}", id_list(&parsed.tokens)));
+        for (category, names) in &parsed.given.names {
+            let names: Vec<_> = names.iter().map(|(name, index)| format!("{name} = {index}")).collect();
+            lines.push_str(&format!("\n  {category} {}", names.join(", ")));
+        }
+        if let Some(measures) = measures {
+            let (nodes, depth, level) = (measures.nodes, measures.quantifier_depth, measures.level);
+            lines.push_str(&format!("\n  level {level}, nodes {nodes}, quantifier depth {depth}"));
+        }
+        let fields = json!({
+            "text": unicode,
+            "ascii": fol::print(text, Style::Ascii),
+            "tokens": ids(&parsed.tokens),
+            "tree": fol::json::text(text),
+            "names": parsed.given.names,
+            "nodes": measures.map(|m| m.nodes),
+            "quantifier_depth": measures.map(|m| m.quantifier_depth),
+            "level": measures.map(|m| m.level),
+            "free": free,
+        });
+        Ok(Item::answered(input, fields, lines))
+    })
+}
+
+pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
+    args.read.each(|input, parsed| {
+        let text = styled(&parsed.text, args.style)?;
+        Ok(Item::answered(input, json!({"text": text}), text))
+    })
+}
+
+fn styled(text: &Text, style: StyleName) -> Result<String, Refusal> {
+    Ok(match style {
+        StyleName::Unicode => fol::print(text, Style::Unicode),
+        StyleName::Ascii => fol::print(text, Style::Ascii),
+        StyleName::Subscript => fol::print(text, Style::Subscript),
+        StyleName::Words => fol::print(text, Style::Words),
+        StyleName::Tptp => print_tptp(text)?,
+    })
+}
+
+/// The one place where TPTP printing is called.
+fn print_tptp(_text: &Text) -> Result<String, Refusal> {
+    Err(Refusal::new(Kind::TptpUnsupported, "this build does not write TPTP"))
+}
+
+pub(crate) fn encode(args: &Encode) -> anyhow::Result<Vec<Item>> {
+    let inputs = &args.read.inputs;
+    if args.index {
+        return inputs.each(|input| Ok(index_item(input, codec::read_number(input)?)));
+    }
+    args.read.each(|input, parsed| {
+        let mut tokens = parsed.tokens.clone();
+        if args.bos_eos {
+            tokens.insert(0, SymbolId::BOS);
+            tokens.push(SymbolId::EOS);
+        }
+        let fields = json!({"tokens": ids(&tokens), "words": fol::words(&tokens)});
+        Ok(Item::answered(input, fields, id_list(&tokens)))
+    })
+}
+
+pub(crate) fn decode(args: Decode) -> anyhow::Result<Vec<Item>> {
+    let Read { reading, inputs } = args.read;
+    let reading = reading.or_from(From::Tokens);
+    if args.index {
+        return inputs.each(|input| Ok(index_item(input, codec::read_digits(input, reading.mode())?)));
+    }
+    inputs.each_read(&reading, |input, parsed| {
+        let text = fol::print(&parsed.text, Style::Unicode);
+        Ok(Item::answered(input, json!({"text": text, "words": fol::words(&parsed.tokens)}), text))
+    })
+}
+
+fn index_item(input: &str, index: u64) -> Item {
+    let digits = codec::digits(index);
+    let written = digits.iter().map(u16::to_string).collect::<Vec<_>>().join(" ");
+    Item::answered(input, json!({"index": index, "digits": digits}), format!("{index} = {written}"))
+}
+
+pub(crate) fn level(args: &Read) -> anyhow::Result<Vec<Item>> {
+    args.each(|input, parsed: &Parsed| {
+        let m = measure::measures(one_formula(&parsed.text)?);
+        let fields = json!({"level": m.level, "nodes": m.nodes, "quantifier_depth": m.quantifier_depth});
+        let name = match m.level {
+            1 => "atomic",
+            2 => "simple compound",
+            3 => "quantified",
+            _ => "nested",
+        };
+        let (level, nodes, depth) = (m.level, m.nodes, m.quantifier_depth);
+        Ok(Item::answered(input, fields, format!("{level} {name} (nodes {nodes}, quantifier depth {depth})")))
+    })
+}

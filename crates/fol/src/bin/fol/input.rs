@@ -1,0 +1,133 @@
+//! Inputs of a command: arguments or lines of standard input, and how they are read.
+
+use std::io::Read;
+
+use clap::Args;
+use fol::error::{Kind, Refusal};
+use fol::read::{Mode, Parsed, Source, Symbols};
+
+use crate::answer::Item;
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum From {
+    /// Formulas as people write them.
+    Text,
+    /// Decimal ids, separated by blanks or commas.
+    Tokens,
+    /// Labels, separated by blanks.
+    Words,
+}
+
+/// The inputs themselves.
+#[derive(Debug, Args)]
+pub(crate) struct Inputs {
+    /// Inputs; `-` reads them from standard input, one a line.
+    #[arg(value_name = "INPUT", required = true, allow_negative_numbers = true)]
+    inputs: Vec<String>,
+}
+
+/// How inputs are read.
+#[derive(Debug, Args)]
+pub(crate) struct Reading {
+    /// What an input is [default: text, for `decode` tokens].
+    #[arg(long, value_enum)]
+    from: Option<From>,
+    /// Read canonical form only (the default for tokens and words).
+    #[arg(long, conflicts_with = "lenient")]
+    strict: bool,
+    /// Read with precedence, redundant parentheses and leading zeros (the default for text).
+    #[arg(long)]
+    lenient: bool,
+}
+
+impl Inputs {
+    /// The inputs, with the lines of standard input in place of `-`.
+    pub(crate) fn all(&self) -> anyhow::Result<Vec<String>> {
+        let mut all = Vec::new();
+        for input in &self.inputs {
+            if input == "-" {
+                let mut bytes = Vec::new();
+                std::io::stdin().read_to_end(&mut bytes)?;
+                let text = String::from_utf8_lossy(&bytes);
+                all.extend(text.lines().filter(|line| !line.is_empty()).map(str::to_owned));
+            } else {
+                all.push(input.clone());
+            }
+        }
+        Ok(all)
+    }
+
+    /// One item for each input.
+    pub(crate) fn each(&self, answer: impl Fn(&str) -> Result<Item, Refusal>) -> anyhow::Result<Vec<Item>> {
+        let item = |input: &String| answer(input).unwrap_or_else(|refusal| Item::refused(input, refusal));
+        Ok(self.all()?.iter().map(item).collect())
+    }
+
+    /// One item for each input that is read as `reading` says.
+    pub(crate) fn each_read(
+        &self,
+        reading: &Reading,
+        answer: impl Fn(&str, &Parsed) -> Result<Item, Refusal>,
+    ) -> anyhow::Result<Vec<Item>> {
+        let item = |input: &String| {
+            let answer = reading.parse(input).and_then(|parsed| answer(input, &parsed));
+            answer.unwrap_or_else(|refusal| reading.refused(input, refusal))
+        };
+        Ok(self.all()?.iter().map(item).collect())
+    }
+}
+
+impl Reading {
+    /// The same, with another default source.
+    pub(crate) fn or_from(self, default: From) -> Self {
+        Self { from: self.from.or(Some(default)), ..self }
+    }
+
+    /// What an input is.
+    pub(crate) fn source(&self) -> Source {
+        match self.from {
+            None | Some(From::Text) => Source::Text,
+            Some(From::Tokens) => Source::Tokens,
+            Some(From::Words) => Source::Words,
+        }
+    }
+
+    /// How much freedom an input has.
+    pub(crate) fn mode(&self) -> Mode {
+        match (self.strict, self.lenient, self.source()) {
+            (true, _, _) => Mode::Strict,
+            (_, true, _) | (_, _, Source::Text) => Mode::Lenient,
+            _ => Mode::Strict,
+        }
+    }
+
+    /// Reads a whole input.
+    pub(crate) fn parse(&self, input: &str) -> Result<Parsed, Refusal> {
+        fol::read::parse(input, self.source(), self.mode())
+    }
+
+    /// Cuts a prefix into symbols.
+    pub(crate) fn symbols(&self, input: &str) -> Result<Symbols, Refusal> {
+        fol::read::symbols(input, self.source(), self.mode())
+    }
+
+    /// A refused input, marked for people also where a refusal has no bytes of its own.
+    pub(crate) fn refused(&self, input: &str, refusal: Refusal) -> Item {
+        let end = Some((input.len(), input.len()));
+        let marker = match (self.source(), refusal.token) {
+            (_, None) => None,
+            (Source::Text, _) => (refusal.kind == Kind::UnexpectedEnd).then_some(end).flatten(),
+            (_, Some(at)) => piece(input, at).or(end),
+        };
+        Item::refused(input, refusal).marking(marker)
+    }
+}
+
+/// The bytes of a piece of a list.
+fn piece(input: &str, at: usize) -> Option<(usize, usize)> {
+    let pieces = input.split(|c: char| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty());
+    let piece = pieces.clone().nth(at)?;
+    let start = piece.as_ptr() as usize - input.as_ptr() as usize;
+    Some((start, start + piece.len()))
+}

@@ -1,0 +1,153 @@
+//! From an input to a tree: cut into symbols, then read by the grammar.
+//!
+//! Enter at [`parse`] (a whole input) or [`symbols`] (only the cut, also for prefixes). An input is a text,
+//! a list of ids or a list of labels; it is read strictly (canonical form only) or leniently (precedence,
+//! redundant parentheses, leading zeros). Both readers are one machine in [`grammar`](self), which never
+//! recurses, so no input overflows the stack.
+
+mod align;
+mod grammar;
+mod lex;
+mod names;
+
+use std::collections::BTreeMap;
+
+pub(crate) use grammar::MAX_DEPTH;
+
+use crate::ast::{Term, Text};
+use crate::error::{Kind, Refusal, Stage};
+use crate::symbol::SymbolId;
+
+/// What an input is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Formulas as people write them.
+    Text,
+    /// Decimal ids, separated by blanks or commas.
+    Tokens,
+    /// Labels, separated by blanks.
+    Words,
+}
+
+/// How much freedom an input has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Canonical form only.
+    Strict,
+    /// With precedence, redundant parentheses and leading zeros.
+    Lenient,
+}
+
+/// The indices given to names: category label, then name.
+pub type Names = BTreeMap<&'static str, BTreeMap<String, u64>>;
+
+/// An input, cut into symbols.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Symbols {
+    /// The symbols as given.
+    pub symbols: Vec<SymbolId>,
+    /// For each symbol its bytes in the text; empty unless the source is a text.
+    pub spans: Vec<(usize, usize)>,
+    /// The indices given to names that do not carry their own.
+    pub names: Names,
+}
+
+/// A tree with the places that it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// The tree.
+    pub text: Text,
+    /// Its canonical tokens, without `<bos>` and `<eos>`.
+    pub tokens: Vec<SymbolId>,
+    /// For each canonical token its position in the input. A parenthesis that the input left out has the
+    /// position of a neighbour.
+    pub positions: Vec<usize>,
+    /// The input, cut into symbols.
+    pub given: Symbols,
+}
+
+impl Parsed {
+    /// Puts a refusal at a canonical token: its position and bytes in the input, and what stands there.
+    pub fn locate(&self, refusal: Refusal, canonical: usize) -> Refusal {
+        let Some(&at) = self.positions.get(canonical) else { return refusal };
+        self.given.locate(refusal, at)
+    }
+}
+
+impl Symbols {
+    /// Puts a refusal at a token of the input.
+    pub fn locate(&self, refusal: Refusal, at: usize) -> Refusal {
+        let mut refusal = refusal.at(at);
+        refusal.found = Some(self.symbols.get(at).map_or("end", |symbol| symbol.label()).to_owned());
+        refusal.span = self.spans.get(at).copied();
+        refusal
+    }
+}
+
+/// The pieces of a list of numbers.
+pub(crate) fn pieces(input: &str) -> impl Iterator<Item = &str> {
+    input.split(|c: char| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty())
+}
+
+/// Cuts an input into symbols. The input may be a prefix: nothing is parsed.
+///
+/// # Errors
+/// The kinds of stage `lex`.
+pub fn symbols(input: &str, source: Source, mode: Mode) -> Result<Symbols, Refusal> {
+    let known = |(at, piece): (usize, &str), symbol: Option<SymbolId>| {
+        symbol.ok_or_else(|| {
+            Refusal::new(Kind::UnknownId, format!("{piece:?} is no symbol")).at(at).found(piece)
+        })
+    };
+    let symbols: Result<Vec<_>, _> = match source {
+        Source::Text => return lex::cut(input, mode),
+        Source::Tokens => {
+            pieces(input).enumerate().map(|(at, piece)| known((at, piece), id(piece))).collect()
+        }
+        Source::Words => {
+            let labels = input.split_whitespace().enumerate();
+            labels.map(|(at, piece)| known((at, piece), SymbolId::from_label(piece))).collect()
+        }
+    };
+    Ok(Symbols { symbols: symbols?, ..Symbols::default() })
+}
+
+fn id(piece: &str) -> Option<SymbolId> {
+    let decimal = piece.bytes().all(|b| b.is_ascii_digit());
+    decimal.then(|| piece.parse().ok()).flatten().and_then(SymbolId::new)
+}
+
+/// Reads a whole input.
+///
+/// # Errors
+/// The kinds of the stages `lex` and `parse`.
+pub fn parse(input: &str, source: Source, mode: Mode) -> Result<Parsed, Refusal> {
+    let given = symbols(input, source, mode)?;
+    let text = grammar::text(&given.symbols, mode).map_err(|refusal| with_span(refusal, &given))?;
+    let tokens = crate::encode(&text);
+    let positions = align::positions(&tokens, &given.symbols);
+    Ok(Parsed { text, tokens, positions, given })
+}
+
+/// Reads an input that is one term.
+///
+/// # Errors
+/// The kinds of the stages `lex` and `parse`.
+pub fn parse_term(input: &str, source: Source, mode: Mode) -> Result<Term, Refusal> {
+    let given = symbols(input, source, mode)?;
+    grammar::term(&given.symbols, mode).map_err(|refusal| with_span(refusal, &given))
+}
+
+/// Reads tokens strictly, with or without `<bos>` and `<eos>`.
+///
+/// # Errors
+/// The kinds of the stage `parse`.
+pub fn decode(tokens: &[SymbolId]) -> Result<Text, Refusal> {
+    grammar::text(tokens, Mode::Strict)
+}
+
+fn with_span(mut refusal: Refusal, given: &Symbols) -> Refusal {
+    debug_assert_eq!(refusal.stage, Stage::Parse);
+    refusal.span = refusal.token.and_then(|at| given.spans.get(at).copied());
+    refusal
+}

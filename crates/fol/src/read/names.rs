@@ -1,0 +1,127 @@
+//! Names: which category a name belongs to, and which index it gets.
+//!
+//! Enter at [`resolve`]. A name of its category's own shape (`x12` for a variable) keeps its number; every
+//! other one gets the smallest index of its category that is still free, in order of first appearance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::lex::{Lexeme, Spanned};
+use super::{Mode, Names, Symbols};
+use crate::codec;
+use crate::error::{Kind, Refusal, Stage};
+use crate::symbol::{SymbolId, SymbolKind};
+
+/// Turns lexemes into symbols.
+pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refusal> {
+    let categories = categories(&lexemes);
+    let mut indices = Indices::new(&lexemes, &categories);
+    let mut out = Symbols::default();
+    for ((lexeme, span), category) in lexemes.into_iter().zip(categories) {
+        match (lexeme, category) {
+            (Lexeme::Symbol(symbol), _) => out.symbols.push(symbol),
+            (Lexeme::Name(name), Some(category)) => {
+                out.symbols.push(category);
+                let index = match shape(&name, category) {
+                    Some(digits) => number(digits, mode)
+                        .map_err(|r| r.at(out.symbols.len()).span(span.0, span.1).found(name.as_str()))?,
+                    None => indices.index(name, category),
+                };
+                codec::push_index(&mut out.symbols, index);
+            }
+            (Lexeme::Name(_), None) => {}
+        }
+        out.spans.resize(out.symbols.len(), span);
+    }
+    out.names = indices.names;
+    Ok(out)
+}
+
+/// For each lexeme that is a name its category. The order of the rules is the specification's.
+fn categories(lexemes: &[Spanned]) -> Vec<Option<SymbolId>> {
+    let symbol_at = |at: Option<usize>| match lexemes.get(at?) {
+        Some((Lexeme::Symbol(symbol), _)) => Some(*symbol),
+        _ => None,
+    };
+    let bound = |at: usize| symbol_at(at.checked_sub(1)).is_some_and(|s| s.kind() == SymbolKind::Quantifier);
+    let name_at = |at: usize| match lexemes.get(at) {
+        Some((Lexeme::Name(name), _)) => Some(name.as_str()),
+        _ => None,
+    };
+    let binders: BTreeSet<&str> = (0..lexemes.len()).filter(|&at| bound(at)).filter_map(name_at).collect();
+    let category = |at: usize| {
+        let name = name_at(at)?;
+        let mut letters = name.chars();
+        let first = letters.next()?;
+        Some(if bound(at) {
+            SymbolId::VAR
+        } else if symbol_at(at.checked_sub(1)) == Some(SymbolId::COLON) {
+            SymbolId::SORT
+        } else if first.is_ascii_uppercase() {
+            SymbolId::PRED
+        } else if symbol_at(at.checked_add(1)) == Some(SymbolId::LPAREN) {
+            SymbolId::FUNC
+        } else if binders.contains(name) {
+            SymbolId::VAR
+        } else if shape(name, SymbolId::CONST).is_some() {
+            SymbolId::CONST
+        } else if ('u'..='z').contains(&first) {
+            SymbolId::VAR
+        } else {
+            SymbolId::CONST
+        })
+    };
+    (0..lexemes.len()).map(category).collect()
+}
+
+/// The digits of a name that is the category's letter and digits.
+fn shape(name: &str, category: SymbolId) -> Option<&str> {
+    let digits = name.strip_prefix(category.ascii())?;
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(digits)
+}
+
+/// The number in a name.
+fn number(digits: &str, mode: Mode) -> Result<u64, Refusal> {
+    if mode == Mode::Strict && digits.len() > 1 && digits.starts_with('0') {
+        return Err(Refusal::new(Kind::LeadingZero, "an index does not start with a zero").stage(Stage::Lex));
+    }
+    digits.parse().map_err(|_| {
+        Refusal::new(Kind::IndexOverflow, format!("an index is at most {}", u64::MAX)).stage(Stage::Lex)
+    })
+}
+
+/// The indices given so far.
+struct Indices {
+    names: Names,
+    /// The indices that shapes have taken.
+    taken: BTreeMap<SymbolId, BTreeSet<u64>>,
+    /// For each category the smallest index that may be free.
+    next: BTreeMap<SymbolId, u64>,
+}
+
+impl Indices {
+    fn new(lexemes: &[Spanned], categories: &[Option<SymbolId>]) -> Self {
+        let mut taken: BTreeMap<SymbolId, BTreeSet<u64>> = BTreeMap::new();
+        for ((lexeme, _), category) in lexemes.iter().zip(categories) {
+            let (Lexeme::Name(name), Some(category)) = (lexeme, category) else { continue };
+            if let Some(index) = shape(name, *category).and_then(|digits| digits.parse().ok()) {
+                taken.entry(*category).or_default().insert(index);
+            }
+        }
+        Self { names: Names::new(), taken, next: BTreeMap::new() }
+    }
+
+    fn index(&mut self, name: String, category: SymbolId) -> u64 {
+        let names = self.names.entry(category.label()).or_default();
+        if let Some(&index) = names.get(&name) {
+            return index;
+        }
+        let next = self.next.entry(category).or_default();
+        while self.taken.get(&category).is_some_and(|taken| taken.contains(next)) {
+            *next += 1;
+        }
+        let index = *next;
+        *next += 1;
+        names.insert(name, index);
+        index
+    }
+}

