@@ -7,6 +7,7 @@ pub mod codec;
 pub mod count;
 mod encode;
 pub mod error;
+pub mod estimate;
 mod index;
 pub mod json;
 mod key;

@@ -8,6 +8,7 @@ mod answer;
 mod check_commands;
 mod formula_commands;
 mod input;
+mod law_commands;
 mod law_signature;
 mod vocab_command;
 
@@ -47,6 +48,20 @@ enum Command {
     Subst(check_commands::Subst),
     /// The level of formulas.
     Level(formula_commands::Read),
+    /// Count the formulas of a law by nodes.
+    Count(law_commands::Count),
+    /// The rank of formulas among those of their size.
+    Rank(law_commands::Rank),
+    /// The formula of a rank.
+    Unrank(law_commands::Unrank),
+    /// The exact probability of texts under a law, symbol by symbol.
+    Score(law_commands::Score),
+    /// What can follow a prefix.
+    Next(law_commands::Next),
+    /// Draw texts from a law.
+    Sample(law_commands::Sample),
+    /// Show a law.
+    Law(law_commands::ShowLaw),
 }
 
 impl Command {
@@ -61,6 +76,13 @@ impl Command {
             Self::Canon(_) => "canon",
             Self::Subst(_) => "subst",
             Self::Level(_) => "level",
+            Self::Count(_) => "count",
+            Self::Rank(_) => "rank",
+            Self::Unrank(_) => "unrank",
+            Self::Score(_) => "score",
+            Self::Next(_) => "next",
+            Self::Sample(_) => "sample",
+            Self::Law(_) => "law",
         }
     }
 
@@ -75,6 +97,13 @@ impl Command {
             Self::Canon(args) => check_commands::canon(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
+            Self::Count(args) => law_commands::count(&args).into(),
+            Self::Rank(args) => law_commands::rank(&args)?.into(),
+            Self::Unrank(args) => law_commands::unrank(&args).into(),
+            Self::Score(args) => law_commands::score(&args)?.into(),
+            Self::Next(args) => law_commands::next(&args)?.into(),
+            Self::Sample(args) => law_commands::sample(&args)?.into(),
+            Self::Law(args) => law_commands::law(&args).into(),
         })
     }
 }
