@@ -183,7 +183,7 @@ pub(crate) fn write_pieces(pieces: &[Piece], name: impl Fn(u32) -> u64, out: &mu
     for &piece in pieces {
         if piece >= VARIABLE {
             out.push(SymbolId::VAR);
-            crate::index::push_index(out, name(piece - VARIABLE));
+            crate::codec::push_index(out, name(piece - VARIABLE));
         } else if let Some(symbol) = u16::try_from(piece).ok().and_then(SymbolId::new) {
             out.push(symbol);
         }

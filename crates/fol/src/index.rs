@@ -1,31 +1,12 @@
-//! Indices as digits, and distributions over indices read digit by digit.
+//! Distributions over indices, read digit by digit.
 //!
 //! Digits come most significant first, so after some digits the index is one of a union of ranges: the value v
 //! itself, then all that continue it by one digit, by two, and so on. [`IndexWeights`] knows the weight of a
 //! range; [`IndexWeights::prefix`] sums the union, and the weight of v alone is that the index ends here.
 
-use crate::symbol::{BASE, Numeral, SymbolId};
+use crate::symbol::BASE;
 
 const RADIX: u64 = BASE as u64;
-
-/// Calls with each digit of an index, most significant first.
-pub(crate) fn for_digits(index: u64, mut digit: impl FnMut(Numeral)) {
-    let mut unit = 1;
-    while index / unit >= RADIX {
-        unit *= RADIX;
-    }
-    while unit > 0 {
-        if let Some(numeral) = Numeral::new((index / unit % RADIX) as u16) {
-            digit(numeral);
-        }
-        unit /= RADIX;
-    }
-}
-
-/// Writes the digits of an index.
-pub(crate) fn push_index(out: &mut Vec<SymbolId>, index: u64) {
-    for_digits(index, |digit| out.push(digit.symbol()));
-}
 
 /// A range of indices, the second excluded, each of the same weight.
 pub(crate) type Block = (u64, u64, f64);
@@ -110,21 +91,6 @@ impl IndexWeights<'_> {
 mod tests {
     use super::*;
 
-    fn digits_of(index: u64) -> Vec<u16> {
-        let mut out = Vec::new();
-        for_digits(index, |d| out.push(d.get()));
-        out
-    }
-
-    #[test]
-    fn digits() {
-        assert_eq!(digits_of(0), [0]);
-        assert_eq!(digits_of(624), [624]);
-        assert_eq!(digits_of(625), [1, 0]);
-        assert_eq!(digits_of(390_624), [624, 624]);
-        assert_eq!(digits_of(u64::MAX).len(), 7);
-    }
-
     #[test]
     fn prefix_weights_agree_with_enumeration() {
         let blocks = [(0, 3, 2.0), (600, 1300, 1.0), (390_000, 400_000, 0.5)];
@@ -133,7 +99,7 @@ mod tests {
         for prefix in [vec![0], vec![1], vec![1, 75], vec![2], vec![624], vec![624, 3], vec![1, 15, 1]] {
             let value = prefix.iter().fold(0, |v, &d| v * 625 + u64::from(d));
             let slow: f64 = (0..401_000)
-                .filter(|&i| digits_of(i).starts_with(&prefix))
+                .filter(|&i| crate::codec::digits(i).starts_with(&prefix))
                 .map(|i| weights.range(i, i + 1))
                 .sum();
             assert_eq!(weights.prefix(value), slow, "{prefix:?}");

@@ -7,6 +7,7 @@ pub mod codec;
 pub mod count;
 mod encode;
 pub mod error;
+pub mod estimate;
 pub mod exchange;
 pub mod file;
 pub mod glyph;

@@ -96,7 +96,8 @@ impl Scorer {
 
     /// The entropy of the next symbol in nats.
     pub fn entropy(&mut self) -> f64 {
-        -self.next_dist().iter().filter(|&&p| p > 0.0).map(|p| p * p.ln()).sum::<f64>()
+        // Adding 0 makes a plain zero of the negative one.
+        0.0 - self.next_dist().iter().filter(|&&p| p > 0.0).map(|p| p * p.ln()).sum::<f64>()
     }
 
     /// Undoes a step of probability 0 by going the way again, and says what could have stood there.

@@ -18,7 +18,7 @@ fn mismatch(wanted: &Value, found: &Value, path: &str) -> Option<String> {
             let Some(inner) = found.get(key) else { return Some(format!("{path} is missing")) };
             if let (true, Value::Object(value), Value::Object(inner)) =
                 (["next", "posterior", "names"].contains(&key.as_str()), value, inner)
-                && value.keys().ne(inner.keys())
+                && (value.len() != inner.len() || value.keys().any(|key| !inner.contains_key(key)))
             {
                 return Some(format!("{path}: other keys"));
             }
@@ -65,7 +65,7 @@ fn run(case: &Value) -> Result<(), String> {
 
 /// Whether a case needs a part of the command that is not there yet.
 fn pending(case: &Value) -> bool {
-    let needs = ["--law", "--within"];
+    let needs: [&str; 0] = [];
     case["args"].as_array().unwrap().iter().any(|arg| needs.contains(&arg.as_str().unwrap()))
 }
 
@@ -95,7 +95,7 @@ macro_rules! files {
     )*};
 }
 
-files! { codec parse refuse encode print level check canon next glyph }
+files! { codec parse refuse encode print level check canon glyph count sample score next }
 
 #[test]
 fn vocab() {

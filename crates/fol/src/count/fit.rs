@@ -5,8 +5,9 @@
 
 use super::CountLaw;
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
+use crate::codec::digits;
 use crate::error::{Kind, Refusal};
-use crate::index::{IndexWeights, for_digits};
+use crate::index::IndexWeights;
 use crate::symbol::SymbolId;
 use crate::{SymbolSet, expected_labels};
 
@@ -18,7 +19,12 @@ pub(super) fn check(
     bound: Option<usize>,
 ) -> Result<(), Refusal> {
     let scope = (0..free).collect();
-    Fit { law, scope, bound, position: 0 }.formula(formula)
+    Fit { law, scope, bound, position: 0 }.formula(formula).map_err(|refusal| {
+        let mut tokens = Vec::new();
+        crate::encode::push_formula(&mut tokens, formula);
+        let found = refusal.token.and_then(|at| tokens.get(at)).map_or("end", |symbol| symbol.label());
+        refusal.found(found)
+    })
 }
 
 struct Fit<'a> {
@@ -108,7 +114,7 @@ impl Fit<'_> {
             Formula::Quantified(quantifier, variable, sort, body) => {
                 self.expect(Quantifier::symbol(*quantifier), &starts)?;
                 self.position += 1; // VAR
-                for_digits(variable.0, |_| self.position += 1);
+                self.position += digits(variable.0).len();
                 let bound = self.bound;
                 self.bound = bound.map(|r| r.saturating_sub(1));
                 self.scope.push(variable.0);
@@ -181,10 +187,8 @@ impl Fit<'_> {
 
     fn index(&mut self, index: u64, allowed: &[(u64, u64, f64)], points: &[u64]) -> Result<(), Refusal> {
         let weights = IndexWeights { blocks: allowed, points, point: 1.0, without: None };
-        let mut digits = Vec::new();
-        for_digits(index, |d| digits.push(d.symbol()));
         let mut value = None;
-        for digit in digits {
+        for digit in digits(index).into_iter().filter_map(SymbolId::new) {
             let mut possible = Vec::new();
             weights.digits(value, |d, _| possible.extend(u16::try_from(d).ok().and_then(SymbolId::new)));
             self.expect(digit, &possible)?;

@@ -9,7 +9,7 @@ use num_traits::ToPrimitive;
 use super::{Number, Piece, Table, VARIABLE};
 use crate::ast::{Constant, Formula, Term, Variable};
 use crate::measure;
-use crate::symbol::SymbolId;
+use crate::symbol::{BASE, SymbolId};
 
 fn nodes(formula: &Formula) -> usize {
     usize::try_from(measure::nodes(formula)).unwrap_or(usize::MAX)
@@ -30,7 +30,11 @@ impl Unranked<'_> {
     }
 
     fn index(&mut self, index: u64) {
-        crate::index::for_digits(index, |digit| self.pieces.push(Piece::from(digit.get())));
+        if index < u64::from(BASE) {
+            self.pieces.push(index as Piece);
+        } else {
+            self.pieces.extend(crate::codec::digits(index).into_iter().map(Piece::from));
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use seeded::Stream;
 use super::choice::Choice;
 use super::{Facts, insert_sorted, unused};
 use crate::ast::{Quantifier, Relation};
-use crate::index::push_index;
+use crate::codec::push_index;
 use crate::law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
 use crate::symbol::SymbolId;
 

@@ -179,9 +179,6 @@ impl Model {
 
     /// Variable, constant, function.
     pub(super) fn terms(&self, scope: usize, depth: u32) -> [f64; 3] {
-        if self.public {
-            return [1.0, 0.0, 0.0];
-        }
         self.of_scope(scope).map_or([0.0; 3], |s| {
             let [without, with] = s.terms;
             if depth < self.term_depth { with } else { without }

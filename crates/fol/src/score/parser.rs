@@ -342,8 +342,21 @@ impl Parser {
         }
     }
 
+    /// Arguments are drawn as in the public generator; the body of a definition is a term in any case.
+    fn public(&self, model: &Model) -> bool {
+        model.public && !matches!(self.defining, Some(Head::Function | Head::Constant))
+    }
+
+    /// Variable, constant, function.
+    fn terms(&self, model: &Model) -> [f64; 3] {
+        match self.public(model) {
+            true => [1.0, 0.0, 0.0],
+            false => model.terms(self.scope.len(), self.term_depth()),
+        }
+    }
+
     fn term_start(&mut self, symbol: SymbolId, model: &Model) -> f64 {
-        let [variable, constant, function] = model.terms(self.scope.len(), self.term_depth());
+        let [variable, constant, function] = self.terms(model);
         let (of, p) = match symbol {
             SymbolId::VAR => (self.variable(model), variable),
             SymbolId::CONST => (Use::Constant, constant),
@@ -361,8 +374,8 @@ impl Parser {
         let scope = self.scope.len();
         match self.frames.last() {
             Some(Frame::RightSide { left: Some(left) }) => Use::ScopeWithout(*left),
-            Some(Frame::LeftSide | Frame::RightSide { .. }) if model.public && scope < 2 => Use::Name,
-            _ if model.public && scope == 0 => Use::Name,
+            Some(Frame::LeftSide | Frame::RightSide { .. }) if self.public(model) && scope < 2 => Use::Name,
+            _ if self.public(model) && scope == 0 => Use::Name,
             _ => Use::Scope,
         }
     }
@@ -629,7 +642,7 @@ impl Parser {
     }
 
     fn fill_term(&self, model: &Model, scale: f64, put: &mut impl FnMut(SymbolId, f64)) {
-        let [variable, constant, function] = model.terms(self.scope.len(), self.term_depth());
+        let [variable, constant, function] = self.terms(model);
         put(SymbolId::VAR, scale * variable);
         put(SymbolId::CONST, scale * constant);
         put(SymbolId::FUNC, scale * function);

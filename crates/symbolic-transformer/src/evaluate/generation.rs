@@ -178,7 +178,11 @@ pub(crate) fn strict(tokens: &[SymbolId]) -> std::result::Result<Parsed, fol::er
     fol::read::parse(&ids.join(" "), Source::Tokens, Mode::Strict)
 }
 
-fn judge_one(tokens: &[SymbolId], signature: &Signature, canonicalizer: &mut Canonicalizer) -> Option<Judged> {
+fn judge_one(
+    tokens: &[SymbolId],
+    signature: &Signature,
+    canonicalizer: &mut Canonicalizer,
+) -> Option<Judged> {
     let parsed = strict(tokens).ok()?;
     let refused = |options: Options, kinds: &[Kind]| {
         check::check(&parsed, &options).err().is_some_and(|r| kinds.contains(&r.kind))
@@ -188,7 +192,10 @@ fn judge_one(tokens: &[SymbolId], signature: &Signature, canonicalizer: &mut Can
     Some(Judged {
         arity_ok: !refused(within(), &[Kind::ArityMismatch, Kind::NotInSignature]),
         sort_ok: !refused(Options { sorts: true, ..within() }, &[Kind::SortMismatch]),
-        closed: !refused(Options { closed: true, overloaded: true, ..Options::default() }, &[Kind::FreeVariable]),
+        closed: !refused(
+            Options { closed: true, overloaded: true, ..Options::default() },
+            &[Kind::FreeVariable],
+        ),
         keys: canonicalizer.keys(tokens).ok()?,
         level: measures.level,
         nodes: measures.nodes as u32,
@@ -213,11 +220,20 @@ fn levels(judged: &[Judged], reference: &Reference) -> Levels {
         *counts.entry(j.level).or_default() += 1;
     }
     let n = judged.len() as f64;
-    let expected = |level: &u8| n * reference.levels.get(level).map_or(0.0, |&c| c as f64 / reference.texts as f64);
+    let expected =
+        |level: &u8| n * reference.levels.get(level).map_or(0.0, |&c| c as f64 / reference.texts as f64);
     // A level that the law never writes makes the statistic infinite.
-    let chi2 = counts.iter().filter(|_| n > 0.0).map(|(level, &c)| (c as f64 - expected(level)).powi(2) / expected(level)).sum();
+    let chi2 = counts
+        .iter()
+        .filter(|_| n > 0.0)
+        .map(|(level, &c)| (c as f64 - expected(level)).powi(2) / expected(level))
+        .sum();
     let degrees = reference.levels.len().saturating_sub(1) as f64;
-    let p = if n == 0.0 || f64::is_nan(chi2) || f64::is_infinite(chi2) { 0.0 } else { chi_square_p(chi2, degrees) };
+    let p = if n == 0.0 || f64::is_nan(chi2) || f64::is_infinite(chi2) {
+        0.0
+    } else {
+        chi_square_p(chi2, degrees)
+    };
     Levels { counts, chi2, p }
 }
 
@@ -271,7 +287,8 @@ mod tests {
             score: None,
         };
         // ), P0 without arguments (not of the law), P0(x0) unfinished
-        let samples = [broken(&[640], true), broken(&[646, 0], true), broken(&[646, 0, 639, 644, 0, 640], false)];
+        let samples =
+            [broken(&[640], true), broken(&[646, 0], true), broken(&[646, 0, 639, 644, 0, 640], false)];
         let g = judge(&samples, &law, &Known::default(), &reference);
         assert!((g.parsed - 1.0 / 3.0).abs() < 1e-12 && (g.balanced - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(g.arity_ok, 0.0);

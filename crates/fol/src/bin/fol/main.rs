@@ -10,6 +10,7 @@ mod exchange_commands;
 mod formula_commands;
 mod glyph_command;
 mod input;
+mod law_commands;
 mod law_signature;
 mod next_command;
 mod vocab_command;
@@ -58,6 +59,18 @@ enum Command {
     Import(exchange_commands::Import),
     /// Formulas of a data set to other programs.
     Export(exchange_commands::Export),
+    /// Count the formulas of a law by nodes.
+    Count(law_commands::Count),
+    /// The rank of formulas among those of their size.
+    Rank(law_commands::Rank),
+    /// The formula of a rank.
+    Unrank(law_commands::Unrank),
+    /// The exact probability of texts under a law, symbol by symbol.
+    Score(law_commands::Score),
+    /// Draw texts from a law.
+    Sample(law_commands::Sample),
+    /// Show a law.
+    Law(law_commands::ShowLaw),
 }
 
 impl Command {
@@ -71,11 +84,17 @@ impl Command {
             Self::Check(_) => "check",
             Self::Canon(_) => "canon",
             Self::Subst(_) => "subst",
-            Self::Next(_) => "next",
             Self::Level(_) => "level",
             Self::Glyph(_) => "glyph",
             Self::Import(_) => "import",
             Self::Export(_) => "export",
+            Self::Count(_) => "count",
+            Self::Rank(_) => "rank",
+            Self::Unrank(_) => "unrank",
+            Self::Score(_) => "score",
+            Self::Next(_) => "next",
+            Self::Sample(_) => "sample",
+            Self::Law(_) => "law",
         }
     }
 
@@ -94,6 +113,12 @@ impl Command {
             Self::Glyph(args) => glyph_command::glyph(&args)?.into(),
             Self::Import(args) => exchange_commands::import(&args).into(),
             Self::Export(args) => exchange_commands::export(&args).into(),
+            Self::Count(args) => law_commands::count(&args).into(),
+            Self::Rank(args) => law_commands::rank(&args)?.into(),
+            Self::Unrank(args) => law_commands::unrank(&args).into(),
+            Self::Score(args) => law_commands::score(&args)?.into(),
+            Self::Sample(args) => law_commands::sample(&args)?.into(),
+            Self::Law(args) => law_commands::law(&args).into(),
         })
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::answer::Item;
 use crate::formula_commands::ids;
 use crate::input::{Inputs, Reading};
+use crate::law_commands::{LawChoice, next_of_law, setting};
 use crate::law_signature::law_signature;
 
 /// `fol next`
@@ -21,8 +22,8 @@ pub(crate) struct Next {
     #[arg(long, value_name = "L")]
     law: Option<String>,
     /// Change a key of the law.
-    #[arg(long, value_name = "KEY=VALUE", requires = "law")]
-    set: Vec<String>,
+    #[arg(long, value_name = "KEY=VALUE", requires = "law", value_parser = setting)]
+    set: Vec<(String, String)>,
     /// What a complete input is.
     #[arg(long, value_enum)]
     grammar: Option<GrammarName>,
@@ -51,7 +52,10 @@ enum GrammarName {
 }
 
 pub(crate) fn next(args: &Next) -> anyhow::Result<Vec<Item>> {
-    let Some(grammar) = args.grammar else { return next_under_law(args) };
+    let Some(grammar) = args.grammar else {
+        let law = LawChoice::new(args.law.as_deref().unwrap_or_default(), &args.set);
+        return next_of_law(&law, &args.reading, &args.inputs);
+    };
     let mask = args.within.as_deref().map(law_signature).transpose().map(|within| {
         Mask::new(&Options {
             grammar: match grammar {
@@ -76,14 +80,6 @@ pub(crate) fn next(args: &Next) -> anyhow::Result<Vec<Item>> {
         Err(refusal) => args.reading.refused(input, refusal),
     };
     Ok(args.inputs.all()?.iter().map(item).collect())
-}
-
-/// The one place where the law's own answer is called.
-fn next_under_law(args: &Next) -> anyhow::Result<Vec<Item>> {
-    let name = args.law.as_deref().unwrap_or_default();
-    args.inputs.each(|_| {
-        Err(law_signature(name).err().unwrap_or_else(|| Refusal::new(Kind::NotFound, "no such law")))
-    })
 }
 
 /// The legal symbols after a prefix, `<bos>` optional. The budget counts what comes after the prefix.
