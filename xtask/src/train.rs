@@ -1,0 +1,356 @@
+//! `cargo xtask train`: from a configuration to a trained and judged model with a report, in one command.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use candle_core::DType;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use symbolic_transformer::explicit::Explicit;
+use symbolic_transformer::learner::{Corpus, Learner};
+use symbolic_transformer::lstm::Lstm;
+use symbolic_transformer::model::Composed;
+use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::order::Order;
+use training::{DeviceSpec, Outcome, Progress, Settings, Task, Trainer};
+
+use crate::answer::print_json;
+use crate::config::{CHANGEABLE, Config, Model};
+use crate::data::{self, Data};
+use crate::{eval, model_files, report, run_folder, signals};
+
+/// Options of `train`.
+#[derive(Debug, Args)]
+pub(crate) struct Train {
+    /// The configuration: a path, or a name in configs/.
+    #[arg(long, value_name = "NAME.toml")]
+    config: Option<String>,
+    /// Changes a key; the value is TOML, or else a string.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// cpu, cuda, cuda:N or metal.
+    #[arg(long)]
+    device: Option<String>,
+    /// Goes on with a run: a folder, or a name in runs/.
+    #[arg(long, value_name = "RUN", conflicts_with = "name")]
+    resume: Option<String>,
+    /// The name of the run.
+    #[arg(long)]
+    name: Option<String>,
+    /// Shows what would be done, does one step in memory, writes nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Prints the resolved configuration and ends.
+    #[arg(long)]
+    print_config: bool,
+    /// Prints one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Warnings and errors only.
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Train {
+    fn new_config(&self) -> Result<(String, Config)> {
+        let Some(file) = &self.config else { bail!("say --config NAME.toml, or --resume RUN") };
+        let mut config = Config::load(file, &self.set)?;
+        if let Some(device) = &self.device {
+            config.device.clone_from(device);
+        }
+        Ok((file.clone(), config))
+    }
+
+    /// The run's own configuration with the changes that a resumed run may make.
+    fn resumed_config(&self, folder: &Path) -> Result<Config> {
+        let old = run_folder::config(folder)?;
+        let base = match &self.config {
+            Some(file) => Config::load(file, &[])?.to_toml()?,
+            None => old.to_toml()?,
+        };
+        let mut new = Config::from_text(&folder.join("config.toml").display().to_string(), &base, &self.set)?;
+        if let Some(device) = &self.device {
+            new.device.clone_from(device);
+        }
+        let (old, now) = (toml::Table::try_from(&old)?, toml::Table::try_from(&new)?);
+        for key in old.keys().chain(now.keys()) {
+            let (before, after) = (old.get(key), now.get(key));
+            if before != after && !CHANGEABLE.contains(&key.as_str()) && !["expect", "suites"].contains(&key.as_str()) {
+                let show = |v: Option<&toml::Value>| v.map_or_else(|| "not set".to_owned(), ToString::to_string);
+                bail!("--resume: `{key}` is {} in the run and {} now; only {} may change", show(before), show(after), CHANGEABLE.join(", "));
+            }
+        }
+        Ok(new)
+    }
+}
+
+/// The network that a configuration names, on its device.
+pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
+    let device: DeviceSpec = config.device.parse()?;
+    let shape = config.shape()?;
+    if config.model == Model::Lstm {
+        if device != DeviceSpec::Cpu {
+            bail!("model = \"lstm\" runs on the cpu only");
+        }
+        return Ok(Box::new(Lstm::new(shape.d_model, shape.dropout)?));
+    }
+    match device {
+        DeviceSpec::Cpu => Ok(Box::new(Explicit::new(shape)?)),
+        _ => {
+            let dtype = if config.precision == "bf16" { DType::BF16 } else { DType::F32 };
+            Ok(Box::new(Composed::new(shape, dtype, device.open()?)?))
+        }
+    }
+}
+
+/// Trains; returns the exit status.
+pub(crate) fn train(args: &Train) -> Result<u8> {
+    if let Some(run) = &args.resume {
+        let folder = run_folder::find(run)?;
+        let config = args.resumed_config(&folder)?;
+        if args.print_config {
+            print!("{}", config.to_toml()?);
+            return Ok(0);
+        }
+        return run(args, &config, &folder);
+    }
+    let (file, config) = args.new_config()?;
+    if args.print_config {
+        crate::answer::print_text(&config.to_toml()?);
+        return Ok(0);
+    }
+    config.device.parse::<DeviceSpec>()?.check_built()?;
+    if args.dry_run {
+        return dry_run(args, &config);
+    }
+    let name = run_folder::name(args.name.as_deref(), &file, &config)?;
+    let folder = Path::new(run_folder::RUNS).join(&name);
+    if folder.exists() {
+        bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());
+    }
+    run(args, &config, &folder)
+}
+
+/// Everything from data to report.
+fn run(args: &Train, config: &Config, folder: &Path) -> Result<u8> {
+    let say = |message: String| {
+        if !args.quiet {
+            eprintln!("{message}");
+        }
+    };
+    training::threads::set(config.threads)?;
+    if cfg!(debug_assertions) {
+        eprintln!("warning: this is a build without optimisation; use `cargo xtask train`");
+    }
+    say(format!("{} on {}, {} threads, precision {}", folder.display(), config.device, config.threads, config.precision));
+    let data = data::load(&config.data, args.quiet)?;
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    write_config(config, folder, &data)?;
+    if config.model == Model::Ngram {
+        return finish(args, config, folder, &data, None);
+    }
+    let mut learner = learner(config, &data)?;
+    let settings = settings(config, &data, &learner)?;
+    model_files::write_about(folder, config, learner.layout().len(), &data)?;
+    let progress = Progress::new(settings.schedule.total, args.quiet);
+    let start = start_line(folder, config, &learner, &data)?;
+    let total = settings.schedule.total;
+    let stop = signals::watch()?;
+    let mut trainer = Trainer::open(&mut learner, settings, folder, start)?;
+    if trainer.state().step > 0 {
+        progress.say(&format!("going on from update {}", trainer.state().step));
+    }
+    progress.say(&format!("{total} updates"));
+    let outcome = trainer.run(&stop, &progress);
+    progress.finish();
+    let step = trainer.state().step;
+    match outcome? {
+        Outcome::Interrupted(signal) => {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            eprintln!("stopped at update {step}; go on with: cargo xtask train --resume {name}");
+            Ok(128 + signal as u8)
+        }
+        Outcome::Finished(reason) => {
+            say(format!("trained for {step} updates (ended by {reason})"));
+            finish(args, config, folder, &data, Some(step))
+        }
+    }
+}
+
+/// Evaluates the best checkpoint and writes the report.
+fn finish(args: &Train, config: &Config, folder: &Path, data: &Data, step: Option<u64>) -> Result<u8> {
+    let evaluation = eval::evaluate(folder, config, data, &config.suites, args.quiet)?;
+    let page = report::write(&[folder.to_path_buf()], None)?;
+    if args.json {
+        let document = json!({
+            "schema": "xtask/1", "command": "train", "run": folder, "updates": step, "report": page,
+            "eval": evaluation,
+        });
+        print_json(&document)?;
+    } else {
+        eval::print_summary(&evaluation);
+        crate::answer::print_text(&format!("report: {}\n", page.display()));
+    }
+    Ok(0)
+}
+
+/// The learner of a configuration over its data.
+pub(crate) fn learner<'a>(config: &Config, data: &Data) -> Result<Learner<'a>> {
+    let train = data.train()?.first(config.train_limit);
+    let network = network(config)?;
+    check_lengths(config, &train)?;
+    let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
+    Ok(Learner { network, train, validation: data.val()?, order, seed: config.seed, smoothing: config.label_smoothing })
+}
+
+fn check_lengths(config: &Config, corpus: &Corpus) -> Result<()> {
+    let longest = corpus.lengths().into_iter().max().unwrap_or(0) as usize;
+    if config.model == Model::Transformer && longest > config.max_len {
+        bail!("the longest text of the data has {longest} tokens, max_len = {}", config.max_len);
+    }
+    if corpus.is_empty() {
+        bail!("the training set is empty");
+    }
+    Ok(())
+}
+
+fn settings(config: &Config, data: &Data, learner: &Learner<'_>) -> Result<Settings> {
+    let per_epoch = learner.updates_per_epoch();
+    let total = config.total_updates(per_epoch);
+    Ok(Settings {
+        adamw: config.adamw(),
+        schedule: config.schedule(total)?,
+        clip: config.clip,
+        accumulate: config.accumulate,
+        patience: config.patience,
+        min_delta: config.min_delta,
+        eval_every: if config.eval_every > 0 { config.eval_every } else { per_epoch },
+        log_every: config.log_every,
+        save_every: config.save_every,
+        seed: config.seed,
+        config_digest: config.digest()?,
+        data_digest: data.digest().to_owned(),
+        optimum: data.optimum(),
+    })
+}
+
+fn start_line(folder: &Path, config: &Config, learner: &Learner<'_>, data: &Data) -> Result<Map<String, Value>> {
+    let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let line = json!({
+        "step": 0, "schema": 1, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
+        "data": data.digest(), "device": config.device,
+    });
+    match line {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(anyhow!("no fields")),
+    }
+}
+
+/// The resolved configuration, and below it what the run was made with.
+fn write_config(config: &Config, folder: &Path, data: &Data) -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let text = format!(
+        "{}\n# version {}, commit {}\n# device {}, {} threads, {}\n# data {} {}\n# xtask {}\n",
+        config.to_toml()?,
+        env!("CARGO_PKG_VERSION"),
+        run_folder::commit(),
+        config.device,
+        config.threads,
+        run_folder::machine(),
+        config.data,
+        data.digest(),
+        arguments.join(" ").replace('\n', " "),
+    );
+    Ok(training::files::write(&folder.join("config.toml"), text.as_bytes())?)
+}
+
+/// The places of the schedule that a reader checks: 0, w/2, w, (w+T)/2, T.
+fn lr_probe(config: &Config, total: u64) -> Result<Vec<(u64, f64)>> {
+    let schedule = config.schedule(total)?;
+    let (w, t) = (schedule.warmup, total);
+    Ok([0, w / 2, w, (w + t) / 2, t].map(|u| (u, schedule.rate(u))).to_vec())
+}
+
+fn dry_run(args: &Train, config: &Config) -> Result<u8> {
+    training::threads::set(config.threads)?;
+    let present = data::open_if_present(&config.data)?;
+    let mut document = json!({
+        "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
+        "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": config,
+    });
+    let Value::Object(fields) = &mut document else { bail!("no document") };
+    if config.model == Model::Ngram {
+        fields.insert("params".to_owned(), json!(0));
+    } else {
+        let mut network = network(config)?;
+        fields.insert("params".to_owned(), json!(network.layout().len()));
+        fields.insert("parameters".to_owned(), parameters(network.as_ref()));
+        let sample = data::in_memory(&config.data, 64)?;
+        fields.insert("step".to_owned(), one_step(network.as_mut(), config, &sample)?);
+        if let Some(data) = &present {
+            let train = data.train()?.first(config.train_limit);
+            let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
+            let per_epoch = order.batches() as u64;
+            let total = config.total_updates(per_epoch);
+            fields.insert("targets_per_epoch".to_owned(), json!(train.targets()));
+            fields.insert("updates_per_epoch".to_owned(), json!(per_epoch));
+            fields.insert("total_updates".to_owned(), json!(total));
+            fields.insert("warmup_steps".to_owned(), json!(config.schedule(total)?.warmup));
+            fields.insert("lr_probe".to_owned(), json!(lr_probe(config, total)?));
+            let step = fields.get("step").and_then(|s| s.get("seconds_per_target")).and_then(Value::as_f64);
+            let share = total as f64 / per_epoch as f64 * train.targets() as f64;
+            fields.insert("seconds_estimated".to_owned(), json!(step.map(|s| s * share)));
+        }
+    }
+    if let Some(data) = &present {
+        fields.insert("optimum_nats_per_token".to_owned(), json!(data.optimum()));
+    }
+    let missing = present.is_none();
+    fields.insert("data_present".to_owned(), json!(!missing));
+    if args.json {
+        print_json(&document)?;
+    } else {
+        crate::answer::print_text(&format!("{}\n", serde_json::to_string_pretty(&document)?));
+        if missing {
+            eprintln!("the data set {} is not there; `train` would generate it", config.data);
+        }
+    }
+    Ok(0)
+}
+
+/// Parameters by module, and with and without decay.
+fn parameters(network: &dyn Network) -> Value {
+    let mut modules: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    let mut decayed = 0;
+    for p in network.layout().iter() {
+        let module: Vec<&str> = p.name.split('.').take(if p.name.starts_with("layers.") { 2 } else { 1 }).collect();
+        *modules.entry(module.join(".")).or_default() += p.range.len();
+        if p.decay == training::Decay::Yes {
+            decayed += p.range.len();
+        }
+    }
+    let all = network.layout().len();
+    // Weights, gradient and two moments.
+    json!({"all": all, "with_decay": decayed, "without_decay": all - decayed, "modules": modules, "state_bytes": 16 * all})
+}
+
+/// One forward and backward pass without an update.
+fn one_step(network: &mut dyn Network, config: &Config, sample: &Corpus) -> Result<Value> {
+    let theta = network.layout().initialise(config.seed);
+    let batch = symbolic_transformer::batch::Batch::new(sample.iter());
+    let mut gradient = vec![0.0; theta.len()];
+    let noise = Noise { seed: config.seed, update: 1, smoothing: 0.0 };
+    let clock = std::time::Instant::now();
+    let loss = network.gradient(&theta, &batch, noise, &mut gradient)?;
+    let seconds = clock.elapsed().as_secs_f64();
+    let targets = loss.targets.max(1) as f64;
+    Ok(json!({
+        "targets": loss.targets, "loss": loss.sum / targets, "ln_vocabulary": (fol::symbol::VOCABULARY as f64).ln(),
+        "flop_per_token": 6 * theta.len(), "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
+    }))
+}
+
+/// Where the model of a run is.
+pub(crate) fn weights_path(folder: &Path) -> PathBuf {
+    folder.join("model.safetensors")
+}
