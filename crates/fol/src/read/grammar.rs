@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
             (Kind::UnexpectedSymbol, next) if RELATIONS.contains(&next) && formula_is_complete => {
                 Some("equality joins terms; for formulas write P1(x1) ↔ P2(x1)")
             }
-            (Kind::UnexpectedSymbol, next) if CONNECTIVES.contains(&next) && self.mode == Mode::Strict => {
+            (Kind::UnexpectedSymbol, next) if CONNECTIVES.contains(&next) && formula_is_complete => {
                 Some("a canonical binary formula stands in parentheses of its own: (φ ∧ ψ)")
             }
             (Kind::UnexpectedSymbol, SymbolId::RPAREN) if self.mode == Mode::Strict => {
