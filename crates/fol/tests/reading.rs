@@ -1,4 +1,5 @@
 //! Readers and printers: inverses of each other, exact in their refusals, and never a panic.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 mod common;
 
