@@ -44,6 +44,8 @@ fn refusals_are_drawn() {
     check(&["parse", "P1(x1) = P2(x1)"], "", 1, "", equality);
     let end = "UnexpectedEnd: the input ends after NOT\n  ¬\n   ^\n";
     check(&["parse", "¬"], "", 1, "", end);
+    let term = "UnexpectedSymbol: EQUALS cannot follow a complete term\n  x2 =\n     ^\n";
+    check(&["subst", "--var", "1", "--by", "x2 =", "P1(x1)"], "", 1, "", term);
     let words = "UnexpectedSymbol: AND cannot follow NOT\n  NOT  AND TRUE\n       ^^^\n";
     check(&["print", "--from", "words", "NOT  AND TRUE"], "", 1, "", words);
     check(

@@ -221,7 +221,7 @@ impl Reader<'_> {
 /// What stands before an operand, in words.
 fn before(frames: &[Frame]) -> &'static str {
     match frames.last() {
-        None => "the start of a formula",
+        None => "the beginning",
         Some(Frame::Not) => "NOT",
         Some(Frame::Quantified(..)) => "a quantifier and its variable",
         Some(Frame::Open) => "LPAREN",
