@@ -4,7 +4,7 @@
 //! cost of what comes after the construct in question.
 
 use super::indices::{Digits, next_numerals};
-use super::rules::{Cost, NEVER, cost_if, sum};
+use super::rules::{Cost, NEVER, arguments, cost_if, sum};
 use super::{Category, Frame, Grammar, Head, Mask, Phase, Spot};
 use crate::codec::BASE_U64;
 use crate::read::MAX_DEPTH;
@@ -237,7 +237,7 @@ impl Mask {
             self.following_formula(set, self.frames.len());
         }
         if let Some(arity) = indices.least_arity(digits, 1) {
-            let plain = sum([super::arguments(arity, term), outer]);
+            let plain = sum([arguments(arity, term), outer]);
             let define = head.map_or(NEVER, |head| {
                 let rest = self.rest_of_head(&self.with_parameter(head), digits, 1);
                 cost_if(self.rules.variables.is_some(), sum([3, rest]))
