@@ -5,6 +5,7 @@ pub mod canon;
 pub mod check;
 pub mod codec;
 pub mod count;
+pub mod data;
 mod encode;
 pub mod error;
 pub mod estimate;
