@@ -39,7 +39,7 @@ pub struct Law {
 /// The two ways to draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Family {
-    Depth(DepthLaw),
+    Depth(Box<DepthLaw>),
     Count(CountLaw),
 }
 
@@ -89,7 +89,7 @@ impl Law {
         fill(&mut full, "statements", presets::STATEMENTS)?;
         let family = match full.remove("family").as_ref().and_then(Value::as_str) {
             Some("count") => Family::Count(CountLaw::read(full)?),
-            _ => Family::Depth(DepthLaw::read(full)?),
+            _ => Family::Depth(Box::new(DepthLaw::read(full)?)),
         };
         Ok(Self { family })
     }

@@ -11,7 +11,7 @@ use crate::error::{Kind, Refusal};
 use crate::estimate::Optimum;
 
 /// The value of the key `schema`.
-pub const SCHEMA: &str = "fol663-data/1";
+pub(super) const SCHEMA: &str = "fol663-data/1";
 
 /// The file's name.
 pub(super) const FILE: &str = "manifest.json";
@@ -42,11 +42,14 @@ pub struct Manifest {
 
 /// The four splits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names of the splits")]
 pub struct Splits {
+    /// What is learned from.
     pub train: SplitEntry,
+    /// What choices are made on.
     pub val: SplitEntry,
+    /// What is reported on.
     pub test: SplitEntry,
+    /// What the exact optimum is measured on, never filtered.
     pub iid: SplitEntry,
 }
 
