@@ -98,7 +98,7 @@ impl<N: Number> Table<N> {
             sum = sum.checked_add(&row.get(i)?.checked_mul(row.get(n - i)?)?)?;
         }
         sum = sum.checked_add(&sum)?;
-        if n % 2 == 0 && n > 0 {
+        if n > 0 && n.is_multiple_of(2) {
             let half = row.get(n / 2)?;
             sum = sum.checked_add(&half.checked_mul(half)?)?;
         }
@@ -154,7 +154,7 @@ impl Counter {
         let mut pieces = Vec::new();
         self.table.unrank(nodes, rank.clone(), &mut pieces);
         let mut tokens = Vec::new();
-        write_pieces(&pieces, |number| u64::from(number), &mut tokens);
+        write_pieces(&pieces, u64::from, &mut tokens);
         Ok(tokens)
     }
 

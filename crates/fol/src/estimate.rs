@@ -5,7 +5,7 @@
 //! vary less than −ln p, so a few thousand texts are enough.
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Refusal;
 use crate::law::Law;
@@ -25,7 +25,7 @@ pub struct TextOptimum {
 }
 
 /// The optimum as manifests give it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct Optimum {
     pub nats_per_token: f64,

@@ -39,23 +39,31 @@ pub struct Law {
 /// The two ways to draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Family {
-    Depth(DepthLaw),
+    Depth(Box<DepthLaw>),
     Count(CountLaw),
 }
 
 impl Law {
     /// A built-in law or the law of a TOML file, with some keys changed (dotted keys reach into tables; a value
     /// is TOML, or else a string).
+    ///
+    /// # Errors
+    /// `NotFound` and `Io` for the file, `UnknownKey` and `BadValue` for what it says.
     pub fn named(name: &str, changes: &[(String, String)]) -> Result<Self, Refusal> {
+        let changes: Vec<(String, Value)> =
+            changes.iter().map(|(k, v)| (k.clone(), loose_value(v))).collect();
+        Self::named_with(name, &changes)
+    }
+
+    /// The same with values of the changes that are TOML already.
+    pub(crate) fn named_with(name: &str, changes: &[(String, Value)]) -> Result<Self, Refusal> {
         let table = if presets::NAMES.contains(&name) {
             Table::from_iter([("preset".to_owned(), Value::String(name.to_owned()))])
         } else {
             let text = std::fs::read_to_string(name).map_err(|e| unreadable(name, &e))?;
             document(&text)?
         };
-        let changes: Vec<(String, Value)> =
-            changes.iter().map(|(k, v)| (k.clone(), loose_value(v))).collect();
-        Self::from_table(table, &changes)
+        Self::from_table(table, changes)
     }
 
     /// The names of the built-in laws.
@@ -81,7 +89,7 @@ impl Law {
         fill(&mut full, "statements", presets::STATEMENTS)?;
         let family = match full.remove("family").as_ref().and_then(Value::as_str) {
             Some("count") => Family::Count(CountLaw::read(full)?),
-            _ => Family::Depth(DepthLaw::read(full)?),
+            _ => Family::Depth(Box::new(DepthLaw::read(full)?)),
         };
         Ok(Self { family })
     }

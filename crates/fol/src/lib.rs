@@ -71,6 +71,8 @@ pub mod file;
 
 pub mod exchange;
 
+pub mod data;
+
 pub use encode::encode;
 pub use key::{DEFAULT_WEIGHTS, Key, bucket, key, split};
 pub use print::{Style, print, words};

@@ -169,9 +169,8 @@ impl CountHidden {
 
 /// Counts of pairs by the nodes of both, up to `most`.
 fn convolve(a: &[ByClass], b: &[ByClass], most: usize) -> Counts {
-    let nothing = [0.0; 3];
-    let mut sums = vec![nothing; most.min((a.len() + b.len()).saturating_sub(1)) + 1];
-    for (i, &x) in a.iter().enumerate().filter(|(_, x)| **x != nothing) {
+    let mut sums = vec![[0.0; 3]; most.min((a.len() + b.len()).saturating_sub(1)) + 1];
+    for (i, &x) in a.iter().enumerate().filter(|(_, x)| x.iter().any(|&x| x > 0.0)) {
         for (&y, sum) in b.iter().zip(sums.iter_mut().skip(i)) {
             add_scaled(sum, join(x, y), 1.0);
         }

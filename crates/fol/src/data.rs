@@ -1,0 +1,111 @@
+//! Data sets: texts of a law in binary files, with records and a manifest.
+//!
+//! Enter at [`generate`] to make one and at [`Dataset::open`] to read one. Items are drawn in parallel, block
+//! by block, into *parts* (one for each shard); parts are merged in the order of items, so the result depends on
+//! neither shards nor threads nor the size of files. Every file is written under a temporary name, synced and
+//! renamed, the manifest last: what is there is whole.
+
+mod config;
+mod dataset;
+mod files;
+mod item;
+mod manifest;
+mod merge;
+mod parts;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use config::{Config, Dedup, Splitting};
+pub use dataset::{Dataset, Split};
+pub use item::Record;
+pub use manifest::{Draws, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, SplitEntry, Splits};
+
+use crate::error::{Kind, Refusal};
+
+/// How a run goes about its configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Make only part I of N.
+    pub shard: Option<(u64, u64)>,
+    /// Replace a data set of another configuration.
+    pub force: bool,
+}
+
+/// Who watches a run and may stop it.
+pub struct Watch<'a> {
+    /// Called with the items drawn so far and the items to draw.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// The run stops between blocks once this is set; finished parts stay.
+    pub cancelled: &'a AtomicBool,
+}
+
+impl Watch<'_> {
+    fn stopped(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The data set is there.
+    Done(Box<Manifest>),
+    /// The part of the shard is there.
+    Part(PathBuf),
+    /// It was stopped.
+    Cancelled,
+}
+
+/// Makes a data set, or one part of it, in a folder.
+///
+/// # Errors
+/// `Exists` for a folder with another data set; `TooLong`, `EmptySize` and `BadValue` for laws that cannot be
+/// used; `Io`.
+pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch) -> Result<Outcome, Refusal> {
+    config.check()?;
+    if let Some((shard, shards)) = options.shard
+        && shard >= shards
+    {
+        return Err(Refusal::new(
+            Kind::BadValue,
+            format!("BadValue: shard: there is no shard {shard} of {shards}"),
+        ));
+    }
+    let digest = config.digest();
+    if let Some(manifest) = manifest_of(folder)?
+        && !options.force
+    {
+        if manifest.config_digest == digest {
+            return Ok(Outcome::Done(Box::new(manifest)));
+        }
+        let message = format!("Exists: {} holds a data set of another configuration", folder.display());
+        return Err(Refusal::new(Kind::Exists, message).help("choose another folder, or --force"));
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(config.threads)
+        .build()
+        .map_err(|e| Refusal::new(Kind::Io, format!("Io: threads: {e}")))?;
+    pool.install(|| {
+        let maker = parts::Maker::new(config, folder, &digest, watch)?;
+        if let Some((shard, shards)) = options.shard {
+            let part = maker.part(shard, shards)?;
+            return Ok(part.map_or(Outcome::Cancelled, |part| Outcome::Part(part.path)));
+        }
+        let Some(parts) = maker.all()? else { return Ok(Outcome::Cancelled) };
+        let Some(manifest) = merge::merge(config, folder, &digest, &parts, watch)? else {
+            return Ok(Outcome::Cancelled);
+        };
+        files::remove_folder(&folder.join(parts::FOLDER))?;
+        Ok(Outcome::Done(Box::new(manifest)))
+    })
+}
+
+/// The manifest of a folder, if it holds a data set.
+fn manifest_of(folder: &Path) -> Result<Option<Manifest>, Refusal> {
+    match Manifest::read(folder) {
+        Ok(manifest) => Ok(Some(manifest)),
+        Err(refusal) if refusal.kind == Kind::NotFound => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}

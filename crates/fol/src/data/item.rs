@@ -1,0 +1,157 @@
+//! One drawn text with all that is known about it, and its bytes in parts and records.
+
+use std::io::Read;
+
+use serde_json::{Value, json};
+
+use crate::canon::{Canonicalizer, Keys};
+use crate::error::Refusal;
+use crate::key::Key;
+use crate::sample::Sampler;
+use crate::score::Scorer;
+use crate::symbol::SymbolId;
+
+/// What the record file says about a formula: 40 bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Record {
+    /// The number of the item in its stream.
+    pub item: u64,
+    /// −ln p in nats, `<eos>` included.
+    pub nll: f64,
+    /// 1 to 4; 0 for a text that is not one formula.
+    pub level: u8,
+    /// The largest quantifier depth.
+    pub quantifier_depth: u8,
+    /// The nodes of all formulas.
+    pub nodes: u16,
+    /// How many drawn items are in this class.
+    pub multiplicity: u32,
+    /// The K2 key.
+    pub key: Key,
+}
+
+impl Record {
+    /// The size in bytes.
+    pub const SIZE: usize = 40;
+
+    /// The bytes, little-endian.
+    pub fn to_bytes(&self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        let fields = self
+            .item
+            .to_le_bytes()
+            .into_iter()
+            .chain(self.nll.to_le_bytes())
+            .chain([self.level, self.quantifier_depth])
+            .chain(self.nodes.to_le_bytes())
+            .chain(self.multiplicity.to_le_bytes())
+            .chain(self.key.0);
+        bytes.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
+        bytes
+    }
+
+    /// The record of these bytes.
+    pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
+        let reader = &mut bytes;
+        Some(Self {
+            item: u64::from_le_bytes(take(reader)?),
+            nll: f64::from_le_bytes(take(reader)?),
+            level: u8::from_le_bytes(take(reader)?),
+            quantifier_depth: u8::from_le_bytes(take(reader)?),
+            nodes: u16::from_le_bytes(take(reader)?),
+            multiplicity: u32::from_le_bytes(take(reader)?),
+            key: Key(take(reader)?),
+        })
+    }
+
+    /// One line of the format `jsonl`; `tokens` may hold `<bos>` and `<eos>`, which are left out.
+    pub fn to_json(&self, tokens: &[SymbolId]) -> Value {
+        let tokens = tokens.strip_prefix(&[SymbolId::BOS]).unwrap_or(tokens);
+        let tokens = tokens.strip_suffix(&[SymbolId::EOS]).unwrap_or(tokens);
+        let one = self.level > 0;
+        let text = crate::decode(tokens).ok().map(|text| crate::print(&text, crate::Style::Unicode));
+        json!({
+            "item": self.item,
+            "level": one.then_some(self.level),
+            "nodes": one.then_some(self.nodes),
+            "text": text,
+            "tokens": tokens.iter().map(|t| t.get()).collect::<Vec<_>>(),
+            "nll": self.nll,
+            "key": self.key.to_string(),
+        })
+    }
+}
+
+/// A drawn text as parts hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Item {
+    pub(super) record: Record,
+    /// Keys at K0 to K3.
+    pub(super) keys: Keys,
+    /// It was too long at first.
+    pub(super) redrawn: bool,
+    /// Without `<bos>` and `<eos>`.
+    pub(super) tokens: Vec<SymbolId>,
+}
+
+/// What drawing needs, one for each thread.
+pub(super) struct Drawer {
+    sampler: Sampler,
+    scorer: Scorer,
+    canonicalizer: Canonicalizer,
+}
+
+impl Drawer {
+    pub(super) fn new(sampler: Sampler, scorer: Scorer) -> Self {
+        Self { sampler, scorer, canonicalizer: Canonicalizer::default() }
+    }
+
+    /// Draws one item of a stream.
+    pub(super) fn draw(&mut self, family: &seeded::Family, item: u64) -> Result<Item, Refusal> {
+        let mut tokens = Vec::new();
+        let facts = self.sampler.sample(&mut family.stream(item), &mut tokens);
+        let keys = self.canonicalizer.keys(&tokens)?;
+        let record = Record {
+            item,
+            nll: self.scorer.score(&tokens)?,
+            level: facts.level,
+            quantifier_depth: u8::try_from(facts.quantifier_depth).unwrap_or(u8::MAX),
+            nodes: u16::try_from(facts.nodes).unwrap_or(u16::MAX),
+            multiplicity: 1,
+            key: keys[2],
+        };
+        Ok(Item { record, keys, redrawn: facts.redraws > 0, tokens })
+    }
+}
+
+impl Item {
+    /// Appends the bytes of the item in a part.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend(self.record.to_bytes());
+        self.keys.iter().for_each(|key| out.extend(key.0));
+        out.push(u8::from(self.redrawn));
+        out.extend((self.tokens.len() as u32).to_le_bytes());
+        self.tokens.iter().for_each(|token| out.extend(token.get().to_le_bytes()));
+    }
+
+    /// Reads the next item of a part; `None` if the bytes are not one.
+    pub(super) fn read(reader: &mut impl Read) -> Option<Self> {
+        let record = Record::from_bytes(&take::<{ Record::SIZE }>(reader)?)?;
+        let mut keys = [Key([0; 16]); 4];
+        for key in &mut keys {
+            *key = Key(take(reader)?);
+        }
+        let redrawn = take::<1>(reader)? == [1];
+        let length = u32::from_le_bytes(take(reader)?);
+        let token = |_| SymbolId::new(u16::from_le_bytes(take(reader)?));
+        let tokens = (0..length).map(token).collect::<Option<_>>()?;
+        Some(Self { record, keys, redrawn, tokens })
+    }
+}
+
+/// The next bytes.
+fn take<const N: usize>(reader: &mut impl Read) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    reader.read_exact(&mut bytes).ok()?;
+    Some(bytes)
+}

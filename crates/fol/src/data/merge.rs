@@ -1,0 +1,360 @@
+//! From parts to the data set: de-duplication, splits, files, and what the manifest says.
+//!
+//! Items are read in their order, twice if duplicates are removed: the first time to count the classes, the
+//! second to write the first item of each. Distinct classes and overlaps are counted one level of keys at a
+//! time, so that only 16 bytes of a formula are in memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::Watch;
+use super::config::{Config, Dedup, Splitting};
+use super::files::{self, WholeFile, io};
+use super::item::Item;
+use super::manifest::{
+    Draws, FILE, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, SCHEMA, SPLITS, SplitEntry, Splits,
+};
+use super::parts::Part;
+use crate::error::Refusal;
+use crate::estimate::{Optimum, TextOptimum};
+use crate::key::{Key, bucket, split};
+use crate::score::Scorer;
+use crate::symbol::{SymbolId, VOCABULARY};
+
+/// Formulas of train in the preview.
+const PREVIEW: u64 = 1000;
+
+/// Pairs of splits whose overlap is told.
+const PAIRS: [(&str, &str); 4] = [("train", "val"), ("train", "test"), ("val", "test"), ("train", "iid")];
+
+/// Merges finished parts; `None` if the run was stopped.
+pub(super) fn merge(
+    config: &Config,
+    folder: &Path,
+    digest: &str,
+    parts: &[Part],
+    watch: &Watch,
+) -> Result<Option<Manifest>, Refusal> {
+    // From here to the new manifest the folder holds no data set.
+    files::remove(&folder.join(FILE))?;
+    let mut merge = Merge {
+        config,
+        parts,
+        head: Part::head(digest),
+        writers: SPLITS.map(|name| SplitWriter::new(folder, name, config.file_formulas)),
+        classes: HashMap::new(),
+        draws: Draws::default(),
+        histogram: vec![0; VOCABULARY],
+        preview: WholeFile::create(&folder.join("preview.jsonl"))?,
+    };
+    merge.count_classes()?;
+    if watch.stopped() {
+        return Ok(None);
+    }
+    merge.write()?;
+    let Merge { writers, mut draws, histogram, preview, .. } = merge;
+    preview.finish()?;
+    let mut all = blake3::Hasher::new();
+    let mut finished = Vec::new();
+    for writer in writers {
+        let (entry, keys) = writer.finish()?;
+        for file in &entry.files {
+            let path = folder.join(&file.tok);
+            std::io::copy(&mut files::open(&path)?, &mut all).map_err(|e| io(&path, &e))?;
+        }
+        finished.push((entry, keys));
+    }
+    let overlap =
+        PAIRS.map(|(a, b)| (format!("{a}/{b}"), overlap(keys_of(&finished, a), keys_of(&finished, b))));
+    let entry = |name: &str| {
+        finished.iter().zip(SPLITS).find(|f| f.1 == name).map(|f| f.0.0.clone()).unwrap_or_default()
+    };
+    let splits = Splits { train: entry("train"), val: entry("val"), test: entry("test"), iid: entry("iid") };
+    draws.kept = splits.train.formulas + splits.val.formulas + splits.test.formulas;
+    draws.duplicates = draws.made - draws.kept;
+    let manifest = Manifest {
+        schema: SCHEMA.to_owned(),
+        name: config.name.clone().unwrap_or_else(|| last_part(folder)),
+        law: config.law.to_json(),
+        seed: config.seed,
+        split: config.split.name().to_owned(),
+        dedup: config.dedup.name().to_owned(),
+        weights: config.weights,
+        generator: concat!("fol ", env!("CARGO_PKG_VERSION")).to_owned(),
+        config_digest: digest.to_owned(),
+        splits,
+        overlap: BTreeMap::from(overlap),
+        draws,
+        histogram,
+        optimum: optimum(config, parts, Part::head(digest))?,
+        digest: all.finalize().to_hex().to_string(),
+    };
+    let path = folder.join(FILE);
+    let text = serde_json::to_string_pretty(&manifest).map_err(|e| io(&path, &e.into()))?;
+    remove_strangers(folder, &manifest)?;
+    let mut file = WholeFile::create(&path)?;
+    file.write(text.as_bytes())?;
+    file.write(b"\n")?;
+    file.finish()?;
+    Ok(Some(manifest))
+}
+
+/// The last part of a folder's path.
+fn last_part(folder: &Path) -> String {
+    folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Removes files of an earlier data set that this one does not have.
+fn remove_strangers(folder: &Path, manifest: &Manifest) -> Result<(), Refusal> {
+    let known = |name: &str| {
+        let entries = SPLITS.iter().filter_map(|split| manifest.split(split));
+        entries.flat_map(|entry| &entry.files).any(|f| f.tok == name || f.off == name || f.rec == name)
+    };
+    for entry in std::fs::read_dir(folder).map_err(|e| io(folder, &e))?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let ours =
+            SPLITS.iter().any(|split| name.strip_prefix(split).is_some_and(|rest| rest.starts_with('-')));
+        let ends = [".tok", ".off", ".rec", ".tmp"].iter().any(|end| name.ends_with(end));
+        if ours && ends && !known(&name) {
+            files::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+struct Merge<'a> {
+    config: &'a Config,
+    parts: &'a [Part],
+    head: usize,
+    writers: [SplitWriter; 4],
+    /// For each class, how many items were drawn, and whether its first is written.
+    classes: HashMap<Key, (u32, bool)>,
+    draws: Draws,
+    histogram: Vec<u64>,
+    preview: WholeFile,
+}
+
+impl Merge<'_> {
+    fn for_each(
+        &mut self,
+        stream: usize,
+        mut item: impl FnMut(&mut Self, Item) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        for part in self.parts {
+            part.for_each(stream, self.head, |read| item(self, read))?;
+        }
+        Ok(())
+    }
+
+    fn count_classes(&mut self) -> Result<(), Refusal> {
+        let Dedup::Key(level) = self.config.dedup else { return Ok(()) };
+        self.for_each(0, |merge, item| {
+            if let Some(&key) = item.keys.get(level) {
+                let class = merge.classes.entry(key).or_insert((0, false));
+                class.0 = class.0.saturating_add(1);
+            }
+            Ok(())
+        })
+    }
+
+    fn write(&mut self) -> Result<(), Refusal> {
+        for (stream, (purpose, _)) in self.config.streams().into_iter().enumerate() {
+            self.for_each(stream, |merge, item| merge.item(purpose, item))?;
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, purpose: &str, mut item: Item) -> Result<(), Refusal> {
+        if purpose == "iid" {
+            return self.writer("iid", &item);
+        }
+        self.draws.made += 1;
+        self.draws.redrawn += u64::from(item.redrawn);
+        if let Dedup::Key(level) = self.config.dedup
+            && let Some((number, written)) = item.keys.get(level).and_then(|key| self.classes.get_mut(key))
+        {
+            if *written {
+                return Ok(());
+            }
+            *written = true;
+            item.record.multiplicity = *number;
+        }
+        let name = match self.config.split {
+            Splitting::Stream => purpose,
+            Splitting::Hash => split(bucket(&item.record.key), self.config.weights),
+        };
+        if name == "train" {
+            self.train(&item)?;
+        }
+        self.writer(name, &item)
+    }
+
+    fn train(&mut self, item: &Item) -> Result<(), Refusal> {
+        let number = self.writers.first().map_or(0, |train| train.entry.formulas);
+        for token in item.tokens.iter().chain([&SymbolId::BOS, &SymbolId::EOS]) {
+            if let Some(count) = self.histogram.get_mut(token.index()) {
+                *count += 1;
+            }
+        }
+        if number < PREVIEW {
+            self.preview.write(format!("{}\n", item.record.to_json(&item.tokens)).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn writer(&mut self, name: &str, item: &Item) -> Result<(), Refusal> {
+        match SPLITS.iter().position(|s| *s == name).and_then(|i| self.writers.get_mut(i)) {
+            Some(writer) => writer.push(item),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The keys of a split's formulas at one level each.
+type LevelKeys = [Vec<Key>; 4];
+
+fn keys_of<'a>(finished: &'a [(SplitEntry, LevelKeys)], name: &str) -> Option<&'a LevelKeys> {
+    SPLITS.iter().position(|s| *s == name).and_then(|i| finished.get(i)).map(|f| &f.1)
+}
+
+/// For each level, the share of the formulas of `b` whose key occurs in `a`; both are sorted.
+fn overlap(a: Option<&LevelKeys>, b: Option<&LevelKeys>) -> KeyShares {
+    let share = |level: usize| {
+        let (Some(a), Some(b)) = (a.and_then(|a| a.get(level)), b.and_then(|b| b.get(level))) else {
+            return 0.0;
+        };
+        let common = b.par_iter().filter(|key| a.binary_search(key).is_ok()).count();
+        if b.is_empty() { 0.0 } else { common as f64 / b.len() as f64 }
+    };
+    KeyShares { k0: share(0), k1: share(1), k2: share(2), k3: share(3) }
+}
+
+/// Writes the files of a split one after the other.
+struct SplitWriter {
+    folder: PathBuf,
+    name: &'static str,
+    per_file: u64,
+    entry: SplitEntry,
+    nll: f64,
+    keys: LevelKeys,
+    file: Option<OpenFile>,
+}
+
+struct OpenFile {
+    tok: WholeFile,
+    off: WholeFile,
+    rec: WholeFile,
+    entry: FileEntry,
+}
+
+impl SplitWriter {
+    fn new(folder: &Path, name: &'static str, per_file: u64) -> Self {
+        let levels = (1..=4).map(|level| (level.to_string(), 0)).collect();
+        let entry = SplitEntry { levels, ..SplitEntry::default() };
+        Self {
+            folder: folder.to_owned(),
+            name,
+            per_file,
+            entry,
+            nll: 0.0,
+            keys: LevelKeys::default(),
+            file: None,
+        }
+    }
+
+    fn begin(&self) -> Result<OpenFile, Refusal> {
+        let name = |end: &str| format!("{}-{:05}.{end}", self.name, self.entry.files.len());
+        let create = |name: &str| WholeFile::create(&self.folder.join(name));
+        let [tok, off, rec] = ["tok", "off", "rec"].map(name);
+        let mut file = OpenFile {
+            tok: create(&tok)?,
+            off: create(&off)?,
+            rec: create(&rec)?,
+            entry: FileEntry {
+                tok,
+                off,
+                rec,
+                formulas: 0,
+                tokens: 0,
+                blake3: FileDigests { tok: String::new(), off: String::new(), rec: String::new() },
+            },
+        };
+        file.off.write(&0u64.to_le_bytes())?;
+        Ok(file)
+    }
+
+    fn push(&mut self, item: &Item) -> Result<(), Refusal> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.begin()?,
+        };
+        let mut bytes = Vec::with_capacity(2 * item.tokens.len() + 4);
+        for token in [SymbolId::BOS].iter().chain(&item.tokens).chain([&SymbolId::EOS]) {
+            bytes.extend(token.get().to_le_bytes());
+        }
+        file.tok.write(&bytes)?;
+        file.entry.formulas += 1;
+        file.entry.tokens += item.tokens.len() as u64 + 2;
+        file.off.write(&file.entry.tokens.to_le_bytes())?;
+        file.rec.write(&item.record.to_bytes())?;
+        self.entry.formulas += 1;
+        self.entry.tokens += item.tokens.len() as u64 + 2;
+        *self.entry.levels.entry(item.record.level.to_string()).or_insert(0) += 1;
+        self.nll += item.record.nll;
+        for (keys, key) in self.keys.iter_mut().zip(item.keys) {
+            keys.push(key);
+        }
+        if file.entry.formulas >= self.per_file {
+            self.close(file)
+        } else {
+            self.file = Some(file);
+            Ok(())
+        }
+    }
+
+    fn close(&mut self, file: OpenFile) -> Result<(), Refusal> {
+        let OpenFile { tok, off, rec, mut entry } = file;
+        entry.blake3 = FileDigests { tok: tok.finish()?, off: off.finish()?, rec: rec.finish()? };
+        self.entry.files.push(entry);
+        Ok(())
+    }
+
+    /// The entry of the manifest, and the sorted keys.
+    fn finish(mut self) -> Result<(SplitEntry, LevelKeys), Refusal> {
+        if let Some(file) = self.file.take() {
+            self.close(file)?;
+        }
+        let distinct = self.keys.each_mut().map(|keys| {
+            keys.par_sort_unstable();
+            keys.chunk_by(|a, b| a == b).count() as u64
+        });
+        let [k0, k1, k2, k3] = distinct;
+        self.entry.distinct = KeyCounts { k0, k1, k2, k3 };
+        let formulas = self.entry.formulas;
+        self.entry.mean_nll = (formulas > 0).then(|| self.nll / formulas as f64);
+        Ok((self.entry, self.keys))
+    }
+}
+
+/// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
+fn optimum(config: &Config, parts: &[Part], head: usize) -> Result<Option<Optimum>, Refusal> {
+    if config.law.has_statements() || config.iid == 0 {
+        return Ok(None);
+    }
+    let stream = config.streams().len() - 1;
+    let mut texts: Vec<Vec<SymbolId>> = Vec::new();
+    for part in parts {
+        part.for_each(stream, head, |item| {
+            texts.push(item.tokens);
+            Ok(())
+        })?;
+    }
+    let scorer = Scorer::new(&config.law)?;
+    let measured: Vec<TextOptimum> = texts
+        .par_iter()
+        .map_init(|| scorer.clone(), |scorer, tokens| TextOptimum::of(scorer, tokens))
+        .collect::<Result<_, _>>()?;
+    Ok(TextOptimum::mean(&measured))
+}

@@ -1,0 +1,254 @@
+//! Parts: the items of one shard, drawn block by block.
+//!
+//! A part holds, for each stream of the configuration, the items ⌊I·n/N⌋ … ⌊(I+1)·n/N⌋ − 1. It names its
+//! configuration at its head and ends in the digest of all before, so a part that was cut short or belongs to
+//! another configuration is not taken for a finished one.
+
+use std::fs;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::Watch;
+use super::config::Config;
+use super::files::{self, WholeFile, io};
+use super::item::{Drawer, Item};
+use crate::error::Refusal;
+use crate::sample::{Sampler, family};
+use crate::score::Scorer;
+
+/// The folder of the parts.
+pub(super) const FOLDER: &str = "parts";
+
+/// Items between two looks at the watch, and in memory at a time.
+const BLOCK: u64 = 1 << 14;
+
+/// Items of the largest stream in one part of a run that chooses the shards itself.
+const PART: u64 = 200_000;
+
+const MAGIC: &[u8; 16] = b"fol663-part/1\n\0\0";
+const DIGEST: u64 = 32;
+
+/// A finished part.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+}
+
+/// Makes parts of one configuration.
+pub(super) struct Maker<'a> {
+    config: &'a Config,
+    folder: PathBuf,
+    /// Magic and digest of the configuration.
+    head: Vec<u8>,
+    watch: &'a Watch<'a>,
+    sampler: Sampler,
+    scorer: Scorer,
+}
+
+/// The items of a shard: ⌊I·n/N⌋ … ⌊(I+1)·n/N⌋ − 1.
+fn range(items: u64, shard: u64, shards: u64) -> std::ops::Range<u64> {
+    let at = |i: u64| (u128::from(items) * u128::from(i) / u128::from(shards.max(1))) as u64;
+    at(shard)..at(shard + 1)
+}
+
+impl<'a> Maker<'a> {
+    pub(super) fn new(
+        config: &'a Config,
+        folder: &Path,
+        digest: &str,
+        watch: &'a Watch<'a>,
+    ) -> Result<Self, Refusal> {
+        let mut head = MAGIC.to_vec();
+        head.extend(digest.as_bytes());
+        Ok(Self {
+            config,
+            folder: folder.join(FOLDER),
+            head,
+            watch,
+            sampler: Sampler::new(&config.law)?,
+            scorer: Scorer::new(&config.law)?,
+        })
+    }
+
+    fn at(&self, shard: u64, shards: u64) -> Part {
+        Part { path: self.folder.join(format!("{shard}-of-{shards}.part")) }
+    }
+
+    /// Whether a part is there, of this configuration, and whole.
+    fn is_finished(&self, part: &Part) -> bool {
+        let check = || -> std::io::Result<bool> {
+            let size = fs::metadata(&part.path)?.len();
+            let Some(content) = size.checked_sub(DIGEST).filter(|&n| n >= self.head.len() as u64) else {
+                return Ok(false);
+            };
+            let mut file = fs::File::open(&part.path)?;
+            let mut head = vec![0; self.head.len()];
+            file.read_exact(&mut head)?;
+            if head != self.head {
+                return Ok(false);
+            }
+            file.rewind()?;
+            let mut hasher = blake3::Hasher::new();
+            std::io::copy(&mut BufReader::new(&file).take(content), &mut hasher)?;
+            let mut digest = [0; DIGEST as usize];
+            file.seek(SeekFrom::Start(content))?;
+            file.read_exact(&mut digest)?;
+            Ok(digest == *hasher.finalize().as_bytes())
+        };
+        check().unwrap_or(false)
+    }
+
+    /// The number of items of a shard.
+    fn items(&self, shard: u64, shards: u64) -> u64 {
+        let lengths = self.config.streams().into_iter().map(|(_, n)| range(n, shard, shards));
+        lengths.map(|range| range.end - range.start).sum()
+    }
+
+    /// One part, made if it is not there; `None` if the run was stopped.
+    pub(super) fn part(&self, shard: u64, shards: u64) -> Result<Option<Part>, Refusal> {
+        self.make(shard, shards, 0, self.items(shard, shards))
+    }
+
+    /// All parts, finished ones used and missing ones made; `None` if the run was stopped.
+    pub(super) fn all(&self) -> Result<Option<Vec<Part>>, Refusal> {
+        let shards = self.shards();
+        let total = self.config.streams().iter().map(|s| s.1).sum();
+        let mut done = 0;
+        let mut parts = Vec::new();
+        for shard in 0..shards {
+            let Some(part) = self.make(shard, shards, done, total)? else { return Ok(None) };
+            done += self.items(shard, shards);
+            (self.watch.progress)(done, total);
+            parts.push(part);
+        }
+        Ok(Some(parts))
+    }
+
+    /// The number of shards of which the largest share is finished, or one that keeps parts small.
+    fn shards(&self) -> u64 {
+        let largest = self.config.streams().iter().map(|s| s.1).max().unwrap_or(0);
+        let own = largest.div_ceil(PART).max(1);
+        let mut finished: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let parsed =
+                name.to_str().and_then(|n| n.strip_suffix(".part")).and_then(|n| n.split_once("-of-"));
+            let Some((shard, shards)) = parsed.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)))
+            else {
+                continue;
+            };
+            if shard < shards && self.is_finished(&self.at(shard, shards)) {
+                *finished.entry(shards).or_insert(0) += 1;
+            }
+        }
+        let share = |&(shards, number): &(u64, u64)| number as f64 / shards as f64;
+        finished.into_iter().max_by(|a, b| share(a).total_cmp(&share(b))).map_or(own, |best| best.0)
+    }
+
+    fn make(&self, shard: u64, shards: u64, before: u64, total: u64) -> Result<Option<Part>, Refusal> {
+        let part = self.at(shard, shards);
+        if self.is_finished(&part) {
+            return Ok(Some(part));
+        }
+        let mut file = WholeFile::create(&part.path)?;
+        file.write(&self.head)?;
+        let mut done = before;
+        for (purpose, items) in self.config.streams() {
+            let range = range(items, shard, shards);
+            file.write(&(range.end - range.start).to_le_bytes())?;
+            let family = family(purpose, self.config.seed);
+            let mut from = range.start;
+            while from < range.end {
+                if self.watch.stopped() {
+                    return Ok(None);
+                }
+                let to = range.end.min(from + BLOCK);
+                for bytes in self.block(&family, from, to)? {
+                    file.write(&bytes)?;
+                }
+                done += to - from;
+                (self.watch.progress)(done, total);
+                from = to;
+            }
+        }
+        let digest = file.digest();
+        file.write(digest.as_bytes())?;
+        file.finish()?;
+        Ok(Some(part))
+    }
+
+    /// The bytes of a block of items, in order.
+    fn block(&self, family: &seeded::Family, from: u64, to: u64) -> Result<Vec<Vec<u8>>, Refusal> {
+        /// Items that one thread draws at a time.
+        const CHUNK: u64 = 256;
+        let chunks = (to - from).div_ceil(CHUNK);
+        (0..chunks)
+            .into_par_iter()
+            .map_init(
+                || Drawer::new(self.sampler.clone(), self.scorer.clone()),
+                |drawer, chunk| {
+                    let mut bytes = Vec::new();
+                    let start = from + chunk * CHUNK;
+                    for item in start..to.min(start + CHUNK) {
+                        drawer.draw(family, item)?.write(&mut bytes);
+                    }
+                    Ok(bytes)
+                },
+            )
+            .collect()
+    }
+}
+
+impl Part {
+    /// Calls with each item of one stream, in order; `streams` is the number of streams before it.
+    pub(super) fn for_each(
+        &self,
+        streams: usize,
+        head: usize,
+        mut item: impl FnMut(Item) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut reader = files::open(&self.path)?;
+        let broken = || {
+            let error =
+                std::io::Error::new(std::io::ErrorKind::InvalidData, "the part changed while it was read");
+            io(&self.path, &error)
+        };
+        reader.seek_relative(head as i64).map_err(|e| io(&self.path, &e))?;
+        for stream in 0..=streams {
+            let mut count = [0; 8];
+            reader.read_exact(&mut count).map_err(|e| io(&self.path, &e))?;
+            for _ in 0..u64::from_le_bytes(count) {
+                let read = Item::read(&mut reader).ok_or_else(broken)?;
+                if stream == streams {
+                    item(read)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The length of what stands before the streams.
+    pub(super) fn head(digest: &str) -> usize {
+        MAGIC.len() + digest.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn shards_cover_every_item_once() {
+        for (items, shards) in [(0, 3), (10, 1), (10, 3), (2, 5), (u64::MAX, 7)] {
+            let mut next = 0;
+            for shard in 0..shards {
+                let range = range(items, shard, shards);
+                assert_eq!(range.start, next);
+                next = range.end;
+            }
+            assert_eq!(next, items);
+        }
+    }
+}
