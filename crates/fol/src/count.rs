@@ -148,7 +148,7 @@ impl Counter {
         let count = self.count(nodes);
         if *rank >= count {
             let message =
-                format!("RankOutOfRange: there are {count} formulas of {nodes} nodes, ranks from 0");
+                format!("there are {count} formulas of {nodes} nodes, ranks from 0");
             return Err(Refusal::new(Kind::RankOutOfRange, message));
         }
         let mut pieces = Vec::new();
@@ -173,7 +173,7 @@ impl Counter {
         let rank = self
             .table
             .rank(formula, &mut scope)
-            .ok_or_else(|| Refusal::new(Kind::OffLaw, "OffLaw: the formula is not of this signature"))?;
+            .ok_or_else(|| Refusal::new(Kind::OffLaw, "the formula is not of this signature"))?;
         Ok((nodes, rank))
     }
 }

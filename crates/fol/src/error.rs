@@ -1,6 +1,7 @@
 //! A refusal is an answer: kind, stage, place, what was found, what could stand there, and what would mend it.
 
 use serde::Serialize;
+use serde::ser::SerializeStruct;
 
 macro_rules! kinds {
     ($($stage:ident: $($kind:ident),+;)*) => {
@@ -53,7 +54,7 @@ pub enum Stage {
 }
 
 /// A refusal. Serialises to the `error` object of every `--json` answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind:?}: {message}")]
 pub struct Refusal {
     /// What is wrong.
@@ -72,6 +73,22 @@ pub struct Refusal {
     pub message: String,
     /// What would mend it.
     pub help: Option<String>,
+}
+
+impl Serialize for Refusal {
+    /// The fields in the order above; the message names the kind, as people see it.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Refusal", 8)?;
+        object.serialize_field("kind", &self.kind)?;
+        object.serialize_field("stage", &self.stage)?;
+        object.serialize_field("token", &self.token)?;
+        object.serialize_field("span", &self.span)?;
+        object.serialize_field("found", &self.found)?;
+        object.serialize_field("expected", &self.expected)?;
+        object.serialize_field("message", &self.to_string())?;
+        object.serialize_field("help", &self.help)?;
+        object.end()
+    }
 }
 
 impl Refusal {

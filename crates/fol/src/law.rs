@@ -155,13 +155,13 @@ impl Law {
 
 fn unreadable(name: &str, error: &std::io::Error) -> Refusal {
     if error.kind() == std::io::ErrorKind::NotFound {
-        let refusal = Refusal::new(Kind::NotFound, format!("NotFound: no law and no file is called {name}"));
+        let refusal = Refusal::new(Kind::NotFound, format!("no law and no file is called {name}"));
         return match nearest(name, presets::NAMES) {
             Some(near) => refusal.help(format!("the nearest built-in law is {near}")),
             None => refusal,
         };
     }
-    Refusal::new(Kind::Io, format!("Io: {name}: {error}"))
+    Refusal::new(Kind::Io, format!("{name}: {error}"))
 }
 
 /// Takes `preset` and `family` out of a table and answers with the keys that they stand for.
