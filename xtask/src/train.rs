@@ -8,7 +8,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, Learner};
-use symbolic_transformer::lstm::Lstm;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::Order;
@@ -92,7 +91,7 @@ pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
         if device != DeviceSpec::Cpu {
             bail!("model = \"lstm\" runs on the cpu only");
         }
-        return Ok(Box::new(Lstm::new(shape.d_model, shape.dropout)?));
+        bail!("LSTM: not yet merged");
     }
     match device {
         DeviceSpec::Cpu => Ok(Box::new(Explicit::new(shape)?)),
@@ -105,11 +104,11 @@ pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
 
 /// Trains; returns the exit status.
 pub(crate) fn train(args: &Train) -> Result<u8> {
-    if let Some(run) = &args.resume {
-        let folder = run_folder::find(run)?;
+    if let Some(name) = &args.resume {
+        let folder = run_folder::find(name)?;
         let config = args.resumed_config(&folder)?;
         if args.print_config {
-            print!("{}", config.to_toml()?);
+            crate::answer::print_text(&config.to_toml()?);
             return Ok(0);
         }
         return run(args, &config, &folder);

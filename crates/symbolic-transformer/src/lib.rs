@@ -1,6 +1,7 @@
 //! A transformer.
 pub mod batch;
 pub mod config;
+pub mod tokenizer;
 pub mod decode;
 mod embedding;
 pub mod evaluate;

@@ -1,7 +1,10 @@
 //! Anything that gives a distribution over the next symbol: a network, a baseline, or the law itself.
 
+use fol::mask::Mask;
+use fol::score::{ExactScorer, Scorer};
+use fol::symbol::SymbolId;
 use rayon::prelude::*;
-use training::Result;
+use training::{Error, Result};
 
 use crate::batch::Batch;
 use crate::network::Network;
@@ -50,5 +53,120 @@ impl Predictor for Uniform {
     fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
         let v = fol::symbol::VOCABULARY;
         Ok(vec![1.0 / v as f64; batch.rows() * v])
+    }
+}
+
+/// Uniform over the symbols that the grammar allows.
+pub struct GrammarUniform {
+    /// The grammar before any symbol.
+    pub mask: Mask,
+}
+
+impl Predictor for GrammarUniform {
+    fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
+        let v = fol::symbol::VOCABULARY;
+        each_prefix(batch, v, |tokens, q| {
+            let mut mask = self.mask.clone();
+            for (row, &target) in q.chunks_exact_mut(v).zip(tokens) {
+                let legal = mask.legal();
+                let share = 1.0 / legal.iter().count().max(1) as f64;
+                for symbol in legal.iter() {
+                    if let Some(q) = row.get_mut(symbol.index()) {
+                        *q = share;
+                    }
+                }
+                if let Some(symbol) = symbol(target).filter(|s| *s != SymbolId::EOS) {
+                    mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The exact law as a predictor: what no model can beat.
+pub struct ExactLaw {
+    /// Its scorer.
+    pub scorer: Scorer,
+}
+
+impl Predictor for ExactLaw {
+    fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
+        let v = fol::symbol::VOCABULARY;
+        each_prefix(batch, v, |tokens, q| {
+            let mut scorer = self.scorer.clone();
+            scorer.reset();
+            for (row, &target) in q.chunks_exact_mut(v).zip(tokens) {
+                row.copy_from_slice(scorer.next_dist());
+                if let Some(symbol) = symbol(target) {
+                    scorer.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn symbol(target: u32) -> Option<SymbolId> {
+    u16::try_from(target).ok().and_then(SymbolId::new)
+}
+
+/// Calls `fill` with the targets of each sequence and its rows of zeros, in parallel.
+fn each_prefix(
+    batch: &Batch,
+    v: usize,
+    fill: impl Fn(&[u32], &mut [f64]) -> Result<()> + Sync,
+) -> Result<Vec<f64>> {
+    let mut q = vec![0.0; batch.rows() * v];
+    let mut rest = q.as_mut_slice();
+    let mut tasks = Vec::new();
+    for rows in batch.ranges() {
+        let (own, after) = rest.split_at_mut(rows.len() * v);
+        tasks.push((batch.targets.get(rows).unwrap_or_default(), own));
+        rest = after;
+    }
+    tasks.into_par_iter().try_for_each(|(targets, own)| fill(targets, own))?;
+    Ok(q)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::iid::iid;
+    use crate::learner::Corpus;
+    use fol::law::Law;
+    use fol::mask::{Grammar, Options};
+
+    fn corpus(law: &Law, n: u64) -> Corpus {
+        let mut sampler = fol::sample::Sampler::new(law).unwrap();
+        let family = fol::sample::family("test", 0);
+        let mut corpus = Corpus::new();
+        for i in 0..n {
+            let mut tokens = vec![SymbolId::BOS];
+            let mut text = Vec::new();
+            sampler.sample(&mut family.stream(i), &mut text);
+            tokens.extend(text);
+            tokens.push(SymbolId::EOS);
+            corpus.push(tokens.iter().map(|t| t.get()), 0.0);
+        }
+        corpus
+    }
+
+    #[test]
+    fn the_law_has_no_excess_and_the_grammar_has() {
+        for name in ["public", "seed", "pr"] {
+            let law = Law::named(name, &[]).unwrap();
+            let corpus = corpus(&law, 200);
+            let exact = iid(&mut ExactLaw { scorer: Scorer::new(&law).unwrap() }, &corpus, &law).unwrap();
+            assert!(exact.excess.value.abs() < 1e-9 && exact.kl.value.abs() < 1e-9, "{name}");
+            assert!((exact.top1.ratio - 1.0).abs() < 1e-9 && exact.calibration.brier < 1e-12);
+            let mut options = Options::new(Grammar::Formula);
+            options.within = Some(law.signature());
+            let grammar = iid(&mut GrammarUniform { mask: Mask::new(&options) }, &corpus, &law).unwrap();
+            assert!(grammar.excess.value > 0.1 && grammar.kl.value > 0.1, "{name}: {}", grammar.excess.value);
+            let uniform = iid(&mut Uniform, &corpus, &law).unwrap();
+            assert!((uniform.nats_per_token - 6.496775).abs() < 1e-6);
+            assert!(uniform.nats_per_token > grammar.nats_per_token);
+        }
     }
 }

@@ -1,0 +1,288 @@
+//! Data sets: `cargo xtask gen-data`, and what `train` and `eval` read.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use fol::data::{Config, Dataset, Options, Outcome, Watch, generate};
+use fol::error::Refusal;
+use fol::law::Law;
+use fol::symbol::SymbolId;
+use serde_json::json;
+use symbolic_transformer::learner::Corpus;
+use training::Progress;
+
+use crate::answer::{print_json, print_text};
+use crate::{config, signals};
+
+/// The folder of data configurations.
+const CONFIGS: &str = "configs/data";
+/// The folder of data sets.
+const FOLDER: &str = "data";
+
+/// Options of `gen-data`.
+#[derive(Debug, Args)]
+pub(crate) struct GenData {
+    /// The configuration: a path, or a name in configs/data/.
+    #[arg(long, value_name = "NAME.toml")]
+    config: Option<String>,
+    /// Changes a key; dotted keys reach into tables.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+    /// The output folder; without it data/<name>.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads; 0 for all cores.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Makes only part I of N, I from 0.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<(u64, u64)>,
+    /// Replaces a data set of another configuration.
+    #[arg(long)]
+    force: bool,
+    /// Prints the manifest to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Warnings and errors only.
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("KEY=VALUE is needed")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn shard(text: &str) -> Result<(u64, u64), String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    match numbers {
+        Some((i, n)) if i < n => Ok((i, n)),
+        _ => Err("I/N is needed, with I from 0 to N − 1".to_owned()),
+    }
+}
+
+fn refused(refusal: Refusal) -> anyhow::Error {
+    match &refusal.help {
+        Some(help) => anyhow!("{refusal}\n  {help}"),
+        None => anyhow!("{refusal}"),
+    }
+}
+
+/// `cargo xtask gen-data`; returns the exit status.
+pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
+    let (file, text) = match &args.config {
+        Some(name) => {
+            let path = config::find(name, Path::new(CONFIGS))?;
+            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            (Some(path), text)
+        }
+        None => (None, String::new()),
+    };
+    let mut config = Config::read(&text, &args.set).map_err(|r| match &file {
+        Some(file) => refused(r).context(file.display().to_string()),
+        None => refused(r),
+    })?;
+    if let Some(threads) = args.threads {
+        config.threads = threads;
+    }
+    let stem = file.as_deref().and_then(Path::file_stem).map(|s| s.to_string_lossy().into_owned());
+    let folder = match (&args.out, config.name.clone().or(stem)) {
+        (Some(out), _) => out.clone(),
+        (None, Some(name)) => Path::new(FOLDER).join(name),
+        (None, None) => bail!("say --config NAME.toml or --out DIR"),
+    };
+    if config.name.is_none() {
+        config.name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+    }
+    let options = Options { shard: args.shard, force: args.force };
+    match make(&config, &folder, options, args.quiet)? {
+        Outcome::Done(manifest) => {
+            if args.json {
+                print_json(&json!(manifest))?;
+            } else {
+                print_text(&format!("{}: digest {}\n", folder.display(), manifest.digest));
+            }
+            Ok(0)
+        }
+        Outcome::Part(path) => {
+            if args.json {
+                print_json(&json!({"schema": "fol663-data/1", "part": path}))?;
+            } else {
+                print_text(&format!("part: {}\n", path.display()));
+            }
+            Ok(0)
+        }
+        Outcome::Cancelled => {
+            eprintln!("stopped; the same command goes on with the parts that are finished");
+            Ok(130)
+        }
+    }
+}
+
+/// Makes a data set with progress on standard error.
+fn make(config: &Config, folder: &Path, options: Options, quiet: bool) -> Result<Outcome> {
+    let cancelled = AtomicBool::new(false);
+    let signal = signals::watch()?;
+    let progress = Progress::new(1, quiet);
+    let clock = std::time::Instant::now();
+    let shown = std::sync::Mutex::new(0.0);
+    let report = |done: u64, total: u64| {
+        if signal.load(Ordering::Relaxed) != 0 {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+        if let Progress::Bar(bar) = &progress {
+            bar.set_length(total);
+            bar.set_position(done);
+        } else if let Ok(mut last) = shown.lock()
+            && clock.elapsed().as_secs_f64() > *last + 5.0
+        {
+            *last = clock.elapsed().as_secs_f64();
+            progress.note(format!("{done} of {total} formulas"));
+        }
+    };
+    let watch = Watch { progress: &report, cancelled: &cancelled };
+    let outcome = generate(config, folder, options, &watch).map_err(refused);
+    progress.finish();
+    outcome
+}
+
+/// A data set, verified, with its law.
+pub(crate) struct Data {
+    dataset: Dataset,
+    /// The law that its texts are drawn from.
+    pub(crate) law: Law,
+}
+
+impl Data {
+    fn open(folder: &Path) -> Result<Self> {
+        let dataset = Dataset::open(folder).map_err(refused).context(folder.display().to_string())?;
+        let law = law_of(&dataset.manifest().law).with_context(|| folder.display().to_string())?;
+        Ok(Self { dataset, law })
+    }
+
+    /// The digest of all tokens.
+    pub(crate) fn digest(&self) -> &str {
+        &self.dataset.manifest().digest
+    }
+
+    /// The exact optimum in nats per token, where the law has one.
+    pub(crate) fn optimum(&self) -> Option<f64> {
+        self.dataset.manifest().optimum.map(|o| o.nats_per_token)
+    }
+
+    /// Whether texts were removed, so that only `iid` has the exact per-symbol optimum.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.dataset.manifest().split == "hash"
+    }
+
+    /// The name of the law, for people: its preset, or its family.
+    pub(crate) fn law_name(&self) -> String {
+        let law = &self.dataset.manifest().law;
+        let name = ["preset", "name", "family"].iter().find_map(|k| law.get(k).and_then(|v| v.as_str()));
+        let preset = Law::presets().iter().find(|p| Law::named(p, &[]).is_ok_and(|l| l.digest() == self.law.digest()));
+        preset.map_or_else(|| name.unwrap_or("law").to_owned(), |p| (*p).to_owned())
+    }
+
+    fn split(&self, name: &str) -> Result<Corpus> {
+        let split = self.dataset.split(name).map_err(refused)?;
+        let mut corpus = Corpus::new();
+        for (tokens, record) in split.iter() {
+            corpus.push(tokens.iter().map(|t| t.get()), record.nll);
+        }
+        Ok(corpus)
+    }
+
+    /// The training set.
+    pub(crate) fn train(&self) -> Result<Corpus> {
+        self.split("train")
+    }
+
+    /// The validation set.
+    pub(crate) fn val(&self) -> Result<Corpus> {
+        self.split("val")
+    }
+
+    /// The test set.
+    pub(crate) fn test(&self) -> Result<Corpus> {
+        self.split("test")
+    }
+
+    /// The unfiltered set.
+    pub(crate) fn iid(&self) -> Result<Corpus> {
+        self.split("iid")
+    }
+}
+
+/// A manifest's law.
+fn law_of(value: &serde_json::Value) -> Result<Law> {
+    let table: toml::Table = serde_json::from_value(value.clone()).context("the law of the manifest")?;
+    Law::from_table(table, &[]).map_err(refused)
+}
+
+/// The folder of a data set that a run names: a folder with a manifest, or a name in data/.
+fn folder_of(name: &str) -> PathBuf {
+    let given = PathBuf::from(name);
+    if given.join("manifest.json").is_file() { given } else { Path::new(FOLDER).join(name) }
+}
+
+/// The configuration that makes a data set.
+fn config_of(name: &str) -> Result<Config> {
+    let file = config::find(&format!("{name}.toml"), Path::new(CONFIGS))
+        .with_context(|| format!("the data set {name} is not there, and nothing says how to make it"))?;
+    let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let mut config = Config::read(&text, &[]).map_err(refused).with_context(|| file.display().to_string())?;
+    config.name = Some(name.to_owned());
+    Ok(config)
+}
+
+/// The data set of a run; made first if it is missing.
+pub(crate) fn load(name: &str, quiet: bool) -> Result<Data> {
+    let folder = folder_of(name);
+    if !folder.join("manifest.json").is_file() {
+        let config = config_of(name)?;
+        if !quiet {
+            eprintln!("the data set {name} is not there: generating {}", folder.display());
+        }
+        if make(&config, &folder, Options::default(), quiet)? == Outcome::Cancelled {
+            bail!("stopped while generating {}", folder.display());
+        }
+    }
+    Data::open(&folder)
+}
+
+/// The data set of a run, if it is there.
+pub(crate) fn open_if_present(name: &str) -> Result<Option<Data>> {
+    let folder = folder_of(name);
+    if folder.join("manifest.json").is_file() { Data::open(&folder).map(Some) } else { Ok(None) }
+}
+
+/// `n` texts of a data set's law, drawn in memory.
+pub(crate) fn in_memory(name: &str, n: u64) -> Result<Corpus> {
+    let law = match open_if_present(name)? {
+        Some(data) => data.law,
+        None => config_of(name)?.law,
+    };
+    let mut sampler = fol::sample::Sampler::new(&law).map_err(refused)?;
+    let family = fol::sample::family("train", 0);
+    let mut corpus = Corpus::new();
+    let mut tokens = Vec::new();
+    for item in 0..n {
+        tokens.clear();
+        sampler.sample(&mut family.stream(item), &mut tokens);
+        let framed = [SymbolId::BOS].into_iter().chain(tokens.iter().copied()).chain([SymbolId::EOS]);
+        corpus.push(framed.map(SymbolId::get), f64::NAN);
+    }
+    Ok(corpus)
+}
+
+/// The law of a run's data set: from its manifest, or from the configuration that makes it.
+pub(crate) fn law_of_run(name: &str) -> Result<Law> {
+    let folder = folder_of(name);
+    if folder.join("manifest.json").is_file() {
+        let manifest = fol::data::Manifest::read(&folder).map_err(refused)?;
+        return law_of(&manifest.law).with_context(|| folder.display().to_string());
+    }
+    Ok(config_of(name)?.law)
+}
