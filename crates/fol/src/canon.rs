@@ -2,7 +2,7 @@
 //!
 //! K0 is the tokens. K1 ([`alpha`]) forgets the names of bound variables, K2 ([`sig`]) also those of free
 //! variables, predicates, functions, constants and sorts, K3 ([`skeleton`]) also who the arguments are. A
-//! form is again a sequence of tokens; its [`Key`](crate::Key) stands for the class.
+//! form is again a sequence of tokens; its [`Key`] stands for the class.
 //!
 //! Enter at [`Canonicalizer`]. It works on canonical tokens, not on trees, because a data set is tokens and
 //! every formula of it is brought into all forms: one pass notes where indices stand and what they mean, and

@@ -1,7 +1,7 @@
 //! Checking a tree that was read: arities, scopes, definitions, sorts, and whether a law can produce it.
 //!
 //! Enter at [`check`]. Every rule looks at the events of one walk and notes its violations; of all of them
-//! the one that stands first is reported, at one place the one whose rule comes first in [`RULES`].
+//! the one that stands first is reported, at one place the one whose rule comes first in `RULES`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,19 +65,23 @@ pub struct Report {
 /// # Errors
 /// The first violation.
 pub fn check(parsed: &Parsed, options: &Options) -> Result<Report, Refusal> {
+    let (report, violations) = examine(parsed, options);
+    violations.into_iter().next().map_or(Ok(report), Err)
+}
+
+/// What a text uses, and all its violations, the first one first.
+pub fn examine(parsed: &Parsed, options: &Options) -> (Report, Vec<Refusal>) {
     let mut checker = Checker::new(options);
     walk(&parsed.text, &mut |at, event| checker.event(at, event));
     checker.finish();
+    let Checker { mut report, mut violations, .. } = checker;
     let rank = |kind: Kind| RULES.iter().position(|rule| *rule == kind);
-    let first = checker.violations.into_iter().min_by_key(|(at, refusal)| (*at, rank(refusal.kind)));
-    if let Some((at, refusal)) = first {
-        return Err(parsed.locate(refusal, at));
-    }
-    let mut report = checker.report;
+    violations.sort_by_key(|(at, refusal)| (*at, rank(refusal.kind)));
     for at in report.vacuous.iter_mut().chain(&mut report.shadowed) {
         *at = parsed.positions.get(*at).copied().unwrap_or(*at);
     }
-    Ok(report)
+    let violations = violations.into_iter().map(|(at, refusal)| parsed.locate(refusal, at));
+    (report, violations.collect())
 }
 
 struct Checker<'a> {

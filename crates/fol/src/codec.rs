@@ -10,15 +10,18 @@ use crate::symbol::{BASE, Numeral, SymbolId};
 /// The most digits that an index has: 625⁷ exceeds 2⁶⁴.
 pub const MAX_DIGITS: u32 = 7;
 
+/// The base as a value of indices.
+pub(crate) const BASE_U64: u64 = BASE as u64;
+
 /// The number of digits of an index.
 pub fn digit_count(index: u64) -> u32 {
-    index.checked_ilog(u64::from(BASE)).map_or(1, |log| log + 1)
+    index.checked_ilog(BASE_U64).map_or(1, |log| log + 1)
 }
 
 /// Writes an index.
 pub fn push_index(out: &mut Vec<SymbolId>, index: u64) {
-    if index >= u64::from(BASE) {
-        push_index(out, index / u64::from(BASE));
+    if index >= BASE_U64 {
+        push_index(out, index / BASE_U64);
     }
     out.push(Numeral::last_of(index).symbol());
 }
@@ -32,9 +35,9 @@ pub fn digits(index: u64) -> Vec<u16> {
 
 /// How many numerals, from 0 on, may follow digits of this value in an index of at most `most`.
 pub fn following(value: u64, most: u64) -> u64 {
-    match (value, value.checked_mul(u64::from(BASE))) {
+    match (value, value.checked_mul(BASE_U64)) {
         (1.., Some(shifted)) => {
-            most.checked_sub(shifted).map_or(0, |room| room.saturating_add(1).min(u64::from(BASE)))
+            most.checked_sub(shifted).map_or(0, |room| room.saturating_add(1).min(BASE_U64))
         }
         _ => 0,
     }
@@ -42,7 +45,7 @@ pub fn following(value: u64, most: u64) -> u64 {
 
 /// The value after one more digit.
 pub fn shifted(value: u64, digit: Numeral) -> Option<u64> {
-    value.checked_mul(u64::from(BASE))?.checked_add(u64::from(digit.get()))
+    value.checked_mul(BASE_U64)?.checked_add(u64::from(digit.get()))
 }
 
 /// A decimal number.

@@ -1,28 +1,73 @@
 //! First-order logic in 663 symbols.
+//!
+//! A text is read ([`read`]) into a tree ([`ast`]), written ([`print`](print()), [`encode`]), checked
+//! ([`check`]), measured ([`measure`]) and brought into canonical forms ([`canon`]). A mask ([`mask`]) says
+//! which symbols may follow a prefix.
+//!
+//! A [`law`] is a distribution over texts. It can be drawn from ([`sample`]), it knows the probability of every
+//! next symbol ([`score`]) and so the best that any predictor can reach ([`estimate`]); formulas of a size can be
+//! numbered ([`count`]); and [`data`] makes data sets of it.
+//!
+//! ```
+//! use fol::read::{Mode, Source, parse};
+//!
+//! let read = parse("∀x P(x) ∧ Q(x)", Source::Text, Mode::Lenient)?;
+//! assert_eq!(fol::print(&read.text, fol::Style::Unicode), "(∀x0 P0(x0) ∧ P1(x0))");
+//! assert_eq!(fol::decode(&read.tokens)?, read.text);
+//!
+//! let refusal = parse("P1(x1) = P2(x1)", Source::Text, Mode::Lenient).unwrap_err();
+//! assert_eq!((refusal.token, refusal.span), (Some(6), Some((7, 8))));
+//! # Ok::<(), fol::error::Refusal>(())
+//! ```
+
+// The order is that of reading.
+pub mod symbol;
 
 pub mod ast;
-pub mod canon;
-pub mod check;
-pub mod codec;
-pub mod count;
-pub mod data;
-mod encode;
+
 pub mod error;
-pub mod estimate;
-mod index;
-pub mod json;
-mod key;
-pub mod law;
-pub mod measure;
-mod print;
-pub mod read;
-pub mod sample;
-pub mod score;
-pub mod signature;
-mod subst;
-pub mod symbol;
+
 mod symbol_set;
+
+pub mod codec;
+
+pub mod read;
+
+mod encode;
+
+mod print;
+
+pub mod json;
+
 mod walk;
+
+pub mod measure;
+
+pub mod signature;
+
+pub mod check;
+
+pub mod canon;
+
+mod key;
+
+mod subst;
+
+pub mod mask;
+
+mod index;
+
+pub mod law;
+
+pub mod count;
+
+pub mod sample;
+
+pub mod score;
+
+pub mod estimate;
+
+pub mod data;
 
 pub use encode::encode;
 pub use key::{DEFAULT_WEIGHTS, Key, bucket, key, split};

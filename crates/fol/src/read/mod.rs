@@ -2,7 +2,7 @@
 //!
 //! Enter at [`parse`] (a whole input) or [`symbols`] (only the cut, also for prefixes). An input is a text,
 //! a list of ids or a list of labels; it is read strictly (canonical form only) or leniently (precedence,
-//! redundant parentheses, leading zeros). Both readers are one machine in [`grammar`](self), which never
+//! redundant parentheses, leading zeros). Both readers are one machine in `grammar`, which never
 //! recurses, so no input overflows the stack.
 
 mod align;

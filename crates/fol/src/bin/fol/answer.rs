@@ -64,6 +64,14 @@ impl Item {
         item
     }
 
+    /// Shows people another text than the input, the one that was refused.
+    pub(crate) fn about(mut self, source: &str) -> Self {
+        if let Some((_, shown)) = &mut self.refused {
+            source.clone_into(shown);
+        }
+        self
+    }
+
     /// Shows people these bytes of the source text.
     pub(crate) fn marking(self, marker: Option<(usize, usize)>) -> Self {
         Self { marker, ..self }

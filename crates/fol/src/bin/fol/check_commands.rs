@@ -134,7 +134,10 @@ pub(crate) fn subst(args: &Subst) -> anyhow::Result<Vec<Item>> {
     let term = fol::read::parse_term(&args.by, source, mode);
     args.read.each(|input, parsed| {
         let formula = one_formula(&parsed.text)?;
-        let term = term.as_ref().map_err(Refusal::clone)?;
+        let term = match &term {
+            Ok(term) => term,
+            Err(refusal) => return Ok(Item::refused(input, refusal.clone()).about(&args.by)),
+        };
         let text = Text::formula(fol::substitute(formula, Variable(args.var), term));
         let tokens = fol::encode(&text);
         fol::decode(&tokens)?; // a deep term in a deep formula is too deep

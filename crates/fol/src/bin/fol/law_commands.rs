@@ -38,7 +38,8 @@ pub(crate) struct Settings {
     set: Vec<(String, String)>,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// Splits `KEY=VALUE`.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("KEY=VALUE is needed")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
@@ -118,17 +119,6 @@ pub(crate) struct Unrank {
 /// `fol score`
 #[derive(Debug, Args)]
 pub(crate) struct Score {
-    #[command(flatten)]
-    law: LawChoice,
-    #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    inputs: Inputs,
-}
-
-/// `fol next --law`
-#[derive(Debug, Args)]
-pub(crate) struct Next {
     #[command(flatten)]
     law: LawChoice,
     #[command(flatten)]
@@ -253,13 +243,14 @@ pub(crate) fn score(args: &Score) -> anyhow::Result<Vec<Item>> {
     })
 }
 
-pub(crate) fn next(args: &Next) -> anyhow::Result<Vec<Item>> {
-    next_of_law(&args.law, &args.reading, &args.inputs)
-}
-
 /// The answer of `fol next --law`: the distribution after a prefix.
-pub(crate) fn next_of_law(law: &LawChoice, reading: &Reading, inputs: &Inputs) -> anyhow::Result<Vec<Item>> {
-    let scorer = law.law().and_then(|law| Scorer::new(&law));
+pub(crate) fn next_of_law(
+    law: &str,
+    set: &[(String, String)],
+    reading: &Reading,
+    inputs: &Inputs,
+) -> anyhow::Result<Vec<Item>> {
+    let scorer = Law::named(law, set).and_then(|law| Scorer::new(&law));
     let answer = |input: &String| {
         let symbols = reading.symbols(input)?;
         next_item(&mut scorer.clone()?, input, &symbols)

@@ -10,6 +10,7 @@ mod formula_commands;
 mod input;
 mod law_commands;
 mod law_signature;
+mod next_command;
 mod vocab_command;
 
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Command {
     Canon(formula_commands::Read),
     /// Substitute a term for a variable.
     Subst(check_commands::Subst),
+    /// What may follow a prefix.
+    Next(next_command::Next),
     /// The level of formulas.
     Level(formula_commands::Read),
     /// Count the formulas of a law by nodes.
@@ -56,8 +59,6 @@ enum Command {
     Unrank(law_commands::Unrank),
     /// The exact probability of texts under a law, symbol by symbol.
     Score(law_commands::Score),
-    /// What can follow a prefix.
-    Next(law_commands::Next),
     /// Draw texts from a law.
     Sample(law_commands::Sample),
     /// Show a law.
@@ -96,12 +97,12 @@ impl Command {
             Self::Check(args) => check_commands::check(&args)?.into(),
             Self::Canon(args) => check_commands::canon(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
+            Self::Next(args) => next_command::next(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
             Self::Count(args) => law_commands::count(&args).into(),
             Self::Rank(args) => law_commands::rank(&args)?.into(),
             Self::Unrank(args) => law_commands::unrank(&args).into(),
             Self::Score(args) => law_commands::score(&args)?.into(),
-            Self::Next(args) => law_commands::next(&args)?.into(),
             Self::Sample(args) => law_commands::sample(&args)?.into(),
             Self::Law(args) => law_commands::law(&args).into(),
         })

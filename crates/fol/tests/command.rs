@@ -1,0 +1,115 @@
+//! The command as people meet it: standard input, exit statuses, pictures of refusals.
+#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn run(args: &[&str], stdin: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fol"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(stdin);
+    child.wait_with_output().unwrap()
+}
+
+#[track_caller]
+fn check(args: &[&str], stdin: &str, status: i32, stdout: &str, stderr: &str) {
+    let output = run(args, stdin.as_bytes());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), stdout);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
+    assert_eq!(output.status.code(), Some(status));
+}
+
+#[test]
+fn lines_of_standard_input_are_inputs() {
+    check(&["print", "-"], "P & Q\n\nforall x P(x)\r\n", 0, "(P0 ∧ P1)\n∀x0 P0(x0)\n", "");
+    let output = run(&["print", "--json", "-"], b"  P1  \n");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["items"][0]["input"], "  P1  ");
+    let output = run(&["print", "--json", "-"], b"P1 \xff\n");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["items"][0]["error"]["kind"], "UnknownCharacter");
+}
+
+#[test]
+fn refusals_are_drawn() {
+    let equality = "UnexpectedSymbol: EQUALS cannot follow a complete formula\n  P1(x1) = P2(x1)\n         ^\n  \
+                    equality joins terms; for formulas write P1(x1) ↔ P2(x1)\n";
+    check(&["parse", "P1(x1) = P2(x1)"], "", 1, "", equality);
+    let end = "UnexpectedEnd: the input ends after NOT\n  ¬\n   ^\n";
+    check(&["parse", "¬"], "", 1, "", end);
+    let term = "UnexpectedSymbol: EQUALS cannot follow a complete term\n  x2 =\n     ^\n";
+    check(&["subst", "--var", "1", "--by", "x2 =", "P1(x1)"], "", 1, "", term);
+    let words = "UnexpectedSymbol: AND cannot follow NOT\n  NOT  AND TRUE\n       ^^^\n";
+    check(&["print", "--from", "words", "NOT  AND TRUE"], "", 1, "", words);
+    check(
+        &["print", "P1", "§", "P2"],
+        "",
+        1,
+        "P1\nP2\n",
+        "UnknownCharacter: '§' is in no symbol and in no name\n  §\n  ^\n",
+    );
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    for args in [
+        &["parse"][..],
+        &[],
+        &["nothing"],
+        &["print", "--style", "x", "P"],
+        &["next", "P"],
+        &["parse", "--strict", "--lenient", "P"],
+    ] {
+        assert_eq!(run(args, b"").status.code(), Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn budgets_count_what_follows_the_prefix() {
+    let legal = |args: &[&str]| {
+        let output = run(&[&["next", "--grammar", "formula", "--json"], args].concat(), b"");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["items"][0]["legal"].clone()
+    };
+    assert_eq!(legal(&["--budget", "1", "P1(x1)"]), serde_json::json!([657]));
+    assert_eq!(legal(&["--budget", "2", ""]), serde_json::json!([649, 650]));
+    assert_eq!(legal(&["--budget", "3", "--closed", "∀x0"]), serde_json::json!([625, 646, 649, 650]));
+    assert_eq!(
+        legal(&["--budget", "3", "∀x1 P1(x1"]),
+        serde_json::json!((0..625).chain([640]).collect::<Vec<_>>())
+    );
+    assert_eq!(legal(&["--budget", "2", "∀x1 P1(x1"]), serde_json::json!([640]));
+    assert_eq!(legal(&["--budget", "1", "∀x1 P1(x1"]), serde_json::json!([]));
+    assert_eq!(legal(&["--from", "words", "<bos> TRUE <eos>"]), serde_json::json!([]));
+    assert_eq!(legal(&["--closed", "∀x1 P1(c1, x"]), Value::Null);
+}
+
+#[test]
+fn no_depth_overflows_the_stack() {
+    for open in ["(", "¬", "∀x ", "f(", "P→"] {
+        let text = format!("{}P", open.repeat(100_000));
+        for command in
+            [&["parse", "-"][..], &["check", "-"], &["canon", "-"], &["next", "--grammar", "text", "-"]]
+        {
+            let output = run(command, text.as_bytes());
+            assert_eq!(output.status.code(), Some(1), "{open} {command:?}");
+        }
+    }
+    let deep = format!("{}P0", "¬".repeat(1024));
+    for command in [
+        &["parse", "--json", "-"][..],
+        &["check", "-"],
+        &["canon", "--json", "-"],
+        &["subst", "--var", "0", "--by", "x1", "-"],
+    ] {
+        let output = run(command, deep.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{command:?}");
+    }
+}
