@@ -67,25 +67,22 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
     if let Some((shard, shards)) = options.shard
         && shard >= shards
     {
-        return Err(Refusal::new(
-            Kind::BadValue,
-            format!("BadValue: shard: there is no shard {shard} of {shards}"),
-        ));
+        return Err(Refusal::new(Kind::BadValue, format!("shard: there is no shard {shard} of {shards}")));
     }
     let digest = config.digest();
-    if let Some(manifest) = manifest_of(folder)?
-        && !options.force
+    if !options.force
+        && let Some(manifest) = manifest_of(folder)?
     {
         if manifest.config_digest == digest {
             return Ok(Outcome::Done(Box::new(manifest)));
         }
-        let message = format!("Exists: {} holds a data set of another configuration", folder.display());
+        let message = format!("{} holds a data set of another configuration", folder.display());
         return Err(Refusal::new(Kind::Exists, message).help("choose another folder, or --force"));
     }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(config.threads)
         .build()
-        .map_err(|e| Refusal::new(Kind::Io, format!("Io: threads: {e}")))?;
+        .map_err(|e| Refusal::new(Kind::Io, format!("threads: {e}")))?;
     pool.install(|| {
         let maker = parts::Maker::new(config, folder, &digest, watch)?;
         if let Some((shard, shards)) = options.shard {

@@ -146,6 +146,9 @@ impl Law {
 
     /// Refuses a law that could never draw a text.
     pub(crate) fn check_drawable(&self) -> Result<(), Refusal> {
+        if let Family::Count(law) = &self.family {
+            law.check_sizes()?;
+        }
         if lengths::shortest(self) > self.max_tokens() {
             return Err(bad_value("max_tokens", "every text of this law is longer"));
         }
@@ -155,13 +158,13 @@ impl Law {
 
 fn unreadable(name: &str, error: &std::io::Error) -> Refusal {
     if error.kind() == std::io::ErrorKind::NotFound {
-        let refusal = Refusal::new(Kind::NotFound, format!("NotFound: no law and no file is called {name}"));
+        let refusal = Refusal::new(Kind::NotFound, format!("no law and no file is called {name}"));
         return match nearest(name, presets::NAMES) {
             Some(near) => refusal.help(format!("the nearest built-in law is {near}")),
             None => refusal,
         };
     }
-    Refusal::new(Kind::Io, format!("Io: {name}: {error}"))
+    Refusal::new(Kind::Io, format!("{name}: {error}"))
 }
 
 /// Takes `preset` and `family` out of a table and answers with the keys that they stand for.

@@ -89,7 +89,7 @@ impl Sampler {
 /// The refusal of a size without formulas.
 pub(crate) fn empty_size(level: u8, nodes: usize) -> Refusal {
     let class = if level == 0 { String::new() } else { format!(" of level {level}") };
-    Refusal::new(Kind::EmptySize, format!("EmptySize: this law has no formula{class} of {nodes} nodes"))
+    Refusal::new(Kind::EmptySize, format!("this law has no formula{class} of {nodes} nodes"))
 }
 
 /// The j-th smallest number that is not among the sorted `used`.

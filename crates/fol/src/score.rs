@@ -109,7 +109,7 @@ impl Scorer {
         self.filled = false;
         let possible: SymbolSet =
             SymbolId::all().zip(self.next_dist().iter()).filter(|(_, p)| **p > 0.0).map(|(s, _)| s).collect();
-        Refusal::new(Kind::OffLaw, format!("OffLaw: {symbol} has probability 0 here under this law"))
+        Refusal::new(Kind::OffLaw, format!("{symbol} has probability 0 here under this law"))
             .at(self.history.len())
             .found(symbol.label())
             .expected(expected_labels(&possible))

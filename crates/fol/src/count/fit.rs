@@ -205,7 +205,7 @@ impl Fit<'_> {
 }
 
 fn refusal(position: usize, found: &str, expected: &[SymbolId]) -> Refusal {
-    Refusal::new(Kind::OffLaw, format!("OffLaw: {found} does not fit the signature of the law here"))
+    Refusal::new(Kind::OffLaw, format!("{found} does not fit the signature of the law here"))
         .at(position)
         .found(found)
         .expected(expected_labels(&SymbolSet::of(expected)))

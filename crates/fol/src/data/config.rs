@@ -160,10 +160,8 @@ impl Config {
         let bound = self.law.max_tokens_bound();
         if !self.law.has_statements() && bound.is_none_or(|bound| bound > self.max_tokens) {
             let bound = bound.map_or("more than 2⁶⁴".to_owned(), |b| b.to_string());
-            let message = format!(
-                "TooLong: the longest text of the law has {bound} tokens, max_tokens is {}",
-                self.max_tokens
-            );
+            let message =
+                format!("the longest text of the law has {bound} tokens, max_tokens is {}", self.max_tokens);
             return Err(Refusal::new(Kind::TooLong, message).help("raise max_tokens, or take a smaller law"));
         }
         Ok(())

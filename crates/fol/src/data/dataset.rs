@@ -62,7 +62,7 @@ impl Dataset {
     /// `NotFound` for another name; those of [`open`](Self::open) if files have changed since.
     pub fn split(&self, name: &str) -> Result<Split, Refusal> {
         let Some(entry) = self.manifest.split(name) else {
-            let message = format!("NotFound: there is no split {name}");
+            let message = format!("there is no split {name}");
             return Err(Refusal::new(Kind::NotFound, message).help("the splits are train, val, test, iid"));
         };
         let mut split = Split { offsets: vec![0], ..Split::default() };
@@ -92,11 +92,11 @@ fn verify(folder: &Path, file: &FileEntry) -> Result<(), Refusal> {
         let wanted = wanted.ok_or_else(|| bad(&folder.join(FILE), "a file is larger than any file"))?;
         let (size, found) = files::fingerprint(&path)?;
         if size < wanted {
-            let message = format!("Truncated: {}: {size} bytes of {wanted}", path.display());
+            let message = format!("{}: {size} bytes of {wanted}", path.display());
             return Err(Refusal::new(Kind::Truncated, message).help("generate the data set again"));
         }
         if found != *digest {
-            let message = format!("DigestMismatch: {} is not the file of the manifest", path.display());
+            let message = format!("{} is not the file of the manifest", path.display());
             return Err(Refusal::new(Kind::DigestMismatch, message).help("generate the data set again"));
         }
         if size != wanted {

@@ -151,5 +151,5 @@ impl Manifest {
 
 /// The refusal of a manifest.
 pub(super) fn bad(path: &Path, why: impl std::fmt::Display) -> Refusal {
-    Refusal::new(Kind::BadManifest, format!("BadManifest: {}: {why}", path.display()))
+    Refusal::new(Kind::BadManifest, format!("{}: {why}", path.display()))
 }

@@ -22,7 +22,7 @@ pub(crate) fn nearest<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -
 /// The refusal of a key that is not known.
 pub(crate) fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> Refusal {
     let last = key.rsplit('.').next().unwrap_or(key);
-    let refusal = Refusal::new(Kind::UnknownKey, format!("UnknownKey: there is no key {key}"));
+    let refusal = Refusal::new(Kind::UnknownKey, format!("there is no key {key}"));
     match nearest(last, known) {
         Some(near) => refusal.help(format!("the nearest known key is {near}")),
         None => refusal,
@@ -31,7 +31,7 @@ pub(crate) fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str
 
 /// The refusal of a value that its key cannot have.
 pub(crate) fn bad_value(key: &str, why: impl std::fmt::Display) -> Refusal {
-    Refusal::new(Kind::BadValue, format!("BadValue: {key}: {why}"))
+    Refusal::new(Kind::BadValue, format!("{key}: {why}"))
 }
 
 /// Reads a TOML document.

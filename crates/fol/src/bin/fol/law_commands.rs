@@ -200,7 +200,7 @@ pub(crate) fn rank(args: &Rank) -> anyhow::Result<Vec<Item>> {
             *table = Some((nodes, args.start.counter(law, nodes)?));
         }
         let Some((_, counter)) = table.as_ref() else {
-            return Err(Refusal::new(Kind::BadValue, "BadValue: nodes: no table"));
+            return Err(Refusal::new(Kind::BadValue, "nodes: no table"));
         };
         let (nodes, rank) = counter.rank(formula).map_err(|refusal| locate(parsed, refusal))?;
         let count = counter.count(nodes);
