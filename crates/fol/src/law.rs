@@ -9,13 +9,15 @@ pub(crate) mod config;
 mod count_law;
 mod depth_law;
 mod lengths;
+mod parts;
 mod presets;
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 pub(crate) use count_law::{BinderNames, CountLaw};
-pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Parts, Predicates};
+pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
+pub(crate) use parts::Parts;
 
 use crate::error::{Kind, Refusal};
 use crate::signature::Signature;
