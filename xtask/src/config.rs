@@ -292,7 +292,9 @@ impl Config {
     pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
         let mut table = parse_table(name, text)?;
         if let Some(kind) = table.get("kind") {
-            bail!("{name}: kind = {kind} is the configuration of another learner, which this build does not have");
+            bail!(
+                "{name}: kind = {kind} is the configuration of another learner, which this build does not have"
+            );
         }
         // The file alone first, so that its own faults are located in it.
         toml::from_str::<Self>(text).map_err(|e| located(name, text, &e))?;
@@ -302,7 +304,8 @@ impl Config {
                 .map_err(|e| anyhow!("--set {set}: {}", explain(e.message())))?;
             merge(&mut table, entry);
         }
-        let config: Self = table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", explain(e.message())))?;
+        let config: Self =
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", explain(e.message())))?;
         config.check(name)?;
         Ok(config)
     }
@@ -328,26 +331,52 @@ impl Config {
         demand(unit(beta2), format!("beta2 = {beta2}: 0 to below 1"));
         demand(self.eps > 0.0, format!("eps = {}: above 0", self.eps));
         demand(unit(self.ema), format!("ema = {}: 0 to below 1", self.ema));
-        demand(unit(self.label_smoothing), format!("label_smoothing = {}: 0 to below 1", self.label_smoothing));
-        for (key, value) in [("weight_decay", self.weight_decay), ("clip", self.clip), ("min_lr", self.min_lr), ("min_delta", self.min_delta)] {
+        demand(
+            unit(self.label_smoothing),
+            format!("label_smoothing = {}: 0 to below 1", self.label_smoothing),
+        );
+        for (key, value) in [
+            ("weight_decay", self.weight_decay),
+            ("clip", self.clip),
+            ("min_lr", self.min_lr),
+            ("min_delta", self.min_delta),
+        ] {
             demand(value >= 0.0 && value.is_finite(), format!("{key} = {value}: 0 or above"));
         }
         demand((1..=1024).contains(&threads), format!("threads = {threads}: 1 to 1024"));
-        demand(self.epochs >= 1 || self.max_steps >= 1, "epochs = 0 and max_steps = 0: nothing to train".to_owned());
+        demand(
+            self.epochs >= 1 || self.max_steps >= 1,
+            "epochs = 0 and max_steps = 0: nothing to train".to_owned(),
+        );
         demand(self.log_every >= 1, "log_every = 0: at least 1".to_owned());
         demand(self.save_every >= 1, "save_every = 0: at least 1".to_owned());
-        demand(self.schedule.parse::<Decline>().is_ok(), format!("schedule = \"{}\": cosine, linear or constant", self.schedule));
-        demand(["f32", "bf16"].contains(&self.precision.as_str()), format!("precision = \"{}\": f32 or bf16", self.precision));
+        demand(
+            self.schedule.parse::<Decline>().is_ok(),
+            format!("schedule = \"{}\": cosine, linear or constant", self.schedule),
+        );
+        demand(
+            ["f32", "bf16"].contains(&self.precision.as_str()),
+            format!("precision = \"{}\": f32 or bf16", self.precision),
+        );
         demand(
             self.precision == "f32" || self.device.starts_with("cuda"),
-            format!("precision = \"{}\" is possible on cuda only; on {} say f32", self.precision, self.device),
+            format!(
+                "precision = \"{}\" is possible on cuda only; on {} say f32",
+                self.precision, self.device
+            ),
         );
-        demand(self.tokenization == "compositional", format!("tokenization = \"{}\": this build has compositional", self.tokenization));
+        demand(
+            self.tokenization == "compositional",
+            format!("tokenization = \"{}\": this build has compositional", self.tokenization),
+        );
         demand(self.notation == "infix", format!("notation = \"{}\": this build has infix", self.notation));
         demand(self.order.is_none_or(|o| (1..=7).contains(&o)), "order: 1 to 7".to_owned());
         for suite in &self.suites {
             let known = crate::eval::SUITES;
-            demand(known.contains(&suite.as_str()), format!("suites: \"{suite}\" is none of {}", known.join(", ")));
+            demand(
+                known.contains(&suite.as_str()),
+                format!("suites: \"{suite}\" is none of {}", known.join(", ")),
+            );
         }
         if self.model != Model::Ngram {
             match self.shape() {
@@ -435,9 +464,18 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_located_and_the_nearest_is_named() {
-        assert_eq!(refusal(&format!("{TINY}learning_rate = 1"), &[]), "x.toml:5:1: unknown key \"learning_rate\"; did you mean \"lr\"?");
-        assert_eq!(refusal(&format!("{TINY}droput = 1"), &[]), "x.toml:5:1: unknown key \"droput\"; did you mean \"dropout\"?");
-        assert_eq!(refusal(TINY, &["epohcs=3"]), "--set epohcs=3: unknown key \"epohcs\"; did you mean \"epochs\"?");
+        assert_eq!(
+            refusal(&format!("{TINY}learning_rate = 1"), &[]),
+            "x.toml:5:1: unknown key \"learning_rate\"; did you mean \"lr\"?"
+        );
+        assert_eq!(
+            refusal(&format!("{TINY}droput = 1"), &[]),
+            "x.toml:5:1: unknown key \"droput\"; did you mean \"dropout\"?"
+        );
+        assert_eq!(
+            refusal(TINY, &["epohcs=3"]),
+            "--set epohcs=3: unknown key \"epohcs\"; did you mean \"epochs\"?"
+        );
     }
 
     #[test]
@@ -454,7 +492,12 @@ mod tests {
 
     #[test]
     fn options_go_over_the_file_and_the_last_one_wins() {
-        let sets = ["lr=0.5".to_owned(), "lr=0.25".to_owned(), "data=other".to_owned(), "expect.params=7".to_owned()];
+        let sets = [
+            "lr=0.5".to_owned(),
+            "lr=0.25".to_owned(),
+            "data=other".to_owned(),
+            "expect.params=7".to_owned(),
+        ];
         let c = Config::from_text("x", &format!("{TINY}lr = 1e-3\n[expect]\ntop1_min = 0.5"), &sets).unwrap();
         assert_eq!((c.lr, c.data.as_str()), (0.25, "other"));
         let expect = c.expect.unwrap();

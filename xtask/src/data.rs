@@ -181,7 +181,8 @@ impl Data {
     pub(crate) fn law_name(&self) -> String {
         let law = &self.dataset.manifest().law;
         let name = ["preset", "name", "family"].iter().find_map(|k| law.get(k).and_then(|v| v.as_str()));
-        let preset = Law::presets().iter().find(|p| Law::named(p, &[]).is_ok_and(|l| l.digest() == self.law.digest()));
+        let preset =
+            Law::presets().iter().find(|p| Law::named(p, &[]).is_ok_and(|l| l.digest() == self.law.digest()));
         preset.map_or_else(|| name.unwrap_or("law").to_owned(), |p| (*p).to_owned())
     }
 

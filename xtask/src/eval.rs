@@ -159,7 +159,10 @@ impl<'a> Judge<'a> {
         let judged = self.with(|model| Ok(iid(model, corpus, law)?))?;
         if judged.excess.value < -3.0 * judged.excess.se {
             let excess = judged.excess;
-            let text = format!("the model beats the optimum by {:.5} ± {:.5}: the law or the data is wrong", -excess.value, excess.se);
+            let text = format!(
+                "the model beats the optimum by {:.5} ± {:.5}: the law or the data is wrong",
+                -excess.value, excess.se
+            );
             found.insert("failed".to_owned(), json!(text));
         }
         Ok(serde_json::to_value(&judged)?)
@@ -190,9 +193,11 @@ impl<'a> Judge<'a> {
                 let batch = symbolic_transformer::batch::Batch::new([corpus.get(i)]);
                 let q = model.distributions(&batch)?;
                 let v = fol::symbol::VOCABULARY;
-                let nats = batch.targets.iter().enumerate().map(|(r, &t)| {
-                    -q.get(r * v + t as usize).copied().unwrap_or(0.0).ln()
-                });
+                let nats = batch
+                    .targets
+                    .iter()
+                    .enumerate()
+                    .map(|(r, &t)| -q.get(r * v + t as usize).copied().unwrap_or(0.0).ln());
                 all.push(nats.sum());
             }
             Ok(all)

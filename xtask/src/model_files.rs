@@ -26,7 +26,8 @@ pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, dat
         "tokenization": config.tokenization,
         "notation": config.notation,
     });
-    if let (Value::Object(about), Value::Object(shape)) = (&mut about, serde_json::to_value(config.shape()?)?) {
+    if let (Value::Object(about), Value::Object(shape)) = (&mut about, serde_json::to_value(config.shape()?)?)
+    {
         about.extend(shape);
     }
     let text = serde_json::to_string_pretty(&about)? + "\n";
@@ -42,6 +43,7 @@ pub(crate) fn load(folder: &Path, config: &Config) -> Result<(Box<dyn Network>, 
     }
     let network = train::network(config)?;
     let path = train::weights_path(folder);
-    let theta = training::checkpoint::load_weights(&path, network.layout()).context("the model of the run")?;
+    let theta =
+        training::checkpoint::load_weights(&path, network.layout()).context("the model of the run")?;
     Ok((network, theta))
 }

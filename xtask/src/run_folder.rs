@@ -37,7 +37,11 @@ pub(crate) fn config(folder: &Path) -> Result<Config> {
 pub(crate) fn name(given: Option<&str>, file: &str, config: &Config) -> Result<String> {
     if let Some(name) = given {
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
-        return if plain { Ok(name.to_owned()) } else { bail!("--name {name}: a plain folder name is needed") };
+        return if plain {
+            Ok(name.to_owned())
+        } else {
+            bail!("--name {name}: a plain folder name is needed")
+        };
     }
     let stem = Path::new(file).file_stem().map_or_else(|| "run".into(), |s| s.to_string_lossy().into_owned());
     let all = blake3::hash(config.to_toml()?.as_bytes()).to_hex();
@@ -64,5 +68,9 @@ pub(crate) fn machine() -> String {
         Some(line.split_once(':')?.1.trim().to_owned())
     });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{}, {cores} cores, {}", model.unwrap_or_else(|| std::env::consts::ARCH.to_owned()), std::env::consts::OS)
+    format!(
+        "{}, {cores} cores, {}",
+        model.unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        std::env::consts::OS
+    )
 }

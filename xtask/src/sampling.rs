@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
+use fol::law::Law;
 use fol::mask::{Grammar, Mask, Options};
 use fol::read::{Mode, Source};
-use fol::law::Law;
 use serde_json::{Value, json};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
@@ -101,12 +101,15 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     let folder = run_folder::find(&args.run)?;
     let config = run_folder::config(&folder)?;
     training::threads::set(config.threads)?;
-    let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient).map_err(|r| anyhow!("--prompt: {r}"))?;
+    let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient)
+        .map_err(|r| anyhow!("--prompt: {r}"))?;
     let law = data::law_of_run(&config.data)?;
     let mask = if args.valid {
         let mut mask = valid_mask(&law, args.max_tokens + prompt.symbols.len());
         for (at, &symbol) in prompt.symbols.iter().enumerate() {
-            mask.push(symbol).map_err(|r| anyhow!("--prompt cannot begin a formula of the law: {}", prompt.locate(r, at)))?;
+            mask.push(symbol).map_err(|r| {
+                anyhow!("--prompt cannot begin a formula of the law: {}", prompt.locate(r, at))
+            })?;
         }
         mask.set_budget(Some(u32::try_from(args.max_tokens).unwrap_or(u32::MAX)));
         if mask.legal().is_empty() {

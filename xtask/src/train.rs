@@ -74,9 +74,18 @@ impl Train {
         let (old, now) = (toml::Table::try_from(&old)?, toml::Table::try_from(&new)?);
         for key in old.keys().chain(now.keys()) {
             let (before, after) = (old.get(key), now.get(key));
-            if before != after && !CHANGEABLE.contains(&key.as_str()) && !["expect", "suites"].contains(&key.as_str()) {
-                let show = |v: Option<&toml::Value>| v.map_or_else(|| "not set".to_owned(), ToString::to_string);
-                bail!("--resume: `{key}` is {} in the run and {} now; only {} may change", show(before), show(after), CHANGEABLE.join(", "));
+            if before != after
+                && !CHANGEABLE.contains(&key.as_str())
+                && !["expect", "suites"].contains(&key.as_str())
+            {
+                let show =
+                    |v: Option<&toml::Value>| v.map_or_else(|| "not set".to_owned(), ToString::to_string);
+                bail!(
+                    "--resume: `{key}` is {} in the run and {} now; only {} may change",
+                    show(before),
+                    show(after),
+                    CHANGEABLE.join(", ")
+                );
             }
         }
         Ok(new)
@@ -141,7 +150,13 @@ fn run(args: &Train, config: &Config, folder: &Path) -> Result<u8> {
     if cfg!(debug_assertions) {
         eprintln!("warning: this is a build without optimisation; use `cargo xtask train`");
     }
-    say(format!("{} on {}, {} threads, precision {}", folder.display(), config.device, config.threads, config.precision));
+    say(format!(
+        "{} on {}, {} threads, precision {}",
+        folder.display(),
+        config.device,
+        config.threads,
+        config.precision
+    ));
     let data = data::load(&config.data, args.quiet)?;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     write_config(config, folder, &data)?;
@@ -199,7 +214,14 @@ pub(crate) fn learner<'a>(config: &Config, data: &Data) -> Result<Learner<'a>> {
     let network = network(config)?;
     check_lengths(config, &train)?;
     let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
-    Ok(Learner { network, train, validation: data.val()?, order, seed: config.seed, smoothing: config.label_smoothing })
+    Ok(Learner {
+        network,
+        train,
+        validation: data.val()?,
+        order,
+        seed: config.seed,
+        smoothing: config.label_smoothing,
+    })
 }
 
 fn check_lengths(config: &Config, corpus: &Corpus) -> Result<()> {
@@ -233,7 +255,12 @@ fn settings(config: &Config, data: &Data, learner: &Learner<'_>) -> Result<Setti
     })
 }
 
-fn start_line(folder: &Path, config: &Config, learner: &Learner<'_>, data: &Data) -> Result<Map<String, Value>> {
+fn start_line(
+    folder: &Path,
+    config: &Config,
+    learner: &Learner<'_>,
+    data: &Data,
+) -> Result<Map<String, Value>> {
     let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let line = json!({
         "step": 0, "schema": 1, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
@@ -288,7 +315,8 @@ fn dry_run(args: &Train, config: &Config) -> Result<u8> {
         fields.insert("step".to_owned(), one_step(network.as_mut(), config, &sample)?);
         if let Some(data) = &present {
             let train = data.train()?.first(config.train_limit);
-            let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
+            let order =
+                Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
             let per_epoch = order.batches() as u64;
             let total = config.total_updates(per_epoch);
             fields.insert("targets_per_epoch".to_owned(), json!(train.targets()));
@@ -322,7 +350,8 @@ fn parameters(network: &dyn Network) -> Value {
     let mut modules: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
     let mut decayed = 0;
     for p in network.layout().iter() {
-        let module: Vec<&str> = p.name.split('.').take(if p.name.starts_with("layers.") { 2 } else { 1 }).collect();
+        let module: Vec<&str> =
+            p.name.split('.').take(if p.name.starts_with("layers.") { 2 } else { 1 }).collect();
         *modules.entry(module.join(".")).or_default() += p.range.len();
         if p.decay == training::Decay::Yes {
             decayed += p.range.len();

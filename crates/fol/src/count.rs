@@ -18,6 +18,9 @@ use crate::law::{CountLaw, Law, MAX_NODES};
 use crate::measure::nodes;
 use crate::symbol::SymbolId;
 
+/// The largest number of free variables.
+const MAX_FREE: u64 = 100_000;
+
 /// What a table counts with.
 pub(crate) trait Number: Clone + Ord + Unsigned + CheckedAdd + CheckedMul + FromPrimitive {}
 impl Number for u128 {}
@@ -133,6 +136,9 @@ impl Counter {
         if nodes > MAX_NODES {
             return Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")));
         }
+        if free > MAX_FREE {
+            return Err(bad_value("free", format!("at most {MAX_FREE} variables are possible")));
+        }
         // Big integers do not overflow.
         let table = Table::new(law, nodes, free, bound).ok_or_else(|| bad_value("nodes", "too large"))?;
         Ok(Self { table, nodes, bound })
@@ -147,8 +153,7 @@ impl Counter {
     pub fn unrank(&self, nodes: usize, rank: &BigUint) -> Result<Vec<SymbolId>, Refusal> {
         let count = self.count(nodes);
         if *rank >= count {
-            let message =
-                format!("there are {count} formulas of {nodes} nodes, ranks from 0");
+            let message = format!("there are {count} formulas of {nodes} nodes, ranks from 0");
             return Err(Refusal::new(Kind::RankOutOfRange, message));
         }
         let mut pieces = Vec::new();

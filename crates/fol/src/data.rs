@@ -67,14 +67,11 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
     if let Some((shard, shards)) = options.shard
         && shard >= shards
     {
-        return Err(Refusal::new(
-            Kind::BadValue,
-            format!("shard: there is no shard {shard} of {shards}"),
-        ));
+        return Err(Refusal::new(Kind::BadValue, format!("shard: there is no shard {shard} of {shards}")));
     }
     let digest = config.digest();
-    if let Some(manifest) = manifest_of(folder)?
-        && !options.force
+    if !options.force
+        && let Some(manifest) = manifest_of(folder)?
     {
         if manifest.config_digest == digest {
             return Ok(Outcome::Done(Box::new(manifest)));

@@ -9,13 +9,15 @@ pub(crate) mod config;
 mod count_law;
 mod depth_law;
 mod lengths;
+mod parts;
 mod presets;
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 pub(crate) use count_law::{BinderNames, CountLaw};
-pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Parts, Predicates};
+pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
+pub(crate) use parts::Parts;
 
 use crate::error::{Kind, Refusal};
 use crate::signature::Signature;
@@ -146,6 +148,9 @@ impl Law {
 
     /// Refuses a law that could never draw a text.
     pub(crate) fn check_drawable(&self) -> Result<(), Refusal> {
+        if let Family::Count(law) = &self.family {
+            law.check_sizes()?;
+        }
         if lengths::shortest(self) > self.max_tokens() {
             return Err(bad_value("max_tokens", "every text of this law is longer"));
         }

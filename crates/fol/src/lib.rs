@@ -4,6 +4,10 @@
 //! ([`check`]), measured ([`measure`]) and brought into canonical forms ([`canon`]). A mask ([`mask`]) says
 //! which symbols may follow a prefix.
 //!
+//! A [`law`] is a distribution over texts. It can be drawn from ([`sample`]), it knows the probability of every
+//! next symbol ([`score`]) and so the best that any predictor can reach ([`estimate`]); formulas of a size can be
+//! numbered ([`count`]); and [`data`] makes data sets of it.
+//!
 //! ```
 //! use fol::read::{Mode, Source, parse};
 //!
@@ -55,9 +59,8 @@ pub mod mask;
 
 pub mod glyph;
 
-pub mod tptp;
-
 pub mod law;
+pub mod tptp;
 
 pub mod count;
 

@@ -1,4 +1,5 @@
 //! Data sets: the same bytes whatever the threads, shards and file sizes; every damage is named.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,5 @@
 //! The scorer: worked examples, distributions that sum to 1, refusals.
+#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use fol::error::Kind;
 use fol::law::Law;
@@ -108,7 +109,7 @@ fn distributions_sum_to_one_and_agree_with_pushing() {
                 let p = scorer.advance(token).unwrap();
                 assert!((p - expected).abs() < 1e-12, "{p} {expected}");
             }
-            assert_eq!(scorer.next_dist().iter().sum::<f64>(), 0.0);
+            assert!(scorer.next_dist().iter().all(|&p| p <= 0.0));
         }
     }
 }
@@ -127,9 +128,11 @@ fn refusals_leave_the_prefix_as_it_was() {
                     match branch.push(symbol) {
                         Ok(()) => assert!(dist[symbol.index()] > 0.0, "{symbol} after {tokens:?}[..{i}]"),
                         Err(refusal) => {
-                            assert_eq!(dist[symbol.index()], 0.0, "{symbol} after {tokens:?}[..{i}]");
+                            assert!(dist[symbol.index()] <= 0.0, "{symbol} after {tokens:?}[..{i}]");
                             assert_eq!((refusal.kind, refusal.token), (Kind::OffLaw, Some(i)));
-                            assert_eq!(*branch.next_dist(), dist);
+                            let same =
+                                branch.next_dist().iter().zip(dist).all(|(p, q)| p.to_bits() == q.to_bits());
+                            assert!(same);
                         }
                     }
                 }

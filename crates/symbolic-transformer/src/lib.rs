@@ -1,7 +1,6 @@
 //! A transformer.
 pub mod batch;
 pub mod config;
-pub mod tokenizer;
 pub mod decode;
 mod embedding;
 pub mod evaluate;
@@ -15,3 +14,4 @@ mod places;
 pub mod predictor;
 pub mod sample;
 pub mod score;
+pub mod tokenizer;

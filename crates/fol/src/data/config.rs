@@ -126,7 +126,9 @@ impl Config {
             (None, Splitting::Stream) => Dedup::None,
             (None, Splitting::Hash) => Dedup::Key(2),
         };
-        let small = |key: &str| -> Result<usize, Refusal> { Ok(usize::try_from(keys.number(key)?).unwrap_or(usize::MAX)) };
+        let small = |key: &str| -> Result<usize, Refusal> {
+            Ok(usize::try_from(keys.number(key)?).unwrap_or(usize::MAX))
+        };
         Ok(Self {
             name: keys.get("name").map(|_| keys.string("name")).transpose()?,
             law: law(&keys, &law_changes)?,
@@ -160,10 +162,8 @@ impl Config {
         let bound = self.law.max_tokens_bound();
         if !self.law.has_statements() && bound.is_none_or(|bound| bound > self.max_tokens) {
             let bound = bound.map_or("more than 2⁶⁴".to_owned(), |b| b.to_string());
-            let message = format!(
-                "the longest text of the law has {bound} tokens, max_tokens is {}",
-                self.max_tokens
-            );
+            let message =
+                format!("the longest text of the law has {bound} tokens, max_tokens is {}", self.max_tokens);
             return Err(Refusal::new(Kind::TooLong, message).help("raise max_tokens, or take a smaller law"));
         }
         Ok(())

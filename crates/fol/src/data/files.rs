@@ -9,7 +9,7 @@ use crate::error::{Kind, Refusal};
 /// The refusal of a file that cannot be used.
 pub(super) fn io(path: &Path, error: &std::io::Error) -> Refusal {
     let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Io };
-    Refusal::new(kind, format!("{kind:?}: {}: {error}", path.display()))
+    Refusal::new(kind, format!("{}: {error}", path.display()))
 }
 
 /// A file under a temporary name, with the digest of what is written.

@@ -40,22 +40,21 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// The numbers up to `nodes`.
+    /// The numbers up to `nodes`, on the smallest scale of a few tried that keeps them in range.
     pub(crate) fn new(law: &CountLaw, nodes: usize) -> Self {
-        // The growth from one size to the next changes slowly, so a few rounds find a scale on which the largest
-        // count is not extreme.
-        let mut scale = 1.0;
-        for _ in 0..8 {
-            let table = Self::on_scale(law, nodes, scale);
-            let [a, b, c] = table.get(nodes, 0);
-            let total = a + b + c;
-            let finite = table.counts.iter().flatten().flatten().all(|x| x.is_finite());
-            if finite && (1e-50..1e50).contains(&total) || (finite && total <= 0.0 && scale <= 1.0) {
-                return table;
-            }
-            scale *= if finite && total > 0.0 { total.powf(1.0 / nodes as f64) } else { 1e4 };
+        const LARGEST: f64 = 1e60;
+        let fits = |table: &Self| table.counts.iter().flatten().flatten().all(|x| *x < LARGEST);
+        let plain = Self::on_scale(law, nodes, 1.0);
+        if fits(&plain) {
+            return plain;
         }
-        Self::on_scale(law, nodes, scale)
+        // ln λ by bisection; counts of n nodes grow like nⁿ at most.
+        let (mut low, mut high) = (0.0, 60.0);
+        for _ in 0..12 {
+            let middle = 0.5 * (low + high);
+            if fits(&Self::on_scale(law, nodes, f64::exp(middle))) { high = middle } else { low = middle }
+        }
+        Self::on_scale(law, nodes, f64::exp(high))
     }
 
     fn on_scale(law: &CountLaw, nodes: usize, scale: f64) -> Self {
@@ -100,6 +99,39 @@ impl Classes {
             _ => 0.0,
         }
     }
+}
+
+/// For each number of nodes, whether closed formulas of quantifier depth 0, 1 and more exist. Unlike counts in
+/// floating point, which may be too small to tell from none, this is exact.
+pub(super) fn present(law: &CountLaw, nodes: usize) -> Vec<[bool; 3]> {
+    let deepest = if law.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) };
+    let mut outer: Vec<[bool; 3]> = Vec::new();
+    // From the innermost scope outwards; all scopes but the outermost have a variable.
+    for k in (0..=deepest.min(1)).rev() {
+        let mut row = vec![[false; 3], [atoms(law, k) > 0.0, false, false]];
+        for n in 2..=nodes {
+            let at = |row: &[[bool; 3]], n: usize| row.get(n).copied().unwrap_or([false; 3]);
+            let mut any = if law.not { at(&row, n - 1) } else { [false; 3] };
+            if !law.connectives.is_empty() {
+                for i in 1..n - 1 {
+                    let (a, b) = (at(&row, i), at(&row, n - 1 - i));
+                    for (depth, there) in any.iter_mut().enumerate() {
+                        let up_to = |x: [bool; 3]| x.iter().take(depth + 1).any(|&x| x);
+                        *there |= (a.get(depth) == Some(&true) && up_to(b))
+                            || (b.get(depth) == Some(&true) && up_to(a));
+                    }
+                }
+            }
+            if !law.quantifiers.is_empty() {
+                // One variable more changes nothing once there is one.
+                let [none, one, more] = at(if k == 0 { &outer } else { &row }, n - 1);
+                any = [any[0], any[1] || none, any[2] || one || more];
+            }
+            row.push(any);
+        }
+        outer = row;
+    }
+    outer
 }
 
 /// The number of atoms with k variables in scope.

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 use toml::Table;
 
-use super::MAX_NODES;
-use super::classes::Classes;
+use super::classes::present;
 use super::config::Keys;
 use super::depth_law::{blocks, spread};
 use crate::ast::{Connective, Quantifier, Relation};
@@ -26,6 +25,9 @@ const KEYS: [&str; 13] = [
     "family",
     "preset",
 ];
+
+/// The largest size that is drawn: up to here the numbers of all levels are in the range of floating point.
+const MAX_SIZE: usize = 160;
 
 /// The keys of family `count`; the first six are the counting signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,9 +127,19 @@ impl CountLaw {
 
     /// Refuses a range of sizes that contains an empty class.
     pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
-        let classes = Classes::new(self, self.largest());
+        let classes = present(self, self.largest());
         for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
-            if let Some(n) = (lo..=hi).find(|&n| classes.of_level(n, level) <= 0.0) {
+            let is_empty = |n: usize| {
+                let [none, one, more] = classes.get(n).copied().unwrap_or([false; 3]);
+                match level {
+                    1 => n > 1 || !none,
+                    2 => n == 1 || !none,
+                    3 => !one,
+                    4 => !more,
+                    _ => !(none || one || more),
+                }
+            };
+            if let Some(n) = (lo..=hi).find(|&n| is_empty(n)) {
                 return Err(crate::sample::empty_size(level, n));
             }
         }
@@ -192,8 +204,8 @@ impl CountLaw {
 /// Levels, weights and sizes: `levels` beside a list of `[level, lo, hi]`, or one `[lo, hi]`.
 fn sizes(keys: &Keys) -> Result<Vec<(u8, u64, usize, usize)>, Refusal> {
     let range = |lo: u64, hi: u64| match (usize::try_from(lo), usize::try_from(hi)) {
-        (Ok(lo), Ok(hi)) if 1 <= lo && lo <= hi && hi <= MAX_NODES => Ok((lo, hi)),
-        _ => Err(keys.bad("sizes", format!("a range from 1 to at most {MAX_NODES} is needed"))),
+        (Ok(lo), Ok(hi)) if 1 <= lo && lo <= hi && hi <= MAX_SIZE => Ok((lo, hi)),
+        _ => Err(keys.bad("sizes", format!("a range from 1 to at most {MAX_SIZE} is needed"))),
     };
     let levels = keys.weighted("levels", 4)?;
     if levels.is_empty() {

@@ -4,10 +4,11 @@ use serde_json::{Map, Value as Json, json};
 use toml::Table;
 
 use super::config::Keys;
+use super::parts::Parts;
 use super::{MAX_ARITY, MAX_SYMBOLS};
-use crate::ast::{Connective, Quantifier, Relation, Turnstile};
+use crate::ast::{Connective, Quantifier, Relation};
 use crate::error::Refusal;
-use crate::signature::{Signature, Statements};
+use crate::signature::Signature;
 use crate::symbol::SymbolId;
 
 /// The largest maximal depth.
@@ -52,9 +53,7 @@ const QUANTIFIERS: [&str; 3] = ["FORALL", "EXISTS", "EXISTS1"];
 const RELATIONS: [&str; 6] =
     ["EQUALS", "NOT_EQUALS", "LESS_THAN", "GREATER_THAN", "LESS_EQUAL", "GREATER_EQUAL"];
 const TRUTH: [&str; 2] = ["TRUE", "FALSE"];
-const SORTED: [&str; 2] = ["no", "yes"];
-const STATEMENT_KINDS: [&str; 7] =
-    ["formula", "entails", "models", "equivalent", "define_predicate", "define_function", "define_constant"];
+pub(super) const SORTED: [&str; 2] = ["no", "yes"];
 
 /// The keys of family `depth`. Weights stand in the order in which alternatives are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,21 +116,6 @@ pub(crate) enum Binder {
     Pool,
     /// Binder k in preorder is index k.
     Fresh,
-}
-
-/// How a text is put together from statements.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parts {
-    /// Number of statements and weight.
-    pub(crate) count: Vec<(u64, u64)>,
-    /// Without, with a final DOT.
-    pub(crate) dot: [u64; 2],
-    /// Formula, entails, models, equivalent, define predicate, function, constant.
-    pub(crate) kinds: [u64; 7],
-    /// Number of premises and weight.
-    pub(crate) premises: Vec<(u64, u64)>,
-    /// A formula, `<unknown>`.
-    pub(crate) conclusion: [u64; 2],
 }
 
 impl DepthLaw {
@@ -420,76 +404,6 @@ impl Predicates {
     }
 }
 
-impl Parts {
-    fn read(keys: &Keys) -> Result<Option<Self>, Refusal> {
-        let Some(value) = keys.get("statements") else { return Ok(None) };
-        let Some(table) = value.as_table() else { return Err(keys.bad("statements", "a table is needed")) };
-        let inner =
-            Keys::new(table.clone(), "statements.", &["count", "dot", "kinds", "premises", "conclusion"])?;
-        Ok(Some(Self {
-            count: inner.weighted("count", 1000)?,
-            dot: inner.weights("dot", &SORTED)?,
-            kinds: inner.weights("kinds", &STATEMENT_KINDS)?,
-            premises: inner.weighted("premises", 1000)?,
-            conclusion: inner.weights("conclusion", &["formula", "unknown"])?,
-        }))
-    }
-
-    fn check(&self, law: &DepthLaw, keys: &Keys) -> Result<(), Refusal> {
-        let need = |holds: bool, key: &str, why: &str| {
-            if holds { Ok(()) } else { Err(keys.bad(&format!("statements.{key}"), why)) }
-        };
-        let positive = "some weight must be positive";
-        let sequents = self.kinds[1] > 0 || self.kinds[2] > 0;
-        need(self.count.iter().any(|c| c.1 > 0), "count", positive)?;
-        need(self.count.iter().all(|c| c.0 > 0 || c.1 == 0), "count", "a text has at least one statement")?;
-        need(self.dot.iter().any(|&w| w > 0), "dot", positive)?;
-        need(self.kinds.iter().any(|&w| w > 0), "kinds", positive)?;
-        need(!sequents || self.premises.iter().any(|p| p.1 > 0), "premises", positive)?;
-        need(!sequents || self.conclusion.iter().any(|&w| w > 0), "conclusion", positive)?;
-        need(
-            self.kinds[4] == 0 || law.predicates.number() > 0,
-            "kinds",
-            "there are no predicates to define",
-        )?;
-        need(self.kinds[5] == 0 || !law.functions.is_empty(), "kinds", "there are no functions to define")?;
-        need(self.kinds[6] == 0 || law.constants > 0, "kinds", "there are no constants to define")?;
-        let functions = law.functions.iter().map(|f| f.0).max().filter(|_| self.kinds[5] > 0).unwrap_or(0);
-        let predicates = match &law.predicates {
-            Predicates::Overloaded { arities: list, .. } | Predicates::Blocks(list) => {
-                list.iter().filter(|a| a.1 > 0).map(|a| a.0).max().filter(|_| self.kinds[4] > 0).unwrap_or(0)
-            }
-        };
-        need(law.names >= functions.max(predicates) as u64, "kinds", "there are fewer names than parameters")
-    }
-
-    fn signature(&self) -> Statements {
-        let [formula, entails, models, equivalence, predicate, function, constant] =
-            self.kinds.map(|w| w > 0);
-        Statements {
-            formula,
-            sequents: select(Turnstile::ALL, |i| [entails, models].get(i).copied().unwrap_or(false)),
-            unknown_conclusion: (entails || models) && self.conclusion[1] > 0,
-            equivalence,
-            define_predicate: predicate,
-            define_function: function,
-            define_constant: constant,
-            several: self.count.iter().any(|c| c.0 > 1 && c.1 > 0),
-            terminated: self.dot[1] > 0,
-        }
-    }
-
-    fn to_json(&self) -> Json {
-        json!({
-            "count": self.count,
-            "dot": named(&SORTED, &self.dot),
-            "kinds": named(&STATEMENT_KINDS, &self.kinds),
-            "premises": self.premises,
-            "conclusion": named(&["formula", "unknown"], &self.conclusion),
-        })
-    }
-}
-
 /// Blocks of arity and number, empty blocks left out.
 pub(super) fn blocks(keys: &Keys, key: &str, least: u64) -> Result<Vec<(usize, u64)>, Refusal> {
     let rows = keys.rows::<2>(key)?;
@@ -513,7 +427,8 @@ pub(super) fn select<T: Copy>(all: &[T], chosen: impl Fn(usize) -> bool) -> Vec<
     all.iter().enumerate().filter(|(i, _)| chosen(*i)).map(|(_, member)| *member).collect()
 }
 
-fn named(names: &[&str], weights: &[u64]) -> Json {
+/// Weights by name.
+pub(super) fn named(names: &[&str], weights: &[u64]) -> Json {
     Json::Object(names.iter().zip(weights).map(|(n, w)| ((*n).to_owned(), json!(w))).collect())
 }
 

@@ -4,7 +4,8 @@
 //! by quantifier depth (0, 1, more), because levels condition on it.
 
 use super::count_law::CountLaw;
-use super::depth_law::{Arguments, DepthLaw, Parts, Predicates};
+use super::depth_law::{Arguments, DepthLaw, Predicates};
+use super::parts::Parts;
 use super::{Family, Law};
 use crate::symbol::BASE;
 

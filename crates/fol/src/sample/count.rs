@@ -32,7 +32,6 @@ enum Tables {
 
 impl CountSampler {
     pub(super) fn new(law: &CountLaw) -> Result<Self, Refusal> {
-        law.check_sizes()?;
         Self::with(law.clone())
     }
 

@@ -4,13 +4,14 @@
 //! a symbol, with a probability of their own: an index may end here, a binder may stay without sort, a predicate
 //! of drawn arity may have no arguments. [`Parser::step`] leaves such states until one takes the symbol.
 
-use super::Distribution;
+mod fill;
+mod indices;
+
 use super::hidden::{Event, Hidden, Place};
-use super::model::{Arities, BinderLaw, Model};
+use super::model::{Arities, Model};
 use crate::ast::{Connective, Quantifier, Relation};
-use crate::index::IndexWeights;
-use crate::sample::{arity_in, insert_sorted};
-use crate::symbol::{BASE, SymbolId};
+use crate::sample::arity_in;
+use crate::symbol::SymbolId;
 
 /// What became of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -380,102 +381,6 @@ impl Parser {
         }
     }
 
-    fn weights<'a>(&'a self, of: Use, model: &'a Model) -> IndexWeights<'a> {
-        let blocks = |blocks: &'a [_]| IndexWeights { blocks, points: &[], point: 0.0, without: None };
-        let points = |points: &'a [u64], without| IndexWeights { blocks: &[], points, point: 1.0, without };
-        let rest = |used: &'a [u64]| IndexWeights { points: used, point: -1.0, ..blocks(&model.all_names) };
-        match of {
-            Use::Binder => match model.binder {
-                BinderLaw::Pool => blocks(&model.all_names),
-                BinderLaw::Numbered => points(&self.number, None),
-                BinderLaw::Distinct => rest(&self.used),
-            },
-            Use::Sort => blocks(&model.all_sorts),
-            Use::Predicate => blocks(model.predicates(self.scope.len())),
-            Use::Function | Use::Head(Head::Function) => blocks(&model.all_functions),
-            Use::Constant | Use::Head(Head::Constant) => blocks(&model.all_constants),
-            Use::Head(Head::Predicate) => blocks(&model.all_predicates),
-            Use::Scope => points(&self.scope, None),
-            Use::ScopeWithout(left) => points(&self.scope, Some(left)),
-            Use::Name => blocks(&model.all_names),
-            Use::Parameter => rest(&self.scope),
-        }
-    }
-
-    fn begin_index(&mut self, of: Use, model: &Model) {
-        self.state = State::Index(of);
-        self.value = None;
-        self.weight = self.weights(of, model).total();
-    }
-
-    fn digit(&mut self, of: Use, digit: u64, model: &Model) -> f64 {
-        // States that name an index directly have not weighed it yet.
-        if self.value.is_none() {
-            self.weight = self.weights(of, model).total();
-        }
-        let value = match self.value {
-            None => digit,
-            Some(0) => return 0.0,
-            Some(value) => match value.checked_mul(u64::from(BASE)).and_then(|v| v.checked_add(digit)) {
-                Some(value) => value,
-                None => return 0.0,
-            },
-        };
-        let weights = self.weights(of, model);
-        let longer = weights.longer(value);
-        let weight = longer + weights.range(value, value.saturating_add(1));
-        let p = weight / self.weight;
-        if p <= 0.0 {
-            return 0.0;
-        }
-        if longer > 0.0 {
-            (self.value, self.weight) = (Some(value), weight);
-        } else {
-            self.finish_index(of, value, model);
-        }
-        p
-    }
-
-    fn finish_index(&mut self, of: Use, index: u64, model: &Model) {
-        self.value = None;
-        match of {
-            Use::Binder => {
-                self.scope.push(index);
-                self.number = [self.number[0] + 1];
-                if model.binder == BinderLaw::Distinct {
-                    insert_sorted(&mut self.used, index);
-                }
-                self.state = if model.sorted.is_some() { State::AfterBinder } else { State::Formula };
-            }
-            Use::Sort => self.state = State::Formula,
-            Use::Predicate => match predicate_arity(index, model) {
-                Arity::Fixed(0) => self.complete_formula(),
-                arity => self.state = State::PredicateOpen(arity),
-            },
-            Use::Function => {
-                let (arity, depth) = (arity_in(&model.functions, index), self.term_depth());
-                self.frames.push(Frame::Function { arity, done: 0, depth });
-                self.state = State::FunctionOpen;
-            }
-            Use::Constant | Use::Scope | Use::ScopeWithout(_) | Use::Name => self.complete_term(index, model),
-            Use::Head(Head::Predicate) => match predicate_arity(index, model) {
-                Arity::Fixed(0) => self.state = State::Define,
-                arity => self.state = State::PredicateOpen(arity),
-            },
-            Use::Head(Head::Function) => {
-                self.state = State::PredicateOpen(Arity::Fixed(arity_in(&model.functions, index)));
-            }
-            Use::Head(Head::Constant) => self.state = State::Define,
-            Use::Parameter => {
-                insert_sorted(&mut self.scope, index);
-                if let Some(Frame::Parameters { done, .. }) = self.frames.last_mut() {
-                    *done += 1;
-                }
-                self.state = State::AfterParameter;
-            }
-        }
-    }
-
     /// The parenthesis after a predicate, or after what a definition defines.
     fn open(&mut self, arity: Arity) {
         if self.in_head() {
@@ -563,91 +468,6 @@ impl Parser {
 }
 
 impl Parser {
-    /// Adds the distribution of the next symbol, times `scale`; the answer is the part of `scale` with which all
-    /// is read already.
-    pub(super) fn fill(&self, model: &Model, hidden: &Hidden, out: &mut Distribution, scale: f64) -> f64 {
-        let mut put = |symbol: SymbolId, p: f64| {
-            if let Some(place) = out.get_mut(symbol.index()) {
-                *place += scale * p;
-            }
-        };
-        match self.state {
-            State::Done => return scale,
-            State::Formula => self.fill_formula(model, hidden, &mut put),
-            State::BinderVariable | State::Parameter => put(SymbolId::VAR, 1.0),
-            State::AfterBinder => put(SymbolId::COLON, model.sorted.map_or(0.0, |[_, yes]| yes)),
-            State::SortSymbol => put(SymbolId::SORT, 1.0),
-            State::Term => self.fill_term(model, 1.0, &mut put),
-            State::Index(of) => {
-                let weights = self.weights(of, model);
-                let all = if self.value.is_some() { self.weight } else { weights.total() };
-                weights.digits(self.value, |digit, weight| {
-                    if let Some(symbol) = u16::try_from(digit).ok().and_then(SymbolId::new) {
-                        put(symbol, weight / all);
-                    }
-                });
-            }
-            State::PredicateOpen(arity) => put(SymbolId::LPAREN, more(arity, 0, model)),
-            State::FunctionOpen => put(SymbolId::LPAREN, 1.0),
-            State::AfterArgument | State::AfterParameter => {
-                let more = match self.frames.last() {
-                    Some(&Frame::Predicate { arity, done } | &Frame::Parameters { arity, done }) => {
-                        more(arity, done, model)
-                    }
-                    Some(&Frame::Function { arity, done, .. }) => more(Arity::Fixed(arity), done, model),
-                    _ => 0.0,
-                };
-                put(SymbolId::COMMA, more);
-                put(SymbolId::RPAREN, 1.0 - more);
-            }
-            State::Relation => {
-                Relation::ALL.iter().zip(model.relations).for_each(|(r, p)| put(r.symbol(), p));
-            }
-            State::Connective => {
-                Connective::ALL.iter().zip(model.binary).for_each(|(c, p)| put(c.symbol(), p));
-            }
-            State::Close => put(SymbolId::RPAREN, 1.0),
-            State::Head(head) => put(head.category(), 1.0),
-            State::Define => put(SymbolId::DEFINE, 1.0),
-        }
-        self.fill_left(model, hidden, out, scale)
-    }
-
-    /// What can come after this state is left without a symbol.
-    fn fill_left(&self, model: &Model, hidden: &Hidden, out: &mut Distribution, scale: f64) -> f64 {
-        let may_be_left = match self.state {
-            State::AfterBinder | State::PredicateOpen(_) => true,
-            State::Index(_) => self.value.is_some(),
-            _ => false,
-        };
-        if !may_be_left {
-            return 0.0;
-        }
-        let mut next = self.clone();
-        let p = next.leave(model);
-        if p > 0.0 { next.fill(model, hidden, out, scale * p) } else { 0.0 }
-    }
-
-    fn fill_formula(&self, model: &Model, hidden: &Hidden, put: &mut impl FnMut(SymbolId, f64)) {
-        put(SymbolId::NOT, hidden.probability(Event::Not, self.place));
-        put(SymbolId::LPAREN, hidden.probability(Event::Binary, self.place));
-        let quantified = hidden.probability(Event::Quantifier, self.place);
-        Quantifier::ALL.iter().zip(model.quantifiers).for_each(|(q, p)| put(q.symbol(), p * quantified));
-        let atom = hidden.probability(Event::Atom, self.place);
-        let [predicate, relation, truth] = model.atoms(self.scope.len());
-        put(SymbolId::PRED, atom * predicate);
-        put(SymbolId::TRUE, atom * truth * model.truth[0]);
-        put(SymbolId::FALSE, atom * truth * model.truth[1]);
-        self.fill_term(model, atom * relation, put);
-    }
-
-    fn fill_term(&self, model: &Model, scale: f64, put: &mut impl FnMut(SymbolId, f64)) {
-        let [variable, constant, function] = self.terms(model);
-        put(SymbolId::VAR, scale * variable);
-        put(SymbolId::CONST, scale * constant);
-        put(SymbolId::FUNC, scale * function);
-    }
-
     /// Whether the head of a definition is being read.
     fn in_head(&self) -> bool {
         self.defining.is_some() && self.frames.is_empty() && !self.body

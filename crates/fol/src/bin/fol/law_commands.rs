@@ -38,17 +38,13 @@ pub(crate) struct Settings {
     set: Vec<(String, String)>,
 }
 
+/// Splits `KEY=VALUE`.
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("KEY=VALUE is needed")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 impl LawChoice {
-    /// A law by name, with changes.
-    pub(crate) fn new(law: &str, set: &[(String, String)]) -> Self {
-        Self { law: law.to_owned(), set: Settings { set: set.to_vec() } }
-    }
-
     fn law(&self) -> Result<Law, Refusal> {
         Law::named(&self.law, &self.set.set)
     }
@@ -248,8 +244,13 @@ pub(crate) fn score(args: &Score) -> anyhow::Result<Vec<Item>> {
 }
 
 /// The answer of `fol next --law`: the distribution after a prefix.
-pub(crate) fn next_of_law(law: &LawChoice, reading: &Reading, inputs: &Inputs) -> anyhow::Result<Vec<Item>> {
-    let scorer = law.law().and_then(|law| Scorer::new(&law));
+pub(crate) fn next_of_law(
+    law: &str,
+    set: &[(String, String)],
+    reading: &Reading,
+    inputs: &Inputs,
+) -> anyhow::Result<Vec<Item>> {
+    let scorer = Law::named(law, set).and_then(|law| Scorer::new(&law));
     let answer = |input: &String| {
         let symbols = reading.symbols(input)?;
         next_item(&mut scorer.clone()?, input, &symbols)

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::answer::Item;
 use crate::formula_commands::ids;
 use crate::input::{Inputs, Reading};
-use crate::law_commands::{LawChoice, next_of_law, setting};
+use crate::law_commands::{next_of_law, setting};
 use crate::law_signature::law_signature;
 
 /// `fol next`
@@ -53,8 +53,8 @@ enum GrammarName {
 
 pub(crate) fn next(args: &Next) -> anyhow::Result<Vec<Item>> {
     let Some(grammar) = args.grammar else {
-        let law = LawChoice::new(args.law.as_deref().unwrap_or_default(), &args.set);
-        return next_of_law(&law, &args.reading, &args.inputs);
+        let law = args.law.as_deref().unwrap_or_default();
+        return next_of_law(law, &args.set, &args.reading, &args.inputs);
     };
     let mask = args.within.as_deref().map(law_signature).transpose().map(|within| {
         Mask::new(&Options {

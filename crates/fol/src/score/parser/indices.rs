@@ -1,0 +1,105 @@
+//! How the parser reads indices: which are possible, digit by digit, and what their end leads to.
+
+use super::{Arity, Frame, Head, Parser, State, Use, predicate_arity};
+use crate::index::IndexWeights;
+use crate::sample::{arity_in, insert_sorted};
+use crate::score::model::{BinderLaw, Model};
+use crate::symbol::BASE;
+
+impl Parser {
+    pub(super) fn weights<'a>(&'a self, of: Use, model: &'a Model) -> IndexWeights<'a> {
+        let blocks = |blocks: &'a [_]| IndexWeights { blocks, points: &[], point: 0.0, without: None };
+        let points = |points: &'a [u64], without| IndexWeights { blocks: &[], points, point: 1.0, without };
+        let rest = |used: &'a [u64]| IndexWeights { points: used, point: -1.0, ..blocks(&model.all_names) };
+        match of {
+            Use::Binder => match model.binder {
+                BinderLaw::Pool => blocks(&model.all_names),
+                BinderLaw::Numbered => points(&self.number, None),
+                BinderLaw::Distinct => rest(&self.used),
+            },
+            Use::Sort => blocks(&model.all_sorts),
+            Use::Predicate => blocks(model.predicates(self.scope.len())),
+            Use::Function | Use::Head(Head::Function) => blocks(&model.all_functions),
+            Use::Constant | Use::Head(Head::Constant) => blocks(&model.all_constants),
+            Use::Head(Head::Predicate) => blocks(&model.all_predicates),
+            Use::Scope => points(&self.scope, None),
+            Use::ScopeWithout(left) => points(&self.scope, Some(left)),
+            Use::Name => blocks(&model.all_names),
+            Use::Parameter => rest(&self.scope),
+        }
+    }
+
+    pub(super) fn begin_index(&mut self, of: Use, model: &Model) {
+        self.state = State::Index(of);
+        self.value = None;
+        self.weight = self.weights(of, model).total();
+    }
+
+    pub(super) fn digit(&mut self, of: Use, digit: u64, model: &Model) -> f64 {
+        // States that name an index directly have not weighed it yet.
+        if self.value.is_none() {
+            self.weight = self.weights(of, model).total();
+        }
+        let value = match self.value {
+            None => digit,
+            Some(0) => return 0.0,
+            Some(value) => match value.checked_mul(u64::from(BASE)).and_then(|v| v.checked_add(digit)) {
+                Some(value) => value,
+                None => return 0.0,
+            },
+        };
+        let weights = self.weights(of, model);
+        let longer = weights.longer(value);
+        let weight = longer + weights.range(value, value.saturating_add(1));
+        let p = weight / self.weight;
+        if p <= 0.0 {
+            return 0.0;
+        }
+        if longer > 0.0 {
+            (self.value, self.weight) = (Some(value), weight);
+        } else {
+            self.finish_index(of, value, model);
+        }
+        p
+    }
+
+    pub(super) fn finish_index(&mut self, of: Use, index: u64, model: &Model) {
+        self.value = None;
+        match of {
+            Use::Binder => {
+                self.scope.push(index);
+                self.number = [self.number[0] + 1];
+                if model.binder == BinderLaw::Distinct {
+                    insert_sorted(&mut self.used, index);
+                }
+                self.state = if model.sorted.is_some() { State::AfterBinder } else { State::Formula };
+            }
+            Use::Sort => self.state = State::Formula,
+            Use::Predicate => match predicate_arity(index, model) {
+                Arity::Fixed(0) => self.complete_formula(),
+                arity => self.state = State::PredicateOpen(arity),
+            },
+            Use::Function => {
+                let (arity, depth) = (arity_in(&model.functions, index), self.term_depth());
+                self.frames.push(Frame::Function { arity, done: 0, depth });
+                self.state = State::FunctionOpen;
+            }
+            Use::Constant | Use::Scope | Use::ScopeWithout(_) | Use::Name => self.complete_term(index, model),
+            Use::Head(Head::Predicate) => match predicate_arity(index, model) {
+                Arity::Fixed(0) => self.state = State::Define,
+                arity => self.state = State::PredicateOpen(arity),
+            },
+            Use::Head(Head::Function) => {
+                self.state = State::PredicateOpen(Arity::Fixed(arity_in(&model.functions, index)));
+            }
+            Use::Head(Head::Constant) => self.state = State::Define,
+            Use::Parameter => {
+                insert_sorted(&mut self.scope, index);
+                if let Some(Frame::Parameters { done, .. }) = self.frames.last_mut() {
+                    *done += 1;
+                }
+                self.state = State::AfterParameter;
+            }
+        }
+    }
+}
