@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod explicit;
 pub mod export;
 pub mod learner;
+pub mod lstm;
 pub mod model;
 pub mod network;
 pub mod ngram;
