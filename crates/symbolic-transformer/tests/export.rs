@@ -78,7 +78,7 @@ impl Folder {
 
     fn activate(&self, x: f64) -> f64 {
         match self.config["activation_function"].as_str().unwrap() {
-            "gelu" => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)),
+            "gelu" => 0.5 * x * (1.0 + candle_core::cpu::erf::erf_f64(x / std::f64::consts::SQRT_2)),
             "gelu_new" => {
                 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh())
             }
@@ -169,20 +169,6 @@ fn attention(q: &[Vec<f64>], k: &[Vec<f64>], v: &[Vec<f64>], heads: usize) -> Ve
         }
     }
     context
-}
-
-/// The error function by its series (Abramowitz & Stegun 7.1.6).
-fn erf(x: f64) -> f64 {
-    if x.abs() > 5.5 {
-        return x.signum();
-    }
-    let (mut term, mut sum, mut n) = (x, x, 0.0);
-    while term.abs() > 1e-17 {
-        n += 1.0;
-        term *= 2.0 * x * x / (2.0 * n + 1.0);
-        sum += term;
-    }
-    sum * std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp()
 }
 
 fn exported(config: &ModelConfig, theta: &[f32]) -> (Folder, tempfile::TempDir) {

@@ -199,6 +199,24 @@ fn dropout_is_a_function_of_seed_and_update() {
 }
 
 #[test]
+fn threads_change_no_bit() {
+    let config = shape(151, 0.1);
+    let mut s = Family::named("threads").stream(0);
+    let layout = Lstm::new(&config).unwrap().layout().clone();
+    let (theta, batch) = (weights(&layout, &mut s), batch(&mut s, 64, 30));
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut g = vec![0.0; theta.len()];
+            let loss = Lstm::new(&config).unwrap().gradient(&theta, &batch, NOISE, &mut g).unwrap();
+            (loss, g)
+        })
+    };
+    let one = run(1);
+    assert!(one == run(2) && one == run(3));
+}
+
+#[test]
 fn decoding_equals_the_full_pass() {
     let config = shape(9, 0.0);
     let mut s = Family::named("decoding").stream(0);

@@ -196,6 +196,18 @@ fn g15_unfold_has_no_right_gradient() {
     assert!(patches.sum_all().unwrap().backward().is_err());
 }
 
+/// G16: the way back through a strided `conv2d` is an error where height and width leave different remainders.
+#[test]
+fn g16_strided_convolutions_need_equal_remainders() {
+    let kernel = Tensor::ones((1, 1, 3, 3), DType::F32, &CPU).unwrap();
+    let back = |height: usize, width: usize| {
+        let x = Var::ones((1, 1, height, width), DType::F32, &CPU).unwrap();
+        x.conv2d(&kernel, 1, 2, 1, 1).unwrap().sum_all().unwrap().backward()
+    };
+    assert!(back(3, 4).is_err());
+    assert!(back(3, 3).is_ok() && back(4, 4).is_ok() && back(25, 25).is_ok());
+}
+
 /// V1 (#3758), V2: a transposed left operand with a broadcast right one is multiplied wrongly, and the linear layer
 /// does just that.
 #[test]
