@@ -9,6 +9,11 @@
     clippy::disallowed_types,
     reason = "the traps are what is banned elsewhere"
 )]
+#![expect(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a test stops at what should not be, and means exact values where it compares them"
+)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

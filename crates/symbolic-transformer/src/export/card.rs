@@ -61,8 +61,8 @@ pub(super) fn card(config: &ModelConfig, about: &About) -> String {
          | norm, positions, embedding | {norm}, {position}, {embedding} |\n\
          | longest sequence | {max_len} |\n\
          | class here | `{class}` |\n\n\
-         The output bias{extra} that this class does not have is written into the head and the norms; the logits \
-         are those of the trained model up to rounding. `probe.safetensors` holds eight sequences with the trained \
+         What this class does not have, the output bias{extra}, is written into the head and the norms; the \
+         logits are those of the trained model up to rounding. `probe.safetensors` holds eight sequences with the trained \
          model's logits. Training this folder further is possible but starts from those rewritten weights.\n\n\
          ## Data\n\n| what | value |\n|---|---|\n{facts}\n\
          ## Results\n\n{results}\n\n\
