@@ -361,7 +361,7 @@ fn norm_backward(theta: &[f32], norm: &Norm, dy: &mut [f32], saved: &SavedNorm, 
 }
 
 /// table[to[r]] += scale·rows[r], in row order.
-fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &mut [f32]) {
+pub(crate) fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &mut [f32]) {
     for (row, &t) in rows.chunks_exact(d).zip(to) {
         for (slot, v) in table[t * d..][..d].iter_mut().zip(row) {
             *slot = scale.mul_add(*v, *slot);
