@@ -113,6 +113,10 @@ fn only_one_file_prints_to_standard_output() {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
-        assert!(!text.contains("println!(") || text.matches("println!(").count() == text.matches("eprintln!(").count(), "{name}");
+        assert!(
+            !text.contains("println!(")
+                || text.matches("println!(").count() == text.matches("eprintln!(").count(),
+            "{name}"
+        );
     }
 }

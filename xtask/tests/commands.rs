@@ -79,10 +79,28 @@ fn same_result(place: &Place, a: &str, b: &str) {
 #[test]
 fn one_command_from_nothing_to_a_report() {
     let place = Place::new();
-    let document = place.json(&["train", "--config", "run.toml", "--name", "a", "--set", "suites=[\"iid\"]", "--json", "--quiet"]);
+    let document = place.json(&[
+        "train",
+        "--config",
+        "run.toml",
+        "--name",
+        "a",
+        "--set",
+        "suites=[\"iid\"]",
+        "--json",
+        "--quiet",
+    ]);
     assert_eq!(document["schema"], "xtask/1");
     let run = place.path("runs/a");
-    for file in ["config.toml", "config.json", "tokenizer.json", "model.safetensors", "metrics.jsonl", "eval.json", "report.html"] {
+    for file in [
+        "config.toml",
+        "config.json",
+        "tokenizer.json",
+        "model.safetensors",
+        "metrics.jsonl",
+        "eval.json",
+        "report.html",
+    ] {
         assert!(run.join(file).is_file(), "{file}");
     }
     let eval = place.json(&["eval", "a", "--suite", "test", "--json", "--quiet"]);
@@ -90,7 +108,8 @@ fn one_command_from_nothing_to_a_report() {
     assert!(eval["iid"]["excess"]["value"].as_f64().unwrap() > 0.0, "the suite judged before stays");
     let steps: Vec<u64> = metrics(&run).iter().map(|m| m["step"].as_u64().unwrap()).collect();
     assert!(steps.is_sorted() && steps.last() == Some(&60));
-    let about: Value = serde_json::from_str(&std::fs::read_to_string(run.join("config.json")).unwrap()).unwrap();
+    let about: Value =
+        serde_json::from_str(&std::fs::read_to_string(run.join("config.json")).unwrap()).unwrap();
     assert_eq!((about["vocab_size"].as_u64(), about["law"].as_str()), (Some(663), Some("public")));
     let samples = place.json(&["sample", "a", "--n", "5", "--valid", "--prompt", "∀x1", "--json"]);
     let items = samples["items"].as_array().unwrap();
@@ -126,7 +145,8 @@ fn kill_and_resume(kills: u64) {
         loop {
             let start = ["train", "--config", "run.toml", "--name", "broken", "--quiet"];
             let go_on = ["train", "--resume", "broken", "--quiet"];
-            let mut child = place.command(if first { &start } else { &go_on }).stderr(Stdio::null()).spawn().unwrap();
+            let mut child =
+                place.command(if first { &start } else { &go_on }).stderr(Stdio::null()).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(30 + stream.below(400)));
             if child.try_wait().unwrap().is_some() {
                 break;
@@ -161,7 +181,9 @@ fn a_signal_stops_a_run_with_a_checkpoint() {
     let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
     let first_checkpoint = place.path("runs/a/last/step-0000001.safetensors");
     for _ in 0..600 {
-        if first_checkpoint.exists() || place.path("runs/a/last").read_dir().is_ok_and(|mut d| d.next().is_some()) {
+        if first_checkpoint.exists()
+            || place.path("runs/a/last").read_dir().is_ok_and(|mut d| d.next().is_some())
+        {
             break;
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -195,7 +217,16 @@ fn data_do_not_depend_on_shards_and_threads() {
     let place = Place::new();
     let whole = place.json(&["gen-data", "--config", "few.toml", "--out", "w", "--threads", "1", "--json"]);
     for i in 0..3 {
-        place.ok(&["gen-data", "--config", "few.toml", "--out", "s", "--shard", &format!("{i}/3"), "--quiet"]);
+        place.ok(&[
+            "gen-data",
+            "--config",
+            "few.toml",
+            "--out",
+            "s",
+            "--shard",
+            &format!("{i}/3"),
+            "--quiet",
+        ]);
     }
     let merged = place.json(&["gen-data", "--config", "few.toml", "--out", "s", "--threads", "2", "--json"]);
     assert_eq!(whole["digest"], merged["digest"]);
@@ -216,7 +247,11 @@ fn nonsense_is_refused_with_its_place() {
         (&[], 2, "Usage"),
         (&["train"], 1, "--config"),
         (&["train", "--config", "none.toml"], 1, "run.toml"),
-        (&["train", "--config", "bad.toml"], 1, "bad.toml:2:1: unknown key \"learning_rate\"; did you mean \"lr\"?"),
+        (
+            &["train", "--config", "bad.toml"],
+            1,
+            "bad.toml:2:1: unknown key \"learning_rate\"; did you mean \"lr\"?",
+        ),
         (&["train", "--config", "noise.toml"], 1, "noise.toml"),
         (&["train", "--config", "run.toml", "--set", "n_heads=3"], 1, "n_heads = 3"),
         (&["train", "--config", "run.toml", "--set", "data=nowhere"], 1, "nowhere"),
@@ -246,7 +281,18 @@ fn damaged_files_are_refused_by_name() {
     assert!(place.refused(&["sample", "a"], 1).contains("model.safetensors"));
     std::fs::write(&model, &good).unwrap();
     // A model of another width.
-    place.ok(&["train", "--config", "run.toml", "--name", "b", "--set", "max_steps=2", "--set", "d_model=8", "--quiet"]);
+    place.ok(&[
+        "train",
+        "--config",
+        "run.toml",
+        "--name",
+        "b",
+        "--set",
+        "max_steps=2",
+        "--set",
+        "d_model=8",
+        "--quiet",
+    ]);
     std::fs::copy(place.path("runs/b/model.safetensors"), &model).unwrap();
     assert!(place.refused(&["eval", "a"], 1).contains("shape"));
     // A token file with a flipped bit.

@@ -12,7 +12,14 @@ use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
 
 fn small() -> ModelConfig {
-    ModelConfig { d_model: 32, n_layers: 2, n_heads: 4, d_ff: 48, max_len: 128, ..ModelConfig::size("tiny").unwrap() }
+    ModelConfig {
+        d_model: 32,
+        n_layers: 2,
+        n_heads: 4,
+        d_ff: 48,
+        max_len: 128,
+        ..ModelConfig::size("tiny").unwrap()
+    }
 }
 
 fn shapes() -> Vec<ModelConfig> {
@@ -144,7 +151,8 @@ fn cached_decoding_equals_the_full_pass() {
     for config in shapes() {
         let mut model = Explicit::new(config.clone()).unwrap();
         let theta = weights(&model, 6);
-        let sequences: Vec<Vec<u16>> = (0..3).map(|_| (0..50).map(|_| s.below(663) as u16).collect()).collect();
+        let sequences: Vec<Vec<u16>> =
+            (0..3).map(|_| (0..50).map(|_| s.below(663) as u16).collect()).collect();
         let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
         let mut states: Vec<_> = (0..3).map(|_| decoder.start()).collect();
         let batch = Batch::new(sequences.iter().map(Vec::as_slice));
@@ -233,7 +241,13 @@ fn what_a_model_cannot_read_is_refused() {
     let mut model = Explicit::new(config.clone()).unwrap();
     let theta = weights(&model, 9);
     let long: Vec<u16> = vec![1; 200];
-    assert!(model.logits(&theta, &Batch::new([long.as_slice()])).unwrap_err().to_string().contains("max_len = 128"));
+    assert!(
+        model
+            .logits(&theta, &Batch::new([long.as_slice()]))
+            .unwrap_err()
+            .to_string()
+            .contains("max_len = 128")
+    );
     assert!(model.logits(&theta, &Batch::new([&[663, 1][..]])).unwrap_err().to_string().contains("663"));
     assert!(model.logits(&theta[1..], &Batch::new([&[1, 1][..]])).is_err());
     let nan = vec![f32::NAN; theta.len()];
