@@ -39,6 +39,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Sample from a run.
     Sample(sampling::SampleArgs),
+    /// Write a page about a run, or one that compares several.
+    Report(report::ReportArgs),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Train(args) => train::train(args),
         Command::Eval(args) => eval::run(args),
         Command::Sample(args) => sampling::run(args),
+        Command::Report(args) => report::run(args),
     };
     match answer {
         Ok(status) => ExitCode::from(status),
