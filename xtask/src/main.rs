@@ -45,6 +45,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Measure speeds, beside goals and peers in the same run.
     Bench(bench::BenchArgs),
+    /// Write a page about a run, or one that compares several.
+    Report(report::ReportArgs),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Sample(args) => sampling::run(args),
         Command::Export(args) => export::run(args),
         Command::Bench(args) => bench::run(args),
+        Command::Report(args) => report::run(args),
     };
     match answer {
         Ok(status) => ExitCode::from(status),

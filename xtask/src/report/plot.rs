@@ -1,0 +1,432 @@
+//! Pictures as SVG, written by hand: the colours are those of the page, so one picture serves light, dark and paper.
+//!
+//! [`Plot::figure`] stands in a page; [`Plot::document`] stands alone. Values that are not finite break a line and
+//! are otherwise passed over; a picture without any value says so. The same values give the same bytes.
+
+use std::fmt::Write;
+
+use super::axis::{Axis, Fitted};
+use super::html;
+
+const WIDTH: f64 = 560.0;
+const INNER_HEIGHT: f64 = 230.0;
+const ROW: f64 = 18.0;
+/// A character of the tick labels is about so wide.
+const CHARACTER: f64 = 6.6;
+/// Colours in the style sheet.
+const COLOURS: usize = 8;
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A line.
+    Line,
+    /// A thin line, for what is noisy.
+    Thin,
+    /// A line with a dot at each value.
+    Dotted,
+    /// Dots, with whiskers where there is a half-width.
+    Dots,
+    /// Bars from zero; those of several series stand side by side.
+    Bars,
+}
+
+/// One value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// Half the width of an interval around y.
+    pub(crate) half: Option<f64>,
+}
+
+impl Point {
+    /// A value without interval.
+    pub(crate) fn at(x: f64, y: f64) -> Self {
+        Self { x, y, half: None }
+    }
+}
+
+/// Values of one kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    /// The name in the legend.
+    pub(crate) name: String,
+    /// The place in the order of colours; beyond the last colour lines are dashed.
+    pub(crate) colour: usize,
+    /// How it is drawn.
+    pub(crate) mark: Mark,
+    /// The values.
+    pub(crate) points: Vec<Point>,
+}
+
+/// A picture.
+#[derive(Debug, Clone)]
+pub(crate) struct Plot {
+    /// The heading.
+    pub(crate) title: String,
+    /// A line of explanation, or nothing.
+    pub(crate) note: String,
+    /// The axis below.
+    pub(crate) x: Axis,
+    /// The axis on the left.
+    pub(crate) y: Axis,
+    /// What is shown.
+    pub(crate) series: Vec<Series>,
+    /// Horizontal lines with a name: an optimum.
+    pub(crate) levels: Vec<(String, f64)>,
+    /// The diagonal y = x.
+    pub(crate) diagonal: bool,
+}
+
+impl Plot {
+    /// An empty picture.
+    pub(crate) fn new(title: &str, x: Axis, y: Axis) -> Self {
+        let title = title.to_owned();
+        Self { title, note: String::new(), x, y, series: Vec::new(), levels: Vec::new(), diagonal: false }
+    }
+
+    /// Adds a series; its colour is its number.
+    pub(crate) fn with(mut self, name: &str, mark: Mark, points: Vec<Point>) -> Self {
+        self.series.push(Series { name: name.to_owned(), colour: self.series.len(), mark, points });
+        self
+    }
+
+    /// Adds a named horizontal line, if there is a value.
+    pub(crate) fn level(mut self, name: &str, value: Option<f64>) -> Self {
+        self.levels.extend(value.map(|v| (name.to_owned(), v)));
+        self
+    }
+
+    /// Adds a line of explanation.
+    pub(crate) fn noted(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// Whether there is anything to see.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.series.iter().flat_map(|s| &s.points).any(|p| self.x.takes(p.x) && self.y.takes(p.y))
+    }
+
+    /// A figure of a page.
+    pub(crate) fn figure(&self) -> String {
+        let mut caption = html::escape(&self.title);
+        if !self.note.is_empty() {
+            let _ = write!(caption, " <small>{}</small>", html::escape(&self.note));
+        }
+        format!("<figure><figcaption>{caption}</figcaption>\n{}</figure>\n", self.svg(""))
+    }
+
+    /// A file of its own, with its own style.
+    pub(crate) fn document(&self) -> String {
+        self.svg(&format!(
+            "<style>\n{}svg{{background:var(--paper)}}\n{}</style>\n",
+            html::COLOURS,
+            html::PLOTS
+        ))
+    }
+
+    fn svg(&self, style: &str) -> String {
+        let legend = Legend::of(self);
+        let top = ROW + 6.0 + legend.rows as f64 * ROW;
+        let points = || self.series.iter().flat_map(|s| s.points.iter()).filter(|p| self.takes(p));
+        let levels = self.levels.iter().map(|l| l.1);
+        let bars = self.series.iter().any(|s| s.mark == Mark::Bars).then_some(0.0);
+        let spread = points().flat_map(|p| {
+            let half = p.half.filter(|h| h.is_finite()).unwrap_or(0.0);
+            [p.y - half, p.y + half]
+        });
+        let (x, y) = (self.x.fit(points().map(|p| p.x)), self.y.fit(spread.chain(levels).chain(bars)));
+        let widest = y.ticks.iter().map(|t| t.1.chars().count()).max().unwrap_or(1) as f64;
+        let frame = Frame { left: (widest * CHARACTER + 12.0).max(34.0), top, x, y };
+        let height = top + INNER_HEIGHT + 44.0;
+        let mut svg = format!(
+            "<svg class=\"plot\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n\
+             <title>{}</title>\n{style}",
+            html::escape(&self.title)
+        );
+        let _ = writeln!(svg, "<text x=\"0\" y=\"13\">{}</text>", html::escape(&self.y.label));
+        svg.push_str(&legend.svg);
+        frame.axes(&mut svg, &self.x.label);
+        if self.is_empty() {
+            let (cx, cy) = (WIDTH / 2.0, top + INNER_HEIGHT / 2.0);
+            let _ = writeln!(svg, "<text class=\"mid\" x=\"{cx}\" y=\"{cy}\">no values</text>");
+        } else {
+            self.draw(&frame, &mut svg);
+        }
+        svg + "</svg>\n"
+    }
+
+    fn takes(&self, p: &Point) -> bool {
+        self.x.takes(p.x) && self.y.takes(p.y)
+    }
+
+    fn draw(&self, frame: &Frame, svg: &mut String) {
+        if self.diagonal {
+            let (a, b) = (frame.at(0.0, 0.0), frame.at(1.0, 1.0));
+            let _ = writeln!(svg, "<path class=\"mark\" d=\"M{} {}L{} {}\"/>", a.0, a.1, b.0, b.1);
+        }
+        let bars: Vec<usize> =
+            self.series.iter().enumerate().filter(|(_, s)| s.mark == Mark::Bars).map(|(i, _)| i).collect();
+        for (i, series) in self.series.iter().enumerate() {
+            let _ = writeln!(svg, "<g class=\"c{}\">", series.colour % COLOURS);
+            match series.mark {
+                Mark::Bars => {
+                    let place = bars.iter().position(|&b| b == i).unwrap_or(0);
+                    self.bars(series, place, bars.len().max(1), frame, svg);
+                }
+                Mark::Dots => self.dots(series, 4.0, frame, svg),
+                Mark::Line | Mark::Thin | Mark::Dotted => {
+                    self.line(series, frame, svg);
+                    if series.mark == Mark::Dotted {
+                        self.dots(series, 2.8, frame, svg);
+                    }
+                }
+            }
+            svg.push_str("</g>\n");
+        }
+        for (name, value) in self.levels.iter().filter(|l| self.y.takes(l.1) && frame.y.holds(l.1)) {
+            let (_, at) = frame.at_value(f64::NAN, *value);
+            let (left, right) = (frame.left, WIDTH - Frame::RIGHT);
+            let _ = writeln!(
+                svg,
+                "<path class=\"mark\" d=\"M{left} {at}H{right}\"/><text class=\"mark end\" x=\"{right}\" y=\"{}\">{}</text>",
+                round(at - 5.0),
+                html::escape(name)
+            );
+        }
+    }
+
+    fn line(&self, series: &Series, frame: &Frame, svg: &mut String) {
+        let mut path = String::new();
+        let mut pen = 'M';
+        for p in &series.points {
+            if !self.takes(p) {
+                pen = 'M';
+                continue;
+            }
+            let (x, y) = frame.at_value(p.x, p.y);
+            let _ = write!(path, "{pen}{x} {y}");
+            pen = 'L';
+        }
+        let thin = if series.mark == Mark::Thin { " thin" } else { "" };
+        let dashed = if series.colour >= COLOURS { " dashed" } else { "" };
+        if !path.is_empty() {
+            let _ = writeln!(svg, "<path class=\"line{thin}{dashed}\" d=\"{path}\"/>");
+        }
+    }
+
+    fn dots(&self, series: &Series, radius: f64, frame: &Frame, svg: &mut String) {
+        for p in series.points.iter().filter(|p| self.takes(p)) {
+            let (x, y) = frame.at_value(p.x, p.y);
+            if let Some(half) = p.half.filter(|h| h.is_finite()) {
+                let (_, low) = frame.at_value(p.x, p.y - half);
+                let (_, high) = frame.at_value(p.x, p.y + half);
+                let _ = write!(svg, "<path class=\"whisker\" d=\"M{x} {low}V{high}\"/>");
+            }
+            let title = html::escape(&self.title_of(p));
+            let _ = writeln!(
+                svg,
+                "<circle class=\"dot\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"><title>{title}</title></circle>"
+            );
+        }
+    }
+
+    fn bars(&self, series: &Series, place: usize, of: usize, frame: &Frame, svg: &mut String) {
+        let slot = (frame.at_value(1.0, 0.0).0 - frame.at_value(0.0, 0.0).0).abs().min(120.0);
+        let width = slot * 0.7 / of as f64;
+        for p in series.points.iter().filter(|p| self.takes(p)) {
+            let (middle, top) = frame.at_value(p.x, p.y);
+            let (_, base) = frame.at_value(p.x, 0.0);
+            let left = round(middle - slot * 0.35 + place as f64 * width + 1.0);
+            let (y, height) = (top.min(base), round((top - base).abs()));
+            let (width, title) = (round((width - 2.0).max(1.0)), html::escape(&self.title_of(p)));
+            let _ = writeln!(
+                svg,
+                "<rect class=\"bar\" x=\"{left}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"1.5\"><title>{title}</title></rect>"
+            );
+        }
+    }
+
+    /// What a pointer over a value shows.
+    fn title_of(&self, p: &Point) -> String {
+        let name = self.x.names.get(p.x.round().max(0.0) as usize);
+        let x =
+            name.cloned().unwrap_or_else(|| format!("{} {}", self.x.label, super::numbers::tick(p.x, p.x)));
+        format!("{x}: {}", super::numbers::plus_minus(Some(p.y), p.half, 4))
+    }
+}
+
+/// Two decimals are enough for a picture and keep the page small.
+fn round(v: f64) -> f64 {
+    (v * 100.0).round() / 100.0
+}
+
+/// The names of the series, in as many rows as they need.
+struct Legend {
+    svg: String,
+    rows: usize,
+}
+
+impl Legend {
+    fn of(plot: &Plot) -> Self {
+        let mut legend = Self { svg: String::new(), rows: 0 };
+        if plot.series.len() < 2 {
+            return legend;
+        }
+        let mut x = 0.0;
+        legend.rows = 1;
+        for series in &plot.series {
+            let width = 26.0 + CHARACTER * series.name.chars().count() as f64 + 14.0;
+            if x > 0.0 && x + width > WIDTH {
+                x = 0.0;
+                legend.rows += 1;
+            }
+            let y = 13.0 + legend.rows as f64 * ROW;
+            let class = series.colour % COLOURS;
+            let dashed = if series.colour >= COLOURS { " dashed" } else { "" };
+            let key = match series.mark {
+                Mark::Line | Mark::Thin | Mark::Dotted => {
+                    format!("<path class=\"line{dashed}\" d=\"M{x} {}h18\"/>", y - 4.0)
+                }
+                Mark::Dots => {
+                    format!("<circle class=\"dot\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", x + 9.0, y - 4.0)
+                }
+                Mark::Bars => {
+                    format!(
+                        "<rect class=\"bar\" x=\"{}\" y=\"{}\" width=\"11\" height=\"11\" rx=\"1.5\"/>",
+                        x + 4.0,
+                        y - 10.0
+                    )
+                }
+            };
+            let _ = writeln!(
+                legend.svg,
+                "<g class=\"c{class}\">{key}<text x=\"{}\" y=\"{y}\">{}</text></g>",
+                x + 24.0,
+                html::escape(&series.name)
+            );
+            x = round(x + width);
+        }
+        legend
+    }
+}
+
+/// The place of the values in the picture.
+struct Frame {
+    left: f64,
+    top: f64,
+    x: Fitted,
+    y: Fitted,
+}
+
+impl Frame {
+    const RIGHT: f64 = 14.0;
+
+    /// From shares of the axes.
+    fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        let width = WIDTH - Self::RIGHT - self.left;
+        (
+            round(self.left + x.clamp(-0.02, 1.02) * width),
+            round(self.top + (1.0 - y.clamp(-0.02, 1.02)) * INNER_HEIGHT),
+        )
+    }
+
+    fn at_value(&self, x: f64, y: f64) -> (f64, f64) {
+        self.at(self.x.place(x), self.y.place(y))
+    }
+
+    fn axes(&self, svg: &mut String, label: &str) {
+        let (right, bottom) = (WIDTH - Self::RIGHT, self.top + INNER_HEIGHT);
+        let left = round(self.left);
+        for (value, name) in &self.y.ticks {
+            let (_, y) = self.at_value(f64::NAN, *value);
+            let _ = writeln!(
+                svg,
+                "<path class=\"grid\" d=\"M{left} {y}H{right}\"/><text class=\"end\" x=\"{}\" y=\"{}\">{}</text>",
+                round(left - 7.0),
+                round(y + 4.0),
+                html::escape(name)
+            );
+        }
+        // Names that would run into each other are thinned out.
+        let widest = self.x.ticks.iter().map(|t| t.1.chars().count()).max().unwrap_or(1) as f64;
+        let room = ((right - left) / (widest * CHARACTER + 10.0)).max(1.0);
+        let every = (self.x.ticks.len() as f64 / room).ceil().max(1.0) as usize;
+        for (value, name) in self.x.ticks.iter().step_by(every) {
+            let (x, _) = self.at_value(*value, f64::NAN);
+            let _ = writeln!(
+                svg,
+                "<path class=\"axis\" d=\"M{x} {bottom}v4\"/><text class=\"mid\" x=\"{x}\" y=\"{}\">{}</text>",
+                bottom + 17.0,
+                html::escape(name)
+            );
+        }
+        let _ = writeln!(
+            svg,
+            "<path class=\"axis\" d=\"M{left} {bottom}H{right}\"/><text class=\"end\" x=\"{right}\" y=\"{}\">{}</text>",
+            bottom + 36.0,
+            html::escape(label)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::axis::Scale;
+    use super::*;
+
+    fn plot(scale: Scale, mark: Mark, ys: &[f64]) -> Plot {
+        let points =
+            ys.iter().enumerate().map(|(i, &y)| Point { x: i as f64, y, half: Some(y / 2.0) }).collect();
+        Plot::new("t", Axis::new("x", Scale::Linear), Axis::new("y", scale)).with("s", mark, points)
+    }
+
+    #[test]
+    fn nothing_that_is_no_number_reaches_the_picture() {
+        let nan = f64::NAN;
+        for scale in [Scale::Linear, Scale::FromZero, Scale::Log] {
+            for mark in [Mark::Line, Mark::Thin, Mark::Dotted, Mark::Dots, Mark::Bars] {
+                for ys in [
+                    &[][..],
+                    &[nan],
+                    &[nan, 1.0, nan, 2.0],
+                    &[0.0, 0.0],
+                    &[-1.0, 3.0, f64::INFINITY],
+                    &[1e-300, 1e300],
+                ] {
+                    let mut plot =
+                        plot(scale, mark, ys).level("optimum", Some(nan)).level("other", Some(0.5));
+                    plot.diagonal = true;
+                    let svg = plot.document();
+                    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{scale:?} {mark:?} {ys:?}\n{svg}");
+                    assert_eq!(svg, plot.document());
+                    assert!(plot.figure().starts_with("<figure>"));
+                }
+            }
+        }
+        assert!(plot(Scale::Log, Mark::Line, &[-1.0]).figure().contains("no values"));
+    }
+
+    #[test]
+    fn a_hole_breaks_the_line() {
+        let svg = plot(Scale::Linear, Mark::Line, &[1.0, 2.0, f64::NAN, 3.0, 4.0]).figure();
+        let line = svg.lines().find(|l| l.contains("class=\"line\"")).unwrap();
+        assert_eq!(line.matches('M').count(), 2, "{line}");
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        let axis = Axis::named("<x>", vec!["<a>".to_owned()]);
+        let plot = Plot::new("<t>", axis, Axis::new("<y>", Scale::Linear))
+            .with("<s>", Mark::Bars, vec![Point::at(0.0, 1.0)])
+            .with("<u>", Mark::Dots, vec![Point::at(0.0, 2.0)])
+            .level("<l>", Some(1.5))
+            .noted("<n>");
+        let figure = plot.figure();
+        for name in ["<x>", "<a>", "<t>", "<y>", "<s>", "<u>", "<l>", "<n>"] {
+            assert!(!figure.contains(name), "{name}");
+        }
+    }
+}
