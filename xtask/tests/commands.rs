@@ -1,5 +1,7 @@
 //! The commands as a user calls them: from nothing to a report, killed and resumed, and with nonsense.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;

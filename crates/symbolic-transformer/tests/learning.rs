@@ -1,5 +1,7 @@
 //! Learning on real data of a law: Kneser–Ney against reference values, and 64 formulas learned by heart.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 
@@ -38,8 +40,14 @@ fn kneser_ney_reaches_the_reference_values() {
     let (law, train) = public("train", 10_000);
     let (_, test) = public("test", 2_000);
     // Nats per token, top-1 and top-5 on the public law with K = 5, computed with another implementation (± 0.03).
-    let reference =
-        [(1, 2.599, 0.211, 0.559), (2, 1.445, 0.412, 0.946), (3, 1.278, 0.489, 0.948), (4, 1.029, 0.546, 0.980), (5, 1.017, 0.550, 0.979), (7, 0.985, 0.575, 0.981)];
+    let reference = [
+        (1, 2.599, 0.211, 0.559),
+        (2, 1.445, 0.412, 0.946),
+        (3, 1.278, 0.489, 0.948),
+        (4, 1.029, 0.546, 0.980),
+        (5, 1.017, 0.550, 0.979),
+        (7, 0.985, 0.575, 0.981),
+    ];
     let mut before = f64::INFINITY;
     for (order, nats, top1, top5) in reference {
         let judged = iid(&mut Ngram::train(&train, order), &test, &law).unwrap();
@@ -95,7 +103,8 @@ fn sixty_four_formulas_are_learned_by_heart() {
     };
     let folder = tempfile::tempdir().unwrap();
     let theta = {
-        let mut trainer = Trainer::open(&mut learner, settings, folder.path(), serde_json::Map::new()).unwrap();
+        let mut trainer =
+            Trainer::open(&mut learner, settings, folder.path(), serde_json::Map::new()).unwrap();
         let ended = trainer.run(&AtomicUsize::new(0), &Progress::Quiet).unwrap();
         assert_eq!(ended, Outcome::Finished("steps".to_owned()));
         trainer.weights().to_vec()

@@ -11,7 +11,6 @@
 )]
 #![expect(
     clippy::unwrap_used,
-    clippy::float_cmp,
     reason = "a test stops at what should not be, and means exact values where it compares them"
 )]
 

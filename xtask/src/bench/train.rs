@@ -11,7 +11,7 @@ use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
 use training::kernels::{Mat, MatMut, product};
-use training::optimiser::{AdamW, Moments, clip_factor, global_norm};
+use training::optimiser::{AdamW, Moments, Update, clip_factor, global_norm};
 
 use super::{Figure, median};
 
@@ -76,7 +76,8 @@ fn step(network: &mut dyn Network, batch: &Batch) -> Result<f64> {
         let loss = network.gradient(&theta, batch, noise, &mut gradient)?;
         let n = loss.targets as f64;
         let factor = clip_factor(global_norm(&layout, &gradient) / n, 1.0) / n;
-        adamw.update(&layout, &mut theta, &mut moments, &mut gradient, update, 1e-4, factor);
+        let step = Update { number: update, lr: 1e-4, factor };
+        adamw.update(&layout, &mut theta, &mut moments, &mut gradient, step);
         Ok(())
     })
 }
