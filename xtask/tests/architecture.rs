@@ -122,3 +122,18 @@ fn only_one_file_prints_to_standard_output() {
         );
     }
 }
+
+#[test]
+fn the_readme_shows_tested_programs() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let mut examples = Vec::new();
+    sources(&root().join("crates"), &mut examples);
+    examples.retain(|p| p.parent().is_some_and(|f| f.ends_with("examples")));
+    let programs: Vec<String> = examples.iter().map(|p| std::fs::read_to_string(p).unwrap()).collect();
+    let blocks: Vec<&str> =
+        readme.split("```rust\n").skip(1).filter_map(|b| b.split_once("```")).map(|b| b.0).collect();
+    assert_eq!(blocks.len(), 4);
+    for block in blocks {
+        assert!(programs.iter().any(|p| p == block), "no example is this program:\n{block}");
+    }
+}

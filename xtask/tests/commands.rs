@@ -72,6 +72,19 @@ fn metrics(run: &Path) -> Vec<Value> {
     text.lines().map(without_time).collect()
 }
 
+/// Every field that a run writes stands in `docs/metrics.md`, with its kind.
+fn fields_are_documented(run: &Path) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for line in metrics(run) {
+        let kind = line["kind"].as_str().unwrap();
+        for name in line.as_object().unwrap().keys() {
+            let row = |k: &str| page.contains(&format!("| {k} | `{name}` |"));
+            assert!(row(kind) || row("all"), "{kind}: {name} is not documented");
+        }
+    }
+}
+
 fn same_result(place: &Place, a: &str, b: &str) {
     let read = |run: &str| std::fs::read(place.path(run).join("model.safetensors")).unwrap();
     assert!(read(a) == read(b), "{a} and {b} have other weights");
@@ -108,6 +121,7 @@ fn one_command_from_nothing_to_a_report() {
     let eval = place.json(&["eval", "a", "--suite", "test", "--json", "--quiet"]);
     assert_eq!((eval["command"].as_str(), eval["test"]["formulas"].as_u64()), (Some("eval"), Some(40)));
     assert!(eval["iid"]["excess"]["value"].as_f64().unwrap() > 0.0, "the suite judged before stays");
+    fields_are_documented(&run);
     let steps: Vec<u64> = metrics(&run).iter().map(|m| m["step"].as_u64().unwrap()).collect();
     assert!(steps.is_sorted() && steps.last() == Some(&60));
     let about: Value =

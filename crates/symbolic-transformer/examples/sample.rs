@@ -1,0 +1,18 @@
+//! An untrained model, held by the grammar, writes formulas and nothing else.
+use fol::mask::{Grammar, Mask, Options};
+use symbolic_transformer::sample::{Choice, Request, sample};
+use symbolic_transformer::{
+    config::ModelConfig, decode::CachedTransformer, explicit::Explicit, network::Network,
+};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let config = ModelConfig::size("tiny").ok_or("no such size")?;
+    let theta = Explicit::new(config.clone())?.layout().initialise(0);
+    let mask = Mask::new(&Options { budget: Some(40), ..Options::new(Grammar::Formula) });
+    let request = Request { prompt: Vec::new(), max_tokens: 40, mask: Some(mask) };
+    let mut decoder = CachedTransformer::new(&config, &theta)?;
+    for formula in sample(&mut decoder, &request, 10, Choice::PLAIN, 0, |_| {})? {
+        assert!(formula.finished && fol::decode(&formula.tokens).is_ok());
+    }
+    Ok(())
+}
