@@ -59,8 +59,9 @@ pub mod mask;
 
 pub mod glyph;
 
-pub mod law;
 pub mod tptp;
+
+pub mod law;
 
 pub mod count;
 
@@ -72,9 +73,11 @@ pub mod estimate;
 
 pub mod file;
 
-pub mod exchange;
+mod record;
 
 pub mod data;
+
+pub mod exchange;
 
 pub use encode::encode;
 pub use key::{DEFAULT_WEIGHTS, Key, bucket, key, split};

@@ -20,6 +20,7 @@ use super::parts::Part;
 use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
 use crate::key::{Key, bucket, split};
+use crate::record::Record;
 use crate::score::Scorer;
 use crate::symbol::{SymbolId, VOCABULARY};
 
@@ -199,7 +200,8 @@ impl Merge<'_> {
             }
         }
         if number < PREVIEW {
-            self.preview.write(format!("{}\n", item.record.to_json(&item.tokens)).as_bytes())?;
+            let (item, text, nll) = (item.record.item, crate::decode(&item.tokens)?, Some(item.record.nll));
+            self.preview.write(format!("{}\n", Record { item, text, nll }.line()?).as_bytes())?;
         }
         Ok(())
     }
