@@ -1,6 +1,7 @@
 //! The distribution of the next symbol in each state of the parser, without moving it.
 
-use super::{Arity, Frame, Parser, State, more};
+use super::terms::more;
+use super::{Arity, Frame, Parser, State};
 use crate::ast::{Connective, Quantifier, Relation};
 use crate::score::Distribution;
 use crate::score::hidden::{Event, Hidden};
