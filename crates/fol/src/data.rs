@@ -9,6 +9,7 @@ mod config;
 mod dataset;
 mod files;
 mod item;
+mod keys;
 mod manifest;
 mod merge;
 mod parts;

@@ -6,14 +6,11 @@
 mod export;
 mod import;
 mod public;
-mod record;
-mod stored;
 mod vocabulary;
 
-pub use export::export;
+pub use crate::record::Record;
+pub use export::{export, records};
 pub use import::{Imported, import};
-pub use record::Record;
-pub use stored::{Stored, stored};
 pub use vocabulary::Vocabulary;
 
 use crate::error::{Kind, Refusal};

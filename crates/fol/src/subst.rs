@@ -1,6 +1,10 @@
 //! Substitution of a term for a variable, without capture.
+//!
+//! A binder in the way is renamed first, which is a substitution of its own. All that is to be substituted is
+//! carried down in one pass, in its order, instead of rewriting the body once for each binder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::ast::{Formula, Term, Variable};
 
@@ -10,71 +14,109 @@ use crate::ast::{Formula, Term, Variable};
 /// occurs in t, y is first renamed to the smallest index that is neither free in the body nor in t.
 #[must_use]
 pub fn substitute(formula: &Formula, variable: Variable, term: &Term) -> Formula {
-    let mut captured = BTreeSet::new();
-    variables_of_term(term, &mut captured);
-    Substitution { variable, term, captured }.formula(formula)
+    in_formula(formula, &[Rc::new(Replacement::new(variable, term.clone()))])
 }
 
-struct Substitution<'a> {
+struct Replacement {
     variable: Variable,
-    term: &'a Term,
+    term: Term,
     /// The variables of the term.
     captured: BTreeSet<Variable>,
 }
 
-impl Substitution<'_> {
-    fn formula(&self, formula: &Formula) -> Formula {
-        match formula {
-            Formula::Truth(truth) => Formula::Truth(*truth),
-            Formula::Predicate(predicate, arguments) => Formula::Predicate(*predicate, self.terms(arguments)),
-            Formula::Relation(relation, left, right) => {
-                Formula::Relation(*relation, self.term(left), self.term(right))
-            }
-            Formula::Not(operand) => Formula::Not(Box::new(self.formula(operand))),
-            Formula::Binary(connective, left, right) => {
-                Formula::Binary(*connective, Box::new(self.formula(left)), Box::new(self.formula(right)))
-            }
-            Formula::Quantified(quantifier, y, sort, body) => {
-                let free = free_in(body);
-                if *y == self.variable || !free.contains(&self.variable) {
-                    return formula.clone();
-                }
-                let (y, body) = if self.captured.contains(y) {
-                    let unused = |index: &u64| {
-                        let z = Variable(*index);
-                        !free.contains(&z) && !self.captured.contains(&z)
-                    };
-                    let z = (0..=u64::MAX).find(unused).map_or(*y, Variable);
-                    (z, self.formula(&substitute(body, *y, &Term::Variable(z))))
-                } else {
-                    (*y, self.formula(body))
-                };
-                Formula::Quantified(*quantifier, y, *sort, Box::new(body))
-            }
-        }
+impl Replacement {
+    fn new(variable: Variable, term: Term) -> Self {
+        let mut captured = BTreeSet::new();
+        variables_of_term(&term, &mut captured);
+        Self { variable, term, captured }
     }
 
-    fn term(&self, term: &Term) -> Term {
-        match term {
-            Term::Variable(variable) if *variable == self.variable => self.term.clone(),
-            Term::Variable(_) | Term::Constant(_) => term.clone(),
-            Term::Function(function, arguments) => Term::Function(*function, self.terms(arguments)),
+    /// What is free once the variable, which was free, is replaced.
+    fn change(&self, free: &mut BTreeSet<Variable>) {
+        free.remove(&self.variable);
+        free.extend(&self.captured);
+    }
+}
+
+/// The replacements, one after the other.
+type Pending<'a> = &'a [Rc<Replacement>];
+
+fn in_formula(formula: &Formula, pending: Pending) -> Formula {
+    match formula {
+        _ if pending.is_empty() => formula.clone(),
+        Formula::Truth(truth) => Formula::Truth(*truth),
+        Formula::Predicate(predicate, arguments) => {
+            Formula::Predicate(*predicate, in_terms(arguments, pending))
+        }
+        Formula::Relation(relation, left, right) => {
+            Formula::Relation(*relation, in_term(left, pending), in_term(right, pending))
+        }
+        Formula::Not(operand) => Formula::Not(Box::new(in_formula(operand, pending))),
+        Formula::Binary(connective, left, right) => {
+            let left = in_formula(left, pending);
+            Formula::Binary(*connective, Box::new(left), Box::new(in_formula(right, pending)))
+        }
+        Formula::Quantified(quantifier, y, sort, body) => {
+            let (y, inside) = under_binder(*y, free_in(body), pending);
+            Formula::Quantified(*quantifier, y, *sort, Box::new(in_formula(body, &inside)))
         }
     }
+}
 
-    fn terms(&self, terms: &[Term]) -> Vec<Term> {
-        terms.iter().map(|term| self.term(term)).collect()
+/// The variable that the binder of y gets, and what is to be replaced in its body, where `free` is free.
+fn under_binder(
+    mut y: Variable,
+    mut free: BTreeSet<Variable>,
+    pending: Pending,
+) -> (Variable, Vec<Rc<Replacement>>) {
+    let mut inside = Vec::new();
+    for replacement in pending {
+        if y == replacement.variable || !free.contains(&replacement.variable) {
+            continue;
+        }
+        if replacement.captured.contains(&y) {
+            let unused = |z: &Variable| !free.contains(z) && !replacement.captured.contains(z);
+            let z = (0..=u64::MAX).map(Variable).find(unused).unwrap_or(y);
+            if free.contains(&y) {
+                let renaming = Replacement::new(y, Term::Variable(z));
+                renaming.change(&mut free);
+                inside.push(Rc::new(renaming));
+            }
+            y = z;
+        }
+        replacement.change(&mut free);
+        inside.push(Rc::clone(replacement));
+    }
+    (y, inside)
+}
+
+fn in_terms(terms: &[Term], pending: Pending) -> Vec<Term> {
+    terms.iter().map(|term| in_term(term, pending)).collect()
+}
+
+fn in_term(term: &Term, pending: Pending) -> Term {
+    match term {
+        Term::Variable(variable) => {
+            let found = pending.iter().position(|replacement| replacement.variable == *variable);
+            match found.and_then(|at| Some((pending.get(at)?, pending.get(at + 1..)?))) {
+                Some((replacement, rest)) => in_term(&replacement.term, rest),
+                None => term.clone(),
+            }
+        }
+        Term::Constant(_) => term.clone(),
+        Term::Function(function, arguments) => Term::Function(*function, in_terms(arguments, pending)),
     }
 }
 
 /// The free variables of a formula.
 fn free_in(formula: &Formula) -> BTreeSet<Variable> {
     let mut free = BTreeSet::new();
-    collect(formula, &mut Vec::new(), &mut free);
+    collect(formula, &mut BTreeMap::new(), &mut free);
     free
 }
 
-fn collect(formula: &Formula, scope: &mut Vec<Variable>, free: &mut BTreeSet<Variable>) {
+/// `scope` says how many binders of a variable stand around.
+fn collect(formula: &Formula, scope: &mut BTreeMap<Variable, usize>, free: &mut BTreeSet<Variable>) {
     let mut occurring = BTreeSet::new();
     match formula {
         Formula::Truth(_) => {}
@@ -90,12 +132,13 @@ fn collect(formula: &Formula, scope: &mut Vec<Variable>, free: &mut BTreeSet<Var
             collect(right, scope, free);
         }
         Formula::Quantified(_, variable, _, body) => {
-            scope.push(*variable);
+            *scope.entry(*variable).or_default() += 1;
             collect(body, scope, free);
-            scope.pop();
+            scope.entry(*variable).and_modify(|binders| *binders -= 1);
         }
     }
-    free.extend(occurring.into_iter().filter(|variable| !scope.contains(variable)));
+    let is_free = |variable: &Variable| scope.get(variable).is_none_or(|binders| *binders == 0);
+    free.extend(occurring.into_iter().filter(is_free));
 }
 
 fn variables_of_term(term: &Term, variables: &mut BTreeSet<Variable>) {

@@ -1,4 +1,4 @@
-//! Canonical forms against trees and renamings; substitution against de Bruijn indices.
+//! Canonical forms against trees and renamings.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 mod common;
@@ -10,7 +10,7 @@ use fol::ast::{Constant, Definition, Formula, Function, Predicate, Sort, Stateme
 use fol::canon::{Canonicalizer, alpha, sig, skeleton};
 use fol::read::{Mode, Source, parse};
 use fol::symbol::SymbolId;
-use fol::{Key, Style, bucket, decode, encode, free_variables, print, split, substitute};
+use fol::{Key, Style, bucket, decode, encode, free_variables, print, split};
 
 /// What a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -284,71 +284,4 @@ fn buckets_split_by_the_key() {
     assert_eq!((key.to_string().as_str(), bucket(&key)), ("da90f7adc81c4a505fe07578932e4f35", 194));
     let splits = [0, 799, 800, 899, 900, 999].map(|bucket| split(bucket, fol::DEFAULT_WEIGHTS));
     assert_eq!(splits, ["train", "train", "val", "val", "test", "test"]);
-}
-
-/// A formula without names of bound variables: each occurrence counts the binders between.
-fn de_bruijn(
-    formula: &Formula,
-    scope: &mut Vec<Variable>,
-    free: &dyn Fn(Variable, usize) -> String,
-) -> String {
-    fn term(t: &Term, scope: &[Variable], free: &dyn Fn(Variable, usize) -> String) -> String {
-        match t {
-            Term::Variable(v) => match scope.iter().rev().position(|bound| bound == v) {
-                Some(distance) => format!("#{distance}"),
-                None => free(*v, scope.len()),
-            },
-            Term::Constant(c) => format!("c{}", c.0),
-            Term::Function(f, arguments) => {
-                format!(
-                    "f{}({})",
-                    f.0,
-                    arguments.iter().map(|t| term(t, scope, free)).collect::<Vec<_>>().join(",")
-                )
-            }
-        }
-    }
-    match formula {
-        Formula::Truth(truth) => truth.to_string(),
-        Formula::Predicate(p, arguments) => {
-            format!(
-                "P{}({})",
-                p.0,
-                arguments.iter().map(|t| term(t, scope, free)).collect::<Vec<_>>().join(",")
-            )
-        }
-        Formula::Relation(r, left, right) => {
-            format!("{}({},{})", r.symbol(), term(left, scope, free), term(right, scope, free))
-        }
-        Formula::Not(operand) => format!("~{}", de_bruijn(operand, scope, free)),
-        Formula::Binary(c, left, right) => {
-            let left = de_bruijn(left, scope, free);
-            format!("({left} {} {})", c.symbol(), de_bruijn(right, scope, free))
-        }
-        Formula::Quantified(q, v, sort, body) => {
-            scope.push(*v);
-            let body = de_bruijn(body, scope, free);
-            scope.pop();
-            format!("{}{sort:?}.{body}", q.symbol())
-        }
-    }
-}
-
-#[test]
-fn substitution_is_that_of_de_bruijn_indices() {
-    for item in 0..5000 {
-        let mut trees = Trees::new("substitution", item);
-        trees.names = 3;
-        let (formula, variable, term) = (trees.formula(7), trees.variable(), trees.term(2));
-        // In de Bruijn form nothing captures: the term's variables are free wherever it is put.
-        let put = |v: Variable, _| {
-            let atom = |t: Term| Formula::Predicate(Predicate(0), vec![t]);
-            let whole = |t: Term| de_bruijn(&atom(t), &mut Vec::new(), &|v, _| format!("x{}", v.0));
-            let inner = whole(if v == variable { term.clone() } else { Term::Variable(v) });
-            inner.trim_start_matches("P0(").strip_suffix(')').unwrap().to_owned()
-        };
-        let wanted = de_bruijn(&formula, &mut Vec::new(), &put);
-        let found = substitute(&formula, variable, &term);
-        assert_eq!(de_bruijn(&found, &mut Vec::new(), &|v, _| format!("x{}", v.0)), wanted);
-    }
 }

@@ -5,10 +5,12 @@
 //! same length, numbers match within 10⁻⁹, everything else exactly.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+#[path = "common/command.rs"]
+mod command;
 
+use std::path::Path;
+
+use command::fol;
 use serde_json::Value;
 
 /// Why `found` does not match `wanted`, if it does not.
@@ -42,15 +44,7 @@ fn mismatch(wanted: &Value, found: &Value, path: &str) -> Option<String> {
 
 fn run(case: &Value) -> Result<(), String> {
     let args = case["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fol"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let _ = child.stdin.take().unwrap().write_all(case["stdin"].as_str().unwrap_or("").as_bytes());
-    let output = child.wait_with_output().unwrap();
+    let output = fol(args, case["stdin"].as_str().unwrap_or("").as_bytes());
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if errors.contains("panicked") {
         return Err(errors);
@@ -87,13 +81,13 @@ macro_rules! files {
     )*};
 }
 
-files! { codec parse refuse encode print level check canon glyph count sample score next }
+files! { codec parse refuse encode print level check canon glyph count sample score next more }
 
 #[test]
 fn vocab() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/vocab.json");
     let wanted: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_fol")).args(["vocab", "--json"]).output().unwrap();
+    let output = fol(["vocab", "--json"], b"");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["size"], 663);
     assert_eq!(

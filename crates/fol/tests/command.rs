@@ -1,26 +1,17 @@
 //! The command as people meet it: standard input, exit statuses, pictures of refusals.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+#[path = "common/command.rs"]
+mod command;
 
+use std::process::{Command, Stdio};
+
+use command::fol;
 use serde_json::Value;
-
-fn run(args: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fol"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let _ = child.stdin.take().unwrap().write_all(stdin);
-    child.wait_with_output().unwrap()
-}
 
 #[track_caller]
 fn check(args: &[&str], stdin: &str, status: i32, stdout: &str, stderr: &str) {
-    let output = run(args, stdin.as_bytes());
+    let output = fol(args, stdin.as_bytes());
     assert_eq!(String::from_utf8_lossy(&output.stdout), stdout);
     assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
     assert_eq!(output.status.code(), Some(status));
@@ -29,10 +20,10 @@ fn check(args: &[&str], stdin: &str, status: i32, stdout: &str, stderr: &str) {
 #[test]
 fn lines_of_standard_input_are_inputs() {
     check(&["print", "-"], "P & Q\n\nforall x P(x)\r\n", 0, "(P0 ∧ P1)\n∀x0 P0(x0)\n", "");
-    let output = run(&["print", "--json", "-"], b"  P1  \n");
+    let output = fol(["print", "--json", "-"], b"  P1  \n");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["items"][0]["input"], "  P1  ");
-    let output = run(&["print", "--json", "-"], b"P1 \xff\n");
+    let output = fol(["print", "--json", "-"], b"P1 \xff\n");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["items"][0]["error"]["kind"], "UnknownCharacter");
 }
@@ -67,14 +58,14 @@ fn wrong_usage_is_status_2() {
         &["next", "P"],
         &["parse", "--strict", "--lenient", "P"],
     ] {
-        assert_eq!(run(args, b"").status.code(), Some(2), "{args:?}");
+        assert_eq!(fol(args, b"").status.code(), Some(2), "{args:?}");
     }
 }
 
 #[test]
 fn budgets_count_what_follows_the_prefix() {
     let legal = |args: &[&str]| {
-        let output = run(&[&["next", "--grammar", "formula", "--json"], args].concat(), b"");
+        let output = fol([&["next", "--grammar", "formula", "--json"], args].concat(), b"");
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         document["items"][0]["legal"].clone()
     };
@@ -98,7 +89,7 @@ fn no_depth_overflows_the_stack() {
         for command in
             [&["parse", "-"][..], &["check", "-"], &["canon", "-"], &["next", "--grammar", "text", "-"]]
         {
-            let output = run(command, text.as_bytes());
+            let output = fol(command, text.as_bytes());
             assert_eq!(output.status.code(), Some(1), "{open} {command:?}");
         }
     }
@@ -109,7 +100,51 @@ fn no_depth_overflows_the_stack() {
         &["canon", "--json", "-"],
         &["subst", "--var", "0", "--by", "x1", "-"],
     ] {
-        let output = run(command, deep.as_bytes());
+        let output = fol(command, deep.as_bytes());
         assert_eq!(output.status.code(), Some(0), "{command:?}");
     }
+}
+
+#[test]
+fn a_reader_may_stop_listening() {
+    for args in [&["vocab"][..], &["vocab", "--json"], &["parse", "§"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_fol"))
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let refused = args.contains(&"§");
+        if refused {
+            drop(child.stderr.take());
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        assert_eq!(output.status.code(), Some(i32::from(refused)), "{args:?}");
+    }
+}
+
+#[test]
+fn large_and_strange_inputs_are_answered() {
+    let random: Vec<u8> = {
+        let mut stream = seeded::Family::named("fol-test:bytes").stream(0);
+        (0..1_000_000).map(|_| stream.next_u64() as u8).collect()
+    };
+    let tokens = "625 ".repeat(1_000_000).into_bytes();
+    for (args, stdin) in [
+        (&["parse", "-"][..], "(".repeat(1_000_000).into_bytes()),
+        (&["parse", "--json", "-"], random),
+        (&["parse", "--from", "tokens", "-"], tokens.clone()),
+        (&["next", "--law", "public", "--from", "tokens", "-"], tokens.clone()),
+        (&["next", "--grammar", "text", "--from", "tokens", "-"], tokens),
+        (&["parse", "-"], "P0 & ".repeat(200_000).into_bytes()),
+        (&["import", "--format", "tptp", "-"], format!("fof(a,axiom,{}", "(".repeat(500_000)).into_bytes()),
+        (&["import", "--format", "jsonl", "-"], "[".repeat(500_000).into_bytes()),
+    ] {
+        let output = fol(args, &stdin);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{args:?}");
+    }
+    assert_eq!(fol(["parse", "-"], b"").status.code(), Some(0));
 }

@@ -65,8 +65,22 @@ fn data_set(texts: &[&str]) -> TempDir {
     let off: Vec<u8> = off.iter().flat_map(|offset| offset.to_le_bytes()).collect();
     let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
     let digests = json!({"tok": digest(&tok), "off": digest(&off), "rec": digest(&rec)});
-    let file = json!({"tok": "t", "off": "o", "rec": "r", "formulas": texts.len(), "blake3": digests});
-    let manifest = json!({"splits": {"test": {"files": [file]}}});
+    let tokens = tok.len() / 2;
+    let keys = json!({"K0": 0, "K1": 0, "K2": 0, "K3": 0});
+    let file = json!({"tok": "t", "off": "o", "rec": "r", "formulas": texts.len(), "tokens": tokens,
+        "blake3": digests});
+    let split = |formulas: usize, tokens: usize, files: &[Value]| {
+        json!({"formulas": formulas, "tokens": tokens, "levels": {}, "mean_nll": null, "distinct": keys,
+            "files": files})
+    };
+    let none = split(0, 0, &[]);
+    let manifest = json!({
+        "schema": "fol663-data/1", "name": "", "law": {}, "seed": 0, "split": "stream", "dedup": "none",
+        "weights": [800, 100, 100], "generator": "", "config_digest": "",
+        "splits": {"train": none, "val": none, "test": split(texts.len(), tokens, &[file]), "iid": none},
+        "overlap": {}, "draws": {"made": 0, "kept": 0, "duplicates": 0, "redrawn": 0}, "histogram": [],
+        "optimum": null, "digest": "",
+    });
     for (name, bytes) in [("t", tok), ("o", off), ("r", rec), ("manifest.json", manifest.to_string().into())]
     {
         std::fs::write(folder.path().join(name), bytes).unwrap();
@@ -233,16 +247,14 @@ fn what_cannot_be_written_or_found_is_refused() {
     let export_from =
         |from: &str| fol(&folder, &["export", from, "--split", "test", "--format", "jsonl", "--out", "a"]);
     assert_eq!(kind(export_from("missing")), "NotFound");
-    let mut bytes = std::fs::read(folder.path().join("t")).unwrap();
-    bytes.truncate(3);
-    std::fs::write(folder.path().join("t"), bytes).unwrap();
-    assert_eq!(kind(export_from(".")), "DigestMismatch");
-    std::fs::write(
-        folder.path().join("manifest.json"),
-        "{\"splits\":{\"test\":{\"files\":[{\"tok\":\"t\",\"off\":\"o\",\"rec\":\"r\"}]}}}",
-    )
-    .unwrap();
+    let tokens = folder.path().join("t");
+    let whole = std::fs::read(&tokens).unwrap();
+    std::fs::write(&tokens, &whole[..3]).unwrap();
     assert_eq!(kind(export_from(".")), "Truncated");
+    let mut other = whole;
+    other[2] ^= 1;
+    std::fs::write(&tokens, other).unwrap();
+    assert_eq!(kind(export_from(".")), "DigestMismatch");
     std::fs::write(folder.path().join("manifest.json"), "{}").unwrap();
     assert_eq!(kind(export_from(".")), "BadManifest");
     assert!(!folder.path().join("a").exists());

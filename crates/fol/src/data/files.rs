@@ -4,13 +4,9 @@ use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Kind, Refusal};
-
-/// The refusal of a file that cannot be used.
-pub(super) fn io(path: &Path, error: &std::io::Error) -> Refusal {
-    let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Io };
-    Refusal::new(kind, format!("{}: {error}", path.display()))
-}
+use crate::error::Refusal;
+use crate::file;
+pub(super) use crate::file::refusal as io;
 
 /// A file under a temporary name, with the digest of what is written.
 pub(super) struct WholeFile {
@@ -64,7 +60,7 @@ fn sync_folder(path: &Path) {
 
 /// Opens a file for reading.
 pub(super) fn open(path: &Path) -> Result<BufReader<File>, Refusal> {
-    Ok(BufReader::with_capacity(1 << 18, File::open(path).map_err(|e| io(path, &e))?))
+    Ok(BufReader::with_capacity(1 << 18, file::open(path)?))
 }
 
 /// Size and digest of a file.

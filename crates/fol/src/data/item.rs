@@ -2,8 +2,6 @@
 
 use std::io::Read;
 
-use serde_json::{Value, json};
-
 use crate::canon::{Canonicalizer, Keys};
 use crate::error::Refusal;
 use crate::key::Key;
@@ -61,23 +59,6 @@ impl Record {
             nodes: u16::from_le_bytes(take(reader)?),
             multiplicity: u32::from_le_bytes(take(reader)?),
             key: Key(take(reader)?),
-        })
-    }
-
-    /// One line of the format `jsonl`; `tokens` may hold `<bos>` and `<eos>`, which are left out.
-    pub fn to_json(&self, tokens: &[SymbolId]) -> Value {
-        let tokens = tokens.strip_prefix(&[SymbolId::BOS]).unwrap_or(tokens);
-        let tokens = tokens.strip_suffix(&[SymbolId::EOS]).unwrap_or(tokens);
-        let one = self.level > 0;
-        let text = crate::decode(tokens).ok().map(|text| crate::print(&text, crate::Style::Unicode));
-        json!({
-            "item": self.item,
-            "level": one.then_some(self.level),
-            "nodes": one.then_some(self.nodes),
-            "text": text,
-            "tokens": tokens.iter().map(|t| t.get()).collect::<Vec<_>>(),
-            "nll": self.nll,
-            "key": self.key.to_string(),
         })
     }
 }

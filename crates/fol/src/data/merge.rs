@@ -1,10 +1,10 @@
 //! From parts to the data set: de-duplication, splits, files, and what the manifest says.
 //!
-//! Items are read in their order, twice if duplicates are removed: the first time to count the classes, the
-//! second to write the first item of each. Distinct classes and overlaps are counted one level of keys at a
-//! time, so that only 16 bytes of a formula are in memory.
+//! Items are read in their order: to count the classes if duplicates are removed, then to write the first item
+//! of each. Distinct classes and overlaps are counted after that, in [`keys`](super::keys), one level of keys
+//! at a time, so that never more than 24 bytes of a class or formula are in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -13,21 +13,18 @@ use super::Watch;
 use super::config::{Config, Dedup, Splitting};
 use super::files::{self, WholeFile, io};
 use super::item::Item;
-use super::manifest::{
-    Draws, FILE, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, SCHEMA, SPLITS, SplitEntry, Splits,
-};
+use super::keys::{self, Side};
+use super::manifest::{Draws, FILE, FileDigests, FileEntry, Manifest, SCHEMA, SPLITS, SplitEntry, Splits};
 use super::parts::Part;
 use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
 use crate::key::{Key, bucket, split};
+use crate::record::Record;
 use crate::score::Scorer;
 use crate::symbol::{SymbolId, VOCABULARY};
 
 /// Formulas of train in the preview.
 const PREVIEW: u64 = 1000;
-
-/// Pairs of splits whose overlap is told.
-const PAIRS: [(&str, &str); 4] = [("train", "val"), ("train", "test"), ("val", "test"), ("train", "iid")];
 
 /// Merges finished parts; `None` if the run was stopped.
 pub(super) fn merge(
@@ -46,6 +43,7 @@ pub(super) fn merge(
         writers: SPLITS.map(|name| SplitWriter::new(folder, name, config.file_formulas)),
         classes: HashMap::new(),
         draws: Draws::default(),
+        sides: Vec::new(),
         histogram: vec![0; VOCABULARY],
         preview: WholeFile::create(&folder.join("preview.jsonl"))?,
     };
@@ -54,22 +52,21 @@ pub(super) fn merge(
         return Ok(None);
     }
     merge.write()?;
-    let Merge { writers, mut draws, histogram, preview, .. } = merge;
+    let Merge { writers, mut draws, histogram, preview, sides, .. } = merge;
     preview.finish()?;
+    let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides)?;
     let mut all = blake3::Hasher::new();
     let mut finished = Vec::new();
-    for writer in writers {
-        let (entry, keys) = writer.finish()?;
+    for (writer, distinct) in writers.into_iter().zip(distinct) {
+        let entry = SplitEntry { distinct, ..writer.finish()? };
         for file in &entry.files {
             let path = folder.join(&file.tok);
             std::io::copy(&mut files::open(&path)?, &mut all).map_err(|e| io(&path, &e))?;
         }
-        finished.push((entry, keys));
+        finished.push(entry);
     }
-    let overlap =
-        PAIRS.map(|(a, b)| (format!("{a}/{b}"), overlap(keys_of(&finished, a), keys_of(&finished, b))));
     let entry = |name: &str| {
-        finished.iter().zip(SPLITS).find(|f| f.1 == name).map(|f| f.0.0.clone()).unwrap_or_default()
+        finished.iter().zip(SPLITS).find(|f| f.1 == name).map(|f| f.0.clone()).unwrap_or_default()
     };
     let splits = Splits { train: entry("train"), val: entry("val"), test: entry("test"), iid: entry("iid") };
     draws.kept = splits.train.formulas + splits.val.formulas + splits.test.formulas;
@@ -85,7 +82,7 @@ pub(super) fn merge(
         generator: concat!("fol ", env!("CARGO_PKG_VERSION")).to_owned(),
         config_digest: digest.to_owned(),
         splits,
-        overlap: BTreeMap::from(overlap),
+        overlap,
         draws,
         histogram,
         optimum: optimum(config, parts, Part::head(digest))?,
@@ -129,8 +126,10 @@ struct Merge<'a> {
     parts: &'a [Part],
     head: usize,
     writers: [SplitWriter; 4],
-    /// For each class, how many items were drawn, and whether its first is written.
-    classes: HashMap<Key, (u32, bool)>,
+    /// For each class, how many items were drawn; 0 once its first is written.
+    classes: HashMap<Key, u32>,
+    /// For each stream and item, the split that has it.
+    sides: Vec<Vec<Side>>,
     draws: Draws,
     histogram: Vec<u64>,
     preview: WholeFile,
@@ -152,8 +151,8 @@ impl Merge<'_> {
         let Dedup::Key(level) = self.config.dedup else { return Ok(()) };
         self.for_each(0, |merge, item| {
             if let Some(&key) = item.keys.get(level) {
-                let class = merge.classes.entry(key).or_insert((0, false));
-                class.0 = class.0.saturating_add(1);
+                let number = merge.classes.entry(key).or_insert(0);
+                *number = number.saturating_add(1);
             }
             Ok(())
         })
@@ -161,25 +160,30 @@ impl Merge<'_> {
 
     fn write(&mut self) -> Result<(), Refusal> {
         for (stream, (purpose, _)) in self.config.streams().into_iter().enumerate() {
-            self.for_each(stream, |merge, item| merge.item(purpose, item))?;
+            let mut sides = Vec::new();
+            self.for_each(stream, |merge, item| {
+                sides.push(merge.item(purpose, item)?);
+                Ok(())
+            })?;
+            self.sides.push(sides);
         }
+        self.classes = HashMap::new();
         Ok(())
     }
 
-    fn item(&mut self, purpose: &str, mut item: Item) -> Result<(), Refusal> {
+    fn item(&mut self, purpose: &str, mut item: Item) -> Result<Side, Refusal> {
         if purpose == "iid" {
             return self.writer("iid", &item);
         }
         self.draws.made += 1;
         self.draws.redrawn += u64::from(item.redrawn);
         if let Dedup::Key(level) = self.config.dedup
-            && let Some((number, written)) = item.keys.get(level).and_then(|key| self.classes.get_mut(key))
+            && let Some(number) = item.keys.get(level).and_then(|key| self.classes.get_mut(key))
         {
-            if *written {
-                return Ok(());
+            item.record.multiplicity = std::mem::take(number);
+            if item.record.multiplicity == 0 {
+                return Ok(Side::NONE);
             }
-            *written = true;
-            item.record.multiplicity = *number;
         }
         let name = match self.config.split {
             Splitting::Stream => purpose,
@@ -199,36 +203,19 @@ impl Merge<'_> {
             }
         }
         if number < PREVIEW {
-            self.preview.write(format!("{}\n", item.record.to_json(&item.tokens)).as_bytes())?;
+            let (item, text, nll) = (item.record.item, crate::decode(&item.tokens)?, Some(item.record.nll));
+            self.preview.write(format!("{}\n", Record { item, text, nll }.line()?).as_bytes())?;
         }
         Ok(())
     }
 
-    fn writer(&mut self, name: &str, item: &Item) -> Result<(), Refusal> {
-        match SPLITS.iter().position(|s| *s == name).and_then(|i| self.writers.get_mut(i)) {
-            Some(writer) => writer.push(item),
-            None => Ok(()),
+    fn writer(&mut self, name: &str, item: &Item) -> Result<Side, Refusal> {
+        let side = Side::of(name);
+        if let Some(writer) = side.get_mut(&mut self.writers) {
+            writer.push(item)?;
         }
+        Ok(side)
     }
-}
-
-/// The keys of a split's formulas at one level each.
-type LevelKeys = [Vec<Key>; 4];
-
-fn keys_of<'a>(finished: &'a [(SplitEntry, LevelKeys)], name: &str) -> Option<&'a LevelKeys> {
-    SPLITS.iter().position(|s| *s == name).and_then(|i| finished.get(i)).map(|f| &f.1)
-}
-
-/// For each level, the share of the formulas of `b` whose key occurs in `a`; both are sorted.
-fn overlap(a: Option<&LevelKeys>, b: Option<&LevelKeys>) -> KeyShares {
-    let share = |level: usize| {
-        let (Some(a), Some(b)) = (a.and_then(|a| a.get(level)), b.and_then(|b| b.get(level))) else {
-            return 0.0;
-        };
-        let common = b.par_iter().filter(|key| a.binary_search(key).is_ok()).count();
-        if b.is_empty() { 0.0 } else { common as f64 / b.len() as f64 }
-    };
-    KeyShares { k0: share(0), k1: share(1), k2: share(2), k3: share(3) }
 }
 
 /// Writes the files of a split one after the other.
@@ -238,7 +225,6 @@ struct SplitWriter {
     per_file: u64,
     entry: SplitEntry,
     nll: f64,
-    keys: LevelKeys,
     file: Option<OpenFile>,
 }
 
@@ -253,15 +239,7 @@ impl SplitWriter {
     fn new(folder: &Path, name: &'static str, per_file: u64) -> Self {
         let levels = (1..=4).map(|level| (level.to_string(), 0)).collect();
         let entry = SplitEntry { levels, ..SplitEntry::default() };
-        Self {
-            folder: folder.to_owned(),
-            name,
-            per_file,
-            entry,
-            nll: 0.0,
-            keys: LevelKeys::default(),
-            file: None,
-        }
+        Self { folder: folder.to_owned(), name, per_file, entry, nll: 0.0, file: None }
     }
 
     fn begin(&self) -> Result<OpenFile, Refusal> {
@@ -303,9 +281,6 @@ impl SplitWriter {
         self.entry.tokens += item.tokens.len() as u64 + 2;
         *self.entry.levels.entry(item.record.level.to_string()).or_insert(0) += 1;
         self.nll += item.record.nll;
-        for (keys, key) in self.keys.iter_mut().zip(item.keys) {
-            keys.push(key);
-        }
         if file.entry.formulas >= self.per_file {
             self.close(file)
         } else {
@@ -321,20 +296,14 @@ impl SplitWriter {
         Ok(())
     }
 
-    /// The entry of the manifest, and the sorted keys.
-    fn finish(mut self) -> Result<(SplitEntry, LevelKeys), Refusal> {
+    /// The entry of the manifest, but for the distinct classes.
+    fn finish(mut self) -> Result<SplitEntry, Refusal> {
         if let Some(file) = self.file.take() {
             self.close(file)?;
         }
-        let distinct = self.keys.each_mut().map(|keys| {
-            keys.par_sort_unstable();
-            keys.chunk_by(|a, b| a == b).count() as u64
-        });
-        let [k0, k1, k2, k3] = distinct;
-        self.entry.distinct = KeyCounts { k0, k1, k2, k3 };
         let formulas = self.entry.formulas;
         self.entry.mean_nll = (formulas > 0).then(|| self.nll / formulas as f64);
-        Ok((self.entry, self.keys))
+        Ok(self.entry)
     }
 }
 

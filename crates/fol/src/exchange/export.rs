@@ -2,9 +2,17 @@
 
 use std::path::Path;
 
-use super::{Format, Record, Stored, Vocabulary, no_parquet, public};
+use super::{Format, Record, Vocabulary, no_parquet, public};
+use crate::data::Split;
 use crate::error::Refusal;
-use crate::{decode, file, tptp};
+use crate::{decode, encode, file, tptp};
+
+/// The formulas of a split, in order.
+pub fn records(split: &Split) -> impl Iterator<Item = Result<Record, Refusal>> {
+    split.iter().map(|(tokens, stored)| {
+        Ok(Record { item: stored.item, text: decode(tokens)?, nll: Some(stored.nll) })
+    })
+}
 
 /// Writes records as a file (`tptp`: as a folder of files, one for each) and returns their number. TPTP has
 /// no form for some records; the others are written then, and the first such refusal is the answer.
@@ -13,7 +21,7 @@ use crate::{decode, file, tptp};
 /// `TptpUnsupported` for a conclusion `<unknown>`, `UnmappedSymbol` for a symbol that the vocabulary lacks,
 /// and the refusals of data set and file system.
 pub fn export(
-    records: impl Iterator<Item = Result<Stored, Refusal>>,
+    records: impl Iterator<Item = Result<Record, Refusal>>,
     format: Format,
     vocabulary: &Vocabulary,
     out: &Path,
@@ -22,7 +30,7 @@ pub fn export(
         Format::Jsonl => lines(records, out),
         Format::Tptp => problems(records, out),
         Format::PublicJson => {
-            let formulas = records.map(|r| r.map(|r| r.tokens)).collect::<Result<Vec<_>, _>>()?;
+            let formulas = records.map(|r| r.map(|r| encode(&r.text))).collect::<Result<Vec<_>, _>>()?;
             file::write(out, |out| public::write(&formulas, vocabulary, out))?;
             Ok(formulas.len() as u64)
         }
@@ -30,22 +38,22 @@ pub fn export(
     }
 }
 
-fn lines(records: impl Iterator<Item = Result<Stored, Refusal>>, out: &Path) -> Result<u64, Refusal> {
+fn lines(records: impl Iterator<Item = Result<Record, Refusal>>, out: &Path) -> Result<u64, Refusal> {
     file::write(out, |out| {
         let mut written = 0;
-        for stored in records {
-            writeln!(out, "{}", record_of(&stored?)?.line()?)?;
+        for record in records {
+            writeln!(out, "{}", record?.line()?)?;
             written += 1;
         }
         Ok(written)
     })
 }
 
-fn problems(records: impl Iterator<Item = Result<Stored, Refusal>>, out: &Path) -> Result<u64, Refusal> {
+fn problems(records: impl Iterator<Item = Result<Record, Refusal>>, out: &Path) -> Result<u64, Refusal> {
     std::fs::create_dir_all(out).map_err(|error| file::refusal(out, &error))?;
     let (mut written, mut refused) = (0, None);
-    for stored in records {
-        let record = record_of(&stored?)?;
+    for record in records {
+        let record = record?;
         match tptp::print(&record.text) {
             Ok(problem) => {
                 let path = out.join(format!("{}.p", record.item));
@@ -56,8 +64,4 @@ fn problems(records: impl Iterator<Item = Result<Stored, Refusal>>, out: &Path) 
         }
     }
     refused.map_or(Ok(written), Err)
-}
-
-fn record_of(stored: &Stored) -> Result<Record, Refusal> {
-    Ok(Record { item: stored.item, text: decode(&stored.tokens)?, nll: Some(stored.nll) })
 }

@@ -6,12 +6,13 @@
 
 mod fill;
 mod indices;
+mod terms;
 
 use super::hidden::{Event, Hidden, Place};
-use super::model::{Arities, Model};
+use super::model::Model;
 use crate::ast::{Connective, Quantifier, Relation};
-use crate::sample::arity_in;
 use crate::symbol::SymbolId;
+use terms::more;
 
 /// What became of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -335,120 +336,9 @@ impl Parser {
         p
     }
 
-    /// How many functions stand around a term here.
-    fn term_depth(&self) -> u32 {
-        match self.frames.last() {
-            Some(Frame::Function { depth, .. }) => depth + 1,
-            _ => 0,
-        }
-    }
-
-    /// Arguments are drawn as in the public generator; the body of a definition is a term in any case.
-    fn public(&self, model: &Model) -> bool {
-        model.public && !matches!(self.defining, Some(Head::Function | Head::Constant))
-    }
-
-    /// Variable, constant, function.
-    fn terms(&self, model: &Model) -> [f64; 3] {
-        match self.public(model) {
-            true => [1.0, 0.0, 0.0],
-            false => model.terms(self.scope.len(), self.term_depth()),
-        }
-    }
-
-    fn term_start(&mut self, symbol: SymbolId, model: &Model) -> f64 {
-        let [variable, constant, function] = self.terms(model);
-        let (of, p) = match symbol {
-            SymbolId::VAR => (self.variable(model), variable),
-            SymbolId::CONST => (Use::Constant, constant),
-            SymbolId::FUNC => (Use::Function, function),
-            _ => return 0.0,
-        };
-        if p > 0.0 {
-            self.begin_index(of, model);
-        }
-        p
-    }
-
-    /// Which variables may stand as the term that begins.
-    fn variable(&self, model: &Model) -> Use {
-        let scope = self.scope.len();
-        match self.frames.last() {
-            Some(Frame::RightSide { left: Some(left) }) => Use::ScopeWithout(*left),
-            Some(Frame::LeftSide | Frame::RightSide { .. }) if self.public(model) && scope < 2 => Use::Name,
-            _ if self.public(model) && scope == 0 => Use::Name,
-            _ => Use::Scope,
-        }
-    }
-
-    /// The parenthesis after a predicate, or after what a definition defines.
-    fn open(&mut self, arity: Arity) {
-        if self.in_head() {
-            self.frames.push(Frame::Parameters { arity, done: 0 });
-            self.state = State::Parameter;
-        } else {
-            self.frames.push(Frame::Predicate { arity, done: 0 });
-            self.state = State::Term;
-        }
-    }
-
-    fn after_argument(&mut self, symbol: SymbolId, model: &Model) -> f64 {
-        let (arity, done) = match self.frames.last() {
-            Some(&Frame::Predicate { arity, done }) => (arity, done),
-            Some(&Frame::Function { arity, done, .. }) => (Arity::Fixed(arity), done),
-            _ => return 0.0,
-        };
-        let more = more(arity, done, model);
-        match symbol {
-            SymbolId::COMMA => {
-                self.state = State::Term;
-                more
-            }
-            SymbolId::RPAREN => {
-                match self.frames.pop() {
-                    Some(Frame::Function { .. }) => self.complete_term(0, model),
-                    _ => self.complete_formula(),
-                }
-                1.0 - more
-            }
-            _ => 0.0,
-        }
-    }
-
-    fn after_parameter(&mut self, symbol: SymbolId, model: &Model) -> f64 {
-        let Some(&Frame::Parameters { arity, done }) = self.frames.last() else { return 0.0 };
-        let more = more(arity, done, model);
-        match symbol {
-            SymbolId::COMMA => {
-                self.state = State::Parameter;
-                more
-            }
-            SymbolId::RPAREN => {
-                self.frames.pop();
-                self.state = State::Define;
-                1.0 - more
-            }
-            _ => 0.0,
-        }
-    }
-
-    fn complete_term(&mut self, index: u64, model: &Model) {
-        match self.frames.last_mut() {
-            Some(Frame::Predicate { done, .. } | Frame::Function { done, .. }) => {
-                *done += 1;
-                self.state = State::AfterArgument;
-            }
-            Some(side @ Frame::LeftSide) => {
-                let left = (model.public && self.scope.len() >= 2).then_some(index);
-                *side = Frame::RightSide { left };
-                self.state = State::Relation;
-            }
-            Some(Frame::RightSide { .. }) => {
-                self.frames.pop();
-                self.complete_formula();
-            }
-            _ => self.state = State::Done,
-        }
+    /// Whether the head of a definition is being read.
+    fn in_head(&self) -> bool {
+        self.defining.is_some() && self.frames.is_empty() && !self.body
     }
 
     /// A formula is over: back to the innermost place that waits for more.
@@ -467,13 +357,6 @@ impl Parser {
     }
 }
 
-impl Parser {
-    /// Whether the head of a definition is being read.
-    fn in_head(&self) -> bool {
-        self.defining.is_some() && self.frames.is_empty() && !self.body
-    }
-}
-
 impl Head {
     /// The symbol that a definition begins with.
     pub(super) fn category(self) -> SymbolId {
@@ -482,25 +365,5 @@ impl Head {
             Self::Function => SymbolId::FUNC,
             Self::Constant => SymbolId::CONST,
         }
-    }
-}
-
-fn predicate_arity(index: u64, model: &Model) -> Arity {
-    match &model.arities {
-        Arities::Fixed(blocks) => Arity::Fixed(arity_in(blocks, index)),
-        Arities::Drawn { .. } => Arity::Drawn,
-    }
-}
-
-/// The probability of one more argument after so many.
-fn more(arity: Arity, done: usize, model: &Model) -> f64 {
-    match (arity, &model.arities) {
-        (Arity::Fixed(arity), _) => f64::from(u8::from(done < arity)),
-        (Arity::Drawn, Arities::Drawn { exactly, at_least }) => {
-            let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
-            // An exact 1 where no arity is `done`.
-            if at(exactly, done) <= 0.0 { 1.0 } else { at(at_least, done + 1) / at(at_least, done) }
-        }
-        (Arity::Drawn, Arities::Fixed(_)) => 0.0,
     }
 }

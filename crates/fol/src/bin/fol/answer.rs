@@ -80,8 +80,16 @@ impl Item {
 
 /// Prints the answer and returns the exit status: 0 if every item is accepted, else 1.
 pub(crate) fn print(command: &str, answer: Answer, json: bool) -> std::io::Result<u8> {
+    let status = u8::from(answer.items.iter().any(|item| item.refused.is_some()));
+    match write(command, answer, json) {
+        // Who reads the answer has seen enough of it, as in `fol vocab | head`.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(status),
+        written => written.map(|()| status),
+    }
+}
+
+fn write(command: &str, answer: Answer, json: bool) -> std::io::Result<()> {
     let Answer { items, extra } = answer;
-    let status = u8::from(items.iter().any(|item| item.refused.is_some()));
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if json {
         let mut document =
@@ -97,15 +105,19 @@ pub(crate) fn print(command: &str, answer: Answer, json: bool) -> std::io::Resul
         for item in items {
             if let Some((refusal, source)) = &item.refused {
                 out.flush()?;
-                eprint!("{}", draw(refusal, source, refusal.span.or(item.marker)));
+                say(&draw(refusal, source, refusal.span.or(item.marker)));
             }
             if !item.text.is_empty() {
                 writeln!(out, "{}", item.text)?;
             }
         }
     }
-    out.flush()?;
-    Ok(status)
+    out.flush()
+}
+
+/// Tells people what went wrong; if nobody listens there is nobody to tell.
+fn say(message: &str) {
+    let _ = std::io::stderr().write_all(message.as_bytes());
 }
 
 fn to_json(item: Item) -> Value {
@@ -141,5 +153,5 @@ fn draw(refusal: &Refusal, source: &str, marker: Option<(usize, usize)>) -> Stri
 
 /// Says why there is no answer at all.
 pub(crate) fn complain(error: &anyhow::Error) {
-    eprintln!("fol: {error:#}");
+    say(&format!("fol: {error:#}\n"));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use fol::Style;
+use fol::data::Dataset;
 use fol::error::Refusal;
 use fol::exchange::{self, Format, Imported, Record, Vocabulary};
 use fol::file;
@@ -148,9 +149,9 @@ fn imported(args: &Import) -> Result<(Imported, String), Refusal> {
 pub(crate) fn export(args: &Export) -> Vec<Item> {
     let folder = args.folder.to_string_lossy();
     let written = vocabulary(args.vocab.as_deref()).and_then(|vocabulary| {
-        let stored = exchange::stored(&args.folder, args.split.name())?;
-        let stored = stored.take(args.limit.unwrap_or(usize::MAX));
-        exchange::export(stored, args.format.format(), &vocabulary, &args.out)
+        let split = Dataset::open(&args.folder)?.split(args.split.name())?;
+        let records = exchange::records(&split).take(args.limit.unwrap_or(usize::MAX));
+        exchange::export(records, args.format.format(), &vocabulary, &args.out)
     });
     vec![match written {
         Ok(written) => Item::answered(&folder, json!({"written": written}), format!("written {written}")),

@@ -1,6 +1,7 @@
 //! How the parser reads indices: which are possible, digit by digit, and what their end leads to.
 
-use super::{Arity, Frame, Head, Parser, State, Use, predicate_arity};
+use super::terms::predicate_arity;
+use super::{Arity, Frame, Head, Parser, State, Use};
 use crate::index::IndexWeights;
 use crate::sample::{arity_in, insert_sorted};
 use crate::score::model::{BinderLaw, Model};
