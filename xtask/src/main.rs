@@ -11,6 +11,7 @@ mod report;
 mod run_folder;
 mod sampling;
 mod signals;
+mod sweep;
 mod train;
 
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Command {
     Sample(sampling::SampleArgs),
     /// Write a page about a run, or one that compares several.
     Report(report::ReportArgs),
+    /// Run many configurations over seeds, and tabulate them.
+    Sweep(sweep::SweepArgs),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => eval::run(args),
         Command::Sample(args) => sampling::run(args),
         Command::Report(args) => report::run(args),
+        Command::Sweep(args) => sweep::run(args),
     };
     match answer {
         Ok(status) => ExitCode::from(status),
