@@ -5,7 +5,8 @@ use serde_json::json;
 
 /// A data set of a few formulas in a folder of its own.
 fn small_data(folder: &Path) {
-    let text = "law = \"public\"\nsplit = \"stream\"\nstream = { train = 64, val = 16, test = 16 }\niid = 16\n";
+    let text =
+        "law = \"public\"\nsplit = \"stream\"\nstream = { train = 64, val = 16, test = 16 }\niid = 16\n";
     let mut config = fol::data::Config::read(text, &[]).unwrap();
     config.name = Some("small".to_owned());
     let cancelled = std::sync::atomic::AtomicBool::new(false);
