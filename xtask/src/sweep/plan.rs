@@ -125,7 +125,7 @@ impl Plan {
         let mut over = Table::new();
         let mut grid = file.grid;
         for (key, values) in &grid {
-            if !values.as_array().is_some_and(|v| !v.is_empty()) {
+            if values.as_array().is_none_or(Vec::is_empty) {
                 return Err(refuse(format!(
                     "grid.{key} is {values}: a list of at least one value is needed"
                 )));
