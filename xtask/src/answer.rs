@@ -1,5 +1,4 @@
 //! The one file that prints to standard output.
-#![expect(clippy::print_stdout, reason = "answers go to standard output, and only from here")]
 
 use std::io::Write;
 

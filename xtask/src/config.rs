@@ -380,6 +380,9 @@ impl Config {
         }
         if self.model != Model::Ngram {
             match self.shape() {
+                Ok(shape) if self.model == Model::Lstm => {
+                    problems.extend(symbolic_transformer::lstm::check(&shape).err().map(|e| e.to_string()));
+                }
                 Ok(shape) => problems.extend(shape.problems()),
                 Err(missing) => problems.push(missing.to_string()),
             }

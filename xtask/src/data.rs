@@ -216,6 +216,14 @@ impl Data {
     }
 }
 
+/// The preset that a law is, or its family and digest.
+pub(crate) fn law_label(law: &Law) -> String {
+    let preset = Law::presets().iter().find(|p| Law::named(p, &[]).is_ok_and(|l| l.digest() == law.digest()));
+    let family = || law.to_json().get("family").and_then(|f| f.as_str()).unwrap_or("law").to_owned();
+    let own = || format!("{}-{}", family(), law.digest().get(..8).unwrap_or_default());
+    preset.map_or_else(own, |p| (*p).to_owned())
+}
+
 /// A manifest's law.
 fn law_of(value: &serde_json::Value) -> Result<Law> {
     let table: toml::Table = serde_json::from_value(value.clone()).context("the law of the manifest")?;

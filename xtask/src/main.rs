@@ -3,9 +3,11 @@
 //! Each command is a file. Exit status: 0 done, 1 refused, 2 wrong usage; 130 or 143 after a signal.
 
 mod answer;
+mod bench;
 mod config;
 mod data;
 mod eval;
+mod export;
 mod model_files;
 mod report;
 mod run_folder;
@@ -40,6 +42,10 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Sample from a run.
     Sample(sampling::SampleArgs),
+    /// Write a run in a format that other programs open.
+    Export(export::ExportArgs),
+    /// Measure speeds, beside goals and peers in the same run.
+    Bench(bench::BenchArgs),
     /// Write a page about a run, or one that compares several.
     Report(report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
@@ -53,6 +59,8 @@ fn main() -> ExitCode {
         Command::Train(args) => train::train(args),
         Command::Eval(args) => eval::run(args),
         Command::Sample(args) => sampling::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
     };

@@ -9,6 +9,7 @@ use fol::mask::{Grammar, Mask, Options};
 use fol::read::{Mode, Source};
 use serde_json::{Value, json};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
+use symbolic_transformer::lstm::LstmDecoder;
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
 
 use crate::answer::{print_json, print_text};
@@ -161,7 +162,7 @@ pub(crate) fn draw_from(config: &Config, theta: &[f32], request: &Request, ask: 
             let request = Request { max_tokens: request.max_tokens.min(room), ..request.clone() };
             ask_decoder(&mut CachedTransformer::new(&shape, theta)?, &request, ask)
         }
-        Model::Lstm => bail!("model = \"lstm\" is not in this build"),
+        Model::Lstm => ask_decoder(&mut LstmDecoder::new(&shape, theta)?, request, ask),
         Model::Ngram => bail!("an n-gram run draws no samples"),
     }
 }

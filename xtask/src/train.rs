@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, Learner};
+use symbolic_transformer::lstm::Lstm;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::Order;
@@ -101,7 +102,7 @@ pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
         if device != DeviceSpec::Cpu {
             bail!("model = \"lstm\" runs on the cpu only");
         }
-        bail!("LSTM: not yet merged");
+        return Ok(Box::new(Lstm::new(&shape)?));
     }
     match device {
         DeviceSpec::Cpu => Ok(Box::new(Explicit::new(shape)?)),

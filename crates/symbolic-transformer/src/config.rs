@@ -181,10 +181,10 @@ impl ModelConfig {
         ] {
             demand(holds, message);
         }
-        let divides = n_heads > 0 && d_model % n_heads == 0;
+        let divides = n_heads > 0 && d_model.is_multiple_of(n_heads);
         demand(divides, format!("n_heads = {n_heads} does not divide d_model = {d_model}"));
         demand(
-            self.position != Position::Rotary || (divides && self.head_size() % 2 == 0),
+            self.position != Position::Rotary || (divides && self.head_size().is_multiple_of(2)),
             "position = \"rotary\" needs heads of even size".to_owned(),
         );
         demand(

@@ -64,6 +64,14 @@ pub struct Explicit {
     saved: Saved,
 }
 
+/// One pass: the parameters, the rows, and the randomness where there is some.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    theta: &'a [f32],
+    batch: &'a Batch,
+    noise: Option<Noise>,
+}
+
 fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     buffer.resize(len, 0.0);
     buffer
@@ -73,7 +81,7 @@ fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
 pub fn sinusoids(positions: usize, d: usize) -> Vec<f32> {
     let entry = |p: usize, c: usize| {
         let angle = p as f64 / 10_000_f64.powf((c - c % 2) as f64 / d as f64);
-        (if c % 2 == 0 { angle.sin() } else { angle.cos() }) as f32
+        (if c.is_multiple_of(2) { angle.sin() } else { angle.cos() }) as f32
     };
     (0..positions).flat_map(|p| (0..d).map(move |c| entry(p, c))).collect()
 }
@@ -128,13 +136,13 @@ impl Explicit {
         noise.and_then(|n| Dropout::new(self.config.dropout, n.seed, n.update, site.number()))
     }
 
-    fn attention_form(&self, batch: &Batch, noise: Option<Noise>, layer: usize) -> Attention<'_> {
-        let dropout = self.dropout(noise, Site::AttentionWeights(layer));
+    fn attention_form(&self, pass: Pass<'_>, layer: usize) -> Attention<'_> {
+        let dropout = self.dropout(pass.noise, Site::AttentionWeights(layer));
         Attention {
             heads: self.config.n_heads,
             size: self.config.head_size(),
             slopes: self.slopes.as_deref(),
-            dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: batch.first_row }),
+            dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: pass.batch.first_row }),
         }
     }
 
@@ -148,7 +156,7 @@ impl Explicit {
         self.embed(theta, batch, noise, &mut saved);
         for (n, block) in self.places.layers.iter().enumerate() {
             let mut layer = std::mem::take(&mut saved.layers[n]);
-            self.layer_forward(theta, batch, noise, n, block, &mut layer, &mut saved);
+            self.layer_forward(Pass { theta, batch, noise }, n, block, &mut layer, &mut saved);
             saved.layers[n] = layer;
         }
         match &self.places.norm {
@@ -195,14 +203,13 @@ impl Explicit {
 
     fn layer_forward(
         &self,
-        theta: &[f32],
-        batch: &Batch,
-        noise: Option<Noise>,
+        pass: Pass<'_>,
         n: usize,
         block: &Block,
         layer: &mut SavedLayer,
         saved: &mut Saved,
     ) {
+        let Pass { theta, batch, noise } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
         let Saved { h, branch, positions, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
@@ -215,7 +222,7 @@ impl Explicit {
         self.turn(&mut layer.qkv, positions, false);
         let sequences = Sequences { starts: &batch.starts };
         let weights = sized(&mut layer.weights, self.config.n_heads * sequences.squares());
-        let form = self.attention_form(batch, noise, n);
+        let form = self.attention_form(pass, n);
         attention(form, sequences, &layer.qkv, weights, sized(&mut layer.context, rows * d));
         apply(theta, &block.output, &layer.context, sized(branch, rows * d), rows);
         add_dropout(self.dropout(noise, Site::AttentionOutput(n)), h, branch, d, batch.first_row);
@@ -267,7 +274,8 @@ impl Explicit {
         }
         for (n, block) in self.places.layers.iter().enumerate().rev() {
             let layer = std::mem::take(&mut saved.layers[n]);
-            self.layer_backward(theta, batch, noise, n, block, &layer, &mut saved, gradient);
+            let pass = Pass { theta, batch, noise: Some(noise) };
+            self.layer_backward(pass, n, block, &layer, &mut saved, gradient);
             saved.layers[n] = layer;
         }
         // embedding
@@ -288,15 +296,14 @@ impl Explicit {
 
     fn layer_backward(
         &self,
-        theta: &[f32],
-        batch: &Batch,
-        noise: Noise,
+        pass: Pass<'_>,
         n: usize,
         block: &Block,
         layer: &SavedLayer,
         saved: &mut Saved,
         gradient: &mut [f32],
     ) {
+        let Pass { theta, batch, noise } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
         let Saved { h, branch, wide, positions, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
@@ -305,7 +312,7 @@ impl Explicit {
             norm_backward(theta, &block.norm2, h, &layer.norm2, gradient);
         }
         branch.clone_from(h);
-        dropout_in_place(self.dropout(Some(noise), Site::FeedForward(n)), branch, d, batch.first_row);
+        dropout_in_place(self.dropout(noise, Site::FeedForward(n)), branch, d, batch.first_row);
         weights_backward(&block.down, branch, &layer.hidden, gradient, rows);
         linear_backward_input(branch, &theta[block.down.weight.clone()], sized(wide, rows * f), rows, false);
         activate_backward(wide, &layer.slope, f);
@@ -321,11 +328,11 @@ impl Explicit {
         }
         // h = x + drop(output(attention(qkv(x))))  or  h + drop(output(attention(qkv(norm1(h)))))
         branch.clone_from(h);
-        dropout_in_place(self.dropout(Some(noise), Site::AttentionOutput(n)), branch, d, batch.first_row);
+        dropout_in_place(self.dropout(noise, Site::AttentionOutput(n)), branch, d, batch.first_row);
         weights_backward(&block.output, branch, &layer.context, gradient, rows);
         let mut dcontext = vec![0.0; rows * d];
         linear_backward_input(branch, &theta[block.output.weight.clone()], &mut dcontext, rows, false);
-        let form = self.attention_form(batch, Some(noise), n);
+        let form = self.attention_form(pass, n);
         let sequences = Sequences { starts: &batch.starts };
         let dqkv = sized(wide, rows * 3 * d);
         attention_backward(form, sequences, &layer.qkv, &layer.weights, &dcontext, dqkv);
@@ -361,7 +368,7 @@ fn norm_backward(theta: &[f32], norm: &Norm, dy: &mut [f32], saved: &SavedNorm, 
 }
 
 /// table[to[r]] += scale·rows[r], in row order.
-fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &mut [f32]) {
+pub(crate) fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &mut [f32]) {
     for (row, &t) in rows.chunks_exact(d).zip(to) {
         for (slot, v) in table[t * d..][..d].iter_mut().zip(row) {
             *slot = scale.mul_add(*v, *slot);

@@ -247,6 +247,13 @@ impl Composed {
         self.layout.iter().map(make).collect()
     }
 
+    /// The vectors of the symbols [V, d], not scaled: the stored table, or what the glyphs give.
+    pub(crate) fn symbol_vectors(&self, theta: &[f32]) -> Result<Vec<f64>> {
+        let (weights, batch) = (self.variables(theta)?, Batch::default());
+        let table = Pass { model: self, weights: &weights, batch: &batch, noise: None }.symbol_vectors()?;
+        Ok(table.to_dtype(DType::F64)?.flatten_all()?.to_vec1()?)
+    }
+
     /// The logits [rows, V] as a tensor of a graph.
     pub fn forward(
         &self,

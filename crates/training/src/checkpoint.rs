@@ -160,7 +160,7 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
             found.push((step, path));
         }
     }
-    found.sort_by(|a, b| b.0.cmp(&a.0));
+    found.sort_by_key(|f| std::cmp::Reverse(f.0));
     Ok(found)
 }
 

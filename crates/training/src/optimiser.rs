@@ -39,6 +39,17 @@ impl Moments {
     }
 }
 
+/// When and how far an update goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Update {
+    /// From 1; the bias correction counts by it.
+    pub number: u64,
+    /// The learning rate.
+    pub lr: f64,
+    /// What multiplies the gradient first: clipping, and the division by the number of targets.
+    pub factor: f64,
+}
+
 /// The scalars of one update, in f32 as the kernel uses them.
 #[derive(Clone, Copy)]
 struct Step {
@@ -75,23 +86,22 @@ multiversion! {
 }
 
 impl AdamW {
-    /// Update number `t` (from 1): θ from the gradient scaled by `clip`, at rate `lr`. The gradient is cleared.
+    /// One update of θ. The gradient is cleared.
     pub fn update(
         &self,
         layout: &Layout,
         theta: &mut [f32],
         moments: &mut Moments,
         gradient: &mut [f32],
-        t: u64,
-        lr: f64,
-        clip: f64,
+        update: Update,
     ) {
+        let Update { number: t, lr, factor } = update;
         let bias = |beta: f64| 1.0 - beta.powf(t as f64);
         let mut rest = (theta, moments.m.as_mut_slice(), moments.v.as_mut_slice(), gradient);
         for p in layout.iter() {
             let decay = if p.decay == Decay::Yes { self.weight_decay } else { 0.0 };
             let step = Step {
-                clip: clip as f32,
+                clip: factor as f32,
                 beta1: self.beta1 as f32,
                 beta2: self.beta2 as f32,
                 keep: (1.0 - lr * decay) as f32,
@@ -180,7 +190,8 @@ mod tests {
                 let beta = 0.9_f64.min((1.0 + f64::from(t)) / (10.0 + f64::from(t)));
                 average[i] = beta * average[i] + (1.0 - beta) * plain[i];
             }
-            a.update(&layout, &mut theta, &mut moments, &mut g, t as u64, 1e-2, clip);
+            let update = Update { number: t as u64, lr: 1e-2, factor: clip };
+            a.update(&layout, &mut theta, &mut moments, &mut g, update);
             a.average(&theta, &mut moments, t as u64);
             assert!(g.iter().all(|&x| x == 0.0));
         }

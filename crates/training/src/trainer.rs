@@ -13,7 +13,7 @@ use crate::checkpoint::{self, Checkpoint, State};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::metrics::Metrics;
-use crate::optimiser::{AdamW, Moments, clip_factor, global_norm};
+use crate::optimiser::{AdamW, Moments, Update, clip_factor, global_norm};
 use crate::parameters::Layout;
 use crate::progress::Progress;
 use crate::schedule::Schedule;
@@ -269,15 +269,8 @@ impl<'a, T: Task> Trainer<'a, T> {
         let rate = self.settings.schedule.rate(update);
         let (adamw, at) = (self.settings.adamw, &mut self.at);
         let done = update - at.state.skipped; // the bias correction counts real updates
-        adamw.update(
-            self.task.layout(),
-            &mut at.theta,
-            &mut at.moments,
-            &mut self.gradient,
-            done,
-            rate,
-            factor,
-        );
+        let step = Update { number: done, lr: rate, factor };
+        adamw.update(self.task.layout(), &mut at.theta, &mut at.moments, &mut self.gradient, step);
         adamw.average(&at.theta, &mut at.moments, done);
         Ok(())
     }

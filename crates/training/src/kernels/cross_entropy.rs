@@ -20,7 +20,9 @@ multiversion! {
         let share = smoothing / width as f32;
         for (row, &target) in logits.chunks_exact_mut(width).zip(targets) {
             let Some(&logit) = row.get(target as usize) else {
-                row.fill(0.0);
+                if gradient {
+                    row.fill(0.0);
+                }
                 continue;
             };
             if gradient {
@@ -46,7 +48,8 @@ multiversion! {
 }
 
 /// The summed loss of `logits` [rows, width] at `targets` [rows]; a target of `u32::MAX` (or any that is no
-/// column) is left out. With `gradient`, the logits become the gradient of the summed, label-smoothed loss.
+/// column) is left out. With `gradient`, the logits become the gradient of the summed, label-smoothed loss; without,
+/// they stay.
 pub fn cross_entropy(logits: &mut [f32], targets: &[u32], smoothing: f32, gradient: bool) -> CrossEntropy {
     let width = (logits.len() / targets.len().max(1)).max(1);
     let blocks: Vec<CrossEntropy> = logits

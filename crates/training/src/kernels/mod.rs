@@ -13,6 +13,7 @@ mod attention;
 mod cross_entropy;
 mod dropout;
 mod linear;
+mod lstm;
 pub(crate) mod math;
 mod norm;
 mod product;
@@ -24,6 +25,7 @@ pub use attention::{Attention, AttentionDropout, Sequences, attention, attention
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::{Dropout, add_dropout, dropout_in_place};
 pub use linear::{linear, linear_backward_input, linear_backward_weights};
+pub use lstm::{LstmSaved, LstmStep, lstm_step, lstm_step_backward};
 pub use math::{exp, log_sum_exp, softmax_in_place};
 pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
 pub use product::{Mat, MatMut, product};

@@ -1,0 +1,258 @@
+//! What must hold of a model whatever its weights: causality, the cache, batches, sampling.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use fol::law::Law;
+use fol::mask::{Grammar, Mask, Options};
+use fol::symbol::SymbolId;
+use seeded::{Family, Stream};
+use symbolic_transformer::batch::Batch;
+use symbolic_transformer::config::{ModelConfig, NormPlace, Position};
+use symbolic_transformer::decode::{CachedTransformer, Decoder};
+use symbolic_transformer::explicit::Explicit;
+use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
+
+fn small() -> ModelConfig {
+    ModelConfig {
+        d_model: 32,
+        n_layers: 2,
+        n_heads: 4,
+        d_ff: 48,
+        max_len: 128,
+        ..ModelConfig::size("tiny").unwrap()
+    }
+}
+
+fn shapes() -> Vec<ModelConfig> {
+    let c = small();
+    vec![
+        c.clone(),
+        ModelConfig { norm: NormPlace::Pre, position: Position::Learned, ..c.clone() },
+        ModelConfig { position: Position::Rotary, tie_output: true, ..c.clone() },
+        ModelConfig { position: Position::Alibi, final_norm: false, ..c },
+    ]
+}
+
+fn weights(model: &Explicit, seed: u64) -> Vec<f32> {
+    let mut theta = model.layout().initialise(seed);
+    let mut s = Family::named("away").stream(seed);
+    theta.iter_mut().for_each(|t| *t += 0.1 * s.normal() as f32);
+    theta
+}
+
+fn sequence(s: &mut Stream, longest: u64) -> Vec<u16> {
+    (0..2 + s.below(longest)).map(|_| s.below(663) as u16).collect()
+}
+
+fn worst(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_later_token_changes_no_earlier_logit() {
+    for config in shapes() {
+        let mut model = Explicit::new(config).unwrap();
+        let theta = weights(&model, 1);
+        let mut tokens: Vec<u16> = (0..40).map(|i| i * 13 % 663).collect();
+        let before = model.logits(&theta, &Batch::new([tokens.as_slice()])).unwrap().to_vec();
+        tokens[25] = 600;
+        let after = model.logits(&theta, &Batch::new([tokens.as_slice()])).unwrap();
+        assert_eq!(before[..25 * 663], after[..25 * 663]);
+        assert_ne!(before[25 * 663..26 * 663], after[25 * 663..26 * 663]);
+    }
+}
+
+#[test]
+fn a_batch_of_mixed_lengths_equals_single_runs() {
+    let mut s = Family::named("mixed").stream(0);
+    for config in shapes() {
+        let mut model = Explicit::new(config).unwrap();
+        let theta = weights(&model, 2);
+        let sequences: Vec<Vec<u16>> = (0..7).map(|_| sequence(&mut s, 60)).collect();
+        let batch = Batch::new(sequences.iter().map(Vec::as_slice));
+        let together = model.logits(&theta, &batch).unwrap().to_vec();
+        for (one, rows) in sequences.iter().zip(batch.ranges()) {
+            let alone = model.logits(&theta, &Batch::new([one.as_slice()])).unwrap();
+            assert!(worst(alone, &together[rows.start * 663..rows.end * 663]) < 1e-5);
+        }
+    }
+}
+
+#[test]
+fn one_pass_costs_what_the_prefixes_cost() {
+    let mut s = Family::named("prefixes").stream(0);
+    let mut model = Explicit::new(ModelConfig { dropout: 0.0, ..small() }).unwrap();
+    let theta = weights(&model, 3);
+    let sequence = sequence(&mut s, 30);
+    let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
+    let mut gradient = vec![0.0; theta.len()];
+    let whole = model.gradient(&theta, &Batch::new([sequence.as_slice()]), noise, &mut gradient).unwrap();
+    let mut sum = 0.0;
+    for end in 2..=sequence.len() {
+        // Only the last position counts: all other targets are left out.
+        let mut batch = Batch::new([&sequence[..end]]);
+        let rows = batch.rows();
+        batch.targets[..rows - 1].fill(u32::MAX);
+        let one = model.gradient(&theta, &batch, noise, &mut gradient).unwrap();
+        assert_eq!(one.targets, 1);
+        sum += one.sum;
+    }
+    assert!((whole.sum - sum).abs() / (whole.targets as f64) < 1e-5);
+}
+
+#[test]
+fn pieces_of_a_batch_have_the_gradient_of_the_whole() {
+    let mut s = Family::named("pieces").stream(0);
+    let mut model = Explicit::new(ModelConfig { dropout: 0.2, ..small() }).unwrap();
+    let theta = weights(&model, 4);
+    let sequences: Vec<Vec<u16>> = (0..8).map(|_| sequence(&mut s, 30)).collect();
+    let batch = Batch::new(sequences.iter().map(Vec::as_slice));
+    let noise = Noise { seed: 5, update: 9, smoothing: 0.0 };
+    let mut whole = vec![0.0; theta.len()];
+    let all = model.gradient(&theta, &batch, noise, &mut whole).unwrap();
+    for parts in [2, 4, 8] {
+        let mut pieces = vec![0.0; theta.len()];
+        let mut sum = 0.0;
+        for part in 0..parts {
+            let range = training::Piece { part, parts }.range(batch.sequences());
+            sum += model.gradient(&theta, &batch.piece(range), noise, &mut pieces).unwrap().sum;
+        }
+        assert!((sum - all.sum).abs() < 1e-6 * all.sum);
+        let norm = whole.iter().map(|g| g * g).sum::<f32>().sqrt();
+        assert!(worst(&whole, &pieces) < 1e-6 * norm, "{parts} parts");
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let mut s = Family::named("threads").stream(0);
+    let sequences: Vec<Vec<u16>> = (0..40).map(|_| sequence(&mut s, 60)).collect();
+    let batch = Batch::new(sequences.iter().map(Vec::as_slice));
+    let with = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut model = Explicit::new(ModelConfig::size("tiny").unwrap()).unwrap();
+            let theta = weights(&model, 5);
+            let mut g = vec![0.0; theta.len()];
+            let noise = Noise { seed: 1, update: 1, smoothing: 0.1 };
+            let loss = model.gradient(&theta, &batch, noise, &mut g).unwrap();
+            (loss.sum.to_bits(), g)
+        })
+    };
+    let one = with(1);
+    for threads in [2, 3] {
+        assert!(one == with(threads), "{threads} threads");
+    }
+}
+
+#[test]
+fn cached_decoding_equals_the_full_pass() {
+    let mut s = Family::named("cache").stream(0);
+    for config in shapes() {
+        let mut model = Explicit::new(config.clone()).unwrap();
+        let theta = weights(&model, 6);
+        let sequences: Vec<Vec<u16>> =
+            (0..3).map(|_| (0..50).map(|_| s.below(663) as u16).collect()).collect();
+        let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+        let mut states: Vec<_> = (0..3).map(|_| decoder.start()).collect();
+        let batch = Batch::new(sequences.iter().map(Vec::as_slice));
+        let full = model.logits(&theta, &batch).unwrap();
+        for t in 0..49 {
+            let tokens: Vec<u32> = sequences.iter().map(|s| u32::from(s[t])).collect();
+            let mut refs: Vec<_> = states.iter_mut().collect();
+            let step = decoder.step(&mut refs, &tokens).unwrap();
+            for (i, logits) in step.chunks(663).enumerate() {
+                let row = (i * 49 + t) * 663;
+                assert!(worst(logits, &full[row..row + 663]) < 1e-4, "step {t}");
+            }
+        }
+    }
+}
+
+fn request(mask: Option<Mask>, max_tokens: usize) -> Request {
+    Request { prompt: vec![SymbolId::FORALL], max_tokens, mask }
+}
+
+fn tokens(samples: &[Sample]) -> Vec<SymbolId> {
+    samples[0].tokens.clone()
+}
+
+#[test]
+fn greedy_is_top_1_is_beam_1_is_cold() {
+    let config = small();
+    let model = Explicit::new(config.clone()).unwrap();
+    let draw = |temperature, top_k| Choice::Draw { temperature, top_k, top_p: 1.0 };
+    for seed in 0..5 {
+        let theta = weights(&model, seed);
+        let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+        let request = request(None, 20);
+        let mut with = |choice| tokens(&sample(&mut decoder, &request, 1, choice, 3, |_| {}).unwrap());
+        let greedy = with(Choice::Greedy);
+        assert_eq!(greedy, with(draw(1.0, 1)));
+        assert_eq!(greedy, with(draw(1e-6, 0)));
+        assert_eq!(greedy, with(Choice::Draw { temperature: 1.0, top_k: 0, top_p: 1e-9 }));
+        let one = beam(&mut decoder, &request, 1, 1.0).unwrap();
+        assert_eq!(greedy, tokens(&one));
+        let wide = beam(&mut decoder, &request, 6, 0.0).unwrap();
+        // Without a length penalty the score is log p; a beam that holds the greedy way loses nothing to it.
+        assert!(wide[0].score.unwrap() >= -one[0].nll - 1e-4, "{:?} {:?}", wide[0].score, one[0].nll);
+    }
+}
+
+#[test]
+fn samples_do_not_depend_on_their_number() {
+    let config = small();
+    let model = Explicit::new(config.clone()).unwrap();
+    let theta = weights(&model, 7);
+    let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+    let mut draw = |n| sample(&mut decoder, &request(None, 12), n, Choice::PLAIN, 3, |_| {}).unwrap();
+    let (few, many) = (draw(3), draw(150));
+    assert_eq!(few.len(), 3);
+    for (a, b) in few.iter().zip(&many) {
+        assert_eq!(a.tokens, b.tokens);
+    }
+}
+
+#[test]
+fn an_untrained_model_writes_only_formulas_under_the_mask() {
+    let config = ModelConfig { d_model: 8, n_layers: 1, n_heads: 1, d_ff: 8, ..small() };
+    let model = Explicit::new(config.clone()).unwrap();
+    let theta = weights(&model, 8);
+    let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+    for (name, n) in [("public", 5_000), ("seed", 5_000)] {
+        let law = Law::named(name, &[]).unwrap();
+        let signature = law.signature();
+        let mut options = Options::new(Grammar::Formula);
+        options.closed = signature.closed;
+        options.within = Some(signature);
+        options.budget = Some(40);
+        let request = Request { prompt: Vec::new(), max_tokens: 40, mask: Some(Mask::new(&options)) };
+        for s in sample(&mut decoder, &request, n, Choice::PLAIN, 0, |_| {}).unwrap() {
+            assert!(s.finished && s.tokens.len() < 40);
+            let text = fol::decode(&s.tokens).unwrap();
+            assert!(text.as_formula().is_some());
+        }
+    }
+}
+
+#[test]
+fn what_a_model_cannot_read_is_refused() {
+    let config = small();
+    let mut model = Explicit::new(config.clone()).unwrap();
+    let theta = weights(&model, 9);
+    let long: Vec<u16> = vec![1; 200];
+    assert!(
+        model
+            .logits(&theta, &Batch::new([long.as_slice()]))
+            .unwrap_err()
+            .to_string()
+            .contains("max_len = 128")
+    );
+    assert!(model.logits(&theta, &Batch::new([&[663, 1][..]])).unwrap_err().to_string().contains("663"));
+    assert!(model.logits(&theta[1..], &Batch::new([&[1, 1][..]])).is_err());
+    let nan = vec![f32::NAN; theta.len()];
+    let mut decoder = CachedTransformer::new(&config, &nan).unwrap();
+    assert!(sample(&mut decoder, &request(None, 5), 1, Choice::PLAIN, 0, |_| {}).is_err());
+}

@@ -1,0 +1,110 @@
+//! One training step: explicit engine, composed engine and PyTorch, beside the products' own ceiling.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use candle_core::{DType, Device};
+use seeded::Family;
+use symbolic_transformer::batch::Batch;
+use symbolic_transformer::config::ModelConfig;
+use symbolic_transformer::explicit::Explicit;
+use symbolic_transformer::model::Composed;
+use symbolic_transformer::network::{Network, Noise};
+use training::kernels::{Mat, MatMut, product};
+use training::optimiser::{AdamW, Moments, Update, clip_factor, global_norm};
+
+use super::{Figure, median};
+
+/// The peer, kept beside the bench.
+const PEER: &str = include_str!("../../peers/torch_step.py");
+
+pub(super) fn figures(threads: usize, python: Option<&str>) -> Result<Vec<Figure>> {
+    let mut figures = vec![Figure::new("product 512 × 512 × 2048", ceiling()?, "GFLOP/s")];
+    for (size, sequences, tokens) in [("tiny", 64, 32), ("base", 4, 128)] {
+        let Some(config) = ModelConfig::size(size) else { bail!("no size {size}") };
+        let batch = batch(sequences, tokens);
+        let explicit = step(&mut Explicit::new(config.clone())?, &batch)?;
+        let name = format!("{size} {sequences}×{tokens}, explicit step");
+        // Products only: 6 FLOP for each weight and token, and causal attention as if it were full.
+        let matrices = config.parameters() - config.vocab_size * config.d_model;
+        let attention = 12 * config.n_layers * tokens * config.d_model;
+        let flop = ((6 * matrices + attention) * batch.rows()) as f64;
+        figures.push(Figure::new(format!("{name}, products"), flop / explicit / 1e9, "GFLOP/s"));
+        let composed = step(&mut Composed::new(config.clone(), DType::F32, Device::Cpu)?, &batch)?;
+        figures.push(Figure::new(&name, explicit * 1e3, "ms").against("composed", composed * 1e3));
+        if let Some(python) = python {
+            for half in [false, true] {
+                let peer = torch(python, &config, sequences, tokens, threads, half)?;
+                let what = if half { "PyTorch eager, bf16 autocast" } else { "PyTorch eager, f32" };
+                figures.push(Figure::new(&name, explicit * 1e3, "ms").against(what, peer));
+            }
+        }
+    }
+    Ok(figures)
+}
+
+fn batch(sequences: usize, tokens: usize) -> Batch {
+    let mut stream = Family::named("bench").stream(0);
+    let rows: Vec<Vec<u16>> =
+        (0..sequences).map(|_| (0..=tokens).map(|_| stream.below(663) as u16).collect()).collect();
+    Batch::new(rows.iter().map(Vec::as_slice))
+}
+
+/// What the product itself reaches on this machine now.
+fn ceiling() -> Result<f64> {
+    let (m, k, n) = (512, 512, 2048);
+    let (a, b, mut c) = (vec![0.5; m * k], vec![0.25; k * n], vec![0.0; m * n]);
+    let seconds = median(20, || {
+        let (left, right) = (Mat::new(&a, m, k), Mat::new(&b, k, n));
+        product(MatMut::new(&mut c, m, n), false, 1.0, left, right, true);
+        Ok(())
+    })?;
+    Ok((2 * m * k * n) as f64 / seconds / 1e9)
+}
+
+/// Forward, backward, clipping and update, with dropout; the median in seconds.
+fn step(network: &mut dyn Network, batch: &Batch) -> Result<f64> {
+    let layout = network.layout().clone();
+    let mut theta = layout.initialise(0);
+    let adamw = AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.0 };
+    let mut moments = Moments::new(&theta, 0.0);
+    let mut gradient = vec![0.0; theta.len()];
+    let mut update = 0;
+    median(9, || {
+        update += 1;
+        let noise = Noise { seed: 0, update, smoothing: 0.0 };
+        let loss = network.gradient(&theta, batch, noise, &mut gradient)?;
+        let n = loss.targets as f64;
+        let factor = clip_factor(global_norm(&layout, &gradient) / n, 1.0) / n;
+        let step = Update { number: update, lr: 1e-4, factor };
+        adamw.update(&layout, &mut theta, &mut moments, &mut gradient, step);
+        Ok(())
+    })
+}
+
+fn torch(
+    python: &str,
+    c: &ModelConfig,
+    sequences: usize,
+    tokens: usize,
+    threads: usize,
+    half: bool,
+) -> Result<f64> {
+    let mut command = Command::new(python);
+    command.args(["-c", PEER]);
+    for n in [c.d_model, c.n_layers, c.n_heads, c.d_ff, sequences, tokens, threads] {
+        command.arg(n.to_string());
+    }
+    if half {
+        command.arg("bf16");
+    }
+    let output = command.output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    match text.trim().parse() {
+        Ok(ms) if output.status.success() => Ok(ms),
+        _ => bail!(
+            "the peer did not run: {}",
+            String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("")
+        ),
+    }
+}

@@ -1,0 +1,308 @@
+//! The commands as a user calls them: from nothing to a report, killed and resumed, and with nonsense.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use seeded::Family;
+use serde_json::Value;
+
+/// A folder that looks like a fresh checkout with one small configuration.
+struct Place(tempfile::TempDir);
+
+const RUN: &str = "data = \"few\"\nsuites = []\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\nmax_steps = 60\n\
+    batch = 16\naccumulate = 2\nlr = 1e-2\neval_every = 20\nlog_every = 7\nsave_every = 1\nema = 0.9\nmax_len = 200\n";
+const DATA: &str = "law = \"public\"\nstream = { train = 300, val = 40, test = 40 }\niid = 40\n";
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(place.path("configs/data")).unwrap();
+        std::fs::write(place.path("configs/run.toml"), RUN).unwrap();
+        std::fs::write(place.path("configs/data/few.toml"), DATA).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{args:?}\n{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn refused(&self, args: &[&str], status: i32) -> String {
+        let output = self.run(args);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{args:?}\n{errors}");
+        assert!(!errors.contains("panicked"), "{args:?}\n{errors}");
+        errors
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.ok(args)).unwrap()
+    }
+}
+
+/// The metrics without the fields that depend on the clock.
+fn metrics(run: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    let without_time = |line: &str| {
+        let mut v: Value = serde_json::from_str(line).unwrap();
+        for field in ["seconds", "targets_per_second", "clock", "run"] {
+            v.as_object_mut().unwrap().remove(field);
+        }
+        v
+    };
+    text.lines().map(without_time).collect()
+}
+
+fn same_result(place: &Place, a: &str, b: &str) {
+    let read = |run: &str| std::fs::read(place.path(run).join("model.safetensors")).unwrap();
+    assert!(read(a) == read(b), "{a} and {b} have other weights");
+    assert_eq!(metrics(&place.path(a)), metrics(&place.path(b)));
+}
+
+#[test]
+fn one_command_from_nothing_to_a_report() {
+    let place = Place::new();
+    let document = place.json(&[
+        "train",
+        "--config",
+        "run.toml",
+        "--name",
+        "a",
+        "--set",
+        "suites=[\"iid\"]",
+        "--json",
+        "--quiet",
+    ]);
+    assert_eq!(document["schema"], "xtask/1");
+    let run = place.path("runs/a");
+    for file in [
+        "config.toml",
+        "config.json",
+        "tokenizer.json",
+        "model.safetensors",
+        "metrics.jsonl",
+        "eval.json",
+        "report.html",
+    ] {
+        assert!(run.join(file).is_file(), "{file}");
+    }
+    let eval = place.json(&["eval", "a", "--suite", "test", "--json", "--quiet"]);
+    assert_eq!((eval["command"].as_str(), eval["test"]["formulas"].as_u64()), (Some("eval"), Some(40)));
+    assert!(eval["iid"]["excess"]["value"].as_f64().unwrap() > 0.0, "the suite judged before stays");
+    let steps: Vec<u64> = metrics(&run).iter().map(|m| m["step"].as_u64().unwrap()).collect();
+    assert!(steps.is_sorted() && steps.last() == Some(&60));
+    let about: Value =
+        serde_json::from_str(&std::fs::read_to_string(run.join("config.json")).unwrap()).unwrap();
+    assert_eq!((about["vocab_size"].as_u64(), about["law"].as_str()), (Some(663), Some("public")));
+    let samples = place.json(&["sample", "a", "--n", "5", "--valid", "--prompt", "∀x1", "--json"]);
+    let items = samples["items"].as_array().unwrap();
+    assert_eq!(items.len(), 5);
+    assert!(items.iter().all(|i| i["valid"] == true && i["text"].as_str().unwrap().starts_with("∀x1 ")));
+    // A finished run is left alone.
+    place.ok(&["train", "--resume", "a", "--quiet"]);
+    let errors = place.refused(&["train", "--config", "run.toml", "--name", "a"], 1);
+    assert!(errors.contains("--resume a"), "{errors}");
+}
+
+#[test]
+fn threads_and_names_change_nothing() {
+    let place = Place::new();
+    place.ok(&["train", "--config", "run.toml", "--name", "one", "--quiet"]);
+    place.ok(&["train", "--config", "run.toml", "--name", "two", "--set", "threads=2", "--quiet"]);
+    same_result(&place, "runs/one", "runs/two");
+}
+
+/// Kills a training at pseudo-random moments, resumes it each time, and compares it with an unbroken run.
+fn kill_and_resume(kills: u64) {
+    let place = Place::new();
+    place.ok(&["train", "--config", "run.toml", "--name", "whole", "--quiet"]);
+    let mut stream = Family::named("kill").stream(kills);
+    let mut killed = 0;
+    let mut attempt = 0;
+    while killed < kills {
+        attempt += 1;
+        assert!(attempt < 20 * kills, "the run is never caught");
+        let _ = std::fs::remove_dir_all(place.path("runs/broken"));
+        let mut first = true;
+        // Several kills of one run, as long as it lasts.
+        loop {
+            let start = ["train", "--config", "run.toml", "--name", "broken", "--quiet"];
+            let go_on = ["train", "--resume", "broken", "--quiet"];
+            let mut child =
+                place.command(if first { &start } else { &go_on }).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(30 + stream.below(400)));
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += 1;
+            first = !place.path("runs/broken/config.toml").is_file();
+            if first {
+                let _ = std::fs::remove_dir_all(place.path("runs/broken"));
+            } else if killed >= kills {
+                place.ok(&["train", "--resume", "broken", "--quiet"]);
+                break;
+            }
+        }
+    }
+    same_result(&place, "runs/whole", "runs/broken");
+}
+
+#[test]
+fn a_killed_run_resumes_bit_for_bit() {
+    kill_and_resume(1);
+    if std::env::var_os("CALCULEMUS_SLOW").is_some() {
+        kill_and_resume(20);
+    }
+}
+
+#[test]
+fn a_signal_stops_a_run_with_a_checkpoint() {
+    let place = Place::new();
+    let args = ["train", "--config", "run.toml", "--name", "a", "--set", "max_steps=100000", "--quiet"];
+    let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let first_checkpoint = place.path("runs/a/last/step-0000001.safetensors");
+    for _ in 0..600 {
+        if first_checkpoint.exists()
+            || place.path("runs/a/last").read_dir().is_ok_and(|mut d| d.next().is_some())
+        {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    place.ok(&["sample", "a", "--n", "1", "--json"]);
+    let errors = place.refused(&["train", "--resume", "a", "--set", "lr=3"], 1);
+    assert!(errors.contains("`lr`") && errors.contains("0.01"), "{errors}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_counts() {
+    let place = Place::new();
+    let before = place.json(&["train", "--config", "run.toml", "--dry-run", "--json"]);
+    assert!(before["total_updates"].is_null() && before["lr_probe"].is_null());
+    assert!(!place.path("runs").exists() && !place.path("data").exists());
+    place.ok(&["gen-data", "--config", "few.toml", "--quiet"]);
+    let d = place.json(&["train", "--config", "run.toml", "--dry-run", "--json"]);
+    assert_eq!(d["total_updates"], 60);
+    assert_eq!(d["updates_per_epoch"], 19); // ⌈300/16⌉
+    assert_eq!(d["warmup_steps"], 3);
+    let probe: Vec<u64> = d["lr_probe"].as_array().unwrap().iter().map(|p| p[0].as_u64().unwrap()).collect();
+    assert_eq!(probe, [0, 1, 3, 31, 60]);
+    assert_eq!(d["lr_probe"][2][1], 0.01);
+}
+
+#[test]
+fn data_do_not_depend_on_shards_and_threads() {
+    let place = Place::new();
+    let whole = place.json(&["gen-data", "--config", "few.toml", "--out", "w", "--threads", "1", "--json"]);
+    for i in 0..3 {
+        place.ok(&[
+            "gen-data",
+            "--config",
+            "few.toml",
+            "--out",
+            "s",
+            "--shard",
+            &format!("{i}/3"),
+            "--quiet",
+        ]);
+    }
+    let merged = place.json(&["gen-data", "--config", "few.toml", "--out", "s", "--threads", "2", "--json"]);
+    assert_eq!(whole["digest"], merged["digest"]);
+    assert_eq!(whole["splits"], merged["splits"]);
+    let errors = place.refused(&["gen-data", "--config", "few.toml", "--out", "w", "--set", "seed=1"], 1);
+    assert!(errors.contains("Exists") && errors.contains("--force"), "{errors}");
+    place.ok(&["gen-data", "--config", "few.toml", "--out", "w", "--set", "seed=1", "--force", "--quiet"]);
+}
+
+#[test]
+fn nonsense_is_refused_with_its_place() {
+    let place = Place::new();
+    std::fs::write(place.path("bad.toml"), "d_model = 16\nlearning_rate = 3\n").unwrap();
+    std::fs::write(place.path("noise.toml"), [0xff, 0xfe, 0x00, 0x41]).unwrap();
+    std::fs::write(place.path("law.toml"), "drawz = 5\n").unwrap();
+    std::fs::create_dir_all(place.path("runs/empty")).unwrap();
+    let cases: [(&[&str], i32, &str); 16] = [
+        (&[], 2, "Usage"),
+        (&["train"], 1, "--config"),
+        (&["train", "--config", "none.toml"], 1, "run.toml"),
+        (
+            &["train", "--config", "bad.toml"],
+            1,
+            "bad.toml:2:1: unknown key \"learning_rate\"; did you mean \"lr\"?",
+        ),
+        (&["train", "--config", "noise.toml"], 1, "noise.toml"),
+        (&["train", "--config", "run.toml", "--set", "n_heads=3"], 1, "n_heads = 3"),
+        (&["train", "--config", "run.toml", "--set", "data=nowhere"], 1, "nowhere"),
+        (&["train", "--config", "run.toml", "--device", "rocm:0"], 1, "there is no `rocm` feature yet"),
+        (&["train", "--config", "run.toml", "--device", "toaster"], 1, "toaster"),
+        (&["train", "--config", "run.toml", "--name", "../x"], 1, "--name"),
+        (&["train", "--resume", "nothing"], 1, "nothing"),
+        (&["eval", "empty"], 1, "config.toml"),
+        (&["eval", "empty", "--suite", "poetry"], 1, "poetry"),
+        (&["gen-data", "--config", "law.toml"], 1, "draws"),
+        (&["gen-data", "--shard", "3/3", "--out", "d"], 2, "I/N"),
+        (&["sample", "x", "--greedy", "--beam", "3"], 2, "cannot be used"),
+    ];
+    for (args, status, words) in cases {
+        let errors = place.refused(args, status);
+        assert!(errors.contains(words), "{args:?}: {errors}");
+    }
+}
+
+#[test]
+fn damaged_files_are_refused_by_name() {
+    let place = Place::new();
+    place.ok(&["train", "--config", "run.toml", "--name", "a", "--set", "max_steps=4", "--quiet"]);
+    let model = place.path("runs/a/model.safetensors");
+    let good = std::fs::read(&model).unwrap();
+    std::fs::write(&model, &good[..good.len() / 2]).unwrap();
+    assert!(place.refused(&["sample", "a"], 1).contains("model.safetensors"));
+    std::fs::write(&model, &good).unwrap();
+    // A model of another width.
+    place.ok(&[
+        "train",
+        "--config",
+        "run.toml",
+        "--name",
+        "b",
+        "--set",
+        "max_steps=2",
+        "--set",
+        "d_model=8",
+        "--quiet",
+    ]);
+    std::fs::copy(place.path("runs/b/model.safetensors"), &model).unwrap();
+    assert!(place.refused(&["eval", "a"], 1).contains("shape"));
+    // A token file with a flipped bit.
+    std::fs::write(&model, &good).unwrap();
+    let tokens = place.path("data/few/iid-00000.tok");
+    let mut bytes = std::fs::read(&tokens).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(&tokens, bytes).unwrap();
+    let errors = place.refused(&["eval", "a", "--suite", "iid"], 1);
+    assert!(errors.contains("DigestMismatch") && errors.contains("iid-00000.tok"), "{errors}");
+}
