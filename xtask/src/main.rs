@@ -13,6 +13,7 @@ mod report;
 mod run_folder;
 mod sampling;
 mod signals;
+mod sweep;
 mod train;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Write a page about a run, or one that compares several.
     Report(report::ReportArgs),
+    /// Run many configurations over seeds, and tabulate them.
+    Sweep(sweep::SweepArgs),
 }
 
 fn main() -> ExitCode {
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
+        Command::Sweep(args) => sweep::run(args),
     };
     match answer {
         Ok(status) => ExitCode::from(status),

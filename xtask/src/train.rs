@@ -1,6 +1,7 @@
 //! `cargo xtask train`: from a configuration to a trained and judged model with a report, in one command.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context, Result, anyhow, bail};
 use candle_core::DType;
@@ -142,63 +143,23 @@ pub(crate) fn train(args: &Train) -> Result<u8> {
 
 /// Everything from data to report.
 fn run(args: &Train, config: &Config, folder: &Path) -> Result<u8> {
-    let say = |message: String| {
-        if !args.quiet {
-            eprintln!("{message}");
-        }
-    };
     training::threads::set(config.threads)?;
     if cfg!(debug_assertions) {
         eprintln!("warning: this is a build without optimisation; use `cargo xtask train`");
     }
-    say(format!(
-        "{} on {}, {} threads, precision {}",
-        folder.display(),
-        config.device,
-        config.threads,
-        config.precision
-    ));
-    let data = data::load(&config.data, args.quiet)?;
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    write_config(config, folder, &data)?;
-    if config.model == Model::Ngram {
-        return finish(args, config, folder, &data, None);
-    }
-    let mut learner = learner(config, &data)?;
-    let settings = settings(config, &data, &learner)?;
-    model_files::write_about(folder, config, learner.layout().len(), &data)?;
-    let progress = Progress::new(settings.schedule.total, args.quiet);
-    let start = start_line(folder, config, &learner, &data)?;
-    let total = settings.schedule.total;
     let stop = signals::watch()?;
-    let mut trainer = Trainer::open(&mut learner, settings, folder, start)?;
-    if trainer.state().step > 0 {
-        progress.say(&format!("going on from update {}", trainer.state().step));
-    }
-    progress.say(&format!("{total} updates"));
-    let outcome = trainer.run(&stop, &progress);
-    progress.finish();
-    let step = trainer.state().step;
-    match outcome? {
-        Outcome::Interrupted(signal) => {
+    let (updates, evaluation) = match run_in(folder, config, args.quiet, &stop)? {
+        Ended::Interrupted { signal, step } => {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             eprintln!("stopped at update {step}; go on with: cargo xtask train --resume {name}");
-            Ok(128 + signal as u8)
+            return Ok(128 + signal as u8);
         }
-        Outcome::Finished(reason) => {
-            say(format!("trained for {step} updates (ended by {reason})"));
-            finish(args, config, folder, &data, Some(step))
-        }
-    }
-}
-
-/// Evaluates the best checkpoint and writes the report.
-fn finish(args: &Train, config: &Config, folder: &Path, data: &Data, step: Option<u64>) -> Result<u8> {
-    let evaluation = eval::evaluate(folder, config, data, &config.suites, args.quiet)?;
+        Ended::Finished { updates, evaluation } => (updates, evaluation),
+    };
     let page = report::write(&[folder.to_path_buf()], None)?;
     if args.json {
         let document = json!({
-            "schema": "xtask/1", "command": "train", "run": folder, "updates": step, "report": page,
+            "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
             "eval": evaluation,
         });
         print_json(&document)?;
@@ -207,6 +168,59 @@ fn finish(args: &Train, config: &Config, folder: &Path, data: &Data, step: Optio
         crate::answer::print_text(&format!("report: {}\n", page.display()));
     }
     Ok(0)
+}
+
+/// How a run came back.
+pub(crate) enum Ended {
+    /// A signal stopped it after the checkpoint of a step.
+    Interrupted { signal: usize, step: u64 },
+    /// It is trained (in so many updates, where there are any) and judged.
+    Finished { updates: Option<u64>, evaluation: Value },
+}
+
+/// Trains in a folder, from the start or from its newest checkpoint, and judges the best model. Work runs on the
+/// thread pool of the caller.
+pub(crate) fn run_in(folder: &Path, config: &Config, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+    let say = |message: String| {
+        if !quiet {
+            eprintln!("{message}");
+        }
+    };
+    say(format!(
+        "{} on {}, {} threads, precision {}",
+        folder.display(),
+        config.device,
+        config.threads,
+        config.precision
+    ));
+    let data = data::load(&config.data, quiet)?;
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    write_config(config, folder, &data)?;
+    let judged = || eval::evaluate(folder, config, &data, &config.suites, quiet);
+    if config.model == Model::Ngram {
+        return Ok(Ended::Finished { updates: None, evaluation: judged()? });
+    }
+    let mut learner = learner(config, &data)?;
+    let settings = settings(config, &data, &learner)?;
+    model_files::write_about(folder, config, learner.layout().len(), &data)?;
+    let progress = Progress::new(settings.schedule.total, quiet);
+    let start = start_line(folder, config, &learner, &data)?;
+    let total = settings.schedule.total;
+    let mut trainer = Trainer::open(&mut learner, settings, folder, start)?;
+    if trainer.state().step > 0 {
+        progress.say(&format!("going on from update {}", trainer.state().step));
+    }
+    progress.say(&format!("{total} updates"));
+    let outcome = trainer.run(stop, &progress);
+    progress.finish();
+    let step = trainer.state().step;
+    match outcome? {
+        Outcome::Interrupted(signal) => Ok(Ended::Interrupted { signal, step }),
+        Outcome::Finished(reason) => {
+            say(format!("trained for {step} updates (ended by {reason})"));
+            Ok(Ended::Finished { updates: Some(step), evaluation: judged()? })
+        }
+    }
 }
 
 /// The learner of a configuration over its data.

@@ -67,17 +67,17 @@ impl Axis {
                 low = low.max(0.0);
             }
         }
-        let ticks = if !self.names.is_empty() {
-            self.names.iter().enumerate().map(|(i, n)| (i as f64, n.clone())).collect()
-        } else if log {
-            log_ticks(low, high)
-        } else {
-            linear_ticks(low, high)
-        };
-        let mut fitted = Fitted { low, high, log, ticks };
+        let mut fitted = Fitted { low, high, log, ticks: Vec::new() };
         if self.ends.is_none() {
             fitted.widen();
         }
+        fitted.ticks = if !self.names.is_empty() {
+            self.names.iter().enumerate().map(|(i, n)| (i as f64, n.clone())).collect()
+        } else if log {
+            log_ticks(fitted.low, fitted.high)
+        } else {
+            linear_ticks(fitted.low, fitted.high)
+        };
         fitted
     }
 }
@@ -147,7 +147,7 @@ fn log_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
     let parts: &[f64] = match decades {
         d if d < 0.5 => &[1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
         d if d < 1.2 => &[1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0],
-        d if d < 2.5 => &[1.0, 2.0, 5.0],
+        d if d < 3.2 => &[1.0, 2.0, 5.0],
         _ => &[1.0],
     };
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);

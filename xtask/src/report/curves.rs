@@ -130,7 +130,7 @@ fn by(runs: &[Run], list: &str, title: &str, label: &str) -> Plot {
         }
         let note = match left_out {
             0 => String::new(),
-            n => format!("{n} positions with fewer than {FEW} targets are left out"),
+            n => format!("positions left out, as they have fewer than {FEW} targets: {n}"),
         };
         return plot.noted(note);
     }

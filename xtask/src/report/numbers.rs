@@ -99,7 +99,7 @@ pub(crate) fn tick(value: f64, step: f64) -> String {
         large if large >= 1e9 => (1e9, "G"),
         large if large >= 1e6 => (1e6, "M"),
         large if large >= 1e4 => (1e3, "k"),
-        small if small > 0.0 && small < 1e-3 => return power_of_ten_or_zero(value, step),
+        _ if step.abs() < 1e-3 => return power_of_ten_or_zero(value, step.abs()),
         _ => (1.0, ""),
     };
     let step = (step / scale).abs();
@@ -109,8 +109,15 @@ pub(crate) fn tick(value: f64, step: f64) -> String {
     if unit.is_empty() { text } else { format!("{text}{THIN}{unit}") }
 }
 
+/// With as many digits as the number needs, three at most.
 fn power_of_ten_or_zero(value: f64, step: f64) -> String {
-    if value.abs() < step * 1e-6 { "0".to_owned() } else { power_of_ten(value, 0) }
+    if value.abs() <= step * 1e-6 {
+        return "0".to_owned();
+    }
+    let exact = |d: &usize| {
+        format!("{value:.d$e}", d = *d).parse::<f64>().is_ok_and(|v| (v / value - 1.0).abs() < 1e-6)
+    };
+    power_of_ten(value, (0..3).find(exact).unwrap_or(3))
 }
 
 #[cfg(test)]
@@ -142,5 +149,7 @@ mod tests {
         assert_eq!(tick(2.5e6, 5e5), "2.5\u{202f}M");
         assert_eq!(tick(3.0, 1.0), "3");
         assert_eq!(tick(2e-4, 2e-4), "2·10⁻⁴");
+        assert_eq!(tick(1.5e-3, 5e-4), "1.5·10⁻³");
+        assert_eq!((tick(0.0, 5e-4), tick(0.0, 0.0)), ("0".to_owned(), "0".to_owned()));
     }
 }

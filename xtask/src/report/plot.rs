@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::axis::{Axis, Fitted};
+use super::axis::{Axis, Fitted, Scale};
 use super::html;
 
 const WIDTH: f64 = 560.0;
@@ -131,7 +131,9 @@ impl Plot {
         let legend = Legend::of(self);
         let top = ROW + 6.0 + legend.rows as f64 * ROW;
         let points = || self.series.iter().flat_map(|s| s.points.iter()).filter(|p| self.takes(p));
-        let levels = self.levels.iter().map(|l| l.1);
+        // The name of a level stands below its line, where curves that approach it from above leave room.
+        let below = if self.y.scale == Scale::Log { 0.88 } else { 1.0 };
+        let levels = self.levels.iter().flat_map(|l| [l.1, l.1 * below]);
         let bars = self.series.iter().any(|s| s.mark == Mark::Bars).then_some(0.0);
         let spread = points().flat_map(|p| {
             let half = p.half.filter(|h| h.is_finite()).unwrap_or(0.0);
@@ -192,7 +194,7 @@ impl Plot {
             let _ = writeln!(
                 svg,
                 "<path class=\"mark\" d=\"M{left} {at}H{right}\"/><text class=\"mark end\" x=\"{right}\" y=\"{}\">{}</text>",
-                round(at - 5.0),
+                round(at + 14.0),
                 html::escape(name)
             );
         }
@@ -374,7 +376,6 @@ impl Frame {
 
 #[cfg(test)]
 mod tests {
-    use super::super::axis::Scale;
     use super::*;
 
     fn plot(scale: Scale, mark: Mark, ys: &[f64]) -> Plot {

@@ -15,9 +15,9 @@ const N: usize = 20;
 /// The largest number of tokens of a sample, as in the suite `generation`.
 const LONGEST: usize = 256;
 /// Glyphs in a line.
-const IN_A_LINE: usize = 34;
+const IN_A_LINE: usize = 28;
 /// Pixels of a cell of a glyph.
-const CELL: f64 = 0.8;
+const CELL: f64 = 1.0;
 
 /// The list, or a line that says why there is none.
 pub(crate) fn list(run: &Run) -> String {

@@ -187,6 +187,7 @@ fn groups(run: &Run) -> String {
          targets cost above the law: noisier, and below zero where they happened to suit the model.",
     );
     part.push_str(&html::figures(&plots));
+    part.push_str("<div class=\"columns\">\n");
     for (list, title, key) in [
         ("by_level", "By structural level", "level"),
         ("by_depth", "By quantifier depth", "depth"),
@@ -194,10 +195,10 @@ fn groups(run: &Run) -> String {
     ] {
         let table = group_table(key, &curves::rows(run, list));
         if !table.is_empty() {
-            part.push_str(&format!("<h3>{title}</h3>\n{}", table.html()));
+            part.push_str(&format!("<div><h3>{title}</h3>\n{}</div>\n", table.html()));
         }
     }
-    part
+    part + "</div>\n"
 }
 
 fn group_table(key: &str, rows: &[Row]) -> Table {

@@ -69,7 +69,7 @@ fn a_full_page_has_every_part_and_lets_nothing_through() {
         "Excess by position",
         "Calibration",
         "Probability by class",
-        "1 positions with fewer than 30",
+        "fewer than 30 targets: 1",
         "Expectation missed: top1_min is 0.5123, expected 0.9000",
         "✓ met",
         "Updates skipped",

@@ -1,0 +1,123 @@
+//! Running what is not finished, several at a time. Each run has a thread pool of its own, of the size that its
+//! configuration says, so its numbers do not depend on what runs beside it.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::plan::Job;
+use crate::config::Config;
+use crate::report::Run;
+use crate::{data, run_folder, train};
+
+/// How to run.
+pub(crate) struct How<'a> {
+    /// Runs at the same time.
+    pub(crate) at_once: usize,
+    /// Warnings and errors only.
+    pub(crate) quiet: bool,
+    /// The number of the signal that came, or 0.
+    pub(crate) stop: &'a AtomicUsize,
+}
+
+/// Runs all jobs that are not finished. Answers with the signal that stopped them, if one did.
+pub(crate) fn all<'a>(jobs: impl Iterator<Item = &'a Job>, how: &How<'_>) -> Result<Option<usize>> {
+    let mut left = VecDeque::new();
+    for job in jobs {
+        if is_finished(job)? {
+            say(how, &format!("{}: finished before", job.folder.display()));
+        } else {
+            left.push_back(job);
+        }
+    }
+    // Two runs that start at once must not both make the data set that they share.
+    let mut sets: Vec<&str> = left.iter().map(|j| j.config.data.as_str()).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    for name in sets {
+        data::load(name, how.quiet)?;
+    }
+    let workers = how.at_once.min(left.len());
+    let left = Mutex::new(left);
+    let failed: Mutex<Vec<anyhow::Error>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| work(&left, &failed, how));
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(first) = failed.into_iter().next() {
+        return Err(first);
+    }
+    Ok(Some(how.stop.load(Ordering::Relaxed)).filter(|&s| s != 0))
+}
+
+/// Takes jobs until none is left, one failed, or a signal came.
+fn work(left: &Mutex<VecDeque<&Job>>, failed: &Mutex<Vec<anyhow::Error>>, how: &How<'_>) {
+    let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    while how.stop.load(Ordering::Relaxed) == 0 && lock().is_empty() {
+        let next = left.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
+        let Some(job) = next else { return };
+        say(how, &format!("{}: running", job.folder.display()));
+        if let Err(e) = one(job, how).with_context(|| job.folder.display().to_string()) {
+            lock().push(e);
+        }
+    }
+}
+
+/// The stack of a thread of a pool: candle's backward pass recurses.
+const STACK: usize = 16 << 20;
+
+fn one(job: &Job, how: &How<'_>) -> Result<()> {
+    let pool =
+        rayon::ThreadPoolBuilder::new().num_threads(job.config.threads.max(1)).stack_size(STACK).build()?;
+    // With several at a time their lines and bars would mix.
+    let quiet = how.quiet || how.at_once > 1;
+    let ended = pool.install(|| train::run_in(&job.folder, &job.config, quiet, how.stop))?;
+    match ended {
+        train::Ended::Finished { .. } => {
+            crate::report::write(std::slice::from_ref(&job.folder), None).map(|_| ())
+        }
+        train::Ended::Interrupted { .. } => Ok(()),
+    }
+}
+
+/// Whether a run is there, trained to its end and judged with every suite. One of another configuration is refused.
+pub(crate) fn is_finished(job: &Job) -> Result<bool> {
+    if !job.folder.join("config.toml").is_file() {
+        return Ok(false);
+    }
+    let old = run_folder::config(&job.folder)?;
+    if old.digest()? != job.config.digest()? {
+        bail!(
+            "{} was made with another configuration ({} differs): move it away, or change the name of the sweep",
+            job.folder.display(),
+            first_difference(&old, &job.config)?
+        );
+    }
+    let run = Run::read(&job.folder)?;
+    let judged =
+        job.config.suites.iter().all(|s| run.eval.get(s).is_some_and(|v| !v.is_null() || !run.is_trained()));
+    let as_long = Config { threads: job.config.threads, expect: None, ..old }
+        == Config { expect: None, ..job.config.clone() };
+    Ok(judged && as_long && run.eval.is_object() && (!run.is_trained() || run.ended().is_some()))
+}
+
+fn first_difference(old: &Config, new: &Config) -> Result<String> {
+    let (old, new) = (toml::Table::try_from(old)?, toml::Table::try_from(new)?);
+    let mut keys = old.keys().chain(new.keys());
+    let key = keys.find(|k| {
+        old.get(*k) != new.get(*k)
+            && !crate::config::CHANGEABLE.contains(&k.as_str())
+            && !["expect", "suites"].contains(&k.as_str())
+    });
+    key.cloned().ok_or_else(|| anyhow!("nothing differs"))
+}
+
+fn say(how: &How<'_>, message: &str) {
+    if !how.quiet {
+        eprintln!("{message}");
+    }
+}

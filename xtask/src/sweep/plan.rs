@@ -1,0 +1,410 @@
+//! A sweep's file as points, and each point as configurations.
+//!
+//! ```toml
+//! base  = "tiny.toml"
+//! seeds = [0, 1, 2]
+//! [grid]                     # the full product; or a list of [[case]] tables
+//! position = ["none", "sinusoidal"]
+//! lr       = [1e-3, 1e-4]
+//! [[override]]               # in order, to the points whose configuration matches
+//! when = { position = "none" }
+//! set  = { dropout = 0.0 }
+//! [select]                   # these keys of the grid are chosen for each point by validation loss
+//! over  = ["lr"]
+//! seeds = [101]
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::config::{self, Config, Model};
+use crate::report::Run as Record;
+
+/// The file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    base: String,
+    seeds: Vec<u64>,
+    #[serde(default)]
+    grid: Table,
+    #[serde(default)]
+    case: Vec<Table>,
+    #[serde(default, rename = "override")]
+    overrides: Vec<Override>,
+    select: Option<Select>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Override {
+    #[serde(default)]
+    when: Table,
+    set: Table,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Select {
+    over: Vec<String>,
+    seeds: Vec<u64>,
+}
+
+/// A sweep that is understood and checked.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The file's stem.
+    pub(crate) name: String,
+    /// The seeds of every point.
+    pub(crate) seeds: Vec<u64>,
+    source: String,
+    base: Table,
+    points: Vec<Table>,
+    overrides: Vec<Override>,
+    /// What is chosen: each candidate's values, and the seeds.
+    select: Option<(Vec<Table>, Vec<u64>)>,
+}
+
+/// One run to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) folder: PathBuf,
+    pub(crate) config: Config,
+}
+
+/// A point, or a candidate of one, with its runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    /// The folder's name.
+    pub(crate) name: String,
+    /// The keys that make it this point.
+    pub(crate) keys: Table,
+    /// What was chosen for it; for a candidate what it tries.
+    pub(crate) selected: Table,
+    /// One for each seed.
+    pub(crate) runs: Vec<Job>,
+}
+
+impl Plan {
+    /// Reads a file. Its base is looked for beside it, then as given, then in configs/.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).with_context(|| shown.clone())?;
+        let file: File = toml::from_str(&text).map_err(|e| config::located(&shown, &text, &e))?;
+        let beside = path.with_file_name(&file.base);
+        let base = if beside.is_file() {
+            beside
+        } else {
+            config::find(&file.base, Path::new("configs")).with_context(|| format!("{shown}: base"))?
+        };
+        let text = std::fs::read_to_string(&base).with_context(|| base.display().to_string())?;
+        let base = config::parse_table(&base.display().to_string(), &text)?;
+        let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        Self::new(name, &shown, file, base)
+    }
+
+    fn new(name: String, source: &str, file: File, base: Table) -> Result<Self> {
+        let refuse = |what: String| anyhow!("{source}: {what}");
+        let distinct = |name: &str, seeds: &[u64]| {
+            let mut sorted = seeds.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            match (seeds.len(), sorted.len()) {
+                (0, _) => Err(refuse(format!("{name} is empty"))),
+                (all, some) if all != some => Err(refuse(format!("{name}: a seed occurs twice"))),
+                _ => Ok(()),
+            }
+        };
+        distinct("seeds", &file.seeds)?;
+        if !file.grid.is_empty() && !file.case.is_empty() {
+            return Err(refuse("[grid] and [[case]]: only one of them".to_owned()));
+        }
+        let mut over = Table::new();
+        let mut grid = file.grid;
+        for (key, values) in &grid {
+            if values.as_array().is_none_or(Vec::is_empty) {
+                return Err(refuse(format!(
+                    "grid.{key} is {values}: a list of at least one value is needed"
+                )));
+            }
+        }
+        let select = match file.select {
+            None => None,
+            Some(select) => {
+                distinct("select.seeds", &select.seeds)?;
+                if let Some(both) = select.seeds.iter().find(|s| file.seeds.contains(s)) {
+                    return Err(refuse(format!(
+                        "seed {both} is in seeds and in select.seeds: choosing needs seeds of its own"
+                    )));
+                }
+                if select.over.is_empty() {
+                    return Err(refuse("select.over is empty".to_owned()));
+                }
+                for key in &select.over {
+                    let values = grid.remove(key);
+                    let values = values
+                        .ok_or_else(|| refuse(format!("select.over: `{key}` has no values in [grid]")))?;
+                    over.insert(key.clone(), values);
+                }
+                Some((product(&over), select.seeds))
+            }
+        };
+        let points = if file.case.is_empty() { product(&grid) } else { file.case };
+        let set = file.overrides.iter().map(|o| &o.set);
+        if points.iter().chain(set).any(|t| t.contains_key("seed")) || over.contains_key("seed") {
+            return Err(refuse("`seed` is set by seeds alone".to_owned()));
+        }
+        let plan = Self {
+            name,
+            seeds: file.seeds,
+            source: source.to_owned(),
+            base,
+            points,
+            overrides: file.overrides,
+            select,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Every configuration of the plan is made once, and every point has a name of its own.
+    fn check(&self) -> Result<()> {
+        let none = vec![Table::new()];
+        let tried = self.select.as_ref().map_or(&none, |s| &s.0);
+        let mut names: Vec<String> = Vec::new();
+        for point in &self.points {
+            for candidate in tried {
+                self.config(point, candidate, 0)?;
+            }
+            names.push(name_of(point));
+        }
+        for names in [names, tried.iter().map(name_of).collect()] {
+            if let Some(twice) =
+                names.iter().enumerate().find(|(i, n)| names.iter().take(*i).any(|m| m == *n))
+            {
+                bail!("{}: the point {} occurs twice", self.source, twice.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The configuration of a point with chosen values and a seed: the base, the point, then each override that
+    /// matches what stands there by then, defaults included.
+    fn config(&self, point: &Table, chosen: &Table, seed: u64) -> Result<Config> {
+        let what = format!("{}, point {}", self.source, name_of(point));
+        let resolve = |table: &Table| Config::from_text(&what, &table.to_string(), &[]);
+        let mut table = self.base.clone();
+        config::merge(&mut table, point.clone());
+        config::merge(&mut table, chosen.clone());
+        table.insert("seed".to_owned(), Value::Integer(i64::try_from(seed).context("seed")?));
+        for o in &self.overrides {
+            // Not yet the final configuration: what does not fit together may be mended by an override.
+            let full = match toml::from_str::<Config>(&table.to_string()) {
+                Ok(config) => Table::try_from(config)?,
+                Err(_) => table.clone(),
+            };
+            if o.when.iter().all(|(k, v)| full.get(k).is_some_and(|f| same(f, v))) {
+                config::merge(&mut table, o.set.clone());
+            }
+            if let Some(unknown) = o.when.keys().find(|k| !known(k)) {
+                bail!("{}: override.when: unknown key \"{unknown}\"", self.source);
+            }
+        }
+        resolve(&table)
+    }
+
+    fn job(&self, folder: PathBuf, point: &Table, chosen: &Table, seed: u64) -> Result<Job> {
+        Ok(Job { folder: folder.join(format!("seed-{seed}")), config: self.config(point, chosen, seed)? })
+    }
+
+    /// The runs that choose: for each point and each combination of the keys to be chosen. None without `[select]`.
+    pub(crate) fn candidates(&self, root: &Path) -> Result<Vec<Point>> {
+        let Some((tried, seeds)) = &self.select else { return Ok(Vec::new()) };
+        let mut candidates = Vec::new();
+        for point in &self.points {
+            let name = name_of(point);
+            for selected in tried {
+                let folder = root.join(&name).join("select").join(name_of(selected));
+                let runs: Result<Vec<Job>> =
+                    seeds.iter().map(|&s| self.job(folder.clone(), point, selected, s)).collect();
+                candidates.push(Point {
+                    name: name.clone(),
+                    keys: point.clone(),
+                    selected: selected.clone(),
+                    runs: runs?,
+                });
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// The points, with what their candidates chose: the least mean of the best validation losses; ties keep the
+    /// earlier one.
+    pub(crate) fn points(&self, root: &Path, candidates: &[Point]) -> Result<Vec<Point>> {
+        let mut points = Vec::new();
+        for keys in &self.points {
+            let name = name_of(keys);
+            let mut best: Option<(f64, &Table)> = None;
+            for candidate in candidates.iter().filter(|c| c.name == name) {
+                let loss = mean_validation(candidate)?;
+                if best.is_none_or(|(least, _)| loss < least) {
+                    best = Some((loss, &candidate.selected));
+                }
+            }
+            let selected = best.map(|b| b.1.clone()).unwrap_or_default();
+            let runs: Result<Vec<Job>> =
+                self.seeds.iter().map(|&s| self.job(root.join(&name), keys, &selected, s)).collect();
+            points.push(Point { name, keys: keys.clone(), selected, runs: runs? });
+        }
+        Ok(points)
+    }
+}
+
+fn mean_validation(candidate: &Point) -> Result<f64> {
+    let mut sum = 0.0;
+    for job in &candidate.runs {
+        let best = Record::read(&job.folder)?.best();
+        sum += best.ok_or_else(|| match job.config.model {
+            Model::Ngram => anyhow!("[select]: an n-gram run has no validation loss"),
+            _ => anyhow!("[select]: {} has no validation loss", job.folder.display()),
+        })?;
+    }
+    Ok(sum / candidate.runs.len().max(1) as f64)
+}
+
+/// The full product; the last key changes fastest. Of nothing: one empty table.
+fn product(grid: &Table) -> Vec<Table> {
+    grid.iter().fold(vec![Table::new()], |points, (key, values)| {
+        let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
+        let with = |point: &Table, value: &Value| {
+            let mut point = point.clone();
+            point.insert(key.clone(), value.clone());
+            point
+        };
+        points.iter().flat_map(|p| values.iter().map(move |v| with(p, v))).collect()
+    })
+}
+
+/// `key=value,key=value` as the name of a folder; `base` for no key.
+fn name_of(point: &Table) -> String {
+    if point.is_empty() {
+        return "base".to_owned();
+    }
+    let part = |(key, value): (&String, &Value)| format!("{key}={}", shown(value));
+    let name = point.iter().map(part).collect::<Vec<String>>().join(",");
+    name.chars().map(|c| if c.is_alphanumeric() || "=,.-_+".contains(c) { c } else { '_' }).collect()
+}
+
+/// A value without quotes.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(words) => words.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Equal as settings: 1 and 1.0 are.
+fn same(a: &Value, b: &Value) -> bool {
+    let number = |v: &Value| v.as_float().or_else(|| v.as_integer().map(|i| i as f64));
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
+        _ => a == b,
+    }
+}
+
+/// Whether a configuration has a key: serde refuses one that it does not know, whatever its value.
+fn known(key: &str) -> bool {
+    let mut table = Table::new();
+    table.insert(key.to_owned(), Value::Boolean(true));
+    let refusal = toml::from_str::<Config>(&table.to_string());
+    !refusal.is_err_and(|e| e.message().starts_with("unknown field"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\n";
+
+    fn plan(text: &str) -> Result<Plan> {
+        Plan::new("s".to_owned(), "s.toml", toml::from_str(text)?, BASE.parse()?)
+    }
+
+    fn refusal(text: &str) -> String {
+        format!("{:#}", plan(text).unwrap_err())
+    }
+
+    #[test]
+    fn a_grid_is_the_full_product_and_overrides_match_what_stands_there() {
+        let plan = plan(
+            "base = \"b\"\nseeds = [0, 3]\n[grid]\nd_ff = [16, 32]\nposition = [\"none\", \"rotary\"]\n\
+             [[override]]\nwhen = { position = \"rotary\" }\nset = { lr = 5e-4 }\n\
+             [[override]]\nwhen = { lr = 5e-4, batch = 32.0, d_ff = 32 }\nset = { dropout = 0.0 }\n",
+        )
+        .unwrap();
+        let points = plan.points(Path::new("r"), &[]).unwrap();
+        let names: Vec<&str> = points.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "d_ff=16,position=none",
+                "d_ff=16,position=rotary",
+                "d_ff=32,position=none",
+                "d_ff=32,position=rotary"
+            ]
+        );
+        let seen: Vec<(f64, f64)> =
+            points.iter().map(|p| (p.runs[0].config.lr, p.runs[0].config.dropout)).collect();
+        assert_eq!(seen, [(1e-4, 0.1), (5e-4, 0.1), (1e-4, 0.1), (5e-4, 0.0)]);
+        assert_eq!(points[1].runs[1].folder, Path::new("r/d_ff=16,position=rotary/seed-3"));
+        assert_eq!(points[1].runs[1].config.seed, 3);
+    }
+
+    #[test]
+    fn cases_stand_alone_and_nothing_is_the_base() {
+        let with = plan("base = \"b\"\nseeds = [1]\n[[case]]\nd_ff = 32\n[[case]]\ndata = \"a/b\"").unwrap();
+        let names: Vec<String> =
+            with.points(Path::new("r"), &[]).unwrap().into_iter().map(|p| p.name).collect();
+        assert_eq!(names, ["d_ff=32", "data=a_b"]);
+        assert_eq!(
+            plan("base = \"b\"\nseeds = [1]").unwrap().points(Path::new("r"), &[]).unwrap()[0].name,
+            "base"
+        );
+    }
+
+    #[test]
+    fn candidates_have_folders_and_seeds_of_their_own() {
+        let plan = plan("base = \"b\"\nseeds = [0]\n[grid]\nlr = [1e-3, 1e-4]\nd_ff = [16, 32]\n[select]\nover = [\"lr\"]\nseeds = [101]").unwrap();
+        let candidates = plan.candidates(Path::new("r")).unwrap();
+        assert_eq!(candidates.len(), 4);
+        assert_eq!(candidates[1].runs[0].folder, Path::new("r/d_ff=16/select/lr=0.0001/seed-101"));
+        assert_eq!(candidates[1].runs[0].config.lr.to_bits(), 1e-4_f64.to_bits());
+    }
+
+    #[test]
+    fn refusals_say_what_is_wrong() {
+        for (text, part) in [
+            ("base = \"b\"\nseeds = []", "seeds is empty"),
+            ("base = \"b\"\nseeds = [1, 1]", "twice"),
+            ("base = \"b\"\nseeds = [1]\n[grid]\nlr = 1e-3", "a list"),
+            ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [1e-3, 1e-3]", "occurs twice"),
+            ("base = \"b\"\nseeds = [1]\n[grid]\nlrr = [1e-3]", "did you mean \"lr\""),
+            ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [-1.0]", "above 0"),
+            ("base = \"b\"\nseeds = [1]\n[grid]\nseed = [1]", "seeds alone"),
+            ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[[case]]\nlr = 1.0", "only one"),
+            ("base = \"b\"\nseeds = [1]\n[select]\nover = [\"lr\"]\nseeds = [2]", "no values in [grid]"),
+            (
+                "base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[select]\nover = [\"lr\"]\nseeds = [1]",
+                "of its own",
+            ),
+            ("base = \"b\"\nseeds = [1]\n[[override]]\nwhen = { lrr = 1 }\nset = {}", "unknown key"),
+            ("base = \"b\"\nseeds = [1]\nsed = 3", "unknown field"),
+        ] {
+            let refusal = refusal(text);
+            assert!(refusal.contains(part), "{text}: {refusal}");
+        }
+    }
+}
