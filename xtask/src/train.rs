@@ -106,10 +106,7 @@ pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
     }
     match device {
         DeviceSpec::Cpu => Ok(Box::new(Explicit::new(shape)?)),
-        _ => {
-            let dtype = if config.precision == "bf16" { DType::BF16 } else { DType::F32 };
-            Ok(Box::new(Composed::new(shape, dtype, device.open()?)?))
-        }
+        _ => Ok(Box::new(Composed::new(shape, DType::F32, device.open()?)?)),
     }
 }
 
