@@ -14,7 +14,7 @@ use symbolic_transformer::learner::Corpus;
 use training::Progress;
 
 use crate::answer::{print_json, print_text};
-use crate::{config, signals};
+use crate::{keys, signals};
 
 /// The folder of data configurations.
 const CONFIGS: &str = "configs/data";
@@ -74,7 +74,7 @@ fn refused(refusal: Refusal) -> anyhow::Error {
 pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     let (file, text) = match &args.config {
         Some(name) => {
-            let path = config::find(name, Path::new(CONFIGS))?;
+            let path = keys::find(name, Path::new(CONFIGS))?;
             let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             (Some(path), text)
         }
@@ -238,7 +238,7 @@ fn folder_of(name: &str) -> PathBuf {
 
 /// The configuration that makes a data set.
 fn config_of(name: &str) -> Result<Config> {
-    let file = config::find(&format!("{name}.toml"), Path::new(CONFIGS))
+    let file = keys::find(&format!("{name}.toml"), Path::new(CONFIGS))
         .with_context(|| format!("the data set {name} is not there, and nothing says how to make it"))?;
     let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let mut config = Config::read(&text, &[]).map_err(refused).with_context(|| file.display().to_string())?;

@@ -8,6 +8,7 @@ mod config;
 mod data;
 mod eval;
 mod export;
+mod keys;
 mod model_files;
 mod report;
 mod run_folder;

@@ -13,7 +13,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::answer::{print_json, print_text};
-use crate::{config, run_folder, signals};
+use crate::{keys, run_folder, signals};
 
 /// Options of `sweep`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) struct SweepArgs {
 
 /// `cargo xtask sweep`; returns the exit status.
 pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
-    let file = config::find(&args.config, Path::new("configs"))?;
+    let file = keys::find(&args.config, Path::new("configs"))?;
     let stop = signals::watch()?;
     let plan = plan::Plan::read(&file)?;
     let folder = Path::new(run_folder::RUNS).join(&plan.name);

@@ -8,19 +8,32 @@
 //! oracle, it runs in f64 and on a GPU. candle 0.11.1 loses some gradients silently; `tests/upstream_traps.rs`
 //! holds each trap that this crate steps around.
 
-pub mod checkpoint;
-pub mod composed;
-pub mod device;
+// The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
-pub mod files;
-pub mod kernels;
-pub mod metrics;
-pub mod optimiser;
+
+pub mod device;
+
 pub mod parameters;
-pub mod progress;
+
+pub mod kernels;
+
+pub mod composed;
+
+pub mod optimiser;
+
 pub mod schedule;
-pub mod threads;
+
 pub mod trainer;
+
+pub mod files;
+
+pub mod checkpoint;
+
+pub mod metrics;
+
+pub mod progress;
+
+pub mod threads;
 
 pub use device::DeviceSpec;
 pub use error::{Error, Result};

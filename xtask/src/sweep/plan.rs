@@ -20,7 +20,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::config::{self, Config, Model};
+use crate::config::{Config, Model};
+use crate::keys;
 use crate::report::Run as Record;
 
 /// The file.
@@ -93,15 +94,15 @@ impl Plan {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| shown.clone())?;
-        let file: File = toml::from_str(&text).map_err(|e| config::located(&shown, &text, &e))?;
+        let file: File = toml::from_str(&text).map_err(|e| keys::located(&shown, &text, &e))?;
         let beside = path.with_file_name(&file.base);
         let base = if beside.is_file() {
             beside
         } else {
-            config::find(&file.base, Path::new("configs")).with_context(|| format!("{shown}: base"))?
+            keys::find(&file.base, Path::new("configs")).with_context(|| format!("{shown}: base"))?
         };
         let text = std::fs::read_to_string(&base).with_context(|| base.display().to_string())?;
-        let base = config::parse_table(&base.display().to_string(), &text)?;
+        let base = keys::parse_table(&base.display().to_string(), &text)?;
         let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         Self::new(name, &shown, file, base)
     }
@@ -197,8 +198,8 @@ impl Plan {
         let what = format!("{}, point {}", self.source, name_of(point));
         let resolve = |table: &Table| Config::from_text(&what, &table.to_string(), &[]);
         let mut table = self.base.clone();
-        config::merge(&mut table, point.clone());
-        config::merge(&mut table, chosen.clone());
+        keys::merge(&mut table, point.clone());
+        keys::merge(&mut table, chosen.clone());
         table.insert("seed".to_owned(), Value::Integer(i64::try_from(seed).context("seed")?));
         for o in &self.overrides {
             // Not yet the final configuration: what does not fit together may be mended by an override.
@@ -207,7 +208,7 @@ impl Plan {
                 Err(_) => table.clone(),
             };
             if o.when.iter().all(|(k, v)| full.get(k).is_some_and(|f| same(f, v))) {
-                config::merge(&mut table, o.set.clone());
+                keys::merge(&mut table, o.set.clone());
             }
             if let Some(unknown) = o.when.keys().find(|k| !known(k)) {
                 bail!("{}: override.when: unknown key \"{unknown}\"", self.source);
