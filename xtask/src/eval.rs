@@ -17,10 +17,10 @@ use crate::answer::{print_json, print_text};
 use crate::config::{Config, Model};
 use crate::data::Data;
 use crate::sampling::{self, Ask};
-use crate::{data, model_files, run_folder};
+use crate::{completion, data, model_files, run_folder};
 
 /// The suites.
-pub(crate) const SUITES: [&str; 3] = ["iid", "test", "generation"];
+pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
 
 /// Samples of the suite `generation`.
 const SAMPLES: usize = 10_000;
@@ -36,7 +36,7 @@ const ORDER: usize = 7;
 pub(crate) struct EvalArgs {
     /// A folder, or a name in runs/.
     run: String,
-    /// A suite: iid, test, generation. Repeatable; without it the suites of the configuration.
+    /// A suite: iid, test, generation, completion. Repeatable; without it the suites of the configuration.
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
     /// Prints one JSON document to standard output.
@@ -108,8 +108,9 @@ pub(crate) fn evaluate(
             }
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?)?,
             "test" => judge.full(&data.test()?, &mut found)?,
-            "generation" if config.model == Model::Ngram => Value::Null,
+            "generation" | "completion" if config.model == Model::Ngram => Value::Null,
             "generation" => judge.generation()?,
+            "completion" => judge.completion(&data.test()?)?,
             other => bail!("suite {other} is none of {}", SUITES.join(", ")),
         };
         found.insert(suite.clone(), answer);
@@ -230,6 +231,11 @@ impl<'a> Judge<'a> {
         }
         rows.push(row("optimum", &iid(&mut ExactLaw { scorer }, &corpus, law)?));
         Ok(rows)
+    }
+
+    fn completion(&self, corpus: &Corpus) -> Result<Value> {
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        completion::completion(self.config, theta, &self.data.law, corpus)
     }
 
     /// Free samples and valid ones.

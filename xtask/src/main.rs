@@ -4,6 +4,7 @@
 
 mod answer;
 mod bench;
+mod completion;
 mod config;
 mod data;
 mod eval;

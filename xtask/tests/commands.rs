@@ -124,6 +124,12 @@ fn one_command_from_nothing_to_a_report() {
     fields_are_documented(&run);
     let steps: Vec<u64> = metrics(&run).iter().map(|m| m["step"].as_u64().unwrap()).collect();
     assert!(steps.is_sorted() && steps.last() == Some(&60));
+    let completion =
+        place.json(&["eval", "a", "--suite", "completion", "--json", "--quiet"])["completion"].clone();
+    assert_eq!(
+        (completion["formulas"].as_u64(), completion["greedy"]["valid"].as_f64()),
+        (Some(40), Some(1.0))
+    );
     let about: Value =
         serde_json::from_str(&std::fs::read_to_string(run.join("config.json")).unwrap()).unwrap();
     assert_eq!((about["vocab_size"].as_u64(), about["law"].as_str()), (Some(663), Some("public")));

@@ -1,0 +1,70 @@
+//! The suite `completion`: formulas of the test set are cut in half, and the model completes them.
+
+use anyhow::Result;
+use fol::law::Law;
+use fol::symbol::SymbolId;
+use serde_json::{Value, json};
+use symbolic_transformer::learner::Corpus;
+use symbolic_transformer::sample::{Choice, Request, Sample};
+
+use crate::config::Config;
+use crate::sampling::{self, Ask};
+
+/// Formulas that are cut.
+const FORMULAS: usize = 1000;
+/// The largest number of tokens of a completion.
+const LONGEST: usize = 256;
+/// The width of the beam.
+const BEAM: usize = 5;
+
+/// The share that the model completes to a formula that the strict reader accepts, greedily and with a beam of 5, free
+/// and with the mask.
+pub(crate) fn completion(config: &Config, theta: &[f32], law: &Law, corpus: &Corpus) -> Result<Value> {
+    let halves: Vec<Vec<SymbolId>> = corpus.iter().take(FORMULAS).map(first_half).collect();
+    let share = |masked: bool, beam: Option<(usize, f64)>| -> Result<f64> {
+        let mut whole = 0;
+        for half in &halves {
+            let Some(request) = request(law, half, masked) else { continue };
+            let ask = Ask { choice: Choice::Greedy, n: 1, seed: 0, beam };
+            let samples = sampling::draw_from(config, theta, &request, &ask)?;
+            whole += usize::from(samples.first().is_some_and(is_whole));
+        }
+        Ok(whole as f64 / halves.len().max(1) as f64)
+    };
+    let beam = Some((BEAM, 1.0));
+    let mut answer = json!({
+        "formulas": halves.len(),
+        "greedy": {"free": share(false, None)?, "valid": null},
+        "beam5": {"free": share(false, beam)?, "valid": null},
+    });
+    if !law.has_statements() {
+        answer["greedy"]["valid"] = json!(share(true, None)?);
+        answer["beam5"]["valid"] = json!(share(true, beam)?);
+    }
+    Ok(answer)
+}
+
+/// The first half of the tokens between the boundaries.
+fn first_half(sequence: &[u16]) -> Vec<SymbolId> {
+    let tokens: Vec<SymbolId> = sequence.iter().skip(1).filter_map(|&t| SymbolId::new(t)).collect();
+    let inner = tokens.strip_suffix(&[SymbolId::EOS]).unwrap_or(&tokens);
+    inner.iter().take(inner.len() / 2).copied().collect()
+}
+
+fn request(law: &Law, half: &[SymbolId], masked: bool) -> Option<Request> {
+    let mask = if masked {
+        let mut mask = sampling::valid_mask(law, LONGEST + half.len());
+        for &symbol in half {
+            mask.push(symbol).ok()?;
+        }
+        mask.set_budget(Some(LONGEST as u32));
+        Some(mask)
+    } else {
+        None
+    };
+    Some(Request { prompt: half.to_vec(), max_tokens: LONGEST, mask })
+}
+
+fn is_whole(sample: &Sample) -> bool {
+    sample.finished && fol::decode(&sample.tokens).is_ok()
+}
