@@ -1,7 +1,7 @@
 //! Counting formulas exactly, and the order that numbers them.
 //!
 //! G(n, s, r) is the number of formulas of n nodes over s variables in scope with quantifier depth at most r, up
-//! to names of bound variables. Enter at [`Counter`]. One [`Table`] holds the values that one start (s, r) can
+//! to names of bound variables. Enter at [`Counter`]. One `Table` holds the values that one start (s, r) can
 //! meet: each quantifier on a path adds a variable and takes one from the bound, so a row for each number of
 //! quantifiers is enough. Tables are generic in the numbers: 128-bit integers while they last, big ones else.
 

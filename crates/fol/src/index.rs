@@ -4,9 +4,8 @@
 //! itself, then all that continue it by one digit, by two, and so on. [`IndexWeights`] knows the weight of a
 //! range; [`IndexWeights::prefix`] sums the union, and the weight of v alone is that the index ends here.
 
-use crate::symbol::BASE;
-
-const RADIX: u64 = BASE as u64;
+use crate::codec::{BASE_U64, shifted};
+use crate::symbol::{BASE, Numeral};
 
 /// A range of indices, the second excluded, each of the same weight.
 pub(crate) type Block = (u64, u64, f64);
@@ -64,24 +63,21 @@ impl IndexWeights<'_> {
     pub(crate) fn longer(&self, value: u64) -> f64 {
         let (end, mut sum, mut from, mut width) = (self.end(), 0.0, value, 1u64);
         loop {
-            let next = from.checked_mul(RADIX).filter(|&next| value > 0 && next < end);
-            let (Some(next), Some(wider)) = (next, width.checked_mul(RADIX)) else { return sum };
+            let next = from.checked_mul(BASE_U64).filter(|&next| value > 0 && next < end);
+            let (Some(next), Some(wider)) = (next, width.checked_mul(BASE_U64)) else { return sum };
             (from, width) = (next, wider);
             sum += self.range(from, from.saturating_add(width));
         }
     }
 
     /// Calls with each digit that may follow the digits of `value` (`None`: it is the first), and its weight.
-    pub(crate) fn digits(&self, value: Option<u64>, mut digit: impl FnMut(usize, f64)) {
-        for d in 0..RADIX {
-            let next = match value {
-                None => Some(d),
-                Some(v) => v.checked_mul(RADIX).and_then(|v| v.checked_add(d)),
-            };
+    pub(crate) fn digits(&self, value: Option<u64>, mut digit: impl FnMut(Numeral, f64)) {
+        for numeral in (0..BASE).filter_map(Numeral::new) {
+            let next = shifted(value.unwrap_or(0), numeral);
             let weight =
                 next.filter(|&next| next < self.end() || next == 0).map_or(0.0, |next| self.prefix(next));
             if weight > 0.0 {
-                digit(d as usize, weight);
+                digit(numeral, weight);
             }
         }
     }

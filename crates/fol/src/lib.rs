@@ -1,12 +1,18 @@
 //! First-order logic in 663 symbols.
 //!
-//! A text is read ([`read`]) into a tree ([`ast`]), written ([`print`](print()), [`encode`]), checked
-//! ([`check`]), measured ([`measure`]) and brought into canonical forms ([`canon`]). A mask ([`mask`]) says
-//! which symbols may follow a prefix.
+//! **Formulas.** A text is read ([`read`]) into a tree ([`ast`]) and written again, as text
+//! ([`print`](print())) or as symbols ([`encode`]); both directions lose nothing. A [`symbol`] is a numeral or one
+//! of 38 signs, an index is written in numerals to the base 625 ([`codec`]), and each symbol has a picture
+//! ([`glyph`]). A tree is checked ([`check`]), measured ([`measure`]), substituted into ([`substitute`]) and
+//! brought into canonical forms ([`canon`]), whose [`Key`] stands for a class. A [`mask`] says which symbols may
+//! follow a prefix. What cannot be read or done is refused with kind, place and remedy ([`error`]).
 //!
-//! A [`law`] is a distribution over texts. It can be drawn from ([`sample`]), it knows the probability of every
-//! next symbol ([`score`]) and so the best that any predictor can reach ([`estimate`]); formulas of a size can be
-//! numbered ([`count`]); and [`data`] makes data sets of it.
+//! **Laws.** A [`law`] is a distribution over texts. It can be drawn from ([`sample`]), it knows the probability
+//! of every next symbol ([`score`]) and so the best that any predictor can reach ([`estimate`]); formulas of a size
+//! can be counted and numbered ([`count`]).
+//!
+//! **Files.** [`data`] makes data sets of a law and reads them back; [`exchange`] and [`tptp`] speak with other
+//! programs.
 //!
 //! ```
 //! use fol::read::{Mode, Source, parse};

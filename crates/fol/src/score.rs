@@ -1,8 +1,8 @@
 //! The exact probability of every next symbol.
 //!
 //! Enter at [`Scorer`]: push the symbols of a text and read the negative logarithm of its probability, or ask
-//! for the distribution of the next symbol. Three machines work together: [`text`] knows how statements make a
-//! text, [`parser`] reads one formula, term or head of a definition, and [`hidden`] keeps what the generator
+//! for the distribution of the next symbol. Three machines work together: `text` knows how statements make a
+//! text, `parser` reads one formula, term or head of a definition, and `hidden` keeps what the generator
 //! drew and does not show (maximal depth, level, size) as a posterior by Bayes' rule. Only the kind of a node
 //! depends on the hidden choices; all other draws are local, so a push costs a few multiplications and the
 //! array of 663 probabilities is filled only when it is asked for.

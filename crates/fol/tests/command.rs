@@ -20,10 +20,10 @@ fn check(args: &[&str], stdin: &str, status: i32, stdout: &str, stderr: &str) {
 #[test]
 fn lines_of_standard_input_are_inputs() {
     check(&["print", "-"], "P & Q\n\nforall x P(x)\r\n", 0, "(P0 ∧ P1)\n∀x0 P0(x0)\n", "");
-    let output = fol(&["print", "--json", "-"], b"  P1  \n");
+    let output = fol(["print", "--json", "-"], b"  P1  \n");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["items"][0]["input"], "  P1  ");
-    let output = fol(&["print", "--json", "-"], b"P1 \xff\n");
+    let output = fol(["print", "--json", "-"], b"P1 \xff\n");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["items"][0]["error"]["kind"], "UnknownCharacter");
 }
@@ -65,7 +65,7 @@ fn wrong_usage_is_status_2() {
 #[test]
 fn budgets_count_what_follows_the_prefix() {
     let legal = |args: &[&str]| {
-        let output = fol(&[&["next", "--grammar", "formula", "--json"], args].concat(), b"");
+        let output = fol([&["next", "--grammar", "formula", "--json"], args].concat(), b"");
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         document["items"][0]["legal"].clone()
     };

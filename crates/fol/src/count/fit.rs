@@ -5,10 +5,10 @@
 
 use super::CountLaw;
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
-use crate::codec::digits;
+use crate::codec::{digits, shifted};
 use crate::error::{Kind, Refusal};
 use crate::index::IndexWeights;
-use crate::symbol::SymbolId;
+use crate::symbol::{Numeral, SymbolId};
 use crate::{SymbolSet, expected_labels};
 
 /// Refuses a formula that is not of the signature, at the first symbol that does not fit.
@@ -188,18 +188,17 @@ impl Fit<'_> {
     fn index(&mut self, index: u64, allowed: &[(u64, u64, f64)], points: &[u64]) -> Result<(), Refusal> {
         let weights = IndexWeights { blocks: allowed, points, point: 1.0, without: None };
         let mut value = None;
-        for digit in digits(index).into_iter().filter_map(SymbolId::new) {
+        for digit in digits(index).into_iter().filter_map(Numeral::new) {
             let mut possible = Vec::new();
-            weights.digits(value, |d, _| possible.extend(u16::try_from(d).ok().and_then(SymbolId::new)));
-            self.expect(digit, &possible)?;
-            let before = value.unwrap_or(0) * u64::from(crate::symbol::BASE);
-            value = Some(before + u64::from(digit.get()));
+            weights.digits(value, |d, _| possible.push(d.symbol()));
+            self.expect(digit.symbol(), &possible)?;
+            value = shifted(value.unwrap_or(0), digit);
         }
         if weights.range(index, index.saturating_add(1)) > 0.0 {
             return Ok(());
         }
         let mut possible = Vec::new();
-        weights.digits(Some(index), |d, _| possible.extend(u16::try_from(d).ok().and_then(SymbolId::new)));
+        weights.digits(Some(index), |d, _| possible.push(d.symbol()));
         Err(refusal(self.position, "end", &possible))
     }
 }

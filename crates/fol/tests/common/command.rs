@@ -11,11 +11,11 @@ pub(crate) fn fol<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>, 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the command starts");
-    let mut input = child.stdin.take().expect("it has an input");
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
     std::thread::scope(|scope| {
         // It may refuse before it has read all.
         scope.spawn(move || drop(input.write_all(stdin)));
-        child.wait_with_output().expect("it ends")
+        child.wait_with_output().unwrap()
     })
 }

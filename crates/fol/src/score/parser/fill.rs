@@ -33,11 +33,7 @@ impl Parser {
             State::Index(of) => {
                 let weights = self.weights(of, model);
                 let all = if self.value.is_some() { self.weight } else { weights.total() };
-                weights.digits(self.value, |digit, weight| {
-                    if let Some(symbol) = u16::try_from(digit).ok().and_then(SymbolId::new) {
-                        put(symbol, weight / all);
-                    }
-                });
+                weights.digits(self.value, |digit, weight| put(digit.symbol(), weight / all));
             }
             State::PredicateOpen(arity) => put(SymbolId::LPAREN, more(arity, 0, model)),
             State::FunctionOpen => put(SymbolId::LPAREN, 1.0),
