@@ -174,8 +174,13 @@ impl Keys {
     }
 }
 
+/// A number up to 2⁶⁴ − 1. Integers of TOML end at 2⁶³ − 1; a larger one is written as a string, which is also
+/// what `--set` makes of it.
 fn natural(value: &Value) -> Option<u64> {
-    value.as_integer().and_then(|n| u64::try_from(n).ok())
+    match value {
+        Value::String(digits) => digits.parse().ok().filter(|&n| n > i64::MAX as u64),
+        value => value.as_integer().and_then(|n| u64::try_from(n).ok()),
+    }
 }
 
 fn numbers(value: &Value) -> Option<Vec<u64>> {
@@ -196,6 +201,13 @@ mod tests {
         assert_eq!(loose_value("[[1,2]]").as_array().map(Vec::len), Some(1));
         assert_eq!(loose_value("distinct").as_str(), Some("distinct"));
         assert_eq!(loose_value("3\nw = 4").as_str(), Some("3\nw = 4"));
+    }
+
+    #[test]
+    fn numbers_reach_beyond_those_of_toml() {
+        let number = |text| natural(&loose_value(text));
+        assert_eq!((number("0"), number("18446744073709551615")), (Some(0), Some(u64::MAX)));
+        assert_eq!((number("18446744073709551616"), number("-1"), number("\"3\"")), (None, None, None));
     }
 
     #[test]

@@ -291,7 +291,9 @@ pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
     };
     let family = family(&args.purpose, args.seed);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.threads).build()?;
-    let last = args.first.saturating_add(args.n);
+    let Some(last) = args.n.checked_sub(1).map(|more| args.first.saturating_add(more)) else {
+        return Ok(Vec::new());
+    };
     let draw = |(sampler, scorer): &mut (Sampler, Option<Scorer>), index| {
         let mut tokens = Vec::new();
         let facts = sampler.sample(&mut family.stream(index), &mut tokens);
@@ -300,7 +302,7 @@ pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
             .unwrap_or_else(|refusal| refused(json!({}), refusal))
     };
     Ok(pool.install(|| {
-        (args.first..last).into_par_iter().map_init(|| (sampler.clone(), scorer.clone()), draw).collect()
+        (args.first..=last).into_par_iter().map_init(|| (sampler.clone(), scorer.clone()), draw).collect()
     }))
 }
 
