@@ -103,6 +103,7 @@ pub(crate) fn read(folders: &[PathBuf]) -> Result<Vec<Run>> {
     for run in &mut runs {
         if names.iter().filter(|n| **n == run.name).count() > 1 {
             run.name = run.folder.display().to_string();
+            run.group.clone_from(&run.name);
         }
     }
     Ok(runs)

@@ -125,9 +125,9 @@ impl Fitted {
     }
 }
 
-/// About five round numbers 1, 2, 5 · 10ⁿ apart.
+/// Three to seven round numbers 1, 2, 5 · 10ⁿ apart.
 fn linear_ticks(low: f64, high: f64) -> Vec<(f64, String)> {
-    let rough = (high - low) / 5.0;
+    let rough = (high - low) / 7.0;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(rough);
     if !(step.is_finite() && step > 0.0) {
@@ -171,8 +171,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        assert_eq!(labels(Scale::FromZero, &[0.3, 1.02]), ["0", "0.5", "1.0"]);
-        assert_eq!(labels(Scale::Log, &[0.012, 5.0]), ["0.1", "1"]);
+        assert_eq!(labels(Scale::FromZero, &[0.3, 1.02]), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(Scale::Log, &[0.09, 5.0]), ["0.1", "0.2", "0.5", "1", "2", "5"]);
+        assert_eq!(labels(Scale::Log, &[0.002, 50.0]), ["0.01", "0.1", "1", "10"]);
         assert_eq!(labels(Scale::Log, &[0.77, 6.4]), ["0.8", "1", "1.5", "2", "3", "4", "6"]);
     }
 

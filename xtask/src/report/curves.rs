@@ -90,7 +90,7 @@ fn shared_optimum(runs: &[Run]) -> Option<f64> {
 
 fn each(runs: &[Run], title: &str, label: &str, scale: Scale, from: (&str, &str), mark: Mark) -> Plot {
     runs.iter().fold(over_targets(title, label, scale), |plot, run| {
-        plot.with(&run.name, mark, points(run.curve(from.0, from.1)))
+        plot.with(&run.group, mark, points(run.curve(from.0, from.1)))
     })
 }
 
@@ -125,7 +125,8 @@ fn by(runs: &[Run], list: &str, title: &str, label: &str) -> Plot {
                     values.iter().map(|v| Point::at(v.0, v.2)).collect(),
                 );
             } else {
-                plot = plot.with(&run.name, Mark::Line, values.iter().map(|v| Point::at(v.0, v.1)).collect());
+                plot =
+                    plot.with(&run.group, Mark::Line, values.iter().map(|v| Point::at(v.0, v.1)).collect());
             }
         }
         let note = match left_out {
@@ -152,8 +153,8 @@ fn by(runs: &[Run], list: &str, title: &str, label: &str) -> Plot {
                 Mark::Dots,
                 rows.iter().map(|r| Point::at(place(&r.key), r.excess)).collect(),
             ),
-            _ if runs.len() <= 6 => plot.with(&run.name, Mark::Bars, kl),
-            _ => plot.with(&run.name, Mark::Dotted, kl),
+            _ if runs.len() <= 6 => plot.with(&run.group, Mark::Bars, kl),
+            _ => plot.with(&run.group, Mark::Dotted, kl),
         };
     }
     plot
@@ -205,7 +206,7 @@ pub(crate) fn calibration(runs: &[Run]) -> Option<Plot> {
         let bins = run.eval.pointer("/iid/calibration/bins").and_then(Value::as_array);
         let bin = |b: &Value| Some(Point::at(b.get(0)?.as_f64()?, b.get(1)?.as_f64()?));
         let points = bins.into_iter().flatten().filter_map(bin).collect();
-        plot = plot.with(&run.name, if runs.len() == 1 { Mark::Dots } else { Mark::Dotted }, points);
+        plot = plot.with(&run.group, if runs.len() == 1 { Mark::Dots } else { Mark::Dotted }, points);
     }
     let plot = plot.noted("15 bins of equal count; on the diagonal confidence is truth");
     (!plot.is_empty()).then_some(plot)

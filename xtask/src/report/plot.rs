@@ -86,9 +86,11 @@ impl Plot {
         Self { title, note: String::new(), x, y, series: Vec::new(), levels: Vec::new(), diagonal: false }
     }
 
-    /// Adds a series; its colour is its number.
+    /// Adds a series. Those of one name share a colour and an entry of the legend.
     pub(crate) fn with(mut self, name: &str, mark: Mark, points: Vec<Point>) -> Self {
-        self.series.push(Series { name: name.to_owned(), colour: self.series.len(), mark, points });
+        let next = self.series.iter().map(|s| s.colour + 1).max().unwrap_or(0);
+        let colour = self.series.iter().find(|s| s.name == name).map_or(next, |s| s.colour);
+        self.series.push(Series { name: name.to_owned(), colour, mark, points });
         self
     }
 
@@ -279,7 +281,10 @@ impl Legend {
         }
         let mut x = 0.0;
         legend.rows = 1;
-        for series in &plot.series {
+        for (i, series) in plot.series.iter().enumerate() {
+            if plot.series.iter().take(i).any(|s| s.name == series.name) {
+                continue;
+            }
             let width = 26.0 + CHARACTER * series.name.chars().count() as f64 + 14.0;
             if x > 0.0 && x + width > WIDTH {
                 x = 0.0;
@@ -415,6 +420,17 @@ mod tests {
         let svg = plot(Scale::Linear, Mark::Line, &[1.0, 2.0, f64::NAN, 3.0, 4.0]).figure();
         let line = svg.lines().find(|l| l.contains("class=\"line\"")).unwrap();
         assert_eq!(line.matches('M').count(), 2, "{line}");
+    }
+
+    #[test]
+    fn one_name_is_one_colour_and_one_entry() {
+        let line = || vec![Point::at(0.0, 1.0), Point::at(1.0, 2.0)];
+        let axis = || Axis::new("", Scale::Linear);
+        let plot = Plot::new("t", axis(), axis());
+        let plot =
+            plot.with("a", Mark::Line, line()).with("b", Mark::Line, line()).with("a", Mark::Line, line());
+        assert_eq!(plot.series.iter().map(|s| s.colour).collect::<Vec<usize>>(), [0, 1, 0]);
+        assert_eq!(plot.figure().matches(">a</text>").count(), 1);
     }
 
     #[test]

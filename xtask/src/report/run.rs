@@ -15,6 +15,8 @@ pub(crate) struct Run {
     pub(crate) folder: PathBuf,
     /// The name for people.
     pub(crate) name: String,
+    /// What it belongs to with others: they share a colour and one entry of the legend. By itself its name.
+    pub(crate) group: String,
     /// The configuration.
     pub(crate) config: Config,
     /// The text of `config.toml`: keys, and below them what the run was made with.
@@ -45,6 +47,7 @@ impl Run {
         };
         Ok(Self {
             folder: folder.to_owned(),
+            group: name.clone(),
             name,
             config,
             config_text,

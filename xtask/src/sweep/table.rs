@@ -138,6 +138,7 @@ pub(crate) fn write(plan: &Plan, folder: &Path, points: &[Point]) -> Result<(Val
         for job in &point.runs {
             let mut run = Run::read(&job.folder)?;
             run.name = format!("{}/seed-{}", point.name, job.config.seed);
+            run.group.clone_from(&point.name);
             row.runs.push(line(point, &run));
             all.push(run);
         }
