@@ -186,8 +186,7 @@ fn a_loss_that_is_no_number_is_skipped_and_ten_in_a_row_end_the_run() {
     train(&mut task, settings(20), folder.path()).unwrap();
     let skipped = lines(folder.path()).iter().filter(|l| l["kind"] == "event").count();
     assert_eq!(skipped, 3);
-    let last =
-        lines(folder.path()).iter().filter(|l| l["kind"] == "update").next_back().unwrap()["skipped"].clone();
+    let last = lines(folder.path()).iter().rfind(|l| l["kind"] == "update").unwrap()["skipped"].clone();
     assert_eq!(last, 3);
 
     let folder = tempfile::tempdir().unwrap();
