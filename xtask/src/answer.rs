@@ -1,4 +1,4 @@
-//! The one file that prints to standard output.
+//! The one file that prints to standard output, and the two kinds of refusal.
 
 use std::io::Write;
 
@@ -13,4 +13,21 @@ pub(crate) fn print_json(document: &serde_json::Value) -> std::io::Result<()> {
 /// Text for people. A reader that has gone away is no error.
 pub(crate) fn print_text(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Options that cannot be meant: the exit status is 2, not 1.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// An error of the exit status 2.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    Usage(message.into()).into()
 }

@@ -13,7 +13,7 @@ use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
 use symbolic_transformer::sample::{Choice, Request};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::{print_json, print_text, usage};
 use crate::config::{Config, Model};
 use crate::data::Data;
 use crate::sampling::{self, Ask};
@@ -50,7 +50,7 @@ pub(crate) struct EvalArgs {
 /// `cargo xtask eval`; returns the exit status.
 pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
     if let Some(unknown) = args.suite.iter().find(|s| !SUITES.contains(&s.as_str())) {
-        bail!("--suite {unknown}: none of {}", SUITES.join(", "));
+        return Err(usage(format!("--suite {unknown}: none of {}", SUITES.join(", "))));
     }
     let folder = run_folder::find(&args.run)?;
     let config = run_folder::config(&folder)?;

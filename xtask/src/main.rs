@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
             eprintln!("error: {e:#}");
-            ExitCode::from(1)
+            ExitCode::from(if e.is::<answer::Usage>() { 2 } else { 1 })
         }
     }
 }

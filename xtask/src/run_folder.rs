@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, anyhow, bail};
 
+use crate::answer::usage;
 use crate::config::Config;
 
 /// The folder of all runs.
@@ -40,7 +41,7 @@ pub(crate) fn name(given: Option<&str>, file: &str, config: &Config) -> Result<S
         return if plain {
             Ok(name.to_owned())
         } else {
-            bail!("--name {name}: a plain folder name is needed")
+            Err(usage(format!("--name {name}: a plain folder name is needed")))
         };
     }
     let stem = Path::new(file).file_stem().map_or_else(|| "run".into(), |s| s.to_string_lossy().into_owned());

@@ -12,7 +12,7 @@ use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::lstm::LstmDecoder;
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::{print_json, print_text, usage};
 use crate::config::{Config, Model};
 use crate::{data, model_files, run_folder};
 
@@ -70,13 +70,13 @@ impl SampleArgs {
         let (temperature, top_k, top_p) =
             (self.temperature.unwrap_or(1.0), self.top_k.unwrap_or(0), self.top_p.unwrap_or(1.0));
         if !(temperature > 0.0 && temperature.is_finite()) {
-            bail!("--temperature {temperature}: above 0");
+            return Err(usage(format!("--temperature {temperature}: above 0")));
         }
         if self.top_k == Some(0) {
-            bail!("--top-k 0: at least 1");
+            return Err(usage("--top-k 0: at least 1"));
         }
         if !(top_p > 0.0 && top_p <= 1.0) {
-            bail!("--top-p {top_p}: above 0, at most 1");
+            return Err(usage(format!("--top-p {top_p}: above 0, at most 1")));
         }
         Ok(Choice::Draw { temperature, top_k, top_p })
     }
@@ -97,7 +97,7 @@ pub(crate) fn valid_mask(law: &Law, budget: usize) -> Mask {
 pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     let choice = args.choice()?;
     if args.max_tokens == 0 {
-        bail!("--max-tokens 0: at least 1");
+        return Err(usage("--max-tokens 0: at least 1"));
     }
     let folder = run_folder::find(&args.run)?;
     let config = run_folder::config(&folder)?;

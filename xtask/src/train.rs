@@ -15,7 +15,7 @@ use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::Order;
 use training::{DeviceSpec, Outcome, Progress, Settings, Task, Trainer};
 
-use crate::answer::print_json;
+use crate::answer::{print_json, usage};
 use crate::config::{CHANGEABLE, Config, Model};
 use crate::data::{self, Data};
 use crate::{eval, model_files, report, run_folder, signals};
@@ -54,7 +54,7 @@ pub(crate) struct Train {
 
 impl Train {
     fn new_config(&self) -> Result<(String, Config)> {
-        let Some(file) = &self.config else { bail!("say --config NAME.toml, or --resume RUN") };
+        let Some(file) = &self.config else { return Err(usage("say --config NAME.toml, or --resume RUN")) };
         let mut config = Config::load(file, &self.set)?;
         if let Some(device) = &self.device {
             config.device.clone_from(device);
@@ -126,7 +126,8 @@ pub(crate) fn train(args: &Train) -> Result<u8> {
         crate::answer::print_text(&config.to_toml()?);
         return Ok(0);
     }
-    config.device.parse::<DeviceSpec>()?.check_built()?;
+    let device: Result<DeviceSpec, _> = config.device.parse();
+    device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;
     if args.dry_run {
         return dry_run(args, &config);
     }

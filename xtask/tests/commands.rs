@@ -267,7 +267,7 @@ fn nonsense_is_refused_with_its_place() {
     std::fs::create_dir_all(place.path("runs/empty")).unwrap();
     let cases: [(&[&str], i32, &str); 16] = [
         (&[], 2, "Usage"),
-        (&["train"], 1, "--config"),
+        (&["train"], 2, "--config"),
         (&["train", "--config", "none.toml"], 1, "run.toml"),
         (
             &["train", "--config", "bad.toml"],
@@ -277,12 +277,12 @@ fn nonsense_is_refused_with_its_place() {
         (&["train", "--config", "noise.toml"], 1, "noise.toml"),
         (&["train", "--config", "run.toml", "--set", "n_heads=3"], 1, "n_heads = 3"),
         (&["train", "--config", "run.toml", "--set", "data=nowhere"], 1, "nowhere"),
-        (&["train", "--config", "run.toml", "--device", "rocm:0"], 1, "there is no `rocm` feature yet"),
-        (&["train", "--config", "run.toml", "--device", "toaster"], 1, "toaster"),
-        (&["train", "--config", "run.toml", "--name", "../x"], 1, "--name"),
+        (&["train", "--config", "run.toml", "--device", "rocm:0"], 2, "there is no `rocm` feature yet"),
+        (&["train", "--config", "run.toml", "--device", "toaster"], 2, "toaster"),
+        (&["train", "--config", "run.toml", "--name", "../x"], 2, "--name"),
         (&["train", "--resume", "nothing"], 1, "nothing"),
         (&["eval", "empty"], 1, "config.toml"),
-        (&["eval", "empty", "--suite", "poetry"], 1, "poetry"),
+        (&["eval", "empty", "--suite", "poetry"], 2, "poetry"),
         (&["gen-data", "--config", "law.toml"], 1, "draws"),
         (&["gen-data", "--shard", "3/3", "--out", "d"], 2, "I/N"),
         (&["sample", "x", "--greedy", "--beam", "3"], 2, "cannot be used"),

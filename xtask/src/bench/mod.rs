@@ -5,11 +5,11 @@
 mod fol;
 mod train;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::{print_json, print_text, usage};
 
 /// The benches.
 const NAMES: [&str; 2] = ["fol", "train"];
@@ -53,7 +53,7 @@ impl Figure {
 /// `cargo xtask bench`; returns the exit status.
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some(unknown) = args.names.iter().find(|n| !NAMES.contains(&n.as_str())) {
-        bail!("bench {unknown}: none of {}", NAMES.join(", "));
+        return Err(usage(format!("bench {unknown}: none of {}", NAMES.join(", "))));
     }
     training::threads::set(args.threads)?;
     let wanted = |name: &str| args.names.is_empty() || args.names.iter().any(|n| n == name);
