@@ -115,17 +115,24 @@ impl Item {
         self.tokens.iter().for_each(|token| out.extend(token.get().to_le_bytes()));
     }
 
-    /// Reads the next item of a part; `None` if the bytes are not one.
+    /// Reads the next item of a part; `None` if the bytes are not one. All but the tokens is read at once.
     pub(super) fn read(reader: &mut impl Read) -> Option<Self> {
-        let record = Record::from_bytes(&take::<{ Record::SIZE }>(reader)?)?;
+        const HEAD: usize = Record::SIZE + 4 * 16 + 1 + 4;
+        let head: [u8; HEAD] = take(reader)?;
+        let head = &mut head.as_slice();
+        let record = Record::from_bytes(&take::<{ Record::SIZE }>(head)?)?;
         let mut keys = [Key([0; 16]); 4];
         for key in &mut keys {
-            *key = Key(take(reader)?);
+            *key = Key(take(head)?);
         }
-        let redrawn = take::<1>(reader)? == [1];
-        let length = u32::from_le_bytes(take(reader)?);
-        let token = |_| SymbolId::new(u16::from_le_bytes(take(reader)?));
-        let tokens = (0..length).map(token).collect::<Option<_>>()?;
+        let redrawn = take::<1>(head)? == [1];
+        let bytes = 2 * u64::from(u32::from_le_bytes(take(head)?));
+        // The length is not trusted: the buffer grows with what is there.
+        let mut text = Vec::with_capacity(bytes.min(4096) as usize);
+        reader.take(bytes).read_to_end(&mut text).ok().filter(|&n| n as u64 == bytes)?;
+        let (pairs, _) = text.as_chunks::<2>();
+        let tokens =
+            pairs.iter().map(|pair| SymbolId::new(u16::from_le_bytes(*pair))).collect::<Option<_>>()?;
         Some(Self { record, keys, redrawn, tokens })
     }
 }
