@@ -30,7 +30,7 @@ pub(crate) struct GenData {
     /// Changes a key; dotted keys reach into tables.
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
-    /// The output folder; without it data/<name>.
+    /// The output folder; without it `data/NAME`.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads; 0 for all cores.

@@ -2,7 +2,7 @@
 //!
 //! One run gives a page in its folder, several give one page with one table and shared axes. A page has no script,
 //! no font and no picture from elsewhere, and no clock: the same runs give the same bytes. What is read stands in
-//! [`run`]; [`single`] and [`compare`] are the two pages.
+//! [`mod@run`]; [`single`] and [`compare`] are the two pages.
 
 mod axis;
 mod compare;

@@ -7,9 +7,9 @@
 /// Sequences for one pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Input tokens, [rows].
+    /// Input tokens, \[rows\].
     pub tokens: Vec<u32>,
-    /// The next token at each row, [rows]; `u32::MAX` where none is wanted.
+    /// The next token at each row, \[rows\]; `u32::MAX` where none is wanted.
     pub targets: Vec<u32>,
     /// `starts[i]..starts[i + 1]` are the rows of sequence i; one entry more than there are sequences.
     pub starts: Vec<usize>,

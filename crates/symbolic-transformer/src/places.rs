@@ -8,14 +8,14 @@ use training::{Decay, Initial, Layout};
 
 use crate::config::{Embedding, Init, ModelConfig, Position};
 
-/// A linear map [out, in] with its bias [out].
+/// A linear map [out, in] with its bias \[out\].
 #[derive(Debug, Clone)]
 pub(crate) struct Linear {
     pub(crate) weight: Range<usize>,
     pub(crate) bias: Range<usize>,
 }
 
-/// A norm: weight and bias, both [d].
+/// A norm: weight and bias, both \[d\].
 #[derive(Debug, Clone)]
 pub(crate) struct Norm {
     pub(crate) weight: Range<usize>,
@@ -25,7 +25,7 @@ pub(crate) struct Norm {
 /// One layer.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// Query, key, value: [3d, d] and [3d].
+    /// Query, key, value: [3d, d] and \[3d\].
     pub(crate) qkv: Linear,
     pub(crate) output: Linear,
     pub(crate) norm1: Norm,
@@ -39,7 +39,7 @@ pub(crate) struct Block {
 pub(crate) enum EmbeddingPlaces {
     /// [V, d]
     Table(Range<usize>),
-    /// [d, 625] and [d]
+    /// [d, 625] and \[d\]
     GlyphLinear(Linear),
     /// [16, 1, 3, 3], [16, 16, 3, 3], [d, 784], each with its bias
     GlyphCnn([Linear; 3]),
@@ -55,7 +55,7 @@ pub(crate) struct Places {
     pub(crate) norm: Option<Norm>,
     /// [V, d]; `None` if tied
     pub(crate) head_weight: Option<Range<usize>>,
-    /// [V]
+    /// \[V\]
     pub(crate) head_bias: Range<usize>,
 }
 

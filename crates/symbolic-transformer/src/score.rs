@@ -32,7 +32,7 @@ pub fn rank(logits: &[f32], target: usize) -> usize {
     before.iter().filter(|&&l| l >= own).count() + after.iter().filter(|&&l| l > own).count()
 }
 
-/// The sums for logits [rows, V] at targets [rows]; `u32::MAX` is no target.
+/// The sums for logits [rows, V] at targets \[rows\]; `u32::MAX` is no target.
 pub fn score(logits: &[f32], targets: &[u32]) -> Scores {
     let width = (logits.len() / targets.len().max(1)).max(1);
     let rows: Vec<Scores> = logits

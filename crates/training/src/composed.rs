@@ -51,7 +51,7 @@ pub fn gelu_tanh(x: &Tensor) -> Result<Tensor> {
     x * ((u.tanh()? + 1.0)? * 0.5)?
 }
 
-/// Σ −ln softmax(logits)\[target\] over rows; `weights` [rows] is 1 for a valid target and 0 for padding.
+/// Σ −ln softmax(logits)\[target\] over rows; `weights` \[rows\] is 1 for a valid target and 0 for padding.
 pub fn cross_entropy(logits: &Tensor, targets: &Tensor, weights: &Tensor) -> Result<Tensor> {
     let shifted = logits.broadcast_sub(&logits.max_keepdim(D::Minus1)?.detach())?;
     let log_sum = shifted.exp()?.sum_keepdim(D::Minus1)?.log()?;

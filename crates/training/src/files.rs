@@ -28,7 +28,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_with(path, bytes, &mut |_| Ok(()))
 }
 
-/// [`write`] with a hook that can fail at each [`Stage`].
+/// [`write()`] with a hook that can fail at each [`Stage`].
 pub fn write_with(
     path: &Path,
     bytes: &[u8],

@@ -85,12 +85,12 @@ impl<'a> Source<'a> {
         NormWeights { weight: self.read(&norm.weight), bias: self.read(&norm.bias) }
     }
 
-    /// Weight [out, in] and bias [out] of a map.
+    /// Weight [out, in] and bias \[out\] of a map.
     pub(super) fn map(&self, map: &Linear) -> (Vec<f64>, Vec<f64>) {
         (self.read(&map.weight), self.read(&map.bias))
     }
 
-    /// Weight [out, in] and bias [out] of one of the three maps that stand together: 0 query, 1 key, 2 value.
+    /// Weight [out, in] and bias \[out\] of one of the three maps that stand together: 0 query, 1 key, 2 value.
     pub(super) fn third(&self, qkv: &Linear, part: usize) -> (Vec<f64>, Vec<f64>) {
         let share = |range: &std::ops::Range<usize>| {
             let len = range.len() / 3;

@@ -1,7 +1,7 @@
 //! A model as a folder that `transformers` loads without any code of ours.
 //!
 //! Enter at [`hf`]. Two classes of that library can be exact, and the norm decides which: OPT for post-norm
-//! ([`opt`]), GPT-2 for pre-norm with a final norm ([`gpt2`]). Neither has our output bias, and OPT has no final
+//! (`opt`), GPT-2 for pre-norm with a final norm (`gpt2`). Neither has our output bias, and OPT has no final
 //! norm; `fold.rs` writes both into weights that the classes do have, in f64. A model that no class computes
 //! exactly is refused with the reason.
 //!

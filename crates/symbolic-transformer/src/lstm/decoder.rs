@@ -10,7 +10,7 @@ use crate::config::ModelConfig;
 use crate::decode::Decoder;
 use crate::places::Linear;
 
-/// Output and cell of each layer, [h] each.
+/// Output and cell of each layer, \[h\] each.
 #[derive(Debug, Clone)]
 pub struct LstmState {
     layers: [(Vec<f32>, Vec<f32>); LAYERS],

@@ -4,7 +4,7 @@
 //! 16h² + 1334h + 663 parameters. Dropout stands between the layers, nowhere else.
 //!
 //! Enter at [`Lstm`]. A recurrence is slow where it multiplies small matrices one after the other, so as much as
-//! possible is done for all steps at once ([`Packing`]): the sequences are sorted by length and their rows laid out
+//! possible is done for all steps at once (`Packing`): the sequences are sorted by length and their rows laid out
 //! step by step, so that the rows of one time step stand together and the sequences still running are always the
 //! first ones. The inputs of all steps are projected by one product; each step adds one product of the states of all
 //! running sequences; the gradients of all gates stand in one matrix, and one product gives a weight's gradient.

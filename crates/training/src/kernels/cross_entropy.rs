@@ -47,7 +47,7 @@ multiversion! {
     }
 }
 
-/// The summed loss of `logits` [rows, width] at `targets` [rows]; a target of `u32::MAX` (or any that is no
+/// The summed loss of `logits` [rows, width] at `targets` \[rows\]; a target of `u32::MAX` (or any that is no
 /// column) is left out. With `gradient`, the logits become the gradient of the summed, label-smoothed loss; without,
 /// they stay.
 pub fn cross_entropy(logits: &mut [f32], targets: &[u32], smoothing: f32, gradient: bool) -> CrossEntropy {

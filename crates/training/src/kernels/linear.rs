@@ -12,7 +12,7 @@ multiversion! {
     }
 }
 
-/// y ← x·Wᵀ + b. Shapes: x [rows, in], weight [out, in], bias [out], y [rows, out].
+/// y ← x·Wᵀ + b. Shapes: x [rows, in], weight [out, in], bias \[out\], y [rows, out].
 pub fn linear(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32], rows: usize) {
     let out = bias.len();
     let inner = weight.len() / out.max(1);

@@ -11,9 +11,9 @@ pub(crate) const EPSILON: f32 = 1e-5;
 /// The parameters of a norm over rows of `weight.len()` entries.
 #[derive(Debug, Clone, Copy)]
 pub struct LayerNorm<'a> {
-    /// [width]
+    /// \[width\]
     pub weight: &'a [f32],
-    /// [width]
+    /// \[width\]
     pub bias: &'a [f32],
 }
 
@@ -62,7 +62,7 @@ multiversion! {
     }
 }
 
-/// y ← the norm of x. Shapes: x and y [rows, width], inverse [rows]. `x` becomes x̂, the normalised input, which
+/// y ← the norm of x. Shapes: x and y [rows, width], inverse \[rows\]. `x` becomes x̂, the normalised input, which
 /// [`layer_norm_backward`] wants back.
 pub fn layer_norm(norm: LayerNorm<'_>, x: &mut [f32], y: &mut [f32], inverse: &mut [f32]) {
     let chunk = (ROW_BLOCK * norm.weight.len()).max(1);

@@ -15,7 +15,7 @@ pub fn rotary_table(positions: usize, size: usize) -> Vec<f32> {
 }
 
 /// Turns the queries and keys of `qkv` [rows, 3·heads·size] in place; `backward` turns the other way, which is the
-/// gradient. `positions` [rows] must lie inside the table.
+/// gradient. `positions` \[rows\] must lie inside the table.
 pub fn rotary(
     table: &[f32],
     qkv: &mut [f32],
