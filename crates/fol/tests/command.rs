@@ -148,3 +148,17 @@ fn large_and_strange_inputs_are_answered() {
     }
     assert_eq!(fol(["parse", "-"], b"").status.code(), Some(0));
 }
+
+#[test]
+fn of_a_long_line_only_the_place_is_shown() {
+    let input = format!("{}P1(x1) = \u{7}P2", "¬".repeat(300));
+    let output = Command::new(env!("CARGO_BIN_EXE_fol")).args(["parse", &input]).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = errors.lines().collect();
+    assert!(
+        lines[1].chars().count() < 130 && lines[1].starts_with("  …¬") && !errors.contains('\u{7}'),
+        "{errors}"
+    );
+    let column = lines[2].chars().position(|c| c == '^').unwrap();
+    assert_eq!(lines[1].chars().nth(column), Some('·'), "{errors}");
+}

@@ -131,24 +131,42 @@ fn to_json(item: Item) -> Value {
     Value::Object(fields)
 }
 
-/// The refusal, the source line, a marker under the place, and the help.
+/// The characters of a line that are shown on either side of a place.
+const AROUND: usize = 60;
+
+/// The refusal, the source line, a marker under the place, and the help. Of a long line only the neighbourhood of the
+/// place is shown, and what would steer a terminal is shown as a dot.
 fn draw(refusal: &Refusal, source: &str, marker: Option<(usize, usize)>) -> String {
     let mut text = format!("{refusal}\n");
     if !source.is_empty() {
         let (start, end) = marker.unwrap_or((0, 0));
         let line_start = source.get(..start).and_then(|s| s.rfind('\n')).map_or(0, |i| i + 1);
         let line = source.get(line_start..).and_then(|s| s.lines().next()).unwrap_or("");
-        text.push_str(&format!("  {line}\n"));
+        let before = source.get(line_start..start).map_or(0, |s| s.chars().count());
+        let marked = source.get(start..end.min(line_start + line.len())).map_or(1, |s| s.chars().count());
+        let (shown, column) = neighbourhood(line, before);
+        text.push_str(&format!("  {shown}\n"));
         if marker.is_some() {
-            let before = source.get(line_start..start).map_or(0, |s| s.chars().count());
-            let marked = source.get(start..end.min(line_start + line.len())).map_or(1, |s| s.chars().count());
-            text.push_str(&format!("  {}{}\n", " ".repeat(before), "^".repeat(marked.max(1))));
+            text.push_str(&format!("  {}{}\n", " ".repeat(column), "^".repeat(marked.clamp(1, AROUND))));
         }
     }
     if let Some(help) = &refusal.help {
         text.push_str(&format!("  {help}\n"));
     }
     text
+}
+
+/// The part of a line around its character number `place`, and the column of that character in the part.
+fn neighbourhood(line: &str, place: usize) -> (String, usize) {
+    let from = place.saturating_sub(AROUND);
+    let visible = |c: char| if c.is_control() { '·' } else { c };
+    let mut rest = line.chars().skip(from);
+    let mut shown: String = if from > 0 { "…".to_owned() } else { String::new() };
+    shown.extend(rest.by_ref().take(2 * AROUND).map(visible));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    (shown, place - from + usize::from(from > 0))
 }
 
 /// Says why there is no answer at all.
