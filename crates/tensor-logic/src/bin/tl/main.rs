@@ -1,0 +1,2 @@
+//! The command `tl`.
+fn main() {}

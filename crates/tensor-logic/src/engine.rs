@@ -1,0 +1,65 @@
+//! What every engine answers: the value of a tensor, on demand.
+//!
+//! Enter at [`Engine`]. There are two: the reference interpreter (plain loops, the truth) and
+//! the fast engine.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::program::{Program, TensorId};
+use crate::value::Tuple;
+
+/// The value of a tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A square tensor: all elements, row-major over its places' domains.
+    Dense(Arc<[f64]>),
+    /// A round tensor.
+    Tuples(Tuples),
+}
+
+/// The tuples of a relation, in the order of answers (integers before symbols, integers by
+/// value, symbols by bytes), each once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tuples {
+    /// The tuples.
+    pub tuples: Vec<Tuple>,
+    /// Their values; 1 for Boolean relations.
+    pub values: Vec<f64>,
+}
+
+/// The current values of parameters, row-major over their domains.
+pub type Parameters = HashMap<TensorId, Arc<[f64]>>;
+
+/// Limits of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The most tuples that may be stored (`--max-tuples`).
+    pub tuples: u64,
+    /// The most bytes that may be allocated (`--max-bytes`).
+    pub bytes: u64,
+}
+
+/// What to evaluate besides the program's text.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Current values of parameters.
+    pub parameters: &'a Parameters,
+    /// Limits.
+    pub budget: Budget,
+}
+
+/// An evaluator.
+pub trait Engine {
+    /// The values of `goals`, evaluating what they need and nothing else.
+    ///
+    /// # Errors
+    /// Refusals of the stage "running": `divergence`, `overflow`, `budget`, `too-large`.
+    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>>;
+
+    /// How many tuples each computed relation held after the last call, by name.
+    fn derived(&self) -> &[(String, u64)];
+}

@@ -1,0 +1,176 @@
+//! Refusals and warnings: one shape for both, made where the rule is checked, drawn by the command.
+//!
+//! A [`Report`] is a code of section 9 or 10, a message with the names and numbers at fault, the
+//! place, further places with a word each, and what would mend it.
+
+use crate::ast::Span;
+
+/// A refusal or a warning.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {message}", code.name())]
+pub struct Report {
+    /// Which rule.
+    pub code: Code,
+    /// What is wrong, with the names and numbers.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// Further places.
+    pub labels: Vec<Label>,
+    /// What would mend it.
+    pub help: Option<String>,
+}
+
+/// A further place that a report points at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What is there.
+    pub text: String,
+}
+
+impl Report {
+    /// A report without labels and help.
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Report {
+        Report { code, message: message.into(), span, labels: Vec::new(), help: None }
+    }
+
+    /// Adds what would mend it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Report {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds a further place.
+    #[must_use]
+    pub fn label(mut self, span: Span, text: impl Into<String>) -> Report {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+}
+
+/// Short for a result that may be one refusal.
+pub type Result<T> = std::result::Result<T, Report>;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// The codes of refusals (section 9) and warnings (section 10).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code {
+            $($(#[$doc])* #[doc = concat!("`", $text, "`")] $variant,)*
+        }
+        impl Code {
+            /// Every code.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
+            /// The code as it is printed.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    Syntax = "syntax",
+    LowercaseConstant = "lowercase-constant",
+    LowercaseTensor = "lowercase-tensor",
+    UnknownFunction = "unknown-function",
+    FunctionArity = "function-arity",
+    UnknownDirective = "unknown-directive",
+    BadArgument = "bad-argument",
+    UnknownType = "unknown-type",
+    BadProbability = "bad-probability",
+    TypeConflict = "type-conflict",
+    Arity = "arity",
+    MixedStyle = "mixed-style",
+    MixedAggregators = "mixed-aggregators",
+    RaggedArray = "ragged-array",
+    ArrayRank = "array-rank",
+    BadAxis = "bad-axis",
+    DivisorIndex = "divisor-index",
+    VirtualRead = "virtual-read",
+    SizeConflict = "size-conflict",
+    OutOfDomain = "out-of-domain",
+    MixedDomain = "mixed-domain",
+    UnboundIndex = "unbound-index",
+    UnknownSize = "unknown-size",
+    NotAConstant = "not-a-constant",
+    SymbolAsNumber = "symbol-as-number",
+    SelfReference = "self-reference",
+    NotStratified = "not-stratified",
+    UnboundedIndex = "unbounded-index",
+    Divergence = "divergence",
+    MissingData = "missing-data",
+    NotScalar = "not-scalar",
+    NothingToLearn = "nothing-to-learn",
+    NotAModel = "not-a-model",
+    UnknownEvidence = "unknown-evidence",
+    ZeroEvidence = "zero-evidence",
+    NotCertified = "not-certified",
+    Overflow = "overflow",
+    Budget = "budget",
+    TooLarge = "too-large",
+    FileNotFound = "file-not-found",
+    FileFormat = "file-format",
+    NotYet = "not-yet",
+    /// Warning:
+    Scope = "scope",
+    /// Warning:
+    Broadcast = "broadcast",
+    /// Warning:
+    MissingDot = "missing-dot",
+    /// Warning:
+    UnusedDot = "unused-dot",
+    /// Warning:
+    BooleanTruncation = "boolean-truncation",
+    /// Warning:
+    EmptyRelation = "empty-relation",
+    /// Warning:
+    ImplicitParameter = "implicit-parameter",
+    /// Warning:
+    DuplicateFact = "duplicate-fact",
+    /// Warning:
+    DependentParents = "dependent-parents",
+    /// Warning:
+    DenseActivation = "dense-activation",
+    /// Warning:
+    ZeroGradient = "zero-gradient",
+    /// Warning:
+    LetterCase = "letter-case",
+    /// Warning:
+    NonFinite = "non-finite",
+}
+
+/// Lines and columns of a text, both from 1, columns in characters.
+#[derive(Debug, Clone)]
+pub struct Places<'a> {
+    text: &'a str,
+    /// Byte offset of the start of every line.
+    lines: Vec<usize>,
+}
+
+impl<'a> Places<'a> {
+    /// Indexes the line starts of `text`.
+    pub fn new(text: &'a str) -> Places<'a> {
+        let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Places { text, lines: std::iter::once(0).chain(starts).collect() }
+    }
+
+    /// Line and column of a byte offset; an offset behind the text is its end.
+    pub fn of(&self, offset: usize) -> (usize, usize) {
+        let offset = offset.min(self.text.len());
+        let line = self.lines.partition_point(|start| *start <= offset).max(1);
+        let start = self.lines.get(line - 1).copied().unwrap_or(0);
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
+        (line, column + 1)
+    }
+
+    /// The text of a line (from 1), without its end.
+    pub fn line(&self, line: usize) -> &'a str {
+        let start = self.lines.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
+        let end = self.lines.get(line).copied().unwrap_or(self.text.len());
+        self.text.get(start..end).unwrap_or("").trim_end_matches(['\n', '\r'])
+    }
+}
