@@ -7,6 +7,8 @@ pub mod lex;
 
 pub mod parse;
 
+pub mod format;
+
 pub mod error;
 
 pub mod names;
