@@ -19,4 +19,6 @@ pub mod program;
 
 pub mod lower;
 
+pub mod domains;
+
 pub mod engine;
