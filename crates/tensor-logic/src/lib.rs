@@ -13,4 +13,6 @@ pub mod function;
 
 pub mod program;
 
+pub mod lower;
+
 pub mod engine;
