@@ -15,4 +15,6 @@ pub mod program;
 
 pub mod lower;
 
+pub mod recursion;
+
 pub mod engine;

@@ -142,6 +142,7 @@ impl<'a> Walk<'a> {
 /// A component seen from inside: the occurrences of its own tensors in its own equations.
 pub(super) struct Inside<'a> {
     pub(super) program: &'a Program,
+    /// Sorted.
     pub(super) tensors: &'a [TensorId],
     pub(super) occurrences: Vec<&'a Occurrence<'a>>,
     reads: &'a Reads<'a>,
@@ -150,7 +151,7 @@ pub(super) struct Inside<'a> {
 impl<'a> Inside<'a> {
     pub(super) fn new(program: &'a Program, reads: &'a Reads<'a>, tensors: &'a [TensorId]) -> Inside<'a> {
         let all = tensors.iter().flat_map(|tensor| reads.of_tensor(*tensor));
-        let occurrences = all.filter(|occurrence| tensors.contains(&occurrence.read.tensor)).collect();
+        let occurrences = all.filter(|occurrence| tensors.binary_search(&occurrence.read.tensor).is_ok()).collect();
         Inside { program, tensors, occurrences, reads }
     }
 

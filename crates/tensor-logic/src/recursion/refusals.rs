@@ -1,11 +1,11 @@
 //! What is refused in a recursion: `self-reference` and `not-stratified`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::ast::{self, Span};
 use crate::error::{Code, Report};
-use crate::names::compared_literals;
-use crate::program::{Argument, Combine, Style, TensorId};
+use crate::names::literals_of_references;
+use crate::program::{Argument, Combine, IndexFn, Style, TensorId};
 use crate::recursion::graph::{Around, Inside, Occurrence};
 
 /// References to the very element being defined inside softmax or lnorm.
@@ -27,7 +27,7 @@ pub(super) fn self_references(inside: &Inside<'_>) -> Vec<Report> {
 fn same_element(occurrence: &Occurrence<'_>) -> bool {
     let head = &occurrence.equation.head;
     let arguments = &occurrence.read.arguments;
-    let same = |(read, head)| matches!((read, head), (Argument::At(read), head) if read == head);
+    let same = |(read, head): (&Argument, &IndexFn)| matches!(read, Argument::At(read) if read == head);
     head.len() == arguments.len() && arguments.iter().zip(head).all(same)
 }
 
@@ -46,18 +46,19 @@ pub(super) fn averages(inside: &Inside<'_>) -> Vec<Report> {
 
 /// What is not monotone in the component's own tensors.
 pub(super) fn not_monotone(inside: &Inside<'_>, tree: &ast::Program) -> Vec<Report> {
-    let mut compared: Option<BTreeMap<usize, Span>> = None;
+    let mut literals: Option<HashMap<usize, Span>> = None;
     let mut reports = Vec::new();
     for occurrence in &inside.occurrences {
         let read = occurrence.read.span;
+        let mut literal = |read: Span| {
+            let literals = literals.get_or_insert_with(|| literals_of_references(tree));
+            literals.get(&read.start).copied().unwrap_or(read)
+        };
         for around in &occurrence.around {
             let (at, what, not) = match around {
                 Around::When(_) => continue,
-                Around::Not => (read, "the negation", "not "),
-                Around::Compare => {
-                    let compared = compared.get_or_insert_with(|| compared_literals(tree));
-                    (compared.get(&read.start).copied().unwrap_or(read), "the comparison", "")
-                }
+                Around::Not => (literal(read), "the negation", "not "),
+                Around::Compare => (literal(read), "the comparison", ""),
                 Around::Negate => (read, "the subtraction", ""),
                 Around::Divisor => (read, "the divisor", ""),
                 Around::Axis => (read, "the softmax or lnorm", ""),

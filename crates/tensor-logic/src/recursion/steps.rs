@@ -167,7 +167,8 @@ fn fall_apart<'a>(nodes: &[usize], edges: Vec<&'a Edge<'a>>) -> Vec<Task<'a>> {
     let mut tasks = Vec::new();
     for component in strongly_connected(&targets) {
         let members: Vec<usize> = component.iter().filter_map(|at| nodes.get(*at).copied()).collect();
-        let own = |edge: &&Edge<'_>| members.contains(&edge.head) && members.contains(&edge.read);
+        let holds = |node: &usize| members.binary_search(node).is_ok();
+        let own = |edge: &&Edge<'_>| holds(&edge.head) && holds(&edge.read);
         let inner: Vec<&Edge<'_>> = edges.iter().copied().filter(own).collect();
         if inner.is_empty() {
             tasks.extend(members.into_iter().map(Task::Done));
