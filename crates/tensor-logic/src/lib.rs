@@ -3,6 +3,10 @@
 
 pub mod ast;
 
+pub mod lex;
+
+pub mod parse;
+
 pub mod error;
 
 pub mod names;
