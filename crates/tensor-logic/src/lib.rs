@@ -21,4 +21,6 @@ pub mod lower;
 
 pub mod domains;
 
+pub mod recursion;
+
 pub mod engine;
