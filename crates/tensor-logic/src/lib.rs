@@ -14,3 +14,9 @@ pub mod function;
 pub mod program;
 
 pub mod engine;
+
+pub mod walk;
+
+pub mod start;
+
+pub mod reference;

@@ -180,6 +180,9 @@ pub struct Place {
     /// program is analysed; a place of a relation may have none (its constants are mixed, or
     /// its files have not been read).
     pub domain: Option<Domain>,
+    /// Whether the domain is declared by an index that stands alone there: then rules make no
+    /// tuple outside it. Elsewhere a relation's tuples may leave the domain.
+    pub declared: bool,
     /// `*t`: only the last slice need be kept.
     pub star: bool,
 }
