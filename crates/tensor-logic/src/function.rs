@@ -237,3 +237,29 @@ fn erfc(x: f64) -> f64 {
     };
     if x < 0.0 { 2.0 - tail } else { tail }
 }
+
+/// The functions of a program: the built-in ones and those that the embedding program registers.
+#[derive(Debug, Clone, Default)]
+pub struct UserFunctions {
+    registered: Vec<Arc<UserFunction>>,
+}
+
+impl UserFunctions {
+    /// Registers a function; a later one of the same name replaces it.
+    pub fn register(&mut self, function: UserFunction) {
+        self.registered.retain(|known| known.name != function.name);
+        self.registered.push(Arc::new(function));
+    }
+
+    /// An elementwise function by name.
+    pub fn find(&self, name: &str) -> Option<Function> {
+        let registered = self.registered.iter().find(|function| function.name == name);
+        let built_in = || BUILT_IN.iter().find(|(known, ..)| *known == name).map(|entry| entry.1.clone());
+        registered.map(|function| Function::User(Arc::clone(function))).or_else(built_in)
+    }
+
+    /// The registered functions.
+    pub fn registered(&self) -> &[Arc<UserFunction>] {
+        &self.registered
+    }
+}

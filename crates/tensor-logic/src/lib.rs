@@ -13,10 +13,14 @@ pub mod function;
 
 pub mod program;
 
+pub mod lower;
+
 pub mod engine;
 
 pub mod walk;
 
 pub mod start;
+
+pub mod divergence;
 
 pub mod reference;

@@ -11,8 +11,6 @@ mod machine;
 mod number;
 mod store;
 
-pub(crate) use limits::diverges;
-
 use std::collections::BTreeMap;
 
 use crate::engine::{Engine, Request, Tuples, Value};

@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::program::{
-    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read, TensorId, When,
+    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read, Sense, TensorId,
+    When,
 };
 use crate::value::Const;
-use crate::walk::{self, Seen};
+use crate::walk;
 
 /// What must hold for a binding.
 #[derive(Debug, Clone, Copy)]
@@ -134,16 +135,14 @@ impl<'p> Required<'p> {
 /// Every positive round read in a value and its guards.
 pub(super) fn round_reads<'p>(when: &'p When, body: Option<&'p Expr>) -> Vec<&'p Read> {
     let mut reads = Vec::new();
-    let mut visit = |seen: Seen<'p>| {
-        if let Seen::Read(read) = seen
-            && read.otherwise == Otherwise::Absent
-        {
+    let mut visit = |read: &'p Read, sense| {
+        if sense == Sense::Positive && read.otherwise == Otherwise::Absent {
             reads.push(read);
         }
     };
-    walk::when(when, &mut visit);
+    when.visit_reads(&mut visit);
     if let Some(body) = body {
-        walk::expr(body, &mut visit);
+        body.visit_reads(&mut visit);
     }
     reads
 }
@@ -186,16 +185,14 @@ fn gives(read: &Read, index: IndexId, unbound: &BTreeSet<IndexId>) -> bool {
 
 fn mentioned(filter: Filter<'_>, own: &BTreeSet<IndexId>) -> BTreeSet<IndexId> {
     let mut found = BTreeSet::new();
-    let mut visit = |seen: Seen<'_>| {
-        walk::indices(seen, &mut |index| {
-            if own.contains(&index) {
-                found.insert(index);
-            }
-        });
+    let mut visit = |index| {
+        if own.contains(&index) {
+            found.insert(index);
+        }
     };
     match filter {
-        Filter::Guard(guard) => walk::guard(guard, &mut visit),
-        Filter::Present(read) => visit(Seen::Read(read)),
+        Filter::Guard(guard) => walk::guard_indices(guard, &mut visit),
+        Filter::Present(read) => walk::read_indices(read, &mut visit),
     }
     found
 }

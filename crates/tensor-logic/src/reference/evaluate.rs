@@ -336,11 +336,14 @@ impl<'p, N: Number> Machine<'p, N> {
     /// softmax or lnorm of all entries along the axes, kept for the next one who asks.
     fn entries(&self, axis: &'p Axis) -> Rc<Entries<N>> {
         let mut others = BTreeSet::new();
-        walk::axis(axis, &mut |seen| {
-            walk::indices(seen, &mut |index| {
-                others.insert(index);
-            });
-        });
+        let mut visit = |index| {
+            others.insert(index);
+        };
+        walk::when_indices(&axis.when, &mut visit);
+        walk::expr_indices(&axis.argument, &mut visit);
+        if let AxisFunction::Lnorm(Some(eps)) = &axis.function {
+            walk::expr_indices(eps, &mut visit);
+        }
         others.retain(|index| !axis.axes.contains(index));
         let fixed: Vec<Option<Const>> = others.iter().map(|index| self.bound(*index)).collect();
         let key = (std::ptr::from_ref(axis) as usize, fixed);

@@ -1,14 +1,14 @@
 //! What the interpreter refuses: budgets, counts that leave 64 bits, and recursion without rest.
 
 use std::cell::Cell as Slot;
-use std::collections::BTreeMap;
 
 use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
 use crate::ast::Span;
+use crate::divergence::diverges;
 use crate::error::{Code, Report, Result};
-use crate::program::{Class, Combine, Component, Equation, Kind, Program, Style, TensorId};
+use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
 use crate::value::Tuple;
 
 /// 2⁶³: counts stay below.
@@ -17,8 +17,8 @@ const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 impl<N: Number> Machine<'_, N> {
     /// The left side that is to blame for a tensor: that of its first equation, else its first place.
     fn left_side(&self, id: TensorId) -> Span {
-        let first = self.program.equations_of(id).next();
-        first.map_or(self.program.tensor(id).span, |(_, equation)| equation.head_span)
+        let first = self.program.equations.iter().find(|equation| equation.tensor == id);
+        first.map_or(self.program.tensor(id).span, |equation| equation.head_span)
     }
 
     /// Refuses a square tensor that does not fit.
@@ -125,7 +125,7 @@ impl<N: Number> Machine<'_, N> {
         };
         let mut span = None;
         let sum = Slot::new(0.0);
-        for (_, equation) in self.program.equations_of(id) {
+        for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
             self.equation(equation, &mut |at, part: N| {
                 if at == element {
                     sum.set(sum.get() + part.value());
@@ -154,67 +154,4 @@ fn shown(program: &Program, id: TensorId, element: &Tuple) -> String {
         Style::Square => format!("`{}[{inside}]`", tensor.name),
         Style::Round => format!("`{}({inside})`", tensor.name),
     }
-}
-
-/// The refusal of a component that does not come to rest.
-pub(crate) fn diverges(
-    program: &Program,
-    component: &Component,
-    rounds: u64,
-    grew: Option<TensorId>,
-) -> Report {
-    let recursive = |equation: &&Equation| {
-        let mut found = false;
-        equation.reads(&mut |read| found |= component.tensors.contains(&read.tensor));
-        found
-    };
-    let mut equations: Vec<&Equation> = component.equations.iter().map(|id| program.equation(*id)).collect();
-    equations.sort_by_key(|equation| equation.head_span);
-    let first = equations.iter().find(|equation| recursive(equation)).or(equations.first());
-    let tensor = first.map(|equation| equation.tensor).or(component.tensors.first().copied());
-    let cycle = tensor.map_or_else(String::new, |tensor| cycle(program, component, &equations, tensor));
-    let grew = grew.or(tensor).map_or("", |id| program.name(id));
-    let message =
-        format!("`{cycle}` does not come to rest: after {rounds} rounds `{grew}` still grows or changes");
-    let help = match tensor.map(|id| program.tensor(id)) {
-        Some(tensor) if !matches!(tensor.combine, Combine::Max | Combine::Min) => {
-            let names: Vec<String> = (0..tensor.places.len()).map(|place| variable(place).to_owned()).collect();
-            let head = format!("{}({})", tensor.name, names.join(", "));
-            format!("`{head} <- …` asks whether there is one; `min=` and `max=` come to rest on cycles that do not improve")
-        }
-        _ => "a cycle that improves a value has no best one; break it with a guard, or count the steps in an index".to_owned(),
-    };
-    let span = first.map_or_else(Span::default, |equation| equation.head_span);
-    Report::new(Code::Divergence, span, message).help(help)
-}
-
-fn variable(place: usize) -> &'static str {
-    ["x", "z", "y", "u", "v", "w"].get(place).copied().unwrap_or("_")
-}
-
-/// The shortest way through the component from a tensor to itself: `A -> B -> A`.
-fn cycle(program: &Program, component: &Component, equations: &[&Equation], from: TensorId) -> String {
-    let mut before: BTreeMap<TensorId, TensorId> = BTreeMap::new();
-    let mut open = std::collections::VecDeque::from([from]);
-    while let Some(at) = open.pop_front() {
-        for equation in equations.iter().filter(|equation| equation.tensor == at) {
-            equation.reads(&mut |read| {
-                if component.tensors.contains(&read.tensor) && !before.contains_key(&read.tensor) {
-                    before.insert(read.tensor, at);
-                    open.push_back(read.tensor);
-                }
-            });
-        }
-    }
-    let mut names = vec![program.name(from)];
-    let mut at = from;
-    while let Some(previous) = before.get(&at).copied() {
-        names.push(program.name(previous));
-        at = previous;
-        if at == from || names.len() > component.tensors.len() + 1 {
-            break;
-        }
-    }
-    names.reverse();
-    names.join(" -> ")
 }

@@ -226,7 +226,7 @@ impl<'p, N: Number> Machine<'p, N> {
             }
             Cells::Sparse(cells) => {
                 let outside = |(place, value): (&Place, &Const)| {
-                    place.declared && place.domain.as_ref().is_some_and(|domain| !domain.contains(*value))
+                    place.limit.as_ref().is_some_and(|domain| !domain.contains(*value))
                 };
                 if !tensor.places.iter().zip(&element).any(outside) {
                     let first = || Cell::first(tensor.combine, value);
