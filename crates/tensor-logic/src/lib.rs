@@ -24,3 +24,11 @@ pub mod domains;
 pub mod recursion;
 
 pub mod engine;
+
+pub mod walk;
+
+pub mod start;
+
+pub mod divergence;
+
+pub mod reference;
