@@ -9,6 +9,8 @@ pub mod parse;
 
 pub mod format;
 
+pub mod read;
+
 pub mod error;
 
 pub mod names;

@@ -20,7 +20,7 @@ mod occurrence;
 mod scopes;
 mod tensors;
 mod virtual_reads;
-mod walk;
+pub(crate) mod walk;
 
 pub use walk::{is_index_side, literals_of_references};
 
