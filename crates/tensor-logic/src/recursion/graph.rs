@@ -226,3 +226,38 @@ pub(super) fn strongly_connected(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     }
     components
 }
+
+#[cfg(test)]
+mod tests {
+    use super::strongly_connected;
+
+    /// Two nodes share a component iff each reaches the other; edges lead to earlier components.
+    #[test]
+    fn components_are_mutual_reachability() {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "components", 0).stream(0);
+        for _ in 0..2000 {
+            let nodes = 1 + stream.below(8) as usize;
+            let mut edges = vec![Vec::new(); nodes];
+            for _ in 0..stream.below(14) {
+                edges[stream.below(nodes as u64) as usize].push(stream.below(nodes as u64) as usize);
+            }
+            let mut reaches: Vec<Vec<bool>> =
+                (0..nodes).map(|a| (0..nodes).map(|b| a == b || edges[a].contains(&b)).collect()).collect();
+            for middle in 0..nodes {
+                for from in 0..nodes {
+                    for to in 0..nodes {
+                        reaches[from][to] |= reaches[from][middle] && reaches[middle][to];
+                    }
+                }
+            }
+            let components = strongly_connected(&edges);
+            let of = |node: usize| components.iter().position(|c| c.contains(&node)).unwrap();
+            for a in 0..nodes {
+                for b in 0..nodes {
+                    assert_eq!(of(a) == of(b), reaches[a][b] && reaches[b][a], "{edges:?}");
+                    assert!(!reaches[a][b] || of(b) <= of(a), "{edges:?}");
+                }
+            }
+        }
+    }
+}
