@@ -19,6 +19,16 @@ pub mod program;
 
 pub mod lower;
 
+pub mod domains;
+
 pub mod recursion;
 
 pub mod engine;
+
+pub mod walk;
+
+pub mod start;
+
+pub mod divergence;
+
+pub mod reference;
