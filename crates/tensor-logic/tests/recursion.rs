@@ -41,7 +41,7 @@ fn classes(text: &str) -> Vec<String> {
         };
         format!("{}: {class}", names.join(" "))
     };
-    let components = found.unwrap_or_else(|reports| panic!("{text}: {reports:?}"));
+    let components = found.map_err(|reports| format!("{text}: {reports:?}")).unwrap();
     let named = components.iter().filter(|c| !c.tensors.iter().any(|id| program.tensor(*id).hidden));
     named.map(show).collect()
 }
