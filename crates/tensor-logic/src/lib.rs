@@ -24,3 +24,7 @@ pub mod start;
 pub mod divergence;
 
 pub mod reference;
+
+pub mod proof;
+
+pub mod answer;
