@@ -3,6 +3,10 @@
 
 pub mod ast;
 
+pub mod lex;
+
+pub mod parse;
+
 pub mod error;
 
 pub mod names;
@@ -14,6 +18,10 @@ pub mod function;
 pub mod program;
 
 pub mod lower;
+
+pub mod domains;
+
+pub mod recursion;
 
 pub mod engine;
 

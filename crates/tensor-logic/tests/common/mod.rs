@@ -1,0 +1,42 @@
+//! What several test files share: the corpus, and trees without places.
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the corpus.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+}
+
+/// Name and text of every program of the corpus, in order.
+pub(crate) fn programs() -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "tl")).collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    paths.iter().map(read).collect()
+}
+
+/// The statements as text, without places, spellings of numbers and the kind of exponent brackets.
+pub(crate) fn tree(program: &tensor_logic::ast::Program) -> String {
+    let written = format!("{:?}", program.statements);
+    let mut tree = String::with_capacity(written.len());
+    let mut rest = written.as_str();
+    while let Some(at) = rest.find("Span {") {
+        tree.push_str(&rest[..at]);
+        let behind = &rest[at..];
+        rest = behind.find('}').map_or("", |end| &behind[end + 1..]);
+    }
+    tree.push_str(rest);
+    tree.replace(", true)", ", false)")
+}
+
+/// Random numbers for one test.
+pub(crate) fn stream(purpose: &str) -> seeded::Stream {
+    seeded::Family::new("tensor-logic/tests", purpose, 0).stream(0)
+}
