@@ -45,8 +45,7 @@ pub fn infer(draft: &mut Draft, names: &Names) -> Refused {
         equations.entry(equation.tensor).or_default().push(EquationId(at as u32));
     }
     let rules = draft.rules.iter().map(|at| EquationId(*at as u32)).collect();
-    let mut inference =
-        Inference { draft, classes, refused, equations, rules, poisoned: HashSet::new() };
+    let mut inference = Inference { draft, classes, refused, equations, rules, poisoned: HashSet::new() };
     inference.check_written();
     inference.given_places();
     for component in &components {
@@ -94,8 +93,8 @@ impl Inference<'_> {
                 "`{value}` is outside the domain {} of this place",
                 show(&source.domain, &self.draft.program.symbols)
             );
-            let report = Report::new(Code::OutOfDomain, mention.span, message)
-                .label(source.span(), "the domain");
+            let report =
+                Report::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
             self.refused.domains.push(report);
         }
     }
@@ -108,7 +107,9 @@ impl Inference<'_> {
                 let limit = self.limit(id, place);
                 let tensor = self.draft.program.tensor(id);
                 let domain = match (tensor.style, tensor.role) {
-                    (Style::Round, _) => self.classes.domain(class, &self.draft.program.symbols).ok().flatten(),
+                    (Style::Round, _) => {
+                        self.classes.domain(class, &self.draft.program.symbols).ok().flatten()
+                    }
                     (Style::Square, Role::Data) => self.data_place(id, place, class),
                     (Style::Square, Role::Parameter) => self.classes.source(class).map(|s| s.domain.clone()),
                     (Style::Square, _) => None,
@@ -129,9 +130,11 @@ impl Inference<'_> {
         if self.draft.program.tensor(id).style == Style::Square {
             return None;
         }
-        let mut alone = self.draft.alone.iter().filter(|alone| {
-            !alone.query && alone.tensor == id && alone.place == place
-        });
+        let mut alone = self
+            .draft
+            .alone
+            .iter()
+            .filter(|alone| !alone.query && alone.tensor == id && alone.place == place);
         let read = alone.find_map(|alone| self.draft.indices.get(alone.index.0 as usize)?.declared.clone());
         let mut declared = self.draft.declarations.iter().filter(|d| d.tensor == id && d.place == place);
         read.or_else(|| declared.find_map(|declaration| declaration.declared.clone()))
@@ -220,7 +223,8 @@ impl Inference<'_> {
             if bound_by_relation.is_some() {
                 match self.classes.domain(class, symbols) {
                     Ok(Some(Domain::Interval { from, to })) if to >= from => {
-                        values.extend([(Const::Int(from), Span::default()), (Const::Int(to), Span::default())]);
+                        values
+                            .extend([(Const::Int(from), Span::default()), (Const::Int(to), Span::default())]);
                     }
                     Ok(domain) => {
                         values.extend(domain.iter().flat_map(Domain::values).map(|v| (v, Span::default())));
@@ -266,8 +270,13 @@ impl Inference<'_> {
             if tensor.role != Role::Parameter {
                 continue;
             }
-            let open: Vec<usize> =
-                tensor.places.iter().enumerate().filter(|(_, p)| p.domain.is_none()).map(|(at, _)| at).collect();
+            let open: Vec<usize> = tensor
+                .places
+                .iter()
+                .enumerate()
+                .filter(|(_, p)| p.domain.is_none())
+                .map(|(at, _)| at)
+                .collect();
             for place in open {
                 let class = self.classes.place(id, place);
                 let known = self.classes.domain(class, &self.draft.program.symbols).ok().flatten();
@@ -289,7 +298,8 @@ impl Inference<'_> {
             (None, Some(alone)) => (alone.span, self.draft.program.index(alone.index).name.clone()),
             (None, None) => (self.draft.program.tensor(id).span, format!("{place}")),
         };
-        let message = format!("nothing says how many values `{name}` has in `{}`", self.draft.program.name(id));
+        let message =
+            format!("nothing says how many values `{name}` has in `{}`", self.draft.program.name(id));
         let report = Report::new(Code::UnknownSize, span, message).help(format!("declare it: `{name} : 4`"));
         self.refused.domains.push(report);
     }
@@ -321,7 +331,9 @@ impl Inference<'_> {
     fn check_numbers(&mut self) {
         for (index, span) in &self.draft.numeric_uses {
             let symbolic = match &self.draft.program.index(*index).range {
-                Range::Domain(domain) => !domain.is_empty() && domain.values().all(|value| value.int().is_none()),
+                Range::Domain(domain) => {
+                    !domain.is_empty() && domain.values().all(|value| value.int().is_none())
+                }
                 Range::Tuples => {
                     let class = self.classes.index(*index);
                     match self.classes.domain(class, &self.draft.program.symbols) {
@@ -398,7 +410,11 @@ pub(crate) fn show(domain: &Domain, symbols: &crate::value::Symbols) -> String {
 fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
     let mut found = Vec::new();
     for id in &equation.left {
-        found.push(Scoped { index: *id, left: true, bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect() });
+        found.push(Scoped {
+            index: *id,
+            left: true,
+            bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect(),
+        });
     }
     for term in &equation.terms {
         for id in term.over.iter().chain(&term.when.exists) {

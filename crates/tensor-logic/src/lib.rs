@@ -36,3 +36,9 @@ pub mod reference;
 pub mod proof;
 
 pub mod answer;
+
+pub mod model;
+
+pub mod sample;
+
+pub mod run;

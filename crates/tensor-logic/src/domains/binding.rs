@@ -18,11 +18,14 @@ fn in_expr(index: IndexId, expr: &Expr) -> bool {
         // A term that is absent is skipped, so all of them must bind.
         Expr::Terms(parts) => !parts.is_empty() && parts.iter().all(|part| in_expr(index, part)),
         Expr::Reduce(reduce) => {
-            let over_nothing = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
+            let over_nothing =
+                matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
             let present_anyway = reduce.explicit && over_nothing;
             !present_anyway && binds(index, &reduce.body, &reduce.when)
         }
-        Expr::Call(call) => call.arguments.iter().any(|part| in_expr(index, part)) || in_when(index, &call.when),
+        Expr::Call(call) => {
+            call.arguments.iter().any(|part| in_expr(index, part)) || in_when(index, &call.when)
+        }
         Expr::Axis(axis) => binds(index, &axis.argument, &axis.when),
     }
 }

@@ -116,7 +116,9 @@ impl Classes {
                 _ => None,
             });
             let given = tensor.given.iter().filter_map(|given| match given {
-                Given::Array { fixed, shape, span, .. } if fixed.iter().all(Option::is_none) => Some((shape, *span)),
+                Given::Array { fixed, shape, span, .. } if fixed.iter().all(Option::is_none) => {
+                    Some((shape, *span))
+                }
                 _ => None,
             });
             for (shape, span) in start.chain(given) {
@@ -164,8 +166,12 @@ impl Classes {
             match event {
                 Event::Declared(node, name, domain) => {
                     let declared = names.indices.get(name).map_or(span, |d| d.span);
-                    let source =
-                        Source { domain: domain.clone(), declared: true, span: declared, name: name.to_owned() };
+                    let source = Source {
+                        domain: domain.clone(),
+                        declared: true,
+                        span: declared,
+                        name: name.to_owned(),
+                    };
                     let root = self.root(node);
                     let merged = merge(self.sources.get(root).cloned().flatten(), Some(source), name, span);
                     self.settle(root, merged, reports);
@@ -240,14 +246,20 @@ impl Classes {
 }
 
 /// Two sources meet: a declared domain wins over a size; different sizes are refused.
-fn merge(first: Option<Source>, second: Option<Source>, name: &str, span: Span) -> Result<Option<Source>, Report> {
+fn merge(
+    first: Option<Source>,
+    second: Option<Source>,
+    name: &str,
+    span: Span,
+) -> Result<Option<Source>, Report> {
     let (first, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
         (first, second) => return Ok(first.or(second)),
     };
     let (a, b) = (first.domain.len(), second.domain.len());
     if a != b {
-        let (early, late) = if first.span.start <= second.span.start { (&first, &second) } else { (&second, &first) };
+        let (early, late) =
+            if first.span.start <= second.span.start { (&first, &second) } else { (&second, &first) };
         let count = |source: &Source| format!("{} values of `{name}`", source.domain.len());
         let message = format!(
             "index `{name}` has {} values in `{}` and {} in `{}`",

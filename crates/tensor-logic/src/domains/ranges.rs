@@ -21,9 +21,10 @@ impl Inference<'_> {
         let mut equations: Vec<EquationId> =
             component.iter().filter_map(|id| self.equations.get(id)).flatten().copied().collect();
         equations.sort();
-        let recursive = component.len() > 1
-            || component.iter().any(|id| self.draft.program.reads_of(*id).contains(id));
-        let own: HashSet<TensorId> = if recursive { component.iter().copied().collect() } else { HashSet::new() };
+        let recursive =
+            component.len() > 1 || component.iter().any(|id| self.draft.program.reads_of(*id).contains(id));
+        let own: HashSet<TensorId> =
+            if recursive { component.iter().copied().collect() } else { HashSet::new() };
         self.poison(&equations, component);
         let mut open = Vec::new();
         for id in &equations {
@@ -51,7 +52,10 @@ impl Inference<'_> {
     fn poison(&mut self, equations: &[EquationId], component: &[TensorId]) {
         let mut needs = false;
         for id in equations {
-            self.draft.program.equation(*id).visit_reads(&mut |read, _| needs |= self.poisoned.contains(&read.tensor));
+            self.draft
+                .program
+                .equation(*id)
+                .visit_reads(&mut |read, _| needs |= self.poisoned.contains(&read.tensor));
         }
         if needs {
             self.poisoned.extend(component);
@@ -230,7 +234,8 @@ impl Inference<'_> {
             equation.visit_reads(&mut |read, _| {
                 for (place, argument) in read.arguments.iter().enumerate() {
                     if let Argument::At(function) = argument {
-                        let inside = own.contains(&read.tensor) && self.classes.place(read.tensor, place) == class;
+                        let inside =
+                            own.contains(&read.tensor) && self.classes.place(read.tensor, place) == class;
                         acts |= inside && is_function(function);
                     }
                 }
@@ -240,7 +245,13 @@ impl Inference<'_> {
     }
 
     /// The recursion is carried as far as somebody asks.
-    fn range_between_constants(&mut self, id: EquationId, index: IndexId, class: usize, own: &HashSet<TensorId>) {
+    fn range_between_constants(
+        &mut self,
+        id: EquationId,
+        index: IndexId,
+        class: usize,
+        own: &HashSet<TensorId>,
+    ) {
         let written = self.classes.written(class).iter().map(|(value, _)| *value);
         let constants = written.chain(self.classes.read(class).iter().copied());
         let ints: Vec<i64> = constants.filter_map(Const::int).collect();
@@ -272,7 +283,8 @@ impl Inference<'_> {
         if self.poisoned.contains(&equation.tensor) {
             return;
         }
-        let moves = equation.head.iter().any(|function| function.alone().is_none() && mentions(function, index));
+        let moves =
+            equation.head.iter().any(|function| function.alone().is_none() && mentions(function, index));
         let mut reads_moved = false;
         equation.visit_reads(&mut |read, _| {
             reads_moved |= own.contains(&read.tensor)
@@ -312,7 +324,8 @@ impl Inference<'_> {
     fn reads_open_parameter(&self, equation: &Equation, index: IndexId) -> bool {
         arguments_with(equation, index).into_iter().any(|(read, place, _)| {
             let tensor = self.draft.program.tensor(read.tensor);
-            tensor.role == Role::Parameter && tensor.places.get(place).is_some_and(|place| place.domain.is_none())
+            tensor.role == Role::Parameter
+                && tensor.places.get(place).is_some_and(|place| place.domain.is_none())
         })
     }
 

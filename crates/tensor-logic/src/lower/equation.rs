@@ -244,7 +244,13 @@ impl<'a> Context<'a> {
     }
 
     /// An equation of a hidden tensor: `_(free) = read`.
-    pub(super) fn hidden_equation(&mut self, tensor: TensorId, free: Vec<IndexId>, term: Term, span: Span) -> usize {
+    pub(super) fn hidden_equation(
+        &mut self,
+        tensor: TensorId,
+        free: Vec<IndexId>,
+        term: Term,
+        span: Span,
+    ) -> usize {
         let places = free.iter().map(|id| IndexFn::Index(*id)).collect();
         let head = Head { tensor, places, left: free };
         self.finish(head, vec![term], span, span, span)

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use crate::ast::{
-    Brackets, Expr, ExprKind, Goal, IndexExpr, IndexKind, Literal, LiteralKind, Name, Place, PlaceKind, Program,
-    Reference, RightSide, Span, Statement, StatementKind,
+    Brackets, Expr, ExprKind, Goal, IndexExpr, IndexKind, Literal, LiteralKind, Name, Place, PlaceKind,
+    Program, Reference, RightSide, Span, Statement, StatementKind,
 };
 use crate::names::Numeric;
 

@@ -151,7 +151,8 @@ pub(super) struct Inside<'a> {
 impl<'a> Inside<'a> {
     pub(super) fn new(program: &'a Program, reads: &'a Reads<'a>, tensors: &'a [TensorId]) -> Inside<'a> {
         let all = tensors.iter().flat_map(|tensor| reads.of_tensor(*tensor));
-        let occurrences = all.filter(|occurrence| tensors.binary_search(&occurrence.read.tensor).is_ok()).collect();
+        let occurrences =
+            all.filter(|occurrence| tensors.binary_search(&occurrence.read.tensor).is_ok()).collect();
         Inside { program, tensors, occurrences, reads }
     }
 
@@ -177,7 +178,8 @@ pub(super) fn components(reads: &Reads<'_>) -> Vec<Vec<TensorId>> {
             targets
         })
         .collect();
-    let named = |component: Vec<usize>| component.into_iter().filter_map(|at| tensors.get(at).copied()).collect();
+    let named =
+        |component: Vec<usize>| component.into_iter().filter_map(|at| tensors.get(at).copied()).collect();
     strongly_connected(&edges).into_iter().map(named).collect()
 }
 

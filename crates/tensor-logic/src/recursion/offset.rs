@@ -104,7 +104,12 @@ fn range(program: &Program, index: IndexId) -> (Option<i64>, Option<i64>) {
 }
 
 /// Bounds of `head - read` at an occurrence.
-pub(super) fn bounds(program: &Program, occurrence: &Occurrence<'_>, head: &IndexFn, read: &IndexFn) -> Bounds {
+pub(super) fn bounds(
+    program: &Program,
+    occurrence: &Occurrence<'_>,
+    head: &IndexFn,
+    read: &IndexFn,
+) -> Bounds {
     let Some(difference) = difference(head, read) else { return Bounds::default() };
     let mut bounds = difference.bounds(program);
     for guard in guards(occurrence) {

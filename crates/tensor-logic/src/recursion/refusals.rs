@@ -19,7 +19,9 @@ pub(super) fn self_references(inside: &Inside<'_>) -> Vec<Report> {
         let message = format!("`{name}` is defined here from the very element that is being defined");
         let report = Report::new(Code::SelfReference, occurrence.read.span, message);
         let report = report.label(occurrence.equation.head_span, "the element");
-        report.help(format!("the next layer is another element: `{name}[b+1, …]` on the left; or redefine it with `:=`"))
+        report.help(format!(
+            "the next layer is another element: `{name}[b+1, …]` on the left; or redefine it with `:=`"
+        ))
     })
     .collect()
 }

@@ -37,12 +37,14 @@ pub(super) fn find(inside: &Inside<'_>) -> Option<Steps> {
         })
         .collect();
     let ranks = inside.tensors.iter().map(|id| inside.program.tensor(*id).places.len()).collect();
-    let mut search = Search { inside, ranks, moving: vec![Vec::new(); inside.tensors.len()], order: Vec::new() };
+    let mut search =
+        Search { inside, ranks, moving: vec![Vec::new(); inside.tensors.len()], order: Vec::new() };
     let all: Vec<usize> = (0..inside.tensors.len()).collect();
     search.component(&all, edges.iter().collect())?;
-    let places = search.order.iter().filter_map(|at| {
-        Some((*inside.tensors.get(*at)?, search.moving.get(*at)?.clone()))
-    });
+    let places = search
+        .order
+        .iter()
+        .filter_map(|at| Some((*inside.tensors.get(*at)?, search.moving.get(*at)?.clone())));
     Some(Steps { places: places.collect() })
 }
 

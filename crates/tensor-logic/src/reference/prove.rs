@@ -61,8 +61,12 @@ pub fn prove(request: &Request<'_>, engine: &mut dyn Engine, query: &Query, text
     }
     let heights = search.heights();
     heights.get(goal).copied().flatten()?;
-    Some(search.read_off(goal, &heights, query))
+    search.read_off(goal, &heights, query)
 }
+
+/// The most steps of a proof that is shown. Shared parts are shown once for every use, so that a
+/// proof can be exponentially larger than what it rests on.
+const SHOWN: u64 = 1_000_000;
 
 struct Search<'p> {
     machine: Machine<'p, f64>,
@@ -334,8 +338,9 @@ impl<'p> Search<'p> {
     }
 
     /// The proof of the goal. An atom that is used twice is shown twice but kept once.
-    fn read_off(&self, goal: usize, heights: &[Option<usize>], query: &Query) -> Proof {
+    fn read_off(&self, goal: usize, heights: &[Option<usize>], query: &Query) -> Option<Proof> {
         let mut steps: Vec<Step> = Vec::new();
+        let mut order: Vec<(usize, usize)> = Vec::new();
         let mut at: BTreeMap<usize, usize> = BTreeMap::new();
         let mut open = vec![goal];
         at.insert(goal, 0);
@@ -360,10 +365,26 @@ impl<'p> Search<'p> {
                     }),
                 });
             }
-            if let Some(step) = at.get(&atom).and_then(|at| steps.get_mut(*at)) {
+            let Some(position) = at.get(&atom).copied() else { continue };
+            order.push((heights.get(atom).copied().flatten().unwrap_or(0), position));
+            if let Some(step) = steps.get_mut(position) {
                 step.line = derivation.line;
                 step.from = from;
             }
+        }
+        // Premises are lower than conclusions, so that this order sees them first.
+        order.sort_unstable();
+        let mut sizes = vec![1u64; steps.len()];
+        for (_, position) in order {
+            let parts = steps.get(position).into_iter().flat_map(|step| &step.from);
+            let size =
+                parts.filter_map(|part| sizes.get(*part)).fold(1u64, |sum, size| sum.saturating_add(*size));
+            if let Some(slot) = sizes.get_mut(position) {
+                *slot = size;
+            }
+        }
+        if sizes.first().is_some_and(|size| *size > SHOWN) {
+            return None;
         }
         // A query of one literal is proved by what proves the literal.
         let root = match steps.first().map(|step| step.from.as_slice()) {
@@ -373,7 +394,7 @@ impl<'p> Search<'p> {
         if let Some(step) = steps.first_mut() {
             step.atom = query.text.split('?').next().unwrap_or("").trim().to_owned();
         }
-        Proof::new(steps, root)
+        Some(Proof::new(steps, root))
     }
 
     fn step(&self, atom: usize) -> Step {
