@@ -23,6 +23,8 @@ pub mod domains;
 
 pub mod recursion;
 
+pub mod analyse;
+
 pub mod engine;
 
 pub mod walk;

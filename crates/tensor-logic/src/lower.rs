@@ -156,6 +156,7 @@ pub fn lower(
     for statement in &tree.statements {
         context.statement(statement, files);
     }
+    context.settle_roles();
     context.learned(tree);
     context.draft
 }

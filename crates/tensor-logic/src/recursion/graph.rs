@@ -9,8 +9,6 @@ use crate::program::{
 /// An occurrence of a tensor on a right side.
 #[derive(Debug, Clone)]
 pub(super) struct Occurrence<'a> {
-    /// The equation's number and the equation.
-    pub(super) id: EquationId,
     pub(super) equation: &'a Equation,
     pub(super) read: &'a Read,
     /// What stands around it, the innermost last.
@@ -48,7 +46,7 @@ impl<'a> Reads<'a> {
         let mut reads = Reads { computed: BTreeMap::new(), occurrences: BTreeMap::new() };
         for (id, equation) in (0..).map(EquationId).zip(&program.equations) {
             reads.computed.entry(equation.tensor).or_default().push(id);
-            let mut walk = Walk { id, equation, around: Vec::new(), found: Vec::new() };
+            let mut walk = Walk { equation, around: Vec::new(), found: Vec::new() };
             for term in &equation.terms {
                 walk.around.push(Around::When(&term.when));
                 walk.guards(&term.when);
@@ -66,7 +64,6 @@ impl<'a> Reads<'a> {
 }
 
 struct Walk<'a> {
-    id: EquationId,
     equation: &'a Equation,
     around: Vec<Around<'a>>,
     found: Vec<Occurrence<'a>>,
@@ -75,7 +72,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn read(&mut self, read: &'a Read) {
         let around = self.around.clone();
-        self.found.push(Occurrence { id: self.id, equation: self.equation, read, around });
+        self.found.push(Occurrence { equation: self.equation, read, around });
     }
 
     fn within(&mut self, around: Around<'a>, walk: impl FnOnce(&mut Walk<'a>)) {
@@ -228,4 +225,39 @@ pub(super) fn strongly_connected(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
         }
     }
     components
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strongly_connected;
+
+    /// Two nodes share a component iff each reaches the other; edges lead to earlier components.
+    #[test]
+    fn components_are_mutual_reachability() {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "components", 0).stream(0);
+        for _ in 0..2000 {
+            let nodes = 1 + stream.below(8) as usize;
+            let mut edges = vec![Vec::new(); nodes];
+            for _ in 0..stream.below(14) {
+                edges[stream.below(nodes as u64) as usize].push(stream.below(nodes as u64) as usize);
+            }
+            let mut reaches: Vec<Vec<bool>> =
+                (0..nodes).map(|a| (0..nodes).map(|b| a == b || edges[a].contains(&b)).collect()).collect();
+            for middle in 0..nodes {
+                for from in 0..nodes {
+                    for to in 0..nodes {
+                        reaches[from][to] |= reaches[from][middle] && reaches[middle][to];
+                    }
+                }
+            }
+            let components = strongly_connected(&edges);
+            let of = |node: usize| components.iter().position(|c| c.contains(&node)).unwrap();
+            for a in 0..nodes {
+                for b in 0..nodes {
+                    assert_eq!(of(a) == of(b), reaches[a][b] && reaches[b][a], "{edges:?}");
+                    assert!(!reaches[a][b] || of(b) <= of(a), "{edges:?}");
+                }
+            }
+        }
+    }
 }

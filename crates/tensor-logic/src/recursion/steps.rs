@@ -37,8 +37,13 @@ pub(super) fn find(inside: &Inside<'_>) -> Option<Steps> {
         })
         .collect();
     let ranks = inside.tensors.iter().map(|id| inside.program.tensor(*id).places.len()).collect();
-    let mut search =
-        Search { inside, ranks, moving: vec![Vec::new(); inside.tensors.len()], order: Vec::new() };
+    let mut search = Search {
+        inside,
+        ranks,
+        moving: vec![Vec::new(); inside.tensors.len()],
+        order: Vec::new(),
+        cycles: 0,
+    };
     let all: Vec<usize> = (0..inside.tensors.len()).collect();
     search.component(&all, edges.iter().collect())?;
     let places = search
@@ -53,6 +58,7 @@ struct Search<'a> {
     ranks: Vec<usize>,
     moving: Vec<Vec<Moving>>,
     order: Vec<usize>,
+    cycles: usize,
 }
 
 impl Search<'_> {
@@ -69,8 +75,9 @@ impl Search<'_> {
             };
             let (ranking, up) = self.ranking(&nodes, &edges)?;
             for (node, place) in &ranking {
-                self.moving.get_mut(*node)?.push(Moving { place: *place, up });
+                self.moving.get_mut(*node)?.push(Moving { place: *place, up, cycle: self.cycles });
             }
+            self.cycles += 1;
             let left = edges.into_iter().filter(|edge| !self.is_strict(edge, &ranking, up)).collect();
             pending.extend(fall_apart(&nodes, left).into_iter().rev());
         }
