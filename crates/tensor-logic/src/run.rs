@@ -14,7 +14,7 @@ use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role
 use crate::reference::prove;
 use crate::sample::estimate;
 use crate::start::start_values;
-use crate::{answer, model};
+use crate::model;
 
 /// What a run asks of its surroundings.
 pub trait Host {
@@ -255,7 +255,7 @@ impl Run<'_> {
     }
 
     /// Warns of a NaN, and of an infinity that no aggregator puts where nothing contributes.
-    fn finite(&mut self, program: &Program, query: &Query, answer: &answer::Answer) {
+    fn finite(&mut self, program: &Program, query: &Query, answer: &Answer) {
         let mut below = vec![query.tensor];
         if program.tensor(query.tensor).hidden {
             below.extend(program.reads_of(query.tensor));

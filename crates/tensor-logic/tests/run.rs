@@ -2,38 +2,25 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
 use serde_json::Value as Json;
+use tensor_logic::analyse::analyse;
 use tensor_logic::answer::json;
+use tensor_logic::ast;
 use tensor_logic::engine::{Budget, Engine, Parameters, Value};
 use tensor_logic::error::{Places, Report};
 use tensor_logic::function::UserFunctions;
-use tensor_logic::lower::{NoFiles, Options, lower};
+use tensor_logic::lower::{NoFiles, Options};
 use tensor_logic::program::{Kind, Program};
 use tensor_logic::reference::Reference;
 use tensor_logic::run::{self, Host, Outcome, run};
-use tensor_logic::{ast, domains, names, parse, recursion};
 
 mod common;
 
 const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
 
 fn analysed(text: &str, semiring: Option<Kind>) -> Result<Program, Vec<Report>> {
-    let (tree, errors) = parse::parse(text);
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let names = names::resolve(&tree)?;
     let options = Options { semiring, ..Options::default() };
-    let mut draft = lower(text, &tree, &names, &mut NoFiles, &UserFunctions::default(), &options);
-    let refused = domains::infer(&mut draft, &names);
-    if !refused.domains.is_empty() {
-        return Err(refused.domains);
-    }
-    let components = recursion::analyse(&draft.program, &tree)?;
-    if !refused.recursion.is_empty() {
-        return Err(refused.recursion);
-    }
-    draft.program.components = components;
-    Ok(draft.program)
+    let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &options)?;
+    Ok(analysed.program)
 }
 
 /// A host without a world.
