@@ -29,6 +29,8 @@ pub mod recursion;
 
 pub mod analyse;
 
+pub mod show;
+
 pub mod engine;
 
 pub mod walk;
