@@ -42,3 +42,13 @@ pub mod start;
 pub mod divergence;
 
 pub mod reference;
+
+pub mod proof;
+
+pub mod answer;
+
+pub mod model;
+
+pub mod sample;
+
+pub mod run;

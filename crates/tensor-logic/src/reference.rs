@@ -9,7 +9,10 @@ mod evaluate;
 mod limits;
 mod machine;
 mod number;
+mod prove;
 mod store;
+
+pub use prove::prove;
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ impl<'p, N: Number> Machine<'p, N> {
         })
     }
 
-    fn arguments(&self, read: &Read) -> Option<Tuple> {
+    pub(super) fn arguments(&self, read: &Read) -> Option<Tuple> {
         let place = |argument: &Argument| match argument {
             Argument::At(function) => self.index(function),
             Argument::Any => None,
@@ -184,16 +184,12 @@ impl<'p, N: Number> Machine<'p, N> {
         scope: Scope<'p, '_>,
         visit: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let plan = self.plan(scope);
-        if !self.check(&plan.checks) {
-            return ControlFlow::Continue(());
-        }
         if scope.when.exists.is_empty() || scope.indices.is_empty() {
-            return self.walk(&plan.steps, visit);
+            return self.witnesses(scope, visit);
         }
         // Several bindings of the `exists` may agree on the others: each of those counts once.
         let mut found: BTreeSet<Vec<Option<Const>>> = BTreeSet::new();
-        let _ = self.walk(&plan.steps, &mut || {
+        let _ = self.witnesses(scope, &mut || {
             found.insert(scope.indices.iter().map(|index| self.bound(*index)).collect());
             ControlFlow::Continue(())
         });
@@ -206,6 +202,16 @@ impl<'p, N: Number> Machine<'p, N> {
         });
         set(&vec![None; scope.indices.len()]);
         flow
+    }
+
+    /// Calls `visit` for every binding of the scope's indices and of the `exists` of its guards.
+    pub(super) fn witnesses(
+        &self,
+        scope: Scope<'p, '_>,
+        visit: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let plan = self.plan(scope);
+        if self.check(&plan.checks) { self.walk(&plan.steps, visit) } else { ControlFlow::Continue(()) }
     }
 
     fn plan(&self, scope: Scope<'p, '_>) -> Rc<Plan<'p>> {

@@ -14,7 +14,7 @@ use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::evaluate::Entries;
 use super::number::Number;
 use super::store::{Cell, Store, domains, element, position};
-use crate::engine::Request;
+use crate::engine::{Request, Tuples, Value};
 use crate::error::Result;
 use crate::program::{
     Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
@@ -67,6 +67,24 @@ impl<'p, N: Number> Machine<'p, N> {
             tuples: 0,
             bytes: 0,
         }
+    }
+
+    /// A machine whose tensors have been evaluated by some engine.
+    pub(super) fn with_values(request: &'p Request<'p>, values: Vec<(TensorId, Value)>) -> Machine<'p, N> {
+        let mut machine = Machine::new(request, None);
+        for (id, value) in values {
+            let store = match value {
+                Value::Dense(values) => {
+                    let values = values.iter().map(|value| N::new(*value)).collect();
+                    Store::Dense(domains(request.program.tensor(id)), values)
+                }
+                Value::Tuples(Tuples { tuples, values }) => {
+                    Store::Sparse(tuples.into_iter().zip(values.into_iter().map(N::new)).collect())
+                }
+            };
+            machine.set(id, store);
+        }
+        machine
     }
 
     /// The state of a tensor, if it was evaluated.
