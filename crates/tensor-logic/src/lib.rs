@@ -31,6 +31,10 @@ pub mod domains;
 
 pub mod recursion;
 
+pub mod rename;
+
+pub mod gradient;
+
 pub mod analyse;
 
 pub mod engine;
