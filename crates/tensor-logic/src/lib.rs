@@ -7,6 +7,10 @@ pub mod lex;
 
 pub mod parse;
 
+pub mod format;
+
+pub mod read;
+
 pub mod error;
 
 pub mod names;

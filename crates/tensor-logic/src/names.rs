@@ -20,9 +20,11 @@ mod occurrence;
 mod scopes;
 mod tensors;
 mod virtual_reads;
-mod walk;
+pub(crate) mod walk;
+mod warnings;
 
 pub use walk::{is_index_side, literals_of_references};
+pub use warnings::warnings;
 
 /// What the names of a program stand for.
 #[derive(Debug, Clone, Default)]

@@ -189,20 +189,11 @@ fn long_index_expressions_are_refused_and_long_values_are_not() {
     assert_eq!(errors(&format!("p({}x{})", "(".repeat(200), " + 1 + 1 + 1)".repeat(200))).len(), 1);
 }
 
-/// Pieces that programs are made of, for token soup.
-const PIECES: &[&str] = &[
-    "Y", "X", "Ann", "i", "x'", "relu", "max", "not", "as", "2", "2.", "0.5", "1e3", "\"a\"", "\"", "(", ")",
-    "[", "]", "{", "}", ",", ";", ".", "..", ":", "::", "<-", ":-", "=", "+=", "max=", "*=", ":=", "?", "@",
-    "~", "|", "+", "-", "*", "·", "/", "%", "^", "<", "<=", ">", ">=", "==", "!=", "_", " ", "\n", "\r\n",
-    "# c\n", "$", "é", "′", "R(x)", "W[i, j]", "Y = ", "R(x) <- ", "?\n",
-];
-
 #[test]
 fn token_soup_is_read_or_refused() {
     let mut stream = common::stream("soup");
     for _ in 0..20_000 {
-        let length = stream.below(30);
-        let text: String = (0..length).map(|_| PIECES[stream.below(PIECES.len() as u64) as usize]).collect();
+        let text = common::soup(&mut stream, 30);
         let (program, reports) = parse(&text);
         let inside = |span: tensor_logic::ast::Span| span.start <= span.end && span.end <= text.len();
         assert!(program.statements.iter().all(|statement| inside(statement.span)), "{text:?}");
@@ -221,7 +212,7 @@ fn megabytes_of_anything_take_a_moment() {
     parse(&ascii);
     let line: String = ascii.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     parse(&line);
-    for piece in PIECES {
+    for piece in common::PIECES {
         parse(&piece.repeat(200_000 / piece.len()));
         parse(&format!("{piece}\n").repeat(200_000 / (piece.len() + 1)));
         parse(&format!("{piece} ").repeat(200_000 / (piece.len() + 1)));

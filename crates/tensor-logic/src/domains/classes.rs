@@ -9,7 +9,7 @@ use crate::ast::Span;
 use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
-use crate::program::{Given, IndexId, Start, TensorId};
+use crate::program::{Given, IndexId, Start, Style, TensorId};
 use crate::value::{Const, Domain, Symbols};
 
 /// Where the size of a class comes from.
@@ -191,6 +191,23 @@ impl Classes {
                     }
                     self.settle(a, merged, reports);
                 }
+            }
+        }
+        self.ask(draft, names);
+    }
+
+    /// A declared index in a query cuts no rule, but facts of the relation that it asks for must
+    /// lie in its domain where nothing else gives one.
+    fn ask(&mut self, draft: &Draft, names: &Names) {
+        for alone in draft.alone.iter().filter(|alone| alone.query) {
+            let round = draft.program.tensor(alone.tensor).style == Style::Round;
+            let declared = draft.indices.get(alone.index.0 as usize).and_then(|note| note.declared.clone());
+            let (true, Some(domain)) = (round, declared) else { continue };
+            let name = draft.program.index(alone.index).name.clone();
+            let span = names.indices.get(&name).map_or(alone.span, |d| d.span);
+            let node = self.place(alone.tensor, alone.place);
+            if let Some(slot) = self.sources.get_mut(node) {
+                slot.get_or_insert(Source { domain, declared: true, span, name });
             }
         }
     }

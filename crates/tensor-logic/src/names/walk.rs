@@ -14,7 +14,7 @@ use crate::ast::{
 use crate::names::Numeric;
 
 /// The number that an expression is, with its sign.
-pub(super) fn number(expr: &Expr) -> Option<f64> {
+pub(crate) fn number(expr: &Expr) -> Option<f64> {
     match &expr.kind {
         ExprKind::Number(number) => Some(number.value),
         ExprKind::Negate(inner) => match &inner.kind {
@@ -54,7 +54,7 @@ pub fn is_index_side(
 }
 
 /// What a walk over expressions meets, in order of the text.
-pub(super) trait Visitor<'a> {
+pub(crate) trait Visitor<'a> {
     /// A reference, positive or under `not`.
     fn reference(&mut self, reference: &'a Reference);
     /// A reference under `not` as a factor, and the whole factor.
@@ -119,7 +119,7 @@ pub(super) fn literal<'a>(literal: &'a Literal, visitor: &mut impl Visitor<'a>) 
 
 /// Walks what a statement reads: right sides, bodies, goals. Left sides and bare references are
 /// not read.
-pub(super) fn reads<'a>(statement: &'a Statement, visitor: &mut impl Visitor<'a>) {
+pub(crate) fn reads<'a>(statement: &'a Statement, visitor: &mut impl Visitor<'a>) {
     match &statement.kind {
         StatementKind::Rule { body, .. } => body.iter().for_each(|part| literal(part, visitor)),
         StatementKind::Equation { right: RightSide::Expr { expr: right, guards }, .. } => {
@@ -135,7 +135,7 @@ pub(super) fn reads<'a>(statement: &'a Statement, visitor: &mut impl Visitor<'a>
 }
 
 /// The small names in an index expression, from left to right, each occurrence.
-pub(super) fn indices_of(root: &IndexExpr) -> Vec<(&str, Span)> {
+pub(crate) fn indices_of(root: &IndexExpr) -> Vec<(&str, Span)> {
     leaves(root)
         .filter_map(|leaf| match &leaf.kind {
             IndexKind::Index(name) => Some((name.as_str(), leaf.span)),
@@ -145,7 +145,7 @@ pub(super) fn indices_of(root: &IndexExpr) -> Vec<(&str, Span)> {
 }
 
 /// Integers, indices, names and texts of an index expression, from left to right.
-pub(super) fn leaves(root: &IndexExpr) -> impl Iterator<Item = &IndexExpr> {
+pub(crate) fn leaves(root: &IndexExpr) -> impl Iterator<Item = &IndexExpr> {
     let mut stack = vec![root];
     std::iter::from_fn(move || {
         loop {
@@ -163,7 +163,7 @@ pub(super) fn leaves(root: &IndexExpr) -> impl Iterator<Item = &IndexExpr> {
 }
 
 /// The index expressions of a place.
-pub(super) fn parts(place: &Place) -> impl Iterator<Item = &IndexExpr> {
+pub(crate) fn parts(place: &Place) -> impl Iterator<Item = &IndexExpr> {
     let (first, second) = match &place.kind {
         PlaceKind::Index(index) => (Some(index), None),
         PlaceKind::Slice(from, to) => (from.as_ref(), to.as_ref()),
@@ -173,12 +173,12 @@ pub(super) fn parts(place: &Place) -> impl Iterator<Item = &IndexExpr> {
 }
 
 /// The small names in the places of a reference.
-pub(super) fn place_indices(place: &Place) -> impl Iterator<Item = (&str, Span)> {
+pub(crate) fn place_indices(place: &Place) -> impl Iterator<Item = (&str, Span)> {
     parts(place).flat_map(indices_of)
 }
 
 /// Whether a place is an index expression without indices.
-pub(super) fn is_constant(place: &Place) -> bool {
+pub(crate) fn is_constant(place: &Place) -> bool {
     match &place.kind {
         PlaceKind::Index(index) => leaves(index).all(|leaf| !matches!(leaf.kind, IndexKind::Index(_))),
         PlaceKind::Slice(..) | PlaceKind::Wildcard => false,

@@ -40,3 +40,17 @@ pub(crate) fn tree(program: &tensor_logic::ast::Program) -> String {
 pub(crate) fn stream(purpose: &str) -> seeded::Stream {
     seeded::Family::new("tensor-logic/tests", purpose, 0).stream(0)
 }
+
+/// Pieces that programs are made of, for token soup.
+pub(crate) const PIECES: &[&str] = &[
+    "Y", "X", "Ann", "i", "x'", "relu", "max", "not", "as", "2", "2.", "0.5", "1e3", "\"a\"", "\"", "(", ")",
+    "[", "]", "{", "}", ",", ";", ".", "..", ":", "::", "<-", ":-", "=", "+=", "max=", "*=", ":=", "?", "@",
+    "~", "|", "+", "-", "*", "·", "/", "%", "^", "<", "<=", ">", ">=", "==", "!=", "_", " ", "\n", "\r\n",
+    "# c\n", "$", "é", "′", "R(x)", "W[i, j]", "Y = ", "R(x) <- ", "?\n",
+];
+
+/// Fewer than `most` pieces in random order.
+pub(crate) fn soup(stream: &mut seeded::Stream, most: u64) -> String {
+    let length = stream.below(most);
+    (0..length).map(|_| PIECES[stream.below(PIECES.len() as u64) as usize]).collect()
+}
