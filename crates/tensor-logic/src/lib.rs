@@ -31,6 +31,8 @@ pub mod rename;
 
 pub mod gradient;
 
+pub mod learn;
+
 pub mod analyse;
 
 pub mod engine;
