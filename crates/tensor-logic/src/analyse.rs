@@ -47,6 +47,7 @@ pub fn analyse(
     late.sort_by_key(|report| report.span.start);
     refuse(late)?;
     let mut warnings = draft.warnings;
+    warnings.extend(crate::parents::warnings(&draft.program));
     warnings.sort_by_key(|report| report.span.start);
     Ok(Analysed { program: draft.program, tree, warnings })
 }

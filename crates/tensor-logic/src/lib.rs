@@ -33,6 +33,8 @@ pub mod gradient;
 
 pub mod learn;
 
+pub mod parents;
+
 pub mod analyse;
 
 pub mod engine;
