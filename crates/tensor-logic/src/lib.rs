@@ -48,3 +48,5 @@ pub mod model;
 pub mod sample;
 
 pub mod run;
+
+pub mod files;
