@@ -278,7 +278,7 @@ pub fn write(shape: &[usize], values: &[f64], out: &mut Vec<u8>) -> Result<(), F
     let mut header =
         format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}{comma}), }}", sizes.join(", "));
     let start = MAGIC.len() + 4;
-    while (start + header.len() + 1) % 64 != 0 {
+    while !(start + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');

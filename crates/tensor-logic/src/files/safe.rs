@@ -81,7 +81,8 @@ pub fn write(
     };
     let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let kept = old.as_ref().map(SafeTensors::tensors).unwrap_or_default();
-    let mut views: Vec<(String, TensorView<'_>)> = kept.into_iter().filter(|(other, _)| other != name).collect();
+    let mut views: Vec<(String, TensorView<'_>)> =
+        kept.into_iter().filter(|(other, _)| other != name).collect();
     let new = TensorView::new(Dtype::F64, shape.to_vec(), &data).map_err(fault)?;
     views.push((name.to_owned(), new));
     out.extend(safetensors::serialize(views, notes).map_err(fault)?);

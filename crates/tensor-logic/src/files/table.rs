@@ -74,8 +74,9 @@ pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbol
         }
         if layout.values {
             let cell = utf8(record.get(arity).unwrap_or_default(), line())?;
-            let value = cell.trim().parse::<f64>().map_err(|_| {
-                Fault::Line { line: line(), what: format!("the value `{cell}` is no number") }
+            let value = cell.trim().parse::<f64>().map_err(|_| Fault::Line {
+                line: line(),
+                what: format!("the value `{cell}` is no number"),
             })?;
             facts.values.push(value);
         }
