@@ -27,6 +27,12 @@ pub mod domains;
 
 pub mod recursion;
 
+pub mod rename;
+
+pub mod gradient;
+
+pub mod learn;
+
 pub mod analyse;
 
 pub mod engine;
