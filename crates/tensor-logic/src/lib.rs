@@ -56,3 +56,5 @@ pub mod model;
 pub mod sample;
 
 pub mod run;
+
+pub mod files;
