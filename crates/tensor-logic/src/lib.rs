@@ -11,7 +11,11 @@ pub mod format;
 
 pub mod read;
 
+pub mod source;
+
 pub mod error;
+
+pub mod draw;
 
 pub mod names;
 
