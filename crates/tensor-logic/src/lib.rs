@@ -35,6 +35,10 @@ pub mod rename;
 
 pub mod gradient;
 
+pub mod learn;
+
+pub mod parents;
+
 pub mod analyse;
 
 pub mod engine;
@@ -56,3 +60,5 @@ pub mod model;
 pub mod sample;
 
 pub mod run;
+
+pub mod files;

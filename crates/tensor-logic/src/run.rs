@@ -10,11 +10,11 @@ use crate::answer::{Answer, Content, Explained, Minimized, Sampled};
 use crate::ast::Span;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Places, Report, Result};
+use crate::model;
 use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role, TensorId};
 use crate::reference::prove;
 use crate::sample::estimate;
 use crate::start::start_values;
-use crate::model;
 
 /// What a run asks of its surroundings.
 pub trait Host {
