@@ -1,6 +1,7 @@
 //! `tl check`: everything that needs no evaluation.
 
 use clap::Args;
+use tensor_logic::files::Files;
 use tensor_logic::run::refusals;
 
 use crate::answer::{Answer, Shape};
@@ -19,7 +20,7 @@ pub(crate) struct Check {
 
 pub(crate) fn check(args: &Check) -> anyhow::Result<Answer> {
     let source = args.file.read()?;
-    let mut world = World::new(&source, args.file.folder(), 0);
+    let mut world = World::new(&source, Files::presence(args.file.folder()), 0);
     Ok(match world.read().and_then(|tree| world.analyse(tree)) {
         Ok(analysed) => {
             let mut answer = Answer::new(&source, Shape::Both);

@@ -1,18 +1,18 @@
 //! What a program asks of the world: its files, learning, a second semiring.
 
-use std::path::PathBuf;
-
+use indicatif::{ProgressBar, ProgressStyle};
 use tensor_logic::analyse::{Analysed, analyse_tree};
 use tensor_logic::answer::Minimized;
-use tensor_logic::ast::{self, Program as Tree, Span};
+use tensor_logic::ast::{Program as Tree, Span};
 use tensor_logic::engine::{Budget, Engine, Parameters, Value};
 use tensor_logic::error::{Code, Report};
+use tensor_logic::files::Files;
 use tensor_logic::function::UserFunctions;
-use tensor_logic::lower::{FileSource, Loaded, Options};
+use tensor_logic::learn;
+use tensor_logic::lower::Options;
 use tensor_logic::program::{Kind, Minimize, Program, TensorId};
 use tensor_logic::run::Host;
 use tensor_logic::source::Source;
-use tensor_logic::value::Symbols;
 
 /// The world of one program.
 pub(crate) struct World<'a> {
@@ -22,15 +22,10 @@ pub(crate) struct World<'a> {
     files: Files,
 }
 
-/// The folder that a program's files lie in.
-struct Files {
-    folder: PathBuf,
-}
-
 impl<'a> World<'a> {
-    pub(crate) fn new(source: &'a Source, folder: PathBuf, seed: u64) -> World<'a> {
+    pub(crate) fn new(source: &'a Source, files: Files, seed: u64) -> World<'a> {
         let options = Options { seed, ..Options::default() };
-        World { source, functions: UserFunctions::default(), options, files: Files { folder } }
+        World { source, functions: UserFunctions::default(), options, files }
     }
 
     /// The stage of reading.
@@ -44,29 +39,41 @@ impl<'a> World<'a> {
     }
 }
 
-impl FileSource for Files {
-    fn load(&mut self, file: &ast::Text, _: &[ast::Name], _: &mut Symbols) -> Result<Loaded, Report> {
-        let path = self.folder.join(&file.value);
-        let message = format!("reading files ({}) cannot be evaluated yet", path.display());
-        Err(Report::new(Code::NotYet, file.span, message))
-    }
-}
-
 impl Host for World<'_> {
-    fn write(&mut self, _: &Program, file: &str, _: TensorId, _: &Value, span: Span) -> Result<(), Report> {
-        Err(Report::new(Code::NotYet, span, format!("writing files ({file}) cannot be evaluated yet")))
+    fn write(
+        &mut self,
+        program: &Program,
+        file: &str,
+        tensor: TensorId,
+        value: &Value,
+        span: Span,
+    ) -> Result<(), Report> {
+        self.files.write(program, file, tensor, value, span)
     }
 
     fn minimize(
         &mut self,
-        _: &mut dyn Engine,
-        _: &Program,
-        _: Budget,
-        _: &mut Parameters,
-        _: TensorId,
+        engine: &mut dyn Engine,
+        program: &Program,
+        budget: Budget,
+        parameters: &mut Parameters,
+        goal: TensorId,
         minimize: &Minimize,
     ) -> Result<Minimized, Report> {
-        Err(Report::new(Code::NotYet, minimize.span, "`@minimize` cannot be evaluated yet"))
+        // It is drawn on standard error, and only on a terminal.
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} loss {msg}");
+        let bar = ProgressBar::new(0);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let mut progress = |step: u64, steps: u64, loss: f64| {
+            bar.set_length(steps);
+            bar.set_position(step);
+            if !bar.is_hidden() {
+                bar.set_message(format!("{loss:.6}"));
+            }
+        };
+        let done = learn::minimize(engine, program, budget, parameters, goal, minimize, &mut progress);
+        bar.finish_and_clear();
+        done
     }
 
     fn in_semiring(&mut self, kind: Kind) -> Result<Program, Report> {
