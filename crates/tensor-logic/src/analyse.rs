@@ -46,7 +46,8 @@ pub fn analyse(
     }
     late.sort_by_key(|report| report.span.start);
     refuse(late)?;
-    let mut warnings = draft.warnings;
+    let mut warnings = names::warnings(text, &tree, &names);
+    warnings.append(&mut draft.warnings);
     warnings.sort_by_key(|report| report.span.start);
     Ok(Analysed { program: draft.program, tree, warnings })
 }
