@@ -28,6 +28,7 @@ use crate::value::Domain;
 mod axis;
 mod combine;
 mod derivative;
+pub mod evaluate;
 mod expression;
 
 /// A program that computes gradients beside what it computed before.

@@ -11,7 +11,11 @@ pub mod format;
 
 pub mod read;
 
+pub mod source;
+
 pub mod error;
+
+pub mod draw;
 
 pub mod names;
 
@@ -32,6 +36,8 @@ pub mod rename;
 pub mod gradient;
 
 pub mod learn;
+
+pub mod parents;
 
 pub mod analyse;
 
