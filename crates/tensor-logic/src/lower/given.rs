@@ -26,12 +26,13 @@ pub enum Loaded {
 
 /// Where the files of a program come from.
 pub trait FileSource {
-    /// Reads a file; `options` are the words behind `as`.
+    /// Reads a file for the tensor of this name; `options` are the words behind `as`.
     ///
     /// # Errors
     /// `file-not-found` and `file-format`, located at the file's name.
     fn load(
         &mut self,
+        name: &str,
         file: &ast::Text,
         options: &[ast::Name],
         symbols: &mut Symbols,
@@ -43,7 +44,7 @@ pub trait FileSource {
 pub struct NoFiles;
 
 impl FileSource for NoFiles {
-    fn load(&mut self, file: &ast::Text, _: &[ast::Name], _: &mut Symbols) -> Result<Loaded, Report> {
+    fn load(&mut self, _: &str, file: &ast::Text, _: &[ast::Name], _: &mut Symbols) -> Result<Loaded, Report> {
         let message = format!("there is no file `{}` here", file.value);
         Err(Report::new(Code::FileNotFound, file.span, message))
     }
@@ -145,7 +146,7 @@ impl<'a> Context<'a> {
         head: &Reference,
         file: &ast::Text,
         options: &[ast::Name],
-        files: &mut dyn super::FileSource,
+        files: &mut dyn FileSource,
     ) {
         // The places that the left side names.
         for (place, at) in head.places.iter().enumerate() {
@@ -157,7 +158,7 @@ impl<'a> Context<'a> {
                 self.draft.declarations.push(super::Declaration { tensor, place, name, declared, span });
             }
         }
-        let loaded = match files.load(file, options, &mut self.draft.program.symbols) {
+        let loaded = match files.load(&head.name.text, file, options, &mut self.draft.program.symbols) {
             Ok(loaded) => loaded,
             Err(report) => return self.refuse(report),
         };
