@@ -224,18 +224,27 @@ impl Run<'_> {
     }
 
     fn content(&mut self, program: &Program, query: &Query, answer: &mut Answer) -> Result<()> {
-        if let Form::Model(model_query) = &query.form {
-            self.start(program, query.tensor);
-            let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
-            answer.content = model::answer(self.engine, &request, query, model_query)?;
-            if model_query.conditional {
-                answer.kind = Kind::Real;
+        self.start(program, query.tensor);
+        let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        let sample = query.directives.sample;
+        match &query.form {
+            Form::Model(model) if model.conditional || sample.is_none() => {
+                answer.content = model::answer(self.engine, &request, query, model)?;
+                if model.conditional {
+                    answer.kind = Kind::Real;
+                }
+                return Ok(());
             }
-            return Ok(());
+            _ => {}
         }
-        if let Some((n, seed, place)) = query.directives.sample {
-            self.start(program, query.tensor);
-            let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        if let Some((n, seed, place)) = sample {
+            let evidence = match &query.form {
+                Form::Model(model) => model.evidence.as_slice(),
+                _ => &[],
+            };
+            let evidence: Vec<_> = evidence.iter().map(|(name, value, _)| (name.as_str(), *value)).collect();
+            let restricted = model::restricted(program, query.tensor, &evidence);
+            let request = Request { program: &restricted, ..request };
             let estimate = estimate(self.engine, &request, query.tensor, (n, seed), place)?;
             answer.content = Content::Scalar(Some(estimate.value));
             answer.sample = Some(Sampled { n, seed, standard_error: estimate.standard_error });
