@@ -11,7 +11,11 @@ pub mod format;
 
 pub mod read;
 
+pub mod source;
+
 pub mod error;
+
+pub mod draw;
 
 pub mod names;
 
@@ -26,6 +30,14 @@ pub mod lower;
 pub mod domains;
 
 pub mod recursion;
+
+pub mod rename;
+
+pub mod gradient;
+
+pub mod learn;
+
+pub mod parents;
 
 pub mod analyse;
 
@@ -50,3 +62,5 @@ pub mod model;
 pub mod sample;
 
 pub mod run;
+
+pub mod files;

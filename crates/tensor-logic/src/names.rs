@@ -173,7 +173,7 @@ fn constants(program: &ast::Program) -> HashMap<String, Numeric> {
 }
 
 /// The number of `NAME = number`.
-fn numeric(statement: &ast::Statement) -> Option<f64> {
+pub(crate) fn numeric(statement: &ast::Statement) -> Option<f64> {
     match &statement.kind {
         StatementKind::Equation {
             head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
