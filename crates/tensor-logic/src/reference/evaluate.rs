@@ -184,8 +184,13 @@ impl<'p, N: Number> Machine<'p, N> {
         scope: Scope<'p, '_>,
         visit: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if scope.when.exists.is_empty() || scope.indices.is_empty() {
+        if scope.when.exists.is_empty() {
             return self.witnesses(scope, visit);
+        }
+        // Without indices of its own a scope has one binding at most.
+        if scope.indices.is_empty() {
+            let satisfied = self.witnesses(scope, &mut || ControlFlow::Break(())).is_break();
+            return if satisfied { visit() } else { ControlFlow::Continue(()) };
         }
         // Several bindings of the `exists` may agree on the others: each of those counts once.
         let mut found: BTreeSet<Vec<Option<Const>>> = BTreeSet::new();
