@@ -102,7 +102,8 @@ impl<'p> Names<'p> {
                 Sharing::Own => other.is_some() || self.own.contains(name),
             }
         };
-        if own.starts_with(char::is_alphabetic) && !taken(own) {
+        let declared = self.given.iter().flatten().any(|known| known == own);
+        if own.starts_with(char::is_alphabetic) && !declared && !taken(own) {
             return own.to_owned();
         }
         self.fresh(own)
