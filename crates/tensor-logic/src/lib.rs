@@ -14,3 +14,5 @@ pub mod function;
 pub mod program;
 
 pub mod engine;
+
+pub mod relational;
