@@ -24,9 +24,8 @@ impl Database {
     /// Adds an empty relation.
     pub fn declare(&mut self, name: impl Into<String>, arity: usize, ring: Ring) -> RelationId {
         let id = RelationId(u32::try_from(self.relations.len()).unwrap_or(u32::MAX));
-        let store = Store::Sorted(Sorted { order: (0..arity).collect(), ..Sorted::default() });
-        let store = if arity == 0 { Store::Sorted(Sorted::default()) } else { store };
-        self.relations.push(Relation { name: name.into(), arity, ring, store, indexes: Vec::new() });
+        let store = Store::Sorted(Sorted::empty(arity));
+        self.relations.push(Relation { name: name.into(), arity, ring, store, indexes: Vec::new(), statistics: None });
         id
     }
 
@@ -64,7 +63,7 @@ impl Database {
     /// Removes all tuples.
     pub fn clear(&mut self, id: RelationId) {
         let relation = self.relation_mut(id);
-        relation.replace(Sorted { order: (0..relation.arity).collect(), ..Sorted::default() });
+        relation.replace(Sorted::empty(relation.arity));
     }
 
     /// The tuples of all relations.
@@ -87,6 +86,8 @@ pub struct Relation {
     store: Store,
     /// Further orders of the columns.
     indexes: Vec<Sorted>,
+    /// The number of different constants in each place, once somebody asked.
+    statistics: Option<Vec<usize>>,
 }
 
 /// How the tuples are kept.
@@ -193,12 +194,14 @@ impl Relation {
     pub(super) fn replace(&mut self, sorted: Sorted) {
         self.store = Store::Sorted(sorted);
         self.indexes.clear();
+        self.statistics = None;
     }
 
     /// Replaces all tuples.
     pub(super) fn replace_bits(&mut self, bits: BitRows) {
         self.store = Store::Bits(bits);
         self.indexes.clear();
+        self.statistics = None;
     }
 
     /// Joins further tuples to those that are there.
@@ -227,9 +230,28 @@ impl Relation {
         if u32::try_from(len).is_err() {
             return Err(Failure::Tuples { relation: id, limit: u64::from(u32::MAX) });
         }
-        let sorted = Sorted::new(self.ring, (0..self.arity).collect(), &columns, &values, len);
+        self.rest(id, &columns, &values, len)
+    }
+
+    /// Replaces all tuples by these, sorted; equal ones are joined.
+    pub(super) fn rest(
+        &mut self,
+        id: RelationId,
+        columns: &[Vec<u32>],
+        values: &[Value],
+        len: usize,
+    ) -> Result<(), Failure> {
+        let sorted = Sorted::new(self.ring, (0..self.arity).collect(), columns, values, len);
         self.replace(sorted.map_err(|tuple| Failure::Overflow { relation: id, tuple })?);
         Ok(())
+    }
+
+    /// The number of different constants in each place.
+    pub(super) fn statistics(&mut self) -> &[usize] {
+        if self.statistics.is_none() {
+            self.statistics = Some(self.columns().iter().map(|column| distinct(column)).collect());
+        }
+        self.statistics.as_deref().unwrap_or(&[])
     }
 
     /// Makes sure that an order of the columns starts with the places `key` (in any order), then
@@ -275,6 +297,22 @@ impl Relation {
     pub(super) fn drop_indexes(&mut self) {
         self.indexes.clear();
     }
+}
+
+/// The number of different constants in a column.
+fn distinct(column: &[u32]) -> usize {
+    let largest = column.iter().max().map_or(0, |max| *max as usize + 1);
+    if largest > 64 * column.len() + 1024 {
+        let mut sorted = column.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        return sorted.len();
+    }
+    let mut seen = vec![0_u64; largest.div_ceil(64)];
+    for constant in column {
+        seen[*constant as usize / 64] |= 1 << (constant % 64);
+    }
+    seen.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 /// One of the orders of a relation's columns.

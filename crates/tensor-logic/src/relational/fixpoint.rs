@@ -1,8 +1,16 @@
-//! Least fixpoints.
+//! Least fixpoints, semi-naive: every round joins only with what the last round has added.
 
+use rayon::prelude::*;
+
+use super::constants::Constants;
 use super::database::Database;
+use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
-use super::rule::Rule;
+use super::plan::{Plan, Version, plan};
+use super::ring::Value;
+use super::rule::{Literal, RelationId, Rule};
+use super::strata::{Stratum, strata};
+use super::table::{Arrival, Table};
 
 /// What an evaluation did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +26,351 @@ pub struct Counters {
 /// # Errors
 /// See [`Failure`]; relations of earlier strata are then finished, others as they were.
 pub fn evaluate(database: &mut Database, rules: &[Rule], limits: &Limits) -> Result<Counters, Failure> {
-    let _ = (database, rules, limits);
-    Ok(Counters::default())
+    check(database, rules)?;
+    let mut counters = Counters::default();
+    let mut constants = std::mem::take(&mut database.constants);
+    let mut result = Ok(());
+    for stratum in strata(database.relations(), rules) {
+        result = run(database, &mut constants, rules, &stratum, limits, &mut counters);
+        if result.is_err() {
+            break;
+        }
+    }
+    database.constants = constants;
+    result.map(|()| counters)
+}
+
+/// What can be refused without evaluation.
+fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> {
+    for (number, rule) in rules.iter().enumerate() {
+        let fits = |relation: RelationId, places: usize| {
+            (relation.0 as usize) < database.relations() && database.relation(relation).arity() == places
+        };
+        let atoms = rule.body.iter().all(|literal| match literal {
+            Literal::Atom(atom) | Literal::Not(atom) => fits(atom.relation, atom.terms.len()),
+            _ => true,
+        });
+        if !atoms || !fits(rule.head, rule.head_terms.len()) {
+            return Err(Failure::Rule { rule: number, reason: "an atom has the wrong number of arguments" });
+        }
+    }
+    for stratum in strata(database.relations(), rules).iter().filter(|stratum| stratum.recursive) {
+        let own = |relation: &RelationId| stratum.relations.contains(relation);
+        let negated = stratum.rules.iter().flat_map(|rule| &rules[*rule].body).find_map(|literal| match literal {
+            Literal::Not(atom) if own(&atom.relation) => Some(atom.relation),
+            _ => None,
+        });
+        let summed = || {
+            let sums = |relation: &&RelationId| !database.relation(**relation).ring().idempotent();
+            stratum.relations.iter().find(sums).copied()
+        };
+        if let Some(relation) = negated.or_else(summed) {
+            return Err(Failure::NotStratified { relation });
+        }
+    }
+    Ok(())
+}
+
+/// A relation of the component at work.
+pub(super) struct Growing {
+    relation: RelationId,
+    /// Its tuples.
+    pub(super) table: Table,
+    /// Rows before the last round.
+    old: usize,
+    /// Rows up to the last round.
+    now: usize,
+    /// For valued relations: the rows that are new or better since the last round, and the marks
+    /// of those that are listed for the next.
+    changed: Vec<u32>,
+    next: Vec<u32>,
+    listed: Vec<bool>,
+}
+
+impl Growing {
+    /// The number of rows in a version.
+    pub(super) fn rows(&self, version: Version) -> usize {
+        match version {
+            Version::Delta if self.table.ring().valued() => self.changed.len(),
+            Version::Delta => self.now - self.old,
+            Version::Old | Version::Current => self.limit(version),
+        }
+    }
+
+    /// A row of a version by its number.
+    #[inline]
+    pub(super) fn row(&self, version: Version, number: usize) -> usize {
+        match version {
+            Version::Delta if self.table.ring().valued() => self.changed[number] as usize,
+            Version::Delta => self.old + number,
+            Version::Old | Version::Current => number,
+        }
+    }
+
+    /// The rows of the table that a version sees.
+    #[inline]
+    pub(super) fn limit(&self, version: Version) -> usize {
+        match version {
+            _ if self.table.ring().valued() => self.table.len(),
+            Version::Old => self.old,
+            Version::Delta | Version::Current => self.now,
+        }
+    }
+
+    /// Begins a round; false where nothing has changed.
+    fn advance(&mut self) -> bool {
+        self.old = self.now;
+        self.now = self.table.len();
+        if !self.table.ring().valued() {
+            return self.old < self.now;
+        }
+        self.changed = std::mem::take(&mut self.next);
+        self.changed.sort_unstable();
+        for row in &self.changed {
+            self.listed[*row as usize] = false;
+        }
+        !self.changed.is_empty()
+    }
+
+    fn insert(&mut self, tuple: &[u32], value: Value) -> Result<(), Failure> {
+        let row = match self.table.insert(tuple, value) {
+            Arrival::Known => return Ok(()),
+            Arrival::Overflow => {
+                return Err(Failure::Overflow { relation: self.relation, tuple: tuple.to_vec() });
+            }
+            Arrival::New => self.table.len() as u32 - 1,
+            Arrival::Better(row) => row,
+        };
+        if self.table.ring().valued() && self.table.ring().idempotent() {
+            if self.listed.len() <= row as usize {
+                self.listed.resize(row as usize + 1, false);
+            }
+            if !std::mem::replace(&mut self.listed[row as usize], true) {
+                self.next.push(row);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The relations of the component at work.
+#[derive(Default)]
+pub(super) struct Component {
+    growing: Vec<Growing>,
+}
+
+impl Component {
+    /// A relation, if it is one of the component.
+    #[inline]
+    pub(super) fn table(&self, relation: RelationId) -> Option<&Growing> {
+        self.growing.iter().find(|growing| growing.relation == relation)
+    }
+
+    /// A relation, if it is one of the component.
+    pub(super) fn table_mut(&mut self, relation: RelationId) -> Option<&mut Growing> {
+        self.growing.iter_mut().find(|growing| growing.relation == relation)
+    }
+
+    fn tuples(&self) -> u64 {
+        self.growing.iter().map(|growing| growing.table.len() as u64).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.growing.iter().map(|growing| growing.table.bytes() as u64).sum()
+    }
+}
+
+/// Evaluates a stratum.
+fn run(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+    counters: &mut Counters,
+) -> Result<(), Failure> {
+    limits.interrupted()?;
+    let mut work = Work::new(database, constants, stratum, limits)?;
+    let (recursive, plain): (Vec<usize>, Vec<usize>) = stratum
+        .rules
+        .iter()
+        .partition(|rule| rules[**rule].atoms().any(|atom| stratum.relations.contains(&atom.relation)));
+    for rule in plain {
+        let plan = plan(work.database, &mut work.component, work.constants, &rules[rule], rule, None)?;
+        work.apply(&plan)?;
+    }
+    let mut plans: Vec<(RelationId, Plan)> = Vec::new();
+    for rule in recursive {
+        for (at, atom) in rules[rule].atoms().enumerate() {
+            if stratum.relations.contains(&atom.relation) {
+                let (database, component) = (&mut *work.database, &mut work.component);
+                plans.push((atom.relation, plan(database, component, work.constants, &rules[rule], rule, Some(at))?));
+            }
+        }
+    }
+    if stratum.recursive {
+        work.close(&plans, counters)?;
+    }
+    work.finish()
+}
+
+/// A stratum at work.
+struct Work<'a> {
+    database: &'a mut Database,
+    constants: &'a mut Constants,
+    component: Component,
+    limits: &'a Limits,
+    /// Tuples and bytes of the relations at rest.
+    resting: (u64, u64),
+}
+
+/// A join runs in parallel from so many rows of its first step.
+const PARALLEL: usize = 1 << 14;
+
+/// A join is interrupted to merge its output when it has about so many tuples.
+const OUTPUT: usize = 1 << 19;
+
+impl<'a> Work<'a> {
+    fn new(
+        database: &'a mut Database,
+        constants: &'a mut Constants,
+        stratum: &Stratum,
+        limits: &'a Limits,
+    ) -> Result<Work<'a>, Failure> {
+        let mut component = Component::default();
+        for id in &stratum.relations {
+            let relation = database.relation(*id);
+            let table = Table::new(relation.arity(), relation.ring());
+            let (changed, next, listed) = (Vec::new(), Vec::new(), Vec::new());
+            let mut growing = Growing { relation: *id, table, old: 0, now: 0, changed, next, listed };
+            let (rows, values) = (relation.rows(), relation.values());
+            for at in 0..relation.len() {
+                let tuple = &rows[at * relation.arity()..(at + 1) * relation.arity()];
+                growing.insert(tuple, values.get(at).copied().unwrap_or_default())?;
+            }
+            component.growing.push(growing);
+        }
+        let own: u64 = stratum.relations.iter().map(|id| database.relation(*id).len() as u64).sum();
+        let resting = (database.tuples() - own, database.bytes());
+        Ok(Work { database, constants, component, limits, resting })
+    }
+
+    /// Rounds until nothing changes.
+    fn close(&mut self, plans: &[(RelationId, Plan)], counters: &mut Counters) -> Result<(), Failure> {
+        let mut rounds = 0;
+        loop {
+            let mut changed = false;
+            for growing in &mut self.component.growing {
+                changed |= growing.advance();
+            }
+            if !changed {
+                return Ok(());
+            }
+            rounds += 1;
+            counters.rounds += 1;
+            let tuples = self.component.tuples();
+            // Only values can go on changing; new tuples make the bound grow.
+            let valued = self.component.growing.iter().find(|growing| !growing.changed.is_empty());
+            if let (true, Some(growing)) = (rounds > tuples + 1, valued) {
+                return Err(Failure::Divergence { relation: growing.relation, rounds, tuples });
+            }
+            for (relation, plan) in plans {
+                let fresh = self.component.table(*relation).is_some_and(|g| g.rows(Version::Delta) > 0);
+                if fresh {
+                    self.apply(plan)?;
+                }
+            }
+        }
+    }
+
+    /// Joins and adds what comes out, part by part.
+    fn apply(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let total = first_rows(plan, self.database, &self.component);
+        let Some(total) = total else { return self.part(plan, 0..usize::MAX) };
+        let threads = if plan.interns { 1 } else { rayon::current_num_threads() };
+        let (mut from, mut size) = (0, 1024);
+        while from < total {
+            self.limits.interrupted()?;
+            let made = if threads > 1 && total - from >= PARALLEL && size >= 1024 {
+                let parts: Vec<_> = (0..threads * 4)
+                    .map(|part| (from + part * size).min(total)..(from + (part + 1) * size).min(total))
+                    .collect();
+                from = (from + threads * 4 * size).min(total);
+                self.parts(plan, parts)? / (threads * 4)
+            } else {
+                let part = from..(from + size).min(total);
+                from = part.end;
+                let before = self.component.tuples();
+                self.part(plan, part)?;
+                (self.component.tuples() - before) as usize
+            };
+            size = if made * 4 > OUTPUT { (size / 2).max(1) } else { (size * 2).min(1 << 20) };
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, plan: &Plan, rows: std::ops::Range<usize>) -> Result<(), Failure> {
+        let interner =
+            if plan.interns { Interner::Own(self.constants) } else { Interner::Shared(self.constants) };
+        let output = Join::run(plan, self.database, &self.component, interner, self.limits, rows)?;
+        self.merge(plan, &output)
+    }
+
+    /// Joins several parts at a time and adds them in order; the size of the largest output.
+    fn parts(&mut self, plan: &Plan, parts: Vec<std::ops::Range<usize>>) -> Result<usize, Failure> {
+        let (database, component, limits) = (&*self.database, &self.component, self.limits);
+        let constants = &*self.constants;
+        let outputs: Result<Vec<Output>, Failure> = parts
+            .into_par_iter()
+            .map(|rows| Join::run(plan, database, component, Interner::Shared(constants), limits, rows))
+            .collect();
+        let outputs = outputs?;
+        for output in &outputs {
+            self.merge(plan, output)?;
+        }
+        Ok(outputs.iter().map(|output| output.len).sum())
+    }
+
+    fn merge(&mut self, plan: &Plan, output: &Output) -> Result<(), Failure> {
+        let arity = plan.head_terms.len();
+        let (limits, (tuples, bytes)) = (self.limits, self.resting);
+        for at in 0..output.len {
+            if at.is_multiple_of(1 << 12) {
+                self.room(plan.head, tuples, bytes)?;
+            }
+            let Some(growing) = self.component.table_mut(plan.head) else { return Ok(()) };
+            let value = output.values.get(at).copied().unwrap_or_default();
+            growing.insert(&output.rows[at * arity..(at + 1) * arity], value)?;
+            if growing.table.len() as u64 + tuples > limits.tuples {
+                return Err(Failure::Tuples { relation: plan.head, limit: limits.tuples });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses where the relations are too large, or doubling what is there could be.
+    fn room(&self, relation: RelationId, tuples: u64, bytes: u64) -> Result<(), Failure> {
+        let limits = self.limits;
+        if self.component.tuples() + tuples > limits.tuples {
+            return Err(Failure::Tuples { relation, limit: limits.tuples });
+        }
+        let needed = self.component.bytes() + bytes;
+        if needed > limits.bytes {
+            return Err(Failure::Bytes { relation, needed, limit: limits.bytes });
+        }
+        if self.component.tuples() > u64::from(u32::MAX) - (1 << 13) {
+            return Err(Failure::Tuples { relation, limit: u64::from(u32::MAX) });
+        }
+        Ok(())
+    }
+
+    /// Puts the tables to rest.
+    fn finish(self) -> Result<(), Failure> {
+        for growing in self.component.growing {
+            let relation = self.database.relation_mut(growing.relation);
+            let (columns, values, len) = growing.table.into_columns();
+            relation.rest(growing.relation, &columns, &values, len)?;
+        }
+        Ok(())
+    }
 }

@@ -24,10 +24,14 @@ mod bits;
 mod constants;
 mod database;
 mod fixpoint;
+mod join;
 mod limits;
+mod plan;
 mod ring;
 pub mod rule;
 mod sorted;
+mod strata;
+mod table;
 
 pub use constants::Constants;
 pub use database::{Database, Relation};

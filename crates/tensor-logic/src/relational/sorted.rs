@@ -97,6 +97,12 @@ impl First {
 }
 
 impl Sorted {
+    /// Without rows, in the order of the places.
+    pub(super) fn empty(arity: usize) -> Sorted {
+        let rest = vec![Vec::new(); arity.saturating_sub(1)];
+        Sorted { order: (0..arity).collect(), rest, ..Sorted::default() }
+    }
+
     /// From columns by place, of equal lengths, and values (one a row, or none). Equal rows are
     /// joined by ⊕; `None` where a count overflows, with the row.
     pub(super) fn new(
