@@ -2,11 +2,9 @@
 
 use rayon::prelude::*;
 
-/// A square Boolean matrix.
+/// A Boolean matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BitMatrix {
-    /// Rows and columns.
-    pub(super) size: usize,
     /// Words a row.
     pub(super) words: usize,
     /// Row after row.
@@ -14,10 +12,14 @@ pub(super) struct BitMatrix {
 }
 
 impl BitMatrix {
-    /// All zero.
+    /// A square one, all zero.
     pub(super) fn new(size: usize) -> BitMatrix {
-        let words = size.div_ceil(64);
-        BitMatrix { size, words, data: vec![0; size * words] }
+        BitMatrix::of(size, size.div_ceil(64))
+    }
+
+    /// All zero.
+    pub(super) fn of(rows: usize, words: usize) -> BitMatrix {
+        BitMatrix { words, data: vec![0; rows * words] }
     }
 
     /// A row.
@@ -36,6 +38,11 @@ impl BitMatrix {
     #[inline]
     pub(super) fn set(&mut self, x: usize, y: usize) {
         self.data[x * self.words + y / 64] |= 1 << (y % 64);
+    }
+
+    /// Clears a bit.
+    pub(super) fn clear(&mut self, x: usize, y: usize) {
+        self.data[x * self.words + y / 64] &= !(1 << (y % 64));
     }
 
     /// A bit.
@@ -82,45 +89,46 @@ pub(super) fn each_bit(row: &[u64], mut visit: impl FnMut(usize)) {
     }
 }
 
-/// A binary relation as bits, over the constants `universe` (ascending).
+/// A binary relation as bits, over constants of the left and of the right place (ascending).
 #[derive(Debug, Clone)]
 pub(super) struct BitRows {
-    universe: Vec<u32>,
-    /// Which row of the matrix belongs to a position: rows that are equal may be shared.
+    left: Vec<u32>,
+    right: Vec<u32>,
+    /// Which row of the matrix belongs to a position on the left: equal rows may be shared.
     row_of: Vec<u32>,
-    matrix: Vec<u64>,
-    words: usize,
+    matrix: BitMatrix,
     len: usize,
 }
 
 impl BitRows {
-    /// From a matrix over positions in the universe.
-    pub(super) fn new(universe: Vec<u32>, matrix: BitMatrix) -> BitRows {
+    /// From a matrix over positions in one universe.
+    pub(super) fn square(universe: Vec<u32>, matrix: BitMatrix) -> BitRows {
         let row_of = (0..universe.len() as u32).collect();
-        let len = matrix.count();
-        BitRows { universe, row_of, words: matrix.words, matrix: matrix.data, len }
+        BitRows::shared(universe.clone(), universe, row_of, matrix)
     }
 
-    /// From rows that several positions share.
-    pub(super) fn shared(universe: Vec<u32>, row_of: Vec<u32>, matrix: Vec<u64>, words: usize) -> BitRows {
-        let mut bits = BitRows { universe, row_of, matrix, words, len: 0 };
+    /// From rows that several positions may share.
+    pub(super) fn shared(left: Vec<u32>, right: Vec<u32>, row_of: Vec<u32>, matrix: BitMatrix) -> BitRows {
+        let mut bits = BitRows { left, right, row_of, matrix, len: 0 };
         bits.len = bits.counts().iter().sum();
         bits
     }
 
     fn row(&self, position: usize) -> &[u64] {
-        let at = self.row_of[position] as usize * self.words;
-        &self.matrix[at..at + self.words]
+        self.matrix.row(self.row_of[position] as usize)
     }
 
-    /// The number of tuples of each position.
+    /// The number of tuples of each position on the left.
     fn counts(&self) -> Vec<usize> {
-        let of_row: Vec<usize> = (0..self.matrix.len() / self.words.max(1))
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|at| self.matrix[at * self.words..(at + 1) * self.words].iter().map(|w| w.count_ones() as usize).sum())
-            .collect();
+        let words = self.matrix.words.max(1);
+        let ones = |row: &[u64]| row.iter().map(|word| word.count_ones() as usize).sum();
+        let of_row: Vec<usize> = self.matrix.data.par_chunks(words).with_min_len(64).map(ones).collect();
         self.row_of.iter().map(|row| of_row.get(*row as usize).copied().unwrap_or(0)).collect()
+    }
+
+    /// Whether it fills more than 1/64 of all pairs: then bits take less space than numbers.
+    pub(super) fn dense(&self) -> bool {
+        self.matrix.data.len() < self.len
     }
 
     /// The number of tuples.
@@ -130,7 +138,7 @@ impl BitRows {
 
     /// Whether a tuple is there.
     pub(super) fn contains(&self, x: u32, y: u32) -> bool {
-        match (self.universe.binary_search(&x), self.universe.binary_search(&y)) {
+        match (self.left.binary_search(&x), self.right.binary_search(&y)) {
             (Ok(x), Ok(y)) => self.row(x)[y / 64] >> (y % 64) & 1 != 0,
             _ => false,
         }
@@ -148,10 +156,10 @@ impl BitRows {
             open = further;
         }
         parts.into_par_iter().enumerate().with_min_len(16).for_each(|(x, part)| {
-            let constant = self.universe[x];
+            let constant = self.left[x];
             let mut pairs = part.chunks_exact_mut(2);
             each_bit(self.row(x), |y| {
-                if let (Some([left, right]), Some(y)) = (pairs.next(), self.universe.get(y)) {
+                if let (Some([left, right]), Some(y)) = (pairs.next(), self.right.get(y)) {
                     (*left, *right) = (constant, *y);
                 }
             });
@@ -160,17 +168,18 @@ impl BitRows {
     }
 
     /// All tuples in ascending order, by place.
-    pub(super) fn columns(&self) -> Vec<Vec<u32>> {
+    pub(super) fn columns(&self) -> [Vec<u32>; 2] {
         let (mut left, mut right) = (Vec::with_capacity(self.len), Vec::with_capacity(self.len));
-        for (x, constant) in self.universe.iter().enumerate() {
-            each_bit(self.row(x), |y| right.push(self.universe[y]));
+        for (x, constant) in self.left.iter().enumerate() {
+            each_bit(self.row(x), |y| right.push(self.right[y]));
             left.resize(right.len(), *constant);
         }
-        vec![left, right]
+        [left, right]
     }
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
-        4 * (self.universe.capacity() + self.row_of.capacity()) + 8 * self.matrix.capacity()
+        4 * (self.left.capacity() + self.right.capacity() + self.row_of.capacity())
+            + 8 * self.matrix.data.capacity()
     }
 }

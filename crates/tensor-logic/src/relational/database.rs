@@ -53,17 +53,18 @@ impl Database {
         let relation = self.relation_mut(id);
         let arity = relation.arity;
         let len = if arity == 0 { values.len().max(1) } else { rows.len() / arity };
-        let mut columns = vec![Vec::with_capacity(len); arity];
-        for (place, column) in columns.iter_mut().enumerate() {
-            column.extend(rows.iter().skip(place).step_by(arity).take(len));
-        }
-        relation.add(id, columns, values.to_vec(), len)
+        relation.add(id, rows, values, len)
     }
 
     /// Removes all tuples.
     pub fn clear(&mut self, id: RelationId) {
         let relation = self.relation_mut(id);
         relation.replace(Sorted::empty(relation.arity));
+    }
+
+    /// Removes the relations that were declared last, down to so many.
+    pub(super) fn truncate(&mut self, relations: usize) {
+        self.relations.truncate(relations);
     }
 
     /// The tuples of all relations.
@@ -186,7 +187,7 @@ impl Relation {
     pub(super) fn columns(&self) -> Vec<Vec<u32>> {
         match &self.store {
             Store::Sorted(sorted) => sorted.columns(),
-            Store::Bits(bits) => bits.columns(),
+            Store::Bits(bits) => bits.columns().to_vec(),
         }
     }
 
@@ -197,40 +198,40 @@ impl Relation {
         self.statistics = None;
     }
 
-    /// Replaces all tuples.
-    pub(super) fn replace_bits(&mut self, bits: BitRows) {
+    /// Replaces all tuples; bits are kept where they take less space than numbers.
+    pub(super) fn rest_bits(&mut self, id: RelationId, bits: BitRows) -> Result<(), Failure> {
+        if !bits.dense() {
+            return self.rest(id, &bits.columns(), &[], bits.len());
+        }
         self.store = Store::Bits(bits);
         self.indexes.clear();
         self.statistics = None;
+        Ok(())
     }
 
-    /// Joins further tuples to those that are there.
+    /// Joins further tuples to those that are there: sums are taken in the order of arrival.
     pub(super) fn add(
         &mut self,
         id: RelationId,
-        mut columns: Vec<Vec<u32>>,
-        mut values: Vec<Value>,
-        mut len: usize,
+        rows: &[u32],
+        values: &[Value],
+        more: usize,
     ) -> Result<(), Failure> {
-        if self.ring.valued() {
-            values.resize(len, self.ring.unit());
-        } else {
-            values.clear();
-        }
-        if !self.is_empty() {
-            // The old ones first: sums are taken in the order of arrival.
-            len += self.len();
-            let old = std::mem::take(&mut columns);
-            columns = self.columns();
-            for (column, more) in columns.iter_mut().zip(old) {
-                column.extend(more);
-            }
-            values.splice(0..0, self.values().iter().copied());
-        }
+        let len = self.len() + more;
         if u32::try_from(len).is_err() {
             return Err(Failure::Tuples { relation: id, limit: u64::from(u32::MAX) });
         }
-        self.rest(id, &columns, &values, len)
+        let mut all = self.values().to_vec();
+        if self.ring.valued() {
+            all.extend_from_slice(values);
+            all.resize(len, self.ring.unit());
+        }
+        if self.is_empty() {
+            return self.rest_rows(id, rows, &all, len);
+        }
+        let mut joined = self.rows();
+        joined.extend_from_slice(rows);
+        self.rest_rows(id, &joined, &all, len)
     }
 
     /// Replaces all tuples by these, sorted; equal ones are joined.
@@ -242,6 +243,26 @@ impl Relation {
         len: usize,
     ) -> Result<(), Failure> {
         let sorted = Sorted::new(self.ring, (0..self.arity).collect(), columns, values, len);
+        self.replace(sorted.map_err(|tuple| Failure::Overflow { relation: id, tuple })?);
+        Ok(())
+    }
+
+    /// Replaces all tuples by those of another relation of the same arity and kind of values.
+    pub(super) fn copy(&mut self, other: &Relation) {
+        self.store = other.store.clone();
+        self.indexes.clear();
+        self.statistics.clone_from(&other.statistics);
+    }
+
+    /// Replaces all tuples by these rows, sorted; equal ones are joined.
+    pub(super) fn rest_rows(
+        &mut self,
+        id: RelationId,
+        rows: &[u32],
+        values: &[Value],
+        len: usize,
+    ) -> Result<(), Failure> {
+        let sorted = Sorted::from_rows(self.ring, self.arity, rows, values, len);
         self.replace(sorted.map_err(|tuple| Failure::Overflow { relation: id, tuple })?);
         Ok(())
     }

@@ -4,8 +4,10 @@ use rayon::prelude::*;
 
 use super::constants::Constants;
 use super::database::Database;
+use super::derive::derive;
 use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
+use super::linear::{Closed, Linear};
 use super::plan::{Plan, Version, plan};
 use super::ring::Value;
 use super::rule::{Literal, RelationId, Rule};
@@ -190,27 +192,94 @@ fn run(
     counters: &mut Counters,
 ) -> Result<(), Failure> {
     limits.interrupted()?;
-    let mut work = Work::new(database, constants, stratum, limits)?;
-    let (recursive, plain): (Vec<usize>, Vec<usize>) = stratum
-        .rules
-        .iter()
-        .partition(|rule| rules[**rule].atoms().any(|atom| stratum.relations.contains(&atom.relation)));
-    for rule in plain {
-        let plan = plan(work.database, &mut work.component, work.constants, &rules[rule], rule, None)?;
-        work.apply(&plan)?;
+    let own = |rule: &&usize| rules[**rule].atoms().any(|atom| stratum.relations.contains(&atom.relation));
+    let (recursive, plain): (Vec<usize>, Vec<usize>) = stratum.rules.iter().partition(own);
+    let plain = Stratum { relations: stratum.relations.clone(), rules: plain, recursive: false };
+    if !stratum.recursive {
+        return derive(database, constants, rules, &plain, limits);
     }
+    let mut rest = Stratum { relations: stratum.relations.clone(), rules: recursive, recursive: true };
+    if limits.shapes {
+        let before = database.relations();
+        let shaped = shaped(database, constants, rules, (&plain, &rest), limits);
+        database.truncate(before);
+        match shaped? {
+            Shaped::Done => return Ok(()),
+            Shaped::Begun => {}
+            Shaped::No => rest.rules.splice(0..0, plain.rules).for_each(drop),
+        }
+    } else {
+        rest.rules.splice(0..0, plain.rules).for_each(drop);
+    }
+    general(database, constants, rules, &rest, limits, counters)
+}
+
+/// How far a special method went.
+enum Shaped {
+    /// The relations hold the fixpoint.
+    Done,
+    /// They hold what the rules without recursion derive.
+    Begun,
+    /// Nothing was done.
+    No,
+}
+
+/// Recursions of special shapes. The database may have further relations at the end.
+fn shaped(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    (plain, recursive): (&Stratum, &Stratum),
+    limits: &Limits,
+) -> Result<Shaped, Failure> {
+    let [relation] = recursive.relations[..] else { return Ok(Shaped::No) };
+    let ring = database.relation(relation).ring();
+    let step = database.declare("step", 2, ring);
+    let own: Vec<&Rule> = recursive.rules.iter().map(|rule| &rules[*rule]).collect();
+    let Some(linear) = Linear::recognise(database, relation, &own, step) else { return Ok(Shaped::No) };
+    derive(database, constants, rules, plain, limits)?;
+    let graph = match linear.steps(database) {
+        Ok(graph) => graph,
+        Err(steps) => {
+            let all = Stratum { relations: vec![step], rules: (0..steps.len()).collect(), recursive: false };
+            derive(database, constants, steps, &all, limits)?;
+            (step, 0, 1)
+        }
+    };
+    Ok(match linear.close(database, graph, limits)? {
+        Closed::Done => Shaped::Done,
+        Closed::Undecided => Shaped::Begun,
+    })
+}
+
+/// Semi-naive evaluation of a recursion.
+fn general(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+    counters: &mut Counters,
+) -> Result<(), Failure> {
+    let mut work = Work::new(database, constants, stratum, limits)?;
     let mut plans: Vec<(RelationId, Plan)> = Vec::new();
-    for rule in recursive {
-        for (at, atom) in rules[rule].atoms().enumerate() {
+    for rule in &stratum.rules {
+        let mut plan = |delta| {
+            plan(work.database, &mut work.component, work.constants, &rules[*rule], *rule, delta)
+        };
+        let mut recursive = false;
+        for (at, atom) in rules[*rule].atoms().enumerate() {
             if stratum.relations.contains(&atom.relation) {
-                let (database, component) = (&mut *work.database, &mut work.component);
-                plans.push((atom.relation, plan(database, component, work.constants, &rules[rule], rule, Some(at))?));
+                recursive = true;
+                plans.push((atom.relation, plan(Some(at))?));
             }
         }
+        if !recursive {
+            let plan = plan(None)?;
+            work.apply(&plan)?;
+        }
     }
-    if stratum.recursive {
-        work.close(&plans, counters)?;
-    }
+    work.close(&plans, counters)?;
     work.finish()
 }
 

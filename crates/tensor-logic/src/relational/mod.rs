@@ -23,9 +23,11 @@
 mod bits;
 mod constants;
 mod database;
+mod derive;
 mod fixpoint;
 mod join;
 mod limits;
+mod linear;
 mod plan;
 mod ring;
 pub mod rule;

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::ring::{Ring, Value};
 
 /// Sorted columns.
@@ -144,11 +146,96 @@ impl Sorted {
         Ok(Sorted { order, len: keep.len(), first, rest, values: joined })
     }
 
-    /// A binary relation in the order of its places from the rows of each constant: `ends[x]` is
-    /// where the second column's part of constant x ends; parts are sorted.
-    pub(super) fn from_parts(ends: &[u32], second: Vec<u32>, values: Vec<Value>) -> Sorted {
-        let starts = std::iter::once(0).chain(ends.iter().copied()).collect();
-        Sorted { order: vec![0, 1], len: second.len(), first: First::Dense(starts), rest: vec![second], values }
+    /// From rows, one behind the other, in the order of the places; else as [`Sorted::new`].
+    pub(super) fn from_rows(
+        ring: Ring,
+        arity: usize,
+        rows: &[u32],
+        values: &[Value],
+        len: usize,
+    ) -> Result<Sorted, Vec<u32>> {
+        if !ring.valued()
+            && let Some(packed) = Packed::new(arity, rows)
+        {
+            return Ok(packed.sorted());
+        }
+        let column = |place| rows.iter().skip(place).step_by(arity.max(1)).copied().collect();
+        let columns: Vec<Vec<u32>> = (0..arity).map(column).collect();
+        Sorted::new(ring, (0..arity).collect(), &columns, values, len)
+    }
+
+    /// A unary relation from its constants in ascending order.
+    pub(super) fn unary(column: &[u32], values: Vec<Value>) -> Sorted {
+        let (len, first) = (column.len(), First::new(column));
+        Sorted { order: vec![0], len, first, rest: Vec::new(), values }
+    }
+
+    /// A binary relation in the order of its places: ascending constants of the first, where
+    /// their part of the second ends, and the second, ascending within each part.
+    pub(super) fn from_groups(keys: &[u32], ends: &[u32], second: Vec<u32>, values: Vec<Value>) -> Sorted {
+        let largest = keys.last().map_or(0, |last| *last as usize + 1);
+        let mut starts = Vec::with_capacity(largest + 1);
+        let mut end = 0;
+        for (key, next) in keys.iter().zip(ends) {
+            starts.resize(*key as usize + 1, end);
+            end = *next;
+        }
+        starts.push(end);
+        let first = if largest <= DENSE_FACTOR * second.len() + 1024 {
+            First::Dense(starts)
+        } else {
+            First::Sparse { keys: keys.to_vec(), starts: std::iter::once(0).chain(ends.iter().copied()).collect() }
+        };
+        Sorted { order: vec![0, 1], len: second.len(), first, rest: vec![second], values }
+    }
+
+    /// A binary relation in the order of its places with the places exchanged.
+    pub(super) fn transposed(&self) -> Sorted {
+        let size = self.column(1).iter().max().map_or(0, |last| *last as usize + 1);
+        if size > DENSE_FACTOR * self.len + 1024 {
+            let columns = self.columns();
+            let (ring, columns) = (Ring::BOOLEAN, [columns[1].clone(), columns[0].clone()]);
+            // Rows are different: nothing is joined.
+            return Sorted::new(ring, vec![0, 1], &columns, &self.values, self.len).unwrap_or_default();
+        }
+        let mut starts = vec![0_u32; size + 1];
+        for to in self.column(1) {
+            starts[*to as usize + 1] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut next = starts.clone();
+        let mut second = vec![0; self.len];
+        let mut values = self.values.clone();
+        for (from, group) in self.groups(0..self.len) {
+            for row in group {
+                let at = &mut next[self.column(1)[row] as usize];
+                second[*at as usize] = from;
+                if let Some(value) = self.value(row) {
+                    values[*at as usize] = value;
+                }
+                *at += 1;
+            }
+        }
+        Sorted { order: vec![0, 1], len: self.len, first: First::Dense(starts), rest: vec![second], values }
+    }
+
+    /// Whether both hold the same rows (without values) in the same order of places.
+    pub(super) fn same_rows(&self, other: &Sorted) -> bool {
+        self.order == other.order
+            && self.rest == other.rest
+            && self.groups(0..self.len).eq(other.groups(0..other.len))
+    }
+
+    /// One more than the largest constant of the first column, or more.
+    pub(super) fn first_bound(&self) -> usize {
+        match &self.first {
+            First::Dense(starts) => starts.len() - 1,
+            First::Sparse { keys, .. } => keys.last().map_or(0, |last| *last as usize + 1),
+        }
     }
 
     /// The number of rows.
@@ -239,6 +326,61 @@ impl Sorted {
         4 * (first + rest) + 8 * self.values.capacity()
     }
 }
+
+/// Rows as one number each, in the order of rows.
+struct Packed {
+    keys: Vec<u64>,
+    /// The bits of each place.
+    bits: Vec<u32>,
+}
+
+impl Packed {
+    /// `None` where the places take more than 64 bits together, or there are none.
+    fn new(arity: usize, rows: &[u32]) -> Option<Packed> {
+        if arity == 0 {
+            return None;
+        }
+        let mut all = vec![0; arity];
+        for row in rows.chunks_exact(arity) {
+            for (all, constant) in all.iter_mut().zip(row) {
+                *all |= *constant;
+            }
+        }
+        let bits: Vec<u32> = all.iter().map(|all: &u32| 32 - all.leading_zeros()).collect();
+        if bits.iter().sum::<u32>() > 64 {
+            return None;
+        }
+        let pack = |row: &[u32]| row.iter().zip(&bits).fold(0, |key: u64, (c, bits)| key << bits | u64::from(*c));
+        let mut keys: Vec<u64> = rows.chunks_exact(arity).map(pack).collect();
+        if !keys.is_sorted() {
+            match keys.len() {
+                0..PARALLEL => keys.sort_unstable(),
+                _ => keys.par_sort_unstable(),
+            }
+        }
+        keys.dedup();
+        Some(Packed { keys, bits })
+    }
+
+    fn sorted(self) -> Sorted {
+        let mut shift = 0;
+        let mut columns: Vec<Vec<u32>> = Vec::new();
+        for bits in self.bits.iter().rev() {
+            let mask = (1_u64 << bits) - 1;
+            columns.push(self.keys.iter().map(|key| (key >> shift & mask) as u32).collect());
+            // A shift by all 64 bits is behind the first place only.
+            shift += *bits;
+        }
+        columns.reverse();
+        let (order, len) = ((0..columns.len()).collect(), self.keys.len());
+        let first = columns.first().map_or_else(First::default, |column| First::new(column));
+        columns.remove(0);
+        Sorted { order, len, first, rest: columns, values: Vec::new() }
+    }
+}
+
+/// From so many rows on sorting runs in parallel.
+const PARALLEL: usize = 1 << 17;
 
 /// The rows of `range` with `key` in a column that is sorted there.
 #[inline]
