@@ -45,10 +45,14 @@ impl BitMatrix {
         self.data[x * self.words + y / 64] &= !(1 << (y % 64));
     }
 
-    /// A bit.
-    #[inline]
-    pub(super) fn get(&self, x: usize, y: usize) -> bool {
-        self.data[x * self.words + y / 64] >> (y % 64) & 1 != 0
+    /// A square matrix with rows and columns exchanged.
+    pub(super) fn transposed(&self) -> BitMatrix {
+        let size = self.data.len() / self.words.max(1);
+        let mut turned = BitMatrix::of(size, self.words);
+        for x in 0..size {
+            each_bit(self.row(x), |y| turned.set(y, x));
+        }
+        turned
     }
 
     /// The number of ones.

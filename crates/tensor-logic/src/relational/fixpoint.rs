@@ -8,6 +8,7 @@ use super::derive::derive;
 use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
 use super::linear::{Closed, Linear};
+use super::matrix::Matrices;
 use super::plan::{Plan, Version, plan};
 use super::ring::Value;
 use super::rule::{Literal, RelationId, Rule};
@@ -232,11 +233,20 @@ fn shaped(
     (plain, recursive): (&Stratum, &Stratum),
     limits: &Limits,
 ) -> Result<Shaped, Failure> {
-    let [relation] = recursive.relations[..] else { return Ok(Shaped::No) };
-    let ring = database.relation(relation).ring();
-    let step = database.declare("step", 2, ring);
     let own: Vec<&Rule> = recursive.rules.iter().map(|rule| &rules[*rule]).collect();
-    let Some(linear) = Linear::recognise(database, relation, &own, step) else { return Ok(Shaped::No) };
+    let ring = database.relation(recursive.relations[0]).ring();
+    let step = database.declare("step", 2, ring);
+    let linear = match recursive.relations[..] {
+        [relation] => Linear::recognise(database, relation, &own, step),
+        _ => None,
+    };
+    let Some(linear) = linear else {
+        let Some(matrices) = Matrices::recognise(database, &recursive.relations, &own) else {
+            return Ok(Shaped::No);
+        };
+        derive(database, constants, rules, plain, limits)?;
+        return Ok(if matrices.close(database, limits)? { Shaped::Done } else { Shaped::Begun });
+    };
     derive(database, constants, rules, plain, limits)?;
     let graph = match linear.steps(database) {
         Ok(graph) => graph,

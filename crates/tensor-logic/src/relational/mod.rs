@@ -21,6 +21,7 @@
 //! ```
 
 mod bits;
+mod chain;
 mod constants;
 mod database;
 mod derive;
@@ -28,6 +29,7 @@ mod fixpoint;
 mod join;
 mod limits;
 mod linear;
+mod matrix;
 mod plan;
 mod ring;
 pub mod rule;
