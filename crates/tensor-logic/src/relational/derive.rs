@@ -13,6 +13,7 @@ use super::fixpoint::Component;
 use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
 use super::plan::{Plan, plan};
+use super::project::sums;
 use super::rule::{Literal, RelationId, Rule, Term};
 use super::strata::Stratum;
 
@@ -48,11 +49,23 @@ pub(super) fn derive(
             continue;
         }
         let mut pile = Pile { relation: *relation, output: Output::default(), sorted: 0, limits };
+        let before = database.relations();
         for rule in own {
-            let plan = plan(database, &mut Component::default(), constants, &rules[rule], rule, None)?;
-            pile.join(database, constants, &plan)?;
+            let parts = if limits.shapes { sums(database, &rules[rule]) } else { vec![rules[rule].clone()] };
+            for part in &parts {
+                let plan = plan(database, &mut Component::default(), constants, part, rule, None)?;
+                if part.head == *relation {
+                    pile.join(database, constants, &plan)?;
+                } else {
+                    let (relation, output) = (part.head, Output::default());
+                    let mut part = Pile { relation, output, sorted: 0, limits };
+                    part.join(database, constants, &plan)?;
+                    part.rest(database)?;
+                }
+            }
         }
         pile.rest(database)?;
+        database.truncate(before);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use super::limits::{Failure, Limits};
 use super::linear::{Closed, Linear};
 use super::matrix::Matrices;
 use super::plan::{Plan, Version, plan};
+use super::project::recursion;
 use super::ring::Value;
 use super::rule::{Literal, RelationId, Rule};
 use super::strata::{Stratum, strata};
@@ -212,7 +213,37 @@ fn run(
     } else {
         rest.rules.splice(0..0, plain.rules).for_each(drop);
     }
-    general(database, constants, rules, &rest, limits, counters)
+    let before = database.relations();
+    let result = split(database, constants, rules, &rest, limits, counters);
+    database.truncate(before);
+    result
+}
+
+/// Evaluates a recursion with projections of their own. The database may have further relations
+/// at the end.
+fn split(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+    counters: &mut Counters,
+) -> Result<(), Failure> {
+    if !limits.shapes {
+        return general(database, constants, rules, stratum, limits, counters);
+    }
+    let mut parts = Vec::new();
+    for rule in &stratum.rules {
+        parts.extend(recursion(database, &rules[*rule], &stratum.relations));
+    }
+    for part in strata(database.relations(), &parts) {
+        if part.recursive {
+            general(database, constants, &parts, &part, limits, counters)?;
+        } else {
+            derive(database, constants, &parts, &part, limits)?;
+        }
+    }
+    Ok(())
 }
 
 /// How far a special method went.

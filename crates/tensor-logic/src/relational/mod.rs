@@ -31,6 +31,7 @@ mod limits;
 mod linear;
 mod matrix;
 mod plan;
+mod project;
 mod ring;
 pub mod rule;
 mod sorted;
