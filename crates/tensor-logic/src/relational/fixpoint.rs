@@ -338,7 +338,7 @@ struct Work<'a> {
 const PARALLEL: usize = 1 << 14;
 
 /// A join is interrupted to merge its output when it has about so many tuples.
-const OUTPUT: usize = 1 << 19;
+const OUTPUT: usize = 1 << 15;
 
 impl<'a> Work<'a> {
     fn new(
@@ -414,7 +414,7 @@ impl<'a> Work<'a> {
                 self.part(plan, part)?;
                 (self.component.tuples() - before) as usize
             };
-            size = if made * 4 > OUTPUT { (size / 2).max(1) } else { (size * 2).min(1 << 20) };
+            size = if made > OUTPUT { (size / 2).max(1) } else if made * 4 < OUTPUT { (size * 2).min(1 << 20) } else { size };
         }
         Ok(())
     }
@@ -478,8 +478,8 @@ impl<'a> Work<'a> {
     fn finish(self) -> Result<(), Failure> {
         for growing in self.component.growing {
             let relation = self.database.relation_mut(growing.relation);
-            let (columns, values, len) = growing.table.into_columns();
-            relation.rest(growing.relation, &columns, &values, len)?;
+            let (rows, values, len) = growing.table.into_rows();
+            relation.rest_rows(growing.relation, &rows, &values, len)?;
         }
         Ok(())
     }

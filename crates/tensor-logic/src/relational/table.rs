@@ -14,8 +14,7 @@ pub(super) struct Table {
     /// Row after row.
     rows: Vec<u32>,
     values: Vec<Value>,
-    /// Open addressing: a row + 1 in the low half, bits of its hash in the high half.
-    slots: Vec<u64>,
+    set: Groups,
     chains: Vec<Chain>,
 }
 
@@ -37,6 +36,26 @@ enum Heads {
     /// By hash: a row + 1 in the low half, bits of the key's hash in the high half; and how many
     /// are taken.
     Hashed(Vec<u64>, usize),
+}
+
+/// The set of tuples: a hash table for each constant of the first place. Joins come by that
+/// constant more often than not, and its table is then in the cache.
+#[derive(Debug, Clone, Default)]
+struct Groups {
+    groups: Vec<Group>,
+    /// Open addressing: a row + 1 in the low half, its hash in the high half.
+    slots: Vec<u64>,
+    /// Parts of `slots` that were left, by the logarithm of their size.
+    left: Vec<Vec<u32>>,
+}
+
+/// A part of the slots.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    start: u32,
+    taken: u32,
+    /// The number of slots is 2^bits; 0 for none.
+    bits: u32,
 }
 
 /// What became of a tuple.
@@ -70,7 +89,7 @@ impl Table {
     /// Empty.
     pub(super) fn new(arity: usize, ring: Ring) -> Table {
         let (rows, values, chains) = (Vec::new(), Vec::new(), Vec::new());
-        Table { arity, ring, len: 0, rows, values, slots: vec![0; 16], chains }
+        Table { arity, ring, len: 0, rows, values, set: Groups::default(), chains }
     }
 
     /// Its ring.
@@ -119,43 +138,15 @@ impl Table {
     /// The row of a tuple.
     #[inline]
     pub(super) fn find(&self, tuple: &[u32]) -> Option<usize> {
-        let hash = hash(tuple.iter().copied());
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot == 0 {
-                return None;
-            }
-            if slot >> 32 == hash >> 32 {
-                let row = (slot & ROW) as usize - 1;
-                if self.row(row) == tuple {
-                    return Some(row);
-                }
-            }
-            at = (at + 1) & mask;
-        }
+        self.set.find(tuple, |row| self.row(row) == tuple)
     }
 
     /// Adds a tuple.
     pub(super) fn insert(&mut self, tuple: &[u32], value: Value) -> Arrival {
-        let hash = hash(tuple.iter().copied());
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = self.slots[at];
-            if slot == 0 {
-                break;
-            }
-            if slot >> 32 == hash >> 32 {
-                let row = (slot & ROW) as usize - 1;
-                if self.row(row) == tuple {
-                    return self.join(row, value);
-                }
-            }
-            at = (at + 1) & mask;
+        if let Some(row) = self.find(tuple) {
+            return self.join(row, value);
         }
-        self.slots[at] = (hash & !ROW) | (self.len as u64 + 1);
+        self.set.insert(tuple, self.len);
         self.rows.extend_from_slice(tuple);
         if self.ring.valued() {
             self.values.push(value);
@@ -164,9 +155,6 @@ impl Table {
             chain.push(&self.rows, self.arity, self.len);
         }
         self.len += 1;
-        if self.len * 4 > self.slots.len() * 3 {
-            self.grow();
-        }
         Arrival::New
     }
 
@@ -179,20 +167,6 @@ impl Table {
                 *old = joined;
                 if better { Arrival::Better(row as u32) } else { Arrival::Known }
             }
-        }
-    }
-
-    fn grow(&mut self) {
-        let mask = self.slots.len() * 2 - 1;
-        self.slots.clear();
-        self.slots.resize(mask + 1, 0);
-        for row in 0..self.len {
-            let hash = hash(self.rows[row * self.arity..(row + 1) * self.arity].iter().copied());
-            let mut at = hash as usize & mask;
-            while self.slots[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            self.slots[at] = (hash & !ROW) | (row as u64 + 1);
         }
     }
 
@@ -219,21 +193,109 @@ impl Table {
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
         let chains: usize = self.chains.iter().map(|chain| 4 * chain.next.capacity() + chain.heads.bytes()).sum();
-        4 * self.rows.capacity() + 8 * (self.values.capacity() + self.slots.capacity()) + chains
+        4 * self.rows.capacity() + 8 * self.values.capacity() + self.set.bytes() + chains
     }
 
-    /// The bytes that one more tuple may take at most, by doubling of what there is.
-    pub(super) fn bytes_if_grown(&self) -> usize {
-        2 * self.bytes()
+    /// The rows, one behind the other, the values, and the number of rows.
+    pub(super) fn into_rows(self) -> (Vec<u32>, Vec<Value>, usize) {
+        (self.rows, self.values, self.len)
+    }
+}
+
+/// The smallest group has 2^SMALL slots.
+const SMALL: u32 = 2;
+
+impl Groups {
+    /// The group of a tuple, and its hash there.
+    #[inline]
+    fn place(tuple: &[u32]) -> (usize, u32) {
+        let Some((first, rest)) = tuple.split_first() else { return (0, 0) };
+        let hash = hash(rest.iter().copied());
+        let first = *first as usize;
+        // Constants beyond the direct ones share the groups.
+        if first < DIRECT {
+            return (first, (hash >> 32) as u32);
+        }
+        let mixed = (hash >> 32) as u32 ^ (first as u32).wrapping_mul(0x9E37_79B9);
+        (first % DIRECT, mixed)
     }
 
-    /// The columns by place, and the values, in order of arrival.
-    pub(super) fn into_columns(mut self) -> (Vec<Vec<u32>>, Vec<Value>, usize) {
-        self.slots = Vec::new();
-        self.chains = Vec::new();
-        let column = |place| self.rows.iter().skip(place).step_by(self.arity.max(1)).copied().collect();
-        let columns = (0..self.arity).map(column).collect();
-        (columns, self.values, self.len)
+    #[inline]
+    fn find(&self, tuple: &[u32], same: impl Fn(usize) -> bool) -> Option<usize> {
+        let (group, hash) = Groups::place(tuple);
+        let group = self.groups.get(group)?;
+        if group.bits == 0 {
+            return None;
+        }
+        let slots = &self.slots[group.start as usize..][..1 << group.bits];
+        let mask = slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = slots[at];
+            if slot == 0 {
+                return None;
+            }
+            let row = (slot & ROW) as usize;
+            if (slot >> 32) as u32 == hash && same(row.wrapping_sub(1)) {
+                return Some(row - 1);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Adds a row that is not there.
+    fn insert(&mut self, tuple: &[u32], row: usize) {
+        let (number, hash) = Groups::place(tuple);
+        if number >= self.groups.len() {
+            self.groups.resize((number + 1).next_power_of_two(), Group::default());
+        }
+        let mut group = self.groups[number];
+        if group.bits == 0 || (group.taken + 1) * 4 > 3 << group.bits {
+            group = self.grow(group);
+        }
+        group.taken += 1;
+        self.groups[number] = group;
+        self.put(group, u64::from(hash) << 32 | (row as u64 + 1));
+    }
+
+    #[inline]
+    fn put(&mut self, group: Group, slot: u64) {
+        let slots = &mut self.slots[group.start as usize..][..1 << group.bits];
+        let mask = slots.len() - 1;
+        let mut at = (slot >> 32) as usize & mask;
+        while slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        slots[at] = slot;
+    }
+
+    /// Moves a group to a part of twice the size.
+    fn grow(&mut self, group: Group) -> Group {
+        let bits = if group.bits == 0 { SMALL } else { group.bits + 1 };
+        let needed = bits as usize + 1;
+        if self.left.len() < needed {
+            self.left.resize(needed, Vec::new());
+        }
+        let start = self.left[bits as usize].pop().unwrap_or_else(|| {
+            let start = self.slots.len() as u32;
+            self.slots.resize(self.slots.len() + (1 << bits), 0);
+            start
+        });
+        let grown = Group { start, taken: group.taken, bits };
+        if group.bits > 0 {
+            for at in group.start..group.start + (1 << group.bits) {
+                let slot = std::mem::take(&mut self.slots[at as usize]);
+                if slot != 0 {
+                    self.put(grown, slot);
+                }
+            }
+            self.left[group.bits as usize].push(group.start);
+        }
+        grown
+    }
+
+    fn bytes(&self) -> usize {
+        12 * self.groups.capacity() + 8 * self.slots.capacity()
     }
 }
 
