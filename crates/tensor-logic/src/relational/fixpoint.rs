@@ -80,24 +80,37 @@ pub(super) struct Growing {
     relation: RelationId,
     /// Its tuples.
     pub(super) table: Table,
-    /// Rows before the last round.
-    old: usize,
-    /// Rows up to the last round.
-    now: usize,
-    /// For valued relations: the rows that are new or better since the last round, and the marks
-    /// of those that are listed for the next.
-    changed: Vec<u32>,
-    next: Vec<u32>,
-    listed: Vec<bool>,
+    /// The rows whose turn it is, ascending, and their marks.
+    turn: Vec<u32>,
+    in_turn: Vec<bool>,
+    /// The rows that are new or better and wait for their turn, in blocks, and how many.
+    waiting: Vec<Vec<u32>>,
+    wait: usize,
+    /// Marks of those of a valued relation: they may improve several times.
+    waits: Vec<bool>,
 }
 
+/// So many constants of the first place make a block of rows that take their turn together: what
+/// is known of them stays in the cache until they are done, if rules carry the first place.
+const BLOCK: u32 = 256;
+
+/// Blocks beyond this share a number.
+const BLOCKS: u32 = 1 << 14;
+
+/// So many rows take their turn together, unless there are fewer.
+const TURN: usize = 1 << 12;
+
 impl Growing {
+    fn new(relation: RelationId, table: Table) -> Growing {
+        let (turn, in_turn, waiting, waits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Growing { relation, table, turn, in_turn, waiting, wait: 0, waits }
+    }
+
     /// The number of rows in a version.
     pub(super) fn rows(&self, version: Version) -> usize {
         match version {
-            Version::Delta if self.table.ring().valued() => self.changed.len(),
-            Version::Delta => self.now - self.old,
-            Version::Old | Version::Current => self.limit(version),
+            Version::Delta => self.turn.len(),
+            Version::Old | Version::Current => self.table.len(),
         }
     }
 
@@ -105,35 +118,36 @@ impl Growing {
     #[inline]
     pub(super) fn row(&self, version: Version, number: usize) -> usize {
         match version {
-            Version::Delta if self.table.ring().valued() => self.changed[number] as usize,
-            Version::Delta => self.old + number,
+            Version::Delta => self.turn[number] as usize,
             Version::Old | Version::Current => number,
         }
     }
 
-    /// The rows of the table that a version sees.
+    /// Whether a row belongs to a version.
     #[inline]
-    pub(super) fn limit(&self, version: Version) -> usize {
-        match version {
-            _ if self.table.ring().valued() => self.table.len(),
-            Version::Old => self.old,
-            Version::Delta | Version::Current => self.now,
+    pub(super) fn sees(&self, version: Version, row: usize) -> bool {
+        version != Version::Old || !self.in_turn.get(row).is_some_and(|in_turn| *in_turn)
+    }
+
+    /// Ends the turn of rows.
+    fn end_turn(&mut self) {
+        for row in self.turn.drain(..) {
+            self.in_turn[row as usize] = false;
         }
     }
 
-    /// Begins a round; false where nothing has changed.
-    fn advance(&mut self) -> bool {
-        self.old = self.now;
-        self.now = self.table.len();
-        if !self.table.ring().valued() {
-            return self.old < self.now;
+    /// Gives the rows of a block their turn.
+    fn begin_turn(&mut self, block: usize) {
+        let Some(waiting) = self.waiting.get_mut(block) else { return };
+        self.wait -= waiting.len();
+        self.in_turn.resize(self.table.len(), false);
+        for row in waiting.drain(..) {
+            self.in_turn[row as usize] = true;
+            if let Some(waits) = self.waits.get_mut(row as usize) {
+                *waits = false;
+            }
+            self.turn.push(row);
         }
-        self.changed = std::mem::take(&mut self.next);
-        self.changed.sort_unstable();
-        for row in &self.changed {
-            self.listed[*row as usize] = false;
-        }
-        !self.changed.is_empty()
     }
 
     fn insert(&mut self, tuple: &[u32], value: Value) -> Result<(), Failure> {
@@ -145,14 +159,23 @@ impl Growing {
             Arrival::New => self.table.len() as u32 - 1,
             Arrival::Better(row) => row,
         };
-        if self.table.ring().valued() && self.table.ring().idempotent() {
-            if self.listed.len() <= row as usize {
-                self.listed.resize(row as usize + 1, false);
-            }
-            if !std::mem::replace(&mut self.listed[row as usize], true) {
-                self.next.push(row);
+        let valued = self.table.ring().valued();
+        if valued {
+            self.waits.resize(self.table.len(), false);
+            if std::mem::replace(&mut self.waits[row as usize], true) {
+                return Ok(());
             }
         }
+        // Values come to rest in rounds that are counted: all rows of a round belong together.
+        let block = match tuple.first() {
+            Some(first) if !valued => (first / BLOCK % BLOCKS) as usize,
+            _ => 0,
+        };
+        if block >= self.waiting.len() {
+            self.waiting.resize(block + 1, Vec::new());
+        }
+        self.waiting[block].push(row);
+        self.wait += 1;
         Ok(())
     }
 }
@@ -173,6 +196,32 @@ impl Component {
     /// A relation, if it is one of the component.
     pub(super) fn table_mut(&mut self, relation: RelationId) -> Option<&mut Growing> {
         self.growing.iter_mut().find(|growing| growing.relation == relation)
+    }
+
+    /// Gives waiting rows their turn: those of the block, and of further ones while they are few;
+    /// false where none waits. The block is done when none of its rows waits.
+    fn begin_turn(&mut self, block: &mut usize) -> bool {
+        self.growing.iter_mut().for_each(Growing::end_turn);
+        let waiting: usize = self.growing.iter().map(|growing| growing.wait).sum();
+        let blocks = self.growing.iter().map(|growing| growing.waiting.len()).max().unwrap_or(0);
+        let (mut taken, mut first) = (0, None);
+        for at in 0..blocks {
+            if taken >= TURN.min(waiting) {
+                break;
+            }
+            let number = (*block + at) % blocks;
+            for growing in &mut self.growing {
+                let before = growing.turn.len();
+                growing.begin_turn(number);
+                taken += growing.turn.len() - before;
+            }
+            if taken > 0 && first.is_none() {
+                first = Some(number);
+            }
+        }
+        self.growing.iter_mut().for_each(|growing| growing.turn.sort_unstable());
+        *block = first.unwrap_or(0);
+        taken > 0
     }
 
     fn tuples(&self) -> u64 {
@@ -351,8 +400,7 @@ impl<'a> Work<'a> {
         for id in &stratum.relations {
             let relation = database.relation(*id);
             let table = Table::new(relation.arity(), relation.ring());
-            let (changed, next, listed) = (Vec::new(), Vec::new(), Vec::new());
-            let mut growing = Growing { relation: *id, table, old: 0, now: 0, changed, next, listed };
+            let mut growing = Growing::new(*id, table);
             let (rows, values) = (relation.rows(), relation.values());
             for at in 0..relation.len() {
                 let tuple = &rows[at * relation.arity()..(at + 1) * relation.arity()];
@@ -367,30 +415,26 @@ impl<'a> Work<'a> {
 
     /// Rounds until nothing changes.
     fn close(&mut self, plans: &[(RelationId, Plan)], counters: &mut Counters) -> Result<(), Failure> {
-        let mut rounds = 0;
-        loop {
-            let mut changed = false;
-            for growing in &mut self.component.growing {
-                changed |= growing.advance();
-            }
-            if !changed {
-                return Ok(());
-            }
+        let (mut rounds, mut block) = (0, 0);
+        while self.component.begin_turn(&mut block) {
             rounds += 1;
             counters.rounds += 1;
             let tuples = self.component.tuples();
             // Only values can go on changing; new tuples make the bound grow.
-            let valued = self.component.growing.iter().find(|growing| !growing.changed.is_empty());
-            if let (true, Some(growing)) = (rounds > tuples + 1, valued) {
+            let valued = |growing: &&Growing| growing.table.ring().valued() && !growing.turn.is_empty();
+            if rounds > tuples + 1
+                && let Some(growing) = self.component.growing.iter().find(valued)
+            {
                 return Err(Failure::Divergence { relation: growing.relation, rounds, tuples });
             }
             for (relation, plan) in plans {
-                let fresh = self.component.table(*relation).is_some_and(|g| g.rows(Version::Delta) > 0);
+                let fresh = self.component.table(*relation).is_some_and(|growing| !growing.turn.is_empty());
                 if fresh {
                     self.apply(plan)?;
                 }
             }
         }
+        Ok(())
     }
 
     /// Joins and adds what comes out, part by part.

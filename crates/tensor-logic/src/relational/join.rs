@@ -302,21 +302,21 @@ impl<'a> Join<'a> {
             }
             Source::Row(relation, version) => {
                 let growing = self.component.table(relation)?;
-                let row = growing.table.find(key).filter(|row| *row < growing.limit(version))?;
+                let row = growing.table.find(key).filter(|row| growing.sees(version, *row))?;
                 Some(growing.table.value(row))
             }
             Source::Chain(relation, chain, version) => {
                 let growing = self.component.table(relation)?;
-                let limit = growing.limit(version);
                 let mut row = growing.table.newest(chain, key);
-                while row as usize > limit {
+                while row > 0 && !growing.sees(version, row as usize - 1) {
                     row = growing.table.older(chain, row as usize - 1);
                 }
                 (row > 0).then(|| growing.table.value(row as usize - 1))
             }
             Source::Whole(relation, version) => {
                 let growing = self.component.table(relation)?;
-                (growing.rows(version) > 0).then_some(None)
+                let mut rows = 0..growing.rows(version);
+                rows.any(|row| growing.sees(version, growing.row(version, row))).then_some(None)
             }
         }
     }
@@ -393,6 +393,9 @@ impl<'a> Join<'a> {
         }
         for number in rows {
             let row = growing.row(version, number);
+            if !growing.sees(version, row) {
+                continue;
+            }
             self.match_tuple(depth, value, growing, row, columns)?;
         }
         Ok(())
@@ -407,11 +410,10 @@ impl<'a> Join<'a> {
         base: usize,
         columns: &Columns<'_>,
     ) -> Result<(), Failure> {
-        let limit = growing.limit(version);
         let mut next = growing.table.newest(chain, &self.keys[base..]);
         while next > 0 {
             let row = next as usize - 1;
-            if row < limit {
+            if growing.sees(version, row) {
                 self.match_tuple(depth, value, growing, row, columns)?;
             }
             next = growing.table.older(chain, row);

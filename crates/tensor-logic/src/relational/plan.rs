@@ -47,11 +47,11 @@ pub(super) enum Operand {
 /// Which rows of a growing relation take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
-    /// Those of the last round.
+    /// Those whose turn it is: new ones, or better ones.
     Delta,
-    /// Those before the last round.
+    /// All others.
     Old,
-    /// Those up to the last round; of a valued relation all.
+    /// All.
     Current,
 }
 
@@ -317,9 +317,8 @@ fn open(
     Ok((atoms, slots))
 }
 
-/// Semi-naive evaluation: the atoms before the delta see the tuples of the last round too, those
-/// behind it do not, so that each new binding is found once. Values may change in old tuples,
-/// and ⊕ is then idempotent: all atoms see all.
+/// Semi-naive evaluation: the atoms before the delta see its tuples too, those behind it do not,
+/// so that each new binding is found once. Values may change in old tuples: all atoms see all.
 fn version(component: &Component, atom: &Atom, at: usize, delta: Option<usize>) -> Option<Version> {
     let growing = component.table(atom.relation)?;
     let delta = delta?;
