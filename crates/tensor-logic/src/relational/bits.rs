@@ -57,7 +57,10 @@ impl BitMatrix {
 
     /// The number of ones.
     pub(super) fn count(&self) -> usize {
-        self.data.par_chunks(1 << 14).map(|part| part.iter().map(|word| word.count_ones() as usize).sum::<usize>()).sum()
+        self.data
+            .par_chunks(1 << 14)
+            .map(|part| part.iter().map(|word| word.count_ones() as usize).sum::<usize>())
+            .sum()
     }
 
     /// Two rows, the first to be written.

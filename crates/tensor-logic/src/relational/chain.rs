@@ -53,7 +53,8 @@ impl Chain {
                 _ => return None,
             }
         }
-        let occurrences = |term: Term| atoms.iter().flatten().filter(|(_, a, b)| *a == term || *b == term).count();
+        let occurrences =
+            |term: Term| atoms.iter().flatten().filter(|(_, a, b)| *a == term || *b == term).count();
         let once = |term: Term| if term == first || term == last { 1 } else { 2 };
         if !atoms.iter().flatten().all(|(_, a, b)| [*a, *b].iter().all(|t| occurrences(*t) == once(*t))) {
             return None;
@@ -86,7 +87,9 @@ mod tests {
         let chain = Chain::new(&Rule::new(RelationId(9), [x, y], body)).unwrap();
         let found: Vec<(u32, bool)> = chain.factors.iter().map(|f| (f.relation.0, f.transposed)).collect();
         assert_eq!(found, [(7, true), (6, false), (5, false)]);
-        for body in [vec![atom(5, 0, 0)], vec![atom(5, 0, 2)], vec![atom(5, 0, 1), atom(5, 2, 3), atom(5, 3, 2)]] {
+        for body in
+            [vec![atom(5, 0, 0)], vec![atom(5, 0, 2)], vec![atom(5, 0, 1), atom(5, 2, 3), atom(5, 3, 2)]]
+        {
             assert_eq!(Chain::new(&Rule::new(RelationId(9), [x, y], body)), None);
         }
     }

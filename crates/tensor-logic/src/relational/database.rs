@@ -25,7 +25,14 @@ impl Database {
     pub fn declare(&mut self, name: impl Into<String>, arity: usize, ring: Ring) -> RelationId {
         let id = RelationId(u32::try_from(self.relations.len()).unwrap_or(u32::MAX));
         let store = Store::Sorted(Sorted::empty(arity));
-        self.relations.push(Relation { name: name.into(), arity, ring, store, indexes: Vec::new(), statistics: None });
+        self.relations.push(Relation {
+            name: name.into(),
+            arity,
+            ring,
+            store,
+            indexes: Vec::new(),
+            statistics: None,
+        });
         id
     }
 

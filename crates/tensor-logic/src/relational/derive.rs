@@ -95,7 +95,12 @@ struct Pile<'a> {
 
 impl Pile<'_> {
     /// Joins a rule, part by part.
-    fn join(&mut self, database: &mut Database, constants: &mut Constants, plan: &Plan) -> Result<(), Failure> {
+    fn join(
+        &mut self,
+        database: &mut Database,
+        constants: &mut Constants,
+        plan: &Plan,
+    ) -> Result<(), Failure> {
         let component = Component::default();
         let Some(total) = first_rows(plan, database, &component) else {
             return self.part(database, constants, plan, 0..usize::MAX);
@@ -109,7 +114,8 @@ impl Pile<'_> {
                 from += size;
             } else {
                 let cut = |part: usize| (from + part * size).min(total);
-                let parts: Vec<Range<usize>> = (0..threads * 4).map(|part| cut(part)..cut(part + 1)).collect();
+                let parts: Vec<Range<usize>> =
+                    (0..threads * 4).map(|part| cut(part)..cut(part + 1)).collect();
                 from = cut(threads * 4);
                 self.parts(database, constants, plan, parts)?;
             }

@@ -45,7 +45,7 @@ pub fn evaluate(database: &mut Database, rules: &[Rule], limits: &Limits) -> Res
 }
 
 /// What can be refused without evaluation.
-fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> {
+pub(super) fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> {
     for (number, rule) in rules.iter().enumerate() {
         let fits = |relation: RelationId, places: usize| {
             (relation.0 as usize) < database.relations() && database.relation(relation).arity() == places
@@ -60,10 +60,11 @@ fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> {
     }
     for stratum in strata(database.relations(), rules).iter().filter(|stratum| stratum.recursive) {
         let own = |relation: &RelationId| stratum.relations.contains(relation);
-        let negated = stratum.rules.iter().flat_map(|rule| &rules[*rule].body).find_map(|literal| match literal {
-            Literal::Not(atom) if own(&atom.relation) => Some(atom.relation),
-            _ => None,
-        });
+        let negated =
+            stratum.rules.iter().flat_map(|rule| &rules[*rule].body).find_map(|literal| match literal {
+                Literal::Not(atom) if own(&atom.relation) => Some(atom.relation),
+                _ => None,
+            });
         let summed = || {
             let sums = |relation: &&RelationId| !database.relation(**relation).ring().idempotent();
             stratum.relations.iter().find(sums).copied()
@@ -354,9 +355,8 @@ fn general(
     let mut work = Work::new(database, constants, stratum, limits)?;
     let mut plans: Vec<(RelationId, Plan)> = Vec::new();
     for rule in &stratum.rules {
-        let mut plan = |delta| {
-            plan(work.database, &mut work.component, work.constants, &rules[*rule], *rule, delta)
-        };
+        let mut plan =
+            |delta| plan(work.database, &mut work.component, work.constants, &rules[*rule], *rule, delta);
         let mut recursive = false;
         for (at, atom) in rules[*rule].atoms().enumerate() {
             if stratum.relations.contains(&atom.relation) {
@@ -458,7 +458,13 @@ impl<'a> Work<'a> {
                 self.part(plan, part)?;
                 (self.component.tuples() - before) as usize
             };
-            size = if made > OUTPUT { (size / 2).max(1) } else if made * 4 < OUTPUT { (size * 2).min(1 << 20) } else { size };
+            size = if made > OUTPUT {
+                (size / 2).max(1)
+            } else if made * 4 < OUTPUT {
+                (size * 2).min(1 << 20)
+            } else {
+                size
+            };
         }
         Ok(())
     }

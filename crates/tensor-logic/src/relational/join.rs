@@ -444,7 +444,13 @@ impl<'a> Join<'a> {
     }
 
     /// Lists the candidate with the fewest rows and looks the values up in the others.
-    fn extend(&mut self, depth: usize, value: Value, slot: usize, all: &'a [Candidate]) -> Result<(), Failure> {
+    fn extend(
+        &mut self,
+        depth: usize,
+        value: Value,
+        slot: usize,
+        all: &'a [Candidate],
+    ) -> Result<(), Failure> {
         let mut shortest: Option<(usize, Range<usize>)> = None;
         for (at, candidate) in all.iter().enumerate() {
             let base = self.push_key(&candidate.key);

@@ -154,7 +154,7 @@ impl Linear {
 
 /// The step of a rule, if the rule carries the place: the body without the relation itself, from
 /// the relation's argument to the head's.
-fn step_of(
+pub(super) fn step_of(
     rule: &Rule,
     relation: RelationId,
     carried: Option<usize>,
@@ -497,7 +497,13 @@ struct Values {
 impl Fresh for Values {
     fn fresh(size: usize) -> Values {
         let (now, next) = (Vec::new(), Vec::new());
-        Values { reached: Accumulator::new(size), value: vec![Value(0); size], now, next, listed: vec![false; size] }
+        Values {
+            reached: Accumulator::new(size),
+            value: vec![Value(0); size],
+            now,
+            next,
+            listed: vec![false; size],
+        }
     }
 }
 

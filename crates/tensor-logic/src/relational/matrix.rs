@@ -63,7 +63,11 @@ struct Own {
 
 impl Matrices {
     /// The recursion of these relations, if all its rules are chains of binary Boolean relations.
-    pub(super) fn recognise(database: &Database, relations: &[RelationId], rules: &[&Rule]) -> Option<Matrices> {
+    pub(super) fn recognise(
+        database: &Database,
+        relations: &[RelationId],
+        rules: &[&Rule],
+    ) -> Option<Matrices> {
         let chains: Vec<Chain> = rules.iter().map(|rule| Chain::new(rule)).collect::<Option<_>>()?;
         // As conditions, valued relations are as good as Boolean ones.
         let boolean = relations.iter().all(|id| !database.relation(*id).ring().valued());
@@ -78,7 +82,8 @@ impl Matrices {
         if needed > limits.bytes {
             return Ok(false);
         }
-        let others = database.tuples() - self.relations.iter().map(|id| database.relation(*id).len() as u64).sum::<u64>();
+        let others = database.tuples()
+            - self.relations.iter().map(|id| database.relation(*id).len() as u64).sum::<u64>();
         let mut work = Work::new(self, database, &universe);
         while work.round(limits)? {
             let tuples: usize = work.own.iter().map(|own| own.forward.full.count()).sum();
@@ -125,7 +130,8 @@ struct Work {
 impl Work {
     fn new(matrices: &Matrices, database: &Database, universe: &[u32]) -> Work {
         let size = universe.len();
-        let mut work = Work { own: Vec::new(), nodes: Vec::new(), rules: Vec::new(), words: size.div_ceil(64) };
+        let mut work =
+            Work { own: Vec::new(), nodes: Vec::new(), rules: Vec::new(), words: size.div_ceil(64) };
         for id in &matrices.relations {
             let mut full = BitMatrix::new(size);
             for (x, y) in pairs(database, *id, universe) {
@@ -390,10 +396,7 @@ fn each_row(
 }
 
 /// Runs `one` on every row, with a row to work in.
-fn rows_of(
-    matrix: &mut BitMatrix,
-    one: impl Fn(usize, &mut [u64], &mut [u64]) -> bool + Sync,
-) -> Vec<bool> {
+fn rows_of(matrix: &mut BitMatrix, one: impl Fn(usize, &mut [u64], &mut [u64]) -> bool + Sync) -> Vec<bool> {
     let words = matrix.words.max(1);
     if matrix.data.len() < PARALLEL {
         let mut scratch = vec![0; words];

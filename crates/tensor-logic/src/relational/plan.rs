@@ -559,7 +559,8 @@ impl Planner<'_> {
             if question && !whole && (complete || factor.is_none()) {
                 return Step::Exists { source, key, factor };
             }
-            let (bind, same) = bindings(atom, bound, &(0..atom.places.len()).collect::<Vec<_>>(), &key_places);
+            let (bind, same) =
+                bindings(atom, bound, &(0..atom.places.len()).collect::<Vec<_>>(), &key_places);
             return Step::Match { source, key, bind, same, factor, distinct: None };
         }
         let mut needed: Vec<usize> = (0..atom.places.len()).collect();

@@ -56,10 +56,7 @@ pub(super) fn recursion(database: &mut Database, rule: &Rule, growing: &[Relatio
         };
         let relation = database.relation_mut(atom.relation);
         let (rows, constants) = (relation.len() as f64, relation.statistics()[place] as f64);
-        repeated
-            && grown.len() == 1
-            && constants <= SELECTIVE * universe as f64
-            && rows <= FANOUT * constants
+        repeated && grown.len() == 1 && constants <= SELECTIVE * universe as f64 && rows <= FANOUT * constants
     })
 }
 
@@ -78,12 +75,7 @@ impl<F: Fn(&mut Database, Variable, &[&Atom], &[&Atom]) -> bool> Worth for F {}
 
 /// Eliminates variables while `worth` says so of the atoms that hold one. Only variables count
 /// that stand in positive atoms and nowhere else.
-fn eliminate(
-    database: &mut Database,
-    rule: &Rule,
-    ring: Ring,
-    worth: impl Worth,
-) -> Vec<Rule> {
+fn eliminate(database: &mut Database, rule: &Rule, ring: Ring, worth: impl Worth) -> Vec<Rule> {
     let mut rules = Vec::new();
     let mut rule = rule.clone();
     while let Some(held) = next(database, &rule, &worth) {
@@ -115,11 +107,7 @@ fn literals(rule: &Rule, keep: &impl Fn(usize) -> bool) -> Vec<Literal> {
 }
 
 /// The positions of the atoms that hold the next variable to be eliminated.
-fn next(
-    database: &mut Database,
-    rule: &Rule,
-    worth: &impl Worth,
-) -> Option<Vec<usize>> {
+fn next(database: &mut Database, rule: &Rule, worth: &impl Worth) -> Option<Vec<usize>> {
     let atoms: Vec<(usize, &Atom)> = rule
         .body
         .iter()

@@ -136,7 +136,9 @@ impl Sorted {
                 keep.push(row as u32);
                 joined.extend(values.get(row));
             } else if let (Some(old), Some(new)) = (joined.last_mut(), values.get(row)) {
-                *old = ring.plus(*old, *new).ok_or_else(|| columns.iter().map(|c| c[row]).collect::<Vec<_>>())?;
+                *old = ring
+                    .plus(*old, *new)
+                    .ok_or_else(|| columns.iter().map(|c| c[row]).collect::<Vec<_>>())?;
             }
         }
         drop(permutation);
@@ -184,7 +186,10 @@ impl Sorted {
         let first = if largest <= DENSE_FACTOR * second.len() + 1024 {
             First::Dense(starts)
         } else {
-            First::Sparse { keys: keys.to_vec(), starts: std::iter::once(0).chain(ends.iter().copied()).collect() }
+            First::Sparse {
+                keys: keys.to_vec(),
+                starts: std::iter::once(0).chain(ends.iter().copied()).collect(),
+            }
         };
         Sorted { order: vec![0, 1], len: second.len(), first, rest: vec![second], values }
     }
@@ -350,7 +355,8 @@ impl Packed {
         if bits.iter().sum::<u32>() > 64 {
             return None;
         }
-        let pack = |row: &[u32]| row.iter().zip(&bits).fold(0, |key: u64, (c, bits)| key << bits | u64::from(*c));
+        let pack =
+            |row: &[u32]| row.iter().zip(&bits).fold(0, |key: u64, (c, bits)| key << bits | u64::from(*c));
         let mut keys: Vec<u64> = rows.chunks_exact(arity).map(pack).collect();
         if !keys.is_sorted() {
             match keys.len() {
@@ -404,7 +410,11 @@ fn equal_range(column: &[u32], range: Range<usize>, key: u32) -> Range<usize> {
 /// `None` where they are sorted already.
 fn sorting(columns: &[&[u32]], len: usize) -> Option<Vec<u32>> {
     let compare = |a: usize, b: usize| {
-        columns.iter().map(|c| c[a].cmp(&c[b])).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        columns
+            .iter()
+            .map(|c| c[a].cmp(&c[b]))
+            .find(|order| order.is_ne())
+            .unwrap_or(std::cmp::Ordering::Equal)
     };
     if (1..len).all(|row| compare(row - 1, row).is_le()) {
         return None;

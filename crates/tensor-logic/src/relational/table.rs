@@ -175,7 +175,9 @@ impl Table {
     pub(super) fn newest(&self, index: usize, key: &[u32]) -> u32 {
         let chain = &self.chains[index];
         match &chain.heads {
-            Heads::Direct(heads) => key.first().and_then(|key| heads.get(*key as usize)).copied().unwrap_or(0),
+            Heads::Direct(heads) => {
+                key.first().and_then(|key| heads.get(*key as usize)).copied().unwrap_or(0)
+            }
             Heads::Hashed(slots, _) => {
                 let hash = hash(key.iter().copied());
                 let at = chain.slot(slots, &self.rows, self.arity, hash, |i| key[i]);
@@ -192,7 +194,8 @@ impl Table {
 
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
-        let chains: usize = self.chains.iter().map(|chain| 4 * chain.next.capacity() + chain.heads.bytes()).sum();
+        let chains: usize =
+            self.chains.iter().map(|chain| 4 * chain.next.capacity() + chain.heads.bytes()).sum();
         4 * self.rows.capacity() + 8 * self.values.capacity() + self.set.bytes() + chains
     }
 
@@ -311,7 +314,14 @@ impl Heads {
 impl Chain {
     /// The slot of a key: its own or a free one.
     #[inline]
-    fn slot(&self, slots: &[u64], rows: &[u32], arity: usize, hash: u64, key: impl Fn(usize) -> u32) -> usize {
+    fn slot(
+        &self,
+        slots: &[u64],
+        rows: &[u32],
+        arity: usize,
+        hash: u64,
+        key: impl Fn(usize) -> u32,
+    ) -> usize {
         let mask = slots.len() - 1;
         let mut at = hash as usize & mask;
         while slots[at] != 0 {

@@ -14,13 +14,14 @@ fn below(random: &mut Stream, n: usize) -> usize {
 }
 
 /// Products with negative numbers do not keep the order: they need programs without `Times`.
-fn ring(random: &mut Stream, recursive: bool, negative: bool) -> Ring {
+/// Minima of maxima in one recursion have no least fixpoint: a program has either.
+fn ring(random: &mut Stream, recursive: bool, (negative, least): (bool, bool)) -> Ring {
+    let best = if least { Combine::Min } else { Combine::Max };
     let times = [Times::Plus, Times::Min, Times::Times][below(random, if negative { 2 } else { 3 })];
     match below(random, 10) {
-        0 | 1 => Ring { combine: Combine::Min, times: Times::Plus },
-        2 => Ring { combine: Combine::Min, times },
-        3 => Ring { combine: Combine::Max, times: Times::Min },
-        4 => Ring { combine: Combine::Max, times },
+        0 | 1 if least => Ring::MIN_PLUS,
+        0 | 1 => Ring { combine: Combine::Max, times: Times::Min },
+        2..=4 => Ring { combine: best, times },
         5 if !recursive => Ring { combine: Combine::Sum, times },
         6 if !recursive => Ring { combine: Combine::Count, times },
         _ => Ring::BOOLEAN,
@@ -32,7 +33,12 @@ fn value(random: &mut Stream, ring: Ring, negative: bool) -> Value {
     if ring.counts() { Value::count(number) } else { Value::real(number as f64) }
 }
 
-fn facts(random: &mut Stream, arity: usize, (ring, negative): (Ring, bool), most: usize) -> Vec<(Vec<u32>, Value)> {
+fn facts(
+    random: &mut Stream,
+    arity: usize,
+    (ring, negative): (Ring, bool),
+    most: usize,
+) -> Vec<(Vec<u32>, Value)> {
     let count = below(random, most + 1);
     let mut facts = Vec::new();
     for _ in 0..count {
@@ -48,10 +54,11 @@ fn facts(random: &mut Stream, arity: usize, (ring, negative): (Ring, bool), most
 pub fn program(random: &mut Stream) -> Program {
     let chains = random.below(3) == 0;
     let negative = random.below(3) == 0;
+    let least = random.below(3) > 0;
     let mut program = Program::default();
     let add = |random: &mut Stream, program: &mut Program, recursive, most| {
         let boolean = chains && random.below(3) > 0;
-        let ring = if boolean { Ring::BOOLEAN } else { ring(random, recursive, negative) };
+        let ring = if boolean { Ring::BOOLEAN } else { ring(random, recursive, (negative, least)) };
         let arity = if chains { 2 } else { [0, 1, 1, 2, 2, 2, 3][below(random, 7)] };
         let facts = facts(random, arity, (ring, negative), most);
         program.relations.push((arity, ring));
@@ -100,7 +107,11 @@ fn chain(random: &mut Stream, program: &Program, head: usize, visible: usize) ->
         let relation = below(random, visible);
         let terms = if random.below(4) == 0 { [b, a] } else { [a, b] };
         let factor = fits(program, head, relation);
-        body.push(Literal::Atom(Atom { relation: RelationId(relation as u32), terms: terms.to_vec(), factor }));
+        body.push(Literal::Atom(Atom {
+            relation: RelationId(relation as u32),
+            terms: terms.to_vec(),
+            factor,
+        }));
     }
     let ends = (Term::variable(0), Term::variable(length));
     if random.below(6) == 0 {

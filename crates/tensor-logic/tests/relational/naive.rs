@@ -63,11 +63,11 @@ pub fn evaluate(program: &Program) -> Result<Vec<Tuples>, Trouble> {
                 derive(program, &state, rule, &mut next)?;
             }
             let reached: usize = level.iter().map(|rule| next[rule.head.0 as usize].len()).sum();
+            if round > reached + 1 {
+                return Err(Trouble::Divergence);
+            }
             if next == state {
                 break;
-            }
-            if round > 2 * reached + 8 {
-                return Err(Trouble::Divergence);
             }
             state = next;
         }
