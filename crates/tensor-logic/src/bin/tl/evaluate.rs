@@ -160,12 +160,12 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
 
 /// The gradients of the last query's answer.
 fn gradients_of(program: &Program, wrt: &[String], budget: Budget) -> Result<Gradients, Report> {
-    let queries = program.actions.iter().filter_map(|action| match action {
+    let mut queries = program.actions.iter().filter_map(|action| match action {
         Action::Query(query) => Some(query.tensor),
         Action::Write { .. } => None,
     });
     let none = || Report::new(Code::NotScalar, Span::default(), "nothing is asked for");
-    let goal = queries.last().ok_or_else(none)?;
+    let goal = queries.next_back().ok_or_else(none)?;
     missing_data(program, goal)?;
     let wrt = with_respect_to(program, goal, wrt)?;
     gradients(&mut Reference::default(), program, budget, goal, &wrt)
