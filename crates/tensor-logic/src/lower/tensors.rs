@@ -67,7 +67,9 @@ impl<'a> Context<'a> {
             let has_equation = computed.contains(&TensorId(at as u32));
             tensor.role = match tensor.role {
                 Role::Computed | Role::Data if has_equation => Role::Computed,
-                Role::Computed | Role::Data if tensor.given.is_empty() && tensor.style == Style::Round => Role::Empty,
+                Role::Computed | Role::Data if tensor.given.is_empty() && tensor.style == Style::Round => {
+                    Role::Empty
+                }
                 Role::Computed | Role::Data => Role::Data,
                 other => other,
             };
