@@ -16,6 +16,20 @@ pub struct UserFunction {
     pub derivative: Arc<dyn Fn(&[f64], usize) -> f64 + Send + Sync>,
 }
 
+impl UserFunction {
+    /// The derivative by an argument, as a function of its own. Its own derivative is not known
+    /// and is 0.
+    pub fn derivative_function(&self, by: usize) -> UserFunction {
+        let derivative = Arc::clone(&self.derivative);
+        UserFunction {
+            name: format!("{}_d{by}", self.name),
+            arity: self.arity,
+            value: Arc::new(move |arguments| derivative(arguments, by)),
+            derivative: Arc::new(|_, _| 0.0),
+        }
+    }
+}
+
 impl fmt::Debug for UserFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.name, self.arity)
@@ -89,6 +103,11 @@ pub const BUILT_IN: &[(&str, Function, usize, usize)] = &[
 
 /// The functions that are not elementwise: along an axis, scopes, and `concat`.
 pub const OTHERS: &[&str] = &["softmax", "lnorm", "concat", "sum", "prod", "avg", "count", "max", "min"];
+
+/// Whether the language has a function of this name.
+pub fn is_built_in(name: &str) -> bool {
+    BUILT_IN.iter().any(|(known, ..)| *known == name) || OTHERS.contains(&name)
+}
 
 /// A power as the language means it: squares and small whole powers are products, so that
 /// `X^2` is `X X` to the last bit.
@@ -236,4 +255,30 @@ fn erfc(x: f64) -> f64 {
         0.0
     };
     if x < 0.0 { 2.0 - tail } else { tail }
+}
+
+/// The functions of a program: the built-in ones and those that the embedding program registers.
+#[derive(Debug, Clone, Default)]
+pub struct UserFunctions {
+    registered: Vec<Arc<UserFunction>>,
+}
+
+impl UserFunctions {
+    /// Registers a function; a later one of the same name replaces it.
+    pub fn register(&mut self, function: UserFunction) {
+        self.registered.retain(|known| known.name != function.name);
+        self.registered.push(Arc::new(function));
+    }
+
+    /// An elementwise function by name.
+    pub fn find(&self, name: &str) -> Option<Function> {
+        let registered = self.registered.iter().find(|function| function.name == name);
+        let built_in = || BUILT_IN.iter().find(|(known, ..)| *known == name).map(|entry| entry.1.clone());
+        registered.map(|function| Function::User(Arc::clone(function))).or_else(built_in)
+    }
+
+    /// The registered functions.
+    pub fn registered(&self) -> &[Arc<UserFunction>] {
+        &self.registered
+    }
 }

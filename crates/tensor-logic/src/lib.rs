@@ -3,7 +3,19 @@
 
 pub mod ast;
 
+pub mod lex;
+
+pub mod parse;
+
+pub mod format;
+
+pub mod read;
+
+pub mod source;
+
 pub mod error;
+
+pub mod draw;
 
 pub mod names;
 
@@ -13,6 +25,42 @@ pub mod function;
 
 pub mod program;
 
+pub mod lower;
+
+pub mod domains;
+
+pub mod recursion;
+
+pub mod rename;
+
+pub mod gradient;
+
+pub mod learn;
+
+pub mod parents;
+
+pub mod analyse;
+
 pub mod engine;
+
+pub mod walk;
+
+pub mod start;
+
+pub mod divergence;
+
+pub mod reference;
+
+pub mod proof;
+
+pub mod answer;
+
+pub mod model;
+
+pub mod sample;
+
+pub mod run;
+
+pub mod files;
 
 pub mod relational;

@@ -180,6 +180,9 @@ pub struct Place {
     /// program is analysed; a place of a relation may have none (its constants are mixed, or
     /// its files have not been read).
     pub domain: Option<Domain>,
+    /// For a place of a relation: the declared domain of an index that stands alone there. Rules
+    /// and facts make no tuple outside it. `domain` is only how a square reference reads it.
+    pub limit: Option<Domain>,
     /// `*t`: only the last slice need be kept.
     pub star: bool,
 }
@@ -595,7 +598,8 @@ pub enum Class {
 pub struct Steps {
     /// For every tensor of the component, in an order in which elements of one step can be
     /// computed one tensor after the other: its moving places, the most significant first, and
-    /// whether they move upwards.
+    /// whether they move upwards. Tensors that share the cycle of their k-th moving place follow
+    /// each other and are looped over together there; others one after the other.
     pub places: Vec<(TensorId, Vec<Moving>)>,
 }
 
@@ -606,6 +610,8 @@ pub struct Moving {
     pub place: usize,
     /// Whether later elements have higher indices.
     pub up: bool,
+    /// The cycle that it moves on: a number that the places share that move together.
+    pub cycle: usize,
 }
 
 /// A query or a file write.
@@ -674,6 +680,8 @@ pub struct Directives {
     pub minimize: Option<Minimize>,
     /// `@sample(…)`: n, seed, and the directive's place.
     pub sample: Option<(u64, u64, Span)>,
+    /// `@semiring(…)`: evaluate the rules below in this semiring.
+    pub semiring: Option<Kind>,
 }
 
 /// `@minimize(…)` (N12).
@@ -754,6 +762,19 @@ impl Program {
         &self.equations[id.0 as usize]
     }
 
+    /// The tensors that the equations of a tensor read.
+    pub fn reads_of(&self, tensor: TensorId) -> Vec<TensorId> {
+        let mut found = Vec::new();
+        for equation in self.equations.iter().filter(|equation| equation.tensor == tensor) {
+            equation.visit_reads(&mut |read, _| {
+                if !found.contains(&read.tensor) {
+                    found.push(read.tensor);
+                }
+            });
+        }
+        found
+    }
+
     /// A tensor as it is named in messages.
     pub fn name(&self, id: TensorId) -> &str {
         &self.tensor(id).name
@@ -763,5 +784,79 @@ impl Program {
     pub fn show_tuple(&self, tuple: &Tuple) -> String {
         let shown: Vec<String> = tuple.iter().map(|value| self.symbols.show(*value)).collect();
         shown.join(", ")
+    }
+}
+
+/// Whether a read asks for an element or for its absence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sense {
+    /// A value or a guard that must hold.
+    Positive,
+    /// Under `not`.
+    Negative,
+}
+
+impl Equation {
+    /// Calls `visit` for every read of the right side, in order of the text.
+    pub fn visit_reads<'a>(&'a self, visit: &mut dyn FnMut(&'a Read, Sense)) {
+        for term in &self.terms {
+            term.body.visit_reads(visit);
+            term.when.visit_reads(visit);
+        }
+    }
+}
+
+impl When {
+    /// Calls `visit` for every read.
+    pub fn visit_reads<'a>(&'a self, visit: &mut dyn FnMut(&'a Read, Sense)) {
+        for guard in &self.guards {
+            match guard {
+                Guard::Read(read) => visit(read, Sense::Positive),
+                Guard::Not(read) => visit(read, Sense::Negative),
+                Guard::Compare(_, left, right) => {
+                    left.visit_reads(visit);
+                    right.visit_reads(visit);
+                }
+                Guard::CompareIndex(..) | Guard::Bind(..) => {}
+            }
+        }
+    }
+}
+
+impl Expr {
+    /// The parts directly below, and the guards of this node.
+    pub fn parts(&self) -> (Vec<&Expr>, Option<&When>) {
+        match self {
+            Expr::Number(_) | Expr::Index(_) | Expr::Read(_) | Expr::Missing(_) => (Vec::new(), None),
+            Expr::Product(parts) | Expr::Terms(parts) | Expr::Plus(parts) => (parts.iter().collect(), None),
+            Expr::Quotient(a, b) | Expr::Power(a, b) => (vec![a, b], None),
+            Expr::Negate(a) => (vec![a], None),
+            Expr::Reduce(reduce) => (vec![&reduce.body], Some(&reduce.when)),
+            Expr::Call(call) => (call.arguments.iter().collect(), Some(&call.when)),
+            Expr::Axis(axis) => {
+                let mut parts = vec![&axis.argument];
+                if let AxisFunction::Lnorm(Some(epsilon)) = &axis.function {
+                    parts.push(epsilon);
+                }
+                (parts, Some(&axis.when))
+            }
+        }
+    }
+
+    /// Calls `visit` for every read, in order of the text.
+    pub fn visit_reads<'a>(&'a self, visit: &mut dyn FnMut(&'a Read, Sense)) {
+        match self {
+            Expr::Read(read) => visit(read, Sense::Positive),
+            Expr::Missing(read) => visit(read, Sense::Negative),
+            _ => {
+                let (parts, when) = self.parts();
+                for part in parts {
+                    part.visit_reads(visit);
+                }
+                if let Some(when) = when {
+                    when.visit_reads(visit);
+                }
+            }
+        }
     }
 }

@@ -1,0 +1,262 @@
+//! Facts, arrays, files and start values.
+
+use std::sync::Arc;
+
+use super::Context;
+use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
+use crate::error::{Code, Report};
+use crate::program::{Action, Facts, Given, Kind, Place, Start, Style, TensorId};
+use crate::value::{Const, Symbols};
+
+use super::Mention;
+
+/// What a file gives.
+#[derive(Debug, Clone)]
+pub enum Loaded {
+    /// A relation.
+    Facts(Facts),
+    /// A dense array, row-major.
+    Array {
+        /// Its sizes.
+        shape: Vec<usize>,
+        /// Its values.
+        values: Arc<[f64]>,
+    },
+}
+
+/// Where the files of a program come from.
+pub trait FileSource {
+    /// Reads a file for the tensor of this name; `options` are the words behind `as`.
+    ///
+    /// # Errors
+    /// `file-not-found` and `file-format`, located at the file's name.
+    fn load(
+        &mut self,
+        name: &str,
+        file: &ast::Text,
+        options: &[ast::Name],
+        symbols: &mut Symbols,
+    ) -> Result<Loaded, Report>;
+}
+
+/// No files: what `check` reads them as is empty.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFiles;
+
+impl FileSource for NoFiles {
+    fn load(
+        &mut self,
+        _: &str,
+        file: &ast::Text,
+        _: &[ast::Name],
+        _: &mut Symbols,
+    ) -> Result<Loaded, Report> {
+        let message = format!("there is no file `{}` here", file.value);
+        Err(Report::new(Code::FileNotFound, file.span, message))
+    }
+}
+
+impl<'a> Context<'a> {
+    /// A bare reference: a declaration of places, or a fact.
+    pub(super) fn bare(&mut self, reference: &Reference) {
+        let Some(tensor) = self.seen(&reference.name.text) else { return };
+        let alone = |place: &ast::Place| match &place.kind {
+            PlaceKind::Index(expr) => match &expr.kind {
+                ast::IndexKind::Index(name) => Some((name.clone(), expr.span)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let declaration = reference.places.iter().all(|place| alone(place).is_some());
+        if declaration && !(reference.places.is_empty() && reference.brackets == ast::Brackets::Round) {
+            let names: Vec<_> = reference.places.iter().filter_map(alone).collect();
+            for (place, (name, span)) in names.into_iter().enumerate() {
+                let declared = self.declared(&name);
+                self.draft.declarations.push(super::Declaration { tensor, place, name, declared, span });
+            }
+            return;
+        }
+        let one = match self.draft.program.tensor(tensor).kind {
+            Kind::Tropical => 0.0,
+            Kind::MaxMin => f64::INFINITY,
+            _ => 1.0,
+        };
+        self.fact(tensor, reference, one, reference.span);
+    }
+
+    /// A fact with its value.
+    pub(super) fn fact(&mut self, tensor: TensorId, reference: &Reference, value: f64, span: Span) {
+        let mut tuple = Vec::new();
+        for (place, at) in reference.places.iter().enumerate() {
+            let PlaceKind::Index(expr) = &at.kind else { return };
+            let Some(function) = self.index_fn(expr, &mut |_, _, _| None) else { return };
+            let crate::program::IndexFn::Const(value) = function else { return };
+            tuple.push(value);
+            self.draft.mentions.push(Mention { tensor, place, value, written: true, span: at.span });
+        }
+        let given = &mut self.draft.program.tensors[tensor.0 as usize].given;
+        // Facts that follow each other share one block.
+        if !matches!(given.last(), Some(Given::Facts(facts)) if !facts.spans.is_empty()) {
+            let arity = tuple.len();
+            given.push(Given::Facts(Arc::new(Facts { arity, ..Facts::default() })));
+        }
+        if let Some(Given::Facts(facts)) = given.last_mut() {
+            Arc::make_mut(facts).push(&tuple, value, Some(span));
+        }
+    }
+
+    /// An array for all places, or for those that the left side leaves open by bare indices.
+    pub(super) fn array(&mut self, tensor: TensorId, head: &Reference, array: &Array) {
+        let mut shape = Vec::new();
+        let mut values = Vec::new();
+        flatten(array, 0, &mut shape, &mut values);
+        let mut fixed = Vec::new();
+        for (place, at) in head.places.iter().enumerate() {
+            let PlaceKind::Index(expr) = &at.kind else { return };
+            if let ast::IndexKind::Index(name) = &expr.kind {
+                let declared = self.declared(name);
+                let (name, span) = (name.clone(), expr.span);
+                self.draft.declarations.push(super::Declaration { tensor, place, name, declared, span });
+                fixed.push(None);
+                continue;
+            }
+            let function = self.index_fn(expr, &mut |_, _, _| None);
+            let Some(crate::program::IndexFn::Const(value)) = function else { return };
+            self.draft.mentions.push(Mention { tensor, place, value, written: true, span: at.span });
+            fixed.push(Some(value));
+        }
+        if head.brackets == ast::Brackets::None {
+            fixed = vec![None; shape.len()];
+        }
+        self.give(tensor, fixed, shape, values.into(), array.span);
+    }
+
+    pub(super) fn give(
+        &mut self,
+        tensor: TensorId,
+        fixed: Vec<Option<Const>>,
+        shape: Vec<usize>,
+        values: Arc<[f64]>,
+        span: Span,
+    ) {
+        let entry = &mut self.draft.program.tensors[tensor.0 as usize];
+        if entry.style == Style::Square {
+            entry.given.push(Given::Array { fixed, shape, values, span });
+        }
+    }
+
+    /// A file.
+    pub(super) fn file(
+        &mut self,
+        tensor: TensorId,
+        head: &Reference,
+        file: &ast::Text,
+        options: &[ast::Name],
+        files: &mut dyn FileSource,
+    ) {
+        // The places that the left side names.
+        for (place, at) in head.places.iter().enumerate() {
+            if let PlaceKind::Index(expr) = &at.kind
+                && let ast::IndexKind::Index(name) = &expr.kind
+            {
+                let declared = self.declared(name);
+                let (name, span) = (name.clone(), expr.span);
+                self.draft.declarations.push(super::Declaration { tensor, place, name, declared, span });
+            }
+        }
+        let loaded = match files.load(&head.name.text, file, options, &mut self.draft.program.symbols) {
+            Ok(loaded) => loaded,
+            Err(report) => return self.refuse(report),
+        };
+        let found = match &loaded {
+            Loaded::Facts(facts) => facts.arity,
+            Loaded::Array { shape, .. } => shape.len(),
+        };
+        // A tensor that is only read as a whole has the rank of its file.
+        let places = &mut self.draft.program.tensors[tensor.0 as usize].places;
+        if places.is_empty() && self.names.tensors.get(&head.name.text).is_some_and(|name| !name.rank_known) {
+            *places = vec![Place { domain: None, limit: None, star: false }; found];
+        }
+        let rank = places.len();
+        let empty = matches!(&loaded, Loaded::Facts(facts) if facts.count == 0);
+        if found != rank && !empty {
+            let name = &self.draft.program.tensor(tensor).name;
+            let message = format!("`{}` holds {found} places, and `{name}` has {rank}", file.value);
+            return self.refuse(Report::new(Code::FileFormat, file.span, message));
+        }
+        match loaded {
+            Loaded::Facts(mut facts) => {
+                facts.source = file.span;
+                facts.arity = rank;
+                self.draft.program.tensors[tensor.0 as usize].given.push(Given::Facts(Arc::new(facts)));
+            }
+            Loaded::Array { shape, values } => {
+                self.give(tensor, vec![None; shape.len()], shape, values, file.span);
+            }
+        }
+    }
+
+    /// A parameter and where it starts.
+    pub(super) fn parameter(&mut self, reference: &Reference, start: &ast::Start) {
+        self.bare_places(reference);
+        let Some(tensor) = self.seen(&reference.name.text) else { return };
+        let start = match start {
+            ast::Start::Array(array) => {
+                let (mut shape, mut values) = (Vec::new(), Vec::new());
+                flatten(array, 0, &mut shape, &mut values);
+                Start::Array { shape, values: values.into() }
+            }
+            ast::Start::Number(number) => Start::Number(number.value),
+            ast::Start::Call { name, arguments, .. } => {
+                let numbers: Vec<f64> = arguments
+                    .iter()
+                    .filter_map(|value| match value {
+                        ast::Value::Number(number) => Some(number.value),
+                        ast::Value::Name(name) => self.names.constants.get(&name.text).map(|n| n.value),
+                        ast::Value::Text(_) => None,
+                    })
+                    .collect();
+                let number = |at: usize, default: f64| numbers.get(at).copied().unwrap_or(default);
+                match name.text.as_str() {
+                    "normal" => Start::Normal(number(0, 0.0), number(1, 1.0)),
+                    "uniform" => Start::Uniform(number(0, 0.0), number(1, 1.0)),
+                    "he" => Start::He,
+                    "zeros" => Start::Number(0.0),
+                    "ones" => Start::Number(1.0),
+                    _ => Start::Glorot,
+                }
+            }
+        };
+        self.draft.program.tensors[tensor.0 as usize].start = Some(start);
+    }
+
+    /// The places of a declaration.
+    fn bare_places(&mut self, reference: &Reference) {
+        let indices = reference.places.iter().all(|place| {
+            matches!(&place.kind, PlaceKind::Index(expr) if matches!(expr.kind, ast::IndexKind::Index(_)))
+        });
+        if indices && !reference.places.is_empty() {
+            self.bare(reference);
+        }
+    }
+
+    pub(super) fn write(&mut self, span: Span, file: &ast::Text, reference: &Reference) {
+        if let Some(tensor) = self.seen(&reference.name.text) {
+            let file = file.value.clone();
+            self.draft.program.actions.push(Action::Write { file, tensor, span });
+        }
+    }
+}
+
+/// The sizes and values of a nested array whose rows are known to be of equal lengths.
+pub(super) fn flatten(array: &Array, depth: usize, shape: &mut Vec<usize>, values: &mut Vec<f64>) {
+    if shape.len() == depth {
+        shape.push(array.items.len());
+    }
+    for item in &array.items {
+        match item {
+            Item::Array(inner) => flatten(inner, depth + 1, shape, values),
+            Item::Number(number) => values.push(number.value),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The tensors of a program, one for each version of a name, and what is learned.
+
+use std::collections::HashSet;
+
+use super::Context;
+use crate::ast::{self, RightSide, Sign, Span, StatementKind};
+use crate::error::{Code, Report};
+use crate::names::TensorName;
+use crate::program::{Action, Combine, Kind, Place, Role, Start, Style, Tensor, TensorId};
+
+impl<'a> Context<'a> {
+    /// Makes a tensor for every name, in order of first appearance, and one more for each
+    /// redefinition.
+    pub(super) fn make_tensors(&mut self, tree: &'a ast::Program) {
+        let mut names: Vec<(&'a String, &'a TensorName)> = self.names.tensors.iter().collect();
+        names.sort_by_key(|(_, tensor)| tensor.first.start);
+        for (name, tensor) in names {
+            self.make_version(name, tensor, 0, tensor.first);
+        }
+        for statement in &tree.statements {
+            if let StatementKind::Equation { head, sign: Sign::Redefine, .. } = &statement.kind
+                && let Some((name, tensor)) = self.names.tensors.get_key_value(&head.name.text)
+            {
+                let version = self.versions.get(name.as_str()).map_or(0, Vec::len) as u32;
+                self.make_version(name, tensor, version, head.span);
+            }
+        }
+    }
+
+    fn make_version(&mut self, name: &'a str, info: &TensorName, version: u32, span: Span) {
+        let semiring = self.options.semiring.filter(|_| info.style == Style::Round && by_rules(info));
+        let kind = semiring.unwrap_or(info.kind);
+        // A redefinition says the whole value anew, whatever the first version combined by.
+        let combine = if version > 0 { Combine::Sum } else { semiring.map_or(info.combine, combine_of) };
+        let place = Place { domain: None, limit: None, star: false };
+        self.push_tensor(Tensor {
+            name: name.to_owned(),
+            version,
+            hidden: false,
+            style: info.style,
+            kind,
+            combine,
+            places: vec![place; info.rank],
+            role: role(info),
+            given: Vec::new(),
+            start: info
+                .parameter
+                .is_none()
+                .then_some(Start::Glorot)
+                .filter(|_| role(info) == Role::Parameter),
+            span,
+        });
+        let id = TensorId(self.draft.program.tensors.len() as u32 - 1);
+        self.versions.entry(name).or_default().push(id);
+    }
+
+    pub(super) fn push_tensor(&mut self, tensor: Tensor) -> TensorId {
+        self.draft.program.tensors.push(tensor);
+        TensorId(u32::try_from(self.draft.program.tensors.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// What each version of a tensor is: a redefinition has an equation of its own, and the
+    /// version before it may be data alone.
+    pub(super) fn settle_roles(&mut self) {
+        let program = &mut self.draft.program;
+        let computed: HashSet<TensorId> = program.equations.iter().map(|equation| equation.tensor).collect();
+        for (at, tensor) in program.tensors.iter_mut().enumerate() {
+            let has_equation = computed.contains(&TensorId(at as u32));
+            tensor.role = match tensor.role {
+                Role::Computed | Role::Data if has_equation => Role::Computed,
+                Role::Computed | Role::Data if tensor.given.is_empty() && tensor.style == Style::Round => {
+                    Role::Empty
+                }
+                Role::Computed | Role::Data => Role::Data,
+                other => other,
+            };
+        }
+    }
+
+    /// Settings given as statements.
+    pub(super) fn settings(&mut self, tree: &ast::Program) {
+        for statement in &tree.statements {
+            let StatementKind::Directive(directive) = &statement.kind else { continue };
+            let number = directive.arguments.iter().flatten().find_map(|argument| match &argument.value {
+                ast::Value::Number(number) => Some(number.value),
+                _ => None,
+            });
+            let settings = &mut self.draft.program.settings;
+            match (directive.name.text.as_str(), number) {
+                ("tol", Some(value)) => settings.tolerance = value,
+                ("rounds", Some(value)) => settings.rounds = value.max(0.0) as u64,
+                ("seed", Some(value)) => settings.seed = value.max(0.0) as u64,
+                _ => {}
+            }
+        }
+    }
+
+    /// Tensors that `@const` names.
+    pub(super) fn constants(&self, tree: &ast::Program) -> Vec<TensorId> {
+        let statements = tree.statements.iter().filter_map(|statement| match &statement.kind {
+            StatementKind::Directive(directive) if directive.name.text == "const" => Some(directive),
+            _ => None,
+        });
+        let arguments = statements.flat_map(|directive| directive.arguments.iter().flatten());
+        let names = arguments.filter_map(|argument| match &argument.value {
+            ast::Value::Name(name) => Some(name.text.as_str()),
+            _ => None,
+        });
+        names.filter_map(|name| self.versions.get(name)).flatten().copied().collect()
+    }
+
+    /// Under `@minimize`, an undefined square tensor below the goal is a parameter (N11).
+    pub(super) fn learned(&mut self, tree: &ast::Program) {
+        let constant = self.constants(tree);
+        let mut goals = Vec::new();
+        for action in &mut self.draft.program.actions {
+            if let Action::Query(query) = action
+                && let Some(minimize) = &mut query.directives.minimize
+            {
+                minimize.constant.clone_from(&constant);
+                goals.push(query.tensor);
+            }
+        }
+        let mut seen: HashSet<TensorId> = goals.iter().copied().collect();
+        while let Some(goal) = goals.pop() {
+            let program = &mut self.draft.program;
+            if let Some(tensor) = program.tensors.get_mut(goal.0 as usize)
+                && tensor.role == Role::Missing
+            {
+                tensor.role = Role::Parameter;
+                tensor.start = Some(Start::Glorot);
+                let message = format!("`{}` has no data and is learned", tensor.name);
+                let help = format!("declare it: `{} ~ glorot()`", tensor.name);
+                self.draft
+                    .warnings
+                    .push(Report::new(Code::ImplicitParameter, tensor.span, message).help(help));
+            }
+            for needed in program.reads_of(goal) {
+                if seen.insert(needed) {
+                    goals.push(needed);
+                }
+            }
+        }
+    }
+}
+
+/// Whether rules make the relation: then a semiring of a query applies to it.
+fn by_rules(info: &TensorName) -> bool {
+    let rules = matches!(info.combine, Combine::Exists) || info.kind != Kind::Real;
+    rules || !info.computed
+}
+
+fn combine_of(kind: Kind) -> Combine {
+    match kind {
+        Kind::Bool => Combine::Exists,
+        Kind::Count | Kind::Real => Combine::Sum,
+        Kind::Tropical => Combine::Min,
+        Kind::MaxTimes | Kind::MaxMin => Combine::Max,
+    }
+}
+
+fn role(info: &TensorName) -> Role {
+    if info.parameter.is_some() {
+        Role::Parameter
+    } else if info.computed {
+        Role::Computed
+    } else if info.given {
+        Role::Data
+    } else if info.style == Style::Round {
+        Role::Empty
+    } else if info.declared {
+        Role::Parameter
+    } else {
+        Role::Missing
+    }
+}
+
+/// What an equation's right side is apart from an expression of tensors.
+pub(super) fn plain_number(right: &RightSide) -> Option<f64> {
+    let RightSide::Expr { expr, guards } = right else { return None };
+    if !guards.is_empty() {
+        return None;
+    }
+    match &expr.kind {
+        ast::ExprKind::Number(number) => Some(number.value),
+        ast::ExprKind::Negate(inner) => match &inner.kind {
+            ast::ExprKind::Number(number) => Some(-number.value),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,21 @@
+//! `divisor-index`: an index all of whose occurrences in its scope stand in divisors. Whether a
+//! quotient is summed or divided by a sum would then be a guess.
+
+use crate::ast::Statement;
+use crate::error::{Code, Report};
+use crate::names::{Names, scopes};
+
+/// Checks the scopes of a statement.
+pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+    let (terms, left) = scopes::of(statement, names);
+    for term in &terms {
+        term.bind(&left, &mut |_, name, occurrences| {
+            let Some(first) = occurrences.first() else { return };
+            if occurrences.iter().all(|occurrence| occurrence.divisor) {
+                let message = format!("`{name}` is summed here and occurs in divisors only");
+                let report = Report::new(Code::DivisorIndex, first.span, message);
+                reports.push(report.help(format!("to divide by a sum, write `sum[{name}](…)`")));
+            }
+        });
+    }
+}
