@@ -1,4 +1,4 @@
-//! A refusal or a warning as people and as programs read it.
+//! A refusal or a warning as people read it (as JSON: [`crate::answer::json::report`]).
 //!
 //! Enter at [`Sheet`]: a text whose lines are indexed once, for any number of reports. The shape
 //! is that of section 8: code and message, place, the quoted lines with marks, help.
@@ -8,8 +8,6 @@
 //! shown, of many labels the first.
 
 use std::fmt::Write;
-
-use serde_json::{Value, json};
 
 use crate::ast::Span;
 use crate::error::{Places, Report};
@@ -51,14 +49,14 @@ impl<'a> Sheet<'a> {
         Sheet { file, places: Places::new(text) }
     }
 
-    /// Line and column of the first character of a span.
-    pub fn place(&self, span: Span) -> (usize, usize) {
-        self.places.of(span.start)
+    /// Where the lines begin.
+    pub fn places(&self) -> &Places<'a> {
+        &self.places
     }
 
     /// A report for people, with a line end behind its last line.
     pub fn draw(&self, report: &Report, severity: Severity) -> String {
-        let (line, column) = self.place(report.span);
+        let (line, column) = self.places.of(report.span.start);
         let word = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -109,33 +107,6 @@ impl<'a> Sheet<'a> {
             self.places.line(line).chars().skip(column - 1).count()
         };
         Mark { line, column, width, sign, text }
-    }
-
-    /// A report for programs.
-    pub fn json(&self, report: &Report) -> Value {
-        let labels: Vec<Value> = report
-            .labels
-            .iter()
-            .map(|label| {
-                let mut object = self.extent(label.span);
-                object.insert("text".to_owned(), json!(label.text));
-                Value::Object(object)
-            })
-            .collect();
-        let mut object = serde_json::Map::new();
-        object.insert("code".to_owned(), json!(report.code.name()));
-        object.insert("message".to_owned(), json!(report.message));
-        object.extend(self.extent(report.span));
-        object.insert("labels".to_owned(), Value::Array(labels));
-        object.insert("help".to_owned(), json!(report.help));
-        Value::Object(object)
-    }
-
-    fn extent(&self, span: Span) -> serde_json::Map<String, Value> {
-        let (line, column) = self.places.of(span.start);
-        let (end_line, end_column) = self.places.of(span.end);
-        let fields = [("line", line), ("column", column), ("end_line", end_line), ("end_column", end_column)];
-        fields.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect()
     }
 }
 

@@ -128,7 +128,11 @@ pub fn learnable(program: &Program, goal: TensorId, minimize: &Minimize) -> Vec<
     needed.into_iter().filter(learned).collect()
 }
 
-fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
+/// The square tensors that a goal needs and nothing gives.
+///
+/// # Errors
+/// `missing-data`, if there are any.
+pub fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
     let needed = program.needs(&[goal]);
     let missing = needed.into_iter().filter(|id| program.tensor(*id).role == Role::Missing);
     let missing: Vec<TensorId> = missing.collect();

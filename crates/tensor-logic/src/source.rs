@@ -4,7 +4,7 @@
 //! that all of a program has places in one text.
 
 use crate::ast::{ExprKind, Number, Program, RightSide, Statement, StatementKind};
-use crate::error::Report;
+use crate::error::{Code, Report};
 use crate::function::UserFunctions;
 use crate::names::numeric;
 use crate::read::{decode, read};
@@ -52,6 +52,18 @@ impl Source {
         self.settings.push((name.into(), value));
     }
 
+    /// Whether the bytes were a text.
+    ///
+    /// # Errors
+    /// All syntax errors, if they were not.
+    pub fn decoded(&self) -> Result<(), Vec<Report>> {
+        if self.broken.is_empty() {
+            return Ok(());
+        }
+        let refused = read(&self.text, self.broken.clone(), &UserFunctions::default()).err();
+        Err(refused.unwrap_or_default().into_iter().filter(|report| report.code == Code::Syntax).collect())
+    }
+
     /// Reads the program, as [`read`] does, and carries out what is asked beside it.
     ///
     /// # Errors
@@ -64,9 +76,11 @@ impl Source {
         for (name, value) in &self.settings {
             // Numbers given several times are summed: the first becomes the value, the rest go.
             let mut first = true;
-            program.statements.retain_mut(|statement| !is_constant(statement, name) || {
-                overwrite(statement, *value);
-                std::mem::take(&mut first)
+            program.statements.retain_mut(|statement| {
+                !is_constant(statement, name) || {
+                    overwrite(statement, *value);
+                    std::mem::take(&mut first)
+                }
             });
         }
         Ok(program)
@@ -75,7 +89,8 @@ impl Source {
     /// What is asked beside the program and cannot be: an added statement that is no query, a
     /// constant that the program does not have.
     pub fn misuse(&self, program: &Program) -> Option<String> {
-        let added = program.statements.iter().find(|statement| !self.is_own(statement) && !is_query(statement));
+        let added =
+            program.statements.iter().find(|statement| !self.is_own(statement) && !is_query(statement));
         if let Some(statement) = added {
             let text = self.text.get(statement.span.start..statement.span.end).unwrap_or("");
             return Some(format!("`{text}` is not a query"));

@@ -337,6 +337,35 @@ fn paths_and_endings() {
     assert_eq!(code(&mut presence, "no.txt", &[]), Some(Code::FileNotFound));
 }
 
+/// A program reads its files when it is analysed; a tensor read as a whole has the file's rank.
+#[test]
+fn programs_read_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("r.csv"), "Ann,3,0.5\nBob,4,0.25\n").unwrap();
+    let mut bytes = Vec::new();
+    npy::write(&[2, 3], &[1.0; 6], &mut bytes).unwrap();
+    std::fs::write(folder.path().join("w.npy"), bytes).unwrap();
+    let analyse = |text: &str| {
+        let functions = tensor_logic::function::UserFunctions::default();
+        let options = tensor_logic::lower::Options::default();
+        tensor_logic::analyse::analyse(text, &mut Files::new(folder.path()), &functions, &options)
+    };
+    for (text, rank, kind) in [
+        ("M = \"r.csv\"\nM?", 3, Kind::Bool),
+        ("M = \"r.csv\" as values\nM?", 2, Kind::Real),
+        ("M = \"r.csv\" as values\nM(Ann, x)?", 2, Kind::Real),
+        ("M = \"w.npy\"\nM?", 2, Kind::Real),
+        ("M = \"w.npy\"\nY = M[i, j]\nY?", 2, Kind::Real),
+    ] {
+        let analysed = analyse(text).unwrap();
+        let tensor = analysed.program.tensors.iter().find(|tensor| tensor.name == "M").unwrap();
+        assert_eq!((tensor.places.len(), tensor.kind), (rank, kind), "{text}");
+    }
+    let refused = |text: &str| analyse(text).unwrap_err()[0].code;
+    assert_eq!(refused("M = \"r.csv\"\nM(x, y)?"), Code::FileFormat);
+    assert_eq!(refused("M = \"missing.txt\"; M?"), Code::FileNotFound);
+}
+
 fn program(style: Style, kind: Kind, domains: Vec<Domain>, symbols: Symbols) -> Program {
     let place = |domain| Place { domain: Some(domain), limit: None, star: false };
     let tensor = Tensor {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Context;
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
 use crate::error::{Code, Report};
-use crate::program::{Action, Facts, Given, Kind, Start, Style, TensorId};
+use crate::program::{Action, Facts, Given, Kind, Place, Start, Style, TensorId};
 use crate::value::{Const, Symbols};
 
 use super::Mention;
@@ -162,11 +162,16 @@ impl<'a> Context<'a> {
             Ok(loaded) => loaded,
             Err(report) => return self.refuse(report),
         };
-        let rank = self.draft.program.tensor(tensor).places.len();
         let found = match &loaded {
             Loaded::Facts(facts) => facts.arity,
             Loaded::Array { shape, .. } => shape.len(),
         };
+        // A tensor that is only read as a whole has the rank of its file.
+        let places = &mut self.draft.program.tensors[tensor.0 as usize].places;
+        if places.is_empty() && self.names.tensors.get(&head.name.text).is_some_and(|name| !name.rank_known) {
+            *places = vec![Place { domain: None, limit: None, star: false }; found];
+        }
+        let rank = places.len();
         let empty = matches!(&loaded, Loaded::Facts(facts) if facts.count == 0);
         if found != rank && !empty {
             let name = &self.draft.program.tensor(tensor).name;

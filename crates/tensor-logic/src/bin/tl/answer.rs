@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use serde_json::{Map, Value, json};
+use tensor_logic::answer::json;
 use tensor_logic::draw::{Severity, Sheet};
 use tensor_logic::error::Report;
 use tensor_logic::source::Source;
@@ -12,8 +12,11 @@ use tensor_logic::source::Source;
 /// What a command answers.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// The keys of the JSON document, without `tl`, `ok`, `errors` and `warnings`.
-    pub(crate) fields: Map<String, Value>,
+    /// The keys of the JSON document with their values as JSON, without `tl` and `ok`, and
+    /// without `errors` and `warnings` but where [`Shape`] says so.
+    pub(crate) fields: Vec<(&'static str, String)>,
+    /// Which keys stand in the document in any case.
+    pub(crate) shape: Shape,
     /// What people read on standard output.
     pub(crate) text: String,
     /// What people read on standard error beside the reports.
@@ -22,28 +25,35 @@ pub(crate) struct Answer {
     pub(crate) errors: Vec<Report>,
     /// What is only pointed at.
     pub(crate) warnings: Vec<Report>,
-    /// The name and the text that the reports point into.
+    /// The name of the program in messages.
     pub(crate) file: String,
-    /// The text itself.
+    /// The text that the reports point into.
     pub(crate) program: String,
     /// Whether the exit status is 1 although nothing is refused.
     pub(crate) fails: bool,
 }
 
+/// Which reports the document of an accepted program has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// None.
+    #[default]
+    Bare,
+    /// `warnings`.
+    Warnings,
+    /// `errors` and `warnings`.
+    Both,
+}
+
 impl Answer {
-    /// An answer about a program; `fields` must be a JSON object.
-    pub(crate) fn new(source: &Source, fields: Value, text: impl Into<String>) -> Answer {
-        let fields = match fields {
-            Value::Object(fields) => fields,
-            other => Map::from_iter([("value".to_owned(), other)]),
-        };
-        let (file, program) = (source.file.clone(), source.text.clone());
-        Answer { fields, text: text.into(), file, program, ..Answer::default() }
+    /// An answer about a program.
+    pub(crate) fn new(source: &Source, shape: Shape) -> Answer {
+        Answer { file: source.file.clone(), program: source.text.clone(), shape, ..Answer::default() }
     }
 
     /// A refused program.
     pub(crate) fn refused(source: &Source, errors: Vec<Report>) -> Answer {
-        Answer { errors, ..Answer::new(source, json!({}), "") }
+        Answer { errors, ..Answer::new(source, Shape::Both) }
     }
 }
 
@@ -62,29 +72,29 @@ pub(crate) fn print(answer: &Answer, json: bool) -> std::io::Result<u8> {
 
 fn write(answer: &Answer, sheet: &Sheet<'_>, json: bool) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    if json {
-        serde_json::to_writer(&mut out, &document(answer, sheet))?;
-        writeln!(out)?;
-    } else {
-        out.write_all(answer.text.as_bytes())?;
-    }
+    out.write_all(if json { document(answer, sheet) } else { answer.text.clone() }.as_bytes())?;
     out.flush()
 }
 
-/// The JSON document. `fmt` has no reports unless the program is refused.
-fn document(answer: &Answer, sheet: &Sheet<'_>) -> Value {
-    let reports = |reports: &[Report]| -> Value { reports.iter().map(|report| sheet.json(report)).collect() };
-    let mut document = Map::from_iter([
-        ("tl".to_owned(), json!(1)),
-        ("ok".to_owned(), json!(answer.errors.is_empty())),
-    ]);
-    document.extend(answer.fields.clone());
+/// The JSON document, on one line.
+fn document(answer: &Answer, sheet: &Sheet<'_>) -> String {
     let refused = !answer.errors.is_empty();
-    if refused || !answer.fields.contains_key("changed") {
-        document.insert("errors".to_owned(), reports(&answer.errors));
-        document.insert("warnings".to_owned(), reports(&answer.warnings));
+    let mut document = format!("{{\"tl\": 1, \"ok\": {}", !refused);
+    for (key, value) in &answer.fields {
+        document.extend([", \"", key, "\": ", value]);
     }
-    Value::Object(document)
+    let mut reports = |key: &str, reports: &[Report]| {
+        document.extend([", \"", key, "\": "]);
+        json::list(&mut document, reports, |out, report| json::report(out, sheet.places(), report));
+    };
+    if refused || answer.shape == Shape::Both {
+        reports("errors", &answer.errors);
+    }
+    if refused || answer.shape != Shape::Bare {
+        reports("warnings", &answer.warnings);
+    }
+    document.push_str("}\n");
+    document
 }
 
 /// Tells people of refusals and warnings, in order of place.

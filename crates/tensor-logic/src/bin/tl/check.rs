@@ -1,10 +1,11 @@
 //! `tl check`: everything that needs no evaluation.
 
 use clap::Args;
-use serde_json::json;
-use tensor_logic::function::UserFunctions;
+use tensor_logic::files::Files;
+use tensor_logic::run::refusals;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Shape};
+use crate::host::World;
 use crate::input::File;
 
 /// `tl check`
@@ -19,9 +20,15 @@ pub(crate) struct Check {
 
 pub(crate) fn check(args: &Check) -> anyhow::Result<Answer> {
     let source = args.file.read()?;
-    let answer = match source.read(&UserFunctions::default()) {
-        Ok(_) => Answer::new(&source, json!({}), ""),
+    let mut world = World::new(&source, Files::presence(args.file.folder()), 0);
+    Ok(match world.read().and_then(|tree| world.analyse(tree)) {
+        Ok(analysed) => {
+            let mut answer = Answer::new(&source, Shape::Both);
+            answer.errors = refusals(&analysed.program);
+            answer.warnings = analysed.warnings;
+            answer.fails = args.strict && !answer.warnings.is_empty();
+            answer
+        }
         Err(errors) => Answer::refused(&source, errors),
-    };
-    Ok(Answer { fails: args.strict && !answer.warnings.is_empty(), ..answer })
+    })
 }

@@ -6,11 +6,10 @@ use std::path::Path;
 use anyhow::Context;
 use clap::Args;
 use clap::error::ErrorKind;
-use serde_json::json;
+use tensor_logic::answer::json;
 use tensor_logic::format::format;
-use tensor_logic::function::UserFunctions;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Shape};
 use crate::input::{File, usage};
 
 /// `tl fmt`
@@ -31,15 +30,20 @@ pub(crate) fn fmt(args: &Fmt) -> anyhow::Result<Answer> {
         return Err(usage(ErrorKind::ArgumentConflict, "standard input cannot be rewritten"));
     }
     let source = args.file.read()?;
-    let formatted = match source.well_formed(&UserFunctions::default()).and_then(|()| format(&source.text)) {
+    let formatted = match source.decoded().and_then(|()| format(&source.text)) {
         Ok(formatted) => formatted,
         Err(errors) => return Ok(Answer::refused(&source, errors)),
     };
     let changed = formatted != source.text;
-    let printed = if args.write || args.check { "" } else { &formatted };
-    let mut answer = Answer::new(&source, json!({ "changed": changed, "text": formatted }), printed);
     if args.write && changed {
         replace(&args.file.file, &formatted)?;
+    }
+    let mut answer = Answer::new(&source, Shape::Bare);
+    let mut text = String::new();
+    json::string(&mut text, &formatted);
+    answer.fields = vec![("changed", changed.to_string()), ("text", text)];
+    if !args.write && !args.check {
+        answer.text = formatted;
     }
     if args.check && changed {
         answer.fails = true;

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tensor_logic::engine::Budget;
 use tensor_logic::source::Source;
 
 /// Wrong usage that clap cannot see.
@@ -144,6 +145,37 @@ pub(crate) struct Evaluation {
     /// The most bytes that may be allocated [default: three quarters of the machine's memory].
     #[arg(long, value_parser = count)]
     pub(crate) max_bytes: Option<u64>,
+}
+
+impl Evaluation {
+    /// Starts the threads, and refuses what this build does not have.
+    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+        let message = match (self.device.as_str(), self.dtype) {
+            ("cpu", Dtype::F64) => None,
+            ("cpu", Dtype::F32) => Some("this build evaluates with 64 bits only".to_owned()),
+            (device, _) => Some(format!("this build has no device `{device}`")),
+        };
+        if let Some(message) = message {
+            return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
+        }
+        if let Some(threads) = self.threads {
+            rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
+        }
+        Ok(())
+    }
+
+    /// The limits of the run.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget { tuples: self.max_tuples, bytes: self.max_bytes.unwrap_or_else(most_of_memory) }
+    }
+}
+
+/// Three quarters of the machine's memory; of 8 GiB where the machine does not say.
+fn most_of_memory() -> u64 {
+    let lines = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = lines.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kibibytes: Option<u64> = total.and_then(|total| total.trim().strip_suffix("kB")?.trim().parse().ok());
+    kibibytes.unwrap_or(8 << 20).saturating_mul(1024) / 4 * 3
 }
 
 /// A whole number, maybe as `1e8`.

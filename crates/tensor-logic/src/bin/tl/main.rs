@@ -8,6 +8,7 @@ mod answer;
 mod check;
 mod evaluate;
 mod fmt;
+mod host;
 mod input;
 
 use std::process::ExitCode;
