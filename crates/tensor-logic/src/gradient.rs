@@ -19,8 +19,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::ast::Span;
 use crate::program::{
-    Action, Argument, Combine, Equation, Expr, Facts, Given, Index, IndexFn, IndexId, Kind, Otherwise, Place, Program,
-    Range, Read, Role, Style, Tensor, TensorId, Term, When,
+    Action, Argument, Combine, Equation, Expr, Facts, Given, Index, IndexFn, IndexId, Kind, Otherwise, Place,
+    Program, Range, Read, Role, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
 use crate::value::Domain;
@@ -150,7 +150,8 @@ impl Builder {
         }
         let original = self.program.tensor(id).clone();
         let version = if original.version > 0 { format!("_v{}", original.version) } else { String::new() };
-        let name = if original.hidden { "Grad_Goal".to_owned() } else { format!("Grad_{}{version}", original.name) };
+        let name =
+            if original.hidden { "Grad_Goal".to_owned() } else { format!("Grad_{}{version}", original.name) };
         let adjoint = self.tensor(name, original.style, original.places.clone(), original.span);
         self.adjoints.insert(id, adjoint);
         adjoint
@@ -258,7 +259,8 @@ impl Builder {
         let round = self.program.tensor(adjoint).style == Style::Round;
         let otherwise = if round { Otherwise::Absent } else { Otherwise::Zero };
         let arguments: Vec<Argument> = equation.head.iter().cloned().map(Argument::At).collect();
-        let incoming = Read { tensor: adjoint, arguments: arguments.clone(), otherwise, span: equation.head_span };
+        let incoming =
+            Read { tensor: adjoint, arguments: arguments.clone(), otherwise, span: equation.head_span };
         for (nth, term) in equation.terms.iter().enumerate() {
             if !self.depends(&term.body) {
                 continue;

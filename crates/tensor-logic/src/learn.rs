@@ -128,7 +128,8 @@ impl Learner<'_> {
             Some(clip) if norm > clip => clip / norm,
             _ => 1.0,
         };
-        let pace = Pace { number, rate: self.minimize.rate, weight_decay: self.minimize.weight_decay, factor };
+        let pace =
+            Pace { number, rate: self.minimize.rate, weight_decay: self.minimize.weight_decay, factor };
         for ((id, gradient), state) in self.learned.iter().zip(gradients).zip(&mut self.states) {
             let Some(values) = parameters.get(id) else { continue };
             let mut weights = values.to_vec();
@@ -143,7 +144,9 @@ impl Learner<'_> {
 fn rule_of(optimiser: Optimiser) -> Rule {
     match optimiser {
         Optimiser::Sgd { momentum } => Rule::Sgd { momentum },
-        Optimiser::Adam { beta1, beta2, epsilon, decoupled } => Rule::Adam { beta1, beta2, epsilon, decoupled },
+        Optimiser::Adam { beta1, beta2, epsilon, decoupled } => {
+            Rule::Adam { beta1, beta2, epsilon, decoupled }
+        }
     }
 }
 

@@ -127,12 +127,15 @@ pub fn restricted(program: &Program, goal: TensorId, evidence: &[(&str, Const)])
 /// The program in which the indices of a name take the values of a domain only, in every
 /// equation that the goals need.
 pub fn limited(program: &Program, goals: &[TensorId], name: &str, domain: &Domain) -> Program {
-    let indices: BTreeSet<IndexId> = variables(program, goals).get(name).into_iter().flatten().copied().collect();
+    let indices: BTreeSet<IndexId> =
+        variables(program, goals).get(name).into_iter().flatten().copied().collect();
     let mut limited = program.clone();
     for index in indices {
         if let Some(index) = limited.indices.get_mut(index.0 as usize) {
             index.range = Range::Domain(match &index.range {
-                Range::Domain(range) => Domain::listed(domain.values().filter(|value| range.contains(*value))),
+                Range::Domain(range) => {
+                    Domain::listed(domain.values().filter(|value| range.contains(*value)))
+                }
                 Range::Tuples | Range::Computed => domain.clone(),
             });
         }

@@ -33,9 +33,10 @@ pub fn warnings(program: &Program) -> Vec<Report> {
                 .filter_map(|read| Some((read.tensor, below.get(&read.tensor)?.as_ref()?)))
                 .collect();
             let shared = sets.iter().enumerate().find_map(|(at, (a, first))| {
-                let (b, table) = sets.iter().skip(at + 1).find_map(|(b, second)| {
-                    first.intersection(second).next().map(|table| (*b, *table))
-                })?;
+                let (b, table) = sets
+                    .iter()
+                    .skip(at + 1)
+                    .find_map(|(b, second)| first.intersection(second).next().map(|table| (*b, *table)))?;
                 Some((*a, b, table))
             });
             if let Some((a, b, table)) = shared {
@@ -58,7 +59,8 @@ pub fn warnings(program: &Program) -> Vec<Report> {
 fn is_table(program: &Program, id: TensorId) -> bool {
     let tensor = program.tensor(id);
     let [Given::Array { fixed, shape, values, .. }] = tensor.given.as_slice() else { return false };
-    let whole = tensor.style == Style::Square && tensor.role == Role::Data && fixed.iter().all(Option::is_none);
+    let whole =
+        tensor.style == Style::Square && tensor.role == Role::Data && fixed.iter().all(Option::is_none);
     let Some(first) = shape.first().copied().filter(|first| whole && *first > 0) else { return false };
     let columns = values.len() / first;
     let sum = |column: usize| values.iter().skip(column).step_by(columns.max(1)).sum::<f64>();

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use crate::program::{
-    Argument, Axis, AxisFunction, Call, Equation, Expr, Guard, Index, IndexFn, IndexId, Program, Read, Reduce,
-    Term, When,
+    Argument, Axis, AxisFunction, Call, Equation, Expr, Guard, Index, IndexFn, IndexId, Program, Read,
+    Reduce, Term, When,
 };
 
 /// A renaming of indices within a program that grows by the fresh ones.

@@ -71,7 +71,10 @@ fn check(text: &str) {
             let close = |x: f64, y: f64, tolerance: f64| (x - y).abs() <= tolerance * y.abs().max(1.0);
             assert!(close(a, b, 1e-9), "d/d{name}[{at}]: equations {a}, dual numbers {b}\n{text}");
             if !text.contains("# kink") {
-                assert!(close(a, differences, 1e-5), "d/d{name}[{at}]: equations {a}, differences {differences}\n{text}");
+                assert!(
+                    close(a, differences, 1e-5),
+                    "d/d{name}[{at}]: equations {a}, differences {differences}\n{text}"
+                );
             }
         }
     }

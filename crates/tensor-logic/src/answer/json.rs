@@ -1,16 +1,14 @@
-//! Answers as JSON (section 8), byte for byte the same on every run.
+//! Answers and reports as JSON (section 8), byte for byte the same on every run.
 //!
-//! Enter at [`document`], or at [`answer`] for one of its parts. Everything is written straight into one text: large
+//! Enter at [`answer`] and [`report`]. Everything is written straight into one text: large
 //! tensors make no tree, and deep proofs no recursion.
 
 use std::fmt::Write;
 
 use super::{Answer, Content, kind_name};
-use crate::draw::Sheet;
-use crate::error::Report;
+use crate::error::{Places, Report};
 use crate::program::Kind;
 use crate::proof::Proof;
-use crate::run::Outcome;
 use crate::value::{Const, Domain, Symbols, Tuple};
 
 /// A text in quotes.
@@ -103,35 +101,6 @@ pub fn nested(out: &mut String, kind: Kind, domains: &[Domain], values: &[f64]) 
 /// The tuples of a relation.
 pub fn tuples(out: &mut String, symbols: &Symbols, tuples: &[Tuple]) {
     list(out, tuples, |out, tuple| list(out, tuple, |out, value| constant(out, symbols, *value)));
-}
-
-/// What `run` prints: one document, with the answers given before a refusal. The reports are
-/// those of the analysis and of the run.
-pub fn document(
-    file: &str,
-    sheet: &Sheet<'_>,
-    symbols: &Symbols,
-    warnings: &[Report],
-    outcome: &Outcome,
-) -> String {
-    let mut out = format!("{{\"tl\": 1, \"ok\": {}, \"file\": ", outcome.refusal.is_none());
-    string(&mut out, file);
-    let report = |out: &mut String, report: &Report| out.push_str(&sheet.json(report).to_string());
-    if let Some(refusal) = &outcome.refusal {
-        out.push_str(", \"errors\": ");
-        list(&mut out, [refusal], report);
-    }
-    out.push_str(",\n \"queries\": [");
-    for (at, each) in outcome.answers.iter().enumerate() {
-        out.push_str(if at > 0 { ",\n  " } else { "\n  " });
-        answer(&mut out, symbols, each);
-    }
-    out.push_str("],\n \"warnings\": ");
-    list(&mut out, warnings.iter().chain(&outcome.warnings), report);
-    out.push_str(",\n \"written\": ");
-    list(&mut out, &outcome.written, |out, file| string(out, file));
-    out.push_str("}\n");
-    out
 }
 
 /// The answer of a query as one object.
@@ -241,4 +210,39 @@ fn proof(out: &mut String, proof: &Proof) {
             }
         }
     }
+}
+
+/// A refusal or a warning as one object.
+pub fn report(out: &mut String, places: &Places<'_>, report: &Report) {
+    out.push_str("{\"code\": ");
+    string(out, report.code.name());
+    out.push_str(", \"message\": ");
+    string(out, &report.message);
+    out.push_str(", ");
+    span(out, places, report.span);
+    out.push_str(", \"labels\": ");
+    list(out, &report.labels, |out, label| {
+        out.push('{');
+        span(out, places, label.span);
+        out.push_str(", \"text\": ");
+        string(out, &label.text);
+        out.push('}');
+    });
+    out.push_str(", \"help\": ");
+    match &report.help {
+        Some(help) => string(out, help),
+        None => out.push_str("null"),
+    }
+    out.push('}');
+}
+
+fn span(out: &mut String, places: &Places<'_>, span: crate::ast::Span) {
+    let (line, column) = places.of(span.start);
+    let (end_line, end_column) = places.of(span.end);
+    write_to(
+        out,
+        format_args!(
+            "\"line\": {line}, \"column\": {column}, \"end_line\": {end_line}, \"end_column\": {end_column}"
+        ),
+    );
 }

@@ -12,7 +12,8 @@ use super::{Builder, Scope};
 use crate::ast::Span;
 use crate::function::Function;
 use crate::program::{
-    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, TensorId, When,
+    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, TensorId,
+    When,
 };
 use crate::rename::Renaming;
 
@@ -22,7 +23,13 @@ fn minus(expr: Expr) -> Expr {
 
 impl Builder {
     /// Walks the argument of `axis`, whose adjoint is stored in `incoming` over `indices`.
-    pub(super) fn axis_adjoint(&mut self, axis: &Axis, indices: &[IndexId], incoming: TensorId, restricted: bool) {
+    pub(super) fn axis_adjoint(
+        &mut self,
+        axis: &Axis,
+        indices: &[IndexId],
+        incoming: TensorId,
+        restricted: bool,
+    ) {
         let span = axis.span;
         // Entries without an adjoint count with 0.
         let arguments = indices.iter().map(|index| Argument::At(IndexFn::Index(*index))).collect();
@@ -47,7 +54,11 @@ impl Builder {
                 let mean = self.along(axis, Operation::Avg, Expr::Product(vec![adjoint.clone(), entry]));
                 let along = Expr::Product(vec![adjoint.clone(), value.clone()]);
                 let along = self.along(axis, Operation::Avg, along);
-                let centred = Expr::Plus(vec![adjoint.clone(), minus(mean), minus(Expr::Product(vec![value.clone(), along]))]);
+                let centred = Expr::Plus(vec![
+                    adjoint.clone(),
+                    minus(mean),
+                    minus(Expr::Product(vec![value.clone(), along])),
+                ]);
                 let spread = self.spread(axis, epsilon.as_ref());
                 if let Some(epsilon) = epsilon {
                     // d y / d eps = -y / (2 s²)

@@ -4,7 +4,8 @@ use super::expression::{only_if, present, product};
 use super::{Builder, Scope};
 use crate::ast::{Comparison, Span};
 use crate::program::{
-    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Read, Style, TensorId, Term, When,
+    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Read, Style, TensorId,
+    Term, When,
 };
 
 /// Helper tensors that count and compare the contributions to a tensor.
@@ -48,7 +49,11 @@ impl Builder {
             Combine::Max | Combine::Min => {
                 let entry = self.entry(equation, nth, term);
                 let mut scope = scope.clone();
-                scope.when.guards.push(Guard::Compare(Comparison::Equal, entry.clone(), at(contributions.value)));
+                scope.when.guards.push(Guard::Compare(
+                    Comparison::Equal,
+                    entry.clone(),
+                    at(contributions.value),
+                ));
                 let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
                 self.walk(&term.body, &scope, vec![shared, present(&entry)], span);
             }
@@ -183,10 +188,17 @@ impl Builder {
                 Given::Facts(facts) => facts.as_ref().clone(),
                 Given::Array { fixed, values, .. } => {
                     let mut facts = Facts { arity: original.places.len(), ..Facts::default() };
-                    let open: Vec<&Place> =
-                        original.places.iter().zip(fixed).filter(|(_, f)| f.is_none()).map(|(p, _)| p).collect();
-                    let sizes: Vec<usize> =
-                        open.iter().map(|place| place.domain.as_ref().map_or(0, crate::value::Domain::len)).collect();
+                    let open: Vec<&Place> = original
+                        .places
+                        .iter()
+                        .zip(fixed)
+                        .filter(|(_, f)| f.is_none())
+                        .map(|(p, _)| p)
+                        .collect();
+                    let sizes: Vec<usize> = open
+                        .iter()
+                        .map(|place| place.domain.as_ref().map_or(0, crate::value::Domain::len))
+                        .collect();
                     for (at, value) in values.iter().enumerate() {
                         let mut rest = at;
                         let mut position = vec![0; sizes.len()];

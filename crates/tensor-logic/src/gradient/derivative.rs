@@ -91,11 +91,14 @@ pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span)
         Function::Max | Function::Min => {
             // (1 + sign(mine - other)) / 2: 1, 1/2 on a tie, 0.
             let (mine, other) = (arguments.get(by)?.clone(), arguments.get(1 - by)?.clone());
-            let (first, second) = if matches!(function, Function::Max) { (mine, other) } else { (other, mine) };
+            let (first, second) =
+                if matches!(function, Function::Max) { (mine, other) } else { (other, mine) };
             let difference = Expr::Plus(vec![first, Expr::Negate(Box::new(second))]);
             let sign = call(Function::Sign, vec![difference], span);
             quotient(Expr::Plus(vec![number(1.0), sign]), number(2.0))
         }
-        Function::User(user) => call(Function::User(std::sync::Arc::new(user.derivative_function(by))), arguments.to_vec(), span),
+        Function::User(user) => {
+            call(Function::User(std::sync::Arc::new(user.derivative_function(by))), arguments.to_vec(), span)
+        }
     })
 }

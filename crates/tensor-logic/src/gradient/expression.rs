@@ -4,7 +4,8 @@ use super::{Builder, Scope, derivative};
 use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{
-    Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, Style, When,
+    Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, Style,
+    When,
 };
 use crate::rename::Renaming;
 use crate::walk::expr_indices;
@@ -33,7 +34,9 @@ fn always_present(expr: &Expr) -> bool {
         // Reads with index functions may leave the domain.
         Expr::Read(read) => {
             read.otherwise != Otherwise::Absent
-                && read.arguments.iter().all(|a| matches!(a, Argument::At(f) if f.alone().is_some() || matches!(f, IndexFn::Const(_))))
+                && read.arguments.iter().all(
+                    |a| matches!(a, Argument::At(f) if f.alone().is_some() || matches!(f, IndexFn::Const(_))),
+                )
         }
         Expr::Reduce(reduce) => {
             let anyway = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
@@ -165,7 +168,8 @@ impl Builder {
             }
         }
         if self.depends(exponent) {
-            let log = Call { function: Function::Log, arguments: vec![base.clone()], when: When::default(), span };
+            let log =
+                Call { function: Function::Log, arguments: vec![base.clone()], when: When::default(), span };
             let mut along = factors;
             along.push(Expr::Power(Box::new(base.clone()), Box::new(exponent.clone())));
             along.push(Expr::Call(Box::new(log)));
@@ -212,7 +216,9 @@ impl Builder {
                 let over = Expr::Reduce(Box::new(count));
                 factors = vec![Expr::Quotient(Box::new(product(factors)), Box::new(over))];
             }
-            Operation::Max | Operation::Min => return self.extremum(reduce, (over, when, body), scope, factors),
+            Operation::Max | Operation::Min => {
+                return self.extremum(reduce, (over, when, body), scope, factors);
+            }
             Operation::Product => {
                 // The product of the other entries.
                 let mut renaming = Renaming::new(&mut self.program);
@@ -245,7 +251,13 @@ impl Builder {
 
     /// The winners of a maximum or minimum share its adjoint evenly. The entries are stored first,
     /// so that equality is that of stored numbers.
-    fn extremum(&mut self, reduce: &Reduce, opened: (Vec<IndexId>, When, Expr), scope: &Scope, factors: Vec<Expr>) {
+    fn extremum(
+        &mut self,
+        reduce: &Reduce,
+        opened: (Vec<IndexId>, When, Expr),
+        scope: &Scope,
+        factors: Vec<Expr>,
+    ) {
         let span = reduce.span;
         let (over, when, body) = opened;
         let all: Vec<IndexId> = scope.indices.iter().chain(&over).copied().collect();
@@ -258,14 +270,18 @@ impl Builder {
         let entry = self.read_of(entries, &indices, span);
         // The best of them, and how many attain it.
         let best = self.helper("Best", &outer, true, span);
-        self.set_combine_to(best, if reduce.operation == Operation::Max { Combine::Max } else { Combine::Min });
+        self.set_combine_to(
+            best,
+            if reduce.operation == Operation::Max { Combine::Max } else { Combine::Min },
+        );
         let outer_head: Vec<IndexFn> = outer.iter().map(|index| IndexFn::Index(*index)).collect();
         let all = Scope { indices: indices.clone(), when: When::default() };
         self.push(best, outer_head.clone(), &all, entry.clone(), span);
         let best_read = self.read_of(best, &outer, span);
         let wins = Guard::Compare(Comparison::Equal, entry.clone(), best_read);
         let winners = self.helper("Winners", &outer, true, span);
-        let won = Scope { indices: indices.clone(), when: When { exists: Vec::new(), guards: vec![wins.clone()] } };
+        let won =
+            Scope { indices: indices.clone(), when: When { exists: Vec::new(), guards: vec![wins.clone()] } };
         self.push(winners, outer_head, &won, present(&entry), span);
         let count = self.read_of(winners, &outer, span);
         let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
@@ -282,7 +298,9 @@ impl Builder {
             if !self.depends(argument) {
                 continue;
             }
-            let Some(slope) = derivative::of(&call.function, &call.arguments, at, call.span) else { continue };
+            let Some(slope) = derivative::of(&call.function, &call.arguments, at, call.span) else {
+                continue;
+            };
             let mut along = factors.clone();
             along.push(slope);
             let others = call.arguments.iter().enumerate().filter(|(other, _)| *other != at);

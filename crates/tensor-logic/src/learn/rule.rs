@@ -30,7 +30,13 @@ mod plain {
     }
 
     impl Rule {
-        pub(in crate::learn) fn step(&self, state: &mut State, weights: &mut [f64], gradient: &[f64], pace: Pace) {
+        pub(in crate::learn) fn step(
+            &self,
+            state: &mut State,
+            weights: &mut [f64],
+            gradient: &[f64],
+            pace: Pace,
+        ) {
             state.moments.resize(weights.len(), (0.0, 0.0));
             for ((weight, gradient), moments) in weights.iter_mut().zip(gradient).zip(&mut state.moments) {
                 *weight = self.one(*weight, gradient * pace.factor, moments, pace);

@@ -44,7 +44,13 @@ pub trait FileSource {
 pub struct NoFiles;
 
 impl FileSource for NoFiles {
-    fn load(&mut self, _: &str, file: &ast::Text, _: &[ast::Name], _: &mut Symbols) -> Result<Loaded, Report> {
+    fn load(
+        &mut self,
+        _: &str,
+        file: &ast::Text,
+        _: &[ast::Name],
+        _: &mut Symbols,
+    ) -> Result<Loaded, Report> {
         let message = format!("there is no file `{}` here", file.value);
         Err(Report::new(Code::FileNotFound, file.span, message))
     }
