@@ -41,6 +41,8 @@ pub mod parents;
 
 pub mod analyse;
 
+pub mod show;
+
 pub mod engine;
 
 pub mod walk;
