@@ -66,3 +66,7 @@ pub mod run;
 pub mod files;
 
 pub mod relational;
+
+pub mod datalog;
+
+pub mod auto;

@@ -4,7 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tensor_logic::engine::Budget;
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Budget, Engine};
+use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 
 /// Wrong usage that clap cannot see.
@@ -162,6 +164,14 @@ impl Evaluation {
             rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
         }
         Ok(())
+    }
+
+    /// The evaluator that the options name.
+    pub(crate) fn engine(&self) -> Box<dyn Engine> {
+        match self.engine {
+            EngineName::Reference => Box::new(Reference::default()),
+            EngineName::Auto => Box::new(Auto::new(Box::new(Reference::default()))),
+        }
     }
 
     /// The limits of the run.
