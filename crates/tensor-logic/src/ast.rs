@@ -64,24 +64,79 @@ pub struct Statement {
 #[derive(Debug, Clone)]
 pub enum StatementKind {
     /// `i, j : 4`
-    Indices { names: Vec<Name>, domain: DomainExpr },
+    Indices {
+        /// The indices.
+        names: Vec<Name>,
+        /// Their values.
+        domain: DomainExpr,
+    },
     /// `Person : {Ann, Bob}`
-    Set { name: Name, domain: DomainExpr },
+    Set {
+        /// The set.
+        name: Name,
+        /// Its members.
+        domain: DomainExpr,
+    },
     /// A bare reference: a declaration (`Neig(x, y)`), a fact (`Parent(Ann, Bob)`), or a mistake.
     /// Also a declaration with a type (`P(x, y) : count`).
-    Bare { reference: Reference, kind: Option<TypeExpr> },
+    Bare {
+        /// The reference.
+        reference: Reference,
+        /// The type behind `:`.
+        kind: Option<TypeExpr>,
+    },
     /// `W[i, j] ~ normal(0, 0.1)`, with an optional type before the `~`.
-    Parameter { reference: Reference, kind: Option<TypeExpr>, tilde: Span, start: Start },
+    Parameter {
+        /// The parameter with its places.
+        reference: Reference,
+        /// The type before the `~`.
+        kind: Option<TypeExpr>,
+        /// The sign.
+        tilde: Span,
+        /// Its start value.
+        start: Start,
+    },
     /// `0.3 :: Rain(Mon)`
-    Weighted { weight: Number, reference: Reference },
+    Weighted {
+        /// The probability.
+        weight: Number,
+        /// The fact.
+        reference: Reference,
+    },
     /// `Aunt(x, z) <- Sister(x, y), Parent(y, z)`
-    Rule { head: Reference, arrow: Span, body: Vec<Literal> },
+    Rule {
+        /// What follows.
+        head: Reference,
+        /// The sign.
+        arrow: Span,
+        /// From what: at least one literal.
+        body: Vec<Literal>,
+    },
     /// `Y[i] = …`, `max=`, data, a valued fact, a file; the right side tells.
-    Equation { head: Reference, sign: Sign, sign_span: Span, right: RightSide },
+    Equation {
+        /// The left side.
+        head: Reference,
+        /// How contributions are combined.
+        sign: Sign,
+        /// The sign's place; of `max =` from `max` to `=`.
+        sign_span: Span,
+        /// The right side.
+        right: RightSide,
+    },
     /// `"out.csv" = Y`
-    Write { file: Text, reference: Reference },
+    Write {
+        /// Where to.
+        file: Text,
+        /// What.
+        reference: Reference,
+    },
     /// `Y? @explain`
-    Query { goal: Goal, directives: Vec<Directive> },
+    Query {
+        /// What is asked.
+        goal: Goal,
+        /// Its directives, in order.
+        directives: Vec<Directive>,
+    },
     /// `@const(W)` as a statement.
     Directive(Directive),
 }
@@ -156,7 +211,14 @@ pub enum Start {
     /// `0`, `-0.5`
     Number(Number),
     /// `normal(0, 0.1)`
-    Call { name: Name, arguments: Vec<Value>, span: Span },
+    Call {
+        /// The distribution or constant.
+        name: Name,
+        /// Its arguments; none where no parentheses stand.
+        arguments: Vec<Value>,
+        /// From the name to the closing parenthesis.
+        span: Span,
+    },
 }
 
 /// A nested array of numbers.
@@ -204,9 +266,19 @@ pub enum RightSide {
     /// An array.
     Array(Array),
     /// `"a.txt" as values, header`
-    File { file: Text, options: Vec<Name> },
+    File {
+        /// The file.
+        file: Text,
+        /// The words behind `as`.
+        options: Vec<Name>,
+    },
     /// An expression, with its guards behind `|`.
-    Expr { expr: Expr, guards: Vec<Literal> },
+    Expr {
+        /// The value.
+        expr: Expr,
+        /// The literals behind `|`.
+        guards: Vec<Literal>,
+    },
 }
 
 /// How a reference writes its places.
@@ -220,7 +292,8 @@ pub enum Brackets {
     Round,
 }
 
-/// `Emb[n, l+1, d]`, `Parent(x, _)`, `Y`.
+/// `Emb[n, l+1, d]`, `Parent(x, _)`, `Y`. A small name where only a tensor can stand (`w[i]`) is
+/// read as a reference too, and refused as `lowercase-tensor` by [`crate::read`].
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// The tensor.
@@ -316,9 +389,11 @@ pub enum ExprKind {
     Sum(Vec<(bool, Expr)>),
     /// `A B / C * D`: first factor with [`Joint::First`].
     Product(Vec<(Joint, Expr)>),
-    /// `-A B`: unary minus over a product. It binds weaker than `^` and than products.
+    /// `-A B`: unary minus over a product. It binds weaker than `^` and than products. As the
+    /// first term of a sum it is `(false, Negate(…))`.
     Negate(Box<Expr>),
-    /// `X^2`, `L^{d/De}` (braces: true).
+    /// Base and exponent: `X^2`, `L^{d/De}`. Braces mean what parentheses mean: the exponent is then
+    /// a [`ExprKind::Group`], and the flag says that it was written with braces.
     Power(Box<Expr>, Box<Expr>, bool),
     /// `3`
     Number(Number),
@@ -328,12 +403,26 @@ pub enum ExprKind {
     Not(Reference),
     /// A bare small name: the index's integer.
     Index(Name),
-    /// A quoted symbol (in comparisons only).
+    /// A quoted symbol (it means something in comparisons only).
     Text(Text),
     /// `softmax[j](X[i, j] | j <= i)`, `sum[j](…)`, `relu(…)`.
-    Call { name: Name, axes: Option<Vec<Name>>, arguments: Vec<Expr>, guards: Vec<Literal> },
+    Call {
+        /// The function.
+        name: Name,
+        /// `[j]`: the indices that it acts along, at least one if there are brackets.
+        axes: Option<Vec<Name>>,
+        /// At least one.
+        arguments: Vec<Expr>,
+        /// The literals behind `|`.
+        guards: Vec<Literal>,
+    },
     /// `(…)` or `(… | …)`.
-    Group { expr: Box<Expr>, guards: Vec<Literal> },
+    Group {
+        /// What is inside.
+        expr: Box<Expr>,
+        /// The literals behind `|`.
+        guards: Vec<Literal>,
+    },
 }
 
 /// How a factor joins those before it.
@@ -368,9 +457,23 @@ pub enum LiteralKind {
     /// `not R(x, y)`
     Negative(Reference),
     /// `x < y + 1`; the sign's own span is kept for `symbol-as-number`.
-    Compare { left: Expr, comparison: Comparison, sign: Span, right: Expr },
+    Compare {
+        /// The left side.
+        left: Expr,
+        /// The sign.
+        comparison: Comparison,
+        /// Where the sign stands.
+        sign: Span,
+        /// The right side.
+        right: Expr,
+    },
     /// `y = x + 1`
-    Assign { index: Name, value: IndexExpr },
+    Assign {
+        /// The index that is computed, or compared where it is bound.
+        index: Name,
+        /// Its value.
+        value: IndexExpr,
+    },
 }
 
 /// Signs of comparison.
@@ -396,9 +499,23 @@ pub enum Goal {
     /// One or more literals; a single positive reference is a tensor's or a relation's query.
     Literals(Vec<Literal>),
     /// `Z | w=1 ?`
-    Restricted { name: Name, evidence: Vec<Evidence> },
+    Restricted {
+        /// The model.
+        name: Name,
+        /// The evidence, at least one.
+        evidence: Vec<Evidence>,
+    },
     /// `Z[s, r=1 | w=1]?`
-    Conditional { name: Name, targets: Vec<Target>, evidence: Vec<Evidence>, span: Span },
+    Conditional {
+        /// The model.
+        name: Name,
+        /// What is asked for, at least one.
+        targets: Vec<Target>,
+        /// The evidence; there may be none.
+        evidence: Vec<Evidence>,
+        /// From the name to the closing bracket.
+        span: Span,
+    },
 }
 
 /// `w=1` in evidence.
@@ -450,4 +567,80 @@ pub enum Value {
     Name(Name),
     /// A text.
     Text(Text),
+}
+
+/// The most operators, signs and parentheses of a value that becomes an index expression: the
+/// tree may be as deep as they are many.
+const LARGEST_INDEX: usize = 256;
+
+impl Expr {
+    /// The value as an index expression, if it is made of indices, integers, capital names and
+    /// texts only, and is small. (Whether its capital names are constants is for others to say.)
+    pub fn as_index(&self) -> Option<IndexExpr> {
+        let mut budget = LARGEST_INDEX;
+        self.within(&mut budget)
+    }
+
+    fn within(&self, budget: &mut usize) -> Option<IndexExpr> {
+        *budget = budget.checked_sub(1)?;
+        let kind = match &self.kind {
+            ExprKind::Number(number) => IndexKind::Integer(number.text.parse().ok()?),
+            ExprKind::Index(name) => IndexKind::Index(name.text.clone()),
+            ExprKind::Text(text) => IndexKind::Text(text.value.clone()),
+            ExprKind::Reference(reference) if reference.brackets == Brackets::None => {
+                IndexKind::Name(reference.name.text.clone())
+            }
+            ExprKind::Negate(inner) => IndexKind::Negate(Box::new(inner.within(budget)?)),
+            ExprKind::Group { expr, guards } if guards.is_empty() => {
+                IndexKind::Group(Box::new(expr.within(budget)?))
+            }
+            ExprKind::Sum(terms) => {
+                let sign =
+                    |subtracted: bool| if subtracted { IndexOperator::Subtract } else { IndexOperator::Add };
+                return fold_index(
+                    terms.iter().map(|(subtracted, term)| (Some(sign(*subtracted)), term)),
+                    budget,
+                );
+            }
+            ExprKind::Product(factors) => {
+                return fold_index(
+                    factors.iter().map(|(joint, factor)| (joint.index_operator(), factor)),
+                    budget,
+                );
+            }
+            _ => return None,
+        };
+        Some(IndexExpr { kind, span: self.span })
+    }
+}
+
+impl Joint {
+    /// The operator of index expressions that it is.
+    fn index_operator(self) -> Option<IndexOperator> {
+        match self {
+            Joint::First | Joint::Times => Some(IndexOperator::Multiply),
+            Joint::Over => Some(IndexOperator::Divide),
+            Joint::Remainder => Some(IndexOperator::Remainder),
+            Joint::Beside => None,
+        }
+    }
+}
+
+/// Joins parts from left to right; the operator of the first is not looked at.
+fn fold_index<'a>(
+    parts: impl Iterator<Item = (Option<IndexOperator>, &'a Expr)>,
+    budget: &mut usize,
+) -> Option<IndexExpr> {
+    let mut joined: Option<IndexExpr> = None;
+    for (operator, part) in parts {
+        let right = part.within(budget)?;
+        joined = Some(match joined {
+            None => right,
+            Some(left) => IndexExpr {
+                span: left.span.to(right.span),
+                kind: IndexKind::Binary(operator?, Box::new(left), Box::new(right)),
+            },
+        });
+    }
+    joined
 }

@@ -149,13 +149,36 @@ pub struct Places<'a> {
     text: &'a str,
     /// Byte offset of the start of every line.
     lines: Vec<usize>,
+    /// How many characters begin before every [`BLOCK`]th byte: lines may be megabytes long.
+    characters: Vec<usize>,
+}
+
+/// The bytes that are counted at most to find a column, twice.
+const BLOCK: usize = 1024;
+
+/// How many characters begin in a piece of UTF-8.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl<'a> Places<'a> {
     /// Indexes the line starts of `text`.
     pub fn new(text: &'a str) -> Places<'a> {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Places { text, lines: std::iter::once(0).chain(starts).collect() }
+        let lines = std::iter::once(0).chain(starts).collect();
+        let counts = text.as_bytes().chunks(BLOCK).scan(0, |sum, block| {
+            *sum += characters(block);
+            Some(*sum)
+        });
+        let characters = std::iter::once(0).chain(counts).collect();
+        Places { text, lines, characters }
+    }
+
+    /// How many characters begin before a byte.
+    fn characters_before(&self, offset: usize) -> usize {
+        let block = offset / BLOCK;
+        let rest = self.text.as_bytes().get(block * BLOCK..offset).unwrap_or(&[]);
+        self.characters.get(block).copied().unwrap_or(0) + characters(rest)
     }
 
     /// Line and column of a byte offset; an offset behind the text is its end.
@@ -163,8 +186,7 @@ impl<'a> Places<'a> {
         let offset = offset.min(self.text.len());
         let line = self.lines.partition_point(|start| *start <= offset).max(1);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
-        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
-        (line, column + 1)
+        (line, self.characters_before(offset) - self.characters_before(start) + 1)
     }
 
     /// The text of a line (from 1), without its end.

@@ -90,6 +90,11 @@ pub const BUILT_IN: &[(&str, Function, usize, usize)] = &[
 /// The functions that are not elementwise: along an axis, scopes, and `concat`.
 pub const OTHERS: &[&str] = &["softmax", "lnorm", "concat", "sum", "prod", "avg", "count", "max", "min"];
 
+/// Whether the language has a function of this name.
+pub fn is_built_in(name: &str) -> bool {
+    BUILT_IN.iter().any(|(known, ..)| *known == name) || OTHERS.contains(&name)
+}
+
 /// A power as the language means it: squares and small whole powers are products, so that
 /// `X^2` is `X X` to the last bit.
 pub fn power(base: f64, exponent: f64) -> f64 {

@@ -3,6 +3,14 @@
 
 pub mod ast;
 
+pub mod lex;
+
+pub mod parse;
+
+pub mod format;
+
+pub mod read;
+
 pub mod error;
 
 pub mod names;
@@ -15,4 +23,28 @@ pub mod program;
 
 pub mod lower;
 
+pub mod domains;
+
+pub mod recursion;
+
+pub mod analyse;
+
 pub mod engine;
+
+pub mod walk;
+
+pub mod start;
+
+pub mod divergence;
+
+pub mod reference;
+
+pub mod proof;
+
+pub mod answer;
+
+pub mod model;
+
+pub mod sample;
+
+pub mod run;

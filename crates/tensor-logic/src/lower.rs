@@ -33,6 +33,10 @@ pub struct Draft {
     pub indices: Vec<IndexNote>,
     /// Statements that name places by bare indices without making an equation: declarations.
     pub declarations: Vec<Declaration>,
+    /// Indices that stand alone in places, in order of lowering.
+    pub alone: Vec<Alone>,
+    /// Equations whose indices must be bound by literals (rules and queries of several literals).
+    pub rules: Vec<usize>,
     /// Constants that the text writes or reads in places, in order of the text.
     pub mentions: Vec<Mention>,
     /// Indices used as numbers, and comparisons of order, which symbols cannot serve.
@@ -73,6 +77,21 @@ pub struct Declaration {
     pub name: String,
     /// Its declared domain.
     pub declared: Option<Domain>,
+    /// Where the index stands.
+    pub span: Span,
+}
+
+/// An index that stands alone in a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Alone {
+    /// The index.
+    pub index: IndexId,
+    /// The tensor.
+    pub tensor: TensorId,
+    /// The place.
+    pub place: usize,
+    /// Whether a query does so: its indices do not cut rules and fix no sizes.
+    pub query: bool,
     /// Where the index stands.
     pub span: Span,
 }
@@ -129,6 +148,7 @@ pub fn lower(
         versions: HashMap::new(),
         current: HashMap::new(),
         axes: Vec::new(),
+        in_query: false,
     };
     context.draft.program.settings.seed = options.seed;
     context.make_tensors(tree);
@@ -136,6 +156,7 @@ pub fn lower(
     for statement in &tree.statements {
         context.statement(statement, files);
     }
+    context.settle_roles();
     context.learned(tree);
     context.draft
 }
@@ -154,6 +175,8 @@ struct Context<'a> {
     /// The axis of softmax and lnorm in the equation at hand: the dotted indices of its left
     /// side, or the last one.
     axes: Vec<IndexId>,
+    /// Whether a query is being lowered.
+    in_query: bool,
 }
 
 impl<'a> Context<'a> {

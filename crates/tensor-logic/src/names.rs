@@ -20,9 +20,9 @@ mod occurrence;
 mod scopes;
 mod tensors;
 mod virtual_reads;
-mod walk;
+pub(crate) mod walk;
 
-pub use walk::is_index_side;
+pub use walk::{is_index_side, literals_of_references};
 
 /// What the names of a program stand for.
 #[derive(Debug, Clone, Default)]

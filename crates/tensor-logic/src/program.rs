@@ -598,7 +598,8 @@ pub enum Class {
 pub struct Steps {
     /// For every tensor of the component, in an order in which elements of one step can be
     /// computed one tensor after the other: its moving places, the most significant first, and
-    /// whether they move upwards.
+    /// whether they move upwards. Tensors that share the cycle of their k-th moving place follow
+    /// each other and are looped over together there; others one after the other.
     pub places: Vec<(TensorId, Vec<Moving>)>,
 }
 
@@ -609,6 +610,8 @@ pub struct Moving {
     pub place: usize,
     /// Whether later elements have higher indices.
     pub up: bool,
+    /// The cycle that it moves on: a number that the places share that move together.
+    pub cycle: usize,
 }
 
 /// A query or a file write.

@@ -3,7 +3,7 @@
 use super::expression::{Bound, Reading, additive, negate_if, one_or};
 use super::scope::Occurrences;
 use super::tensors::plain_number;
-use super::{Concat, Context, FileSource, Mention};
+use super::{Alone, Concat, Context, FileSource, Mention};
 use crate::ast::{self, ExprKind, Literal, PlaceKind, Reference, RightSide, Sign, Span};
 use crate::error::{Code, Report};
 use crate::program::{Combine, Equation, Expr, IndexFn, IndexId, Otherwise, Style, TensorId, Term, When};
@@ -145,6 +145,9 @@ impl<'a> Context<'a> {
             {
                 entry.star = true;
             }
+            if let IndexFn::Index(index) = function {
+                self.draft.alone.push(Alone { index, tensor, place, query: false, span: at.span });
+            }
             if at.dot {
                 function.visit(&mut |id| self.axes.push(id));
             }
@@ -236,14 +239,21 @@ impl<'a> Context<'a> {
             _ => kind,
         };
         let Some(term) = self.body(body, Some(kind), &mut bound) else { return };
-        self.finish(left, vec![term], span, head.span, arrow);
+        let at = self.finish(left, vec![term], span, head.span, arrow);
+        self.draft.rules.push(at);
     }
 
     /// An equation of a hidden tensor: `_(free) = read`.
-    pub(super) fn hidden_equation(&mut self, tensor: TensorId, free: Vec<IndexId>, term: Term, span: Span) {
+    pub(super) fn hidden_equation(
+        &mut self,
+        tensor: TensorId,
+        free: Vec<IndexId>,
+        term: Term,
+        span: Span,
+    ) -> usize {
         let places = free.iter().map(|id| IndexFn::Index(*id)).collect();
         let head = Head { tensor, places, left: free };
-        self.finish(head, vec![term], span, span, span);
+        self.finish(head, vec![term], span, span, span)
     }
 
     /// A term that only reads.

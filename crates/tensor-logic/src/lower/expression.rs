@@ -1,7 +1,7 @@
 //! Expressions: scopes become [`Reduce`]s, and every read says how a missing element is read.
 
 use super::scope::{self, Occurrences, is_explicit, is_product};
-use super::{Context, IndexNote, Mention};
+use super::{Alone, Context, IndexNote, Mention};
 use crate::ast::{self, ExprKind, Joint, Literal, LiteralKind, PlaceKind, Reference, Span};
 use crate::error::{Code, Report};
 use crate::function::Function;
@@ -475,6 +475,10 @@ impl<'a> Context<'a> {
                     Argument::At(function)
                 }
             };
+            if let Argument::At(IndexFn::Index(index)) = argument {
+                let query = self.in_query;
+                self.draft.alone.push(Alone { index, tensor, place: at, query, span: place.span });
+            }
             arguments.push(argument);
         }
         let otherwise = if star && !negated { Otherwise::ZeroOutside } else { otherwise };

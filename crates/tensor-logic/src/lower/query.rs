@@ -12,7 +12,10 @@ use crate::value::Const;
 
 impl<'a> Context<'a> {
     pub(super) fn query(&mut self, span: Span, goal: &Goal, directives: &[ast::Directive]) {
-        let Some((tensor, form)) = self.goal(span, goal) else { return };
+        self.in_query = true;
+        let goal = self.goal(span, goal);
+        self.in_query = false;
+        let Some((tensor, form)) = goal else { return };
         let text = self.text.get(span.start..span.end).unwrap_or("").trim().to_owned();
         let directives = self.directives(directives);
         self.draft.program.actions.push(Action::Query(Query { text, span, tensor, form, directives }));
@@ -147,7 +150,8 @@ impl<'a> Context<'a> {
         let term = self.body(literals, None, &mut bound)?;
         let form = if free.is_empty() { Form::Holds } else { Form::Values(self.labels(&free)) };
         let hidden = self.hidden(Style::Round, Combine::Exists, Kind::Bool, free.len(), span);
-        self.hidden_equation(hidden, free, term, span);
+        let at = self.hidden_equation(hidden, free, term, span);
+        self.draft.rules.push(at);
         Some((hidden, form))
     }
 

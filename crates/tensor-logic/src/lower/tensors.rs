@@ -58,6 +58,22 @@ impl<'a> Context<'a> {
         TensorId(u32::try_from(self.draft.program.tensors.len() - 1).unwrap_or(u32::MAX))
     }
 
+    /// What each version of a tensor is: a redefinition has an equation of its own, and the
+    /// version before it may be data alone.
+    pub(super) fn settle_roles(&mut self) {
+        let program = &mut self.draft.program;
+        let computed: HashSet<TensorId> = program.equations.iter().map(|equation| equation.tensor).collect();
+        for (at, tensor) in program.tensors.iter_mut().enumerate() {
+            let has_equation = computed.contains(&TensorId(at as u32));
+            tensor.role = match tensor.role {
+                Role::Computed | Role::Data if has_equation => Role::Computed,
+                Role::Computed | Role::Data if tensor.given.is_empty() && tensor.style == Style::Round => Role::Empty,
+                Role::Computed | Role::Data => Role::Data,
+                other => other,
+            };
+        }
+    }
+
     /// Settings given as statements.
     pub(super) fn settings(&mut self, tree: &ast::Program) {
         for statement in &tree.statements {

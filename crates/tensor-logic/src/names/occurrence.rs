@@ -203,7 +203,7 @@ fn definition(statement: &Statement) -> Option<Occurrence<'_>> {
                 RightSide::Expr { expr, guards } => {
                     let fixed = head.places.iter().all(walk::is_constant) && guards.is_empty();
                     match walk::number(expr) {
-                        Some(_) if fixed && matches!(written, Sign::Equal) => Form::Data { valued: true },
+                        Some(_) if fixed => Form::Data { valued: *written == Sign::Equal },
                         _ => Form::Equation,
                     }
                 }

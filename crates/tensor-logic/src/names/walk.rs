@@ -8,13 +8,13 @@
 use std::collections::HashMap;
 
 use crate::ast::{
-    Expr, ExprKind, Goal, IndexExpr, IndexKind, Literal, LiteralKind, Place, PlaceKind, Reference, RightSide,
-    Statement, StatementKind,
+    Brackets, Expr, ExprKind, Goal, IndexExpr, IndexKind, Literal, LiteralKind, Name, Place, PlaceKind,
+    Program, Reference, RightSide, Span, Statement, StatementKind,
 };
 use crate::names::Numeric;
 
 /// The number that an expression is, with its sign.
-pub(super) fn number(expr: &Expr) -> Option<f64> {
+pub(crate) fn number(expr: &Expr) -> Option<f64> {
     match &expr.kind {
         ExprKind::Number(number) => Some(number.value),
         ExprKind::Negate(inner) => match &inner.kind {
@@ -37,7 +37,7 @@ pub fn is_index_side(
         ExprKind::Number(number) => number.text.trim_start_matches(['-', '−']).parse::<i64>().is_ok(),
         ExprKind::Reference(reference) => {
             let name = reference.name.text.as_str();
-            reference.brackets == crate::ast::Brackets::None
+            reference.brackets == Brackets::None
                 && match constants.get(name) {
                     Some(constant) => constant.value.fract() == 0.0,
                     None => !defined(name),
@@ -54,24 +54,30 @@ pub fn is_index_side(
 }
 
 /// What a walk over expressions meets, in order of the text.
-pub(super) trait Visitor<'a> {
+pub(crate) trait Visitor<'a> {
     /// A reference, positive or under `not`.
     fn reference(&mut self, reference: &'a Reference);
+    /// A reference under `not` as a factor, and the whole factor.
+    fn not(&mut self, _factor: Span, reference: &'a Reference) {
+        self.reference(reference);
+    }
+    /// A literal, before its parts.
+    fn literal(&mut self, _literal: &'a Literal) {}
     /// A call, before its parts.
     fn call(&mut self, _call: &'a Expr) {}
     /// An index that stands as a value.
-    fn index(&mut self, _index: &'a crate::ast::Name) {}
+    fn index(&mut self, _index: &'a Name) {}
     /// Whether a side of a comparison is to be entered.
     fn enters(&self, _side: &'a Expr) -> bool {
         true
     }
     /// `y = x + 1`
-    fn assign(&mut self, _index: &'a crate::ast::Name, _value: &'a IndexExpr) {}
+    fn assign(&mut self, _index: &'a Name, _value: &'a IndexExpr) {}
 }
 
 /// Walks an expression.
-pub(super) fn expr<'a>(expr_: &'a Expr, visitor: &mut impl Visitor<'a>) {
-    match &expr_.kind {
+pub(super) fn expr<'a>(root: &'a Expr, visitor: &mut impl Visitor<'a>) {
+    match &root.kind {
         ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| expr(term, visitor)),
         ExprKind::Product(factors) => factors.iter().for_each(|(_, factor)| expr(factor, visitor)),
         ExprKind::Negate(inner) => expr(inner, visitor),
@@ -80,10 +86,11 @@ pub(super) fn expr<'a>(expr_: &'a Expr, visitor: &mut impl Visitor<'a>) {
             expr(exponent, visitor);
         }
         ExprKind::Number(_) | ExprKind::Text(_) => {}
-        ExprKind::Reference(reference) | ExprKind::Not(reference) => visitor.reference(reference),
+        ExprKind::Reference(reference) => visitor.reference(reference),
+        ExprKind::Not(reference) => visitor.not(root.span, reference),
         ExprKind::Index(name) => visitor.index(name),
         ExprKind::Call { arguments, guards, .. } => {
-            visitor.call(expr_);
+            visitor.call(root);
             arguments.iter().for_each(|argument| expr(argument, visitor));
             guards.iter().for_each(|guard| literal(guard, visitor));
         }
@@ -96,6 +103,7 @@ pub(super) fn expr<'a>(expr_: &'a Expr, visitor: &mut impl Visitor<'a>) {
 
 /// Walks a literal.
 pub(super) fn literal<'a>(literal: &'a Literal, visitor: &mut impl Visitor<'a>) {
+    visitor.literal(literal);
     match &literal.kind {
         LiteralKind::Positive(reference) | LiteralKind::Negative(reference) => visitor.reference(reference),
         LiteralKind::Compare { left, right, .. } => {
@@ -111,7 +119,7 @@ pub(super) fn literal<'a>(literal: &'a Literal, visitor: &mut impl Visitor<'a>) 
 
 /// Walks what a statement reads: right sides, bodies, goals. Left sides and bare references are
 /// not read.
-pub(super) fn reads<'a>(statement: &'a Statement, visitor: &mut impl Visitor<'a>) {
+pub(crate) fn reads<'a>(statement: &'a Statement, visitor: &mut impl Visitor<'a>) {
     match &statement.kind {
         StatementKind::Rule { body, .. } => body.iter().for_each(|part| literal(part, visitor)),
         StatementKind::Equation { right: RightSide::Expr { expr: right, guards }, .. } => {
@@ -127,7 +135,7 @@ pub(super) fn reads<'a>(statement: &'a Statement, visitor: &mut impl Visitor<'a>
 }
 
 /// The small names in an index expression, from left to right, each occurrence.
-pub(super) fn indices_of(root: &IndexExpr) -> Vec<(&str, crate::ast::Span)> {
+pub(crate) fn indices_of(root: &IndexExpr) -> Vec<(&str, Span)> {
     leaves(root)
         .filter_map(|leaf| match &leaf.kind {
             IndexKind::Index(name) => Some((name.as_str(), leaf.span)),
@@ -137,7 +145,7 @@ pub(super) fn indices_of(root: &IndexExpr) -> Vec<(&str, crate::ast::Span)> {
 }
 
 /// Integers, indices, names and texts of an index expression, from left to right.
-pub(super) fn leaves(root: &IndexExpr) -> impl Iterator<Item = &IndexExpr> {
+pub(crate) fn leaves(root: &IndexExpr) -> impl Iterator<Item = &IndexExpr> {
     let mut stack = vec![root];
     std::iter::from_fn(move || {
         loop {
@@ -155,7 +163,7 @@ pub(super) fn leaves(root: &IndexExpr) -> impl Iterator<Item = &IndexExpr> {
 }
 
 /// The index expressions of a place.
-pub(super) fn parts(place: &Place) -> impl Iterator<Item = &IndexExpr> {
+pub(crate) fn parts(place: &Place) -> impl Iterator<Item = &IndexExpr> {
     let (first, second) = match &place.kind {
         PlaceKind::Index(index) => (Some(index), None),
         PlaceKind::Slice(from, to) => (from.as_ref(), to.as_ref()),
@@ -165,14 +173,56 @@ pub(super) fn parts(place: &Place) -> impl Iterator<Item = &IndexExpr> {
 }
 
 /// The small names in the places of a reference.
-pub(super) fn place_indices(place: &Place) -> impl Iterator<Item = (&str, crate::ast::Span)> {
+pub(crate) fn place_indices(place: &Place) -> impl Iterator<Item = (&str, Span)> {
     parts(place).flat_map(indices_of)
 }
 
 /// Whether a place is an index expression without indices.
-pub(super) fn is_constant(place: &Place) -> bool {
+pub(crate) fn is_constant(place: &Place) -> bool {
     match &place.kind {
         PlaceKind::Index(index) => leaves(index).all(|leaf| !matches!(leaf.kind, IndexKind::Index(_))),
         PlaceKind::Slice(..) | PlaceKind::Wildcard => false,
+    }
+}
+
+/// For every reference under `not` or in a comparison, by its first byte: the literal or factor
+/// that a refusal points at.
+pub fn literals_of_references(program: &Program) -> HashMap<usize, Span> {
+    let mut literals = Literals::default();
+    program.statements.iter().for_each(|statement| reads(statement, &mut literals));
+    literals.places
+}
+
+#[derive(Default)]
+struct Literals {
+    places: HashMap<usize, Span>,
+    /// The comparison at hand.
+    compared: Option<Span>,
+}
+
+impl<'a> Visitor<'a> for Literals {
+    fn reference(&mut self, reference: &'a Reference) {
+        if let Some(span) = self.compared {
+            self.places.entry(reference.span.start).or_insert(span);
+        }
+    }
+
+    fn not(&mut self, factor: Span, reference: &'a Reference) {
+        self.places.entry(reference.span.start).or_insert(self.compared.unwrap_or(factor));
+    }
+
+    fn literal(&mut self, literal: &'a Literal) {
+        match &literal.kind {
+            LiteralKind::Negative(reference) => {
+                self.places.entry(reference.span.start).or_insert(literal.span);
+            }
+            LiteralKind::Compare { left, right, .. } if self.compared.is_none() => {
+                self.compared = Some(literal.span);
+                expr(left, self);
+                expr(right, self);
+                self.compared = None;
+            }
+            _ => {}
+        }
     }
 }

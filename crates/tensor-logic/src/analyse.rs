@@ -1,0 +1,56 @@
+//! The whole way from text to core form, stage by stage.
+//!
+//! Enter at [`analyse`]: reading, names, domains, recursion. All errors of the first stage that
+//! has any are reported; later stages are then not entered.
+
+use crate::ast;
+use crate::domains;
+use crate::error::Report;
+use crate::function::UserFunctions;
+use crate::lower::{self, FileSource, Options};
+use crate::names;
+use crate::program::Program;
+use crate::{parse, recursion};
+
+/// An analysed program.
+#[derive(Debug, Clone)]
+pub struct Analysed {
+    /// The core form.
+    pub program: Program,
+    /// The faithful tree that it was made from.
+    pub tree: ast::Program,
+    /// The warnings, in order of place.
+    pub warnings: Vec<Report>,
+}
+
+/// Analyses a program.
+///
+/// # Errors
+/// All refusals of the first stage that has any, in order of place.
+pub fn analyse(
+    text: &str,
+    files: &mut dyn FileSource,
+    functions: &UserFunctions,
+    options: &Options,
+) -> Result<Analysed, Vec<Report>> {
+    let (tree, syntax) = parse::parse(text);
+    refuse(syntax)?;
+    let names = names::resolve(&tree)?;
+    let mut draft = lower::lower(text, &tree, &names, files, functions, options);
+    let refused = domains::infer(&mut draft, &names);
+    refuse(refused.domains)?;
+    let mut late = refused.recursion;
+    match recursion::analyse(&draft.program, &tree) {
+        Ok(components) => draft.program.components = components,
+        Err(reports) => late.extend(reports),
+    }
+    late.sort_by_key(|report| report.span.start);
+    refuse(late)?;
+    let mut warnings = draft.warnings;
+    warnings.sort_by_key(|report| report.span.start);
+    Ok(Analysed { program: draft.program, tree, warnings })
+}
+
+fn refuse(reports: Vec<Report>) -> Result<(), Vec<Report>> {
+    if reports.is_empty() { Ok(()) } else { Err(reports) }
+}

@@ -1,0 +1,110 @@
+//! Answers of queries as typed values; [`json`] and [`text`] show them.
+
+use std::sync::Arc;
+
+use crate::program::Kind;
+use crate::proof::Proof;
+use crate::value::{Domain, Tuple};
+
+pub mod json;
+pub mod text;
+
+/// The answer of a query.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The query as written, with its directives.
+    pub text: String,
+    /// Its line.
+    pub line: usize,
+    /// The type of its numbers.
+    pub kind: Kind,
+    /// What it says.
+    pub content: Content,
+    /// What `@minimize` did.
+    pub minimize: Option<Minimized>,
+    /// What `@sample` did.
+    pub sample: Option<Sampled>,
+    /// What `@explain` says.
+    pub explain: Option<Explained>,
+}
+
+/// What an answer says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// A number, a truth value (kind `bool`), or nothing: no such tuple is derived.
+    Scalar(Option<f64>),
+    /// All elements over the free indices.
+    Tensor {
+        /// The labels of its places.
+        indices: Vec<String>,
+        /// Their domains.
+        domains: Vec<Domain>,
+        /// Row-major.
+        values: Arc<[f64]>,
+    },
+    /// The bindings of the free indices.
+    Relation {
+        /// The free indices.
+        indices: Vec<String>,
+        /// Sorted.
+        tuples: Vec<Tuple>,
+        /// Beside the tuples; `None` for Boolean relations.
+        values: Option<Vec<f64>>,
+    },
+}
+
+impl Content {
+    /// All numbers of the answer.
+    pub fn numbers(&self) -> &[f64] {
+        match self {
+            Content::Scalar(value) => value.as_slice(),
+            Content::Tensor { values, .. } => values,
+            Content::Relation { values, .. } => values.as_deref().unwrap_or(&[]),
+        }
+    }
+}
+
+/// What learning did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Minimized {
+    /// Steps taken.
+    pub steps: u64,
+    /// The loss over all data before the first step.
+    pub first: f64,
+    /// The loss over all data after the last step.
+    pub last: f64,
+    /// The learned tensors.
+    pub parameters: Vec<String>,
+}
+
+/// What sampling did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampled {
+    /// The number of draws.
+    pub n: u64,
+    /// The seed.
+    pub seed: u64,
+    /// The standard error of the estimate.
+    pub standard_error: f64,
+}
+
+/// What `@explain` says.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// How many tuples each computed relation stored.
+    pub derived: Vec<(String, u64)>,
+    /// A proof of least height of a true ground query.
+    pub proof: Option<Proof>,
+}
+
+/// The name of a type as it is printed.
+pub fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "bool",
+        Kind::Count => "count",
+        Kind::Real => "real",
+        Kind::Tropical => "tropical",
+        Kind::MaxTimes => "maxtimes",
+        Kind::MaxMin => "maxmin",
+    }
+}

@@ -1,0 +1,248 @@
+//! Answers and reports as JSON (section 8), byte for byte the same on every run.
+//!
+//! Enter at [`answer`] and [`report`]. Everything is written straight into one text: large
+//! tensors make no tree, and deep proofs no recursion.
+
+use std::fmt::Write;
+
+use super::{Answer, Content, kind_name};
+use crate::error::{Places, Report};
+use crate::program::Kind;
+use crate::proof::Proof;
+use crate::value::{Const, Domain, Symbols, Tuple};
+
+/// A text in quotes.
+pub fn string(out: &mut String, text: &str) {
+    out.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control < ' ' => write_to(out, format_args!("\\u{:04x}", control as u32)),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+/// A real number: the shortest decimal that reads back as the same number, with a point or an
+/// exponent; infinities and NaN in quotes.
+pub fn real(out: &mut String, value: f64) {
+    if value.is_nan() {
+        out.push_str("\"nan\"");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "\"inf\"" } else { "\"-inf\"" });
+    } else {
+        write_to(out, format_args!("{value:?}"));
+    }
+}
+
+/// A number of a type: counts and truth values are integers.
+pub fn number(out: &mut String, kind: Kind, value: f64) {
+    let whole = matches!(kind, Kind::Count | Kind::Bool) && value.fract() == 0.0 && value.abs() < 9.3e18;
+    if whole { write_to(out, format_args!("{}", value as i128)) } else { real(out, value) }
+}
+
+/// A list; `item` writes one.
+pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut item: impl FnMut(&mut String, T)) {
+    out.push('[');
+    for (at, each) in items.into_iter().enumerate() {
+        if at > 0 {
+            out.push_str(", ");
+        }
+        item(out, each);
+    }
+    out.push(']');
+}
+
+fn write_to(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a text cannot fail.
+    let _ = out.write_fmt(arguments);
+}
+
+fn constant(out: &mut String, symbols: &Symbols, value: Const) {
+    match value {
+        Const::Int(value) => write_to(out, format_args!("{value}")),
+        Const::Symbol(id) => string(out, symbols.name(id)),
+    }
+}
+
+/// A domain: `{"from": 0, "to": 2}` or `{"symbols": […]}`.
+pub fn domain(out: &mut String, symbols: &Symbols, domain: &Domain) {
+    match domain {
+        Domain::Interval { from, to } => write_to(out, format_args!("{{\"from\": {from}, \"to\": {to}}}")),
+        Domain::Listed(_) => {
+            out.push_str("{\"symbols\": ");
+            list(out, domain.values(), |out, value| constant(out, symbols, value));
+            out.push('}');
+        }
+    }
+}
+
+/// The numbers of a tensor, nested in the order of its domains.
+pub fn nested(out: &mut String, kind: Kind, domains: &[Domain], values: &[f64]) {
+    match domains.split_first() {
+        None => match values.first() {
+            Some(value) => number(out, kind, *value),
+            None => out.push_str("null"),
+        },
+        Some((_, [])) => list(out, values, |out, value| number(out, kind, *value)),
+        Some((first, rest)) => {
+            let row = values.len() / first.len().max(1);
+            let rows = (0..first.len()).map(|at| values.get(at * row..(at + 1) * row).unwrap_or(&[]));
+            list(out, rows, |out, row| nested(out, kind, rest, row));
+        }
+    }
+}
+
+/// The tuples of a relation.
+pub fn tuples(out: &mut String, symbols: &Symbols, tuples: &[Tuple]) {
+    list(out, tuples, |out, tuple| list(out, tuple, |out, value| constant(out, symbols, *value)));
+}
+
+/// The answer of a query as one object.
+pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
+    out.push_str("{\"text\": ");
+    string(out, &answer.text);
+    let kind = match &answer.content {
+        Content::Scalar(_) => "scalar",
+        Content::Tensor { .. } => "tensor",
+        Content::Relation { .. } => "relation",
+    };
+    let of_type = kind_name(answer.kind);
+    write_to(out, format_args!(", \"line\": {}, \"kind\": \"{kind}\", \"type\": \"{of_type}\"", answer.line));
+    content(out, symbols, answer);
+    if let Some(minimize) = &answer.minimize {
+        write_to(out, format_args!(", \"minimize\": {{\"steps\": {}, \"first\": ", minimize.steps));
+        real(out, minimize.first);
+        out.push_str(", \"last\": ");
+        real(out, minimize.last);
+        out.push_str(", \"parameters\": ");
+        list(out, &minimize.parameters, |out, name| string(out, name));
+        out.push('}');
+    }
+    if let Some(sample) = answer.sample {
+        let (n, seed) = (sample.n, sample.seed);
+        write_to(out, format_args!(", \"sample\": {{\"n\": {n}, \"seed\": {seed}, \"standard_error\": "));
+        real(out, sample.standard_error);
+        out.push('}');
+    }
+    if let Some(explain) = &answer.explain {
+        out.push_str(", \"explain\": {\"derived\": {");
+        for (at, (name, count)) in explain.derived.iter().enumerate() {
+            out.push_str(if at > 0 { ", " } else { "" });
+            string(out, name);
+            write_to(out, format_args!(": {count}"));
+        }
+        out.push_str("}, \"proof\": ");
+        match &explain.proof {
+            Some(found) => proof(out, found),
+            None => out.push_str("null"),
+        }
+        out.push('}');
+    }
+    out.push('}');
+}
+
+fn content(out: &mut String, symbols: &Symbols, answer: &Answer) {
+    let labels = |out: &mut String, indices: &[String]| {
+        out.push_str(", \"indices\": ");
+        list(out, indices, |out, index| string(out, index));
+    };
+    match &answer.content {
+        Content::Scalar(value) => {
+            out.push_str(", \"value\": ");
+            match (value, answer.kind) {
+                (None, _) => out.push_str("null"),
+                (Some(value), Kind::Bool) => out.push_str(if *value != 0.0 { "true" } else { "false" }),
+                (Some(value), kind) => number(out, kind, *value),
+            }
+        }
+        Content::Tensor { indices, domains, values } => {
+            labels(out, indices);
+            out.push_str(", \"domains\": ");
+            list(out, domains, |out, each| domain(out, symbols, each));
+            out.push_str(", \"values\": ");
+            nested(out, answer.kind, domains, values);
+        }
+        Content::Relation { indices, tuples: found, values } => {
+            labels(out, indices);
+            out.push_str(", \"tuples\": ");
+            tuples(out, symbols, found);
+            if let Some(values) = values {
+                out.push_str(", \"values\": ");
+                list(out, values, |out, value| number(out, answer.kind, *value));
+            }
+        }
+    }
+}
+
+/// A proof, without recursion: a chain of a hundred thousand steps is as deep as it is long.
+fn proof(out: &mut String, proof: &Proof) {
+    enum Work {
+        Open(usize),
+        Text(&'static str),
+    }
+    let mut work = vec![Work::Open(proof.root())];
+    while let Some(next) = work.pop() {
+        let at = match next {
+            Work::Text(text) => {
+                out.push_str(text);
+                continue;
+            }
+            Work::Open(at) => at,
+        };
+        let Some(step) = proof.step(at) else { continue };
+        out.push_str("{\"atom\": ");
+        string(out, &step.atom);
+        write_to(
+            out,
+            format_args!(", \"kind\": \"{}\", \"line\": {}, \"from\": [", step.kind.name(), step.line),
+        );
+        work.push(Work::Text("]}"));
+        for (position, child) in step.from.iter().enumerate().rev() {
+            work.push(Work::Open(*child));
+            if position > 0 {
+                work.push(Work::Text(", "));
+            }
+        }
+    }
+}
+
+/// A refusal or a warning as one object.
+pub fn report(out: &mut String, places: &Places<'_>, report: &Report) {
+    out.push_str("{\"code\": ");
+    string(out, report.code.name());
+    out.push_str(", \"message\": ");
+    string(out, &report.message);
+    out.push_str(", ");
+    span(out, places, report.span);
+    out.push_str(", \"labels\": ");
+    list(out, &report.labels, |out, label| {
+        out.push('{');
+        span(out, places, label.span);
+        out.push_str(", \"text\": ");
+        string(out, &label.text);
+        out.push('}');
+    });
+    out.push_str(", \"help\": ");
+    match &report.help {
+        Some(help) => string(out, help),
+        None => out.push_str("null"),
+    }
+    out.push('}');
+}
+
+fn span(out: &mut String, places: &Places<'_>, span: crate::ast::Span) {
+    let (line, column) = places.of(span.start);
+    let (end_line, end_column) = places.of(span.end);
+    write_to(
+        out,
+        format_args!(
+            "\"line\": {line}, \"column\": {column}, \"end_line\": {end_line}, \"end_column\": {end_column}"
+        ),
+    );
+}

@@ -1,0 +1,109 @@
+//! Answers for people. The layout is free; large tensors are shortened.
+
+use std::fmt::Write;
+
+use super::{Answer, Content};
+use crate::program::Kind;
+use crate::proof::Proof;
+use crate::value::{Domain, Symbols};
+
+/// Rows, tuples or entries that are shown before the rest is only counted.
+const SHOWN: usize = 20;
+
+/// An answer as lines of text, without a line end behind the last.
+pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
+    let mut out = answer.text.clone();
+    match &answer.content {
+        Content::Scalar(value) => {
+            let shown = match (value, answer.kind) {
+                (None, _) => "no such tuple".to_owned(),
+                (Some(value), Kind::Bool) => (*value != 0.0).to_string(),
+                (Some(value), kind) => number(kind, *value),
+            };
+            add(&mut out, format_args!("\n  {shown}"));
+        }
+        Content::Tensor { domains, values, .. } => {
+            out.push_str("\n  ");
+            nested(&mut out, symbols, answer.kind, domains, values, 1);
+        }
+        Content::Relation { indices, tuples, values } => {
+            for (at, tuple) in tuples.iter().enumerate().take(SHOWN) {
+                let named = indices.iter().zip(tuple);
+                let shown: Vec<String> =
+                    named.map(|(index, value)| format!("{index} = {}", symbols.show(*value))).collect();
+                add(&mut out, format_args!("\n  {}", shown.join(", ")));
+                if let Some(value) = values.as_ref().and_then(|values| values.get(at)) {
+                    add(&mut out, format_args!(": {}", number(answer.kind, *value)));
+                }
+            }
+            if tuples.is_empty() {
+                out.push_str("\n  none");
+            } else if tuples.len() > SHOWN {
+                add(&mut out, format_args!("\n  … {} in all", tuples.len()));
+            }
+        }
+    }
+    if let Some(minimize) = &answer.minimize {
+        let (steps, first, last) = (minimize.steps, minimize.first, minimize.last);
+        add(&mut out, format_args!("\n  {steps} steps: {first} -> {last}"));
+    }
+    if let Some(sample) = &answer.sample {
+        add(&mut out, format_args!("\n  standard error {} of {} draws", sample.standard_error, sample.n));
+    }
+    if let Some(explain) = &answer.explain {
+        for (name, count) in &explain.derived {
+            add(&mut out, format_args!("\n  derived {name}: {count}"));
+        }
+        if let Some(found) = &explain.proof {
+            proof(&mut out, found);
+        }
+    }
+    out
+}
+
+fn add(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a text cannot fail.
+    let _ = out.write_fmt(arguments);
+}
+
+fn number(kind: Kind, value: f64) -> String {
+    let mut out = String::new();
+    super::json::number(&mut out, kind, value);
+    out.trim_matches('"').to_owned()
+}
+
+fn nested(out: &mut String, symbols: &Symbols, kind: Kind, domains: &[Domain], values: &[f64], depth: usize) {
+    let Some((first, rest)) = domains.split_first() else {
+        out.push_str(&values.first().map_or_else(String::new, |value| number(kind, *value)));
+        return;
+    };
+    let row = values.len() / first.len().max(1);
+    out.push('[');
+    for at in 0..first.len() {
+        if at > 0 && rest.is_empty() {
+            out.push_str(", ");
+        } else if at > 0 {
+            add(out, format_args!(",\n{}", " ".repeat(depth + 2)));
+        }
+        if at == SHOWN {
+            add(out, format_args!("… {} in all", first.len()));
+            break;
+        }
+        if rest.is_empty() && matches!(first, Domain::Listed(_)) {
+            let name = first.value(at).map_or_else(String::new, |value| symbols.show(value));
+            add(out, format_args!("{name} "));
+        }
+        nested(out, symbols, kind, rest, values.get(at * row..(at + 1) * row).unwrap_or(&[]), depth + 1);
+    }
+    out.push(']');
+}
+
+fn proof(out: &mut String, proof: &Proof) {
+    let mut open = vec![(proof.root(), 0usize)];
+    while let Some((at, depth)) = open.pop() {
+        let Some(step) = proof.step(at) else { continue };
+        let indent = " ".repeat(2 * depth.min(40));
+        add(out, format_args!("\n  {indent}{}  ({}, line {})", step.atom, step.kind.name(), step.line));
+        open.extend(step.from.iter().rev().map(|child| (*child, depth + 1)));
+    }
+}

@@ -1,0 +1,67 @@
+//! The refusal of a recursion that does not come to rest (N7), the same from every engine.
+//!
+//! Enter at [`diverges`].
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ast::Span;
+use crate::error::{Code, Report};
+use crate::program::{Combine, Component, Equation, Program, TensorId};
+
+/// The refusal of a component that does not come to rest.
+pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Option<TensorId>) -> Report {
+    let recursive = |equation: &&Equation| {
+        let mut found = false;
+        equation.visit_reads(&mut |read, _| found |= component.tensors.contains(&read.tensor));
+        found
+    };
+    let mut equations: Vec<&Equation> = component.equations.iter().map(|id| program.equation(*id)).collect();
+    equations.sort_by_key(|equation| equation.head_span);
+    let first = equations.iter().find(|equation| recursive(equation)).or(equations.first());
+    let tensor = first.map(|equation| equation.tensor).or(component.tensors.first().copied());
+    let cycle = tensor.map_or_else(String::new, |tensor| cycle(program, component, &equations, tensor));
+    let grew = grew.or(tensor).map_or("", |id| program.name(id));
+    let message =
+        format!("`{cycle}` does not come to rest: after {rounds} rounds `{grew}` still grows or changes");
+    let help = match tensor.map(|id| program.tensor(id)) {
+        Some(tensor) if !matches!(tensor.combine, Combine::Max | Combine::Min) => {
+            let names: Vec<String> = (0..tensor.places.len()).map(|place| variable(place).to_owned()).collect();
+            let head = format!("{}({})", tensor.name, names.join(", "));
+            format!("`{head} <- …` asks whether there is one; `min=` and `max=` come to rest on cycles that do not improve")
+        }
+        _ => "a cycle that improves a value has no best one; break it with a guard, or count the steps in an index".to_owned(),
+    };
+    let span = first.map_or_else(Span::default, |equation| equation.head_span);
+    Report::new(Code::Divergence, span, message).help(help)
+}
+
+fn variable(place: usize) -> &'static str {
+    ["x", "z", "y", "u", "v", "w"].get(place).copied().unwrap_or("_")
+}
+
+/// The shortest way through the component from a tensor to itself: `A -> B -> A`.
+fn cycle(program: &Program, component: &Component, equations: &[&Equation], from: TensorId) -> String {
+    let mut before: BTreeMap<TensorId, TensorId> = BTreeMap::new();
+    let mut open = VecDeque::from([from]);
+    while let Some(at) = open.pop_front() {
+        for equation in equations.iter().filter(|equation| equation.tensor == at) {
+            equation.visit_reads(&mut |read, _| {
+                if component.tensors.contains(&read.tensor) && !before.contains_key(&read.tensor) {
+                    before.insert(read.tensor, at);
+                    open.push_back(read.tensor);
+                }
+            });
+        }
+    }
+    let mut names = vec![program.name(from)];
+    let mut at = from;
+    while let Some(previous) = before.get(&at).copied() {
+        names.push(program.name(previous));
+        at = previous;
+        if at == from || names.len() > component.tensors.len() + 1 {
+            break;
+        }
+    }
+    names.reverse();
+    names.join(" -> ")
+}

@@ -1,0 +1,464 @@
+//! Domains of places and ranges of indices (N6): the stage "domains".
+//!
+//! Enter at [`infer`]. First the classes of places ([`classes`]), which need the text alone; then
+//! component by component, in the order of evaluation: the ranges of the indices of its
+//! equations ([`ranges`]) from the reads of tensors whose domains are known, and from the ranges
+//! the domains of its tensors. A recursion's own tensors do not limit a range.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ast::Span;
+use crate::error::{Code, Report};
+use crate::lower::Draft;
+use crate::names::Names;
+use crate::program::{
+    Equation, EquationId, Expr, Form, Given, IndexFn, IndexId, Range, Role, Style, TensorId,
+};
+use crate::value::{Const, Domain};
+
+mod binding;
+mod classes;
+mod interval;
+mod ranges;
+
+pub use binding::binds;
+use classes::{Classes, hull};
+
+/// What inference refuses: the stage "domains", and `unbounded-index`, which belongs to the
+/// stage "recursion".
+#[derive(Debug, Default)]
+pub struct Refused {
+    /// The stage "domains".
+    pub domains: Vec<Report>,
+    /// `unbounded-index`
+    pub recursion: Vec<Report>,
+}
+
+/// Fills in the ranges of all indices and the domains of all places.
+pub fn infer(draft: &mut Draft, names: &Names) -> Refused {
+    let mut refused = Refused::default();
+    refused.domains.append(&mut draft.errors);
+    let classes = Classes::build(draft, names, &mut refused.domains);
+    let components = crate::recursion::components(&draft.program);
+    let mut equations: HashMap<TensorId, Vec<EquationId>> = HashMap::new();
+    for (at, equation) in draft.program.equations.iter().enumerate() {
+        equations.entry(equation.tensor).or_default().push(EquationId(at as u32));
+    }
+    let rules = draft.rules.iter().map(|at| EquationId(*at as u32)).collect();
+    let mut inference = Inference { draft, classes, refused, equations, rules, poisoned: HashSet::new() };
+    inference.check_written();
+    inference.given_places();
+    for component in &components {
+        inference.component(component);
+    }
+    inference.parameters_left();
+    inference.labels();
+    inference.check_numbers();
+    let mut refused = inference.refused;
+    for reports in [&mut refused.domains, &mut refused.recursion] {
+        reports.sort_by_key(|report| report.span.start);
+        reports.dedup_by(|a, b| a.span == b.span && a.code == b.code);
+    }
+    refused
+}
+
+struct Inference<'a> {
+    draft: &'a mut Draft,
+    classes: Classes,
+    refused: Refused,
+    equations: HashMap<TensorId, Vec<EquationId>>,
+    /// Equations whose indices must be bound by literals.
+    rules: HashSet<EquationId>,
+    /// Tensors without data, and those that need them: their domains are not known.
+    poisoned: HashSet<TensorId>,
+}
+
+impl Inference<'_> {
+    fn tensor_ids(&self) -> impl Iterator<Item = TensorId> + use<> {
+        (0..self.draft.program.tensors.len() as u32).map(TensorId)
+    }
+
+    /// Constants that facts and left sides write outside a declared or supplied domain.
+    fn check_written(&mut self) {
+        for mention in self.draft.mentions.iter().filter(|mention| mention.written) {
+            let class = self.classes.place(mention.tensor, mention.place);
+            let Some(source) = self.classes.source(class) else { continue };
+            let supplied_to_square =
+                !source.declared && self.draft.program.tensor(mention.tensor).style == Style::Square;
+            if source.domain.contains(mention.value) || supplied_to_square {
+                continue;
+            }
+            let value = self.draft.program.symbols.show(mention.value);
+            let message = format!(
+                "`{value}` is outside the domain {} of this place",
+                show(&source.domain, &self.draft.program.symbols)
+            );
+            let report =
+                Report::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
+            self.refused.domains.push(report);
+        }
+    }
+
+    /// The places of relations and of what is given.
+    fn given_places(&mut self) {
+        for id in self.tensor_ids() {
+            for place in 0..self.draft.program.tensor(id).places.len() {
+                let class = self.classes.place(id, place);
+                let limit = self.limit(id, place);
+                let tensor = self.draft.program.tensor(id);
+                let domain = match (tensor.style, tensor.role) {
+                    (Style::Round, _) => {
+                        self.classes.domain(class, &self.draft.program.symbols).ok().flatten()
+                    }
+                    (Style::Square, Role::Data) => self.data_place(id, place, class),
+                    (Style::Square, Role::Parameter) => self.classes.source(class).map(|s| s.domain.clone()),
+                    (Style::Square, _) => None,
+                };
+                if let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place) {
+                    entry.domain = domain;
+                    entry.limit = limit;
+                }
+            }
+            if self.draft.program.tensor(id).role == Role::Missing {
+                self.poisoned.insert(id);
+            }
+        }
+    }
+
+    /// The declared domain of an index that stands alone in a relation's place.
+    fn limit(&self, id: TensorId, place: usize) -> Option<Domain> {
+        if self.draft.program.tensor(id).style == Style::Square {
+            return None;
+        }
+        let mut alone = self
+            .draft
+            .alone
+            .iter()
+            .filter(|alone| !alone.query && alone.tensor == id && alone.place == place);
+        let read = alone.find_map(|alone| self.draft.indices.get(alone.index.0 as usize)?.declared.clone());
+        let mut declared = self.draft.declarations.iter().filter(|d| d.tensor == id && d.place == place);
+        read.or_else(|| declared.find_map(|declaration| declaration.declared.clone()))
+    }
+
+    /// A place of a given square tensor: the declared or supplied domain of its class, or the
+    /// smallest interval that holds its parts.
+    fn data_place(&mut self, id: TensorId, place: usize, class: usize) -> Option<Domain> {
+        if let Some(source) = self.classes.source(class) {
+            // A part outside a supplied size widens it: nothing that is given is lost.
+            let parts = self.parts(id, place);
+            let inside = parts.iter().all(|(value, _)| source.domain.contains(*value));
+            if inside || source.declared {
+                return Some(source.domain.clone());
+            }
+        }
+        let parts = self.parts(id, place);
+        match hull(&parts, &self.draft.program.symbols) {
+            Ok(domain) => Some(domain.unwrap_or(Domain::size(0))),
+            Err(span) => {
+                self.mixed(span);
+                Some(Domain::size(0))
+            }
+        }
+    }
+
+    fn mixed(&mut self, span: Span) {
+        let message = "integers and symbols meet in one place, which has no dense domain then";
+        let help = "use a relation in round brackets, or constants of one kind";
+        self.refused.domains.push(Report::new(Code::MixedDomain, span, message).help(help));
+    }
+
+    /// The constants that the given parts of a tensor name at a place.
+    fn parts(&self, id: TensorId, place: usize) -> Vec<(Const, Span)> {
+        let tensor = self.draft.program.tensor(id);
+        let mut parts = Vec::new();
+        for given in &tensor.given {
+            match given {
+                Given::Facts(facts) => {
+                    for at in 0..facts.count {
+                        let span = facts.spans.get(at).copied().unwrap_or(facts.source);
+                        parts.extend(facts.tuple(at).get(place).map(|value| (*value, span)));
+                    }
+                }
+                Given::Array { fixed, shape, span, .. } => match fixed.get(place) {
+                    Some(Some(value)) => parts.push((*value, *span)),
+                    _ => {
+                        let open = fixed.iter().take(place).filter(|value| value.is_none()).count();
+                        let size = shape.get(open).copied().unwrap_or(0) as i64;
+                        if size > 0 {
+                            parts.push((Const::Int(0), *span));
+                            parts.push((Const::Int(size - 1), *span));
+                        }
+                    }
+                },
+            }
+        }
+        parts
+    }
+
+    /// The domains of a computed tensor's places: the smallest that hold what its left sides
+    /// and its given parts write.
+    fn computed_places(&mut self, id: TensorId) {
+        let tensor = self.draft.program.tensor(id);
+        if tensor.style == Style::Round || tensor.role != Role::Computed {
+            return;
+        }
+        for place in 0..self.draft.program.tensor(id).places.len() {
+            let class = self.classes.place(id, place);
+            let mut values = self.parts(id, place);
+            let mut bound_by_relation = None;
+            for equation in self.equations.get(&id).cloned().unwrap_or_default() {
+                let equation = self.draft.program.equation(equation);
+                let Some(function) = equation.head.get(place) else { continue };
+                let span = equation.head_span;
+                match interval::values(&self.draft.program, function) {
+                    interval::Values::Listed(listed) => values.extend(listed.into_iter().map(|v| (v, span))),
+                    interval::Values::Between(from, to) if from <= to => {
+                        values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
+                    }
+                    interval::Values::Between(..) => {}
+                    interval::Values::Unknown => bound_by_relation = Some(span),
+                }
+            }
+            let symbols = &self.draft.program.symbols;
+            if bound_by_relation.is_some() {
+                match self.classes.domain(class, symbols) {
+                    Ok(Some(Domain::Interval { from, to })) if to >= from => {
+                        values
+                            .extend([(Const::Int(from), Span::default()), (Const::Int(to), Span::default())]);
+                    }
+                    Ok(domain) => {
+                        values.extend(domain.iter().flat_map(Domain::values).map(|v| (v, Span::default())));
+                    }
+                    Err(span) => {
+                        self.mixed(span);
+                        values.clear();
+                    }
+                }
+            }
+            let ordered = self.in_class_order(class, &values);
+            let domain = match ordered {
+                Some(domain) => domain,
+                None => match hull(&values, &self.draft.program.symbols) {
+                    Ok(domain) => domain.unwrap_or(Domain::size(0)),
+                    Err(span) => {
+                        self.mixed(span);
+                        Domain::size(0)
+                    }
+                },
+            };
+            if let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place) {
+                entry.domain = Some(domain);
+            }
+        }
+    }
+
+    /// Symbols in the declared order of their class.
+    fn in_class_order(&self, class: usize, values: &[(Const, Span)]) -> Option<Domain> {
+        let source = self.classes.source(class)?;
+        if matches!(source.domain, Domain::Interval { .. }) {
+            return None;
+        }
+        let wanted: HashSet<Const> = values.iter().map(|(value, _)| *value).collect();
+        let inside = wanted.iter().all(|value| source.domain.contains(*value));
+        inside.then(|| Domain::listed(source.domain.values().filter(|value| wanted.contains(value))))
+    }
+
+    /// Parameters that nothing reads: the domains of their classes, or `unknown-size`.
+    fn parameters_left(&mut self) {
+        for id in self.tensor_ids() {
+            let tensor = self.draft.program.tensor(id);
+            if tensor.role != Role::Parameter {
+                continue;
+            }
+            let open: Vec<usize> = tensor
+                .places
+                .iter()
+                .enumerate()
+                .filter(|(_, p)| p.domain.is_none())
+                .map(|(at, _)| at)
+                .collect();
+            for place in open {
+                let class = self.classes.place(id, place);
+                let known = self.classes.domain(class, &self.draft.program.symbols).ok().flatten();
+                if known.is_none() {
+                    self.unknown_size(id, place);
+                }
+                if let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place) {
+                    entry.domain = Some(known.unwrap_or(Domain::size(0)));
+                }
+            }
+        }
+    }
+
+    fn unknown_size(&mut self, id: TensorId, place: usize) {
+        let declaration = self.draft.declarations.iter().find(|d| d.tensor == id && d.place == place);
+        let read = self.draft.alone.iter().find(|alone| alone.tensor == id && alone.place == place);
+        let (span, name) = match (declaration, read) {
+            (Some(declaration), _) => (declaration.span, declaration.name.clone()),
+            (None, Some(alone)) => (alone.span, self.draft.program.index(alone.index).name.clone()),
+            (None, None) => (self.draft.program.tensor(id).span, format!("{place}")),
+        };
+        let message =
+            format!("nothing says how many values `{name}` has in `{}`", self.draft.program.name(id));
+        let report = Report::new(Code::UnknownSize, span, message).help(format!("declare it: `{name} : 4`"));
+        self.refused.domains.push(report);
+    }
+
+    /// Slices are labelled by both their numbers.
+    fn labels(&mut self) {
+        let program = &mut self.draft.program;
+        for action in &mut program.actions {
+            let crate::program::Action::Query(query) = action else { continue };
+            let Form::Values(labels) = &mut query.form else { continue };
+            let equation = program.equations.iter().find(|equation| {
+                equation.tensor == query.tensor && program.tensors[query.tensor.0 as usize].hidden
+            });
+            let Some(equation) = equation else { continue };
+            for (label, index) in labels.iter_mut().zip(&equation.left) {
+                let slice = self.draft.indices.get(index.0 as usize).and_then(|note| note.slice);
+                let Some((from, to)) = slice else { continue };
+                let range = &program.indices[index.0 as usize].range;
+                let (first, last) = match range {
+                    Range::Domain(Domain::Interval { from, to }) => (*from, to + 1),
+                    _ => (0, 0),
+                };
+                *label = format!("{}:{}", from.unwrap_or(first), to.unwrap_or(last));
+            }
+        }
+    }
+
+    /// Symbols used as numbers.
+    fn check_numbers(&mut self) {
+        for (index, span) in &self.draft.numeric_uses {
+            let symbolic = match &self.draft.program.index(*index).range {
+                Range::Domain(domain) => {
+                    !domain.is_empty() && domain.values().all(|value| value.int().is_none())
+                }
+                Range::Tuples => {
+                    let class = self.classes.index(*index);
+                    match self.classes.domain(class, &self.draft.program.symbols) {
+                        Ok(Some(domain)) => {
+                            !domain.is_empty() && domain.value(0).is_some_and(|value| value.int().is_none())
+                        }
+                        _ => false,
+                    }
+                }
+                Range::Computed => false,
+            };
+            if symbolic {
+                let name = &self.draft.program.index(*index).name;
+                let message = format!("the values of `{name}` are symbols and have no number");
+                let span = *span;
+                self.refused.domains.push(Report::new(Code::SymbolAsNumber, span, message));
+            }
+        }
+    }
+
+    /// The offsets of `concat`, when the ranges of the merged indices are known.
+    fn concat_offsets(&mut self, equations: &[EquationId]) {
+        let concats = self.draft.concats.clone();
+        for concat in concats {
+            if !concat.parts.iter().any(|(at, _)| equations.contains(&EquationId(*at as u32))) {
+                continue;
+            }
+            let mut offset = 0_i64;
+            for (at, merged) in &concat.parts {
+                let sizes: Vec<i64> = merged.iter().map(|id| self.range_len(*id)).collect();
+                let mut position = IndexFn::Const(Const::Int(offset));
+                for (nth, id) in merged.iter().enumerate() {
+                    let stride: i64 = sizes.iter().skip(nth + 1).product();
+                    let ordinal = Box::new(IndexFn::Ordinal(*id));
+                    let stride = Box::new(IndexFn::Const(Const::Int(stride)));
+                    let step = IndexFn::Multiply(ordinal, stride);
+                    position = IndexFn::Add(Box::new(position), Box::new(step));
+                }
+                offset = offset.saturating_add(sizes.iter().product());
+                if let Some(equation) = self.draft.program.equations.get_mut(*at)
+                    && let Some(place) = equation.head.get_mut(concat.place)
+                {
+                    *place = position;
+                }
+            }
+        }
+    }
+
+    fn range_len(&self, id: IndexId) -> i64 {
+        match &self.draft.program.index(id).range {
+            Range::Domain(domain) => i64::try_from(domain.len()).unwrap_or(i64::MAX),
+            Range::Tuples | Range::Computed => {
+                let class = self.classes.index(id);
+                let domain = self.classes.domain(class, &self.draft.program.symbols).ok().flatten();
+                domain.map_or(0, |domain| i64::try_from(domain.len()).unwrap_or(i64::MAX))
+            }
+        }
+    }
+}
+
+/// A domain in words.
+pub(crate) fn show(domain: &Domain, symbols: &crate::value::Symbols) -> String {
+    match domain {
+        Domain::Interval { from, to } => format!("{from}..{to}"),
+        Domain::Listed(_) => {
+            let shown: Vec<String> = domain.values().take(8).map(|value| symbols.show(value)).collect();
+            let more = if domain.len() > 8 { ", …" } else { "" };
+            format!("{{{}{more}}}", shown.join(", "))
+        }
+    }
+}
+
+/// Every index of an equation, with the part of the equation that binds it.
+fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
+    let mut found = Vec::new();
+    for id in &equation.left {
+        found.push(Scoped {
+            index: *id,
+            left: true,
+            bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect(),
+        });
+    }
+    for term in &equation.terms {
+        for id in term.over.iter().chain(&term.when.exists) {
+            found.push(Scoped { index: *id, left: false, bodies: vec![(&term.body, &term.when)] });
+        }
+        inner(&term.body, &mut found);
+        inner_when(&term.when, &mut found);
+    }
+    found
+}
+
+/// An index and what must be present for each of its bindings.
+struct Scoped<'a> {
+    index: IndexId,
+    left: bool,
+    bodies: Vec<(&'a Expr, &'a crate::program::When)>,
+}
+
+fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
+    if let Expr::Reduce(reduce) = expr {
+        for id in reduce.over.iter().chain(&reduce.when.exists) {
+            found.push(Scoped { index: *id, left: false, bodies: vec![(&reduce.body, &reduce.when)] });
+        }
+    }
+    let (parts, when) = expr.parts();
+    for part in parts {
+        inner(part, found);
+    }
+    let Some(when) = when else { return };
+    if !matches!(expr, Expr::Reduce(_)) {
+        for id in &when.exists {
+            found.push(Scoped { index: *id, left: false, bodies: vec![(&NOTHING, when)] });
+        }
+    }
+    inner_when(when, found);
+}
+
+static NOTHING: Expr = Expr::Number(1.0);
+
+fn inner_when<'a>(when: &'a crate::program::When, found: &mut Vec<Scoped<'a>>) {
+    for guard in &when.guards {
+        if let crate::program::Guard::Compare(_, left, right) = guard {
+            inner(left, found);
+            inner(right, found);
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Ranges of the indices of one component's equations.
+//!
+//! An undeclared index that a round reference binds takes the values of its tuples. Another one
+//! ranges over the largest set for which every read of a tensor outside the recursion is in
+//! range; where no read limits it, over what reads give to its class elsewhere in the recursion,
+//! over the domain of its class, or, where an index function of the recursion acts on the class,
+//! between the smallest and the largest constant that anybody writes or asks for.
+
+use std::collections::{HashMap, HashSet};
+
+use super::interval::{Solver, bounds_with, extent};
+use super::{Inference, binds, scopes};
+use crate::error::{Code, Report};
+use crate::program::{
+    Argument, Equation, EquationId, IndexFn, IndexId, Otherwise, Range, Read, Role, Sense, Style, TensorId,
+};
+use crate::value::{Const, Domain};
+
+impl Inference<'_> {
+    pub(super) fn component(&mut self, component: &[TensorId]) {
+        let mut equations: Vec<EquationId> =
+            component.iter().filter_map(|id| self.equations.get(id)).flatten().copied().collect();
+        equations.sort();
+        let recursive =
+            component.len() > 1 || component.iter().any(|id| self.draft.program.reads_of(*id).contains(id));
+        let own: HashSet<TensorId> =
+            if recursive { component.iter().copied().collect() } else { HashSet::new() };
+        self.poison(&equations, component);
+        let mut open = Vec::new();
+        for id in &equations {
+            open.extend(self.open_indices(*id).into_iter().map(|index| (*id, index)));
+        }
+        let mut given = HashMap::new();
+        for id in &equations {
+            let mine: Vec<IndexId> = open.iter().filter(|(e, _)| e == id).map(|(_, index)| *index).collect();
+            self.limit_by_reads(*id, mine, &own, &mut given);
+        }
+        for (equation, index) in open {
+            if !given.contains_key(&index) {
+                self.range_without_reads(equation, index, &own, &given);
+            }
+        }
+        self.parameter_places(&equations);
+        self.copies(&equations);
+        self.concat_offsets(&equations);
+        for id in component {
+            self.computed_places(*id);
+        }
+    }
+
+    /// Tensors that need one without data have no domains of their own.
+    fn poison(&mut self, equations: &[EquationId], component: &[TensorId]) {
+        let mut needs = false;
+        for id in equations {
+            self.draft
+                .program
+                .equation(*id)
+                .visit_reads(&mut |read, _| needs |= self.poisoned.contains(&read.tensor));
+        }
+        if needs {
+            self.poisoned.extend(component);
+        }
+    }
+
+    /// The indices of an equation that are neither declared, computed nor bound by tuples.
+    fn open_indices(&mut self, id: EquationId) -> Vec<IndexId> {
+        let equation = self.draft.program.equation(id);
+        let mut open = Vec::new();
+        for scoped in scopes(equation) {
+            let note = self.draft.indices.get(scoped.index.0 as usize);
+            let settled = note.is_some_and(|note| note.declared.is_some() || note.copy_of.is_some());
+            let computed = matches!(self.draft.program.index(scoped.index).range, Range::Computed);
+            let sliced = note.is_some_and(|note| note.slice.is_some());
+            let bound = !scoped.bodies.is_empty()
+                && scoped.bodies.iter().all(|(body, when)| binds(scoped.index, body, when));
+            if !settled && !computed && (sliced || !bound) {
+                open.push(scoped.index);
+            }
+        }
+        open
+    }
+
+    /// Closes the indices that reads limit; `closed` gets their ranges.
+    fn limit_by_reads(
+        &mut self,
+        id: EquationId,
+        mut open: Vec<IndexId>,
+        own: &HashSet<TensorId>,
+        closed: &mut HashMap<IndexId, Domain>,
+    ) {
+        loop {
+            let ready = |inference: &Inference<'_>, index: IndexId| {
+                let limits = inference.limits(id, index, own, &open);
+                (!limits.waiting && limits.domain.is_some()).then_some(limits.domain).flatten()
+            };
+            let found = open.iter().find_map(|index| ready(self, *index).map(|domain| (*index, domain)));
+            // No index is free of the others: take one that stands alone somewhere.
+            let found = found.or_else(|| {
+                open.iter().find_map(|index| {
+                    let limits = self.limits(id, *index, own, &open);
+                    limits.domain.filter(|_| limits.alone).map(|domain| (*index, domain))
+                })
+            });
+            let Some((index, domain)) = found else { return };
+            open.retain(|other| *other != index);
+            self.set_range(index, domain.clone());
+            closed.insert(index, domain);
+        }
+    }
+
+    fn set_range(&mut self, index: IndexId, domain: Domain) {
+        if let Some(entry) = self.draft.program.indices.get_mut(index.0 as usize) {
+            entry.range = Range::Domain(domain);
+        }
+    }
+
+    /// What the reads of an equation say of an index.
+    fn limits(&self, id: EquationId, index: IndexId, own: &HashSet<TensorId>, open: &[IndexId]) -> Limits {
+        let equation = self.draft.program.equation(id);
+        let mut limits = Limits::default();
+        let range = |other: IndexId| match &self.draft.program.index(other).range {
+            Range::Domain(domain) if !open.contains(&other) => extent(domain),
+            _ => None,
+        };
+        for (read, place, function) in arguments_with(equation, index) {
+            if own.contains(&read.tensor) || read.otherwise == Otherwise::Absent {
+                continue;
+            }
+            let Some(domain) = self.place_domain(read.tensor, place) else { continue };
+            if function.alone() == Some(index) {
+                limits.alone = true;
+                limits.meet(domain);
+                continue;
+            }
+            let mut waits = false;
+            function.visit(&mut |other| waits |= other != index && open.contains(&other));
+            limits.waiting |= waits;
+            let Some((low, high)) = extent(&domain) else { continue };
+            if waits {
+                continue;
+            }
+            if let Some((from, to)) = (Solver { index, range: &range }).solve(function, low, high) {
+                limits.meet(Domain::Interval { from, to });
+            }
+        }
+        let note = self.draft.indices.get(index.0 as usize);
+        if let Some((from, to)) = note.and_then(|note| note.slice) {
+            let whole = limits.domain.clone().or_else(|| self.class_domain(index));
+            if let Some(Domain::Interval { from: low, to: high }) = whole {
+                limits.domain = Some(Domain::Interval {
+                    from: from.unwrap_or(low).max(low),
+                    to: to.map_or(high, |to| (to - 1).min(high)),
+                });
+                limits.alone = true;
+            }
+        }
+        limits
+    }
+
+    fn class_domain(&self, index: IndexId) -> Option<Domain> {
+        self.classes.domain(self.classes.index(index), &self.draft.program.symbols).ok().flatten()
+    }
+
+    /// The domain of a place as far as it is known; a relation without constants has an empty
+    /// one.
+    fn place_domain(&self, tensor: TensorId, place: usize) -> Option<Domain> {
+        let entry = self.draft.program.tensor(tensor);
+        let domain = entry.places.get(place)?.domain.clone();
+        if domain.is_none() && entry.style == Style::Round {
+            let class = self.classes.place(tensor, place);
+            return match self.classes.domain(class, &self.draft.program.symbols) {
+                Ok(None) => Some(Domain::size(0)),
+                Ok(domain) => domain,
+                Err(_) => None,
+            };
+        }
+        if self.poisoned.contains(&tensor) && domain.as_ref().is_some_and(Domain::is_empty) {
+            return None;
+        }
+        domain
+    }
+
+    fn range_without_reads(
+        &mut self,
+        id: EquationId,
+        index: IndexId,
+        own: &HashSet<TensorId>,
+        given: &HashMap<IndexId, Domain>,
+    ) {
+        let class = self.classes.index(index);
+        let recursive = !own.is_empty();
+        let elsewhere = given
+            .iter()
+            .filter(|(other, _)| recursive && self.classes.index(**other) == class)
+            .map(|(other, domain)| (*other, domain.clone()))
+            .min_by_key(|(other, _)| *other);
+        // Of several ranges the smallest that all reads of the class allow.
+        let mut met = elsewhere.map(|(_, domain)| domain);
+        if let Some(domain) = &mut met {
+            let mut others: Vec<_> =
+                given.iter().filter(|(other, _)| self.classes.index(**other) == class).collect();
+            others.sort_by_key(|(other, _)| **other);
+            for (_, other) in others {
+                *domain = intersect(domain, other);
+            }
+        }
+        if let Some(domain) = met {
+            return self.set_range(index, domain);
+        }
+        if self.rules.contains(&id) {
+            return self.unbound(id, index);
+        }
+        if recursive && self.acted_by(own, class) && self.classes.source(class).is_none() {
+            return self.range_between_constants(id, index, class, own);
+        }
+        match self.classes.domain(class, &self.draft.program.symbols) {
+            Ok(Some(domain)) => self.set_range(index, domain),
+            Ok(None) => self.unbound(id, index),
+            Err(span) => {
+                self.mixed(span);
+                self.set_range(index, Domain::size(0));
+            }
+        }
+    }
+
+    /// Whether an index function of the recursion acts on the class.
+    fn acted_by(&self, own: &HashSet<TensorId>, class: usize) -> bool {
+        let is_function = |function: &IndexFn| !matches!(function, IndexFn::Const(_) | IndexFn::Index(_));
+        let mut acts = false;
+        for equation in self.draft.program.equations.iter().filter(|e| own.contains(&e.tensor)) {
+            for (place, function) in equation.head.iter().enumerate() {
+                acts |= is_function(function) && self.classes.place(equation.tensor, place) == class;
+            }
+            equation.visit_reads(&mut |read, _| {
+                for (place, argument) in read.arguments.iter().enumerate() {
+                    if let Argument::At(function) = argument {
+                        let inside =
+                            own.contains(&read.tensor) && self.classes.place(read.tensor, place) == class;
+                        acts |= inside && is_function(function);
+                    }
+                }
+            });
+        }
+        acts
+    }
+
+    /// The recursion is carried as far as somebody asks.
+    fn range_between_constants(
+        &mut self,
+        id: EquationId,
+        index: IndexId,
+        class: usize,
+        own: &HashSet<TensorId>,
+    ) {
+        let written = self.classes.written(class).iter().map(|(value, _)| *value);
+        let constants = written.chain(self.classes.read(class).iter().copied());
+        let ints: Vec<i64> = constants.filter_map(Const::int).collect();
+        let (low, high) = match (ints.iter().min(), ints.iter().max()) {
+            (Some(low), Some(high)) if !self.classes.read(class).is_empty() => (*low, *high),
+            _ => {
+                self.set_range(index, Domain::size(0));
+                return self.unbounded(id, index, own);
+            }
+        };
+        let (mut from, mut to) = (low, high);
+        let equation = self.draft.program.equation(id);
+        let range = |_: IndexId| None;
+        for (place, function) in equation.head.iter().enumerate() {
+            if self.classes.place(equation.tensor, place) != class {
+                continue;
+            }
+            if let Some((a, b)) = (Solver { index, range: &range }).solve(function, low, high) {
+                (from, to) = (from.max(a), to.min(b));
+            }
+        }
+        self.set_range(index, Domain::Interval { from, to });
+    }
+
+    fn unbounded(&mut self, id: EquationId, index: IndexId, own: &HashSet<TensorId>) {
+        let program = &self.draft.program;
+        let equation = program.equation(id);
+        let entry = program.index(index);
+        if self.poisoned.contains(&equation.tensor) {
+            return;
+        }
+        let moves =
+            equation.head.iter().any(|function| function.alone().is_none() && mentions(function, index));
+        let mut reads_moved = false;
+        equation.visit_reads(&mut |read, _| {
+            reads_moved |= own.contains(&read.tensor)
+                && read.arguments.iter().any(|argument| match argument {
+                    Argument::At(function) => function.alone().is_none() && mentions(function, index),
+                    Argument::Any => false,
+                });
+        });
+        if !moves && !reads_moved {
+            return;
+        }
+        let (name, tensor) = (entry.name.clone(), program.name(equation.tensor).to_owned());
+        let message = format!("nothing says where `{name}` ends in the recursion of `{tensor}`");
+        let help = format!("declare its range, `{name} : 0..9`, or ask for one value of `{tensor}`");
+        self.refused.recursion.push(Report::new(Code::UnboundedIndex, entry.span, message).help(help));
+    }
+
+    fn unbound(&mut self, id: EquationId, index: IndexId) {
+        self.set_range(index, Domain::size(0));
+        let equation = self.draft.program.equation(id);
+        if self.poisoned.contains(&equation.tensor) || self.reads_open_parameter(equation, index) {
+            return;
+        }
+        let entry = self.draft.program.index(index);
+        let name = &entry.name;
+        let (message, help) = if equation.left.contains(&index) {
+            let message = format!("nothing binds the index `{name}` of the left side");
+            (message, format!("read a tensor with `{name}`, or declare it: `{name} : 4`"))
+        } else {
+            let message = format!("nothing binds the index `{name}`");
+            (message, format!("put a positive literal with `{name}` beside it, or `_` for any value"))
+        };
+        self.refused.domains.push(Report::new(Code::UnboundIndex, entry.span, message).help(help));
+    }
+
+    /// Whether the index reads a parameter whose size nothing says: then that is the refusal.
+    fn reads_open_parameter(&self, equation: &Equation, index: IndexId) -> bool {
+        arguments_with(equation, index).into_iter().any(|(read, place, _)| {
+            let tensor = self.draft.program.tensor(read.tensor);
+            tensor.role == Role::Parameter
+                && tensor.places.get(place).is_some_and(|place| place.domain.is_none())
+        })
+    }
+
+    /// A place of a parameter has the range of the index that reads it.
+    fn parameter_places(&mut self, equations: &[EquationId]) {
+        let mut found = Vec::new();
+        for id in equations {
+            self.draft.program.equation(*id).visit_reads(&mut |read, _| {
+                if self.draft.program.tensor(read.tensor).role != Role::Parameter {
+                    return;
+                }
+                for (place, argument) in read.arguments.iter().enumerate() {
+                    if let Argument::At(function) = argument {
+                        found.push((read.tensor, place, function.clone()));
+                    }
+                }
+            });
+        }
+        for (tensor, place, function) in found {
+            let domain = match function.alone().map(|index| self.draft.program.index(index).range.clone()) {
+                Some(Range::Domain(domain)) => Some(domain),
+                Some(Range::Tuples) => function.alone().and_then(|index| self.class_domain(index)),
+                _ => {
+                    let range = |id: IndexId| match &self.draft.program.index(id).range {
+                        Range::Domain(domain) => extent(domain),
+                        _ => None,
+                    };
+                    bounds_with(&function, &range).map(|(from, to)| Domain::Interval { from, to })
+                }
+            };
+            let entry = self.draft.program.tensors.get_mut(tensor.0 as usize);
+            if let Some(slot) = entry.and_then(|tensor| tensor.places.get_mut(place))
+                && slot.domain.is_none()
+            {
+                slot.domain = domain.filter(|domain| !domain.is_empty());
+            }
+        }
+    }
+
+    /// `Dk` counts the range of `dk`.
+    fn copies(&mut self, equations: &[EquationId]) {
+        let mut copies = Vec::new();
+        for id in equations {
+            for scoped in scopes(self.draft.program.equation(*id)) {
+                let note = self.draft.indices.get(scoped.index.0 as usize);
+                if let Some(original) = note.and_then(|note| note.copy_of) {
+                    copies.push((scoped.index, original));
+                }
+            }
+        }
+        for (copy, original) in copies {
+            let range = match self.draft.program.index(original).range.clone() {
+                Range::Domain(domain) => domain,
+                Range::Tuples | Range::Computed => self.class_domain(original).unwrap_or(Domain::size(0)),
+            };
+            self.set_range(copy, range);
+        }
+    }
+}
+
+/// What reads say of an index.
+#[derive(Debug, Default)]
+struct Limits {
+    domain: Option<Domain>,
+    /// Whether it stands alone in some read.
+    alone: bool,
+    /// Whether a function of it waits for the range of another index.
+    waiting: bool,
+}
+
+impl Limits {
+    fn meet(&mut self, domain: Domain) {
+        self.domain = Some(match &self.domain {
+            Some(known) => intersect(known, &domain),
+            None => domain,
+        });
+    }
+}
+
+fn intersect(a: &Domain, b: &Domain) -> Domain {
+    match (a, b) {
+        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
+            Domain::Interval { from: *from.max(low), to: *to.min(high) }
+        }
+        (Domain::Interval { .. }, Domain::Listed(_)) => intersect(b, a),
+        (Domain::Listed(_), _) => Domain::listed(a.values().filter(|value| b.contains(*value))),
+    }
+}
+
+fn mentions(function: &IndexFn, index: IndexId) -> bool {
+    let mut found = false;
+    function.visit(&mut |id| found |= id == index);
+    found
+}
+
+/// The places of positive reads whose function holds the index.
+fn arguments_with(equation: &Equation, index: IndexId) -> Vec<(&Read, usize, &IndexFn)> {
+    let mut found = Vec::new();
+    equation.visit_reads(&mut |read, sense| {
+        if sense == Sense::Negative {
+            return;
+        }
+        for (place, argument) in read.arguments.iter().enumerate() {
+            if let Argument::At(function) = argument
+                && mentions(function, index)
+            {
+                found.push((read, place, function));
+            }
+        }
+    });
+    found
+}

@@ -1,0 +1,376 @@
+//! Directives, and the options of files: that they exist, and take what they are given.
+//!
+//! Enter at [`check`]. A directive is a row of [`DIRECTIVES`]: where it stands, and what its
+//! arguments may be.
+
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
+
+use super::{TYPES, advice, listed, nearest};
+use crate::ast::{
+    Argument, Directive, Name, Program, Reference, RightSide, Span, Statement, StatementKind, Value,
+};
+use crate::error::{Code, Report};
+use crate::names::walk::{self, Visitor};
+
+/// Where a directive stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    Alone,
+    BehindQueries,
+}
+
+/// What an argument may be.
+#[derive(Debug, Clone, Copy)]
+enum Takes {
+    /// A whole number, not below the one given.
+    Whole(u64),
+    /// A number in an interval.
+    Between(f64, f64),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// 0 or 1.
+    Bit,
+    /// An index.
+    Index,
+    /// A tensor of the program.
+    Tensor,
+}
+
+/// The arguments without a key.
+#[derive(Debug, Clone, Copy)]
+enum Positional {
+    None,
+    /// Exactly these.
+    These(&'static [Takes]),
+    /// One or more of this kind.
+    Many(Takes),
+}
+
+struct Rule {
+    name: &'static str,
+    stands: Stands,
+    positional: Positional,
+    keyed: &'static [(&'static str, Takes)],
+}
+
+const NUMBER: Takes = Takes::Between(f64::MIN, f64::MAX);
+const POSITIVE: Takes = Takes::Between(0.0, f64::MAX);
+const PART: Takes = Takes::Between(0.0, 1.0);
+const YES_NO: Takes = Takes::Word(&["yes", "no"]);
+const SEMIRINGS: Takes = Takes::Word(TYPES);
+
+const DIRECTIVES: &[Rule] = &[
+    Rule {
+        name: "minimize",
+        stands: Stands::BehindQueries,
+        positional: Positional::None,
+        keyed: &[
+            ("opt", Takes::Word(&["sgd", "adam", "adamw"])),
+            ("lr", POSITIVE),
+            ("momentum", NUMBER),
+            ("beta1", PART),
+            ("beta2", PART),
+            ("eps", POSITIVE),
+            ("weight_decay", NUMBER),
+            ("clip", POSITIVE),
+            ("steps", Takes::Whole(0)),
+            ("epochs", Takes::Whole(0)),
+            ("batch", Takes::Index),
+            ("size", Takes::Whole(1)),
+            ("shuffle", Takes::Bit),
+            ("lift", YES_NO),
+        ],
+    },
+    Rule {
+        name: "sample",
+        stands: Stands::BehindQueries,
+        positional: Positional::None,
+        keyed: &[("n", Takes::Whole(1)), ("seed", Takes::Whole(0))],
+    },
+    Rule {
+        name: "embed",
+        stands: Stands::BehindQueries,
+        positional: Positional::None,
+        keyed: &[
+            ("D", Takes::Whole(1)),
+            ("seed", Takes::Whole(0)),
+            ("theta", PART),
+            ("T", POSITIVE),
+            ("certify", YES_NO),
+            ("emb", Takes::Word(&["random", "identity"])),
+        ],
+    },
+    Rule {
+        name: "semiring",
+        stands: Stands::BehindQueries,
+        positional: Positional::These(&[SEMIRINGS]),
+        keyed: &[],
+    },
+    Rule { name: "explain", stands: Stands::BehindQueries, positional: Positional::None, keyed: &[] },
+    Rule { name: "const", stands: Stands::Alone, positional: Positional::Many(Takes::Tensor), keyed: &[] },
+    Rule { name: "tol", stands: Stands::Alone, positional: Positional::These(&[POSITIVE]), keyed: &[] },
+    Rule {
+        name: "rounds",
+        stands: Stands::Alone,
+        positional: Positional::These(&[Takes::Whole(1)]),
+        keyed: &[],
+    },
+    Rule {
+        name: "seed",
+        stands: Stands::Alone,
+        positional: Positional::These(&[Takes::Whole(0)]),
+        keyed: &[],
+    },
+    Rule {
+        name: "exclusive",
+        stands: Stands::Alone,
+        positional: Positional::These(&[Takes::Tensor, Takes::Whole(0)]),
+        keyed: &[],
+    },
+];
+
+/// The directives of a statement, and the options of its file.
+pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<Report>) {
+    match &statement.kind {
+        StatementKind::Query { directives, .. } => {
+            for asked in directives {
+                directive(asked, Stands::BehindQueries, known, reports);
+            }
+        }
+        StatementKind::Directive(asked) => directive(asked, Stands::Alone, known, reports),
+        StatementKind::Equation { right: RightSide::File { file, options }, .. } => {
+            file_options(&file.value, options, reports);
+        }
+        _ => {}
+    }
+}
+
+fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut Vec<Report>) {
+    let name = asked.name.text.as_str();
+    let Some(rule) = DIRECTIVES.iter().find(|rule| rule.name == name && rule.stands == stands) else {
+        reports.push(unknown(&asked.name, stands));
+        return;
+    };
+    let given = asked.arguments.as_deref().unwrap_or(&[]);
+    let mut seen: Vec<&str> = Vec::new();
+    let mut count = 0;
+    for argument in given {
+        let takes = match &argument.key {
+            Some(key) => {
+                let row = rule.keyed.iter().find(|(known, _)| *known == key.text);
+                let Some((name, takes)) = row else {
+                    reports.push(unknown_key(rule, key, argument.span));
+                    continue;
+                };
+                if seen.contains(name) {
+                    reports.push(bad(argument.span, format!("`{name}` is given twice")));
+                }
+                seen.push(name);
+                Some(*takes)
+            }
+            None => {
+                count += 1;
+                match rule.positional {
+                    Positional::None => None,
+                    Positional::These(kinds) => kinds.get(count - 1).copied(),
+                    Positional::Many(kind) => Some(kind),
+                }
+            }
+        };
+        match takes {
+            Some(takes) => value(rule, argument, takes, known, reports),
+            None => reports.push(superfluous(rule, argument.span)),
+        }
+    }
+    let wanted = match rule.positional {
+        Positional::None => 0,
+        Positional::These(kinds) => kinds.len(),
+        Positional::Many(_) => 1,
+    };
+    if count < wanted {
+        let message = format!("`@{name}` needs {wanted} argument{}", if wanted == 1 { "" } else { "s" });
+        reports.push(bad(asked.span, message));
+    }
+    if name == "minimize" {
+        together(given, reports);
+    }
+}
+
+fn bad(span: Span, message: String) -> Report {
+    Report::new(Code::BadArgument, span, message)
+}
+
+fn unknown(name: &Name, stands: Stands) -> Report {
+    let word = name.text.as_str();
+    if DIRECTIVES.iter().any(|rule| rule.name == word) {
+        let (message, help) = match stands {
+            Stands::Alone => ("stands behind a query", format!("write `Y? @{word}`")),
+            Stands::BehindQueries => {
+                ("is a statement of its own", "write it on a line of its own".to_owned())
+            }
+        };
+        return Report::new(Code::UnknownDirective, name.span, format!("`@{word}` {message}")).help(help);
+    }
+    let known: Vec<&str> = DIRECTIVES.iter().map(|rule| rule.name).collect();
+    let report = Report::new(Code::UnknownDirective, name.span, format!("there is no directive `@{word}`"));
+    match nearest(word, known.iter().copied()) {
+        Some(near) => report.help(format!("`@{near}` is nearest")),
+        None => report.help(format!("there are {}", listed(known))),
+    }
+}
+
+fn unknown_key(rule: &Rule, key: &Name, span: Span) -> Report {
+    let report = bad(span, format!("`@{}` has no argument `{}`", rule.name, key.text));
+    let known: Vec<&str> = rule.keyed.iter().map(|(known, _)| *known).collect();
+    if known.is_empty() { report } else { report.help(advice(&key.text, &known)) }
+}
+
+fn superfluous(rule: &Rule, span: Span) -> Report {
+    let keys: Vec<&str> = rule.keyed.iter().map(|(known, _)| *known).collect();
+    let report = bad(span, format!("`@{}` does not take this argument", rule.name));
+    if keys.is_empty() { report } else { report.help(format!("its arguments have names: {}", listed(keys))) }
+}
+
+/// Whether a value is what an argument may be.
+fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, reports: &mut Vec<Report>) {
+    let number = argument.value.number().map(|number| number.value);
+    let word = match &argument.value {
+        Value::Name(name) => Some(name.text.as_str()),
+        Value::Number(_) | Value::Text(_) => None,
+    };
+    let whole = |least: u64| {
+        let inside = |value: f64| value.fract() == 0.0 && value >= least as f64 && value < 2_f64.powi(64);
+        number.is_some_and(inside)
+    };
+    let small = |word: &str| !word.starts_with(char::is_uppercase);
+    let (fits, allowed) = match takes {
+        Takes::Whole(least) => (whole(least), format!("a whole number from {least} on")),
+        Takes::Between(low, high) => {
+            let allowed = match (low, high) {
+                (0.0, 1.0) => "a number between 0 and 1",
+                (0.0, _) => "a number that is not negative",
+                _ => "a number",
+            };
+            (number.is_some_and(|value| (low..=high).contains(&value)), allowed.to_owned())
+        }
+        Takes::Bit => (number.is_some_and(|value| value == 0.0 || value == 1.0), "0 or 1".to_owned()),
+        Takes::Word(words) => {
+            let near = word.and_then(|word| nearest(word, words.iter().copied()));
+            let near = near.map_or(String::new(), |near| format!(" (`{near}` is nearest)"));
+            (
+                word.is_some_and(|word| words.contains(&word)),
+                format!("one of {}{near}", listed(words.iter().copied())),
+            )
+        }
+        Takes::Index => (word.is_some_and(small), "an index".to_owned()),
+        Takes::Tensor => return tensor(rule, argument, word, known, reports),
+    };
+    if fits {
+        if word == Some("topk") && rule.name == "semiring" {
+            let message = "`topk` needs the number of proofs that it keeps".to_owned();
+            reports.push(bad(argument.span, message).help("declare the relation's type: `R(x) : topk(3)`"));
+        }
+        return;
+    }
+    let what = match &argument.key {
+        Some(key) => format!("`{}`", key.text),
+        None => format!("the argument of `@{}`", rule.name),
+    };
+    reports.push(bad(argument.span, format!("{what} must be {allowed}")));
+}
+
+/// An argument that names a tensor of the program.
+fn tensor(
+    rule: &Rule,
+    argument: &Argument,
+    word: Option<&str>,
+    known: &Known<'_>,
+    reports: &mut Vec<Report>,
+) {
+    match word {
+        Some(word) if known.contains(word) => {}
+        Some(word) => {
+            let report =
+                bad(argument.span, format!("`@{}` names `{word}`, and no statement does", rule.name));
+            reports.push(match nearest(word, known.iter().copied()) {
+                Some(near) => report.help(format!("`{near}` is nearest")),
+                None => report,
+            });
+        }
+        None => reports.push(bad(argument.span, format!("`@{}` takes the name of a tensor", rule.name))),
+    }
+}
+
+/// The tensors that a program names, looked for when a directive names one.
+pub(super) type Known<'a> = LazyCell<BTreeSet<&'a str>, Box<dyn FnOnce() -> BTreeSet<&'a str> + 'a>>;
+
+/// The tensors that the program names.
+pub(super) fn known(program: &Program) -> Known<'_> {
+    LazyCell::new(Box::new(|| tensors(program)))
+}
+
+fn tensors(program: &Program) -> BTreeSet<&str> {
+    struct Names<'a>(BTreeSet<&'a str>);
+    impl<'a> Visitor<'a> for Names<'a> {
+        fn reference(&mut self, reference: &'a Reference) {
+            self.0.insert(&reference.name.text);
+        }
+    }
+    let mut names = Names(BTreeSet::new());
+    for statement in &program.statements {
+        match &statement.kind {
+            StatementKind::Bare { reference, .. }
+            | StatementKind::Parameter { reference, .. }
+            | StatementKind::Weighted { reference, .. } => names.reference(reference),
+            StatementKind::Rule { head, .. } | StatementKind::Equation { head, .. } => names.reference(head),
+            _ => {}
+        }
+        walk::reads(statement, &mut names);
+    }
+    names.0
+}
+
+/// Arguments of `@minimize` that exclude or need each other.
+fn together(given: &[Argument], reports: &mut Vec<Report>) {
+    let find =
+        |key: &str| given.iter().find(|argument| argument.key.as_ref().is_some_and(|name| name.text == key));
+    let optimiser = find("opt").and_then(|argument| match &argument.value {
+        Value::Name(name) => Some(name.text.as_str()),
+        _ => None,
+    });
+    let mut refuse = |argument: Option<&Argument>, message: &str| {
+        reports.extend(argument.map(|argument| bad(argument.span, message.to_owned())));
+    };
+    if optimiser != Some("sgd") {
+        refuse(find("momentum"), "`momentum` belongs to `opt=sgd`");
+    } else {
+        for key in ["beta1", "beta2", "eps"] {
+            refuse(find(key), &format!("`{key}` belongs to `opt=adam` and `opt=adamw`"));
+        }
+    }
+    if let (Some(steps), Some(epochs)) = (find("steps"), find("epochs")) {
+        let later = if steps.span.start > epochs.span.start { steps } else { epochs };
+        refuse(Some(later), "`steps` and `epochs` exclude each other");
+    }
+    for (key, needed) in [("epochs", "batch"), ("shuffle", "batch"), ("batch", "size"), ("size", "batch")] {
+        if find(needed).is_none() {
+            refuse(find(key), &format!("`{key}` needs `{needed}`"));
+        }
+    }
+}
+
+/// The words behind `as`.
+fn file_options(file: &str, options: &[Name], reports: &mut Vec<Report>) {
+    let ending = file.rsplit('.').next().unwrap_or("");
+    let known: &[&str] = match ending {
+        "csv" | "tsv" | "facts" => &["values", "header"],
+        "txt" | "npy" => &[],
+        // A tensor's name in a `.safetensors` file; other endings are refused when they are read.
+        _ => return,
+    };
+    for option in options.iter().filter(|option| !known.contains(&option.text.as_str())) {
+        let report = bad(option.span, format!("a file `.{ending}` has no option `{}`", option.text));
+        reports.push(if known.is_empty() { report } else { report.help(advice(&option.text, known)) });
+    }
+}

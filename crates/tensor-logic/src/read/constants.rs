@@ -1,0 +1,82 @@
+//! Facts and declarations: a fact has constants, a declaration indices, and nothing has both.
+
+use std::collections::HashSet;
+
+use crate::ast::{
+    Brackets, IndexKind, Place, PlaceKind, Program, Reference, RightSide, Sign, Span, Statement,
+    StatementKind,
+};
+use crate::error::{Code, Report};
+use crate::names::walk;
+
+/// The indices that the program declares.
+pub(super) fn declared_indices(program: &Program) -> HashSet<&str> {
+    let declared = program.statements.iter().filter_map(|statement| match &statement.kind {
+        StatementKind::Indices { names, .. } => Some(names.iter().map(|name| name.text.as_str())),
+        _ => None,
+    });
+    declared.flatten().collect()
+}
+
+/// Small letters among the arguments of facts.
+pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &mut Vec<Report>) {
+    match &statement.kind {
+        StatementKind::Bare { reference, .. } if reference.brackets == Brackets::Round => {
+            if !reference.places.iter().all(is_index) {
+                refuse_first(reference, |_| true, reports);
+            }
+        }
+        StatementKind::Weighted { reference, .. } => refuse_first(reference, |_| true, reports),
+        StatementKind::Equation {
+            head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
+        } if head.brackets == Brackets::Round && guards.is_empty() && walk::number(expr).is_some() => {
+            // `R(x, y) = 1` over declared indices is an equation for all of them.
+            let equation = head.places.iter().all(is_index);
+            let known = |name: &str| declared.contains(name);
+            refuse_first(head, |place| !equation || !index_name(place).is_some_and(known), reports);
+        }
+        _ => {}
+    }
+}
+
+/// Refuses the first argument that is no constant and is wanted to be one.
+fn refuse_first(reference: &Reference, wanted: impl Fn(&Place) -> bool, reports: &mut Vec<Report>) {
+    let wrong = |place: &&Place| !walk::is_constant(place) && wanted(place);
+    let Some(place) = reference.places.iter().find(wrong) else { return };
+    let (span, name) = small(place);
+    let fact = &reference.name.text;
+    let report = match &name {
+        Some(name) => {
+            let message = format!(
+                "`{name}` is an index, because it begins with a small letter, and `{fact}` is given for constants here"
+            );
+            Report::new(Code::LowercaseConstant, span, message).help(format!("write `\"{name}\"`"))
+        }
+        None => {
+            let message = format!("`{fact}` is given for constants here, and this is none");
+            Report::new(Code::LowercaseConstant, span, message)
+        }
+    };
+    reports.push(report);
+}
+
+/// The argument, and the name in it that began with a small letter.
+fn small(place: &Place) -> (Span, Option<String>) {
+    let name = walk::place_indices(place).next().map(|(name, _)| name.to_owned());
+    (place.span, name)
+}
+
+/// Whether a place is an index alone, as in a declaration.
+fn is_index(place: &Place) -> bool {
+    index_name(place).is_some() || matches!(place.kind, PlaceKind::Wildcard)
+}
+
+fn index_name(place: &Place) -> Option<&str> {
+    match &place.kind {
+        PlaceKind::Index(index) => match &index.kind {
+            IndexKind::Index(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}

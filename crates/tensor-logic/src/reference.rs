@@ -1,0 +1,129 @@
+//! The reference interpreter: nested loops over bindings, the obvious meaning of the core form.
+//!
+//! Enter at [`Reference`]. It is the truth for every other engine and has no cleverness of its
+//! own: contributions are found by loops (`bind`, `evaluate`), recursion by rounds from nothing
+//! (`machine`, `limits`), derivatives by dual numbers (`number`). It may be slow.
+
+mod bind;
+mod evaluate;
+mod limits;
+mod machine;
+mod number;
+mod prove;
+mod store;
+
+pub use prove::prove;
+
+use std::collections::BTreeMap;
+
+use crate::engine::{Engine, Request, Tuples, Value};
+use crate::error::Result;
+use crate::program::{Given, Program, Role, Style, TensorId};
+use crate::value::{Domain, Tuple};
+use machine::Machine;
+use number::{Dual, Number};
+use store::Store;
+
+/// The reference interpreter.
+#[derive(Debug, Default)]
+pub struct Reference {
+    derived: Vec<(String, u64)>,
+}
+
+impl Reference {
+    /// The value of a scalar goal, and its derivatives by the elements of `wrt`: row-major for
+    /// square tensors, in the order of [`variables`] for relations.
+    ///
+    /// # Errors
+    /// The refusals of [`Engine::values`].
+    pub fn gradient(
+        &mut self,
+        request: &Request<'_>,
+        goal: TensorId,
+        wrt: &[TensorId],
+    ) -> Result<(f64, Vec<Vec<f64>>)> {
+        let value = scalar(&self.evaluate::<f64>(request, &[goal], None)?, goal).map_or(0.0, |value| value);
+        let mut gradients = Vec::new();
+        for tensor in wrt {
+            let mut gradient = Vec::new();
+            for element in variables(request.program, *tensor) {
+                let dual = self.evaluate::<Dual>(request, &[goal], Some((*tensor, element)))?;
+                gradient.push(scalar(&dual, goal).map_or(0.0, Dual::slope));
+            }
+            gradients.push(gradient);
+        }
+        Ok((value, gradients))
+    }
+
+    fn evaluate<'p, N: Number>(
+        &mut self,
+        request: &'p Request<'p>,
+        goals: &[TensorId],
+        variable: Option<(TensorId, Tuple)>,
+    ) -> Result<Machine<'p, N>> {
+        let mut machine = Machine::new(request, variable);
+        let outcome = machine.evaluate(goals);
+        let mut derived = BTreeMap::new();
+        for (at, tensor) in (0u32..).zip(&request.program.tensors) {
+            if let Some(Store::Sparse(tuples)) = machine.store(TensorId(at))
+                && tensor.role == Role::Computed
+                && !tensor.hidden
+            {
+                derived.insert(tensor.name.clone(), tuples.len() as u64);
+            }
+        }
+        self.derived = derived.into_iter().collect();
+        outcome.map(|()| machine)
+    }
+}
+
+impl Engine for Reference {
+    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        let machine = self.evaluate::<f64>(request, goals, None)?;
+        let value = |goal: &TensorId| match machine.store(*goal) {
+            Some(Store::Dense(_, values)) => Value::Dense(values.as_slice().into()),
+            Some(Store::Sparse(tuples)) => {
+                let mut sorted: Vec<(&Tuple, f64)> =
+                    tuples.iter().map(|(tuple, value)| (tuple, *value)).collect();
+                sorted.sort_by(|(a, _), (b, _)| request.program.symbols.compare_tuples(a, b));
+                let (tuples, values) =
+                    sorted.into_iter().map(|(tuple, value)| (tuple.clone(), value)).unzip();
+                Value::Tuples(Tuples { tuples, values })
+            }
+            None => Value::Tuples(Tuples::default()),
+        };
+        Ok(goals.iter().map(value).collect())
+    }
+
+    fn derived(&self) -> &[(String, u64)] {
+        &self.derived
+    }
+}
+
+/// The elements of a tensor by which derivatives are taken: all of a square tensor, row-major;
+/// the facts of a relation in the order of answers, each once.
+pub fn variables(program: &Program, id: TensorId) -> Vec<Tuple> {
+    let tensor = program.tensor(id);
+    if tensor.style == Style::Square || tensor.role == Role::Parameter {
+        let domains = store::domains(tensor);
+        let count = domains.iter().map(Domain::len).product();
+        return (0..count).map(|at| store::element(&domains, at)).collect();
+    }
+    let mut tuples: Vec<Tuple> = Vec::new();
+    for given in &tensor.given {
+        if let Given::Facts(facts) = given {
+            tuples.extend((0..facts.count).map(|at| facts.tuple(at).to_vec()));
+        }
+    }
+    tuples.sort_by(|a, b| program.symbols.compare_tuples(a, b));
+    tuples.dedup();
+    tuples
+}
+
+/// The value of a tensor without places.
+fn scalar<N: Number>(machine: &Machine<'_, N>, goal: TensorId) -> Option<N> {
+    match machine.store(goal)? {
+        Store::Dense(_, values) => values.first().copied(),
+        Store::Sparse(tuples) => tuples.get(&Tuple::new()).copied(),
+    }
+}

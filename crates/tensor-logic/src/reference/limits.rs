@@ -1,0 +1,157 @@
+//! What the interpreter refuses: budgets, counts that leave 64 bits, and recursion without rest.
+
+use std::cell::Cell as Slot;
+
+use super::machine::{Cells, Machine};
+use super::number::Number;
+use super::store::Store;
+use crate::ast::Span;
+use crate::divergence::diverges;
+use crate::error::{Code, Report, Result};
+use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
+use crate::value::Tuple;
+
+/// 2⁶³: counts stay below.
+const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
+impl<N: Number> Machine<'_, N> {
+    /// The left side that is to blame for a tensor: that of its first equation, else its first place.
+    fn left_side(&self, id: TensorId) -> Span {
+        let first = self.program.equations.iter().find(|equation| equation.tensor == id);
+        first.map_or(self.program.tensor(id).span, |equation| equation.head_span)
+    }
+
+    /// Refuses a square tensor that does not fit.
+    pub(super) fn reserve(&mut self, id: TensorId) -> Result<()> {
+        let tensor = self.program.tensor(id);
+        if tensor.style == Style::Round {
+            return Ok(());
+        }
+        let sizes = tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
+        let needed = sizes.fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
+        let limit = self.request.budget.bytes;
+        if needed.saturating_add(u128::from(self.bytes)) > u128::from(limit) {
+            let name = &tensor.name;
+            let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
+            let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
+            return Err(Report::new(Code::TooLarge, self.left_side(id), message).help(help));
+        }
+        self.bytes += needed as u64;
+        Ok(())
+    }
+
+    /// Refuses more tuples than the budget has; `others` are those of other relations.
+    pub(super) fn within_budget(&self, others: u64, cells: &Cells<N>, span: Span) -> Result<()> {
+        let budget = self.request.budget;
+        let tuples = others.saturating_add(cells.tuples());
+        // A tuple in a tree takes about this much, whatever its arity is.
+        let bytes = tuples.saturating_mul(96);
+        if tuples > budget.tuples {
+            let message = format!("more than {} tuples (`--max-tuples`) are derived", budget.tuples);
+            let help = "end the rule with a comparison or a declared index, or raise `--max-tuples`";
+            return Err(Report::new(Code::Budget, span, message).help(help));
+        }
+        if bytes > budget.bytes {
+            let message =
+                format!("{tuples} tuples need more than the {} bytes of `--max-bytes`", budget.bytes);
+            let help = "end the rule with a comparison or a declared index, or raise `--max-bytes`";
+            return Err(Report::new(Code::Budget, span, message).help(help));
+        }
+        Ok(())
+    }
+
+    /// Whether a number of the component is none: not a number, or an infinity that no
+    /// aggregator puts where nothing contributes.
+    pub(super) fn exploded(&self, component: &Component) -> bool {
+        component.tensors.iter().any(|id| {
+            let default = self.program.tensor(*id).combine.default_value();
+            let wild = |value: N| !value.value().is_finite() && value.value() != default;
+            match self.store(*id) {
+                Some(Store::Dense(_, values)) => values.iter().any(|value| wild(*value)),
+                Some(Store::Sparse(tuples)) => tuples.values().any(|value| wild(*value)),
+                None => false,
+            }
+        })
+    }
+
+    /// Refuses a further round where the class says so.
+    pub(super) fn may_go_on(&self, component: &Component, rounds: u64, changes: &[f64]) -> Result<()> {
+        let within = match component.class {
+            Class::Plain | Class::Stepped(_) => true,
+            Class::Numeric => rounds < self.program.settings.rounds && !self.exploded(component),
+            Class::Closure => {
+                let boolean =
+                    |id: &TensorId| matches!(self.program.tensor(*id).combine, Combine::Exists | Combine::Or);
+                component.tensors.iter().all(boolean) || rounds <= self.reached(component)
+            }
+        };
+        if within { Ok(()) } else { Err(self.divergence(component, rounds, changes)) }
+    }
+
+    /// The number of elements of a component that differ from nothing.
+    fn reached(&self, component: &Component) -> u64 {
+        let of = |id: &TensorId| {
+            let default = self.program.tensor(*id).combine.default_value();
+            match self.store(*id) {
+                Some(Store::Dense(_, values)) => {
+                    values.iter().filter(|value| value.value() != default).count() as u64
+                }
+                Some(Store::Sparse(tuples)) => tuples.len() as u64,
+                None => 0,
+            }
+        };
+        component.tensors.iter().map(of).sum()
+    }
+
+    fn divergence(&self, component: &Component, rounds: u64, changes: &[f64]) -> Report {
+        let largest = |best: Option<(TensorId, f64)>, (id, change): (&TensorId, &f64)| match best {
+            Some((_, most)) if most >= *change => best,
+            _ => Some((*id, *change)),
+        };
+        let grew = component.tensors.iter().zip(changes).fold(None, largest).map(|(id, _)| id);
+        diverges(self.program, component, rounds, grew)
+    }
+
+    /// Refuses a count beyond 64 bits.
+    pub(super) fn counts_fit(&self, id: TensorId) -> Result<()> {
+        let tensor = self.program.tensor(id);
+        if tensor.kind != Kind::Count {
+            return Ok(());
+        }
+        let entries = self.store(id).into_iter().flat_map(|store| store.entries());
+        let fits = |value: f64| value.abs() < COUNT_LIMIT;
+        let Some((element, value)) = entries.into_iter().find(|(_, value)| !fits(value.value())) else {
+            return Ok(());
+        };
+        let mut span = None;
+        let sum = Slot::new(0.0);
+        for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
+            self.equation(equation, &mut |at, part: N| {
+                if at == element {
+                    sum.set(sum.get() + part.value());
+                    if !fits(sum.get()) && span.is_none() {
+                        span = Some(equation.head_span);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        let span = span.unwrap_or_else(|| self.left_side(id));
+        let shown = shown(self.program, id, &element);
+        let message =
+            format!("{shown} would be {}, which is more than a count of 64 bits holds", value.value());
+        let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
+        Err(Report::new(Code::Overflow, span, message).help(help))
+    }
+}
+
+/// An element as it is written: `` `N[3]` ``.
+fn shown(program: &Program, id: TensorId, element: &Tuple) -> String {
+    let tensor = program.tensor(id);
+    let inside = program.show_tuple(element);
+    match tensor.style {
+        _ if element.is_empty() => format!("`{}`", tensor.name),
+        Style::Square => format!("`{}[{inside}]`", tensor.name),
+        Style::Round => format!("`{}({inside})`", tensor.name),
+    }
+}

@@ -1,0 +1,371 @@
+//! The interpreter's state, and how components come to rest: data, rounds, refusals.
+//!
+//! Enter at [`Machine::evaluate`]. A plain component takes one round; every other one is iterated
+//! by Jacobi rounds, each computing all equations anew from the state before it (N5), until it
+//! rests as its class says (N7).
+
+use std::cell::{Cell as Slot, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::bind::{Lookup, Plan, Scope, round_reads};
+use super::evaluate::Entries;
+use super::number::Number;
+use super::store::{Cell, Store, domains, element, position};
+use crate::engine::{Request, Tuples, Value};
+use crate::error::Result;
+use crate::program::{
+    Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
+};
+use crate::start::start_values;
+use crate::value::{Const, Domain, Tuple};
+
+/// Everything that an evaluation knows.
+pub(super) struct Machine<'p, N> {
+    pub(super) program: &'p Program,
+    pub(super) request: &'p Request<'p>,
+    /// The given element by which derivatives are taken.
+    variable: Option<(TensorId, Tuple)>,
+    stores: Vec<Option<Store<N>>>,
+    /// The binding at hand, by index.
+    pub(super) env: Vec<Slot<Option<Const>>>,
+    /// Plans of scopes, by the address of their guards.
+    pub(super) plans: RefCell<HashMap<usize, Rc<Plan<'p>>>>,
+    /// Tuples by some of their places.
+    pub(super) lookups: RefCell<HashMap<(TensorId, u64, bool), Rc<Lookup>>>,
+    /// Entries along axes, by the address of the function and the binding of its other indices.
+    pub(super) axes: RefCell<HashMap<(usize, Vec<Option<Const>>), Rc<Entries<N>>>>,
+    /// Whether the variable was met among what is given.
+    varied: Slot<bool>,
+    /// Tuples of finished components.
+    tuples: u64,
+    /// Bytes of square tensors.
+    pub(super) bytes: u64,
+}
+
+/// Contributions to a tensor.
+pub(super) enum Cells<N> {
+    Dense(Vec<Option<Cell<N>>>),
+    Sparse(BTreeMap<Tuple, Cell<N>>),
+}
+
+impl<'p, N: Number> Machine<'p, N> {
+    pub(super) fn new(request: &'p Request<'p>, variable: Option<(TensorId, Tuple)>) -> Machine<'p, N> {
+        let program = request.program;
+        Machine {
+            program,
+            request,
+            variable,
+            stores: program.tensors.iter().map(|_| None).collect(),
+            env: program.indices.iter().map(|_| Slot::new(None)).collect(),
+            plans: RefCell::default(),
+            lookups: RefCell::default(),
+            axes: RefCell::default(),
+            varied: Slot::new(false),
+            tuples: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A machine whose tensors have been evaluated by some engine.
+    pub(super) fn with_values(request: &'p Request<'p>, values: Vec<(TensorId, Value)>) -> Machine<'p, N> {
+        let mut machine = Machine::new(request, None);
+        for (id, value) in values {
+            let store = match value {
+                Value::Dense(values) => {
+                    let values = values.iter().map(|value| N::new(*value)).collect();
+                    Store::Dense(domains(request.program.tensor(id)), values)
+                }
+                Value::Tuples(Tuples { tuples, values }) => {
+                    Store::Sparse(tuples.into_iter().zip(values.into_iter().map(N::new)).collect())
+                }
+            };
+            machine.set(id, store);
+        }
+        machine
+    }
+
+    /// The state of a tensor, if it was evaluated.
+    pub(super) fn store(&self, tensor: TensorId) -> Option<&Store<N>> {
+        self.stores.get(tensor.0 as usize)?.as_ref()
+    }
+
+    fn set(&mut self, tensor: TensorId, store: Store<N>) {
+        if let Some(slot) = self.stores.get_mut(tensor.0 as usize) {
+            *slot = Some(store);
+        }
+    }
+
+    /// Evaluates what the goals need.
+    pub(super) fn evaluate(&mut self, goals: &[TensorId]) -> Result<()> {
+        let needed = self.program.needs(goals);
+        let listed: Vec<TensorId> =
+            self.program.components.iter().flat_map(|component| component.tensors.iter().copied()).collect();
+        for tensor in needed.iter().copied().filter(|tensor| !listed.contains(tensor)) {
+            let alone = Component { tensors: vec![tensor], equations: Vec::new(), class: Class::Plain };
+            self.component(&alone)?;
+        }
+        for component in &self.program.components {
+            if component.tensors.iter().any(|tensor| needed.contains(tensor)) {
+                self.component(component)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn component(&mut self, component: &Component) -> Result<()> {
+        for tensor in &component.tensors {
+            self.reserve(*tensor)?;
+        }
+        if matches!(component.class, Class::Plain) {
+            let states = self.round(component)?;
+            states.into_iter().for_each(|(tensor, state)| self.set(tensor, state));
+        } else {
+            self.iterate(component)?;
+        }
+        self.forget();
+        for id in &component.tensors {
+            if let Some(Store::Sparse(tuples)) = self.store(*id) {
+                self.tuples += tuples.len() as u64;
+            }
+            self.counts_fit(*id)?;
+        }
+        Ok(())
+    }
+
+    /// Rounds from nothing until the component rests.
+    fn iterate(&mut self, component: &Component) -> Result<()> {
+        let numeric = matches!(component.class, Class::Numeric);
+        for id in &component.tensors {
+            let tensor = self.program.tensor(*id);
+            let start = if numeric { 0.0 } else { tensor.combine.default_value() };
+            self.set(*id, Store::nothing(tensor, start));
+        }
+        let counts = component.tensors.iter().any(|id| self.program.tensor(*id).kind == Kind::Count);
+        let tolerance = if numeric && !counts { self.program.settings.tolerance } else { 0.0 };
+        for rounds in 1.. {
+            let states = self.round(component)?;
+            let change =
+                |(id, new): &(TensorId, Store<N>)| self.store(*id).map_or(0.0, |old| new.change(old));
+            let changes: Vec<f64> = states.iter().map(change).collect();
+            states.into_iter().for_each(|(tensor, state)| self.set(tensor, state));
+            let rests = changes.iter().all(|change| *change <= tolerance);
+            if rests && !(numeric && self.exploded(component)) {
+                break;
+            }
+            self.may_go_on(component, rounds, &changes)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what was derived from the state before.
+    fn forget(&self) {
+        self.plans.borrow_mut().clear();
+        self.lookups.borrow_mut().clear();
+        self.axes.borrow_mut().clear();
+    }
+
+    /// All equations of a component, once, from the state at hand.
+    fn round(&self, component: &Component) -> Result<Vec<(TensorId, Store<N>)>> {
+        self.forget();
+        let mut others = self.tuples;
+        let mut states = Vec::new();
+        for id in &component.tensors {
+            let tensor = self.program.tensor(*id);
+            let mut cells = self.given(*id, others)?;
+            for equation in component.equations.iter().map(|equation| self.program.equation(*equation)) {
+                if equation.tensor == *id {
+                    self.equation(equation, &mut |element, value| {
+                        self.contribute(tensor, &mut cells, element, value);
+                        self.within_budget(others, &cells, equation.head_span)
+                    })?;
+                }
+            }
+            others += cells.tuples();
+            states.push((*id, self.finish(*id, cells)));
+        }
+        Ok(states)
+    }
+
+    /// Calls `visit` with every contribution of an equation.
+    pub(super) fn equation(
+        &self,
+        equation: &'p Equation,
+        visit: &mut dyn FnMut(Tuple, N) -> Result<()>,
+    ) -> Result<()> {
+        let nearby: Vec<_> =
+            equation.terms.iter().flat_map(|term| round_reads(&term.when, Some(&term.body))).collect();
+        for term in &equation.terms {
+            let indices: Vec<_> = equation.left.iter().chain(&term.over).copied().collect();
+            self.term(
+                equation,
+                term,
+                Scope { indices: &indices, when: &term.when, body: Some(&term.body), nearby: &nearby },
+                visit,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn term(
+        &self,
+        equation: &'p Equation,
+        term: &'p Term,
+        scope: Scope<'p, '_>,
+        visit: &mut dyn FnMut(Tuple, N) -> Result<()>,
+    ) -> Result<()> {
+        let mut refused = None;
+        let _ = self.each(scope, &mut || {
+            let Some(value) = self.expr(&term.body) else { return ControlFlow::Continue(()) };
+            let element: Option<Tuple> = equation.head.iter().map(|place| self.index(place)).collect();
+            match element.map(|element| visit(element, value)) {
+                Some(Err(report)) => {
+                    refused = Some(report);
+                    ControlFlow::Break(())
+                }
+                Some(Ok(())) | None => ControlFlow::Continue(()),
+            }
+        });
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn contribute(&self, tensor: &Tensor, cells: &mut Cells<N>, element: Tuple, value: N) {
+        let join = |cell: &mut Cell<N>| cell.add(tensor.combine, value);
+        match cells {
+            Cells::Dense(cells) => {
+                let domains = tensor.places.iter().map(|place| place.domain.as_ref());
+                match position(domains, &element).and_then(|at| cells.get_mut(at)) {
+                    Some(Some(cell)) => join(cell),
+                    Some(empty) => *empty = Some(Cell::first(tensor.combine, value)),
+                    None => {}
+                }
+            }
+            Cells::Sparse(cells) => {
+                let outside = |(place, value): (&Place, &Const)| {
+                    place.limit.as_ref().is_some_and(|domain| !domain.contains(*value))
+                };
+                if !tensor.places.iter().zip(&element).any(outside) {
+                    let first = || Cell::first(tensor.combine, value);
+                    cells.entry(element).and_modify(join).or_insert_with(first);
+                }
+            }
+        }
+    }
+
+    fn finish(&self, id: TensorId, cells: Cells<N>) -> Store<N> {
+        let tensor = self.program.tensor(id);
+        let mut store = match cells {
+            Cells::Dense(cells) => {
+                let default = N::new(tensor.combine.default_value());
+                let value = |cell: Option<Cell<N>>| cell.and_then(|cell| cell.finish(tensor.combine));
+                let values = cells.into_iter().map(|cell| value(cell).unwrap_or(default)).collect();
+                Store::Dense(domains(tensor), values)
+            }
+            Cells::Sparse(cells) => {
+                let value = |(tuple, cell): (Tuple, Cell<N>)| Some((tuple, cell.finish(tensor.combine)?));
+                Store::Sparse(cells.into_iter().filter_map(value).collect())
+            }
+        };
+        if let Some((by, element)) = &self.variable
+            && *by == id
+            && is_computed_only(tensor)
+            && let Some(value) = store.at_mut(element)
+        {
+            *value = value.plus(N::variable(0.0));
+        }
+        store
+    }
+
+    /// A given number: the variable, if derivatives are taken by it.
+    fn number(&self, tensor: TensorId, element: &[Const], value: f64) -> N {
+        match &self.variable {
+            Some((by, at)) if *by == tensor && at == element && !self.varied.replace(true) => {
+                N::variable(value)
+            }
+            _ => N::new(value),
+        }
+    }
+
+    /// What is given of a tensor: facts, arrays, the values of a parameter.
+    fn given(&self, id: TensorId, others: u64) -> Result<Cells<N>> {
+        let tensor = self.program.tensor(id);
+        let domains = domains(tensor);
+        let mut cells = match tensor.style {
+            Style::Round => Cells::Sparse(BTreeMap::new()),
+            Style::Square => Cells::Dense(vec![None; domains.iter().map(Domain::len).product()]),
+        };
+        self.varied.set(false);
+        if tensor.role == Role::Parameter {
+            let started = || start_values(self.program, id);
+            let values = self.request.parameters.get(&id).map_or_else(started, Arc::clone);
+            for (at, value) in values.iter().enumerate() {
+                let element = element(&domains, at);
+                let value = self.number(id, &element, *value);
+                self.contribute(tensor, &mut cells, element, value);
+            }
+        }
+        for given in &tensor.given {
+            match given {
+                Given::Facts(facts) => {
+                    for at in 0..facts.count {
+                        let element = facts.tuple(at).to_vec();
+                        let value = self.number(id, &element, facts.value(at));
+                        self.contribute(tensor, &mut cells, element, value);
+                        self.within_budget(others, &cells, tensor.span)?;
+                    }
+                }
+                Given::Array { fixed, shape, values, .. } => {
+                    let placed = (0..values.len()).map(|at| array_element(&domains, fixed, shape, at));
+                    for (element, value) in placed.zip(values.iter()) {
+                        if let Some(element) = element {
+                            let value = self.number(id, &element, *value);
+                            self.contribute(tensor, &mut cells, element, value);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+impl<N> Cells<N> {
+    /// The tuples stored.
+    pub(super) fn tuples(&self) -> u64 {
+        match self {
+            Cells::Dense(_) => 0,
+            Cells::Sparse(tuples) => tuples.len() as u64,
+        }
+    }
+}
+
+/// Whether nothing of a tensor is given, so that derivatives by it are by its computed values.
+pub(super) fn is_computed_only(tensor: &Tensor) -> bool {
+    tensor.given.is_empty() && tensor.role == Role::Computed
+}
+
+/// The element that an entry of an array over the open places of a tensor stands for.
+fn array_element(
+    domains: &[Domain],
+    fixed: &[Option<Const>],
+    shape: &[usize],
+    mut at: usize,
+) -> Option<Tuple> {
+    let mut sizes = shape.iter().rev();
+    let mut element: Tuple = Vec::with_capacity(fixed.len());
+    for (domain, fixed) in domains.iter().zip(fixed).rev() {
+        element.push(match fixed {
+            Some(value) => *value,
+            None => {
+                let size = (*sizes.next()?).max(1);
+                let ordinal = at % size;
+                at /= size;
+                domain.value(ordinal)?
+            }
+        });
+    }
+    element.reverse();
+    Some(element)
+}

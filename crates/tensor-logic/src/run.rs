@@ -1,0 +1,300 @@
+//! The run of a program: its queries and file writes in order, by any engine.
+//!
+//! Enter at [`run`]. A refusal ends the run and keeps the answers given before it. What needs the
+//! world outside the program (files, learning, a second lowering) is asked of a [`Host`].
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::answer::{Answer, Content, Explained, Minimized, Sampled};
+use crate::ast::Span;
+use crate::engine::{Budget, Engine, Parameters, Request, Value};
+use crate::error::{Code, Places, Report, Result};
+use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role, TensorId};
+use crate::reference::prove;
+use crate::sample::estimate;
+use crate::start::start_values;
+use crate::model;
+
+/// What a run asks of its surroundings.
+pub trait Host {
+    /// Writes a tensor to a file.
+    ///
+    /// # Errors
+    /// `file-not-found`, `file-format`.
+    fn write(
+        &mut self,
+        program: &Program,
+        file: &str,
+        tensor: TensorId,
+        value: &Value,
+        span: Span,
+    ) -> Result<()>;
+
+    /// Learns: changes the parameters so that the goal gets smaller.
+    ///
+    /// # Errors
+    /// Refusals of the evaluation.
+    fn minimize(
+        &mut self,
+        engine: &mut dyn Engine,
+        program: &Program,
+        budget: Budget,
+        parameters: &mut Parameters,
+        goal: TensorId,
+        minimize: &Minimize,
+    ) -> Result<Minimized>;
+
+    /// The program lowered in another semiring, with the same actions.
+    ///
+    /// # Errors
+    /// Refusals of the program in that semiring.
+    fn in_semiring(&mut self, kind: Kind) -> Result<Program>;
+}
+
+/// What a run says.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The answers, in order.
+    pub answers: Vec<Answer>,
+    /// Warnings of the run.
+    pub warnings: Vec<Report>,
+    /// The files written, in order.
+    pub written: Vec<String>,
+    /// What ended the run early.
+    pub refusal: Option<Report>,
+    /// The parameters at the end.
+    pub parameters: Parameters,
+}
+
+/// Carries out all queries and file writes of a program.
+pub fn run(
+    program: &Program,
+    text: &str,
+    budget: Budget,
+    engine: &mut dyn Engine,
+    host: &mut dyn Host,
+) -> Outcome {
+    let mut run = Run { text, places: Places::new(text), budget, engine, host, outcome: Outcome::default() };
+    for (at, action) in program.actions.iter().enumerate() {
+        let done = match action {
+            Action::Query(query) => run.query(program, at, query),
+            Action::Write { file, tensor, span } => run.write(program, file, *tensor, *span),
+        };
+        if let Err(report) = done {
+            run.outcome.refusal = Some(report);
+            break;
+        }
+    }
+    run.outcome
+}
+
+/// What a run refuses without evaluation, for `check`: `missing-data`, `not-scalar`,
+/// `nothing-to-learn`, `not-a-model`, `unknown-evidence`.
+pub fn refusals(program: &Program) -> Vec<Report> {
+    let of = |action: &Action| match action {
+        Action::Query(query) => before(program, query).err(),
+        Action::Write { tensor, .. } => missing_data(program, *tensor).err(),
+    };
+    program.actions.iter().filter_map(of).collect()
+}
+
+/// What is refused before a query is evaluated.
+fn before(program: &Program, query: &Query) -> Result<()> {
+    missing_data(program, query.tensor)?;
+    if let Some(minimize) = &query.directives.minimize {
+        let rank = program.tensor(query.tensor).places.len();
+        if rank > 0 {
+            let message = format!("the goal of `@minimize` must be a scalar, and this one has rank {rank}");
+            return Err(Report::new(Code::NotScalar, query.span, message));
+        }
+        if learnable(program, query.tensor, minimize).is_empty() {
+            let message = "the goal depends on no parameter";
+            let help = "give a parameter a start, as in `W[i] ~ normal(0, 0.1)`";
+            return Err(Report::new(Code::NothingToLearn, minimize.span, message).help(help));
+        }
+    }
+    match &query.form {
+        Form::Model(query_of) => model::check(program, query, query_of),
+        _ => Ok(()),
+    }
+}
+
+/// The parameters that a goal needs and that may change, in order of the program.
+pub fn learnable(program: &Program, goal: TensorId, minimize: &Minimize) -> Vec<TensorId> {
+    let needed = program.needs(&[goal]);
+    let learned =
+        |id: &TensorId| program.tensor(*id).role == Role::Parameter && !minimize.constant.contains(id);
+    needed.into_iter().filter(learned).collect()
+}
+
+fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
+    let needed = program.needs(&[goal]);
+    let missing = needed.into_iter().filter(|id| program.tensor(*id).role == Role::Missing);
+    let missing: Vec<TensorId> = missing.collect();
+    let Some(first) = missing.iter().map(|id| program.tensor(*id).span).min() else { return Ok(()) };
+    let names: BTreeSet<&str> = missing.iter().map(|id| program.name(*id)).collect();
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    let message = format!("no data, equation or declaration gives {}", names.join(", "));
+    let help = "give the data, an equation, or a start as in `W[i] ~ normal(0, 0.1)`";
+    Err(Report::new(Code::MissingData, first, message).help(help))
+}
+
+struct Run<'a> {
+    text: &'a str,
+    places: Places<'a>,
+    budget: Budget,
+    engine: &'a mut dyn Engine,
+    host: &'a mut dyn Host,
+    outcome: Outcome,
+}
+
+impl Run<'_> {
+    fn value(&mut self, program: &Program, tensor: TensorId) -> Result<Value> {
+        self.start(program, tensor);
+        let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        let values = self.engine.values(&request, &[tensor])?;
+        Ok(values.into_iter().next().unwrap_or(Value::Tuples(Default::default())))
+    }
+
+    /// Gives the parameters below a goal their start. What is beyond the budget is left to the
+    /// engine, which refuses it.
+    fn start(&mut self, program: &Program, goal: TensorId) {
+        for id in program.needs(&[goal]) {
+            let tensor = program.tensor(id);
+            let sizes =
+                tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
+            let bytes = sizes.fold(8u64, |bytes, size| bytes.saturating_mul(size as u64));
+            let open = tensor.role == Role::Parameter && !self.outcome.parameters.contains_key(&id);
+            if open && bytes <= self.budget.bytes {
+                self.outcome.parameters.insert(id, start_values(program, id));
+            }
+        }
+    }
+
+    fn write(&mut self, program: &Program, file: &str, tensor: TensorId, span: Span) -> Result<()> {
+        missing_data(program, tensor)?;
+        let value = self.value(program, tensor)?;
+        self.host.write(program, file, tensor, &value, span)?;
+        self.outcome.written.push(file.to_owned());
+        Ok(())
+    }
+
+    fn query(&mut self, program: &Program, at: usize, query: &Query) -> Result<()> {
+        let mut program = Cow::Borrowed(program);
+        let mut query = query.clone();
+        if let Some(kind) = query.directives.semiring {
+            program = Cow::Owned(self.host.in_semiring(kind)?);
+            if let Some(Action::Query(same)) = program.actions.get(at) {
+                query = same.clone();
+            }
+        }
+        before(&program, &query)?;
+        let mut answer = Answer {
+            text: query.text.clone(),
+            line: self.places.of(query.span.start).0,
+            kind: program.tensor(query.tensor).kind,
+            content: Content::Scalar(None),
+            minimize: None,
+            sample: None,
+            explain: None,
+        };
+        if let Some(minimize) = &query.directives.minimize {
+            self.start(&program, query.tensor);
+            answer.minimize = Some(self.host.minimize(
+                self.engine,
+                &program,
+                self.budget,
+                &mut self.outcome.parameters,
+                query.tensor,
+                minimize,
+            )?);
+        }
+        self.content(&program, &query, &mut answer)?;
+        if query.directives.explain {
+            answer.explain = Some(self.explain(&program, &query, &answer));
+        }
+        self.finite(&program, &query, &answer);
+        self.outcome.answers.push(answer);
+        Ok(())
+    }
+
+    fn content(&mut self, program: &Program, query: &Query, answer: &mut Answer) -> Result<()> {
+        if let Form::Model(model_query) = &query.form {
+            self.start(program, query.tensor);
+            let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+            answer.content = model::answer(self.engine, &request, query, model_query)?;
+            if model_query.conditional {
+                answer.kind = Kind::Real;
+            }
+            return Ok(());
+        }
+        if let Some((n, seed, place)) = query.directives.sample {
+            self.start(program, query.tensor);
+            let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+            let estimate = estimate(self.engine, &request, query.tensor, (n, seed), place)?;
+            answer.content = Content::Scalar(Some(estimate.value));
+            answer.sample = Some(Sampled { n, seed, standard_error: estimate.standard_error });
+            return Ok(());
+        }
+        let value = self.value(program, query.tensor)?;
+        answer.content = shaped(program, query, value);
+        Ok(())
+    }
+
+    fn explain(&mut self, program: &Program, query: &Query, answer: &Answer) -> Explained {
+        let derived = self.engine.derived().to_vec();
+        let holds = match (&query.form, &answer.content) {
+            (Form::Holds, Content::Scalar(Some(value))) => *value != 0.0,
+            (Form::ValueOrNull, Content::Scalar(value)) => value.is_some(),
+            _ => false,
+        };
+        let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        let proof = if holds { prove(&request, self.engine, query, self.text) } else { None };
+        Explained { derived, proof }
+    }
+
+    /// Warns of a NaN, and of an infinity that no aggregator puts where nothing contributes.
+    fn finite(&mut self, program: &Program, query: &Query, answer: &Answer) {
+        let mut below = vec![query.tensor];
+        if program.tensor(query.tensor).hidden {
+            below.extend(program.reads_of(query.tensor));
+        }
+        let combines: Vec<Combine> = below.iter().map(|id| program.tensor(*id).combine).collect();
+        let wild = |value: &f64| {
+            let default = combines.iter().any(|combine| combine.default_value() == *value);
+            !value.is_finite() && !default
+        };
+        if let Some(value) = answer.content.numbers().iter().find(|value| wild(value)) {
+            let message = format!("the answer of `{}` holds {value}", query.text);
+            self.outcome.warnings.push(Report::new(Code::NonFinite, query.span, message));
+        }
+    }
+}
+
+/// A value in the shape that the query asks for.
+fn shaped(program: &Program, query: &Query, value: Value) -> Content {
+    let tensor = program.tensor(query.tensor);
+    let indices = match &query.form {
+        Form::Values(labels) => labels.clone(),
+        Form::Holds | Form::ValueOrNull | Form::Model(_) => Vec::new(),
+    };
+    match (&query.form, value) {
+        (_, Value::Dense(values)) if tensor.places.is_empty() => Content::Scalar(values.first().copied()),
+        (_, Value::Dense(values)) => {
+            let domains = tensor.places.iter().map(|place| place.domain.clone());
+            let domains = domains.map(|domain| domain.unwrap_or(crate::value::Domain::size(0))).collect();
+            Content::Tensor { indices, domains, values }
+        }
+        (Form::Holds, Value::Tuples(tuples)) => {
+            Content::Scalar(Some(if tuples.tuples.is_empty() { 0.0 } else { 1.0 }))
+        }
+        (Form::ValueOrNull | Form::Model(_), Value::Tuples(tuples)) => {
+            Content::Scalar(tuples.values.first().copied())
+        }
+        (Form::Values(_), Value::Tuples(tuples)) => {
+            let values = (tensor.kind != Kind::Bool).then_some(tuples.values);
+            Content::Relation { indices, tuples: tuples.tuples, values }
+        }
+    }
+}

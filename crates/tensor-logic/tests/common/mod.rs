@@ -1,0 +1,56 @@
+//! What several test files share: the corpus, and trees without places.
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the corpus.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
+}
+
+/// Name and text of every program of the corpus, in order.
+pub(crate) fn programs() -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "tl")).collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    paths.iter().map(read).collect()
+}
+
+/// The statements as text, without places, spellings of numbers and the kind of exponent brackets.
+pub(crate) fn tree(program: &tensor_logic::ast::Program) -> String {
+    let written = format!("{:?}", program.statements);
+    let mut tree = String::with_capacity(written.len());
+    let mut rest = written.as_str();
+    while let Some(at) = rest.find("Span {") {
+        tree.push_str(&rest[..at]);
+        let behind = &rest[at..];
+        rest = behind.find('}').map_or("", |end| &behind[end + 1..]);
+    }
+    tree.push_str(rest);
+    tree.replace(", true)", ", false)")
+}
+
+/// Random numbers for one test.
+pub(crate) fn stream(purpose: &str) -> seeded::Stream {
+    seeded::Family::new("tensor-logic/tests", purpose, 0).stream(0)
+}
+
+/// Pieces that programs are made of, for token soup.
+pub(crate) const PIECES: &[&str] = &[
+    "Y", "X", "Ann", "i", "x'", "relu", "max", "not", "as", "2", "2.", "0.5", "1e3", "\"a\"", "\"", "(", ")",
+    "[", "]", "{", "}", ",", ";", ".", "..", ":", "::", "<-", ":-", "=", "+=", "max=", "*=", ":=", "?", "@",
+    "~", "|", "+", "-", "*", "·", "/", "%", "^", "<", "<=", ">", ">=", "==", "!=", "_", " ", "\n", "\r\n",
+    "# c\n", "$", "é", "′", "R(x)", "W[i, j]", "Y = ", "R(x) <- ", "?\n",
+];
+
+/// Fewer than `most` pieces in random order.
+pub(crate) fn soup(stream: &mut seeded::Stream, most: u64) -> String {
+    let length = stream.below(most);
+    (0..length).map(|_| PIECES[stream.below(PIECES.len() as u64) as usize]).collect()
+}
