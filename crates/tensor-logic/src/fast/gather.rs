@@ -100,6 +100,18 @@ impl Offsets {
         result
     }
 
+    /// Whether the offsets over this space are those of an array of `len` elements, in order.
+    pub(crate) fn whole(&self, dims: &[Dim], shape: &[usize], len: usize) -> bool {
+        let Some(regular) = self.regular() else { return false };
+        let expected = strides(shape);
+        self.constant == 0
+            && volume(shape) == len
+            && dims.len() == regular.len()
+            && dims.iter().zip(&expected).all(|(dim, expected)| {
+                regular.iter().any(|(own, size, stride)| own == dim && (*size == 1 || *stride == *expected as i64))
+            })
+    }
+
     /// The strides of single dimensions if the offsets are one: `constant + Σ stride · position`.
     fn regular(&self) -> Option<Vec<(Dim, usize, i64)>> {
         self.parts

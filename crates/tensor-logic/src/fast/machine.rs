@@ -11,7 +11,7 @@ use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
 use crate::error::{Code, Report, Result};
-use crate::program::{IndexFn, IndexId, Program, Range, TensorId};
+use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
 use crate::value::{Const, Domain};
 
 /// The value of a tensor.
@@ -89,6 +89,10 @@ pub(crate) struct Machine {
     pub(crate) budget: Budget,
     /// Forced storage.
     pub(crate) storage: Storage,
+    /// Bytes of square tensors.
+    pub(crate) bytes: u64,
+    /// Tuples of relations that are finished.
+    pub(crate) tuples: u64,
     /// The left side of the equation at hand, for refusals.
     pub(crate) head: Span,
     /// What is remembered between evaluations.
@@ -116,6 +120,8 @@ impl Machine {
             ranges,
             budget,
             storage,
+            bytes: 0,
+            tuples: 0,
             head: Span::default(),
             memory: Memory::default(),
             tuple_sources: HashMap::new(),
@@ -148,9 +154,15 @@ impl Machine {
         }
     }
 
-    /// Whether the tensor is stored as a relation.
-    pub(crate) fn is_relation(&self, tensor: TensorId) -> bool {
-        matches!(self.stored(tensor), Some(Stored::Relation(_)))
+    /// Counts what a component holds that need not be made anew.
+    pub(crate) fn count(&mut self, component: &Component) {
+        for id in &component.tensors {
+            match self.stored(*id) {
+                Some(Stored::Dense(data)) => self.bytes += 8 * data.len() as u64,
+                Some(Stored::Relation(relation)) => self.tuples += relation.len as u64,
+                None => {}
+            }
+        }
     }
 
     /// What an index ranges over; nothing if that is unknown.

@@ -60,25 +60,54 @@ pub(crate) struct Piece {
     pub(crate) places: Vec<Codes>,
     /// Their values; `None`: all 1.
     pub(crate) values: Option<Vec<f64>>,
+    /// How many contributions each stands for, where means are taken; `None`: 1.
+    pub(crate) counts: Option<Vec<f64>>,
 }
 
 impl Relation {
+    /// The relation without tuples.
+    pub(crate) fn empty(arity: usize) -> Relation {
+        Relation {
+            len: 0,
+            dictionaries: vec![Arc::default(); arity],
+            columns: vec![Arc::default(); arity],
+            values: None,
+        }
+    }
+
     /// The relation of all contributions.
     pub(crate) fn merge(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Relation {
-        let total: usize = pieces.iter().map(|piece| piece.len).sum();
-        let mut dictionaries = Vec::with_capacity(arity);
-        let mut columns: Vec<Vec<u32>> = Vec::with_capacity(arity);
-        for place in 0..arity {
-            let (dictionary, column) = merge_place(pieces, place, symbols);
-            dictionaries.push(Arc::new(dictionary));
-            columns.push(column);
+        let joined = Joined::new(arity, pieces, combine, symbols);
+        let kept: Vec<usize> = (0..joined.cells.len()).filter(|at| joined.cells[*at].exists(combine)).collect();
+        let values: Vec<f64> = kept.iter().map(|at| joined.cells[*at].finish(combine)).collect();
+        let rows: Vec<u32> = kept.iter().map(|at| joined.first[*at]).collect();
+        let take = |column: &Vec<u32>| Arc::new(rows.iter().map(|row| column[*row as usize]).collect::<Vec<u32>>());
+        let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
+        let (dictionaries, columns) = used.unzip();
+        let valued = values.iter().any(|value| *value != 1.0);
+        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Arc::new(values)) }
+    }
+
+    /// All contributions joined into one piece, so that more can follow.
+    pub(crate) fn fold(pieces: &[Piece], arity: usize, combine: Combine, symbols: &Symbols) -> Piece {
+        let joined = Joined::new(arity, pieces, combine, symbols);
+        let take = |column: &Vec<u32>| joined.first.iter().map(|row| column[*row as usize]).collect();
+        let places = joined.dictionaries.iter().zip(&joined.columns);
+        let places = places.map(|(dictionary, column)| Codes { dictionary: dictionary.to_vec(), codes: take(column) });
+        let counts = (combine == Combine::Avg).then(|| joined.cells.iter().map(|cell| cell.count).collect());
+        Piece {
+            len: joined.cells.len(),
+            places: places.collect(),
+            values: Some(joined.cells.iter().map(|cell| cell.value).collect()),
+            counts,
         }
-        let values: Option<Vec<f64>> = pieces.iter().any(|piece| piece.values.is_some()).then(|| {
-            let all = pieces.iter().flat_map(|piece| (0..piece.len).map(move |at| value_of(piece, at)));
-            all.collect()
-        });
-        let order = sorted_order(&columns, &dictionaries, total);
-        combine_sorted(order.as_deref(), dictionaries, &columns, values.as_deref(), total, combine)
+    }
+
+    /// The tuples as a piece.
+    pub(crate) fn piece(&self) -> Piece {
+        let places = self.dictionaries.iter().zip(&self.columns);
+        let places = places.map(|(d, c)| Codes { dictionary: d.to_vec(), codes: c.to_vec() }).collect();
+        Piece { len: self.len, places, values: self.values.as_ref().map(|values| values.to_vec()), counts: None }
     }
 
     /// The value of a tuple.
@@ -107,10 +136,6 @@ impl Relation {
             values: (0..self.len).map(|at| self.value(at)).collect(),
         }
     }
-}
-
-fn value_of(piece: &Piece, at: usize) -> f64 {
-    piece.values.as_ref().map_or(1.0, |values| values[at])
 }
 
 /// The dictionary of one place over all pieces, and its column.
@@ -165,38 +190,82 @@ fn sorted_order(columns: &[Vec<u32>], dictionaries: &[Arc<Vec<Const>>], total: u
     Some(order)
 }
 
-fn combine_sorted(
-    order: Option<&[u32]>,
+/// Sorted contributions, those to the same tuple joined.
+struct Joined {
     dictionaries: Vec<Arc<Vec<Const>>>,
-    columns: &[Vec<u32>],
-    values: Option<&[f64]>,
-    total: usize,
-    combine: Combine,
-) -> Relation {
-    let row_at = |at: usize| order.map_or(at, |order| order[at] as usize);
-    let equal = |a: usize, b: usize| columns.iter().all(|column| column[a] == column[b]);
-    let mut kept: Vec<u32> = Vec::new();
-    let mut results = Vec::new();
-    let mut at = 0;
-    while at < total {
-        let first = row_at(at);
-        let mut end = at + 1;
-        while end < total && equal(first, row_at(end)) {
-            end += 1;
+    columns: Vec<Vec<u32>>,
+    /// For each tuple one of its rows.
+    first: Vec<u32>,
+    cells: Vec<Cell>,
+}
+
+impl Joined {
+    fn new(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Joined {
+        let total: usize = pieces.iter().map(|piece| piece.len).sum();
+        let mut dictionaries = Vec::with_capacity(arity);
+        let mut columns: Vec<Vec<u32>> = Vec::with_capacity(arity);
+        for place in 0..arity {
+            let (dictionary, column) = merge_place(pieces, place, symbols);
+            dictionaries.push(Arc::new(dictionary));
+            columns.push(column);
         }
-        let one = |at: usize| values.map_or(1.0, |values| values[row_at(at)]);
-        if let Some(value) = join((at..end).map(one), combine) {
-            kept.push(first as u32);
-            results.push(value);
+        let all = |of: &dyn Fn(&Piece) -> Option<&Vec<f64>>| -> Option<Vec<f64>> {
+            pieces.iter().any(|piece| of(piece).is_some()).then(|| {
+                let one = |piece: &Piece| of(piece).cloned().unwrap_or_else(|| vec![1.0; piece.len]);
+                pieces.iter().flat_map(one).collect()
+            })
+        };
+        let values = all(&|piece| piece.values.as_ref());
+        let counts = all(&|piece| piece.counts.as_ref());
+        let order = sorted_order(&columns, &dictionaries, total);
+        let row_at = |at: usize| order.as_ref().map_or(at, |order| order[at] as usize);
+        let equal = |a: usize, b: usize| columns.iter().all(|column| column[a] == column[b]);
+        let (mut first, mut cells): (Vec<u32>, Vec<Cell>) = (Vec::new(), Vec::new());
+        for at in 0..total {
+            let row = row_at(at);
+            let value = values.as_ref().map_or(1.0, |values| values[row]);
+            let count = counts.as_ref().map_or(1.0, |counts| counts[row]);
+            match (first.last(), cells.last_mut()) {
+                (Some(last), Some(cell)) if equal(*last as usize, row) => cell.add(combine, value, count),
+                _ => {
+                    first.push(row as u32);
+                    cells.push(Cell { value, count });
+                }
+            }
         }
-        at = end;
+        Joined { dictionaries, columns, first, cells }
     }
-    let take = |column: &Vec<u32>| Arc::new(kept.iter().map(|row| column[*row as usize]).collect::<Vec<u32>>());
-    let valued = results.iter().any(|value| *value != 1.0);
-    let columns: Vec<Arc<Vec<u32>>> = columns.iter().map(take).collect();
-    let used = dictionaries.into_iter().zip(columns).map(|(dictionary, column)| only_used(dictionary, column));
-    let (dictionaries, columns) = used.unzip();
-    Relation { len: kept.len(), columns, dictionaries, values: valued.then(|| Arc::new(results)) }
+}
+
+/// The contributions to one tuple.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    value: f64,
+    count: f64,
+}
+
+impl Cell {
+    fn add(&mut self, combine: Combine, value: f64, count: f64) {
+        self.count += count;
+        self.value = match combine {
+            Combine::Sum | Combine::Avg | Combine::Exists => self.value + value,
+            Combine::Max | Combine::Or => larger(self.value, value),
+            Combine::Min => smaller(self.value, value),
+            Combine::Times => self.value * value,
+        };
+    }
+
+    fn exists(self, combine: Combine) -> bool {
+        !matches!(combine, Combine::Or | Combine::Exists) || self.value > 0.0
+    }
+
+    fn finish(self, combine: Combine) -> f64 {
+        match combine {
+            Combine::Or | Combine::Exists => 1.0,
+            Combine::Avg => self.value / self.count,
+            _ => self.value,
+        }
+    }
 }
 
 /// Drops constants that no tuple has any more.
@@ -216,25 +285,4 @@ fn only_used(dictionary: Arc<Vec<Const>>, column: Arc<Vec<u32>>) -> (Arc<Vec<Con
         .collect();
     let kept = dictionary.iter().zip(&used).filter(|(_, used)| **used).map(|(value, _)| *value).collect();
     (Arc::new(kept), Arc::new(column.iter().map(|code| renumbered[*code as usize]).collect()))
-}
-
-/// All contributions to one tuple; `None` where it does not exist.
-fn join(values: impl Iterator<Item = f64>, combine: Combine) -> Option<f64> {
-    let mut count = 0.0;
-    let counted = values.inspect(|_| count += 1.0);
-    Some(match combine {
-        Combine::Sum => counted.sum(),
-        Combine::Avg => {
-            let total: f64 = counted.sum();
-            total / count
-        }
-        Combine::Max => counted.fold(f64::NEG_INFINITY, larger),
-        Combine::Min => counted.fold(f64::INFINITY, smaller),
-        Combine::Times => counted.product(),
-        Combine::Or => return counted.fold(false, |any, value| any || value > 0.0).then_some(1.0),
-        Combine::Exists => {
-            let total: f64 = counted.sum();
-            return (total > 0.0).then_some(1.0);
-        }
-    })
 }

@@ -373,7 +373,7 @@ impl Machine {
         let constant = factors(scope.body, &mut all);
         let mut listed = Vec::new();
         for factor in &all {
-            let Factor::Times(Expr::Read(read)) = factor else { return Ok(Vec::new()) };
+            let Factor::Times(Expr::Read(read)) = *factor else { return Ok(Vec::new()) };
             if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
                 return Ok(Vec::new());
             }
@@ -388,7 +388,7 @@ impl Machine {
                         .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
                     let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
                     if worth || self.storage == Storage::Sparse {
-                        listed.push(*read);
+                        listed.push(read);
                     }
                 }
                 _ => return Ok(Vec::new()),

@@ -384,8 +384,11 @@ impl Machine {
     ) -> Result<Vec<(usize, Arc<Rows>)>> {
         let mut tables = Vec::new();
         for (at, condition) in search.conditions.iter().enumerate() {
-            if let Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read)) = condition
-                && matches!(self.stored(read.tensor), Some(Stored::Relation(_)))
+            let (Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read))) = *condition
+            else {
+                continue;
+            };
+            if matches!(self.stored(read.tensor), Some(Stored::Relation(_)))
             {
                 let positive = matches!(condition, Condition::Guard(_)) && read.otherwise != Otherwise::Absent;
                 tables.push((at, self.table(read, positive, search.context)?));

@@ -74,7 +74,7 @@ impl Machine {
         let places = &program.tensor(read.tensor).places;
         let here = |value: f64| if positive { value > 0.0 } else { value != 0.0 };
         let picks: Vec<u32> = (0..data.len() as u32).filter(|at| here(data[*at as usize])).collect();
-        let mut piece = Piece { len: picks.len(), places: Vec::new(), values: None };
+        let mut piece = Piece { len: picks.len(), places: Vec::new(), values: None, counts: None };
         let mut block = data.len();
         for place in places {
             let dictionary: Vec<Const> = place.domain.iter().flat_map(Domain::values).collect();
