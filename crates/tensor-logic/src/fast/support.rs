@@ -32,7 +32,7 @@ pub(crate) enum Condition<'p> {
     Listed(&'p Read),
     /// `not R(…)` in the body.
     Missing(&'p Read),
-    /// Guards with indices of their own.
+    /// Guards with indices of their own: those of them that mention one.
     Some(&'p When),
 }
 
@@ -108,6 +108,13 @@ fn guard_free(guard: &Guard, into: &mut Vec<IndexId>) {
     }
 }
 
+/// Whether a guard mentions one of these indices.
+fn mentions(guard: &Guard, indices: &[IndexId]) -> bool {
+    let mut found = Vec::new();
+    guard_free(guard, &mut found);
+    found.iter().any(|index| indices.contains(index))
+}
+
 /// Sorts and drops repetitions.
 pub(crate) fn distinct(mut indices: Vec<IndexId>) -> Vec<IndexId> {
     indices.sort_unstable();
@@ -118,9 +125,9 @@ pub(crate) fn distinct(mut indices: Vec<IndexId>) -> Vec<IndexId> {
 impl<'p> Condition<'p> {
     /// The conditions that guards are.
     pub(crate) fn of_when(when: &'p When, into: &mut Vec<Condition<'p>>) {
-        if when.exists.is_empty() {
-            into.extend(when.guards.iter().map(Condition::Guard));
-        } else {
+        let own = |guard: &&Guard| mentions(guard, &when.exists);
+        into.extend(when.guards.iter().filter(|guard| !own(guard)).map(Condition::Guard));
+        if when.guards.iter().any(|guard| own(&guard)) {
             into.push(Condition::Some(when));
         }
     }
@@ -151,7 +158,10 @@ impl<'p> Condition<'p> {
             Condition::Present(read) | Condition::Missing(read) | Condition::Listed(read) => {
                 read_indices(read, &mut found);
             }
-            Condition::Some(when) => when_free(when, &mut found),
+            Condition::Some(when) => {
+                when.guards.iter().filter(|g| mentions(g, &when.exists)).for_each(|g| guard_free(g, &mut found));
+                found.retain(|index| !when.exists.contains(index));
+            }
         }
         distinct(found)
     }
@@ -681,7 +691,8 @@ impl Machine {
             Condition::Some(when) => {
                 // An odd address: the guards may be the first field of the scope they belong to.
                 let address = std::ptr::from_ref(when) as usize + 1;
-                let conditions = when.guards.iter().map(Condition::Guard).collect();
+                let own = when.guards.iter().filter(|guard| mentions(guard, &when.exists));
+                let conditions = own.map(Condition::Guard).collect();
                 let scope = Scope {
                     address,
                     own: &when.exists,

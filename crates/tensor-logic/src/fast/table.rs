@@ -222,7 +222,9 @@ impl Machine {
                 draft.filter(|row| wanted[row] == Some(dictionary[column[tuples[row] as usize] as usize]));
                 return Ok(());
             };
-            if let (1, Some((terms, constant))) = (open.len(), linear(function)) {
+            if let (1, Some((terms, constant))) = (open.len(), linear(function))
+                && terms.iter().any(|(index, _)| *index == next)
+            {
                 let solve = |row: usize| self.solve(&terms, constant, next, dictionary[column[draft.tuples[row] as usize] as usize], &|index| ordinal(draft, row, index));
                 let values: Vec<u32> = (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
                 draft.bind(next, &values);
