@@ -10,7 +10,7 @@ use crate::function::UserFunctions;
 use crate::lower::{self, FileSource, Options};
 use crate::names;
 use crate::program::Program;
-use crate::{parse, recursion};
+use crate::{read, recursion};
 
 /// An analysed program.
 #[derive(Debug, Clone)]
@@ -33,8 +33,20 @@ pub fn analyse(
     functions: &UserFunctions,
     options: &Options,
 ) -> Result<Analysed, Vec<Report>> {
-    let (tree, syntax) = parse::parse(text);
-    refuse(syntax)?;
+    analyse_tree(text, read::read(text, Vec::new(), functions)?, files, functions, options)
+}
+
+/// Analyses a program that has been read: all stages but the first.
+///
+/// # Errors
+/// All refusals of the first stage that has any, in order of place.
+pub fn analyse_tree(
+    text: &str,
+    tree: ast::Program,
+    files: &mut dyn FileSource,
+    functions: &UserFunctions,
+    options: &Options,
+) -> Result<Analysed, Vec<Report>> {
     let names = names::resolve(&tree)?;
     let mut draft = lower::lower(text, &tree, &names, files, functions, options);
     let refused = domains::infer(&mut draft, &names);
@@ -47,6 +59,8 @@ pub fn analyse(
     late.sort_by_key(|report| report.span.start);
     refuse(late)?;
     let mut warnings = draft.warnings;
+    warnings.extend(names::warnings(text, &tree, &names));
+    warnings.extend(crate::parents::warnings(&draft.program));
     warnings.sort_by_key(|report| report.span.start);
     Ok(Analysed { program: draft.program, tree, warnings })
 }

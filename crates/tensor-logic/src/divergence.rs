@@ -17,26 +17,33 @@ pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Opt
     };
     let mut equations: Vec<&Equation> = component.equations.iter().map(|id| program.equation(*id)).collect();
     equations.sort_by_key(|equation| equation.head_span);
-    let first = equations.iter().find(|equation| recursive(equation)).or(equations.first());
+    let first = equations.iter().copied().find(recursive).or(equations.first().copied());
     let tensor = first.map(|equation| equation.tensor).or(component.tensors.first().copied());
     let cycle = tensor.map_or_else(String::new, |tensor| cycle(program, component, &equations, tensor));
     let grew = grew.or(tensor).map_or("", |id| program.name(id));
     let message =
         format!("`{cycle}` does not come to rest: after {rounds} rounds `{grew}` still grows or changes");
-    let help = match tensor.map(|id| program.tensor(id)) {
-        Some(tensor) if !matches!(tensor.combine, Combine::Max | Combine::Min) => {
-            let names: Vec<String> = (0..tensor.places.len()).map(|place| variable(place).to_owned()).collect();
-            let head = format!("{}({})", tensor.name, names.join(", "));
-            format!("`{head} <- …` asks whether there is one; `min=` and `max=` come to rest on cycles that do not improve")
+    let help = match (tensor.map(|id| program.tensor(id)), first) {
+        (Some(tensor), Some(equation))
+            if !tensor.places.is_empty() && !matches!(tensor.combine, Combine::Max | Combine::Min) =>
+        {
+            let places = equation.head.iter().map(|place| match place.alone() {
+                Some(index) => program.index(index).name.as_str(),
+                None => "_",
+            });
+            let places: Vec<&str> = places.collect();
+            let head = format!("{}({})", tensor.name, places.join(", "));
+            format!(
+                "`{head} <- …` asks whether there is one, which always ends; `min=` and `max=` come to rest \
+                 where no cycle improves a value"
+            )
         }
-        _ => "a cycle that improves a value has no best one; break it with a guard, or count the steps in an index".to_owned(),
+        _ => "no number of rounds finds a limit; break the cycle with a guard, count its steps in an index, or \
+              take `min=` or `max=` where no cycle improves a value"
+            .to_owned(),
     };
     let span = first.map_or_else(Span::default, |equation| equation.head_span);
     Report::new(Code::Divergence, span, message).help(help)
-}
-
-fn variable(place: usize) -> &'static str {
-    ["x", "z", "y", "u", "v", "w"].get(place).copied().unwrap_or("_")
 }
 
 /// The shortest way through the component from a tensor to itself: `A -> B -> A`.

@@ -16,6 +16,20 @@ pub struct UserFunction {
     pub derivative: Arc<dyn Fn(&[f64], usize) -> f64 + Send + Sync>,
 }
 
+impl UserFunction {
+    /// The derivative by an argument, as a function of its own. Its own derivative is not known
+    /// and is 0.
+    pub fn derivative_function(&self, by: usize) -> UserFunction {
+        let derivative = Arc::clone(&self.derivative);
+        UserFunction {
+            name: format!("{}_d{by}", self.name),
+            arity: self.arity,
+            value: Arc::new(move |arguments| derivative(arguments, by)),
+            derivative: Arc::new(|_, _| 0.0),
+        }
+    }
+}
+
 impl fmt::Debug for UserFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.name, self.arity)

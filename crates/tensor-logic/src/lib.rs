@@ -11,7 +11,11 @@ pub mod format;
 
 pub mod read;
 
+pub mod source;
+
 pub mod error;
+
+pub mod draw;
 
 pub mod names;
 
@@ -27,7 +31,17 @@ pub mod domains;
 
 pub mod recursion;
 
+pub mod rename;
+
+pub mod gradient;
+
+pub mod learn;
+
+pub mod parents;
+
 pub mod analyse;
+
+pub mod show;
 
 pub mod engine;
 
@@ -50,3 +64,7 @@ pub mod model;
 pub mod sample;
 
 pub mod run;
+
+pub mod files;
+
+pub mod relational;

@@ -29,8 +29,8 @@ fn indices_of(equation: &Equation) -> Vec<IndexId> {
 }
 
 /// The indices of the equations that a tensor needs, by name.
-fn variables(program: &Program, goal: TensorId) -> BTreeMap<&str, Vec<IndexId>> {
-    let needed = program.needs(&[goal]);
+fn variables<'a>(program: &'a Program, goals: &[TensorId]) -> BTreeMap<&'a str, Vec<IndexId>> {
+    let needed = program.needs(goals);
     let mut variables: BTreeMap<&str, Vec<IndexId>> = BTreeMap::new();
     for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
         for index in indices_of(equation) {
@@ -83,7 +83,7 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
     if !program.equations.iter().any(|equation| equation.tensor == query.tensor) {
         return refuse(format!("`{}` is no model: no equation makes it a sum of products", tensor.name));
     }
-    let variables = variables(program, query.tensor);
+    let variables = variables(program, &[query.tensor]);
     let names = model.targets.iter().map(|(name, _, span)| (name, None, *span));
     let given = model.evidence.iter().map(|(name, value, span)| (name, Some(*value), *span));
     for (name, value, span) in names.chain(given) {
@@ -108,23 +108,39 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
     Ok(())
 }
 
+/// The values of the variable of this name below a goal.
+pub fn variable(program: &Program, goal: TensorId, name: &str) -> Option<Domain> {
+    let variables = variables(program, &[goal]);
+    domain(program, goal, variables.get(name)?)
+}
+
 /// The program in which the indices of these names take these values only, in every equation
 /// that the goal needs: the paper's Prog(E).
 pub fn restricted(program: &Program, goal: TensorId, evidence: &[(&str, Const)]) -> Program {
-    let variables = variables(program, goal);
-    let mut ranges: Vec<(IndexId, Const)> = Vec::new();
-    for (name, value) in evidence {
-        let indices: BTreeSet<IndexId> = variables.get(name).into_iter().flatten().copied().collect();
-        ranges.extend(indices.into_iter().map(|index| (index, *value)));
-    }
     let mut restricted = program.clone();
-    for (index, value) in ranges {
-        if let Some(index) = restricted.indices.get_mut(index.0 as usize) {
-            let there = !matches!(&index.range, Range::Domain(domain) if !domain.contains(value));
-            index.range = Range::Domain(Domain::listed(there.then_some(value)));
-        }
+    for (name, value) in evidence {
+        restricted = limited(&restricted, &[goal], name, &Domain::listed([*value]));
     }
     restricted
+}
+
+/// The program in which the indices of a name take the values of a domain only, in every
+/// equation that the goals need.
+pub fn limited(program: &Program, goals: &[TensorId], name: &str, domain: &Domain) -> Program {
+    let indices: BTreeSet<IndexId> =
+        variables(program, goals).get(name).into_iter().flatten().copied().collect();
+    let mut limited = program.clone();
+    for index in indices {
+        if let Some(index) = limited.indices.get_mut(index.0 as usize) {
+            index.range = Range::Domain(match &index.range {
+                Range::Domain(range) => {
+                    Domain::listed(domain.values().filter(|value| range.contains(*value)))
+                }
+                Range::Tuples | Range::Computed => domain.clone(),
+            });
+        }
+    }
+    limited
 }
 
 /// The value of a scalar.
@@ -165,7 +181,7 @@ pub fn answer(
         let message = "the evidence has probability 0, and nothing can be conditioned on it";
         return Err(Report::new(Code::ZeroEvidence, query.span, message));
     }
-    let known = variables(request.program, goal);
+    let known = variables(request.program, &[goal]);
     let mut open: Vec<(&str, Domain)> = Vec::new();
     let mut fixed = given.clone();
     for (name, value, _) in &model.targets {

@@ -21,8 +21,10 @@ mod scopes;
 mod tensors;
 mod virtual_reads;
 pub(crate) mod walk;
+mod warnings;
 
 pub use walk::{is_index_side, literals_of_references};
+pub use warnings::warnings;
 
 /// What the names of a program stand for.
 #[derive(Debug, Clone, Default)]
@@ -171,7 +173,7 @@ fn constants(program: &ast::Program) -> HashMap<String, Numeric> {
 }
 
 /// The number of `NAME = number`.
-fn numeric(statement: &ast::Statement) -> Option<f64> {
+pub(crate) fn numeric(statement: &ast::Statement) -> Option<f64> {
     match &statement.kind {
         StatementKind::Equation {
             head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..

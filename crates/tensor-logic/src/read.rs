@@ -26,8 +26,9 @@ pub const TYPES: &[&str] =
 /// # Errors
 /// `syntax` to `bad-probability`, or `not-yet` where there are none of the others.
 pub fn read(text: &str, broken: Vec<Report>, functions: &UserFunctions) -> Result<Program, Vec<Report>> {
-    let (program, mut syntax) = parse(text);
-    syntax.extend(broken);
+    let (program, found) = parse(text);
+    let mut syntax = broken;
+    syntax.extend(found);
     let mut reports = check(&program, functions);
     if syntax.is_empty() {
         return if reports.is_empty() { Ok(program) } else { Err(reports) };

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 use crate::engine::{Engine, Request, Tuples, Value};
 use crate::error::Result;
-use crate::program::{Given, Program, Role, Style, TensorId};
-use crate::value::{Domain, Tuple};
+use crate::program::{Given, Program, Role, Style, TensorId, Term};
+use crate::value::{Const, Domain, Tuple};
 use machine::Machine;
 use number::{Dual, Number};
 use store::Store;
@@ -97,6 +97,35 @@ impl Engine for Reference {
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+}
+
+/// Tensors that some engine has evaluated, and contributions computed from them.
+pub struct Evaluated<'p>(Machine<'p, f64>);
+
+impl<'p> Evaluated<'p> {
+    /// Evaluates what the terms of a goal read.
+    ///
+    /// # Errors
+    /// The refusals of [`Engine::values`].
+    pub fn below(request: &'p Request<'p>, engine: &mut dyn Engine, goal: TensorId) -> Result<Evaluated<'p>> {
+        let read = request.program.reads_of(goal);
+        let values = engine.values(request, &read)?;
+        Ok(Evaluated(Machine::with_values(request, read.into_iter().zip(values).collect())))
+    }
+
+    /// The contribution of a term of the program under values of its summed indices, if it is
+    /// present.
+    pub fn contribution(&self, term: &'p Term, values: &[Const]) -> Option<f64> {
+        let bind = |value: &dyn Fn(Const) -> Option<Const>| {
+            term.over.iter().zip(values).for_each(|(index, at)| self.0.bind(*index, value(*at)));
+        };
+        bind(&Some);
+        let present = self.0.when(&term.when);
+        let value = if present { self.0.expr(&term.body) } else { None };
+        bind(&|_| None);
+        self.0.forget_entries();
+        value
     }
 }
 

@@ -10,11 +10,11 @@ use crate::answer::{Answer, Content, Explained, Minimized, Sampled};
 use crate::ast::Span;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Places, Report, Result};
+use crate::model;
 use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role, TensorId};
 use crate::reference::prove;
 use crate::sample::estimate;
 use crate::start::start_values;
-use crate::model;
 
 /// What a run asks of its surroundings.
 pub trait Host {
@@ -128,7 +128,11 @@ pub fn learnable(program: &Program, goal: TensorId, minimize: &Minimize) -> Vec<
     needed.into_iter().filter(learned).collect()
 }
 
-fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
+/// The square tensors that a goal needs and nothing gives.
+///
+/// # Errors
+/// `missing-data`, if there are any.
+pub fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
     let needed = program.needs(&[goal]);
     let missing = needed.into_iter().filter(|id| program.tensor(*id).role == Role::Missing);
     let missing: Vec<TensorId> = missing.collect();
@@ -220,18 +224,27 @@ impl Run<'_> {
     }
 
     fn content(&mut self, program: &Program, query: &Query, answer: &mut Answer) -> Result<()> {
-        if let Form::Model(model_query) = &query.form {
-            self.start(program, query.tensor);
-            let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
-            answer.content = model::answer(self.engine, &request, query, model_query)?;
-            if model_query.conditional {
-                answer.kind = Kind::Real;
+        self.start(program, query.tensor);
+        let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        let sample = query.directives.sample;
+        match &query.form {
+            Form::Model(model) if model.conditional || sample.is_none() => {
+                answer.content = model::answer(self.engine, &request, query, model)?;
+                if model.conditional {
+                    answer.kind = Kind::Real;
+                }
+                return Ok(());
             }
-            return Ok(());
+            _ => {}
         }
-        if let Some((n, seed, place)) = query.directives.sample {
-            self.start(program, query.tensor);
-            let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        if let Some((n, seed, place)) = sample {
+            let evidence = match &query.form {
+                Form::Model(model) => model.evidence.as_slice(),
+                _ => &[],
+            };
+            let evidence: Vec<_> = evidence.iter().map(|(name, value, _)| (name.as_str(), *value)).collect();
+            let restricted = model::restricted(program, query.tensor, &evidence);
+            let request = Request { program: &restricted, ..request };
             let estimate = estimate(self.engine, &request, query.tensor, (n, seed), place)?;
             answer.content = Content::Scalar(Some(estimate.value));
             answer.sample = Some(Sampled { n, seed, standard_error: estimate.standard_error });

@@ -6,9 +6,11 @@ use crate::ast::Span;
 use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Report, Result};
 use crate::program::{
-    Class, Combine, Component, Equation, EquationId, IndexFn, Kind, Place, Program, Role, Style, Tensor,
-    TensorId, Term,
+    Class, Combine, Component, Equation, EquationId, IndexFn, Kind, Place, Program, Range, Role, Style,
+    Tensor, TensorId, Term,
 };
+use crate::reference::Evaluated;
+use crate::value::Const;
 
 /// An estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,6 +38,12 @@ pub fn estimate(
         let message = format!("`{}` is no scalar sum, of which terms could be drawn", tensor.name);
         return Err(Report::new(Code::NotAModel, place, message));
     }
+    let family = seeded::Family::new("tensor-logic", "sample", seed);
+    if let Some(boxes) = boxes(request.program, goal)
+        && boxes.iter().map(|(_, size)| *size).fold(0u128, u128::saturating_add) > LISTED
+    {
+        return from_boxes(engine, request, goal, n, family, &boxes);
+    }
     let (program, parts) = opened(request.program, goal);
     let mut terms: Vec<f64> = Vec::new();
     for value in engine.values(&Request { program: &program, ..request.clone() }, &parts)? {
@@ -43,23 +51,75 @@ pub fn estimate(
             terms.extend(tuples.values);
         }
     }
-    let family = seeded::Family::new("tensor-logic", "sample", seed);
     let count = terms.len() as u64;
-    if count == 0 || n == 0 {
-        return Ok(Estimate { value: 0.0, standard_error: 0.0 });
+    let draw = |at: u64| terms.get(family.stream(at).below(count) as usize).copied().unwrap_or(0.0);
+    Ok(mean(n, count as f64, draw))
+}
+
+/// Sums of more bindings than these are drawn from without listing them.
+const LISTED: u128 = 1 << 20;
+
+/// The mean of n draws and its standard error, times a scale (Welford's running sums).
+fn mean(n: u64, scale: f64, mut draw: impl FnMut(u64) -> f64) -> Estimate {
+    if n == 0 || scale == 0.0 {
+        return Estimate { value: 0.0, standard_error: 0.0 };
     }
-    // Welford's running mean and sum of squared deviations.
     let (mut mean, mut squares) = (0.0, 0.0);
-    for draw in 0..n {
-        let at = family.stream(draw).below(count) as usize;
-        let term = terms.get(at).copied().unwrap_or(0.0);
+    for at in 0..n {
+        let term = draw(at);
         let gap = term - mean;
-        mean += gap / (draw + 1) as f64;
+        mean += gap / (at + 1) as f64;
         squares += gap * (term - mean);
     }
     let variance = squares / n.saturating_sub(1).max(1) as f64;
-    let scale = count as f64;
-    Ok(Estimate { value: scale * mean, standard_error: scale * (variance / n as f64).sqrt() })
+    Estimate { value: scale * mean, standard_error: scale * (variance / n as f64).sqrt() }
+}
+
+/// The terms of a goal with the numbers of their bindings, where all ranges are known.
+fn boxes(program: &Program, goal: TensorId) -> Option<Vec<(&Term, u128)>> {
+    let equations = program.equations.iter().filter(|equation| equation.tensor == goal);
+    let size = |term: &Term| {
+        term.over.iter().try_fold(1u128, |size, index| match &program.index(*index).range {
+            Range::Domain(domain) => size.checked_mul(domain.len() as u128),
+            Range::Tuples | Range::Computed => None,
+        })
+    };
+    equations.flat_map(|equation| &equation.terms).map(|term| Some((term, size(term)?))).collect()
+}
+
+/// Draws from all combinations of values; one that is not present counts as 0, which leaves the
+/// estimate unbiased.
+fn from_boxes(
+    engine: &mut dyn Engine,
+    request: &Request<'_>,
+    goal: TensorId,
+    n: u64,
+    family: seeded::Family,
+    boxes: &[(&Term, u128)],
+) -> Result<Estimate> {
+    let evaluated = Evaluated::below(request, engine, goal)?;
+    let all = boxes.iter().map(|(_, size)| *size).fold(0u128, u128::saturating_add);
+    let mut values: Vec<Const> = Vec::new();
+    let draw = |at: u64| {
+        let mut number = family.stream(at).below_u128(all);
+        for (term, size) in boxes {
+            if number >= *size {
+                number -= size;
+                continue;
+            }
+            values.clear();
+            for index in &term.over {
+                if let Range::Domain(domain) = &request.program.index(*index).range {
+                    let count = (domain.len() as u128).max(1);
+                    values.extend(domain.value((number % count) as usize));
+                    number /= count;
+                }
+            }
+            return evaluated.contribution(term, &values).unwrap_or(0.0);
+        }
+        0.0
+    };
+    Ok(mean(n, all as f64, draw))
 }
 
 /// The program with one more relation for every term of the goal's equations: the value of each

@@ -163,6 +163,64 @@ fn constants_and_symbols() {
     assert!(!names.tensors.contains_key("Ann"));
 }
 
+/// All warnings, as `code line:column`.
+fn warned(text: &str) -> Vec<String> {
+    let names = resolve(text).unwrap_or_else(|reports| unreachable!("{text}: {reports:?}"));
+    let found = names::warnings(text, &parse(text).0, &names);
+    found.iter().map(|report| show(text, report)).collect()
+}
+
+#[test]
+fn warnings() {
+    for (text, expected) in [
+        ("Y[n] = X[N, n]; X = [[1]]", &["letter-case 1:10"] as &[_]),
+        ("N = 0; Y[n] = X[N, n]; X = [[1]]", &[]),
+        ("Y[i.] = X[i]; X = [1]", &["unused-dot 1:3"]),
+        ("Y[i] = softmax(X[i]); X = [1]", &[]),
+        ("Y[i, j] = softmax(X[i, j]); X = [[1]]", &["missing-dot 1:11"]),
+        ("Y[i, j.] = softmax(X[i, j]); X = [[1]]", &[]),
+        ("Y[i, j] = softmax[i](X[i, j]); X = [[1]]", &[]),
+        ("R(x) = sig(X[x]); X = [1]", &["boolean-truncation 1:6"]),
+        ("R(x) = step(sig(X[x])); X = [1]", &[]),
+        ("R(x) += sig(X[x]); X = [1]", &[]),
+        ("R(A) = 4; R(B) = 4; R(A) = 5", &["duplicate-fact 1:21"]),
+        ("R(A); R(A)", &[]),
+        ("P(x) <- Q(x), Q(x)", &["empty-relation 1:9"]),
+        ("Q(x); P(x) <- Q(x)", &["empty-relation 1:15"]),
+        ("A = (U[i] V[i])^2; U = [1]; V = [1]", &["scope 1:16"]),
+        ("A = (U[i] - V[i]) ^2; U = [1]; V = [1]", &["scope 1:19"]),
+        ("A = exp(-(U[i] - V[i])^2); U = [1]; V = [1]", &["scope 1:23"]),
+        ("A[i] = (U[i] - V[i])^2; U = [1]; V = [1]", &[]),
+        ("A = sum[i]((U[i] - V[i])^2); U = [1]; V = [1]", &[]),
+        ("A = U[i]^2; U = [1]", &[]),
+        ("L = (Y[e] - X[e, j])^2; Y = [1]; X = [[1]]", &["broadcast 1:5", "scope 1:21"]),
+        ("L[e] = W[e] (Y[e] - X[e, j]); W = [1]; Y = [1]; X = [[1]]", &["broadcast 1:13"]),
+        ("N(1); x : 4; S[x] = sig(N(x))", &["dense-activation 1:21"]),
+        ("N(1); x : 4; S[x] = tanh(N(x))", &[]),
+        ("N(1); x : 4; S[x] = sig(N(x), 0)", &[]),
+        ("N(1); x : 4; S(x) += sig(N(x))", &[]),
+        ("W ~ 1; Y = step(W); Loss = Y; Loss? @minimize(steps=1)", &["zero-gradient 1:12"]),
+        ("W ~ 1; Y = step(W); Loss = Y W; Loss? @minimize(steps=1)", &[]),
+    ] {
+        assert_eq!(warned(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn sums_are_offered_in_both_explicit_forms() {
+    let help = |text: &str| {
+        let found = names::warnings(text, &parse(text).0, &resolve(text).unwrap());
+        found[0].help.clone().unwrap()
+    };
+    let product = help("A = (U[i] V[i])^2");
+    assert!(product.contains("`(sum[i](U[i] V[i]))^2`") && product.contains("`sum[i]((U[i] V[i])^2)`"));
+    let sum = help("A = (U[i] - V[i])^2");
+    assert!(sum.contains("`sum[i]((U[i] - V[i])^2)`"), "{sum}");
+    assert!(sum.contains("`(sum[i](U[i]) - sum[i](V[i]))^2`"), "{sum}");
+    let repeated = help("A[e] = W[e] (Y[e] - X[e, j])");
+    assert!(repeated.contains("`Y[e] - sum[j](X[e, j])`"), "{repeated}");
+}
+
 /// No legal case is refused by this stage, and those that it must refuse are.
 #[test]
 fn cases() {
@@ -179,4 +237,58 @@ fn cases() {
         };
         assert_eq!(refusals(&text).first().map(String::as_str), expected, "{name}");
     }
+}
+
+#[test]
+fn the_case_of_scopes_is_warned_of_three_times() {
+    let text = std::fs::read_to_string(common::folder().join("run-14-scopes.tl")).unwrap();
+    let scopes: Vec<String> = warned(&text).into_iter().filter(|at| at.starts_with("scope")).collect();
+    assert_eq!(scopes, ["scope 3:16", "scope 4:18", "scope 5:23"]);
+}
+
+/// Lines of the corpus shuffled together, with changed letters: whatever is read is resolved,
+/// and its warnings and the stages behind are found, without a panic.
+#[test]
+fn mutated_programs() {
+    use tensor_logic::lower::{NoFiles, Options};
+    let programs = common::programs();
+    let lines: Vec<&str> = programs.iter().flat_map(|(_, text)| text.lines()).collect();
+    let letters: Vec<char> = "xyijAB01+-*/()[],.|^=<>~? ".chars().collect();
+    let mut stream = common::stream("names");
+    let mut resolved = 0;
+    for _ in 0..3000 {
+        let mut text = String::new();
+        for _ in 0..1 + stream.below(5) {
+            let mut line: Vec<char> = lines[stream.below(lines.len() as u64) as usize].chars().collect();
+            for _ in 0..stream.below(3) {
+                let at = stream.below(line.len() as u64 + 1) as usize;
+                let letter = letters[stream.below(letters.len() as u64) as usize];
+                match stream.below(3) {
+                    0 => line.insert(at, letter),
+                    1 => line.truncate(at),
+                    _ => line.iter_mut().skip(at).take(1).for_each(|old| *old = letter),
+                }
+            }
+            text.extend(line);
+            text.push('\n');
+        }
+        let (program, reports) = parse(&text);
+        if !reports.is_empty() {
+            continue;
+        }
+        if let Ok(names) = names::resolve(&program) {
+            resolved += 1;
+            names::warnings(&text, &program, &names);
+        }
+        let functions = tensor_logic::function::UserFunctions::default();
+        let _ = tensor_logic::analyse::analyse(&text, &mut NoFiles, &functions, &Options::default());
+    }
+    assert!(resolved > 300, "only {resolved} were resolved");
+}
+
+#[test]
+fn long_index_expressions() {
+    let sum = " + 1".repeat(200);
+    let text = format!("Y[i{sum}] = X[i{sum}]; X = [1]; R(3{sum}); Y[3{sum}]?");
+    assert_eq!(refusals(&text), Vec::<String>::new());
 }

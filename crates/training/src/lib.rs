@@ -21,6 +21,8 @@ pub mod composed;
 
 pub mod optimiser;
 
+pub mod rules;
+
 pub mod schedule;
 
 pub mod trainer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Context;
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
 use crate::error::{Code, Report};
-use crate::program::{Action, Facts, Given, Kind, Start, Style, TensorId};
+use crate::program::{Action, Facts, Given, Kind, Place, Start, Style, TensorId};
 use crate::value::{Const, Symbols};
 
 use super::Mention;
@@ -26,12 +26,13 @@ pub enum Loaded {
 
 /// Where the files of a program come from.
 pub trait FileSource {
-    /// Reads a file; `options` are the words behind `as`.
+    /// Reads a file for the tensor of this name; `options` are the words behind `as`.
     ///
     /// # Errors
     /// `file-not-found` and `file-format`, located at the file's name.
     fn load(
         &mut self,
+        name: &str,
         file: &ast::Text,
         options: &[ast::Name],
         symbols: &mut Symbols,
@@ -43,7 +44,13 @@ pub trait FileSource {
 pub struct NoFiles;
 
 impl FileSource for NoFiles {
-    fn load(&mut self, file: &ast::Text, _: &[ast::Name], _: &mut Symbols) -> Result<Loaded, Report> {
+    fn load(
+        &mut self,
+        _: &str,
+        file: &ast::Text,
+        _: &[ast::Name],
+        _: &mut Symbols,
+    ) -> Result<Loaded, Report> {
         let message = format!("there is no file `{}` here", file.value);
         Err(Report::new(Code::FileNotFound, file.span, message))
     }
@@ -145,7 +152,7 @@ impl<'a> Context<'a> {
         head: &Reference,
         file: &ast::Text,
         options: &[ast::Name],
-        files: &mut dyn super::FileSource,
+        files: &mut dyn FileSource,
     ) {
         // The places that the left side names.
         for (place, at) in head.places.iter().enumerate() {
@@ -157,15 +164,20 @@ impl<'a> Context<'a> {
                 self.draft.declarations.push(super::Declaration { tensor, place, name, declared, span });
             }
         }
-        let loaded = match files.load(file, options, &mut self.draft.program.symbols) {
+        let loaded = match files.load(&head.name.text, file, options, &mut self.draft.program.symbols) {
             Ok(loaded) => loaded,
             Err(report) => return self.refuse(report),
         };
-        let rank = self.draft.program.tensor(tensor).places.len();
         let found = match &loaded {
             Loaded::Facts(facts) => facts.arity,
             Loaded::Array { shape, .. } => shape.len(),
         };
+        // A tensor that is only read as a whole has the rank of its file.
+        let places = &mut self.draft.program.tensors[tensor.0 as usize].places;
+        if places.is_empty() && self.names.tensors.get(&head.name.text).is_some_and(|name| !name.rank_known) {
+            *places = vec![Place { domain: None, limit: None, star: false }; found];
+        }
+        let rank = places.len();
         let empty = matches!(&loaded, Loaded::Facts(facts) if facts.count == 0);
         if found != rank && !empty {
             let name = &self.draft.program.tensor(tensor).name;

@@ -9,7 +9,7 @@ use crate::names::{Names, scopes};
 pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
     let (terms, left) = scopes::of(statement, names);
     for term in &terms {
-        term.bind(&left, &mut |name, occurrences| {
+        term.bind(&left, &mut |_, name, occurrences| {
             let Some(first) = occurrences.first() else { return };
             if occurrences.iter().all(|occurrence| occurrence.divisor) {
                 let message = format!("`{name}` is summed here and occurs in divisors only");

@@ -24,6 +24,8 @@ pub(super) struct Occurrence<'a> {
 /// A scope.
 #[derive(Debug, Default)]
 pub(super) struct Scope<'a> {
+    /// The term, group or body.
+    pub(super) span: Span,
     direct: Vec<Occurrence<'a>>,
     units: Vec<Unit<'a>>,
 }
@@ -45,7 +47,7 @@ pub(super) fn of<'a>(statement: &'a Statement, names: &'a Names) -> (Vec<Scope<'
     let builder = Builder { names };
     match &statement.kind {
         StatementKind::Rule { head, body, .. } => {
-            let mut scope = Scope::default();
+            let mut scope = Scope { span: statement.span, ..Scope::default() };
             body.iter().for_each(|literal| builder.literal(literal, &mut scope));
             (vec![scope], left(head))
         }
@@ -87,7 +89,7 @@ impl<'a> Builder<'a> {
     }
 
     fn scope(&self, expr: &'a Expr) -> Scope<'a> {
-        let mut scope = Scope::default();
+        let mut scope = Scope { span: expr.span, ..Scope::default() };
         self.expr(expr, false, &mut scope);
         scope
     }
@@ -216,7 +218,11 @@ impl<'a> Scope<'a> {
 
     /// Calls `visit` for every index that is summed in this scope or in one inside it, with all
     /// its occurrences there, in order of the text.
-    pub(super) fn bind(&self, bound: &[&'a str], visit: &mut impl FnMut(&'a str, &[Occurrence<'a>])) {
+    pub(super) fn bind(
+        &self,
+        bound: &[&'a str],
+        visit: &mut impl FnMut(&Scope<'a>, &'a str, &[Occurrence<'a>]),
+    ) {
         let inside: Vec<Vec<Occurrence<'a>>> = self.units.iter().map(Unit::free).collect();
         let mut all: Vec<Occurrence<'a>> =
             self.direct.iter().chain(inside.iter().flatten()).copied().collect();
@@ -233,7 +239,7 @@ impl<'a> Scope<'a> {
                 known.push(name);
                 let own: Vec<Occurrence<'a>> =
                     all.iter().filter(|other| other.name == name).copied().collect();
-                visit(name, &own);
+                visit(self, name, &own);
             }
         }
         for unit in &self.units {

@@ -21,10 +21,10 @@ pub(super) fn declared_indices(program: &Program) -> HashSet<&str> {
 /// Small letters among the arguments of facts.
 pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &mut Vec<Report>) {
     match &statement.kind {
-        StatementKind::Bare { reference, .. } if reference.brackets == Brackets::Round => {
-            if !reference.places.iter().all(is_index) {
-                refuse_first(reference, |_| true, reports);
-            }
+        StatementKind::Bare { reference, .. }
+            if reference.brackets == Brackets::Round && !reference.places.iter().all(is_index) =>
+        {
+            refuse_first(reference, |_| true, reports);
         }
         StatementKind::Weighted { reference, .. } => refuse_first(reference, |_| true, reports),
         StatementKind::Equation {

@@ -128,7 +128,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     /// The values of `index` in the tuples of a read that agree with what is bound.
-    fn from_tuples(&self, read: &Read, index: IndexId, into: &mut BTreeSet<Const>) {
+    fn values_in_tuples(&self, read: &Read, index: IndexId, into: &mut BTreeSet<Const>) {
         let (mask, key) = self.known_places(read);
         for row in self.lookup(read, mask).get(&key).into_iter().flatten() {
             let places = read.arguments.iter().zip(row);
@@ -172,7 +172,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     /// Whether guards hold under the binding at hand.
-    fn when(&self, when: &'p When) -> bool {
+    pub(super) fn when(&self, when: &'p When) -> bool {
         let scope = Scope { indices: &[], when, body: None, nearby: &[] };
         when.guards.is_empty() || self.each(scope, &mut || ControlFlow::Break(())).is_break()
     }
@@ -248,9 +248,9 @@ impl<'p, N: Number> Machine<'p, N> {
             source => {
                 match source {
                     Source::Function(function) => values.extend(self.index(function)),
-                    Source::Tuples(read) => self.from_tuples(read, step.index, &mut values),
+                    Source::Tuples(read) => self.values_in_tuples(read, step.index, &mut values),
                     Source::Union(reads) => {
-                        reads.iter().for_each(|read| self.from_tuples(read, step.index, &mut values));
+                        reads.iter().for_each(|read| self.values_in_tuples(read, step.index, &mut values));
                     }
                     Source::Range => {}
                 }

@@ -36,7 +36,7 @@ pub(super) struct Machine<'p, N> {
     /// Tuples by some of their places.
     pub(super) lookups: RefCell<HashMap<(TensorId, u64, bool), Rc<Lookup>>>,
     /// Entries along axes, by the address of the function and the binding of its other indices.
-    pub(super) axes: RefCell<HashMap<(usize, Vec<Option<Const>>), Rc<Entries<N>>>>,
+    pub(super) axes: RefCell<HashMap<AxisKey, Rc<Entries<N>>>>,
     /// Whether the variable was met among what is given.
     varied: Slot<bool>,
     /// Tuples of finished components.
@@ -44,6 +44,9 @@ pub(super) struct Machine<'p, N> {
     /// Bytes of square tensors.
     pub(super) bytes: u64,
 }
+
+/// The address of a function along an axis, and the binding of its other indices.
+type AxisKey = (usize, Vec<Option<Const>>);
 
 /// Contributions to a tensor.
 pub(super) enum Cells<N> {
@@ -164,6 +167,11 @@ impl<'p, N: Number> Machine<'p, N> {
     fn forget(&self) {
         self.plans.borrow_mut().clear();
         self.lookups.borrow_mut().clear();
+        self.axes.borrow_mut().clear();
+    }
+
+    /// Forgets the entries along axes, of which there may be as many as bindings.
+    pub(super) fn forget_entries(&self) {
         self.axes.borrow_mut().clear();
     }
 

@@ -86,6 +86,8 @@ struct Search<'p> {
 enum Literal<'p> {
     Read(&'p Read),
     Guard(&'p Guard),
+    /// `Even(x)` or `Odd(x)`, which the core form writes as a comparison.
+    Parity(&'static str, &'p IndexFn),
 }
 
 impl<'p> Search<'p> {
@@ -170,8 +172,7 @@ impl<'p> Search<'p> {
         let mut bare =
             segments(self.text, equation.sign_span.end.max(equation.span.start), equation.span.end)
                 .into_iter()
-                .filter(|segment| !reads.iter().any(|read| segment.contains(read)))
-                .map(|segment| segment.start);
+                .filter(|segment| !reads.iter().any(|read| segment.contains(read)));
         let mut placed = Vec::new();
         factors(&term.body, &mut placed);
         let mut last = 0;
@@ -185,8 +186,19 @@ impl<'p> Search<'p> {
                 }
                 Guard::CompareIndex(..) | Guard::Bind(..) => {}
             }
-            last = at.or_else(|| bare.next()).unwrap_or(last);
-            placed.push((last, Literal::Guard(guard)));
+            let segment = if at.is_none() { bare.next() } else { None };
+            last = at.or_else(|| segment.as_ref().map(|segment| segment.start)).unwrap_or(last);
+            let written = segment.and_then(|segment| self.text.get(segment)).unwrap_or("").trim_start();
+            let parity = ["Even", "Odd"].into_iter().find(|name| written.starts_with(name));
+            placed.push((
+                last,
+                match (parity, guard) {
+                    (Some(name), Guard::CompareIndex(_, IndexFn::Remainder(of, _), _)) => {
+                        Literal::Parity(name, of)
+                    }
+                    _ => Literal::Guard(guard),
+                },
+            ));
         }
         placed.sort_by_key(|(at, _)| *at);
         placed.into_iter().map(|(_, literal)| literal).collect()
@@ -220,6 +232,9 @@ impl<'p> Search<'p> {
             Literal::Guard(Guard::CompareIndex(sign, a, b)) => {
                 let atom = format!("{} {} {}", self.function(a), signs(*sign), self.function(b));
                 Err(leaf(atom, StepKind::Builtin, line))
+            }
+            Literal::Parity(name, of) => {
+                Err(leaf(format!("{name}({})", self.function(of)), StepKind::Builtin, line))
             }
             Literal::Guard(Guard::Bind(index, function)) => {
                 let atom =
@@ -314,11 +329,11 @@ impl<'p> Search<'p> {
     /// The best of the derivations of least height.
     fn best(&self, atom: usize, heights: &[Option<usize>]) -> Option<&Derivation> {
         let of = |derivation: &Derivation| {
-            let parts = derivation.premises.iter().map(|premise| match premise {
+            let mut parts = derivation.premises.iter().map(|premise| match premise {
                 Premise::Atom(atom) => heights.get(*atom).copied().flatten().map(|height| height + 1),
                 Premise::Leaf(_) => Some(1),
             });
-            parts.fold(Some(1), |most, part| Some(most?.max(part?)))
+            parts.try_fold(1, |most, part| Some(most.max(part?)))
         };
         let least = heights.get(atom).copied().flatten()?;
         let shortest = self.derivations.get(atom)?.iter().filter(|each| of(each).is_some_and(|h| h <= least));

@@ -1,2 +1,83 @@
-//! The command `tl`.
-fn main() {}
+//! The command `tl`: tensor logic from the shell.
+//!
+//! Each command is a struct of arguments and a function from it to an [`Answer`](answer::Answer),
+//! in a file of its own; here they are only listed. Exit status: 0 if the program is accepted, 1
+//! if it is refused, 2 for wrong usage.
+
+mod answer;
+mod check;
+mod evaluate;
+mod fmt;
+mod host;
+mod input;
+
+use std::process::ExitCode;
+
+use answer::Answer;
+use clap::{Parser, Subcommand};
+
+/// Tensor logic: one equation language for relations, neural networks and probability.
+#[derive(Debug, Parser)]
+#[command(name = "tl", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Print one JSON document.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Evaluate all queries of a program, and write its files.
+    Run(evaluate::Run),
+    /// Everything that needs no evaluation.
+    Check(check::Check),
+    /// The canonical form of a program.
+    Fmt(fmt::Fmt),
+    /// Domains, classes, equations with their sums, plans.
+    Explain(evaluate::Explain),
+    /// The value and the gradients of a scalar.
+    Grad(evaluate::Grad),
+    /// One statement a line; queries answer at once.
+    Repl(evaluate::Repl),
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<Answer> {
+        match self {
+            Self::Run(args) => evaluate::run(&args),
+            Self::Check(args) => check::check(&args),
+            Self::Fmt(args) => fmt::fmt(&args),
+            Self::Explain(args) => evaluate::explain(&args),
+            Self::Grad(args) => evaluate::grad(&args),
+            Self::Repl(args) => evaluate::repl(&args),
+        }
+    }
+}
+
+/// Programs may be nested 256 deep, and each stage walks them by recursion: an address space that
+/// is only touched where it is needed.
+const STACK: usize = 256 << 20;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let json = cli.json;
+    let work = move || cli.command.run().and_then(|answer| Ok(answer::print(&answer, json)?));
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(work);
+    let status = match thread.map(std::thread::JoinHandle::join) {
+        Ok(Ok(status)) => status,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => Err(error.into()),
+    };
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            if let Some(usage) = error.downcast_ref::<clap::Error>() {
+                usage.exit();
+            }
+            answer::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a command answers, printed as one JSON document or for people.
+//!
+//! This is the only file that prints. Refusals and warnings go to standard error in either case.
+
+use std::io::Write;
+
+use tensor_logic::answer::json;
+use tensor_logic::draw::{Severity, Sheet};
+use tensor_logic::error::Report;
+use tensor_logic::source::Source;
+
+/// What a command answers.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// The keys of the JSON document with their values as JSON, without `tl` and `ok`, and
+    /// without `errors` and `warnings` but where [`Shape`] says so.
+    pub(crate) fields: Vec<(&'static str, String)>,
+    /// Which keys stand in the document in any case.
+    pub(crate) shape: Shape,
+    /// What people read on standard output.
+    pub(crate) text: String,
+    /// What people read on standard error beside the reports.
+    pub(crate) notice: String,
+    /// Why the program is refused.
+    pub(crate) errors: Vec<Report>,
+    /// What is only pointed at.
+    pub(crate) warnings: Vec<Report>,
+    /// The name of the program in messages.
+    pub(crate) file: String,
+    /// The text that the reports point into.
+    pub(crate) program: String,
+    /// Whether the exit status is 1 although nothing is refused.
+    pub(crate) fails: bool,
+}
+
+/// Which reports the document of an accepted program has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// None.
+    #[default]
+    Bare,
+    /// `warnings`.
+    Warnings,
+    /// `errors` and `warnings`.
+    Both,
+}
+
+impl Answer {
+    /// An answer about a program.
+    pub(crate) fn new(source: &Source, shape: Shape) -> Answer {
+        Answer { file: source.file.clone(), program: source.text.clone(), shape, ..Answer::default() }
+    }
+
+    /// A refused program.
+    pub(crate) fn refused(source: &Source, errors: Vec<Report>) -> Answer {
+        Answer { errors, ..Answer::new(source, Shape::Both) }
+    }
+}
+
+/// Prints the answer and returns the exit status.
+pub(crate) fn print(answer: &Answer, json: bool) -> std::io::Result<u8> {
+    let status = u8::from(answer.fails || !answer.errors.is_empty());
+    let sheet = Sheet::new(&answer.file, &answer.program);
+    match write(answer, &sheet, json) {
+        // Who reads the answer has seen enough of it, as in `tl run FILE | head`.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error),
+        _ => {}
+    }
+    complaints(answer, &sheet);
+    Ok(status)
+}
+
+fn write(answer: &Answer, sheet: &Sheet<'_>, json: bool) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    out.write_all(if json { document(answer, sheet) } else { answer.text.clone() }.as_bytes())?;
+    out.flush()
+}
+
+/// The JSON document, on one line.
+fn document(answer: &Answer, sheet: &Sheet<'_>) -> String {
+    let refused = !answer.errors.is_empty();
+    let mut document = format!("{{\"tl\": 1, \"ok\": {}", !refused);
+    for (key, value) in &answer.fields {
+        document.extend([", \"", key, "\": ", value]);
+    }
+    let mut reports = |key: &str, reports: &[Report]| {
+        document.extend([", \"", key, "\": "]);
+        json::list(&mut document, reports, |out, report| json::report(out, sheet.places(), report));
+    };
+    if refused || answer.shape == Shape::Both {
+        reports("errors", &answer.errors);
+    }
+    if refused || answer.shape != Shape::Bare {
+        reports("warnings", &answer.warnings);
+    }
+    document.push_str("}\n");
+    document
+}
+
+/// Tells people of refusals and warnings, in order of place.
+fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
+    let errors = answer.errors.iter().map(|report| (report, Severity::Error));
+    let warnings = answer.warnings.iter().map(|report| (report, Severity::Warning));
+    let mut reports: Vec<(&Report, Severity)> = errors.chain(warnings).collect();
+    reports.sort_by_key(|(report, _)| report.span.start);
+    let mut err = std::io::BufWriter::new(std::io::stderr().lock());
+    // If nobody listens there is nobody to tell.
+    for (report, severity) in reports {
+        let _ = err.write_all(sheet.draw(report, severity).as_bytes());
+    }
+    let _ = err.write_all(answer.notice.as_bytes());
+    let _ = err.flush();
+}
+
+/// Says why there is no answer at all.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let _ = std::io::stderr().write_all(format!("tl: {error:#}\n").as_bytes());
+}

@@ -1,0 +1,240 @@
+//! `tl run`, `explain`, `grad`, `repl`: the commands that evaluate a program.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use clap::error::ErrorKind;
+use tensor_logic::analyse::Analysed;
+use tensor_logic::answer::{Answer as Shown, Content, json, text};
+use tensor_logic::ast::Span;
+use tensor_logic::engine::Budget;
+use tensor_logic::error::{Code, Report};
+use tensor_logic::files::Files;
+use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
+use tensor_logic::program::{Action, Kind, Program};
+use tensor_logic::reference::Reference;
+use tensor_logic::run::missing_data;
+use tensor_logic::source::Source;
+
+use crate::answer::{Answer, Shape};
+use crate::host::World;
+use crate::input::{Asked, Evaluation, File, usage};
+
+/// `tl run`
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    file: File,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    evaluation: Evaluation,
+    /// Exit status 1 also on a warning.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// `tl explain`
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    file: File,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    evaluation: Evaluation,
+}
+
+/// `tl grad`
+#[derive(Debug, Args)]
+pub(crate) struct Grad {
+    #[command(flatten)]
+    file: File,
+    /// The scalar.
+    #[arg(long, value_name = "GOAL")]
+    of: String,
+    /// The tensors by which it is differentiated [default: all parameters that it needs].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    wrt: Vec<String>,
+    /// Print the gradient program.
+    #[arg(long)]
+    emit: bool,
+    #[command(flatten)]
+    asked: Asked,
+    #[command(flatten)]
+    evaluation: Evaluation,
+}
+
+/// `tl repl`
+#[derive(Debug, Args)]
+pub(crate) struct Repl {
+    /// A program to start with.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    evaluation: Evaluation,
+}
+
+/// The program with what is asked beside it.
+fn source(file: &File, asked: &Asked) -> anyhow::Result<Source> {
+    let mut source = file.read()?;
+    asked.add_to(&mut source);
+    Ok(source)
+}
+
+/// The program, read and analysed; or the answer that refuses it.
+fn analysed(source: &Source, world: &mut World<'_>) -> anyhow::Result<Result<Analysed, Answer>> {
+    let tree = match world.read() {
+        Ok(tree) => tree,
+        Err(errors) => return Ok(Err(Answer::refused(source, errors))),
+    };
+    if let Some(message) = source.misuse(&tree) {
+        return Err(usage(ErrorKind::ValueValidation, &message));
+    }
+    Ok(world.analyse(tree).map_err(|errors| Answer::refused(source, errors)))
+}
+
+pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
+    args.evaluation.prepare()?;
+    let source = source(&args.file, &args.asked)?;
+    let mut world = World::new(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let mut answer = Answer::new(&source, Shape::Warnings);
+    let mut file = String::new();
+    json::string(&mut file, &source.file);
+    answer.fields.push(("file", file));
+    let analysed = match analysed(&source, &mut world)? {
+        Ok(analysed) => analysed,
+        Err(refused) => {
+            answer.errors = refused.errors;
+            answer.fields.push(("queries", "[]".to_owned()));
+            return Ok(answer);
+        }
+    };
+    let program = &analysed.program;
+    let mut engine = Reference::default();
+    let outcome =
+        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), &mut engine, &mut world);
+    let mut queries = String::new();
+    json::list(&mut queries, &outcome.answers, |out, answer| json::answer(out, &program.symbols, answer));
+    let mut written = String::new();
+    json::list(&mut written, &outcome.written, |out, file| json::string(out, file));
+    answer.fields.extend([("queries", queries), ("written", written)]);
+    for given in &outcome.answers {
+        answer.text.push_str(&text::answer(&program.symbols, given));
+        answer.text.push('\n');
+    }
+    answer.errors = outcome.refusal.into_iter().collect();
+    answer.warnings = analysed.warnings;
+    answer.warnings.extend(outcome.warnings);
+    answer.warnings.sort_by_key(|report| report.span.start);
+    answer.fails = args.strict && !answer.warnings.is_empty();
+    Ok(answer)
+}
+
+pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
+    args.evaluation.prepare()?;
+    not_yet(&args.file, &args.asked, args.evaluation.seed, "tl explain")
+}
+
+pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
+    args.evaluation.prepare()?;
+    if args.emit {
+        return not_yet(&args.file, &args.asked, args.evaluation.seed, "tl grad --emit");
+    }
+    let mut source = source(&args.file, &args.asked)?;
+    source.ask(&format!("{}?", args.of));
+    let mut world = World::new(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let analysed = match analysed(&source, &mut world)? {
+        Ok(analysed) => analysed,
+        Err(refused) => return Ok(refused),
+    };
+    let mut answer = Answer::new(&source, Shape::Warnings);
+    answer.warnings = analysed.warnings;
+    match gradients_of(&analysed.program, &args.wrt, args.evaluation.budget()) {
+        Ok(found) => show(&mut answer, &args.of, &analysed.program, &found),
+        Err(report) => answer.errors.push(report),
+    }
+    Ok(answer)
+}
+
+/// The gradients of the last query's answer.
+fn gradients_of(program: &Program, wrt: &[String], budget: Budget) -> Result<Gradients, Report> {
+    let mut queries = program.actions.iter().filter_map(|action| match action {
+        Action::Query(query) => Some(query.tensor),
+        Action::Write { .. } => None,
+    });
+    let none = || Report::new(Code::NotScalar, Span::default(), "nothing is asked for");
+    let goal = queries.next_back().ok_or_else(none)?;
+    missing_data(program, goal)?;
+    let wrt = with_respect_to(program, goal, wrt)?;
+    gradients(&mut Reference::default(), program, budget, goal, &wrt)
+}
+
+/// The document of `tl grad`, and its text.
+fn show(answer: &mut Answer, of: &str, program: &Program, found: &Gradients) {
+    let (mut goal, mut value, mut list) = (String::new(), String::new(), String::new());
+    json::string(&mut goal, of);
+    json::real(&mut value, found.value);
+    json::list(&mut list, &found.gradients, |out, (name, content)| {
+        out.push_str("{\"tensor\": ");
+        json::string(out, name);
+        gradient(out, program, content);
+        out.push('}');
+    });
+    answer.text = format!("{of}\n  {value}\n");
+    for (name, content) in &found.gradients {
+        let shown = Shown {
+            text: format!("d{of}/d{name}"),
+            line: 0,
+            kind: Kind::Real,
+            content: content.clone(),
+            minimize: None,
+            sample: None,
+            explain: None,
+        };
+        answer.text.push_str(&text::answer(&program.symbols, &shown));
+        answer.text.push('\n');
+    }
+    answer.fields = vec![("of", goal), ("value", value), ("gradients", list)];
+}
+
+/// The keys of one gradient behind its name.
+fn gradient(out: &mut String, program: &Program, content: &Content) {
+    match content {
+        Content::Scalar(value) => {
+            out.push_str(", \"value\": ");
+            json::real(out, value.unwrap_or(0.0));
+        }
+        Content::Tensor { domains, values, .. } => {
+            out.push_str(", \"domains\": ");
+            json::list(out, domains, |out, domain| json::domain(out, &program.symbols, domain));
+            out.push_str(", \"values\": ");
+            json::nested(out, Kind::Real, domains, values);
+        }
+        Content::Relation { tuples, values, .. } => {
+            out.push_str(", \"tuples\": ");
+            json::tuples(out, &program.symbols, tuples);
+            out.push_str(", \"values\": ");
+            json::list(out, values.as_deref().unwrap_or(&[]), |out, value| json::real(out, *value));
+        }
+    }
+}
+
+pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
+    args.evaluation.prepare()?;
+    bail!("`tl repl` is not built yet{}", args.file.as_ref().map_or("", |_| "; try `tl run FILE`"))
+}
+
+/// Refuses a program as it deserves, and an accepted one because the command is not built yet.
+fn not_yet(file: &File, asked: &Asked, seed: u64, command: &str) -> anyhow::Result<Answer> {
+    let source = source(file, asked)?;
+    let mut world = World::new(&source, Files::new(file.folder()), seed);
+    Ok(match analysed(&source, &mut world)? {
+        Ok(_) => {
+            let report = Report::new(Code::NotYet, Span::default(), format!("`{command}` is not built yet"));
+            Answer::refused(&source, vec![report])
+        }
+        Err(refused) => refused,
+    })
+}

@@ -1,0 +1,194 @@
+//! The program that a command reads, and the options of evaluation.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tensor_logic::engine::Budget;
+use tensor_logic::source::Source;
+
+/// Wrong usage that clap cannot see.
+pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Error {
+    clap::Error::raw(kind, format!("{message}\n")).into()
+}
+
+/// The file of a program.
+#[derive(Debug, Args)]
+pub(crate) struct File {
+    /// The program; `-` reads it from standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+impl File {
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    /// Reads the program.
+    pub(crate) fn read(&self) -> anyhow::Result<Source> {
+        let mut bytes = Vec::new();
+        if self.is_standard_input() {
+            std::io::stdin().read_to_end(&mut bytes)?;
+        } else {
+            bytes = std::fs::read(&self.file).map_err(|error| {
+                let message = format!("cannot read {}: {error}", self.file.display());
+                usage(clap::error::ErrorKind::Io, &message)
+            })?;
+        }
+        Ok(Source::new(self.file.display().to_string(), &bytes))
+    }
+
+    /// Where relative paths of the program start.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match self.file.parent() {
+            Some(folder) if !self.is_standard_input() && folder != Path::new("") => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+}
+
+/// A number for a constant.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    name: String,
+    value: f64,
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=NUMBER")?;
+    let value: f64 = value.trim().parse().map_err(|_| format!("`{}` is no number", value.trim()))?;
+    if !tensor_logic::lex::is_capital_name(name.trim()) {
+        return Err(format!("`{}` is no name of a constant", name.trim()));
+    }
+    Ok(Setting { name: name.trim().replace('′', "'"), value })
+}
+
+/// What is asked beside the program.
+#[derive(Debug, Args)]
+pub(crate) struct Asked {
+    /// A query after the program's own; repeatable.
+    #[arg(long = "query", value_name = "QUERY")]
+    queries: Vec<String>,
+    /// Pass over the program's own queries.
+    #[arg(long)]
+    only_queries: bool,
+    /// Give a numeric constant another value; repeatable.
+    #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = setting)]
+    settings: Vec<Setting>,
+}
+
+impl Asked {
+    /// Adds what is asked to the program.
+    pub(crate) fn add_to(&self, source: &mut Source) {
+        if self.only_queries {
+            source.silence();
+        }
+        self.queries.iter().for_each(|query| source.ask(query));
+        self.settings.iter().for_each(|setting| source.set(&setting.name, setting.value));
+    }
+}
+
+/// The width of real numbers.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Dtype {
+    /// 64 bits.
+    F64,
+    /// 32 bits.
+    F32,
+}
+
+/// Which evaluator.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum EngineName {
+    /// The fast one.
+    Auto,
+    /// The reference interpreter: plain loops.
+    Reference,
+}
+
+/// How tensors are stored.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Storage {
+    /// Whichever is cheaper.
+    Auto,
+    /// As arrays.
+    Dense,
+    /// As tuples.
+    Sparse,
+}
+
+/// How a program is evaluated.
+#[derive(Debug, Args)]
+pub(crate) struct Evaluation {
+    /// The seed of start values, sampling and shuffling.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The number of threads [default: one a core].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) threads: Option<u32>,
+    /// The width of real numbers.
+    #[arg(long, value_enum, default_value = "f64")]
+    pub(crate) dtype: Dtype,
+    /// `cpu`, `cuda`, `cuda:N` or `metal`.
+    #[arg(long, default_value = "cpu", value_parser = device)]
+    pub(crate) device: String,
+    /// Which evaluator.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) engine: EngineName,
+    /// How tensors are stored.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) storage: Storage,
+    /// The most tuples that may be stored.
+    #[arg(long, default_value = "1e8", value_parser = count)]
+    pub(crate) max_tuples: u64,
+    /// The most bytes that may be allocated [default: three quarters of the machine's memory].
+    #[arg(long, value_parser = count)]
+    pub(crate) max_bytes: Option<u64>,
+}
+
+impl Evaluation {
+    /// Starts the threads, and refuses what this build does not have.
+    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+        let message = match (self.device.as_str(), self.dtype) {
+            ("cpu", Dtype::F64) => None,
+            ("cpu", Dtype::F32) => Some("this build evaluates with 64 bits only".to_owned()),
+            (device, _) => Some(format!("this build has no device `{device}`")),
+        };
+        if let Some(message) = message {
+            return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
+        }
+        if let Some(threads) = self.threads {
+            rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
+        }
+        Ok(())
+    }
+
+    /// The limits of the run.
+    pub(crate) fn budget(&self) -> Budget {
+        Budget { tuples: self.max_tuples, bytes: self.max_bytes.unwrap_or_else(most_of_memory) }
+    }
+}
+
+/// Three quarters of the machine's memory; of 8 GiB where the machine does not say.
+fn most_of_memory() -> u64 {
+    let lines = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = lines.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kibibytes: Option<u64> = total.and_then(|total| total.trim().strip_suffix("kB")?.trim().parse().ok());
+    kibibytes.unwrap_or(8 << 20).saturating_mul(1024) / 4 * 3
+}
+
+/// A whole number, maybe as `1e8`.
+fn count(text: &str) -> Result<u64, String> {
+    let whole = |value: f64| value >= 0.0 && value.fract() == 0.0 && value < 2_f64.powi(64);
+    let scientific = || text.parse::<f64>().ok().filter(|value| whole(*value)).map(|value| value as u64);
+    text.parse().ok().or_else(scientific).ok_or_else(|| format!("`{text}` is no whole number"))
+}
+
+fn device(text: &str) -> Result<String, String> {
+    let numbered = text.strip_prefix("cuda:").is_some_and(|number| number.parse::<usize>().is_ok());
+    if numbered || matches!(text, "cpu" | "cuda" | "metal") {
+        return Ok(text.to_owned());
+    }
+    Err("there are `cpu`, `cuda`, `cuda:N` and `metal`".to_owned())
+}

@@ -1,0 +1,161 @@
+//! `.csv`, `.tsv`, `.facts`: one tuple a line.
+//!
+//! Commas and `.tsv` may quote cells as in RFC 4180; `.facts` files, as Datalog systems write
+//! them, are split at tabs and nothing else, so a quotation mark is a letter there.
+
+use crate::engine::Value;
+use crate::files::{Fault, cells};
+use crate::program::{Facts, Kind};
+use crate::value::{Const, Domain, Symbols};
+
+/// How cells are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `.csv`
+    Commas,
+    /// `.tsv`
+    Tabs,
+    /// `.facts`
+    RawTabs,
+}
+
+impl Dialect {
+    fn delimiter(self) -> u8 {
+        match self {
+            Dialect::Commas => b',',
+            Dialect::Tabs | Dialect::RawTabs => b'\t',
+        }
+    }
+
+    fn quotes(self) -> bool {
+        self != Dialect::RawTabs
+    }
+}
+
+/// What the words behind `as` say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The last column is the value.
+    pub values: bool,
+    /// The first line is skipped.
+    pub header: bool,
+}
+
+/// The tuples of a table.
+///
+/// # Errors
+/// Lines of different lengths, bytes that are no UTF-8, values that are no numbers.
+pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbols) -> Result<Facts, Fault> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(dialect.delimiter())
+        .quoting(dialect.quotes())
+        .has_headers(layout.header)
+        .flexible(true)
+        .from_reader(bytes);
+    let mut record = csv::ByteRecord::new();
+    let mut facts = Facts::default();
+    let mut columns = None;
+    while reader.read_byte_record(&mut record).map_err(|error| Fault::Whole(error.to_string()))? {
+        let line = || record.position().map_or(0, csv::Position::line);
+        let expected = *columns.get_or_insert(record.len());
+        if record.len() != expected {
+            let what = format!("{} cells, the first line has {expected}", record.len());
+            return Err(Fault::Line { line: line(), what });
+        }
+        let arity = expected - usize::from(layout.values && expected > 0);
+        facts.arity = arity;
+        for cell in record.iter().take(arity) {
+            let constant = match cells::integer(cell) {
+                Some(value) => Const::Int(value),
+                None => cells::constant(utf8(cell, line())?, symbols),
+            };
+            facts.constants.push(constant);
+        }
+        if layout.values {
+            let cell = utf8(record.get(arity).unwrap_or_default(), line())?;
+            let value = cell.trim().parse::<f64>().map_err(|_| Fault::Line {
+                line: line(),
+                what: format!("the value `{cell}` is no number"),
+            })?;
+            facts.values.push(value);
+        }
+        facts.count += 1;
+    }
+    Ok(facts)
+}
+
+fn utf8(cell: &[u8], line: u64) -> Result<&str, Fault> {
+    std::str::from_utf8(cell).map_err(|_| Fault::Line { line, what: "this is no UTF-8".to_owned() })
+}
+
+/// What a table is written from.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    /// A relation, or a square tensor: all its elements.
+    pub value: &'a Value,
+    /// The domains of a square tensor's places.
+    pub domains: &'a [Domain],
+    /// The type: it says whether there are values and how they are written.
+    pub kind: Kind,
+}
+
+/// One tuple a line, in order, the value last unless the relation is Boolean.
+///
+/// # Errors
+/// Words with tabs or line ends in a `.facts` file.
+pub fn write(rows: &Rows<'_>, symbols: &Symbols, dialect: Dialect, out: &mut Vec<u8>) -> Result<(), Fault> {
+    let mut writer = csv::WriterBuilder::new()
+        .delimiter(dialect.delimiter())
+        .quote_style(if dialect.quotes() { csv::QuoteStyle::Necessary } else { csv::QuoteStyle::Never })
+        .flexible(true)
+        .from_writer(out);
+    let mut cells: Vec<String> = Vec::new();
+    let mut row = |tuple: &[Const], value: Option<f64>| {
+        cells.clear();
+        for constant in tuple {
+            cells.push(match constant {
+                Const::Int(value) => value.to_string(),
+                Const::Symbol(id) => symbols.name(*id).to_owned(),
+            });
+        }
+        if !dialect.quotes() && cells.iter().any(|cell| cell.contains(['\t', '\n', '\r'])) {
+            return Err(Fault::Whole("a word with a tab or a line end cannot be written here".to_owned()));
+        }
+        cells.extend(value.map(|value| number(value, rows.kind)));
+        writer.write_record(&cells).map_err(|error| Fault::Whole(error.to_string()))
+    };
+    match rows.value {
+        Value::Tuples(relation) => {
+            for (at, tuple) in relation.tuples.iter().enumerate() {
+                let value = relation.values.get(at).copied().filter(|_| rows.kind != Kind::Bool);
+                row(tuple, value)?;
+            }
+        }
+        Value::Dense(values) => {
+            for (at, value) in values.iter().enumerate() {
+                row(&element(rows.domains, at), Some(*value))?;
+            }
+        }
+    }
+    writer.flush().map_err(|error| Fault::Whole(error.to_string()))
+}
+
+/// The constants of an element, row-major.
+fn element(domains: &[Domain], mut at: usize) -> Vec<Const> {
+    let mut tuple = vec![Const::Int(0); domains.len()];
+    for (place, domain) in tuple.iter_mut().zip(domains).rev() {
+        let size = domain.len().max(1);
+        *place = domain.value(at % size).unwrap_or(Const::Int(0));
+        at /= size;
+    }
+    tuple
+}
+
+/// Integers for `count` and `bool`; otherwise the shortest decimal that reads back the same.
+fn number(value: f64, kind: Kind) -> String {
+    match kind {
+        Kind::Count | Kind::Bool => format!("{value}"),
+        Kind::Real | Kind::Tropical | Kind::MaxTimes | Kind::MaxMin => format!("{value:?}"),
+    }
+}

@@ -1,0 +1,237 @@
+//! What an element of a tensor owes to each of its contributions (N4).
+
+use super::expression::{only_if, present, product};
+use super::{Builder, Scope};
+use crate::ast::{Comparison, Span};
+use crate::program::{
+    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Read, Style, TensorId,
+    Term, When,
+};
+
+/// Helper tensors that count and compare the contributions to a tensor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Contributions {
+    /// `avg=`: how many. `max=`, `min=`: how many attain the value. `*=`: how many are 0.
+    count: TensorId,
+    /// `max=`, `min=`: the value. `*=`: the product of those that are not 0.
+    value: TensorId,
+}
+
+impl Builder {
+    /// The adjoint equations of one term, whose element's adjoint is the product of `factors`.
+    pub(super) fn contribution(
+        &mut self,
+        equation: &Equation,
+        nth: usize,
+        term: &Term,
+        scope: &Scope,
+        factors: Vec<Expr>,
+    ) {
+        let span = equation.span;
+        let combine = self.program.tensor(equation.tensor).combine;
+        if matches!(combine, Combine::Sum) {
+            return self.walk(&term.body, scope, factors, span);
+        }
+        if matches!(combine, Combine::Exists | Combine::Or) {
+            return;
+        }
+        let contributions = self.contributions(equation.tensor);
+        let at = |tensor| {
+            let arguments = equation.head.iter().cloned().map(Argument::At).collect();
+            Expr::Read(Read { tensor, arguments, otherwise: Otherwise::Absent, span })
+        };
+        let count = at(contributions.count);
+        match combine {
+            Combine::Avg => {
+                let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
+                self.walk(&term.body, scope, vec![shared], span);
+            }
+            Combine::Max | Combine::Min => {
+                let entry = self.entry(equation, nth, term);
+                let mut scope = scope.clone();
+                scope.when.guards.push(Guard::Compare(
+                    Comparison::Equal,
+                    entry.clone(),
+                    at(contributions.value),
+                ));
+                let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
+                self.walk(&term.body, &scope, vec![shared, present(&entry)], span);
+            }
+            _ => {
+                let entry = self.entry(equation, nth, term);
+                let zero = Expr::Number(0.0);
+                let is = |sign, a: &Expr, b: Expr| Guard::Compare(sign, a.clone(), b);
+                // No zero among them: the product without this one.
+                let mut regular = scope.clone();
+                regular.when.guards.push(is(Comparison::Equal, &count, zero.clone()));
+                let mut along = factors.clone();
+                along.push(Expr::Quotient(Box::new(at(contributions.value)), Box::new(entry.clone())));
+                self.walk(&term.body, &regular, along, span);
+                // This one is the only zero: the product of the others.
+                let mut only = scope.clone();
+                only.when.guards.push(is(Comparison::Equal, &count, Expr::Number(1.0)));
+                only.when.guards.push(is(Comparison::Equal, &entry, zero));
+                let mut along = factors;
+                along.push(at(contributions.value));
+                self.walk(&term.body, &only, along, span);
+            }
+        }
+    }
+
+    fn contributions(&mut self, id: TensorId) -> Contributions {
+        if let Some(known) = self.contributions.get(&id) {
+            return *known;
+        }
+        let original = self.program.tensor(id).clone();
+        let span = original.span;
+        let mut make = |stem: &str| {
+            let places = original.places.iter().map(|place| Place { limit: None, ..place.clone() }).collect();
+            self.tensor(format!("{stem}_{}", original.name), Style::Round, places, span)
+        };
+        let (count, value) = (make("Count"), make("Value"));
+        let made = Contributions { count, value };
+        self.contributions.insert(id, made);
+        let combine = original.combine;
+        self.set_combine_to(value, combine);
+        let given = self.given_copy(id, span);
+        let equations: Vec<Equation> =
+            self.program.equations.iter().filter(|equation| equation.tensor == id).cloned().collect();
+        for equation in &equations {
+            for (nth, term) in equation.terms.iter().enumerate() {
+                let entry = self.entry(equation, nth, term);
+                let mut indices = equation.left.clone();
+                indices.extend(&term.over);
+                self.count(made, combine, equation.head.clone(), indices, &entry, span);
+            }
+        }
+        for given in given {
+            let places = original.places.len();
+            let indices = self.indices_of(places, span);
+            let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+            let entry = self.read_of(given, &indices, span);
+            self.count(made, combine, head, indices, &entry, span);
+        }
+        made
+    }
+
+    /// One contribution more to the helpers.
+    fn count(
+        &mut self,
+        made: Contributions,
+        combine: Combine,
+        head: Vec<IndexFn>,
+        indices: Vec<crate::program::IndexId>,
+        entry: &Expr,
+        span: Span,
+    ) {
+        let scope = Scope { indices, when: When::default() };
+        let arguments: Vec<Argument> = head.iter().cloned().map(Argument::At).collect();
+        let value = Expr::Read(Read { tensor: made.value, arguments, otherwise: Otherwise::Absent, span });
+        let guarded = |guard: Guard, body: Expr| {
+            let when = When { exists: Vec::new(), guards: vec![guard] };
+            super::expression::under(when, body, span)
+        };
+        match combine {
+            Combine::Avg => self.push(made.count, head, &scope, present(entry), span),
+            Combine::Max | Combine::Min => {
+                self.push(made.value, head.clone(), &scope, entry.clone(), span);
+                let wins = Guard::Compare(Comparison::Equal, entry.clone(), value);
+                self.push(made.count, head, &scope, guarded(wins, present(entry)), span);
+            }
+            _ => {
+                let zero = |sign| Guard::Compare(sign, entry.clone(), Expr::Number(0.0));
+                // A contribution that is 0 counts as 1 in the product of the others.
+                let others = Expr::Terms(vec![
+                    guarded(zero(Comparison::NotEqual), entry.clone()),
+                    guarded(zero(Comparison::Equal), Expr::Number(1.0)),
+                ]);
+                self.push(made.value, head.clone(), &scope, others, span);
+                let is_zero = Expr::Terms(vec![
+                    guarded(zero(Comparison::Equal), Expr::Number(1.0)),
+                    guarded(zero(Comparison::NotEqual), Expr::Number(0.0)),
+                ]);
+                self.push(made.count, head, &scope, is_zero, span);
+            }
+        }
+    }
+
+    /// The contributions of a term, stored: equality with the best of them is then that of
+    /// stored numbers, whatever order a sum is taken in. A plain read is stored already.
+    fn entry(&mut self, equation: &Equation, nth: usize, term: &Term) -> Expr {
+        let span = equation.span;
+        let mut indices = equation.left.clone();
+        indices.extend(&term.over);
+        let key = (equation.span, equation.tensor, nth);
+        if let Some(known) = self.entries.get(&key) {
+            return self.read_of(*known, &indices, span);
+        }
+        let helper = self.helper("Entry", &indices, true, span);
+        self.entries.insert(key, helper);
+        let mut factors = vec![term.body.clone()];
+        let mut scope = Scope { indices: indices.clone(), when: When::default() };
+        if term.when.exists.is_empty() {
+            scope.when = term.when.clone();
+        } else {
+            factors.push(only_if(term.when.clone(), span));
+        }
+        let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        self.push(helper, head, &scope, product(factors), span);
+        self.read_of(helper, &indices, span)
+    }
+
+    /// What is given of a tensor, as relations of their own.
+    fn given_copy(&mut self, id: TensorId, span: Span) -> Vec<TensorId> {
+        let original = self.program.tensor(id).clone();
+        let mut copies = Vec::new();
+        for given in &original.given {
+            let facts = match given {
+                Given::Facts(facts) => facts.as_ref().clone(),
+                Given::Array { fixed, values, .. } => {
+                    let mut facts = Facts { arity: original.places.len(), ..Facts::default() };
+                    let open: Vec<&Place> = original
+                        .places
+                        .iter()
+                        .zip(fixed)
+                        .filter(|(_, f)| f.is_none())
+                        .map(|(p, _)| p)
+                        .collect();
+                    let sizes: Vec<usize> = open
+                        .iter()
+                        .map(|place| place.domain.as_ref().map_or(0, crate::value::Domain::len))
+                        .collect();
+                    for (at, value) in values.iter().enumerate() {
+                        let mut rest = at;
+                        let mut position = vec![0; sizes.len()];
+                        for (slot, size) in position.iter_mut().zip(&sizes).rev() {
+                            *slot = rest % (*size).max(1);
+                            rest /= (*size).max(1);
+                        }
+                        let mut position = position.into_iter();
+                        let tuple: Option<Vec<_>> = original
+                            .places
+                            .iter()
+                            .zip(fixed)
+                            .map(|(place, fixed)| match fixed {
+                                Some(value) => Some(*value),
+                                None => place.domain.as_ref()?.value(position.next()?),
+                            })
+                            .collect();
+                        if let Some(tuple) = tuple {
+                            facts.push(&tuple, *value, Some(span));
+                        }
+                    }
+                    facts
+                }
+            };
+            let places = original.places.clone();
+            let name = format!("Given_{}_{}", original.name, copies.len());
+            let copy = self.tensor(name, Style::Round, places, span);
+            if let Some(tensor) = self.program.tensors.get_mut(copy.0 as usize) {
+                tensor.role = crate::program::Role::Data;
+                tensor.given = vec![Given::Facts(std::sync::Arc::new(facts))];
+            }
+            copies.push(copy);
+        }
+        copies
+    }
+}

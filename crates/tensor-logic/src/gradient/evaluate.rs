@@ -1,0 +1,138 @@
+//! The value and the gradients of a scalar: what `tl grad` answers.
+//!
+//! Enter at [`gradients`].
+
+use std::collections::HashMap;
+
+use super::{Adjoint, adjoint};
+use crate::answer::Content;
+use crate::engine::{Budget, Engine, Request, Value};
+use crate::error::{Code, Report, Result};
+use crate::model;
+use crate::program::{Given, Program, Role, Style, TensorId};
+use crate::start::start_values;
+use crate::value::{Domain, Tuple};
+
+/// The value and the gradients of a scalar.
+#[derive(Debug, Clone)]
+pub struct Gradients {
+    /// The scalar's value.
+    pub value: f64,
+    /// The gradient of each tensor, by name.
+    pub gradients: Vec<(String, Content)>,
+    /// The program that computed them.
+    pub adjoint: Adjoint,
+}
+
+/// The tensors that a goal is differentiated by: those named, in their order, or all parameters
+/// that it needs, in byte order of their names.
+///
+/// # Errors
+/// `missing-data` for a name that the program does not have, `nothing-to-learn` where no
+/// parameter lies below the goal.
+pub fn with_respect_to(program: &Program, goal: TensorId, names: &[String]) -> Result<Vec<TensorId>> {
+    let ids = || (0u32..).map(TensorId).zip(&program.tensors).filter(|(_, tensor)| !tensor.hidden);
+    if !names.is_empty() {
+        let find = |name: &String| {
+            let mut versions = ids().filter(|(_, tensor)| tensor.name == *name);
+            versions.next().map(|(id, _)| id).ok_or_else(|| {
+                let known: Vec<&str> = ids().map(|(_, tensor)| tensor.name.as_str()).collect();
+                let report = Report::new(
+                    Code::MissingData,
+                    program.tensor(goal).span,
+                    format!("the program has no tensor `{name}` to differentiate by"),
+                );
+                report.help(format!("its tensors are {}", known.join(", ")))
+            })
+        };
+        return names.iter().map(find).collect();
+    }
+    let needed = program.needs(&[goal]);
+    let mut parameters: Vec<(&str, TensorId)> = ids()
+        .filter(|(id, tensor)| needed.contains(id) && tensor.role == Role::Parameter)
+        .map(|(id, tensor)| (tensor.name.as_str(), id))
+        .collect();
+    parameters.sort();
+    if parameters.is_empty() {
+        let message = "the goal depends on no parameter";
+        let help = "name what it is differentiated by with --wrt, or give a parameter a start: `W ~ 0`";
+        return Err(Report::new(Code::NothingToLearn, program.tensor(goal).span, message).help(help));
+    }
+    Ok(parameters.into_iter().map(|(_, id)| id).collect())
+}
+
+/// Evaluates a scalar and its gradients at the start values of the parameters.
+///
+/// # Errors
+/// `not-scalar`, and the refusals of the evaluation.
+pub fn gradients(
+    engine: &mut dyn Engine,
+    program: &Program,
+    budget: Budget,
+    goal: TensorId,
+    wrt: &[TensorId],
+) -> Result<Gradients> {
+    let tensor = program.tensor(goal);
+    if !tensor.places.is_empty() {
+        let rank = tensor.places.len();
+        let message = format!("a gradient needs a scalar, and `{}` has rank {rank}", tensor.name);
+        return Err(Report::new(Code::NotScalar, tensor.span, message));
+    }
+    let adjoint = adjoint(program, goal, wrt);
+    let mut parameters = HashMap::new();
+    for id in program.needs(&[goal]) {
+        if program.tensor(id).role == Role::Parameter {
+            parameters.insert(id, start_values(program, id));
+        }
+    }
+    let plain = Request { program, parameters: &parameters, budget };
+    let value = model::scalar(engine, &plain, goal)?;
+    let request = Request { program: &adjoint.program, parameters: &parameters, budget };
+    let goals: Vec<TensorId> = adjoint.gradients.iter().flatten().copied().collect();
+    let mut values = engine.values(&request, &goals)?.into_iter();
+    let mut gradients = Vec::new();
+    for (id, gradient) in wrt.iter().zip(&adjoint.gradients) {
+        let value = gradient.and_then(|_| values.next());
+        gradients.push((program.name(*id).to_owned(), content(program, *id, value)));
+    }
+    Ok(Gradients { value, gradients, adjoint })
+}
+
+/// A gradient in the shape of its tensor: zeros where the goal does not depend on it, and for a
+/// relation a number for every fact and every tuple that has one.
+fn content(program: &Program, id: TensorId, value: Option<Value>) -> Content {
+    let tensor = program.tensor(id);
+    let domains = || tensor.places.iter().map(|place| place.domain.clone().unwrap_or(Domain::size(0)));
+    let labels = || (0..tensor.places.len()).map(|place| place.to_string()).collect();
+    match (tensor.style, value) {
+        (Style::Square, value) => {
+            let count: usize = domains().map(|domain| domain.len()).product();
+            let values = match value {
+                Some(Value::Dense(values)) => values,
+                _ => vec![0.0; count].into(),
+            };
+            if tensor.places.is_empty() {
+                return Content::Scalar(Some(values.first().copied().unwrap_or(0.0)));
+            }
+            Content::Tensor { indices: labels(), domains: domains().collect(), values }
+        }
+        (Style::Round, value) => {
+            let mut known: HashMap<Tuple, f64> = HashMap::new();
+            let mut tuples: Vec<Tuple> = Vec::new();
+            if let Some(Value::Tuples(found)) = value {
+                for (tuple, value) in found.tuples.into_iter().zip(found.values) {
+                    known.insert(tuple.clone(), value);
+                    tuples.push(tuple);
+                }
+            }
+            for given in &tensor.given {
+                let Given::Facts(facts) = given else { continue };
+                tuples.extend((0..facts.count).map(|at| facts.tuple(at).to_vec()));
+            }
+            tuples.sort_by(|a, b| program.symbols.compare_tuples(a, b));
+            tuples.dedup();
+            let values = tuples.iter().map(|tuple| known.get(tuple).copied().unwrap_or(0.0)).collect();
+            Content::Relation { indices: labels(), tuples, values: Some(values) }
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! From the root of a right side to every occurrence of an active tensor.
+
+use super::{Builder, Scope, derivative};
+use crate::ast::{Comparison, Span};
+use crate::function::Function;
+use crate::program::{
+    Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, Style,
+    When,
+};
+use crate::rename::Renaming;
+use crate::walk::expr_indices;
+
+/// 1 where guards hold, absent elsewhere.
+pub(super) fn only_if(when: When, span: Span) -> Expr {
+    under(when, Expr::Number(1.0), span)
+}
+
+/// A value under guards.
+pub(super) fn under(when: When, body: Expr, span: Span) -> Expr {
+    let operation = Operation::Sum;
+    Expr::Reduce(Box::new(Reduce { operation, over: Vec::new(), when, body, explicit: false, span }))
+}
+
+/// 1 where the value is present, absent elsewhere.
+pub(super) fn present(expr: &Expr) -> Expr {
+    Expr::Power(Box::new(expr.clone()), Box::new(Expr::Number(0.0)))
+}
+
+/// Whether the value is present at every binding: it reads nothing that can be absent.
+fn always_present(expr: &Expr) -> bool {
+    match expr {
+        Expr::Number(_) | Expr::Index(IndexFn::Const(_)) => true,
+        Expr::Index(_) | Expr::Missing(_) => false,
+        // Reads with index functions may leave the domain.
+        Expr::Read(read) => {
+            read.otherwise != Otherwise::Absent
+                && read.arguments.iter().all(
+                    |a| matches!(a, Argument::At(f) if f.alone().is_some() || matches!(f, IndexFn::Const(_))),
+                )
+        }
+        Expr::Reduce(reduce) => {
+            let anyway = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
+            (reduce.explicit && anyway)
+                || (reduce.when.guards.is_empty() && reduce.over.is_empty() && always_present(&reduce.body))
+        }
+        Expr::Call(call) => call.when.guards.is_empty() && call.arguments.iter().all(always_present),
+        Expr::Axis(axis) => axis.when.guards.is_empty() && always_present(&axis.argument),
+        Expr::Terms(parts) => parts.iter().any(always_present),
+        Expr::Product(_) | Expr::Plus(_) | Expr::Quotient(..) | Expr::Power(..) | Expr::Negate(_) => {
+            expr.parts().0.into_iter().all(always_present)
+        }
+    }
+}
+
+/// Whether a copy of the expression costs more than reading it.
+fn is_heavy(expr: &Expr) -> bool {
+    match expr {
+        Expr::Reduce(reduce) => !reduce.over.is_empty() || is_heavy(&reduce.body),
+        Expr::Axis(_) | Expr::Call(_) => true,
+        _ => expr.parts().0.into_iter().any(is_heavy),
+    }
+}
+
+/// The indices of an expression that the scope binds, in the order of the scope.
+fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> {
+    let mut found = Vec::new();
+    for expr in exprs {
+        expr_indices(expr, &mut |index| found.push(index));
+    }
+    if let Some(when) = when {
+        crate::walk::when_indices(when, &mut |index| found.push(index));
+    }
+    scope.indices.iter().copied().filter(|index| found.contains(index)).collect()
+}
+
+pub(super) fn product(mut factors: Vec<Expr>) -> Expr {
+    match (factors.len(), factors.pop()) {
+        (_, None) => Expr::Number(1.0),
+        (1, Some(only)) => only,
+        (_, Some(last)) => {
+            factors.push(last);
+            Expr::Product(factors)
+        }
+    }
+}
+
+impl Builder {
+    /// Walks `expr`, whose adjoint at each binding of the scope is the product of `factors`.
+    pub(super) fn walk(&mut self, expr: &Expr, scope: &Scope, factors: Vec<Expr>, span: Span) {
+        if !self.depends(expr) {
+            return;
+        }
+        match expr {
+            Expr::Number(_) | Expr::Index(_) | Expr::Missing(_) => {}
+            Expr::Read(read) => self.occurrence(read, scope, factors, span),
+            Expr::Negate(inner) => {
+                let mut factors = factors;
+                factors.push(Expr::Number(-1.0));
+                self.walk(inner, scope, factors, span);
+            }
+            Expr::Terms(parts) => {
+                for part in parts {
+                    self.walk(part, scope, factors.clone(), span);
+                }
+            }
+            Expr::Plus(parts) => {
+                for (at, part) in parts.iter().enumerate() {
+                    let mut factors = factors.clone();
+                    let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
+                    factors.extend(others.filter(|(_, e)| !always_present(e)).map(|(_, e)| present(e)));
+                    self.walk(part, scope, factors, span);
+                }
+            }
+            Expr::Product(parts) => {
+                for (at, part) in parts.iter().enumerate() {
+                    let mut factors = factors.clone();
+                    let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
+                    factors.extend(others.map(|(_, other)| other.clone()));
+                    self.walk(part, scope, factors, span);
+                }
+            }
+            Expr::Quotient(a, b) => self.quotient(a, b, scope, factors, span),
+            Expr::Power(base, exponent) => self.power(base, exponent, scope, factors, span),
+            Expr::Reduce(reduce) => self.reduce(reduce, scope, factors),
+            Expr::Call(call) => self.call(call, scope, factors),
+            Expr::Axis(axis) => self.axis(axis, scope, factors),
+        }
+    }
+
+    fn quotient(&mut self, a: &Expr, b: &Expr, scope: &Scope, factors: Vec<Expr>, span: Span) {
+        if self.depends(a) {
+            let over = Expr::Quotient(Box::new(product(factors.clone())), Box::new(b.clone()));
+            self.walk(a, scope, vec![over], span);
+        }
+        if self.depends(b) {
+            // -a / b², once for all occurrences below.
+            let mut factors = factors;
+            factors.push(Expr::Negate(Box::new(a.clone())));
+            let squared = Expr::Product(vec![b.clone(), b.clone()]);
+            let over = Expr::Quotient(Box::new(product(factors)), Box::new(squared));
+            let factors = self.collected(&[b], None, scope, vec![over], span);
+            let inner = self.scope_of(&[b], None, scope);
+            self.walk(b, &inner, factors, span);
+        }
+    }
+
+    fn power(&mut self, base: &Expr, exponent: &Expr, scope: &Scope, factors: Vec<Expr>, span: Span) {
+        if self.depends(base) {
+            let slope = match exponent {
+                Expr::Number(n) if *n == 2.0 => vec![Expr::Number(2.0), base.clone()],
+                Expr::Number(n) => {
+                    let lower = Expr::Power(Box::new(base.clone()), Box::new(Expr::Number(n - 1.0)));
+                    vec![Expr::Number(*n), lower]
+                }
+                n => {
+                    let less = Expr::Plus(vec![n.clone(), Expr::Number(-1.0)]);
+                    vec![n.clone(), Expr::Power(Box::new(base.clone()), Box::new(less))]
+                }
+            };
+            let mut along = factors.clone();
+            along.extend(slope);
+            if is_heavy(base) {
+                let along = self.collected(&[base], None, scope, along, span);
+                let inner = self.scope_of(&[base], None, scope);
+                self.walk(base, &inner, along, span);
+            } else {
+                self.walk(base, scope, along, span);
+            }
+        }
+        if self.depends(exponent) {
+            let log =
+                Call { function: Function::Log, arguments: vec![base.clone()], when: When::default(), span };
+            let mut along = factors;
+            along.push(Expr::Power(Box::new(base.clone()), Box::new(exponent.clone())));
+            along.push(Expr::Call(Box::new(log)));
+            self.walk(exponent, scope, along, span);
+        }
+    }
+
+    /// A helper tensor that holds the adjoint of an expression over the indices that it has, and
+    /// its read as the one factor of what lies below.
+    fn collected(
+        &mut self,
+        exprs: &[&Expr],
+        when: Option<&When>,
+        scope: &Scope,
+        factors: Vec<Expr>,
+        span: Span,
+    ) -> Vec<Expr> {
+        let indices = free_in(exprs, when, scope);
+        let restricted = !scope.when.guards.is_empty() || when.is_some_and(|when| !when.guards.is_empty());
+        let helper = self.helper("Grad_Part", &indices, restricted, span);
+        let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        self.push(helper, head, scope, product(factors), span);
+        vec![self.read_of(helper, &indices, span)]
+    }
+
+    /// The scope in which a collected adjoint lives.
+    fn scope_of(&self, exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Scope {
+        Scope { indices: free_in(exprs, when, scope), when: When::default() }
+    }
+
+    fn reduce(&mut self, reduce: &Reduce, scope: &Scope, factors: Vec<Expr>) {
+        let span = reduce.span;
+        // The scope is opened under fresh indices: copies of the whole may stand beside it.
+        let mut renaming = Renaming::new(&mut self.program);
+        let over: Vec<IndexId> = reduce.over.iter().map(|index| renaming.fresh(*index)).collect();
+        let when = renaming.when(&reduce.when);
+        let body = renaming.expr(&reduce.body);
+        let mut factors = factors;
+        match reduce.operation {
+            Operation::Count => return,
+            Operation::Sum => {}
+            Operation::Avg => {
+                let count = Reduce { operation: Operation::Count, explicit: true, ..reduce.clone() };
+                let over = Expr::Reduce(Box::new(count));
+                factors = vec![Expr::Quotient(Box::new(product(factors)), Box::new(over))];
+            }
+            Operation::Max | Operation::Min => {
+                return self.extremum(reduce, (over, when, body), scope, factors);
+            }
+            Operation::Product => {
+                // The product of the other entries.
+                let mut renaming = Renaming::new(&mut self.program);
+                let others: Vec<IndexId> = reduce.over.iter().map(|index| renaming.fresh(*index)).collect();
+                let other_when = renaming.when(&reduce.when);
+                let other_body = renaming.expr(&reduce.body);
+                // Entries before and after in the order of the indices: together all but this one.
+                let mut rest = Vec::new();
+                for at in 0..others.len() {
+                    let mut when = other_when.clone();
+                    for same in 0..at {
+                        when.guards.push(same_index(others[same], over[same], Comparison::Equal));
+                    }
+                    when.guards.push(same_index(others[at], over[at], Comparison::NotEqual));
+                    rest.push(Expr::Reduce(Box::new(Reduce {
+                        operation: Operation::Product,
+                        over: others.clone(),
+                        when,
+                        body: other_body.clone(),
+                        explicit: true,
+                        span,
+                    })));
+                }
+                factors.extend(rest);
+            }
+        }
+        let scope = scope.opened(&over, &when, &mut factors, span);
+        self.walk(&body, &scope, factors, span);
+    }
+
+    /// The winners of a maximum or minimum share its adjoint evenly. The entries are stored first,
+    /// so that equality is that of stored numbers.
+    fn extremum(
+        &mut self,
+        reduce: &Reduce,
+        opened: (Vec<IndexId>, When, Expr),
+        scope: &Scope,
+        factors: Vec<Expr>,
+    ) {
+        let span = reduce.span;
+        let (over, when, body) = opened;
+        let all: Vec<IndexId> = scope.indices.iter().chain(&over).copied().collect();
+        let indices = free_in(&[&body], Some(&when), &Scope { indices: all, when: When::default() });
+        let outer: Vec<IndexId> = indices.iter().copied().filter(|index| !over.contains(index)).collect();
+        let entries = self.helper("Entry", &indices, true, span);
+        let within = Scope { indices: indices.clone(), when: when.clone() };
+        let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        self.push(entries, head, &within, body.clone(), span);
+        let entry = self.read_of(entries, &indices, span);
+        // The best of them, and how many attain it.
+        let best = self.helper("Best", &outer, true, span);
+        self.set_combine_to(
+            best,
+            if reduce.operation == Operation::Max { Combine::Max } else { Combine::Min },
+        );
+        let outer_head: Vec<IndexFn> = outer.iter().map(|index| IndexFn::Index(*index)).collect();
+        let all = Scope { indices: indices.clone(), when: When::default() };
+        self.push(best, outer_head.clone(), &all, entry.clone(), span);
+        let best_read = self.read_of(best, &outer, span);
+        let wins = Guard::Compare(Comparison::Equal, entry.clone(), best_read);
+        let winners = self.helper("Winners", &outer, true, span);
+        let won =
+            Scope { indices: indices.clone(), when: When { exists: Vec::new(), guards: vec![wins.clone()] } };
+        self.push(winners, outer_head, &won, present(&entry), span);
+        let count = self.read_of(winners, &outer, span);
+        let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
+        let mut below = scope.clone();
+        below.indices.extend(&over);
+        below.when.guards.push(wins);
+        let mut factors = vec![shared, present(&entry)];
+        let below = below.opened(&[], &when, &mut factors, span);
+        self.walk(&body, &below, factors, span);
+    }
+
+    fn call(&mut self, call: &Call, scope: &Scope, factors: Vec<Expr>) {
+        for (at, argument) in call.arguments.iter().enumerate() {
+            if !self.depends(argument) {
+                continue;
+            }
+            let Some(slope) = derivative::of(&call.function, &call.arguments, at, call.span) else {
+                continue;
+            };
+            let mut along = factors.clone();
+            along.push(slope);
+            let others = call.arguments.iter().enumerate().filter(|(other, _)| *other != at);
+            along.extend(others.filter(|(_, e)| !always_present(e)).map(|(_, e)| present(e)));
+            let inner = scope.opened(&[], &call.when, &mut along, call.span);
+            let exprs: Vec<&Expr> = call.arguments.iter().collect();
+            let along = self.collected(&exprs, Some(&call.when), &inner, along, call.span);
+            let below = self.scope_of(&exprs, Some(&call.when), scope);
+            self.walk(argument, &below, along, call.span);
+        }
+    }
+
+    fn axis(&mut self, axis: &Axis, scope: &Scope, factors: Vec<Expr>) {
+        let span = axis.span;
+        let mut along = factors;
+        let inner = scope.opened(&[], &axis.when, &mut along, span);
+        let mut indices = free_in(&[&axis.argument], Some(&axis.when), scope);
+        for index in &axis.axes {
+            if !indices.contains(index) {
+                indices.push(*index);
+            }
+        }
+        indices.sort_by_key(|index| scope.indices.iter().position(|known| known == index));
+        let restricted = !axis.when.guards.is_empty() || !inner.when.guards.is_empty();
+        let incoming = self.helper("Grad_Axis", &indices, restricted, span);
+        let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        self.push(incoming, head, &inner, product(along), span);
+        self.axis_adjoint(axis, &indices, incoming, restricted);
+    }
+
+    /// The end of a path: one adjoint equation.
+    fn occurrence(&mut self, read: &Read, scope: &Scope, mut factors: Vec<Expr>, span: Span) {
+        if !self.active.contains(&read.tensor) {
+            return;
+        }
+        let adjoint = self.adjoint_of(read.tensor);
+        let style = self.program.tensor(read.tensor).style;
+        let mut scope = scope.clone();
+        // The gradient of a relation lives at its tuples; a square element that a round reference
+        // reads is there where it is not 0.
+        if style == Style::Round || read.otherwise == Otherwise::Absent {
+            scope.when.guards.push(Guard::Read(Read { otherwise: Otherwise::Absent, ..read.clone() }));
+        }
+        let mut head = Vec::new();
+        for argument in &read.arguments {
+            if let Argument::At(function) = argument {
+                head.push(function.clone());
+            }
+        }
+        factors.retain(|factor| !matches!(factor, Expr::Number(value) if *value == 1.0));
+        self.push(adjoint, head, &scope, product(factors), span);
+    }
+}
+
+fn same_index(a: IndexId, b: IndexId, sign: Comparison) -> Guard {
+    Guard::CompareIndex(sign, IndexFn::Index(a), IndexFn::Index(b))
+}

@@ -1,0 +1,137 @@
+//! The warnings of section 10 that names and tree suffice for.
+//!
+//! Enter at [`warnings`]. `implicit-parameter`, `dependent-parents` and `non-finite` need the
+//! core form or the answers and are made elsewhere.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::ast::{IndexExpr, IndexKind, Name, Program, Reference, RightSide, Sign, Statement, StatementKind};
+use crate::error::{Code, Report};
+use crate::names::indices::{Fixed, fixed};
+use crate::names::occurrence::{self, Role};
+use crate::names::{Names, walk};
+use crate::program::Style;
+
+mod functions;
+mod gradient;
+mod sums;
+
+/// All warnings, in order of place. The text is quoted in the explicit forms of sums.
+pub fn warnings(text: &str, program: &Program, names: &Names) -> Vec<Report> {
+    let mut reports = Vec::new();
+    for statement in &program.statements {
+        letter_case(statement, names, &mut reports);
+        functions::check(statement, names, &mut reports);
+        sums::check(text, statement, names, &mut reports);
+    }
+    empty_relations(program, names, &mut reports);
+    duplicate_facts(program, names, &mut reports);
+    gradient::check(program, names, &mut reports);
+    reports.sort_by_key(|report| (report.span.start, report.code));
+    reports.dedup();
+    reports
+}
+
+/// References and assignments of a statement, the left side included.
+#[derive(Default)]
+struct Parts<'a> {
+    references: Vec<&'a Reference>,
+    values: Vec<&'a IndexExpr>,
+    indices: Vec<&'a str>,
+}
+
+impl<'a> walk::Visitor<'a> for Parts<'a> {
+    fn reference(&mut self, reference: &'a Reference) {
+        self.references.push(reference);
+    }
+
+    fn index(&mut self, index: &'a Name) {
+        self.indices.push(&index.text);
+    }
+
+    fn assign(&mut self, index: &'a Name, value: &'a IndexExpr) {
+        self.indices.push(&index.text);
+        self.values.push(value);
+    }
+}
+
+impl<'a> Parts<'a> {
+    fn of(statement: &'a Statement) -> Parts<'a> {
+        let mut parts = Parts::default();
+        parts.references.extend(occurrence::head(statement));
+        walk::reads(statement, &mut parts);
+        let places = parts.references.iter().flat_map(|reference| &reference.places);
+        parts.values.extend(places.flat_map(walk::parts));
+        for value in &parts.values {
+            parts.indices.extend(walk::indices_of(value).iter().map(|(name, _)| *name));
+        }
+        parts
+    }
+}
+
+/// A symbol in an index that differs from an index of the statement only in case.
+fn letter_case(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+    let parts = Parts::of(statement);
+    let indices: HashMap<String, &str> =
+        parts.indices.iter().map(|index| (index.to_lowercase(), *index)).collect();
+    if indices.is_empty() {
+        return;
+    }
+    for leaf in parts.values.iter().flat_map(|value| walk::leaves(value)) {
+        let IndexKind::Name(name) = &leaf.kind else { continue };
+        let Some(index) = indices.get(&name.to_lowercase()) else { continue };
+        if names.constants.contains_key(name) {
+            continue;
+        }
+        let message = format!("`{name}` is a symbol here and `{index}` an index");
+        let help = format!("write `{index}` for the index, or `\"{name}\"` for the symbol");
+        reports.push(Report::new(Code::LetterCase, leaf.span, message).help(help));
+    }
+}
+
+/// Relations that are read and have neither facts nor rules.
+fn empty_relations(program: &Program, names: &Names, reports: &mut Vec<Report>) {
+    let defined = |name: &str| names.is_defined(name);
+    let mut seen = HashSet::new();
+    for occurrence in occurrence::all(program, &defined, &names.constants) {
+        let Some(tensor) = names.tensors.get(occurrence.name) else { continue };
+        let has_data = tensor.given || tensor.computed || tensor.parameter.is_some();
+        let read = matches!(occurrence.role, Role::Read);
+        if tensor.style == Style::Round && !has_data && read && seen.insert(occurrence.name) {
+            let message =
+                format!("the relation `{}` is empty: it has neither facts nor rules", occurrence.name);
+            reports.push(Report::new(Code::EmptyRelation, occurrence.span, message));
+        }
+    }
+}
+
+/// Valued facts that are given twice; their values are combined.
+fn duplicate_facts(program: &Program, names: &Names, reports: &mut Vec<Report>) {
+    let mut seen: HashMap<(&str, Vec<Fixed>), &Reference> = HashMap::new();
+    for statement in &program.statements {
+        let StatementKind::Equation {
+            head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
+        } = &statement.kind
+        else {
+            continue;
+        };
+        if walk::number(expr).is_none() || !guards.is_empty() {
+            continue;
+        }
+        let tuple: Option<Vec<Fixed>> = head
+            .places
+            .iter()
+            .map(|place| match &place.kind {
+                crate::ast::PlaceKind::Index(index) => fixed(index, names),
+                _ => None,
+            })
+            .collect();
+        let Some(tuple) = tuple else { continue };
+        let first = *seen.entry((&head.name.text, tuple)).or_insert(head);
+        if first.span != head.span {
+            let message = format!("`{}` has a value here already: the two are combined", head.name.text);
+            let report = Report::new(Code::DuplicateFact, head.span, message);
+            reports.push(report.label(first.span, "the first value"));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Warnings about sums that a reader may misplace: `scope` and `broadcast`.
+//!
+//! Both look at groups in parentheses and at the sums that N3 supplies: inside a product's
+//! group, around a sum's. The forms that they offer quote the program's text.
+
+use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Span, Statement, StatementKind};
+use crate::error::{Code, Report};
+use crate::names::{Names, scopes};
+
+/// An index that the language sums: where, and where it occurs.
+struct Sum<'a> {
+    index: &'a str,
+    scope: Span,
+    occurrences: Vec<Span>,
+}
+
+impl Sum<'_> {
+    fn occurs_in(&self, span: Span) -> bool {
+        self.occurrences.iter().any(|occurrence| holds(span, *occurrence))
+    }
+}
+
+fn holds(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+struct Check<'a> {
+    text: &'a str,
+    sums: Vec<Sum<'a>>,
+    reports: &'a mut Vec<Report>,
+}
+
+/// Checks the groups of a statement.
+pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+    let (terms, left) = scopes::of(statement, names);
+    let mut sums = Vec::new();
+    for term in &terms {
+        term.bind(&left, &mut |scope, index, occurrences| {
+            let occurrences = occurrences.iter().map(|occurrence| occurrence.span).collect();
+            sums.push(Sum { index, scope: scope.span, occurrences });
+        });
+    }
+    if sums.is_empty() {
+        return;
+    }
+    let mut check = Check { text, sums, reports };
+    match &statement.kind {
+        StatementKind::Equation { right: RightSide::Expr { expr, guards }, .. } => {
+            check.expr(expr);
+            guards.iter().for_each(|guard| check.literal(guard));
+        }
+        StatementKind::Rule { body, .. } => body.iter().for_each(|literal| check.literal(literal)),
+        _ => {}
+    }
+}
+
+impl Check<'_> {
+    fn literal(&mut self, literal: &Literal) {
+        if let LiteralKind::Compare { left, right, .. } = &literal.kind {
+            self.expr(left);
+            self.expr(right);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| self.expr(term)),
+            ExprKind::Product(factors) => factors.iter().for_each(|(_, factor)| self.expr(factor)),
+            ExprKind::Negate(inner) => self.expr(inner),
+            ExprKind::Power(base, exponent, _) => {
+                self.power(expr, base, exponent);
+                self.expr(base);
+                self.expr(exponent);
+            }
+            ExprKind::Call { arguments, guards, .. } => {
+                arguments.iter().for_each(|argument| self.expr(argument));
+                guards.iter().for_each(|guard| self.literal(guard));
+            }
+            ExprKind::Group { expr: inner, guards } => {
+                if let ExprKind::Sum(terms) = &inner.kind {
+                    self.broadcast(expr.span, inner, terms);
+                }
+                self.expr(inner);
+                guards.iter().for_each(|guard| self.literal(guard));
+            }
+            ExprKind::Number(_)
+            | ExprKind::Reference(_)
+            | ExprKind::Not(_)
+            | ExprKind::Index(_)
+            | ExprKind::Text(_) => {}
+        }
+    }
+
+    fn quote(&self, span: Span) -> &str {
+        self.text.get(span.start..span.end).unwrap_or("…")
+    }
+
+    /// A power whose base is a group: is the sum inside or outside?
+    fn power(&mut self, power: &Expr, base: &Expr, exponent: &Expr) {
+        let ExprKind::Group { expr: inner, .. } = &base.kind else { return };
+        let between = self.text.get(base.span.end..exponent.span.start).unwrap_or("");
+        let start = base.span.end + between.find('^').unwrap_or(0);
+        let sign = Span { start, end: start + 1 };
+        let behind = self.quote(Span { start, end: power.span.end });
+        let content = self.quote(inner.span);
+        let report = match &inner.kind {
+            _ if scopes::is_product(inner) => {
+                let inside: Vec<&Sum<'_>> = self.sums.iter().filter(|sum| sum.scope == inner.span).collect();
+                let Some(list) = list(&inside) else { return };
+                let message =
+                    format!("the base is a product: {list} is summed first, then the power is taken");
+                let indices = indices(&inside);
+                let here = format!("(sum[{indices}]({content})){behind}");
+                let there = format!("sum[{indices}](({content}){behind})");
+                Report::new(Code::Scope, sign, message)
+                    .help(format!("it means `{here}`; the other is `{there}`"))
+            }
+            ExprKind::Sum(terms) => {
+                let around = |sum: &&Sum<'_>| sum.occurs_in(inner.span) && holds(sum.scope, base.span);
+                let outside: Vec<&Sum<'_>> = self.sums.iter().filter(around).collect();
+                let Some(list) = list(&outside) else { return };
+                let message = format!("the base is a sum: the power is taken first, then {list} is summed");
+                let here = format!("sum[{}](({content}){behind})", indices(&outside));
+                let there = format!("({}){behind}", self.apart(inner, terms, &outside));
+                Report::new(Code::Scope, sign, message)
+                    .help(format!("it means `{here}`; the other is `{there}`"))
+            }
+            _ => return,
+        };
+        self.reports.push(report);
+    }
+
+    /// A sum in parentheses some of whose addends are repeated for every value of an index.
+    fn broadcast(&mut self, group: Span, inner: &Expr, terms: &[(bool, Expr)]) {
+        let around = self.sums.iter().filter(|sum| holds(sum.scope, group));
+        let repeats = |sum: &&Sum<'_>| {
+            let inside = terms.iter().filter(|(_, term)| sum.occurs_in(term.span)).count();
+            0 < inside && inside < terms.len()
+        };
+        let repeated: Vec<&Sum<'_>> = around.filter(repeats).collect();
+        let Some(list) = list(&repeated) else { return };
+        let content = self.quote(inner.span);
+        let message = format!("{list} is summed, and addends without it are repeated for each of its values");
+        let here = format!("sum[{}]({content})", indices(&repeated));
+        let there = self.apart(inner, terms, &repeated);
+        let report = Report::new(Code::Broadcast, group, message);
+        self.reports.push(report.help(format!("it means `{here}`; the other is `{there}`")));
+    }
+
+    /// The addends, each summed on its own.
+    fn apart(&self, inner: &Expr, terms: &[(bool, Expr)], sums: &[&Sum<'_>]) -> String {
+        let mut shown = String::new();
+        let mut at = inner.span.start;
+        for (_, term) in terms {
+            shown.push_str(self.quote(Span { start: at, end: term.span.start }));
+            let own: Vec<&Sum<'_>> = sums.iter().copied().filter(|sum| sum.occurs_in(term.span)).collect();
+            if own.is_empty() {
+                shown.push_str(self.quote(term.span));
+            } else {
+                shown.push_str(&format!("sum[{}]({})", indices(&own), self.quote(term.span)));
+            }
+            at = term.span.end;
+        }
+        shown
+    }
+}
+
+fn indices(sums: &[&Sum<'_>]) -> String {
+    let names: Vec<&str> = sums.iter().map(|sum| sum.index).collect();
+    names.join(", ")
+}
+
+/// `` `i` and `j` ``; `None` for an empty list.
+fn list(sums: &[&Sum<'_>]) -> Option<String> {
+    let names: Vec<String> = sums.iter().map(|sum| format!("`{}`", sum.index)).collect();
+    (!names.is_empty()).then(|| names.join(" and "))
+}

@@ -1,0 +1,126 @@
+//! A program as it comes from outside: bytes of a file, and what is asked beside it.
+//!
+//! Enter at [`Source`]. Queries from outside stand behind the text, each on a line of its own, so
+//! that all of a program has places in one text.
+
+use crate::ast::{ExprKind, Number, Program, RightSide, Statement, StatementKind};
+use crate::error::{Code, Report};
+use crate::function::UserFunctions;
+use crate::names::numeric;
+use crate::read::{decode, read};
+
+/// A program's text, and what is asked beside it.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its name in messages.
+    pub file: String,
+    /// The text, with the queries that were added.
+    pub text: String,
+    /// What was found when the bytes were decoded.
+    broken: Vec<Report>,
+    /// How many bytes of the text are the file's.
+    own: usize,
+    /// Whether the file's own queries are passed over.
+    silent: bool,
+    /// Numeric constants with other values.
+    settings: Vec<(String, f64)>,
+}
+
+impl Source {
+    /// A program from the bytes of a file. What is no UTF-8 is refused when it is read.
+    pub fn new(file: impl Into<String>, bytes: &[u8]) -> Source {
+        let (text, broken) = decode(bytes);
+        Source { file: file.into(), own: text.len(), text, broken, silent: false, settings: Vec::new() }
+    }
+
+    /// Asks a query behind the program's own (`--query`).
+    pub fn ask(&mut self, query: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(query);
+        self.text.push('\n');
+    }
+
+    /// Passes over the program's own queries (`--only-queries`).
+    pub fn silence(&mut self) {
+        self.silent = true;
+    }
+
+    /// Gives a numeric constant another value (`--set`).
+    pub fn set(&mut self, name: impl Into<String>, value: f64) {
+        self.settings.push((name.into(), value));
+    }
+
+    /// Whether the bytes were a text.
+    ///
+    /// # Errors
+    /// All syntax errors, if they were not.
+    pub fn decoded(&self) -> Result<(), Vec<Report>> {
+        if self.broken.is_empty() {
+            return Ok(());
+        }
+        let refused = read(&self.text, self.broken.clone(), &UserFunctions::default()).err();
+        Err(refused.unwrap_or_default().into_iter().filter(|report| report.code == Code::Syntax).collect())
+    }
+
+    /// Reads the program, as [`read`] does, and carries out what is asked beside it.
+    ///
+    /// # Errors
+    /// All refusals of the stage "reading", in order of place.
+    pub fn read(&self, functions: &UserFunctions) -> Result<Program, Vec<Report>> {
+        let mut program = read(&self.text, self.broken.clone(), functions)?;
+        if self.silent {
+            program.statements.retain(|statement| !(self.is_own(statement) && is_query(statement)));
+        }
+        for (name, value) in &self.settings {
+            // Numbers given several times are summed: the first becomes the value, the rest go.
+            let mut first = true;
+            program.statements.retain_mut(|statement| {
+                !is_constant(statement, name) || {
+                    overwrite(statement, *value);
+                    std::mem::take(&mut first)
+                }
+            });
+        }
+        Ok(program)
+    }
+
+    /// What is asked beside the program and cannot be: an added statement that is no query, a
+    /// constant that the program does not have.
+    pub fn misuse(&self, program: &Program) -> Option<String> {
+        let added =
+            program.statements.iter().find(|statement| !self.is_own(statement) && !is_query(statement));
+        if let Some(statement) = added {
+            let text = self.text.get(statement.span.start..statement.span.end).unwrap_or("");
+            return Some(format!("`{text}` is not a query"));
+        }
+        let given = |name: &str| program.statements.iter().any(|statement| is_constant(statement, name));
+        let unknown = self.settings.iter().find(|(name, _)| !given(name))?;
+        Some(format!("the program has no numeric constant `{}`", unknown.0))
+    }
+
+    fn is_own(&self, statement: &Statement) -> bool {
+        statement.span.start < self.own
+    }
+}
+
+fn is_query(statement: &Statement) -> bool {
+    matches!(statement.kind, StatementKind::Query { .. })
+}
+
+/// Whether a statement is `NAME = number`.
+fn is_constant(statement: &Statement, name: &str) -> bool {
+    let head = match &statement.kind {
+        StatementKind::Equation { head, .. } => head,
+        _ => return false,
+    };
+    head.name.text == name && numeric(statement).is_some()
+}
+
+/// Gives `NAME = number` another number.
+fn overwrite(statement: &mut Statement, value: f64) {
+    if let StatementKind::Equation { right: RightSide::Expr { expr, .. }, .. } = &mut statement.kind {
+        expr.kind = ExprKind::Number(Number { value, text: value.to_string(), span: expr.span });
+    }
+}

@@ -1,0 +1,260 @@
+//! The corpus against the built command: every `cases/NAME.tl` must answer what `NAME.json` says.
+//!
+//! The keys are those that the corpus's README lists. The environment variable `TL_CASE` chooses
+//! the cases whose names contain it, those that are expected to fail included.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+mod common;
+
+/// Cases whose parts of the command are not built yet.
+const NOT_YET: &[&str] = &[];
+
+type Verdict = Result<(), String>;
+
+#[test]
+fn every_case_answers_what_it_should() {
+    let chosen = std::env::var("TL_CASE").ok();
+    let mut wrong = Vec::new();
+    for (name, text) in common::programs() {
+        let wanted = chosen.as_ref().is_none_or(|part| name.contains(part.as_str()));
+        if !wanted {
+            continue;
+        }
+        let verdict = case(&name, &text);
+        let expected = chosen.is_none() && NOT_YET.contains(&name.as_str());
+        match verdict {
+            Err(why) if !expected => wrong.push(format!("{name}: {why}")),
+            Ok(()) if expected => wrong.push(format!("{name} holds now: take it off the list")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Runs one case in an empty folder that holds the program and its files.
+fn case(name: &str, text: &str) -> Verdict {
+    let path = common::folder().join(format!("{name}.json"));
+    let want: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (file, content) in want["files"].as_object().into_iter().flatten() {
+        std::fs::write(folder.path().join(file), content.as_str().unwrap_or("")).unwrap();
+    }
+    let file = format!("{name}.tl");
+    std::fs::write(folder.path().join(&file), text).unwrap();
+    let case = Case { want: &want, folder: folder.path() };
+    let (document, _) = case.go(&file, &[])?;
+    case.verdict(&document, true)?;
+    case.variants(&file)?;
+    case.seeds(&file)?;
+    case.threads(&file)?;
+    case.shuffled(text)?;
+    case.emitted(&file)?;
+    case.idempotent(&document)
+}
+
+struct Case<'a> {
+    want: &'a Json,
+    folder: &'a Path,
+}
+
+/// The strings of a list.
+fn words(list: &Json) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+}
+
+impl Case<'_> {
+    fn command(&self) -> Vec<String> {
+        let command = words(&self.want["command"]);
+        if command.is_empty() { vec!["run".to_owned()] } else { command }
+    }
+
+    /// Runs the command on a file; its document, and the bytes of it.
+    fn go(&self, file: &str, more: &[String]) -> Result<(Json, String), String> {
+        let command = self.command();
+        let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
+        call.current_dir(self.folder).arg(&command[0]).arg(file).args(&command[1..]);
+        let output = call.args(words(&self.want["args"])).args(more).arg("--json").output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let document =
+            serde_json::from_str(&printed).map_err(|error| format!("{error} in {printed}, {said}"))?;
+        let exit = self.want["exit"].as_i64().unwrap_or(0);
+        if output.status.code().map(i64::from) != Some(exit) {
+            return Err(format!("exit status {:?} instead of {exit}: {said}", output.status.code()));
+        }
+        if exit == 1 && said.trim().is_empty() {
+            return Err("nothing was said on standard error".to_owned());
+        }
+        Ok((document, printed))
+    }
+
+    /// Compares a document with what is wanted; without `lines`, not the lines of queries.
+    fn verdict(&self, document: &Json, lines: bool) -> Verdict {
+        let tolerance = self.want["tolerance"].as_f64().unwrap_or(1e-9);
+        let keys = ["ok", "queries", "gradients", "value", "of", "text", "changed", "tensors", "components"];
+        for key in keys.iter().filter(|key| self.want.get(**key).is_some()) {
+            let mut want = self.want[*key].clone();
+            if !lines {
+                let queries = want.as_array_mut().into_iter().flatten();
+                queries.filter_map(Json::as_object_mut).for_each(|query| drop(query.remove("line")));
+            }
+            difference(&document[*key], &want, tolerance, key)?;
+        }
+        if let Some(error) = self.want["errors"].get(0) {
+            let found = &document["errors"][0];
+            difference(found, error, tolerance, "errors[0]").map_err(|why| format!("{why} in {found}"))?;
+            if let Some(key) = ["message", "labels", "help"].iter().find(|key| found.get(**key).is_none()) {
+                return Err(format!("errors[0].{key} is missing"));
+            }
+        }
+        for warning in self.want["warnings"].as_array().into_iter().flatten() {
+            let mut found = document["warnings"].as_array().into_iter().flatten();
+            if !found.any(|found| difference(found, warning, tolerance, "").is_ok()) {
+                return Err(format!("the warning {warning} is missing"));
+            }
+        }
+        Ok(())
+    }
+
+    fn variants(&self, file: &str) -> Verdict {
+        for variant in self.want["variants"].as_array().into_iter().flatten() {
+            let (document, _) = self.go(file, &words(variant))?;
+            self.verdict(&document, true).map_err(|why| format!("with {variant}: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// Of `count` seeds at least `at_least` bring the value of a query below a bound.
+    fn seeds(&self, file: &str) -> Verdict {
+        let Some(seeds) = self.want.get("seeds") else { return Ok(()) };
+        let mut good = 0;
+        for seed in 0..seeds["count"].as_u64().unwrap_or(0) {
+            let (document, _) = self.go(file, &["--seed".to_owned(), seed.to_string()])?;
+            let query = seeds["query"].as_u64().unwrap_or(0) as usize;
+            let value = document["queries"][query]["value"].as_f64().unwrap_or(f64::INFINITY);
+            good += u64::from(value < seeds["below"].as_f64().unwrap_or(0.0));
+        }
+        if good < seeds["at_least"].as_u64().unwrap_or(0) {
+            Err(format!("only {good} seeds"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn threads(&self, file: &str) -> Verdict {
+        let mut first: Option<String> = None;
+        for threads in self.want["threads"].as_array().into_iter().flatten() {
+            let (_, printed) = self.go(file, &["--threads".to_owned(), threads.to_string()])?;
+            if first.get_or_insert_with(|| printed.clone()) != &printed {
+                return Err("the output depends on the number of threads".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// The order of statements means nothing.
+    fn shuffled(&self, text: &str) -> Verdict {
+        let code = |line: &&str| line.split('#').next().is_some_and(|code| code.contains('?'));
+        let (queries, others): (Vec<&str>, Vec<&str>) = text.split('\n').partition(code);
+        let kept = others.into_iter().filter(|line| !line.trim().is_empty() && !line.trim().starts_with('#'));
+        let lines: Vec<&str> = kept.collect();
+        let mut stream = common::stream("shuffle");
+        for _ in 0..self.want["shuffle"].as_u64().unwrap_or(0) {
+            let order = stream.permutation(lines.len() as u32);
+            let mut shuffled: Vec<&str> = order.iter().map(|at| lines[*at as usize]).collect();
+            shuffled.extend(&queries);
+            std::fs::write(self.folder.join("shuffled.tl"), shuffled.join("\n") + "\n").unwrap();
+            let (document, _) = self.go("shuffled.tl", &[])?;
+            self.verdict(&document, false).map_err(|why| format!("in another order: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// The printed gradient program gives the same numbers.
+    fn emitted(&self, file: &str) -> Verdict {
+        if self.want["emit"].as_bool() != Some(true) {
+            return Ok(());
+        }
+        let command = self.command();
+        let run = |arguments: &[&str], more: &[String]| {
+            let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
+            let output = call.current_dir(self.folder).args(arguments).args(more).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let program = run(&["grad", file, "--emit"], &command[1..]);
+        std::fs::write(self.folder.join("emitted.tl"), program).unwrap();
+        let printed = run(&["run", "emitted.tl", "--json"], &[]);
+        let document: Json = serde_json::from_str(&printed).map_err(|error| error.to_string())?;
+        for gradient in self.want["gradients"].as_array().into_iter().flatten() {
+            let name = format!("Grad_{}", gradient["tensor"].as_str().unwrap_or(""));
+            let mut queries = document["queries"].as_array().into_iter().flatten();
+            let asks = |query: &&Json| query["text"].as_str().is_some_and(|text| text.starts_with(&name));
+            let query = queries.find(asks).ok_or(format!("no query for {name} in {printed}"))?;
+            let key = if query.get("values").is_some() { "values" } else { "value" };
+            let want = gradient.get("values").unwrap_or(&gradient["value"]);
+            difference(&query[key], want, self.want["tolerance"].as_f64().unwrap_or(1e-9), &name)?;
+        }
+        Ok(())
+    }
+
+    fn idempotent(&self, document: &Json) -> Verdict {
+        if self.want["idempotent"].as_bool() != Some(true) {
+            return Ok(());
+        }
+        std::fs::write(self.folder.join("formatted.tl"), document["text"].as_str().unwrap_or("")).unwrap();
+        let (again, _) = self.go("formatted.tl", &[])?;
+        let same = again["changed"] == false && again["text"] == document["text"];
+        if same { Ok(()) } else { Err("formatting twice differs from formatting once".to_owned()) }
+    }
+}
+
+/// The first difference between what came out and what is wanted; keys that are not wanted are
+/// not looked at.
+fn difference(found: &Json, want: &Json, tolerance: f64, path: &str) -> Verdict {
+    match want {
+        Json::Object(keys) => keys.iter().try_for_each(|(key, want)| {
+            if let Some(key) = key.strip_suffix("_between") {
+                let between =
+                    |value: &f64| want[0].as_f64() <= Some(*value) && Some(*value) <= want[1].as_f64();
+                let inside = found[key].as_f64().filter(between).is_some();
+                return if inside {
+                    Ok(())
+                } else {
+                    Err(format!("{path}.{key}: {} is not in {want}", found[key]))
+                };
+            }
+            if let Some(key) = key.strip_suffix("_at_most") {
+                let mut limits = want.as_object().into_iter().flatten();
+                let above = limits.find(|(name, most)| {
+                    found[key][name].as_f64().is_none_or(|value| Some(value) > most.as_f64())
+                });
+                return above
+                    .map_or(Ok(()), |(name, _)| Err(format!("{path}.{key}.{name}: {}", found[key][name])));
+            }
+            let found = found.get(key).ok_or(format!("{path}.{key} is missing"))?;
+            difference(found, want, tolerance, &format!("{path}.{key}"))
+        }),
+        Json::Array(items) => {
+            let found = found.as_array().filter(|found| found.len() == items.len());
+            let found = found.ok_or(format!("{path}: not {} entries", items.len()))?;
+            let mut pairs = found.iter().zip(items).enumerate();
+            pairs.try_for_each(|(at, (found, want))| {
+                difference(found, want, tolerance, &format!("{path}[{at}]"))
+            })
+        }
+        Json::Number(number) => {
+            let want = number.as_f64().unwrap_or(f64::NAN);
+            let close = |value: f64| (value - want).abs() <= tolerance * want.abs().max(1.0);
+            let near = found.as_f64().is_some_and(close);
+            if near { Ok(()) } else { Err(format!("{path}: {found} instead of {want}")) }
+        }
+        _ if found == want => Ok(()),
+        _ => Err(format!("{path}: {found} instead of {want}")),
+    }
+}

@@ -1,0 +1,128 @@
+//! Gradients three ways: the adjoint program, dual numbers, central differences.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
+
+use tensor_logic::analyse::analyse;
+use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
+use tensor_logic::function::UserFunctions;
+use tensor_logic::gradient::adjoint;
+use tensor_logic::lower::{NoFiles, Options};
+use tensor_logic::program::{Action, Program, Role, TensorId};
+use tensor_logic::reference::Reference;
+use tensor_logic::start::all_start_values;
+
+const BUDGET: Budget = Budget { tuples: 1_000_000, bytes: 1 << 30 };
+
+fn program(text: &str) -> (Program, TensorId) {
+    let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default());
+    let program = match analysed {
+        Ok(analysed) => analysed.program,
+        Err(reports) => panic!("{text}\n{reports:?}"),
+    };
+    let goal = program.actions.iter().rev().find_map(|action| match action {
+        Action::Query(query) => Some(query.tensor),
+        Action::Write { .. } => None,
+    });
+    (program, goal.unwrap())
+}
+
+fn scalar(program: &Program, parameters: &Parameters, goal: TensorId) -> f64 {
+    let request = Request { program, parameters, budget: BUDGET };
+    match &Reference::default().values(&request, &[goal]).unwrap()[0] {
+        Value::Dense(values) => values[0],
+        Value::Tuples(tuples) => tuples.values.first().copied().unwrap_or(f64::NAN),
+    }
+}
+
+/// Checks the gradients of the last query's tensor by all parameters of the program.
+fn check(text: &str) {
+    let (program, goal) = program(text);
+    let wrt: Vec<TensorId> = (0..program.tensors.len() as u32)
+        .map(TensorId)
+        .filter(|id| program.tensor(*id).role == Role::Parameter)
+        .collect();
+    assert!(!wrt.is_empty(), "nothing to differentiate by in\n{text}");
+    let parameters = all_start_values(&program);
+    let adjoint = adjoint(&program, goal, &wrt);
+    let goals: Vec<TensorId> = adjoint.gradients.iter().flatten().copied().collect();
+    let request = Request { program: &adjoint.program, parameters: &parameters, budget: BUDGET };
+    let mut values = Reference::default().values(&request, &goals).unwrap().into_iter();
+    let plain = Request { program: &program, parameters: &parameters, budget: BUDGET };
+    let (_, dual) = Reference::default().gradient(&plain, goal, &wrt).unwrap();
+    for ((id, gradient), dual) in wrt.iter().zip(&adjoint.gradients).zip(&dual) {
+        let start = parameters[id].clone();
+        let equations = match gradient.and_then(|_| values.next()) {
+            Some(Value::Dense(values)) => values.to_vec(),
+            Some(Value::Tuples(_)) => panic!("the gradient of a square tensor is square"),
+            None => vec![0.0; start.len()],
+        };
+        for at in 0..start.len() {
+            let moved = |by: f64| {
+                let mut values = start.to_vec();
+                values[at] += by;
+                let mut parameters = parameters.clone();
+                parameters.insert(*id, values.into());
+                scalar(&program, &parameters, goal)
+            };
+            let step = 1e-5;
+            let differences = (moved(step) - moved(-step)) / (2.0 * step);
+            let name = program.name(*id);
+            let (a, b) = (equations[at], dual[at]);
+            let close = |x: f64, y: f64, tolerance: f64| (x - y).abs() <= tolerance * y.abs().max(1.0);
+            assert!(close(a, b, 1e-9), "d/d{name}[{at}]: equations {a}, dual numbers {b}\n{text}");
+            if !text.contains("# kink") {
+                assert!(
+                    close(a, differences, 1e-5),
+                    "d/d{name}[{at}]: equations {a}, differences {differences}\n{text}"
+                );
+            }
+        }
+    }
+}
+
+/// Programs whose last query is a scalar that depends on their parameters.
+const PROGRAMS: &[&str] = &[
+    "M ~ [[1, 2], [3, 4]]\nX ~ [[5, 6], [7, 8]]\nT = [[20, 20], [40, 50]]\nY[i, j] = M[i, k] X[k, j]\nLoss = (Y[i, j] - T[i, j])^2\nLoss?",
+    "L ~ [1, 2, 3]\nP[k.] = softmax(L[k])\nLoss = -log(P[2])\nLoss?",
+    "# kink\nE ~ [1, 3, 3]\nTop max= E[i]\nTop?",
+    "E ~ [1, 3, 2]\nTop max= E[i] E[i]\nLow min= E[i] + 1\nLoss = Top Low\nLoss?",
+    "E ~ [1, 3, 2]\nMean avg= E[i]^2\nLoss = sin(Mean)\nLoss?",
+    "E ~ [1, 3, 2]\nAll *= E[i] + 0.5\nAll?",
+    "# kink\nE ~ [1, 0, 2]\nAll *= E[i]\nAll?",
+    "# kink\nE ~ [1, 0, 2]\nAll = prod[i](E[i])\nAll?",
+    "E ~ [[1, 4], [3, 2]]\nLoss = prod[i](E[i, j]) max[k](E[k, 0]) + min[k](E[k, 1]) avg[k](E[k, k])\nLoss?",
+    "E ~ [[1, 4], [3, 2]]\nLoss = prod[i, j](E[i, j])\nLoss?",
+    "U ~ [1, 2]\nV ~ [3, 4]\nA = (U[i] V[i])^2\nB = (U[i] - V[i])^2\nC = exp(-(U[i] - V[i])^2)\nLoss = A + B C\nLoss?",
+    "U ~ [1, 2]\nV ~ [3, 4]\nLoss = U[i] / sum[j](U[j] V[j]) V[i]^3 + U[0]^V[1] + 2^U[1]\nLoss?",
+    "X ~ [0.3, -0.7]\nLoss = tanh(X[i]) + sig(X[i]) + gelu(X[i]) + silu(X[i]) + softplus(X[i]) + exp(X[i]) + sin(X[i]) + cos(X[i]) + abs(X[i])\nLoss?",
+    "X ~ [0.3, 0.7]\nT ~ 2\nLoss = log(X[i]) sqrt(X[i]) + sig(X[i], T) + leaky(X[i] - 0.5, T) + max(X[i], 0.5) X[0] + min(X[i], 0.5) X[1]\nLoss?",
+    "# kink\nX ~ [0, 0]\nLoss = relu(X[i]) + abs(X[i]) + leaky(X[i], 0.3) + max(X[0], X[1]) + gelu(X[i]) + step(X[i]) + sign(X[i]) + floor(X[i]) + sig(X[i], 0)\nLoss?",
+    "W1 ~ [[0.5, -0.3], [0.2, 0.8], [-0.6, 0.1]]\nB1 ~ [0.1, 0.2, -0.15]\nW2 ~ [1, -2, 0.5]\nIn = [[0, 1], [1, 1], [1, 0]]\nT = [1, 0, 1]\nH[e, j] = relu(W1[j, k] In[e, k] + B1[j])\nY[e] = sig(W2[j] H[e, j])\nLoss avg= -T[e] log(Y[e]) - (1 - T[e]) log(1 - Y[e])\nLoss?",
+    "Q ~ [[1, 0], [0.2, 1], [1, 1]]\nK ~ [[1, 2], [0, 1], [-1, 1]]\nV ~ [[1, 0], [0, 2], [3, -1]]\nW[i, j.] = softmax(Q[i, d] K[j, d] / sqrt(D) | j <= i)\nA[i, d] = W[i, j] V[j, d]\nLoss = A[i, d]^2\nLoss?",
+    "X ~ [[1, 2, 4], [0.5, -1, 3]]\nG ~ [1, 2, 0.5]\nN[i, j.] = lnorm(X[i, j] G[j])\nLoss = N[i, j] X[i, j] X[i, 0]\nLoss?",
+    "X ~ [[1, 2, 4], [0.5, -1, 3]]\nE ~ 0.1\nN[i, j.] = lnorm(X[i, j] | j < 2, E)\nLoss = N[i, j] X[i, j] X[i, 0]\nLoss?",
+    "X ~ [[1, 2], [0.5, -1]]\nP[i., j.] = softmax(X[i, j])\nLoss = P[i, j] X[j, i]\nLoss?",
+    "X ~ [[1, 2], [0.5, -1]]\nOut[i] = 2 softmax[j](X[i, j]) X[i, j]^2 + 1\nLoss = Out[i]^2\nLoss?",
+    "Image ~ [[1, 0, 2], [3, 1, 0], [0, 2, 1]]\nFilter ~ [[1, 2], [0, -1]]\nF[x, y] = tanh(Filter[dx, dy] Image[x+dx, y+dy])\nP[x/2, y/2] max= F[x, y]\nLoss = P[a, b] + F[a, b]^2\nLoss?",
+    "u : 4\nA ~ [1, 4, 9, 16]\nP[u] = A[u+1] - A[u]\nT[u] max= A[u+1]\nLoss = P[u]^2 + T[0] + P[3] A[0]\nLoss?",
+    "W ~ 0.5\nV ~ 1\nU = [1, -1, 2]\nX[*t+1] = tanh(W X[*t] + V U[t])\nLoss = X[3]^2\nLoss?",
+    "W ~ [[0.1, 0.2], [0.3, -0.4]]\nU = [[1, 0], [0, 1], [1, 1]]\nX[t+1, i] = tanh(W[i, j] X[t, j] + U[t, i])\nLoss = X[3, i]^2 + X[1, i]\nLoss?",
+    "A ~ [[0.2, 0.1], [0.3, 0.4]]\nB ~ [1, 2]\nX[i] = A[i, j] X[j] + B[i]\nLoss = X[i]^2\nLoss?",
+    "A ~ [[0.2, 0.1], [0.3, 0.4]]\nX[i] = 0.5 cos(A[i, j] X[j])\nLoss = X[i]^2\nLoss?",
+    "Edge(0, 1); Edge(1, 2); Edge(2, 0); Edge(0, 0)\nF ~ [[1, 0], [0.5, -1], [2, 1]]\nW ~ [[1, 0.5], [-0.3, 1]]\nH[x, d] = relu(Edge(x, y) F[y, e] W[d, e])\nP[d] avg= H[x, d]\nLoss = P[d]^2\nLoss?",
+    "Edge(0, 1); Edge(1, 2); Edge(2, 0); Edge(0, 0)\nQ ~ [[1, 0], [0.5, -1], [2, 1]]\nW[i, j.] = softmax(Q[i, d] Q[j, d] | Edge(i, j))\nO[i, d] = W[i, j] Q[j, d]\nLoss = O[i, d]^3\nLoss?",
+    "Edge(0, 1); Edge(1, 2); Edge(2, 0)\nF ~ [1, 2, 3]\nAgg(x) += Edge(y, x) relu(3 F[y])\nH(x) += tanh(0.2 Agg(x))\nB(x) max= Edge(x, y) F[y]\nLoss = H(x) + B(x) F[x]\nLoss?",
+    "Road(0, 1); Road(0, 2); Road(2, 1); Road(1, 3)\nC ~ [[0, 4, 1, 0], [0, 0, 0, 1], [0, 2, 0, 0], [0, 0, 0, 0]]\nDist(0) min= 0\nDist(y) min= Dist(x) + C[x, y] | Road(x, y)\nLoss = Dist(x)^2\nLoss?",
+    "T[h, d] ~ [[0, 1, 2], [3, 4, 5]]\nU ~ [1, 2]\nC[k] = concat(T[h, d], U[i])\nLoss = C[k]^2 C[0] + C[7] C[4]\nLoss?",
+    "X ~ [1, 2]\nY[i] = 10 X[i]\nX[i] := 2 X[i] + 1\nLoss = X[i] Y[i]\nLoss?",
+    "X ~ [1, 2, 3, 4]\nLoss = (X[1:3])^2 + X[_]\nLoss?",
+    "X ~ [1, 2, 3]\nn : 3\nN(0); N(2)\nLoss = (X[n] + 1 | N(n))^2 + (X[i] X[i] | i < 2)^2\nLoss?",
+    "X ~ [1, 2]\nR(0) = 3; R(1) = 5\nS[n] = sig(R(n) X[n])\nLoss = S[n] R(n) + X[0] R[1]\nLoss?",
+];
+
+#[test]
+fn gradients_agree_three_ways() {
+    let failed: Vec<&&str> =
+        PROGRAMS.iter().filter(|text| std::panic::catch_unwind(|| check(text)).is_err()).collect();
+    assert!(failed.is_empty(), "{} of {} programs", failed.len(), PROGRAMS.len());
+}

@@ -1,0 +1,109 @@
+//! Update rules for small models in double precision: SGD with momentum, Adam, AdamW.
+//!
+//! Enter at [`Rule::step`]. The large models of this workspace use the fused AdamW of
+//! [`crate::optimiser`]; these rules serve programs whose parameters are tensors of any size,
+//! one state per tensor. Sources: Polyak 1964 in the form v ← m·v + g, W ← W - lr·v; Kingma & Ba
+//! 2015, algorithm 1 with bias correction; Loshchilov & Hutter 2019 for decoupled decay.
+
+/// An update rule and its constants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// v ← m·v + g, W ← W - lr·v
+    Sgd {
+        /// m
+        momentum: f64,
+    },
+    /// Adam; AdamW where `decoupled`.
+    Adam {
+        /// Decay of the first moment.
+        beta1: f64,
+        /// Decay of the second moment.
+        beta2: f64,
+        /// Added to the root of the second moment.
+        epsilon: f64,
+        /// Whether the weight decay acts on the weights instead of the gradient.
+        decoupled: bool,
+    },
+}
+
+/// What a rule keeps for one tensor.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// Velocity, or first moment.
+    pub first: Vec<f64>,
+    /// Second moment.
+    pub second: Vec<f64>,
+}
+
+/// When and how far a step goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// From 1; the bias correction counts by it.
+    pub number: u64,
+    /// Learning rate.
+    pub rate: f64,
+    /// Weight decay: added to the gradient as λW, or decoupled.
+    pub weight_decay: f64,
+    /// What multiplies the gradient first (clipping).
+    pub factor: f64,
+}
+
+impl Rule {
+    /// Changes the weights by one step. `gradient` is as long as `weights`.
+    pub fn step(&self, state: &mut State, weights: &mut [f64], gradient: &[f64], pace: Pace) {
+        state.first.resize(weights.len(), 0.0);
+        match *self {
+            Rule::Sgd { momentum } => {
+                for ((w, g), v) in weights.iter_mut().zip(gradient).zip(&mut state.first) {
+                    *v = momentum * *v + g * pace.factor + pace.weight_decay * *w;
+                    *w -= pace.rate * *v;
+                }
+            }
+            Rule::Adam { beta1, beta2, epsilon, decoupled } => {
+                state.second.resize(weights.len(), 0.0);
+                let power = |beta: f64| 1.0 - beta.powf(pace.number as f64);
+                let (first, second) = (power(beta1), power(beta2));
+                let (added, kept) =
+                    if decoupled { (0.0, 1.0 - pace.rate * pace.weight_decay) } else { (pace.weight_decay, 1.0) };
+                let moments = state.first.iter_mut().zip(&mut state.second);
+                for ((w, g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
+                    let g = g * pace.factor + added * *w;
+                    *m = beta1 * *m + (1.0 - beta1) * g;
+                    *v = beta2 * *v + (1.0 - beta2) * g * g;
+                    *w = kept * *w - pace.rate * (*m / first) / ((*v / second).sqrt() + epsilon);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(rule: Rule, weight_decay: f64, steps: u64) -> Vec<f64> {
+        // f(w) = w², from 1.
+        let (mut state, mut weights) = (State::default(), vec![1.0]);
+        for number in 1..=steps {
+            let gradient = vec![2.0 * weights[0]];
+            let pace = Pace { number, rate: 0.1, weight_decay, factor: 1.0 };
+            rule.step(&mut state, &mut weights, &gradient, pace);
+        }
+        weights
+    }
+
+    #[test]
+    fn sgd_by_hand() {
+        // v1 = 2, w1 = 0.8; v2 = 0.9·2 + 1.6 = 3.4, w2 = 0.46.
+        let weights = run(Rule::Sgd { momentum: 0.9 }, 0.0, 2);
+        assert!((weights[0] - 0.46).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_first_step_of_adam_is_the_rate() {
+        let adam = |decoupled| Rule::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8, decoupled };
+        assert!((run(adam(false), 0.0, 1)[0] - 0.9).abs() < 1e-8);
+        // Decoupled decay first takes lr·λ of the weight.
+        assert!((run(adam(true), 0.5, 1)[0] - 0.85).abs() < 1e-8);
+    }
+}
