@@ -53,6 +53,8 @@ pub mod divergence;
 
 pub mod reference;
 
+pub mod fast;
+
 pub mod proof;
 
 pub mod answer;
