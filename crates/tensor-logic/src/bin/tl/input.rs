@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
+use tensor_logic::fast::Fast;
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 
@@ -170,7 +171,14 @@ impl Evaluation {
     pub(crate) fn engine(&self) -> Box<dyn Engine> {
         match self.engine {
             EngineName::Reference => Box::new(Reference::default()),
-            EngineName::Auto => Box::new(Auto::new(Box::new(Reference::default()))),
+            EngineName::Auto => {
+                let storage = match self.storage {
+                    Storage::Auto => tensor_logic::fast::Storage::Auto,
+                    Storage::Dense => tensor_logic::fast::Storage::Dense,
+                    Storage::Sparse => tensor_logic::fast::Storage::Sparse,
+                };
+                Box::new(Auto::new(Box::new(Fast::with_storage(storage))))
+            }
         }
     }
 
