@@ -53,6 +53,8 @@ pub mod divergence;
 
 pub mod reference;
 
+pub mod fast;
+
 pub mod proof;
 
 pub mod answer;
@@ -64,3 +66,9 @@ pub mod sample;
 pub mod run;
 
 pub mod files;
+
+pub mod relational;
+
+pub mod datalog;
+
+pub mod auto;

@@ -245,3 +245,50 @@ fn the_case_of_scopes_is_warned_of_three_times() {
     let scopes: Vec<String> = warned(&text).into_iter().filter(|at| at.starts_with("scope")).collect();
     assert_eq!(scopes, ["scope 3:16", "scope 4:18", "scope 5:23"]);
 }
+
+/// Lines of the corpus shuffled together, with changed letters: whatever is read is resolved,
+/// and its warnings and the stages behind are found, without a panic.
+#[test]
+fn mutated_programs() {
+    use tensor_logic::lower::{NoFiles, Options};
+    let programs = common::programs();
+    let lines: Vec<&str> = programs.iter().flat_map(|(_, text)| text.lines()).collect();
+    let letters: Vec<char> = "xyijAB01+-*/()[],.|^=<>~? ".chars().collect();
+    let mut stream = common::stream("names");
+    let mut resolved = 0;
+    for _ in 0..3000 {
+        let mut text = String::new();
+        for _ in 0..1 + stream.below(5) {
+            let mut line: Vec<char> = lines[stream.below(lines.len() as u64) as usize].chars().collect();
+            for _ in 0..stream.below(3) {
+                let at = stream.below(line.len() as u64 + 1) as usize;
+                let letter = letters[stream.below(letters.len() as u64) as usize];
+                match stream.below(3) {
+                    0 => line.insert(at, letter),
+                    1 => line.truncate(at),
+                    _ => line.iter_mut().skip(at).take(1).for_each(|old| *old = letter),
+                }
+            }
+            text.extend(line);
+            text.push('\n');
+        }
+        let (program, reports) = parse(&text);
+        if !reports.is_empty() {
+            continue;
+        }
+        if let Ok(names) = names::resolve(&program) {
+            resolved += 1;
+            names::warnings(&text, &program, &names);
+        }
+        let functions = tensor_logic::function::UserFunctions::default();
+        let _ = tensor_logic::analyse::analyse(&text, &mut NoFiles, &functions, &Options::default());
+    }
+    assert!(resolved > 300, "only {resolved} were resolved");
+}
+
+#[test]
+fn long_index_expressions() {
+    let sum = " + 1".repeat(200);
+    let text = format!("Y[i{sum}] = X[i{sum}]; X = [1]; R(3{sum}); Y[3{sum}]?");
+    assert_eq!(refusals(&text), Vec::<String>::new());
+}

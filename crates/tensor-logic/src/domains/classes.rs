@@ -9,7 +9,7 @@ use crate::ast::Span;
 use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
-use crate::program::{Given, IndexId, Start, Style, TensorId};
+use crate::program::{Facts, Given, IndexId, Start, Style, TensorId};
 use crate::value::{Const, Domain, Symbols};
 
 /// Where the size of a class comes from.
@@ -247,19 +247,45 @@ impl Classes {
                 if !facts.spans.is_empty() || facts.arity == 0 {
                     continue;
                 }
-                for tuple in facts.constants.chunks(facts.arity) {
-                    for (place, value) in tuple.iter().enumerate() {
-                        let class = self.place(TensorId(at as u32), place);
-                        if known.insert((class, *value))
+                for place in 0..facts.arity {
+                    let class = self.place(TensorId(at as u32), place);
+                    for value in extent(facts, place) {
+                        if known.insert((class, value))
                             && let Some(written) = self.written.get_mut(class)
                         {
-                            written.push((*value, facts.source));
+                            written.push((value, facts.source));
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// What the constants of a place span: the smallest and the largest integer, and all symbols.
+/// Files have millions of rows; only these decide the class's domain.
+fn extent(facts: &Facts, place: usize) -> Vec<Const> {
+    let mut ints: Option<(i64, i64)> = None;
+    let (mut symbols, mut seen) = (Vec::new(), Vec::new());
+    for value in facts.constants.iter().skip(place).step_by(facts.arity.max(1)) {
+        match value {
+            Const::Int(value) => {
+                let (low, high) = ints.unwrap_or((*value, *value));
+                ints = Some((low.min(*value), high.max(*value)));
+            }
+            Const::Symbol(id) => {
+                let at = id.0 as usize;
+                if seen.len() <= at {
+                    seen.resize(at + 1, false);
+                }
+                if !std::mem::replace(&mut seen[at], true) {
+                    symbols.push(*value);
+                }
+            }
+        }
+    }
+    let ends = ints.into_iter().flat_map(|(low, high)| [Const::Int(low), Const::Int(high)]);
+    ends.chain(symbols).collect()
 }
 
 /// Two sources meet: a declared domain wins over a size; different sizes are refused.

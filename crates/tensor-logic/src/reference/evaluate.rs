@@ -187,10 +187,10 @@ impl<'p, N: Number> Machine<'p, N> {
         if scope.when.exists.is_empty() {
             return self.witnesses(scope, visit);
         }
-        // Without indices of its own a scope has one binding at most.
         if scope.indices.is_empty() {
-            let satisfied = self.witnesses(scope, &mut || ControlFlow::Break(())).is_break();
-            return if satisfied { visit() } else { ControlFlow::Continue(()) };
+            // However many bindings satisfy the guards, there is one contribution.
+            let some = self.witnesses(scope, &mut || ControlFlow::Break(()));
+            return if some.is_break() { visit() } else { ControlFlow::Continue(()) };
         }
         // Several bindings of the `exists` may agree on the others: each of those counts once.
         let mut found: BTreeSet<Vec<Option<Const>>> = BTreeSet::new();
