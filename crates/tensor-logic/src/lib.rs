@@ -41,6 +41,8 @@ pub mod parents;
 
 pub mod analyse;
 
+pub mod show;
+
 pub mod engine;
 
 pub mod walk;
@@ -50,6 +52,8 @@ pub mod start;
 pub mod divergence;
 
 pub mod reference;
+
+pub mod fast;
 
 pub mod proof;
 
@@ -62,3 +66,9 @@ pub mod sample;
 pub mod run;
 
 pub mod files;
+
+pub mod relational;
+
+pub mod datalog;
+
+pub mod auto;
