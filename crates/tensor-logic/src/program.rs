@@ -91,11 +91,13 @@ pub struct Settings {
     pub rounds: u64,
     /// `@seed` or `--seed`.
     pub seed: u64,
+    /// Tensors that `@const` names: they are not learned.
+    pub constant: Vec<TensorId>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { tolerance: 1e-12, rounds: 10_000, seed: 0 }
+        Settings { tolerance: 1e-12, rounds: 10_000, seed: 0, constant: Vec::new() }
     }
 }
 
@@ -727,8 +729,6 @@ pub struct Minimize {
     pub batch: Option<Batch>,
     /// The directive.
     pub span: Span,
-    /// Tensors that are not to be learned by `@const`.
-    pub constant: Vec<TensorId>,
 }
 
 /// The optimisers.

@@ -243,6 +243,19 @@ impl Classes {
         }
         for (at, tensor) in draft.program.tensors.iter().enumerate() {
             for given in &tensor.given {
+                if let Given::Array { fixed, shape, span, .. } = given {
+                    let open = fixed.iter().enumerate().filter(|(_, value)| value.is_none());
+                    for ((place, _), size) in open.zip(shape).filter(|(_, size)| **size > 0) {
+                        let class = self.place(TensorId(at as u32), place);
+                        for value in [Const::Int(0), Const::Int(*size as i64 - 1)] {
+                            if known.insert((class, value))
+                                && let Some(written) = self.written.get_mut(class)
+                            {
+                                written.push((value, *span));
+                            }
+                        }
+                    }
+                }
                 let Given::Facts(facts) = given else { continue };
                 if !facts.spans.is_empty() || facts.arity == 0 {
                     continue;

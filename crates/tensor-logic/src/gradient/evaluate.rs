@@ -47,11 +47,8 @@ pub fn with_respect_to(program: &Program, goal: TensorId, names: &[String]) -> R
         };
         return names.iter().map(find).collect();
     }
-    let needed = program.needs(&[goal]);
-    let mut parameters: Vec<(&str, TensorId)> = ids()
-        .filter(|(id, tensor)| needed.contains(id) && tensor.role == Role::Parameter)
-        .map(|(id, tensor)| (tensor.name.as_str(), id))
-        .collect();
+    let learnable = program.learnable(goal).into_iter();
+    let mut parameters: Vec<(&str, TensorId)> = learnable.map(|id| (program.name(id), id)).collect();
     parameters.sort();
     if parameters.is_empty() {
         let message = "the goal depends on no parameter";

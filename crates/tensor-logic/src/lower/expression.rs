@@ -400,14 +400,10 @@ impl<'a> Context<'a> {
         holds: bool,
         bound: &mut Bound,
     ) -> Option<Option<When>> {
-        let rest = match reference.name.text.as_str() {
-            "Even" => 0,
-            "Odd" => 1,
-            _ => return None,
-        };
-        if self.defined(&reference.name.text) {
+        if !self.is_built_in(reference) {
             return None;
         }
+        let rest = i64::from(reference.name.text == "Odd");
         let [place] = reference.places.as_slice() else { return None };
         let PlaceKind::Index(index) = &place.kind else { return None };
         let Some(function) = self.index_at(index, bound) else { return Some(None) };
@@ -416,6 +412,13 @@ impl<'a> Context<'a> {
         let sign = if holds { ast::Comparison::Equal } else { ast::Comparison::NotEqual };
         let guard = Guard::CompareIndex(sign, remainder, IndexFn::Const(Const::Int(rest)));
         Some(Some(When { exists: Vec::new(), guards: vec![guard] }))
+    }
+
+    /// Whether the reference is to a built-in relation that the program does not define.
+    pub(super) fn is_built_in(&self, reference: &Reference) -> bool {
+        matches!(reference.name.text.as_str(), "Even" | "Odd")
+            && reference.places.len() == 1
+            && !self.defined(&reference.name.text)
     }
 
     fn defined(&self, name: &str) -> bool {

@@ -96,7 +96,7 @@ impl<'a> Context<'a> {
     }
 
     /// Tensors that `@const` names.
-    pub(super) fn constants(&self, tree: &ast::Program) -> Vec<TensorId> {
+    fn constants(&self, tree: &ast::Program) -> Vec<TensorId> {
         let statements = tree.statements.iter().filter_map(|statement| match &statement.kind {
             StatementKind::Directive(directive) if directive.name.text == "const" => Some(directive),
             _ => None,
@@ -111,13 +111,12 @@ impl<'a> Context<'a> {
 
     /// Under `@minimize`, an undefined square tensor below the goal is a parameter (N11).
     pub(super) fn learned(&mut self, tree: &ast::Program) {
-        let constant = self.constants(tree);
+        self.draft.program.settings.constant = self.constants(tree);
         let mut goals = Vec::new();
-        for action in &mut self.draft.program.actions {
+        for action in &self.draft.program.actions {
             if let Action::Query(query) = action
-                && let Some(minimize) = &mut query.directives.minimize
+                && query.directives.minimize.is_some()
             {
-                minimize.constant.clone_from(&constant);
                 goals.push(query.tensor);
             }
         }
