@@ -62,3 +62,5 @@ pub mod sample;
 pub mod run;
 
 pub mod files;
+
+pub mod world;
