@@ -23,6 +23,7 @@ mod ranges;
 
 pub use binding::binds;
 use classes::{Classes, hull};
+pub(crate) use interval::bounds;
 
 /// What inference refuses: the stage "domains", and `unbounded-index`, which belongs to the
 /// stage "recursion".

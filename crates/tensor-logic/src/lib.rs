@@ -41,6 +41,8 @@ pub mod parents;
 
 pub mod analyse;
 
+pub mod show;
+
 pub mod engine;
 
 pub mod walk;
@@ -64,3 +66,5 @@ pub mod run;
 pub mod files;
 
 pub mod world;
+
+pub mod relational;

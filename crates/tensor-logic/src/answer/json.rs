@@ -1,6 +1,6 @@
 //! Answers and reports as JSON (section 8), byte for byte the same on every run.
 //!
-//! Enter at [`document`], or [`answer`] and [`report`] for its parts. Everything is written straight into one text: large
+//! Enter at [`answer`] and [`report`]. Everything is written straight into one text: large
 //! tensors make no tree, and deep proofs no recursion.
 
 use std::fmt::Write;
@@ -9,7 +9,6 @@ use super::{Answer, Content, kind_name};
 use crate::error::{Places, Report};
 use crate::program::Kind;
 use crate::proof::Proof;
-use crate::run::Outcome;
 use crate::value::{Const, Domain, Symbols, Tuple};
 
 /// A text in quotes.
@@ -102,29 +101,6 @@ pub fn nested(out: &mut String, kind: Kind, domains: &[Domain], values: &[f64]) 
 /// The tuples of a relation.
 pub fn tuples(out: &mut String, symbols: &Symbols, tuples: &[Tuple]) {
     list(out, tuples, |out, tuple| list(out, tuple, |out, value| constant(out, symbols, *value)));
-}
-
-/// What `run` prints: one document, with the answers given before a refusal.
-pub fn document(file: &str, text: &str, symbols: &Symbols, warnings: &[Report], outcome: &Outcome) -> String {
-    let places = Places::new(text);
-    let mut out = format!("{{\"tl\": 1, \"ok\": {}, \"file\": ", outcome.refusal.is_none());
-    string(&mut out, file);
-    if let Some(refusal) = &outcome.refusal {
-        out.push_str(", \"errors\": [");
-        report(&mut out, &places, refusal);
-        out.push(']');
-    }
-    out.push_str(",\n \"queries\": [");
-    for (at, each) in outcome.answers.iter().enumerate() {
-        out.push_str(if at > 0 { ",\n  " } else { "\n  " });
-        answer(&mut out, symbols, each);
-    }
-    out.push_str("],\n \"warnings\": ");
-    list(&mut out, warnings.iter().chain(&outcome.warnings), |out, warning| report(out, &places, warning));
-    out.push_str(",\n \"written\": ");
-    list(&mut out, &outcome.written, |out, file| string(out, file));
-    out.push_str("}\n");
-    out
 }
 
 /// The answer of a query as one object.

@@ -28,7 +28,7 @@ pub(super) fn values(program: &Program, function: &IndexFn) -> Values {
 }
 
 /// The smallest and the largest value of a function.
-pub(super) fn bounds(program: &Program, function: &IndexFn) -> Option<(i64, i64)> {
+pub(crate) fn bounds(program: &Program, function: &IndexFn) -> Option<(i64, i64)> {
     bounds_with(function, &|id| match &program.index(id).range {
         Range::Domain(domain) => extent(domain),
         Range::Tuples | Range::Computed => None,

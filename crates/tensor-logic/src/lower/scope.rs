@@ -88,6 +88,8 @@ impl Occurrences {
                     self.enter_unit();
                 }
                 self.expression(expr);
+                // A name that the guards alone hold is asked for there: some value must do.
+                self.enter_unit();
                 self.literals(guards);
                 self.unit = outer;
             }

@@ -30,7 +30,8 @@ impl<'a> Context<'a> {
     fn make_version(&mut self, name: &'a str, info: &TensorName, version: u32, span: Span) {
         let semiring = self.options.semiring.filter(|_| info.style == Style::Round && by_rules(info));
         let kind = semiring.unwrap_or(info.kind);
-        let combine = semiring.map_or(info.combine, combine_of);
+        // A redefinition says the whole value anew, whatever the first version combined by.
+        let combine = if version > 0 { Combine::Sum } else { semiring.map_or(info.combine, combine_of) };
         let place = Place { domain: None, limit: None, star: false };
         self.push_tensor(Tensor {
             name: name.to_owned(),

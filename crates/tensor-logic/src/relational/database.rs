@@ -1,0 +1,348 @@
+//! Relations at rest, by id, with the indexes that joins have asked for.
+
+use super::bits::BitRows;
+use super::constants::Constants;
+use super::limits::Failure;
+use super::ring::{Ring, Value};
+use super::rule::RelationId;
+use super::sorted::Sorted;
+
+/// Constants and relations.
+#[derive(Debug, Clone, Default)]
+pub struct Database {
+    /// The constants.
+    pub constants: Constants,
+    relations: Vec<Relation>,
+}
+
+impl Database {
+    /// Without relations.
+    pub fn new(constants: Constants) -> Database {
+        Database { constants, relations: Vec::new() }
+    }
+
+    /// Adds an empty relation.
+    pub fn declare(&mut self, name: impl Into<String>, arity: usize, ring: Ring) -> RelationId {
+        let id = RelationId(u32::try_from(self.relations.len()).unwrap_or(u32::MAX));
+        let store = Store::Sorted(Sorted::empty(arity));
+        self.relations.push(Relation {
+            name: name.into(),
+            arity,
+            ring,
+            store,
+            indexes: Vec::new(),
+            statistics: None,
+        });
+        id
+    }
+
+    /// The number of relations.
+    pub fn relations(&self) -> usize {
+        self.relations.len()
+    }
+
+    /// A relation.
+    pub fn relation(&self, id: RelationId) -> &Relation {
+        &self.relations[id.0 as usize]
+    }
+
+    pub(super) fn relation_mut(&mut self, id: RelationId) -> &mut Relation {
+        &mut self.relations[id.0 as usize]
+    }
+
+    /// Adds tuples, one behind the other in `rows`; values as many as tuples, or none (1 each).
+    /// Tuples that are there already are joined by ⊕. For arity 0, where `rows` is empty, a call
+    /// adds one tuple for each value, and one without values.
+    ///
+    /// # Errors
+    /// [`Failure::Overflow`] of a count; [`Failure::Tuples`] beyond 2^32 tuples.
+    pub fn insert(&mut self, id: RelationId, rows: &[u32], values: &[Value]) -> Result<(), Failure> {
+        let relation = self.relation_mut(id);
+        let arity = relation.arity;
+        let len = if arity == 0 { values.len().max(1) } else { rows.len() / arity };
+        relation.add(id, rows, values, len)
+    }
+
+    /// Removes all tuples.
+    pub fn clear(&mut self, id: RelationId) {
+        let relation = self.relation_mut(id);
+        relation.replace(Sorted::empty(relation.arity));
+    }
+
+    /// Removes the relations that were declared last, down to so many.
+    pub(super) fn truncate(&mut self, relations: usize) {
+        self.relations.truncate(relations);
+    }
+
+    /// The tuples of all relations.
+    pub(super) fn tuples(&self) -> u64 {
+        self.relations.iter().map(|relation| relation.len() as u64).sum()
+    }
+
+    /// The bytes of all relations with their indexes.
+    pub fn bytes(&self) -> u64 {
+        self.relations.iter().map(|relation| relation.bytes() as u64).sum()
+    }
+}
+
+/// A relation at rest.
+#[derive(Debug, Clone)]
+pub struct Relation {
+    name: String,
+    arity: usize,
+    ring: Ring,
+    store: Store,
+    /// Further orders of the columns.
+    indexes: Vec<Sorted>,
+    /// The number of different constants in each place, once somebody asked.
+    statistics: Option<Vec<usize>>,
+}
+
+/// How the tuples are kept.
+#[derive(Debug, Clone)]
+pub(super) enum Store {
+    /// In the order of the places.
+    Sorted(Sorted),
+    /// A binary Boolean relation that is dense among the constants that occur in it.
+    Bits(BitRows),
+}
+
+impl Relation {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of places.
+    pub fn arity(&self) -> usize {
+        self.arity
+    }
+
+    /// Its ring.
+    pub fn ring(&self) -> Ring {
+        self.ring
+    }
+
+    /// The number of tuples.
+    pub fn len(&self) -> usize {
+        match &self.store {
+            Store::Sorted(sorted) => sorted.len(),
+            Store::Bits(bits) => bits.len(),
+        }
+    }
+
+    /// Whether there is no tuple.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a tuple is there.
+    pub fn contains(&self, tuple: &[u32]) -> bool {
+        match &self.store {
+            Store::Sorted(sorted) => !sorted.range(tuple).is_empty(),
+            Store::Bits(bits) => matches!(tuple, [x, y] if bits.contains(*x, *y)),
+        }
+    }
+
+    /// The value of a tuple; 1 for one of a Boolean relation.
+    pub fn value(&self, tuple: &[u32]) -> Option<Value> {
+        match &self.store {
+            Store::Sorted(sorted) if self.ring.valued() => sorted.value(sorted.range(tuple).next()?),
+            _ => self.contains(tuple).then_some(self.ring.unit()),
+        }
+    }
+
+    /// All tuples in ascending order, one behind the other.
+    pub fn rows(&self) -> Vec<u32> {
+        match &self.store {
+            Store::Bits(bits) => bits.rows(),
+            Store::Sorted(sorted) => {
+                let mut rows = Vec::with_capacity(self.len() * self.arity);
+                for (key, group) in sorted.groups(0..sorted.len()) {
+                    for row in group {
+                        rows.push(key);
+                        rows.extend((1..self.arity).map(|position| sorted.column(position)[row]));
+                    }
+                }
+                rows
+            }
+        }
+    }
+
+    /// The values in the order of [`Relation::rows`]; empty for a Boolean relation.
+    pub fn values(&self) -> &[Value] {
+        match &self.store {
+            Store::Sorted(sorted) => sorted.values(),
+            Store::Bits(_) => &[],
+        }
+    }
+
+    /// Bytes in use, with all indexes.
+    pub fn bytes(&self) -> usize {
+        let store = match &self.store {
+            Store::Sorted(sorted) => sorted.bytes(),
+            Store::Bits(bits) => bits.bytes(),
+        };
+        store + self.indexes.iter().map(Sorted::bytes).sum::<usize>()
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The columns by place, in sorted order.
+    pub(super) fn columns(&self) -> Vec<Vec<u32>> {
+        match &self.store {
+            Store::Sorted(sorted) => sorted.columns(),
+            Store::Bits(bits) => bits.columns().to_vec(),
+        }
+    }
+
+    /// Replaces all tuples.
+    pub(super) fn replace(&mut self, sorted: Sorted) {
+        self.store = Store::Sorted(sorted);
+        self.indexes.clear();
+        self.statistics = None;
+    }
+
+    /// Replaces all tuples; bits are kept where they take less space than numbers.
+    pub(super) fn rest_bits(&mut self, id: RelationId, bits: BitRows) -> Result<(), Failure> {
+        if !bits.dense() {
+            return self.rest(id, &bits.columns(), &[], bits.len());
+        }
+        self.store = Store::Bits(bits);
+        self.indexes.clear();
+        self.statistics = None;
+        Ok(())
+    }
+
+    /// Joins further tuples to those that are there: sums are taken in the order of arrival.
+    pub(super) fn add(
+        &mut self,
+        id: RelationId,
+        rows: &[u32],
+        values: &[Value],
+        more: usize,
+    ) -> Result<(), Failure> {
+        let len = self.len() + more;
+        if u32::try_from(len).is_err() {
+            return Err(Failure::Tuples { relation: id, limit: u64::from(u32::MAX) });
+        }
+        let mut all = self.values().to_vec();
+        if self.ring.valued() {
+            all.extend_from_slice(values);
+            all.resize(len, self.ring.unit());
+        }
+        if self.is_empty() {
+            return self.rest_rows(id, rows, &all, len);
+        }
+        let mut joined = self.rows();
+        joined.extend_from_slice(rows);
+        self.rest_rows(id, &joined, &all, len)
+    }
+
+    /// Replaces all tuples by these, sorted; equal ones are joined.
+    pub(super) fn rest(
+        &mut self,
+        id: RelationId,
+        columns: &[Vec<u32>],
+        values: &[Value],
+        len: usize,
+    ) -> Result<(), Failure> {
+        let sorted = Sorted::new(self.ring, (0..self.arity).collect(), columns, values, len);
+        self.replace(sorted.map_err(|tuple| Failure::Overflow { relation: id, tuple })?);
+        Ok(())
+    }
+
+    /// Replaces all tuples by those of another relation of the same arity and kind of values.
+    pub(super) fn copy(&mut self, other: &Relation) {
+        self.store = other.store.clone();
+        self.indexes.clear();
+        self.statistics.clone_from(&other.statistics);
+    }
+
+    /// Replaces all tuples by these rows, sorted; equal ones are joined.
+    pub(super) fn rest_rows(
+        &mut self,
+        id: RelationId,
+        rows: &[u32],
+        values: &[Value],
+        len: usize,
+    ) -> Result<(), Failure> {
+        let sorted = Sorted::from_rows(self.ring, self.arity, rows, values, len);
+        self.replace(sorted.map_err(|tuple| Failure::Overflow { relation: id, tuple })?);
+        Ok(())
+    }
+
+    /// The number of different constants in each place.
+    pub(super) fn statistics(&mut self) -> &[usize] {
+        if self.statistics.is_none() {
+            self.statistics = Some(self.columns().iter().map(|column| distinct(column)).collect());
+        }
+        self.statistics.as_deref().unwrap_or(&[])
+    }
+
+    /// Makes sure that an order of the columns starts with the places `key` (in any order), then
+    /// with `next`, and answers which.
+    pub(super) fn index(&mut self, key: &[usize], next: &[usize]) -> IndexId {
+        if let Some(id) = self.find_index(key, next) {
+            return id;
+        }
+        let mut order: Vec<usize> = key.iter().chain(next).copied().collect();
+        order.extend((0..self.arity).filter(|place| !key.contains(place) && !next.contains(place)));
+        let columns = self.columns();
+        let values = self.values().to_vec();
+        // Tuples are different already, so that nothing is joined and nothing overflows.
+        let sorted = Sorted::new(self.ring, order, &columns, &values, self.len()).unwrap_or_default();
+        self.indexes.push(sorted);
+        IndexId(self.indexes.len())
+    }
+
+    fn find_index(&self, key: &[usize], next: &[usize]) -> Option<IndexId> {
+        let suits = |order: &[usize]| {
+            let (head, tail) = order.split_at(key.len().min(order.len()));
+            head.iter().all(|place| key.contains(place)) && tail.starts_with(next)
+        };
+        let own = match &self.store {
+            Store::Sorted(sorted) => suits(&sorted.order),
+            Store::Bits(_) => false,
+        };
+        if own {
+            return Some(IndexId(0));
+        }
+        self.indexes.iter().position(|index| suits(&index.order)).map(|at| IndexId(at + 1))
+    }
+
+    /// An index that was made.
+    pub(super) fn sorted(&self, index: IndexId) -> &Sorted {
+        match (&self.store, index.0.checked_sub(1)) {
+            (Store::Sorted(sorted), None) => sorted,
+            (_, at) => &self.indexes[at.unwrap_or(0)],
+        }
+    }
+
+    /// Forgets all indexes.
+    pub(super) fn drop_indexes(&mut self) {
+        self.indexes.clear();
+    }
+}
+
+/// The number of different constants in a column.
+fn distinct(column: &[u32]) -> usize {
+    let largest = column.iter().max().map_or(0, |max| *max as usize + 1);
+    if largest > 64 * column.len() + 1024 {
+        let mut sorted = column.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        return sorted.len();
+    }
+    let mut seen = vec![0_u64; largest.div_ceil(64)];
+    for constant in column {
+        seen[*constant as usize / 64] |= 1 << (constant % 64);
+    }
+    seen.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// One of the orders of a relation's columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct IndexId(usize);

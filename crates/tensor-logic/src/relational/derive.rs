@@ -1,0 +1,192 @@
+//! Rules without recursion: each is joined once; tuples are piled up and sorted.
+//!
+//! Enter at [`derive`]. A pile is cut to its different tuples whenever it has doubled, so that
+//! memory follows the result and not the join.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::constants::Constants;
+use super::database::Database;
+use super::fixpoint::Component;
+use super::join::{Interner, Join, Output, first_rows};
+use super::limits::{Failure, Limits};
+use super::plan::{Plan, plan};
+use super::project::sums;
+use super::rule::{Literal, RelationId, Rule, Term};
+use super::strata::Stratum;
+
+/// A join runs in parallel from so many rows of its first step.
+const PARALLEL: usize = 1 << 14;
+
+/// So many rows of the first step are joined at a time, to begin with.
+const PART: usize = 1 << 12;
+
+/// A part that makes more tuples than this is followed by smaller ones.
+const OUTPUT: usize = 1 << 19;
+
+/// A pile is sorted when it has this many tuples, and twice as many as at the last time.
+const PILE: usize = 1 << 22;
+
+/// Adds what the rules of a stratum without recursion derive.
+pub(super) fn derive(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+) -> Result<(), Failure> {
+    for relation in &stratum.relations {
+        let own: Vec<usize> =
+            stratum.rules.iter().copied().filter(|rule| rules[*rule].head == *relation).collect();
+        if let [rule] = own[..]
+            && let Some(from) = copied(database, &rules[rule])
+        {
+            let store = database.relation(from).clone();
+            database.relation_mut(*relation).copy(&store);
+            room(database, *relation, limits, 0)?;
+            continue;
+        }
+        let mut pile = Pile { relation: *relation, output: Output::default(), sorted: 0, limits };
+        let before = database.relations();
+        for rule in own {
+            let parts = if limits.shapes { sums(database, &rules[rule]) } else { vec![rules[rule].clone()] };
+            for part in &parts {
+                let plan = plan(database, &mut Component::default(), constants, part, rule, None)?;
+                if part.head == *relation {
+                    pile.join(database, constants, &plan)?;
+                } else {
+                    let (relation, output) = (part.head, Output::default());
+                    let mut part = Pile { relation, output, sorted: 0, limits };
+                    part.join(database, constants, &plan)?;
+                    part.rest(database)?;
+                }
+            }
+        }
+        pile.rest(database)?;
+        database.truncate(before);
+    }
+    Ok(())
+}
+
+/// The relation of which a rule makes its head, still empty, a copy.
+fn copied(database: &Database, rule: &Rule) -> Option<RelationId> {
+    let [Literal::Atom(atom)] = rule.body.as_slice() else { return None };
+    let (from, to) = (database.relation(atom.relation), database.relation(rule.head));
+    let distinct = (0..rule.head_terms.len()).all(|at| !rule.head_terms[..at].contains(&rule.head_terms[at]));
+    let variables = rule.head_terms.iter().all(|term| matches!(term, Term::Variable(_)));
+    let plain = rule.weight.is_none() && rule.computed.is_empty();
+    let values = from.ring().valued() == to.ring().valued()
+        && from.ring().counts() == to.ring().counts()
+        && (atom.factor || !to.ring().valued());
+    let whole = atom.terms == rule.head_terms && distinct && variables && plain && values;
+    (whole && to.is_empty() && to.arity() > 0).then_some(atom.relation)
+}
+
+/// Tuples of one relation on their way to rest.
+struct Pile<'a> {
+    relation: RelationId,
+    output: Output,
+    /// How many there were when it was last sorted.
+    sorted: usize,
+    limits: &'a Limits,
+}
+
+impl Pile<'_> {
+    /// Joins a rule, part by part.
+    fn join(
+        &mut self,
+        database: &mut Database,
+        constants: &mut Constants,
+        plan: &Plan,
+    ) -> Result<(), Failure> {
+        let component = Component::default();
+        let Some(total) = first_rows(plan, database, &component) else {
+            return self.part(database, constants, plan, 0..usize::MAX);
+        };
+        let threads = if plan.interns || total < PARALLEL { 1 } else { rayon::current_num_threads() };
+        let (mut from, mut size) = (0, PART);
+        while from < total {
+            let before = self.output.len;
+            if threads == 1 {
+                self.part(database, constants, plan, from..(from + size).min(total))?;
+                from += size;
+            } else {
+                let cut = |part: usize| (from + part * size).min(total);
+                let parts: Vec<Range<usize>> =
+                    (0..threads * 4).map(|part| cut(part)..cut(part + 1)).collect();
+                from = cut(threads * 4);
+                self.parts(database, constants, plan, parts)?;
+            }
+            let made = self.output.len.saturating_sub(before);
+            size = if made > OUTPUT * threads { (size / 2).max(1) } else { (size * 2).min(1 << 18) };
+        }
+        Ok(())
+    }
+
+    fn part(
+        &mut self,
+        database: &mut Database,
+        constants: &mut Constants,
+        plan: &Plan,
+        rows: Range<usize>,
+    ) -> Result<(), Failure> {
+        self.limits.interrupted()?;
+        let component = Component::default();
+        let interner = if plan.interns { Interner::Own(constants) } else { Interner::Shared(constants) };
+        let output = Join::run(plan, database, &component, interner, self.limits, rows)?;
+        self.add(database, output)
+    }
+
+    fn parts(
+        &mut self,
+        database: &mut Database,
+        constants: &Constants,
+        plan: &Plan,
+        parts: Vec<Range<usize>>,
+    ) -> Result<(), Failure> {
+        self.limits.interrupted()?;
+        let (component, stored) = (Component::default(), &*database);
+        let join = |rows| Join::run(plan, stored, &component, Interner::Shared(constants), self.limits, rows);
+        let outputs: Result<Vec<Output>, Failure> = parts.into_par_iter().map(join).collect();
+        outputs?.into_iter().try_for_each(|output| self.add(database, output))
+    }
+
+    fn add(&mut self, database: &mut Database, output: Output) -> Result<(), Failure> {
+        if self.output.len == 0 {
+            self.output = output;
+        } else {
+            self.output.rows.extend(output.rows);
+            self.output.values.extend(output.values);
+            self.output.len += output.len;
+        }
+        if self.output.len >= PILE.max(2 * self.sorted) {
+            self.rest(database)?;
+        }
+        room(database, self.relation, self.limits, 8 * self.output.rows.len() as u64)
+    }
+
+    /// Puts the tuples to rest.
+    fn rest(&mut self, database: &mut Database) -> Result<(), Failure> {
+        let output = std::mem::take(&mut self.output);
+        let relation = database.relation_mut(self.relation);
+        if output.len > 0 {
+            relation.add(self.relation, &output.rows, &output.values, output.len)?;
+        }
+        self.sorted = relation.len();
+        room(database, self.relation, self.limits, 0)
+    }
+}
+
+/// Refuses where the database is too large.
+fn room(database: &Database, relation: RelationId, limits: &Limits, more: u64) -> Result<(), Failure> {
+    if database.tuples() > limits.tuples {
+        return Err(Failure::Tuples { relation, limit: limits.tuples });
+    }
+    let needed = database.bytes() + more;
+    if needed > limits.bytes {
+        return Err(Failure::Bytes { relation, needed, limit: limits.bytes });
+    }
+    Ok(())
+}

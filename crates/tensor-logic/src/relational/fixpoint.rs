@@ -1,0 +1,536 @@
+//! Least fixpoints, semi-naive: every round joins only with what the last round has added.
+
+use rayon::prelude::*;
+
+use super::constants::Constants;
+use super::database::Database;
+use super::derive::derive;
+use super::join::{Interner, Join, Output, first_rows};
+use super::limits::{Failure, Limits};
+use super::linear::{Closed, Linear};
+use super::matrix::Matrices;
+use super::plan::{Plan, Version, plan};
+use super::project::recursion;
+use super::ring::Value;
+use super::rule::{Literal, RelationId, Rule};
+use super::strata::{Stratum, strata};
+use super::table::{Arrival, Table};
+
+/// What an evaluation did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// The rounds of all recursions.
+    pub rounds: u64,
+}
+
+/// Adds everything that follows by the rules to the relations of their heads: the least
+/// fixpoint, stratum by stratum. Tuples that a head's relation holds already are contributions
+/// like those of rules.
+///
+/// # Errors
+/// See [`Failure`]; relations of earlier strata are then finished, others as they were.
+pub fn evaluate(database: &mut Database, rules: &[Rule], limits: &Limits) -> Result<Counters, Failure> {
+    check(database, rules)?;
+    let mut counters = Counters::default();
+    let mut constants = std::mem::take(&mut database.constants);
+    let mut result = Ok(());
+    for stratum in strata(database.relations(), rules) {
+        result = run(database, &mut constants, rules, &stratum, limits, &mut counters);
+        if result.is_err() {
+            break;
+        }
+    }
+    database.constants = constants;
+    result.map(|()| counters)
+}
+
+/// What can be refused without evaluation.
+pub(super) fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> {
+    for (number, rule) in rules.iter().enumerate() {
+        let fits = |relation: RelationId, places: usize| {
+            (relation.0 as usize) < database.relations() && database.relation(relation).arity() == places
+        };
+        let atoms = rule.body.iter().all(|literal| match literal {
+            Literal::Atom(atom) | Literal::Not(atom) => fits(atom.relation, atom.terms.len()),
+            _ => true,
+        });
+        if !atoms || !fits(rule.head, rule.head_terms.len()) {
+            return Err(Failure::Rule { rule: number, reason: "an atom has the wrong number of arguments" });
+        }
+    }
+    for stratum in strata(database.relations(), rules).iter().filter(|stratum| stratum.recursive) {
+        let own = |relation: &RelationId| stratum.relations.contains(relation);
+        let negated =
+            stratum.rules.iter().flat_map(|rule| &rules[*rule].body).find_map(|literal| match literal {
+                Literal::Not(atom) if own(&atom.relation) => Some(atom.relation),
+                _ => None,
+            });
+        let summed = || {
+            let sums = |relation: &&RelationId| !database.relation(**relation).ring().idempotent();
+            stratum.relations.iter().find(sums).copied()
+        };
+        if let Some(relation) = negated.or_else(summed) {
+            return Err(Failure::NotStratified { relation });
+        }
+    }
+    Ok(())
+}
+
+/// A relation of the component at work.
+pub(super) struct Growing {
+    relation: RelationId,
+    /// Its tuples.
+    pub(super) table: Table,
+    /// The rows whose turn it is, ascending, and their marks.
+    turn: Vec<u32>,
+    in_turn: Vec<bool>,
+    /// The rows that are new or better and wait for their turn, in blocks, and how many.
+    waiting: Vec<Vec<u32>>,
+    wait: usize,
+    /// Marks of those of a valued relation: they may improve several times.
+    waits: Vec<bool>,
+}
+
+/// So many constants of the first place make a block of rows that take their turn together: what
+/// is known of them stays in the cache until they are done, if rules carry the first place.
+const BLOCK: u32 = 256;
+
+/// Blocks beyond this share a number.
+const BLOCKS: u32 = 1 << 14;
+
+/// So many rows take their turn together, unless there are fewer.
+const TURN: usize = 1 << 12;
+
+impl Growing {
+    fn new(relation: RelationId, table: Table) -> Growing {
+        let (turn, in_turn, waiting, waits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Growing { relation, table, turn, in_turn, waiting, wait: 0, waits }
+    }
+
+    /// The number of rows in a version.
+    pub(super) fn rows(&self, version: Version) -> usize {
+        match version {
+            Version::Delta => self.turn.len(),
+            Version::Old | Version::Current => self.table.len(),
+        }
+    }
+
+    /// A row of a version by its number.
+    #[inline]
+    pub(super) fn row(&self, version: Version, number: usize) -> usize {
+        match version {
+            Version::Delta => self.turn[number] as usize,
+            Version::Old | Version::Current => number,
+        }
+    }
+
+    /// Whether a row belongs to a version.
+    #[inline]
+    pub(super) fn sees(&self, version: Version, row: usize) -> bool {
+        version != Version::Old || !self.in_turn.get(row).is_some_and(|in_turn| *in_turn)
+    }
+
+    /// Ends the turn of rows.
+    fn end_turn(&mut self) {
+        for row in self.turn.drain(..) {
+            self.in_turn[row as usize] = false;
+        }
+    }
+
+    /// Gives the rows of a block their turn.
+    fn begin_turn(&mut self, block: usize) {
+        let Some(waiting) = self.waiting.get_mut(block) else { return };
+        self.wait -= waiting.len();
+        self.in_turn.resize(self.table.len(), false);
+        for row in waiting.drain(..) {
+            self.in_turn[row as usize] = true;
+            if let Some(waits) = self.waits.get_mut(row as usize) {
+                *waits = false;
+            }
+            self.turn.push(row);
+        }
+    }
+
+    fn insert(&mut self, tuple: &[u32], value: Value) -> Result<(), Failure> {
+        let row = match self.table.insert(tuple, value) {
+            Arrival::Known => return Ok(()),
+            Arrival::Overflow => {
+                return Err(Failure::Overflow { relation: self.relation, tuple: tuple.to_vec() });
+            }
+            Arrival::New => self.table.len() as u32 - 1,
+            Arrival::Better(row) => row,
+        };
+        let valued = self.table.ring().valued();
+        if valued {
+            self.waits.resize(self.table.len(), false);
+            if std::mem::replace(&mut self.waits[row as usize], true) {
+                return Ok(());
+            }
+        }
+        // Values come to rest in rounds that are counted: all rows of a round belong together.
+        let block = match tuple.first() {
+            Some(first) if !valued => (first / BLOCK % BLOCKS) as usize,
+            _ => 0,
+        };
+        if block >= self.waiting.len() {
+            self.waiting.resize(block + 1, Vec::new());
+        }
+        self.waiting[block].push(row);
+        self.wait += 1;
+        Ok(())
+    }
+}
+
+/// The relations of the component at work.
+#[derive(Default)]
+pub(super) struct Component {
+    growing: Vec<Growing>,
+}
+
+impl Component {
+    /// A relation, if it is one of the component.
+    #[inline]
+    pub(super) fn table(&self, relation: RelationId) -> Option<&Growing> {
+        self.growing.iter().find(|growing| growing.relation == relation)
+    }
+
+    /// A relation, if it is one of the component.
+    pub(super) fn table_mut(&mut self, relation: RelationId) -> Option<&mut Growing> {
+        self.growing.iter_mut().find(|growing| growing.relation == relation)
+    }
+
+    /// Gives waiting rows their turn: those of the block, and of further ones while they are few;
+    /// false where none waits. The block is done when none of its rows waits.
+    fn begin_turn(&mut self, block: &mut usize) -> bool {
+        self.growing.iter_mut().for_each(Growing::end_turn);
+        let waiting: usize = self.growing.iter().map(|growing| growing.wait).sum();
+        let blocks = self.growing.iter().map(|growing| growing.waiting.len()).max().unwrap_or(0);
+        let (mut taken, mut first) = (0, None);
+        for at in 0..blocks {
+            if taken >= TURN.min(waiting) {
+                break;
+            }
+            let number = (*block + at) % blocks;
+            for growing in &mut self.growing {
+                let before = growing.turn.len();
+                growing.begin_turn(number);
+                taken += growing.turn.len() - before;
+            }
+            if taken > 0 && first.is_none() {
+                first = Some(number);
+            }
+        }
+        self.growing.iter_mut().for_each(|growing| growing.turn.sort_unstable());
+        *block = first.unwrap_or(0);
+        taken > 0
+    }
+
+    fn tuples(&self) -> u64 {
+        self.growing.iter().map(|growing| growing.table.len() as u64).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.growing.iter().map(|growing| growing.table.bytes() as u64).sum()
+    }
+}
+
+/// Evaluates a stratum.
+fn run(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+    counters: &mut Counters,
+) -> Result<(), Failure> {
+    limits.interrupted()?;
+    let own = |rule: &&usize| rules[**rule].atoms().any(|atom| stratum.relations.contains(&atom.relation));
+    let (recursive, plain): (Vec<usize>, Vec<usize>) = stratum.rules.iter().partition(own);
+    let plain = Stratum { relations: stratum.relations.clone(), rules: plain, recursive: false };
+    if !stratum.recursive {
+        return derive(database, constants, rules, &plain, limits);
+    }
+    let mut rest = Stratum { relations: stratum.relations.clone(), rules: recursive, recursive: true };
+    if limits.shapes {
+        let before = database.relations();
+        let shaped = shaped(database, constants, rules, (&plain, &rest), limits);
+        database.truncate(before);
+        match shaped? {
+            Shaped::Done => return Ok(()),
+            Shaped::Begun => {}
+            Shaped::No => rest.rules.splice(0..0, plain.rules).for_each(drop),
+        }
+    } else {
+        rest.rules.splice(0..0, plain.rules).for_each(drop);
+    }
+    let before = database.relations();
+    let result = split(database, constants, rules, &rest, limits, counters);
+    database.truncate(before);
+    result
+}
+
+/// Evaluates a recursion with projections of their own. The database may have further relations
+/// at the end.
+fn split(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+    counters: &mut Counters,
+) -> Result<(), Failure> {
+    if !limits.shapes {
+        return general(database, constants, rules, stratum, limits, counters);
+    }
+    let mut parts = Vec::new();
+    for rule in &stratum.rules {
+        parts.extend(recursion(database, &rules[*rule], &stratum.relations));
+    }
+    for part in strata(database.relations(), &parts) {
+        if part.recursive {
+            general(database, constants, &parts, &part, limits, counters)?;
+        } else {
+            derive(database, constants, &parts, &part, limits)?;
+        }
+    }
+    Ok(())
+}
+
+/// How far a special method went.
+enum Shaped {
+    /// The relations hold the fixpoint.
+    Done,
+    /// They hold what the rules without recursion derive.
+    Begun,
+    /// Nothing was done.
+    No,
+}
+
+/// Recursions of special shapes. The database may have further relations at the end.
+fn shaped(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    (plain, recursive): (&Stratum, &Stratum),
+    limits: &Limits,
+) -> Result<Shaped, Failure> {
+    let own: Vec<&Rule> = recursive.rules.iter().map(|rule| &rules[*rule]).collect();
+    let ring = database.relation(recursive.relations[0]).ring();
+    let step = database.declare("step", 2, ring);
+    let linear = match recursive.relations[..] {
+        [relation] => Linear::recognise(database, relation, &own, step),
+        _ => None,
+    };
+    let Some(linear) = linear else {
+        let Some(matrices) = Matrices::recognise(database, &recursive.relations, &own) else {
+            return Ok(Shaped::No);
+        };
+        derive(database, constants, rules, plain, limits)?;
+        return Ok(if matrices.close(database, limits)? { Shaped::Done } else { Shaped::Begun });
+    };
+    derive(database, constants, rules, plain, limits)?;
+    let graph = match linear.steps(database) {
+        Ok(graph) => graph,
+        Err(steps) => {
+            let all = Stratum { relations: vec![step], rules: (0..steps.len()).collect(), recursive: false };
+            derive(database, constants, steps, &all, limits)?;
+            (step, 0, 1)
+        }
+    };
+    Ok(match linear.close(database, graph, limits)? {
+        Closed::Done => Shaped::Done,
+        Closed::Undecided => Shaped::Begun,
+    })
+}
+
+/// Semi-naive evaluation of a recursion.
+fn general(
+    database: &mut Database,
+    constants: &mut Constants,
+    rules: &[Rule],
+    stratum: &Stratum,
+    limits: &Limits,
+    counters: &mut Counters,
+) -> Result<(), Failure> {
+    let mut work = Work::new(database, constants, stratum, limits)?;
+    let mut plans: Vec<(RelationId, Plan)> = Vec::new();
+    for rule in &stratum.rules {
+        let mut plan =
+            |delta| plan(work.database, &mut work.component, work.constants, &rules[*rule], *rule, delta);
+        let mut recursive = false;
+        for (at, atom) in rules[*rule].atoms().enumerate() {
+            if stratum.relations.contains(&atom.relation) {
+                recursive = true;
+                plans.push((atom.relation, plan(Some(at))?));
+            }
+        }
+        if !recursive {
+            let plan = plan(None)?;
+            work.apply(&plan)?;
+        }
+    }
+    work.close(&plans, counters)?;
+    work.finish()
+}
+
+/// A stratum at work.
+struct Work<'a> {
+    database: &'a mut Database,
+    constants: &'a mut Constants,
+    component: Component,
+    limits: &'a Limits,
+    /// Tuples and bytes of the relations at rest.
+    resting: (u64, u64),
+}
+
+/// A join runs in parallel from so many rows of its first step.
+const PARALLEL: usize = 1 << 14;
+
+/// A join is interrupted to merge its output when it has about so many tuples.
+const OUTPUT: usize = 1 << 15;
+
+impl<'a> Work<'a> {
+    fn new(
+        database: &'a mut Database,
+        constants: &'a mut Constants,
+        stratum: &Stratum,
+        limits: &'a Limits,
+    ) -> Result<Work<'a>, Failure> {
+        let mut component = Component::default();
+        for id in &stratum.relations {
+            let relation = database.relation(*id);
+            let table = Table::new(relation.arity(), relation.ring());
+            let mut growing = Growing::new(*id, table);
+            let (rows, values) = (relation.rows(), relation.values());
+            for at in 0..relation.len() {
+                let tuple = &rows[at * relation.arity()..(at + 1) * relation.arity()];
+                growing.insert(tuple, values.get(at).copied().unwrap_or_default())?;
+            }
+            component.growing.push(growing);
+        }
+        let own: u64 = stratum.relations.iter().map(|id| database.relation(*id).len() as u64).sum();
+        let resting = (database.tuples() - own, database.bytes());
+        Ok(Work { database, constants, component, limits, resting })
+    }
+
+    /// Rounds until nothing changes.
+    fn close(&mut self, plans: &[(RelationId, Plan)], counters: &mut Counters) -> Result<(), Failure> {
+        let (mut rounds, mut block) = (0, 0);
+        while self.component.begin_turn(&mut block) {
+            rounds += 1;
+            counters.rounds += 1;
+            let tuples = self.component.tuples();
+            // Only values can go on changing; new tuples make the bound grow.
+            let valued = |growing: &&Growing| growing.table.ring().valued() && !growing.turn.is_empty();
+            if rounds > tuples + 1
+                && let Some(growing) = self.component.growing.iter().find(valued)
+            {
+                return Err(Failure::Divergence { relation: growing.relation, rounds, tuples });
+            }
+            for (relation, plan) in plans {
+                let fresh = self.component.table(*relation).is_some_and(|growing| !growing.turn.is_empty());
+                if fresh {
+                    self.apply(plan)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins and adds what comes out, part by part.
+    fn apply(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let total = first_rows(plan, self.database, &self.component);
+        let Some(total) = total else { return self.part(plan, 0..usize::MAX) };
+        let threads = if plan.interns { 1 } else { rayon::current_num_threads() };
+        let (mut from, mut size) = (0, 1024);
+        while from < total {
+            self.limits.interrupted()?;
+            let made = if threads > 1 && total - from >= PARALLEL && size >= 1024 {
+                let parts: Vec<_> = (0..threads * 4)
+                    .map(|part| (from + part * size).min(total)..(from + (part + 1) * size).min(total))
+                    .collect();
+                from = (from + threads * 4 * size).min(total);
+                self.parts(plan, parts)? / (threads * 4)
+            } else {
+                let part = from..(from + size).min(total);
+                from = part.end;
+                let before = self.component.tuples();
+                self.part(plan, part)?;
+                (self.component.tuples() - before) as usize
+            };
+            size = if made > OUTPUT {
+                (size / 2).max(1)
+            } else if made * 4 < OUTPUT {
+                (size * 2).min(1 << 20)
+            } else {
+                size
+            };
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, plan: &Plan, rows: std::ops::Range<usize>) -> Result<(), Failure> {
+        let interner =
+            if plan.interns { Interner::Own(self.constants) } else { Interner::Shared(self.constants) };
+        let output = Join::run(plan, self.database, &self.component, interner, self.limits, rows)?;
+        self.merge(plan, &output)
+    }
+
+    /// Joins several parts at a time and adds them in order; the size of the largest output.
+    fn parts(&mut self, plan: &Plan, parts: Vec<std::ops::Range<usize>>) -> Result<usize, Failure> {
+        let (database, component, limits) = (&*self.database, &self.component, self.limits);
+        let constants = &*self.constants;
+        let outputs: Result<Vec<Output>, Failure> = parts
+            .into_par_iter()
+            .map(|rows| Join::run(plan, database, component, Interner::Shared(constants), limits, rows))
+            .collect();
+        let outputs = outputs?;
+        for output in &outputs {
+            self.merge(plan, output)?;
+        }
+        Ok(outputs.iter().map(|output| output.len).sum())
+    }
+
+    fn merge(&mut self, plan: &Plan, output: &Output) -> Result<(), Failure> {
+        let arity = plan.head_terms.len();
+        let (limits, (tuples, bytes)) = (self.limits, self.resting);
+        for at in 0..output.len {
+            if at.is_multiple_of(1 << 12) {
+                self.room(plan.head, tuples, bytes)?;
+            }
+            let Some(growing) = self.component.table_mut(plan.head) else { return Ok(()) };
+            let value = output.values.get(at).copied().unwrap_or_default();
+            growing.insert(&output.rows[at * arity..(at + 1) * arity], value)?;
+            if growing.table.len() as u64 + tuples > limits.tuples {
+                return Err(Failure::Tuples { relation: plan.head, limit: limits.tuples });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses where the relations are too large, or doubling what is there could be.
+    fn room(&self, relation: RelationId, tuples: u64, bytes: u64) -> Result<(), Failure> {
+        let limits = self.limits;
+        if self.component.tuples() + tuples > limits.tuples {
+            return Err(Failure::Tuples { relation, limit: limits.tuples });
+        }
+        let needed = self.component.bytes() + bytes;
+        if needed > limits.bytes {
+            return Err(Failure::Bytes { relation, needed, limit: limits.bytes });
+        }
+        if self.component.tuples() > u64::from(u32::MAX) - (1 << 13) {
+            return Err(Failure::Tuples { relation, limit: u64::from(u32::MAX) });
+        }
+        Ok(())
+    }
+
+    /// Puts the tables to rest.
+    fn finish(self) -> Result<(), Failure> {
+        for growing in self.component.growing {
+            let relation = self.database.relation_mut(growing.relation);
+            let (rows, values, len) = growing.table.into_rows();
+            relation.rest_rows(growing.relation, &rows, &values, len)?;
+        }
+        Ok(())
+    }
+}

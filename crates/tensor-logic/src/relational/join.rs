@@ -1,0 +1,545 @@
+//! Runs a plan: nested loops over its steps.
+//!
+//! Enter at [`Join::run`], which can be given a part of the rows of the first step, so that parts
+//! run in parallel. What comes out are the heads' tuples that the growing relation does not know.
+
+use std::ops::Range;
+
+use crate::ast::Comparison;
+use crate::value::Const;
+
+use super::constants::Constants;
+use super::database::Database;
+use super::fixpoint::{Component, Growing};
+use super::limits::{Failure, Limits};
+use super::plan::{Candidate, Factor, Operand, Plan, Source, Step, Version};
+use super::ring::{Ring, Value};
+use super::sorted::Sorted;
+
+/// Where constants are made: nowhere, if several joins run at a time.
+pub(super) enum Interner<'a> {
+    /// For plans that make none.
+    Shared(&'a Constants),
+    /// For plans that may.
+    Own(&'a mut Constants),
+}
+
+impl Interner<'_> {
+    fn value(&self, id: u32) -> Const {
+        match self {
+            Interner::Shared(constants) => constants.value(id),
+            Interner::Own(constants) => constants.value(id),
+        }
+    }
+
+    fn intern(&mut self, value: Const) -> Result<Option<u32>, Failure> {
+        match self {
+            Interner::Shared(constants) => Ok(constants.find(value)),
+            Interner::Own(constants) => constants.intern(value).map(Some),
+        }
+    }
+
+    fn find(&self, value: Const) -> Option<u32> {
+        match self {
+            Interner::Shared(constants) => constants.find(value),
+            Interner::Own(constants) => constants.find(value),
+        }
+    }
+}
+
+/// Tuples that a join has made, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// The constants.
+    pub(super) rows: Vec<u32>,
+    /// The values, where the head has them.
+    pub(super) values: Vec<Value>,
+    /// The number of tuples.
+    pub(super) len: usize,
+}
+
+/// A join at work.
+pub(super) struct Join<'a> {
+    plan: &'a Plan,
+    database: &'a Database,
+    component: &'a Component,
+    head: Option<&'a Growing>,
+    constants: Interner<'a>,
+    limits: &'a Limits,
+    rows: Range<usize>,
+    slots: Vec<u32>,
+    keys: Vec<u32>,
+    tuple: Vec<u32>,
+    arguments: Vec<Const>,
+    ticks: u32,
+    output: Output,
+}
+
+/// The number of rows of the first step, if its rows can be given in parts.
+pub(super) fn first_rows(plan: &Plan, database: &Database, component: &Component) -> Option<usize> {
+    match plan.steps.first()? {
+        Step::Match { source: Source::Sorted(relation, index), key, distinct: None, .. } => {
+            let key: Option<Vec<u32>> = key.iter().map(constant).collect();
+            Some(database.relation(*relation).sorted(*index).range(&key?).len())
+        }
+        Step::Match { source: Source::Whole(relation, version), .. } => {
+            component.table(*relation).map(|growing| growing.rows(*version))
+        }
+        _ => None,
+    }
+}
+
+fn constant(operand: &Operand) -> Option<u32> {
+    match operand {
+        Operand::Constant(constant) => Some(*constant),
+        Operand::Slot(_) => None,
+    }
+}
+
+impl<'a> Join<'a> {
+    /// Joins the rows given of the first step (all rows of other first steps).
+    pub(super) fn run(
+        plan: &'a Plan,
+        database: &'a Database,
+        component: &'a Component,
+        constants: Interner<'a>,
+        limits: &'a Limits,
+        rows: Range<usize>,
+    ) -> Result<Output, Failure> {
+        let mut join = Join {
+            plan,
+            database,
+            component,
+            head: component.table(plan.head),
+            constants,
+            limits,
+            rows,
+            slots: vec![0; plan.slots],
+            keys: Vec::new(),
+            tuple: Vec::new(),
+            arguments: Vec::new(),
+            ticks: 0,
+            output: Output::default(),
+        };
+        join.step(0, plan.weight)?;
+        Ok(join.output)
+    }
+
+    #[inline]
+    fn operand(&self, operand: Operand) -> u32 {
+        match operand {
+            Operand::Slot(slot) => self.slots[slot],
+            Operand::Constant(constant) => constant,
+        }
+    }
+
+    fn overflow(&self) -> Failure {
+        Failure::Overflow { relation: self.plan.head, tuple: self.head() }
+    }
+
+    fn head(&self) -> Vec<u32> {
+        self.plan.head_terms.iter().map(|term| self.operand(*term)).collect()
+    }
+
+    #[inline]
+    fn multiply(&self, value: Value, factor: Factor, other: Option<Value>) -> Result<Value, Failure> {
+        let Some(from) = factor else { return Ok(value) };
+        let other = convert(other, from, self.plan.ring);
+        self.plan.ring.times(value, other).ok_or_else(|| self.overflow())
+    }
+
+    /// Pushes the constants of a key; the caller truncates.
+    #[inline]
+    fn push_key(&mut self, key: &[Operand]) -> usize {
+        let base = self.keys.len();
+        for operand in key {
+            let constant = self.operand(*operand);
+            self.keys.push(constant);
+        }
+        base
+    }
+
+    fn tick(&mut self) -> Result<(), Failure> {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(1 << 12) {
+            self.limits.interrupted()?;
+            let bytes = (4 * self.output.rows.len() + 8 * self.output.values.len()) as u64;
+            if bytes > self.limits.bytes {
+                let (needed, limit) = (bytes, self.limits.bytes);
+                return Err(Failure::Bytes { relation: self.plan.head, needed, limit });
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, depth: usize, value: Value) -> Result<(), Failure> {
+        let plan = self.plan;
+        let Some(step) = plan.steps.get(depth) else { return self.emit(value) };
+        self.tick()?;
+        match step {
+            Step::Match { source, key, bind, same, factor, distinct } => {
+                let base = self.push_key(key);
+                let columns = Columns { bind, same, factor: *factor, distinct: *distinct };
+                let result = match *source {
+                    Source::Sorted(relation, index) => {
+                        let sorted = self.database.relation(relation).sorted(index);
+                        self.match_sorted(depth, value, sorted, base, &columns)
+                    }
+                    Source::Whole(relation, version) => {
+                        self.match_whole(depth, value, self.component.table(relation), version, &columns)
+                    }
+                    Source::Chain(relation, chain, version) => match self.component.table(relation) {
+                        Some(growing) => {
+                            self.match_chain(depth, value, (growing, chain), version, base, &columns)
+                        }
+                        None => Ok(()),
+                    },
+                    Source::Row(..) => Ok(()),
+                };
+                self.keys.truncate(base);
+                result
+            }
+            Step::Exists { source, key, factor } => {
+                let base = self.push_key(key);
+                let found = self.exists(*source, base);
+                self.keys.truncate(base);
+                match found {
+                    Some(other) => {
+                        let value = self.multiply(value, *factor, other)?;
+                        self.step(depth + 1, value)
+                    }
+                    None => Ok(()),
+                }
+            }
+            Step::Missing(relation, index, key) => {
+                let base = self.push_key(key);
+                let sorted = self.database.relation(*relation).sorted(*index);
+                let missing = sorted.range(&self.keys[base..]).is_empty();
+                self.keys.truncate(base);
+                if missing { self.step(depth + 1, value) } else { Ok(()) }
+            }
+            Step::Extend(slot, candidates) => self.extend(depth, value, *slot, candidates),
+            _ => self.compute(depth, value, step),
+        }
+    }
+
+    /// The steps that ask no relation.
+    fn compute(&mut self, depth: usize, value: Value, step: &'a Step) -> Result<(), Failure> {
+        let holds = match step {
+            Step::Compare(sign, left, right) => self.compare(*sign, *left, *right),
+            Step::Shift(slot, from, by) => {
+                let sum = self.shifted(*from, *by);
+                self.assign(*slot, sum)?
+            }
+            Step::ShiftTest(to, from, by) => {
+                let sum = self.shifted(*from, *by);
+                sum.is_some() && sum == Some(self.constants.value(self.operand(*to)))
+            }
+            Step::Compute(slot, arguments, function) => {
+                let result = self.call(arguments, |arguments| function(arguments));
+                self.assign(*slot, result)?
+            }
+            Step::ComputeTest(result, arguments, function) => {
+                let expected = self.constants.value(self.operand(*result));
+                self.call(arguments, |arguments| function(arguments)) == Some(expected)
+            }
+            Step::Test(arguments, test) => self.call(arguments, |arguments| test(arguments)),
+            _ => true,
+        };
+        if holds { self.step(depth + 1, value) } else { Ok(()) }
+    }
+
+    fn shifted(&self, from: Operand, by: i64) -> Option<Const> {
+        self.constants.value(self.operand(from)).int()?.checked_add(by).map(Const::Int)
+    }
+
+    fn assign(&mut self, slot: usize, constant: Option<Const>) -> Result<bool, Failure> {
+        let Some(constant) = constant else { return Ok(false) };
+        let id = self.constants.intern(constant)?;
+        if let Some(id) = id {
+            self.slots[slot] = id;
+        }
+        Ok(id.is_some())
+    }
+
+    fn call<T>(&mut self, arguments: &[Operand], function: impl Fn(&[Const]) -> T) -> T {
+        let mut constants = std::mem::take(&mut self.arguments);
+        constants.clear();
+        constants.extend(arguments.iter().map(|operand| self.constants.value(self.operand(*operand))));
+        let result = function(&constants);
+        self.arguments = constants;
+        result
+    }
+
+    fn compare(&self, sign: Comparison, left: Operand, right: Operand) -> bool {
+        let (left, right) = (self.operand(left), self.operand(right));
+        match sign {
+            Comparison::Equal => return left == right,
+            Comparison::NotEqual => return left != right,
+            _ => {}
+        }
+        let (Some(left), Some(right)) = (self.constants.value(left).int(), self.constants.value(right).int())
+        else {
+            return false;
+        };
+        match sign {
+            Comparison::Less => left < right,
+            Comparison::LessEqual => left <= right,
+            Comparison::Greater => left > right,
+            _ => left >= right,
+        }
+    }
+
+    /// The value of a tuple with the key, if there is one.
+    #[inline]
+    fn exists(&self, source: Source, base: usize) -> Option<Option<Value>> {
+        let key = &self.keys[base..];
+        match source {
+            Source::Sorted(relation, index) => {
+                let sorted = self.database.relation(relation).sorted(index);
+                let row = sorted.range(key).next()?;
+                Some(sorted.value(row))
+            }
+            Source::Row(relation, version) => {
+                let growing = self.component.table(relation)?;
+                let row = growing.table.find(key).filter(|row| growing.sees(version, *row))?;
+                Some(growing.table.value(row))
+            }
+            Source::Chain(relation, chain, version) => {
+                let growing = self.component.table(relation)?;
+                let mut row = growing.table.newest(chain, key);
+                while row > 0 && !growing.sees(version, row as usize - 1) {
+                    row = growing.table.older(chain, row as usize - 1);
+                }
+                (row > 0).then(|| growing.table.value(row as usize - 1))
+            }
+            Source::Whole(relation, version) => {
+                let growing = self.component.table(relation)?;
+                let mut rows = 0..growing.rows(version);
+                rows.any(|row| growing.sees(version, growing.row(version, row))).then_some(None)
+            }
+        }
+    }
+
+    fn match_sorted(
+        &mut self,
+        depth: usize,
+        value: Value,
+        sorted: &'a Sorted,
+        base: usize,
+        columns: &Columns<'_>,
+    ) -> Result<(), Failure> {
+        let mut range = sorted.range(&self.keys[base..]);
+        if depth == 0 && columns.distinct.is_none() {
+            let from = (range.start + self.rows.start).min(range.end);
+            range = from..(range.start.saturating_add(self.rows.end)).clamp(from, range.end);
+        }
+        if self.keys.len() > base || sorted.order.is_empty() {
+            return self.match_rows(depth, value, sorted, range, None, columns);
+        }
+        for (first, group) in sorted.groups(range) {
+            self.match_rows(depth, value, sorted, group, Some(first), columns)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a range; `first` is the constant of the first column where that is no key.
+    fn match_rows(
+        &mut self,
+        depth: usize,
+        value: Value,
+        sorted: &Sorted,
+        range: Range<usize>,
+        first: Option<u32>,
+        columns: &Columns<'_>,
+    ) -> Result<(), Failure> {
+        let at = |column: usize, row: usize| match column {
+            0 => first.unwrap_or(0),
+            _ => sorted.column(column)[row],
+        };
+        'rows: for row in range.clone() {
+            if let Some(distinct) = columns.distinct
+                && row > range.start
+                && (1..distinct).all(|column| at(column, row) == at(column, row - 1))
+            {
+                continue;
+            }
+            for (column, slot) in columns.bind {
+                self.slots[*slot] = at(*column, row);
+            }
+            for (column, operand) in columns.same {
+                if at(*column, row) != self.operand(*operand) {
+                    continue 'rows;
+                }
+            }
+            let value = self.multiply(value, columns.factor, sorted.value(row))?;
+            self.step(depth + 1, value)?;
+        }
+        Ok(())
+    }
+
+    fn match_whole(
+        &mut self,
+        depth: usize,
+        value: Value,
+        growing: Option<&'a Growing>,
+        version: Version,
+        columns: &Columns<'_>,
+    ) -> Result<(), Failure> {
+        let Some(growing) = growing else { return Ok(()) };
+        let mut rows = 0..growing.rows(version);
+        if depth == 0 {
+            rows = self.rows.start.min(rows.end)..self.rows.end.min(rows.end);
+        }
+        for number in rows {
+            let row = growing.row(version, number);
+            if !growing.sees(version, row) {
+                continue;
+            }
+            self.match_tuple(depth, value, growing, row, columns)?;
+        }
+        Ok(())
+    }
+
+    fn match_chain(
+        &mut self,
+        depth: usize,
+        value: Value,
+        (growing, chain): (&'a Growing, usize),
+        version: Version,
+        base: usize,
+        columns: &Columns<'_>,
+    ) -> Result<(), Failure> {
+        let mut next = growing.table.newest(chain, &self.keys[base..]);
+        while next > 0 {
+            let row = next as usize - 1;
+            if growing.sees(version, row) {
+                self.match_tuple(depth, value, growing, row, columns)?;
+            }
+            next = growing.table.older(chain, row);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn match_tuple(
+        &mut self,
+        depth: usize,
+        value: Value,
+        growing: &'a Growing,
+        row: usize,
+        columns: &Columns<'_>,
+    ) -> Result<(), Failure> {
+        let tuple = growing.table.row(row);
+        for (column, slot) in columns.bind {
+            self.slots[*slot] = tuple[*column];
+        }
+        for (column, operand) in columns.same {
+            if tuple[*column] != self.operand(*operand) {
+                return Ok(());
+            }
+        }
+        let value = self.multiply(value, columns.factor, growing.table.value(row))?;
+        self.step(depth + 1, value)
+    }
+
+    /// Lists the candidate with the fewest rows and looks the values up in the others.
+    fn extend(
+        &mut self,
+        depth: usize,
+        value: Value,
+        slot: usize,
+        all: &'a [Candidate],
+    ) -> Result<(), Failure> {
+        let mut shortest: Option<(usize, Range<usize>)> = None;
+        for (at, candidate) in all.iter().enumerate() {
+            let base = self.push_key(&candidate.key);
+            let range = self.sorted(candidate).range(&self.keys[base..]);
+            self.keys.truncate(base);
+            if range.is_empty() {
+                return Ok(());
+            }
+            if shortest.as_ref().is_none_or(|(_, least)| range.len() < least.len()) {
+                shortest = Some((at, range));
+            }
+        }
+        let Some((lister, range)) = shortest else { return Ok(()) };
+        let sorted = self.sorted(&all[lister]);
+        let column = sorted.column(all[lister].key.len());
+        let mut last = None;
+        'values: for row in range {
+            let constant = column[row];
+            if last == Some(constant) {
+                continue;
+            }
+            last = Some(constant);
+            let mut value = self.multiply(value, all[lister].factor, sorted.value(row))?;
+            for (at, candidate) in all.iter().enumerate() {
+                if at == lister {
+                    continue;
+                }
+                let base = self.push_key(&candidate.key);
+                self.keys.push(constant);
+                let sorted = self.sorted(candidate);
+                let found = sorted.range(&self.keys[base..]).next();
+                self.keys.truncate(base);
+                let Some(row) = found else { continue 'values };
+                value = self.multiply(value, candidate.factor, sorted.value(row))?;
+            }
+            self.slots[slot] = constant;
+            self.step(depth + 1, value)?;
+        }
+        Ok(())
+    }
+
+    fn sorted(&self, candidate: &Candidate) -> &'a Sorted {
+        self.database.relation(candidate.relation).sorted(candidate.index)
+    }
+
+    /// A binding is complete.
+    fn emit(&mut self, mut value: Value) -> Result<(), Failure> {
+        let plan = self.plan;
+        for (arguments, computed) in &plan.computed {
+            let Some(factor) = self.call(arguments, |arguments| (computed.measure)(arguments)) else {
+                return Ok(());
+            };
+            value = plan.ring.times(value, factor).ok_or_else(|| self.overflow())?;
+        }
+        let mut tuple = std::mem::take(&mut self.tuple);
+        tuple.clear();
+        tuple.extend(plan.head_terms.iter().map(|term| self.operand(*term)));
+        let known = self.head.is_some_and(|head| {
+            plan.ring.idempotent()
+                && head.table.find(&tuple).is_some_and(|row| {
+                    head.table.value(row).is_none_or(|old| !plan.ring.improves(old, value))
+                })
+        });
+        if !known {
+            self.output.rows.extend_from_slice(&tuple);
+            self.output.len += 1;
+            if plan.ring.valued() {
+                self.output.values.push(value);
+            }
+        }
+        self.tuple = tuple;
+        Ok(())
+    }
+}
+
+/// What a matching step does with columns.
+struct Columns<'a> {
+    bind: &'a [(usize, usize)],
+    same: &'a [(usize, Operand)],
+    factor: Factor,
+    distinct: Option<usize>,
+}
+
+/// A value of one ring as a factor in another: a Boolean tuple is 1, a count a real number.
+#[inline]
+pub(super) fn convert(value: Option<Value>, from: Ring, to: Ring) -> Value {
+    match value {
+        None => to.unit(),
+        Some(value) if from.counts() && !to.counts() => Value::real(value.as_count() as f64),
+        Some(value) => value,
+    }
+}

@@ -1,0 +1,319 @@
+//! Demand: rules that derive only what a goal with constants needs (magic sets; Beeri and
+//! Ramakrishnan 1991).
+//!
+//! Enter at [`magic`]. Each relation that rules define gets a copy for each pattern of bound
+//! places in which it is asked for, and a relation of the bound constants that are asked for; the
+//! rules of the copy are guarded by it. Bodies are ordered so that what is bound comes first.
+//!
+//! Three odd cases. A rule whose recursive atom has the bound places of its head needs no guard,
+//! which keeps the shape that [`super::linear`] runs as a search. Linear recursion that carries
+//! only the free place (`p(x, z) <- e(x, y), p(y, z)` asked for one `x`) is turned round: a walk
+//! from the bound constant, then the rules without recursion at its end. And what is negated, or
+//! would be summed within its own demand, is taken as a whole with all below it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::database::Database;
+use super::fixpoint::check;
+use super::limits::Failure;
+use super::linear::step_of;
+use super::ring::{Combine, Ring};
+use super::rule::{Atom, Literal, RelationId, Rule, Term, Variable};
+
+/// Rules for a goal.
+#[derive(Debug, Clone)]
+pub struct Demand {
+    /// The rules, over relations that were declared for them.
+    pub rules: Vec<Rule>,
+    /// Where the goal's tuples are to be found. There may be tuples with other constants too.
+    pub answer: RelationId,
+    /// For each copy, the relation that it is a copy of.
+    pub copies: Vec<(RelationId, RelationId)>,
+}
+
+/// The rules that derive the tuples of `goal` with these constants in its places.
+///
+/// # Errors
+/// Those of [`super::evaluate`] that need no evaluation.
+pub fn magic(
+    database: &mut Database,
+    rules: &[Rule],
+    goal: RelationId,
+    bound: &[Option<u32>],
+) -> Result<Demand, Failure> {
+    check(database, rules)?;
+    let before = database.relations();
+    let mut whole = BTreeSet::new();
+    loop {
+        let mut magic = Magic::new(database, rules, whole.clone());
+        let pattern: Vec<bool> = bound.iter().map(Option::is_some).collect();
+        let copy = magic.copy(goal, pattern);
+        while let Some((relation, pattern)) = magic.open.pop() {
+            magic.define(relation, &pattern);
+        }
+        magic.widen();
+        let (mut out, copies, wider) = (magic.out, magic.copies, below(rules, magic.whole));
+        out.extend(rules.iter().filter(|rule| whole.contains(&rule.head)).cloned());
+        let copied = |rule: &&Rule| !whole.contains(&rule.head);
+        let left: BTreeSet<RelationId> = rules.iter().filter(copied).map(|rule| rule.head).collect();
+        if wider != whole {
+            whole = wider;
+        } else if check(database, &out).is_err() && !left.is_empty() {
+            let sums: BTreeSet<RelationId> =
+                left.iter().filter(|id| !database.relation(**id).ring().idempotent()).copied().collect();
+            whole.extend(if sums.is_empty() { left } else { sums });
+            whole = below(rules, whole);
+        } else {
+            let Some(copy) = copy else {
+                return Ok(Demand { rules: out, answer: goal, copies: Vec::new() });
+            };
+            if let Some(demand) = copy.demand {
+                let seed: Vec<u32> = bound.iter().flatten().copied().collect();
+                database.insert(demand, &seed, &[])?;
+            }
+            let copies = copies.into_iter().map(|((original, _), copy)| (copy.relation, original));
+            return Ok(Demand { rules: out, answer: copy.relation, copies: copies.collect() });
+        }
+        database.truncate(before);
+    }
+}
+
+/// These relations and all that rules define them by.
+fn below(rules: &[Rule], mut relations: BTreeSet<RelationId>) -> BTreeSet<RelationId> {
+    let defined = |id: &RelationId| rules.iter().any(|rule| rule.head == *id);
+    let mut before = usize::MAX;
+    while before != relations.len() {
+        before = relations.len();
+        for rule in rules.iter().filter(|rule| relations.contains(&rule.head)).cloned().collect::<Vec<_>>() {
+            let needed = rule.body.iter().filter_map(|literal| match literal {
+                Literal::Atom(atom) | Literal::Not(atom) => Some(atom.relation),
+                _ => None,
+            });
+            relations.extend(needed.filter(defined));
+        }
+    }
+    relations
+}
+
+/// A copy of a relation for a pattern.
+#[derive(Debug, Clone, Copy)]
+struct Copy {
+    relation: RelationId,
+    /// The bound constants that are asked for; `None` where all tuples are.
+    demand: Option<RelationId>,
+}
+
+/// Which places of a relation are bound.
+type Pattern = Vec<bool>;
+
+struct Magic<'a> {
+    database: &'a mut Database,
+    /// The program's rules, and those that are turned round.
+    rules: Vec<Rule>,
+    copies: BTreeMap<(RelationId, Pattern), Copy>,
+    open: Vec<(RelationId, Pattern)>,
+    out: Vec<Rule>,
+    /// Relations that are taken as a whole, by their own rules.
+    whole: BTreeSet<RelationId>,
+}
+
+impl<'a> Magic<'a> {
+    fn new(database: &'a mut Database, rules: &[Rule], whole: BTreeSet<RelationId>) -> Magic<'a> {
+        let (copies, open, out) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Magic { database, rules: rules.to_vec(), copies, open, out, whole }
+    }
+
+    /// Whether rules define a relation, and it is not taken as a whole.
+    fn derived(&self, relation: RelationId) -> bool {
+        !self.whole.contains(&relation) && self.rules.iter().any(|rule| rule.head == relation)
+    }
+
+    /// The copy of a relation, if it has one.
+    fn copy(&mut self, relation: RelationId, pattern: Pattern) -> Option<Copy> {
+        if !self.derived(relation) {
+            return None;
+        }
+        let key = (relation, pattern);
+        if let Some(copy) = self.copies.get(&key) {
+            return Some(*copy);
+        }
+        let stored = self.database.relation(relation);
+        let (name, arity, ring) = (stored.name().to_owned(), stored.arity(), stored.ring());
+        let bound = key.1.iter().filter(|bound| **bound).count();
+        let demand =
+            (bound > 0).then(|| self.database.declare(format!("demand of {name}"), bound, Ring::BOOLEAN));
+        let copy = Copy { relation: self.database.declare(name, arity, ring), demand };
+        self.copies.insert(key.clone(), copy);
+        self.open.push(key);
+        Some(copy)
+    }
+
+    /// What is asked for without a bound place and with one too is asked for as a whole.
+    fn widen(&mut self) {
+        for (relation, pattern) in self.copies.keys() {
+            if !pattern.contains(&true) && self.copies.keys().any(|(r, p)| r == relation && p.contains(&true))
+            {
+                self.whole.insert(*relation);
+            }
+        }
+    }
+
+    /// Makes the rules of a copy.
+    fn define(&mut self, relation: RelationId, pattern: &Pattern) {
+        let Some(copy) = self.copies.get(&(relation, pattern.clone())).copied() else { return };
+        if !self.database.relation(relation).is_empty() {
+            let places = 0..self.database.relation(relation).arity() as u32;
+            let terms: Vec<Term> = places.map(Term::variable).collect();
+            let mut body: Vec<Literal> =
+                guard(copy, &terms, pattern).into_iter().map(Literal::Atom).collect();
+            body.push(Atom::factor(relation, terms.clone()).into());
+            self.out.push(Rule::new(copy.relation, terms, body));
+        }
+        let rules = match self.turned(relation, pattern) {
+            Some(rules) => rules,
+            None => self.rules.iter().filter(|rule| rule.head == relation).cloned().collect(),
+        };
+        for rule in rules {
+            self.adorn(&rule, copy, pattern);
+        }
+    }
+
+    /// Makes the rule of a copy from a rule, and the rules of the demand that its body has.
+    fn adorn(&mut self, rule: &Rule, copy: Copy, pattern: &Pattern) {
+        let guard = guard(copy, &rule.head_terms, pattern);
+        let mut bound: BTreeSet<Variable> =
+            guard.iter().flat_map(|g| &g.terms).filter_map(|t| t.as_variable()).collect();
+        let mut atoms: Vec<&Atom> = rule.atoms().collect();
+        let mut before: Vec<Literal> = guard.iter().cloned().map(Literal::Atom).collect();
+        let mut body: Vec<Literal> = Vec::new();
+        let mut carried = false;
+        while let Some(at) = self.next(&atoms, &bound) {
+            let atom = atoms.remove(at);
+            let known = |term: &Term| match term {
+                Term::Constant(_) => true,
+                Term::Variable(variable) => bound.contains(variable),
+                Term::Any => false,
+            };
+            let asked: Pattern = atom.terms.iter().map(known).collect();
+            let mut atom = atom.clone();
+            if let Some(other) = self.copy(atom.relation, asked.clone()) {
+                if let Some(demand) = other.demand {
+                    let wanted = filtered(&atom.terms, &asked);
+                    let own =
+                        other.relation == copy.relation && Some(&wanted) == guard.as_ref().map(|g| &g.terms);
+                    carried |= own;
+                    if !own {
+                        self.out.push(Rule::new(demand, wanted, before.clone()));
+                    }
+                }
+                atom.relation = other.relation;
+            }
+            bound.extend(atom.terms.iter().filter_map(|term| term.as_variable()));
+            before.push(Atom { factor: false, ..atom.clone() }.into());
+            body.push(atom.into());
+        }
+        for literal in &rule.body {
+            match literal {
+                Literal::Atom(_) => {}
+                Literal::Not(atom) => {
+                    if self.derived(atom.relation) {
+                        self.whole.insert(atom.relation);
+                    }
+                    body.push(literal.clone());
+                }
+                other => body.push(other.clone()),
+            }
+        }
+        if !carried {
+            body.splice(0..0, guard.into_iter().map(Literal::Atom));
+        }
+        let (head, weight, computed) = (copy.relation, rule.weight, rule.computed.clone());
+        self.out.push(Rule { head, head_terms: rule.head_terms.clone(), body, weight, computed });
+    }
+
+    /// The atom to be joined next: what is bound before what is not, what is stored before what is
+    /// derived.
+    fn next(&self, atoms: &[&Atom], bound: &BTreeSet<Variable>) -> Option<usize> {
+        let rank = |atom: &Atom| {
+            let derived = self.derived(atom.relation);
+            let touched = atom.terms.iter().any(|term| match term {
+                Term::Constant(_) => true,
+                Term::Variable(variable) => bound.contains(variable),
+                Term::Any => false,
+            });
+            (!touched, derived)
+        };
+        (0..atoms.len()).min_by_key(|at| rank(atoms[*at]))
+    }
+
+    /// Linear recursion that carries only the free place, asked for the other: a walk along its
+    /// steps, backwards, and at its end the rules without recursion.
+    fn turned(&mut self, relation: RelationId, pattern: &Pattern) -> Option<Vec<Rule>> {
+        let carried = match pattern.as_slice() {
+            [true, false] => 1,
+            [false, true] => 0,
+            _ => return None,
+        };
+        let ring = self.database.relation(relation).ring();
+        let own: Vec<&Rule> = self.rules.iter().filter(|rule| rule.head == relation).collect();
+        let (recursive, plain): (Vec<&Rule>, Vec<&Rule>) =
+            own.into_iter().partition(|rule| rule.atoms().any(|atom| atom.relation == relation));
+        if ring.combine != Combine::Exists || recursive.is_empty() || self.is_mutual(relation) {
+            return None;
+        }
+        let before = self.database.relations();
+        let walk = self.database.declare("walk", 2, Ring::BOOLEAN);
+        let end = self.database.declare("end", 2, Ring::BOOLEAN);
+        let steps = recursive.iter().map(|rule| step_of(rule, relation, Some(carried), walk, ring));
+        let Some(steps) = steps.collect::<Option<Vec<Rule>>>() else {
+            self.database.truncate(before);
+            return None;
+        };
+        let mut rules = Vec::new();
+        let [start, free] = [0, 1].map(Term::variable);
+        rules.push(Rule::new(walk, [start, start], []));
+        for step in steps {
+            let [from, to] = step.head_terms[..] else { return None };
+            let used = step.body.iter().flat_map(super::plan::terms).chain([from, to]);
+            let fresh = used.filter_map(Term::as_variable).map(|variable| variable.0 + 1).max().unwrap_or(0);
+            let start = Term::variable(fresh);
+            let mut body = step.body.clone();
+            body.push(Atom::new(walk, [start, to]).into());
+            rules.push(Rule::new(walk, [start, from], body));
+        }
+        let ordered = |moving: Term, kept: Term| if carried == 1 { [moving, kept] } else { [kept, moving] };
+        for rule in plain {
+            let mut rule = rule.clone();
+            rule.head = end;
+            rules.push(rule);
+        }
+        if !self.database.relation(relation).is_empty() {
+            // What is given of the relation stands at the end of walks too.
+            let given = self.database.declare("given", 2, ring);
+            let stored = self.database.relation(relation).clone();
+            self.database.relation_mut(given).copy(&stored);
+            rules.push(Rule::new(end, [start, free], [Atom::new(given, [start, free]).into()]));
+        }
+        let last = Term::variable(2);
+        let body = [Atom::new(walk, [start, last]).into(), Atom::new(end, ordered(last, free)).into()];
+        let answer = Rule::new(relation, ordered(start, free), body);
+        self.rules.extend(rules);
+        Some(vec![answer])
+    }
+
+    /// Whether a relation is defined through others that it defines.
+    fn is_mutual(&self, relation: RelationId) -> bool {
+        let strata = super::strata::strata(self.database.relations(), &self.rules);
+        strata.iter().any(|stratum| stratum.relations.contains(&relation) && stratum.relations.len() > 1)
+    }
+}
+
+/// The bound places of a list of terms.
+fn filtered(terms: &[Term], pattern: &Pattern) -> Vec<Term> {
+    terms.iter().zip(pattern).filter(|(_, bound)| **bound).map(|(term, _)| *term).collect()
+}
+
+/// The condition that a tuple is asked for.
+fn guard(copy: Copy, terms: &[Term], pattern: &Pattern) -> Option<Atom> {
+    Some(Atom::new(copy.demand?, filtered(terms, pattern)))
+}

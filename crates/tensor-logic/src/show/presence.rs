@@ -1,0 +1,153 @@
+//! When a value is present: what a guard must say so that a sum over nothing stays absent.
+//!
+//! Enter at [`of_scope`]. Presence is a conjunction: every round reference is there, every guard
+//! holds. What is no conjunction (a read that may be out of range, several terms of which one
+//! suffices) makes the answer inexact; the text then counts the contributions.
+
+use crate::domains;
+use crate::program::{
+    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Place, Program, Range, Read, Style, When,
+};
+use crate::value::Domain;
+
+/// What must hold for a value to be present.
+#[derive(Debug)]
+pub(super) struct Presence {
+    /// Necessary conditions.
+    pub(super) guards: Vec<Guard>,
+    /// Indices for which some value must satisfy them.
+    pub(super) exists: Vec<IndexId>,
+    /// Whether they are also sufficient.
+    pub(super) exact: bool,
+}
+
+/// When a scope has a contribution.
+pub(super) fn of_scope(program: &Program, over: &[IndexId], when: &When, body: &Expr) -> Presence {
+    let mut presence = Presence { guards: Vec::new(), exists: Vec::new(), exact: true };
+    presence.scope(program, over, when, body);
+    let mut used = Vec::new();
+    for guard in &presence.guards {
+        crate::walk::guard_indices(guard, &mut |index| used.push(index));
+    }
+    presence.exact &= presence.exists.iter().all(|index| used.contains(index) || has_values(program, *index));
+    presence.exists.retain(|index| used.contains(index));
+    presence
+}
+
+impl Presence {
+    fn scope(&mut self, program: &Program, over: &[IndexId], when: &When, body: &Expr) {
+        self.exists.extend(over);
+        self.when(when);
+        self.value(program, body);
+    }
+
+    fn when(&mut self, when: &When) {
+        self.exists.extend(&when.exists);
+        self.guards.extend(when.guards.iter().cloned());
+    }
+
+    fn value(&mut self, program: &Program, expr: &Expr) {
+        if always(program, expr) {
+            return;
+        }
+        match expr {
+            Expr::Number(_) => {}
+            Expr::Read(read) if read.otherwise == Otherwise::Absent => {
+                self.guards.push(Guard::Read(read.clone()));
+            }
+            Expr::Index(_) | Expr::Read(_) => self.exact = false,
+            Expr::Missing(read) => self.guards.push(Guard::Not(read.clone())),
+            Expr::Terms(parts) if parts.len() != 1 => self.exact = false,
+            Expr::Reduce(reduce) => self.scope(program, &reduce.over, &reduce.when, &reduce.body),
+            _ => {
+                let (parts, when) = expr.parts();
+                parts.into_iter().for_each(|part| self.value(program, part));
+                if let Some(when) = when {
+                    self.when(when);
+                }
+            }
+        }
+    }
+}
+
+fn range(program: &Program, index: IndexId) -> Option<&Domain> {
+    match &program.indices.get(index.0 as usize)?.range {
+        Range::Domain(domain) => Some(domain),
+        Range::Tuples | Range::Computed => None,
+    }
+}
+
+fn has_values(program: &Program, index: IndexId) -> bool {
+    range(program, index).is_some_and(|domain| !domain.is_empty())
+}
+
+/// Whether a value is present under every binding.
+pub(super) fn always(program: &Program, expr: &Expr) -> bool {
+    let all = |parts: &[Expr]| parts.iter().all(|part| always(program, part));
+    match expr {
+        Expr::Number(_) => true,
+        Expr::Index(function) => integer(program, function),
+        Expr::Read(read) => in_range(program, read),
+        Expr::Missing(_) => false,
+        Expr::Product(parts) | Expr::Plus(parts) => all(parts),
+        Expr::Terms(parts) => parts.iter().any(|part| always(program, part)),
+        Expr::Quotient(a, b) | Expr::Power(a, b) => always(program, a) && always(program, b),
+        Expr::Negate(a) => always(program, a),
+        Expr::Reduce(reduce) => {
+            let zero = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
+            let some = reduce.when.guards.is_empty()
+                && reduce.over.iter().all(|index| has_values(program, *index))
+                && always(program, &reduce.body);
+            (reduce.explicit && zero) || some
+        }
+        Expr::Call(call) => call.when.guards.is_empty() && all(&call.arguments),
+        Expr::Axis(axis) => axis.when.guards.is_empty() && always(program, &axis.argument),
+    }
+}
+
+/// Whether a function has an integer value under every binding.
+fn integer(program: &Program, function: &IndexFn) -> bool {
+    match function {
+        IndexFn::Index(id) => matches!(range(program, *id), Some(Domain::Interval { .. })),
+        _ => domains::bounds(program, function).is_some(),
+    }
+}
+
+/// Whether an element exists whatever the binding.
+fn in_range(program: &Program, read: &Read) -> bool {
+    match read.otherwise {
+        Otherwise::ZeroOutside => true,
+        Otherwise::Absent => false,
+        Otherwise::Zero => {
+            let Some(tensor) = program.tensors.get(read.tensor.0 as usize) else { return false };
+            let mut places = tensor.places.iter().zip(&read.arguments);
+            places.all(|(place, argument)| match argument {
+                Argument::At(function) => fits(program, function, place, tensor.style),
+                Argument::Any => false,
+            })
+        }
+    }
+}
+
+/// The most values that are compared one by one.
+const COMPARED: usize = 10_000;
+
+fn fits(program: &Program, function: &IndexFn, place: &Place, style: Style) -> bool {
+    let Some(domain) = &place.domain else { return style == Style::Round };
+    match function {
+        IndexFn::Const(value) => domain.contains(*value),
+        IndexFn::Index(id) => match (range(program, *id), domain) {
+            (Some(Domain::Interval { from, to }), Domain::Interval { from: low, to: high }) => {
+                low <= from && to <= high
+            }
+            (Some(range), domain) => {
+                range.len() <= COMPARED && range.values().all(|value| domain.contains(value))
+            }
+            (None, _) => false,
+        },
+        _ => match (domains::bounds(program, function), domain) {
+            (Some((from, to)), Domain::Interval { from: low, to: high }) => *low <= from && to <= *high,
+            _ => false,
+        },
+    }
+}
