@@ -53,6 +53,8 @@ pub mod divergence;
 
 pub mod reference;
 
+pub mod relational;
+
 pub mod proof;
 
 pub mod answer;
@@ -66,5 +68,3 @@ pub mod run;
 pub mod files;
 
 pub mod world;
-
-pub mod relational;
