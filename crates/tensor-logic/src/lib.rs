@@ -55,6 +55,8 @@ pub mod reference;
 
 pub mod relational;
 
+pub mod fast;
+
 pub mod proof;
 
 pub mod answer;
@@ -68,3 +70,7 @@ pub mod run;
 pub mod files;
 
 pub mod world;
+
+pub mod datalog;
+
+pub mod auto;

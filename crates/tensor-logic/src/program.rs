@@ -54,6 +54,32 @@ pub struct Program {
     pub actions: Vec<Action>,
     /// Tolerance, rounds, seed.
     pub settings: Settings,
+    /// Which program this is: engines keep plans by it.
+    pub stamp: Stamp,
+}
+
+/// A number that no two programs share: a clone, which may be changed, gets a new one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Stamp(u64);
+
+impl Default for Stamp {
+    fn default() -> Stamp {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        Stamp(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+impl Clone for Stamp {
+    fn clone(&self) -> Stamp {
+        Stamp::default()
+    }
+}
+
+impl Stamp {
+    /// The number.
+    pub fn number(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Settings of the run.

@@ -6,14 +6,15 @@
 use crate::analyse::{Analysed, analyse_tree};
 use crate::answer::{Answer, Minimized, text};
 use crate::ast::{Program as Tree, Span};
+use crate::auto::Auto;
 use crate::engine::{Budget, Engine, Parameters, Value};
 use crate::error::{Code, Report};
+use crate::fast::Fast;
 use crate::files::Files;
 use crate::function::UserFunctions;
 use crate::learn;
 use crate::lower::Options;
 use crate::program::{Kind, Minimize, Program, TensorId};
-use crate::reference::Reference;
 use crate::run::{Host, Outcome, run};
 use crate::source::Source;
 
@@ -146,12 +147,13 @@ impl Calculated {
 /// What [`calculate`] may use: the command's limit of tuples, and 4 GiB.
 const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
 
-/// From a text to its answers, with files in the working folder and seed 0, by the reference
-/// interpreter.
+/// From a text to its answers, with files in the working folder, seed 0, and the engine that the
+/// command takes by default.
 ///
 /// # Errors
 /// As [`World::calculate`].
 pub fn calculate(text: &str) -> Result<Calculated, Vec<Report>> {
     let source = Source::new("text", text.as_bytes());
-    World::new(&source, Files::new("."), 0).calculate(&mut Reference::default(), BUDGET)
+    let mut engine = Auto::new(Box::new(Fast::default()));
+    World::new(&source, Files::new("."), 0).calculate(&mut engine, BUDGET)
 }

@@ -184,8 +184,13 @@ impl<'p, N: Number> Machine<'p, N> {
         scope: Scope<'p, '_>,
         visit: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if scope.when.exists.is_empty() || scope.indices.is_empty() {
+        if scope.when.exists.is_empty() {
             return self.witnesses(scope, visit);
+        }
+        if scope.indices.is_empty() {
+            // However many bindings satisfy the guards, there is one contribution.
+            let some = self.witnesses(scope, &mut || ControlFlow::Break(()));
+            return if some.is_break() { visit() } else { ControlFlow::Continue(()) };
         }
         // Several bindings of the `exists` may agree on the others: each of those counts once.
         let mut found: BTreeSet<Vec<Option<Const>>> = BTreeSet::new();

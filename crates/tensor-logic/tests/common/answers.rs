@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use tensor_logic::answer::Content;
+use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::error::Report;
+use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::files::Files;
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
@@ -12,7 +14,13 @@ use tensor_logic::world::{Calculated, World};
 
 /// Every engine there is: a new one is one line more.
 pub(crate) fn engines() -> Vec<(&'static str, Box<dyn Engine>)> {
-    vec![("reference", Box::new(Reference::default()))]
+    let fast = |storage| Box::new(Auto::new(Box::new(Fast::with_storage(storage))));
+    vec![
+        ("reference", Box::new(Reference::default())),
+        ("auto", fast(Storage::Auto)),
+        ("dense", fast(Storage::Dense)),
+        ("sparse", fast(Storage::Sparse)),
+    ]
 }
 
 /// What comes of a text beside its files.

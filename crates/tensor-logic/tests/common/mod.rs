@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod answers;
+pub(crate) mod engines;
+pub(crate) mod generator;
 
 use std::path::{Path, PathBuf};
 

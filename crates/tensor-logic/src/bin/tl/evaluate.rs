@@ -8,12 +8,11 @@ use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
 use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
-use tensor_logic::engine::Budget;
+use tensor_logic::engine::Engine;
 use tensor_logic::error::{Code, Report};
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
 use tensor_logic::program::{Action, Kind, Program};
-use tensor_logic::reference::Reference;
 use tensor_logic::run::missing_data;
 use tensor_logic::source::Source;
 use tensor_logic::world::World;
@@ -113,9 +112,9 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
         }
     };
     let program = &analysed.program;
-    let mut engine = Reference::default();
+    let mut engine = args.evaluation.engine();
     let outcome =
-        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), &mut engine, &mut world);
+        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world);
     let mut queries = String::new();
     json::list(&mut queries, &outcome.answers, |out, answer| json::answer(out, &program.symbols, answer));
     let mut written = String::new();
@@ -152,7 +151,7 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     };
     let mut answer = Answer::new(&source, Shape::Warnings);
     answer.warnings = analysed.warnings;
-    match gradients_of(&analysed.program, &args.wrt, args.evaluation.budget()) {
+    match gradients_of(&analysed.program, &args.wrt, &args.evaluation) {
         Ok(found) => show(&mut answer, &args.of, &analysed.program, &found),
         Err(report) => answer.errors.push(report),
     }
@@ -160,7 +159,7 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
 }
 
 /// The gradients of the last query's answer.
-fn gradients_of(program: &Program, wrt: &[String], budget: Budget) -> Result<Gradients, Report> {
+fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Report> {
     let mut queries = program.actions.iter().filter_map(|action| match action {
         Action::Query(query) => Some(query.tensor),
         Action::Write { .. } => None,
@@ -169,7 +168,8 @@ fn gradients_of(program: &Program, wrt: &[String], budget: Budget) -> Result<Gra
     let goal = queries.next_back().ok_or_else(none)?;
     missing_data(program, goal)?;
     let wrt = with_respect_to(program, goal, wrt)?;
-    gradients(&mut Reference::default(), program, budget, goal, &wrt)
+    let mut engine: Box<dyn Engine> = evaluation.engine();
+    gradients(engine.as_mut(), program, evaluation.budget(), goal, &wrt)
 }
 
 /// The document of `tl grad`, and its text.

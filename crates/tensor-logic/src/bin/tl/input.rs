@@ -4,7 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tensor_logic::engine::Budget;
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Budget, Engine};
+use tensor_logic::fast::Fast;
+use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 
 /// Wrong usage that clap cannot see.
@@ -162,6 +165,21 @@ impl Evaluation {
             rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
         }
         Ok(())
+    }
+
+    /// The evaluator that the options name.
+    pub(crate) fn engine(&self) -> Box<dyn Engine> {
+        match self.engine {
+            EngineName::Reference => Box::new(Reference::default()),
+            EngineName::Auto => {
+                let storage = match self.storage {
+                    Storage::Auto => tensor_logic::fast::Storage::Auto,
+                    Storage::Dense => tensor_logic::fast::Storage::Dense,
+                    Storage::Sparse => tensor_logic::fast::Storage::Sparse,
+                };
+                Box::new(Auto::new(Box::new(Fast::with_storage(storage))))
+            }
+        }
     }
 
     /// The limits of the run.

@@ -1,0 +1,209 @@
+//! Rules of the core form on the relational engine.
+//!
+//! Enter at [`compile`]: if everything that a goal needs is relations joined by rules, it becomes
+//! a database and rules over small integers, with the constants of the goal as demand. What is
+//! not (a dense read, an average, a sum in recursion) makes it say no, and the goal goes to the
+//! evaluation of blocks.
+//!
+//! [`translate`] turns one equation into rules; [`answer`] turns what the relational engine
+//! derived back into values and refusals.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::engine::Budget;
+use crate::error::Report;
+use crate::program::{Combine, EquationId, Facts, Given, Kind, Program, Role, Style, TensorId};
+use crate::relational::{self, Constants, Database, Failure, Limits, RelationId, Ring, Rule, magic};
+
+mod answer;
+mod translate;
+
+/// A goal ready for the relational engine.
+#[derive(Debug)]
+pub struct Compiled {
+    /// Constants, facts, and what is derived.
+    pub database: Database,
+    /// The rules, restricted to what the goal demands.
+    pub rules: Vec<Rule>,
+    /// Where the goal's tuples will be.
+    pub goal: RelationId,
+    /// The tensor that each relation stands for, copies for demand included.
+    tensors: BTreeMap<RelationId, TensorId>,
+}
+
+/// Compiles a goal, or says no.
+///
+/// # Errors
+/// Refusals that loading the facts meets: `overflow`, `budget`.
+pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Report>> {
+    let needed = program.needs(&[goal]);
+    let mut compiler = Compiler {
+        program,
+        database: Database::new(constants(program, &needed)),
+        relations: BTreeMap::new(),
+        domains: Vec::new(),
+        rules: Vec::new(),
+    };
+    for id in &needed {
+        let ring = compiler.ring(*id, *id == goal)?;
+        let tensor = program.tensor(*id);
+        let relation = compiler.database.declare(tensor.name.clone(), tensor.places.len(), ring);
+        compiler.relations.insert(*id, relation);
+    }
+    for (at, equation) in program.equations.iter().enumerate() {
+        if needed.contains(&equation.tensor) {
+            compiler.equation(EquationId(at as u32))?;
+        }
+    }
+    if !compiler.sums_are_finished() {
+        return None;
+    }
+    for id in &needed {
+        match compiler.load(*id)? {
+            Ok(()) => {}
+            Err(failure) => {
+                let tensors = compiler.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
+                return Some(Err(answer::refusal(program, &compiler.database, &tensors, failure)));
+            }
+        }
+    }
+    Some(compiler.finish(goal))
+}
+
+/// Evaluates a compiled goal.
+///
+/// # Errors
+/// `budget`, `divergence`, `overflow`.
+pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<(), Report> {
+    let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
+    match relational::evaluate(&mut compiled.database, &compiled.rules, &limits) {
+        Ok(_) => Ok(()),
+        Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
+    }
+}
+
+struct Compiler<'a> {
+    program: &'a Program,
+    database: Database,
+    relations: BTreeMap<TensorId, RelationId>,
+    /// Relations that hold the values of declared domains.
+    domains: Vec<(crate::value::Domain, RelationId)>,
+    rules: Vec<Rule>,
+}
+
+/// The integers that the facts span keep their order.
+fn constants(program: &Program, needed: &std::collections::BTreeSet<TensorId>) -> Constants {
+    let mut ends: Option<(i64, i64)> = None;
+    let mut total = 0usize;
+    for id in needed {
+        for given in &program.tensor(*id).given {
+            let Given::Facts(facts) = given else { continue };
+            total += facts.constants.len();
+            for value in facts.constants.iter().filter_map(|value| value.int()) {
+                let (low, high) = ends.unwrap_or((value, value));
+                ends = Some((low.min(value), high.max(value)));
+            }
+        }
+    }
+    match ends {
+        // Not where a few constants lie far apart.
+        Some((low, high)) if high.abs_diff(low) <= 4 * total as u64 + 1024 => Constants::integers(low, high),
+        _ => Constants::default(),
+    }
+}
+
+impl Compiler<'_> {
+    /// The ring of a tensor, or `None` where the relational engine has none for it. A scalar
+    /// that is asked for may be a sum of tuples.
+    fn ring(&self, id: TensorId, goal: bool) -> Option<Ring> {
+        let tensor = self.program.tensor(id);
+        let scalar_sum = goal && tensor.places.is_empty() && tensor.combine == Combine::Sum;
+        if tensor.style == Style::Square
+            && !(scalar_sum && tensor.role == Role::Computed && tensor.given.is_empty())
+        {
+            return None;
+        }
+        let times = self.times_of(id)?;
+        let combine = match (tensor.combine, tensor.kind) {
+            (Combine::Exists, _) => return Some(Ring::BOOLEAN),
+            (Combine::Or, _) => return None,
+            (Combine::Sum, Kind::Count) => relational::Combine::Count,
+            (Combine::Sum, _) => relational::Combine::Sum,
+            (Combine::Max, _) => relational::Combine::Max,
+            (Combine::Min, _) => relational::Combine::Min,
+            (Combine::Times | Combine::Avg, _) => return None,
+        };
+        if tensor.kind == Kind::Count && combine != relational::Combine::Count {
+            return None;
+        }
+        Some(Ring { combine, times })
+    }
+
+    /// Loads what is given. `None`: not as a relation.
+    fn load(&mut self, id: TensorId) -> Option<Result<(), Failure>> {
+        let relation = *self.relations.get(&id)?;
+        let given = self.program.tensor(id).given.clone();
+        for given in &given {
+            let Given::Facts(facts) = given else { return None };
+            if let Err(failure) = self.facts(relation, facts) {
+                return Some(Err(failure));
+            }
+        }
+        Some(Ok(()))
+    }
+
+    fn facts(&mut self, relation: RelationId, facts: &Arc<Facts>) -> Result<(), Failure> {
+        let mut rows = Vec::with_capacity(facts.constants.len());
+        for value in &facts.constants {
+            rows.push(self.database.constants.intern(*value)?);
+        }
+        let ring = self.database.relation(relation).ring();
+        let value = |number: f64| {
+            if ring.counts() {
+                relational::Value::count(number as i64)
+            } else {
+                relational::Value::real(number)
+            }
+        };
+        let values: Vec<relational::Value> = match ring.valued() {
+            true => (0..facts.count).map(|at| value(facts.value(at))).collect(),
+            false => Vec::new(),
+        };
+        if facts.count > 0 {
+            self.database.insert(relation, &rows, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Sums are taken once, when all that they need is finished: none stands in a recursion.
+    fn sums_are_finished(&self) -> bool {
+        let sums = |id: &TensorId| self.program.tensor(*id).combine == Combine::Sum;
+        self.program.components.iter().all(|component| {
+            let recursive = !matches!(component.class, crate::program::Class::Plain);
+            let here = component.tensors.iter().any(|id| self.relations.contains_key(id));
+            !(recursive && here) || !component.tensors.iter().any(sums)
+        })
+    }
+
+    /// Restricts the rules to what the goal asks for.
+    fn finish(mut self, goal: TensorId) -> Result<Compiled, Report> {
+        let mut tensors: BTreeMap<RelationId, TensorId> =
+            self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
+        let Some(relation) = self.relations.get(&goal).copied() else {
+            return Ok(Compiled { database: self.database, rules: self.rules, goal: RelationId(0), tensors });
+        };
+        let free = vec![None; self.program.tensor(goal).places.len()];
+        match magic(&mut self.database, &self.rules, relation, &free) {
+            Ok(demand) => {
+                for (copy, original) in &demand.copies {
+                    if let Some(tensor) = tensors.get(original).copied() {
+                        tensors.insert(*copy, tensor);
+                    }
+                }
+                Ok(Compiled { database: self.database, rules: demand.rules, goal: demand.answer, tensors })
+            }
+            Err(failure) => Err(answer::refusal(self.program, &self.database, &tensors, failure)),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The fast engine: the core form evaluated for all bindings at once.
+//!
+//! Enter at [`Fast`]. An expression becomes a *block* (`block`): its values for all bindings of
+//! its free indices. What guards and relations admit becomes a *table of bindings* (`support`,
+//! `rows`, `table`); dense factors are contracted pair by pair as matrix products (`contract`,
+//! `matmul`) or gathered beside the table (`gather`, `scope`); heads scatter contributions
+//! (`head`), and components come to rest as their class says (`component`). What depends on
+//! nothing that changed is remembered (`plan`), so that a training loop replans nothing.
+
+mod block;
+mod component;
+mod contract;
+mod expr;
+mod gather;
+mod head;
+mod machine;
+mod matmul;
+mod plan;
+mod relation;
+mod rows;
+mod scope;
+mod support;
+mod table;
+
+pub use machine::Storage;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use crate::engine::{Engine, Parameters, Request, Value};
+use crate::error::Result;
+use crate::program::{Class, Component, Given, Program, Role, TensorId};
+use crate::value::Domain;
+use machine::{Machine, Stored};
+use plan::{Source, Stamps};
+
+/// The fast engine.
+#[derive(Default)]
+pub struct Fast {
+    storage: Storage,
+    session: Option<Session>,
+    derived: Vec<(String, u64)>,
+}
+
+/// What is kept of a program between calls.
+struct Session {
+    fingerprint: u64,
+    machine: Machine,
+    components: Vec<Component>,
+    /// For every component what it was last made from.
+    made: HashMap<usize, Stamps>,
+    parameters: Parameters,
+}
+
+impl Fast {
+    /// An engine that keeps relations as this says.
+    pub fn with_storage(storage: Storage) -> Fast {
+        Fast { storage, ..Fast::default() }
+    }
+
+    fn session(&mut self, request: &Request<'_>) -> &mut Session {
+        let fingerprint = fingerprint(request.program);
+        let same = |session: &Session| {
+            session.fingerprint == fingerprint && same_data(&session.machine.program, request.program)
+        };
+        let kept = self.session.take().filter(same);
+        self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)))
+    }
+}
+
+impl Session {
+    fn new(request: &Request<'_>, storage: Storage, fingerprint: u64) -> Session {
+        let program = Arc::new(request.program.clone());
+        let mut components = program.components.clone();
+        // Tensors in no component are only given.
+        let mut listed = vec![false; program.tensors.len()];
+        for id in components.iter().flat_map(|component| &component.tensors) {
+            if let Some(slot) = listed.get_mut(id.0 as usize) {
+                *slot = true;
+            }
+        }
+        let alone = (0u32..).map(TensorId).zip(listed).filter(|(_, listed)| !listed);
+        let alone =
+            alone.map(|(id, _)| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
+        components.splice(0..0, alone.collect::<Vec<_>>());
+        Session {
+            fingerprint,
+            machine: Machine::new(program, request.budget, storage),
+            components,
+            made: HashMap::new(),
+            parameters: Parameters::new(),
+        }
+    }
+
+    fn evaluate(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<()> {
+        let program = Arc::clone(&self.machine.program);
+        if self.machine.budget != request.budget {
+            self.machine.budget = request.budget;
+            self.made.clear();
+        }
+        self.machine.tuples = 0;
+        self.machine.bytes = 0;
+        let needed = program.needs(goals);
+        for (at, component) in self.components.iter().enumerate() {
+            if !component.tensors.iter().any(|id| needed.contains(id)) {
+                continue;
+            }
+            for id in component.tensors.iter().filter(|id| program.tensor(**id).role == Role::Parameter) {
+                let (old, new) = (self.parameters.get(id), request.parameters.get(id));
+                let same = match (old, new) {
+                    (Some(old), Some(new)) => Arc::ptr_eq(old, new) || bits_equal(old, new),
+                    (None, None) => true,
+                    _ => false,
+                };
+                if !same {
+                    self.made.remove(&at);
+                    match new {
+                        Some(new) => self.parameters.insert(*id, Arc::clone(new)),
+                        None => self.parameters.remove(id),
+                    };
+                }
+            }
+            let mut sources = Vec::new();
+            for id in &component.tensors {
+                for read in program.reads_of(*id) {
+                    if !component.tensors.contains(&read) {
+                        sources.push(Source::Tensor(read));
+                    }
+                }
+            }
+            let stamps = self.machine.stamps(sources);
+            if self.made.get(&at) == Some(&stamps) {
+                self.machine.count(component);
+                continue;
+            }
+            self.made.remove(&at);
+            self.machine.component(component, &self.parameters)?;
+            self.made.insert(at, stamps);
+        }
+        Ok(())
+    }
+}
+
+impl Engine for Fast {
+    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        let session = self.session(request);
+        let outcome = session.evaluate(request, goals);
+        let program = Arc::clone(&session.machine.program);
+        let needed = program.needs(goals);
+        let mut derived = BTreeMap::new();
+        for id in needed {
+            let tensor = program.tensor(id);
+            if let Some(Stored::Relation(relation)) = session.machine.stored(id)
+                && tensor.role == Role::Computed
+                && !tensor.hidden
+            {
+                derived.insert(tensor.name.clone(), relation.len as u64);
+            }
+        }
+        let value = |goal: &TensorId| match session.machine.stored(*goal) {
+            Some(Stored::Dense(values)) => Value::Dense(values.as_slice().into()),
+            Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
+            None => Value::Tuples(Default::default()),
+        };
+        let values = outcome.map(|()| goals.iter().map(value).collect());
+        self.derived = derived.into_iter().collect();
+        values
+    }
+
+    fn derived(&self) -> &[(String, u64)] {
+        &self.derived
+    }
+}
+
+fn bits_equal(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// A hash of text as it is written.
+struct Fingerprint(rows::NumberHasher);
+
+impl Write for Fingerprint {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// A hash of the equations, and of everything else that is small.
+fn fingerprint(program: &Program) -> u64 {
+    let mut hash = Fingerprint(rows::NumberHasher::default());
+    let _ = write!(hash, "{:?}{:?}{:?}", program.equations, program.components, program.settings);
+    for tensor in &program.tensors {
+        let _ = write!(
+            hash,
+            "{}{}{:?}{:?}{:?}{:?}{:?}{:?}",
+            tensor.name,
+            tensor.version,
+            tensor.style,
+            tensor.kind,
+            tensor.combine,
+            tensor.role,
+            tensor.start,
+            tensor.span
+        );
+    }
+    hash.0.finish()
+}
+
+/// Whether two programs with equal equations have the same domains and the same data, shared.
+fn same_data(a: &Program, b: &Program) -> bool {
+    use crate::program::Range;
+    let domain = |a: &Domain, b: &Domain| match (a, b) {
+        (Domain::Listed(a), Domain::Listed(b)) => Arc::ptr_eq(a, b),
+        (a, b) => a == b,
+    };
+    let maybe = |a: &Option<Domain>, b: &Option<Domain>| match (a, b) {
+        (Some(a), Some(b)) => domain(a, b),
+        (None, None) => true,
+        _ => false,
+    };
+    let given = |a: &Given, b: &Given| match (a, b) {
+        (Given::Facts(a), Given::Facts(b)) => Arc::ptr_eq(a, b),
+        (Given::Array { fixed, shape, values, .. }, Given::Array { fixed: f, shape: s, values: v, .. }) => {
+            fixed == f && shape == s && Arc::ptr_eq(values, v)
+        }
+        _ => false,
+    };
+    a.tensors.len() == b.tensors.len()
+        && a.indices.len() == b.indices.len()
+        && a.tensors.iter().zip(&b.tensors).all(|(a, b)| {
+            a.places.len() == b.places.len()
+                && a.given.len() == b.given.len()
+                && a.given.iter().zip(&b.given).all(|(a, b)| given(a, b))
+                && a.places
+                    .iter()
+                    .zip(&b.places)
+                    .all(|(a, b)| maybe(&a.domain, &b.domain) && maybe(&a.limit, &b.limit))
+        })
+        && a.indices.iter().zip(&b.indices).all(|(a, b)| match (&a.range, &b.range) {
+            (Range::Domain(a), Range::Domain(b)) => domain(a, b),
+            (Range::Tuples, Range::Tuples) | (Range::Computed, Range::Computed) => true,
+            _ => false,
+        })
+}

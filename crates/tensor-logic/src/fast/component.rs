@@ -1,0 +1,468 @@
+//! Components: what depends on each other is evaluated together, as its class says (N7).
+//!
+//! Plain tensors take one pass. Stepped ones are looped over step by step, each step writing one
+//! slice. Everything else is iterated in rounds from nothing, each round computing all equations
+//! anew from the state before it.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::block::volume;
+use super::head::{Accumulator, domains};
+use super::machine::{Machine, Stored, indices_of, product_columns};
+use super::relation::Relation;
+use crate::divergence::diverges;
+use crate::engine::Parameters;
+use crate::error::{Code, Report, Result};
+use crate::program::{
+    Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
+    Style, TensorId,
+};
+use crate::value::{Const, Domain};
+
+/// 2⁶³: counts stay below.
+const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
+/// Indices that have one value.
+type Fixed = Vec<(IndexId, u32)>;
+
+impl Machine {
+    /// Evaluates a component.
+    pub(crate) fn component(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
+        for id in &component.tensors {
+            self.reserve_tensor(*id)?;
+        }
+        match &component.class {
+            Class::Plain => {
+                for id in &component.tensors {
+                    let stored = self.plain(component, *id, parameters)?;
+                    self.store(*id, stored);
+                }
+            }
+            Class::Stepped(steps) if self.can_step(component, steps) => {
+                self.stepped(component, steps, parameters)?
+            }
+            _ => self.iterate(component, parameters)?,
+        }
+        for id in &component.tensors {
+            if let Some(Stored::Relation(relation)) = self.stored(*id) {
+                let len = relation.len as u64;
+                self.tuples += len;
+                self.head = self.left_side(*id);
+                self.within_tuples(0)?;
+            }
+            self.counts_fit(component, *id)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a square tensor that does not fit.
+    fn reserve_tensor(&mut self, id: TensorId) -> Result<()> {
+        let program = Arc::clone(&self.program);
+        if program.tensor(id).style == Style::Round {
+            return Ok(());
+        }
+        let sizes = domains(&program, id);
+        let needed = sizes.iter().fold(8u128, |bytes, domain| bytes.saturating_mul(domain.len() as u128));
+        let limit = self.budget.bytes;
+        if needed.saturating_add(u128::from(self.bytes)) > u128::from(limit) {
+            let name = &program.tensor(id).name;
+            let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
+            let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
+            return Err(Report::new(Code::TooLarge, self.left_side(id), message).help(help));
+        }
+        self.bytes += needed as u64;
+        Ok(())
+    }
+
+    /// All contributions to a tensor from the state at hand.
+    fn plain(&mut self, component: &Component, id: TensorId, parameters: &Parameters) -> Result<Stored> {
+        let program = Arc::clone(&self.program);
+        self.head = self.left_side(id);
+        let parameter = parameters.get(&id).map(|values| values.as_ref());
+        let started;
+        let parameter = match parameter {
+            None if program.tensor(id).role == Role::Parameter => {
+                started = crate::start::start_values(&program, id);
+                Some(started.as_ref())
+            }
+            other => other,
+        };
+        let mut accumulator = self.given(id, parameter)?;
+        for equation in own_equations(&program.equations, component, id) {
+            self.contribute(equation, &[], &mut accumulator)?;
+        }
+        Ok(self.finish(id, accumulator))
+    }
+
+    /// Rounds from nothing until the component rests.
+    fn iterate(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
+        let program = Arc::clone(&self.program);
+        let numeric = matches!(component.class, Class::Numeric);
+        for id in &component.tensors {
+            let tensor = program.tensor(*id);
+            let start = if numeric { 0.0 } else { tensor.combine.default_value() };
+            let nothing = match tensor.style {
+                Style::Round => Stored::Relation(Arc::new(Relation::empty(tensor.places.len()))),
+                Style::Square => {
+                    let sizes: Vec<usize> = domains(&program, *id).iter().map(Domain::len).collect();
+                    Stored::Dense(Arc::new(vec![start; volume(&sizes)]))
+                }
+            };
+            self.store(*id, nothing);
+        }
+        let counts = component.tensors.iter().any(|id| program.tensor(*id).kind == Kind::Count);
+        let tolerance = if numeric && !counts { program.settings.tolerance } else { 0.0 };
+        for rounds in 1.. {
+            let mut states = Vec::new();
+            for id in &component.tensors {
+                states.push((*id, self.plain(component, *id, parameters)?));
+            }
+            let mut changes = Vec::new();
+            for (id, new) in states {
+                let change = self.stored(id).map_or(0.0, |old| change(old, &new));
+                changes.push(change);
+                if change > 0.0 {
+                    self.store(id, new);
+                }
+            }
+            let rests = changes.iter().all(|change| *change <= tolerance);
+            if rests && !(numeric && self.exploded(component)) {
+                break;
+            }
+            let within = match component.class {
+                Class::Plain | Class::Stepped(_) => true,
+                Class::Numeric => rounds < program.settings.rounds && !self.exploded(component),
+                Class::Closure => self.boolean(component) || rounds <= self.reached(component),
+            };
+            if !within {
+                let largest = |best: Option<(TensorId, f64)>, (id, change): (&TensorId, &f64)| match best {
+                    Some((_, most)) if most >= *change => best,
+                    _ => Some((*id, *change)),
+                };
+                let grew = component.tensors.iter().zip(&changes).fold(None, largest).map(|(id, _)| id);
+                return Err(diverges(&program, component, rounds, grew));
+            }
+        }
+        Ok(())
+    }
+
+    fn boolean(&self, component: &Component) -> bool {
+        let one = |id: &TensorId| matches!(self.program.tensor(*id).combine, Combine::Exists | Combine::Or);
+        component.tensors.iter().all(one)
+    }
+
+    /// The number of elements of a component that differ from nothing.
+    fn reached(&self, component: &Component) -> u64 {
+        let of = |id: &TensorId| match self.stored(*id) {
+            Some(Stored::Dense(values)) => {
+                let default = self.program.tensor(*id).combine.default_value();
+                values.iter().filter(|value| **value != default).count() as u64
+            }
+            Some(Stored::Relation(relation)) => relation.len as u64,
+            None => 0,
+        };
+        component.tensors.iter().map(of).sum()
+    }
+
+    /// Whether a number of the component is none: not a number, or an infinity that no
+    /// aggregator puts where nothing contributes.
+    fn exploded(&self, component: &Component) -> bool {
+        component.tensors.iter().any(|id| {
+            let default = self.program.tensor(*id).combine.default_value();
+            let wild = |value: f64| !value.is_finite() && value != default;
+            match self.stored(*id) {
+                Some(Stored::Dense(values)) => values.iter().any(|value| wild(*value)),
+                Some(Stored::Relation(relation)) => (0..relation.len).any(|at| wild(relation.value(at))),
+                None => false,
+            }
+        })
+    }
+
+    /// Refuses a count beyond 64 bits.
+    fn counts_fit(&mut self, component: &Component, id: TensorId) -> Result<()> {
+        let program = Arc::clone(&self.program);
+        if program.tensor(id).kind != Kind::Count {
+            return Ok(());
+        }
+        let fits = |value: f64| value.abs() < COUNT_LIMIT;
+        let found = self.stored(id).and_then(|stored| match stored {
+            Stored::Dense(values) => values.iter().position(|value| !fits(*value)),
+            Stored::Relation(relation) => (0..relation.len).find(|at| !fits(relation.value(*at))),
+        });
+        let Some(at) = found else { return Ok(()) };
+        let (element, value) = self.element(id, at);
+        // The equation whose contribution leaves the range.
+        let mut span = None;
+        let mut sum = 0.0;
+        for equation in own_equations(&program.equations, component, id) {
+            let mut alone = match program.tensor(id).style {
+                Style::Round => Accumulator::Sparse(Vec::new()),
+                Style::Square => {
+                    let sizes: Vec<usize> = domains(&program, id).iter().map(Domain::len).collect();
+                    Accumulator::Dense { data: vec![0.0; volume(&sizes)], counts: Vec::new() }
+                }
+            };
+            self.contribute(equation, &[], &mut alone)?;
+            let stored = self.finish(id, alone);
+            sum += match &stored {
+                Stored::Dense(values) => values.get(at).copied().unwrap_or(0.0),
+                Stored::Relation(relation) => {
+                    let tuples = relation.tuples();
+                    let place = tuples.tuples.iter().position(|tuple| *tuple == element);
+                    place.and_then(|place| tuples.values.get(place).copied()).unwrap_or(0.0)
+                }
+            };
+            if !fits(sum) && span.is_none() {
+                span = Some(equation.head_span);
+            }
+        }
+        let tensor = program.tensor(id);
+        let inside = program.show_tuple(&element);
+        let shown = match tensor.style {
+            _ if element.is_empty() => format!("`{}`", tensor.name),
+            Style::Square => format!("`{}[{inside}]`", tensor.name),
+            Style::Round => format!("`{}({inside})`", tensor.name),
+        };
+        let message = format!("{shown} would be {value}, which is more than a count of 64 bits holds");
+        let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
+        Err(Report::new(Code::Overflow, span.unwrap_or_else(|| self.left_side(id)), message).help(help))
+    }
+
+    /// The constants and the value of the element at a position.
+    fn element(&self, id: TensorId, at: usize) -> (Vec<Const>, f64) {
+        match self.stored(id) {
+            Some(Stored::Relation(relation)) => {
+                let one = relation.only(|row| row == at).tuples();
+                (one.tuples.into_iter().next().unwrap_or_default(), relation.value(at))
+            }
+            Some(Stored::Dense(values)) => {
+                let domains = domains(&self.program, id);
+                let mut rest = at;
+                let mut element: Vec<Const> = Vec::new();
+                for domain in domains.iter().rev() {
+                    let size = domain.len().max(1);
+                    element.extend(domain.value(rest % size));
+                    rest /= size;
+                }
+                element.reverse();
+                (element, values.get(at).copied().unwrap_or(0.0))
+            }
+            None => (Vec::new(), 0.0),
+        }
+    }
+
+    /// Whether the steps can be listed before anything is computed, and every element gets all
+    /// its contributions in its step.
+    fn can_step(&self, component: &Component, steps: &Steps) -> bool {
+        let program = &self.program;
+        let known = |function: &IndexFn| {
+            let indices = indices_of(function);
+            let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
+            volume(&sizes) <= 1 << 20
+                && indices.iter().all(|index| matches!(program.index(*index).range, Range::Domain(_)))
+        };
+        steps.places.iter().all(|(id, moving)| {
+            let tensor = program.tensor(*id);
+            let mean = tensor.combine == Combine::Avg;
+            !mean
+                && own_equations(&program.equations, component, *id)
+                    .all(|equation| moving.iter().all(|m| equation.head.get(m.place).is_some_and(&known)))
+        })
+    }
+
+    fn stepped(&mut self, component: &Component, steps: &Steps, parameters: &Parameters) -> Result<()> {
+        let program = Arc::clone(&self.program);
+        let _ = parameters;
+        let mut accumulators: BTreeMap<TensorId, Fixings> = BTreeMap::new();
+        for id in &component.tensors {
+            self.head = self.left_side(*id);
+            let given = self.given(*id, None)?;
+            let stored = self.finish(*id, given);
+            self.store(*id, stored);
+            let moving = steps.places.iter().find(|(other, _)| other == id).map(|(_, moving)| moving.clone());
+            let equations: Vec<&Equation> = own_equations(&program.equations, component, *id).collect();
+            accumulators.insert(*id, self.fixings(equations, moving.unwrap_or_default())?);
+        }
+        let group: Vec<TensorId> = steps.places.iter().map(|(id, _)| *id).collect();
+        self.level(&group, 0, &accumulators)
+    }
+
+    /// For every equation and every moving place: which values its left side takes there.
+    fn fixings<'p>(&self, equations: Vec<&'p Equation>, moving: Vec<Moving>) -> Result<Fixings<'p>> {
+        let mut of = Vec::new();
+        for equation in equations {
+            let mut places = Vec::new();
+            for place in &moving {
+                let mut values: BTreeMap<i64, Vec<Fixed>> = BTreeMap::new();
+                if let Some(function) = equation.head.get(place.place) {
+                    let indices = indices_of(function);
+                    let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
+                    let columns = product_columns(&sizes);
+                    for row in 0..volume(&sizes) {
+                        let fixed: Fixed = indices.iter().zip(&columns).map(|(i, c)| (*i, c[row])).collect();
+                        let ordinal =
+                            |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
+                        if let Some(Const::Int(value)) = self.function(function, &ordinal) {
+                            values.entry(value).or_default().push(fixed);
+                        }
+                    }
+                }
+                places.push(values);
+            }
+            of.push((equation, places));
+        }
+        Ok(Fixings { moving, of, open: Cell::default() })
+    }
+
+    /// Loops over the steps of the tensors of a group at a level of nesting.
+    fn level(
+        &mut self,
+        group: &[TensorId],
+        level: usize,
+        all: &BTreeMap<TensorId, Fixings<'_>>,
+    ) -> Result<()> {
+        let cycle = |id: &TensorId| all.get(id).and_then(|f| f.moving.get(level)).map(|moving| moving.cycle);
+        let mut at = 0;
+        while at < group.len() {
+            let Some(own) = cycle(&group[at]) else {
+                self.slice(group[at], all)?;
+                at += 1;
+                continue;
+            };
+            let end = (at..group.len()).find(|end| cycle(&group[*end]) != Some(own)).unwrap_or(group.len());
+            let members = &group[at..end];
+            let mut steps: Vec<i64> = Vec::new();
+            for fixings in members.iter().filter_map(|id| all.get(id)) {
+                steps.extend(
+                    fixings.of.iter().filter_map(|(_, places)| places.get(level)).flat_map(|v| v.keys()),
+                );
+            }
+            steps.sort_unstable();
+            steps.dedup();
+            let up = members
+                .first()
+                .and_then(|id| all.get(id))
+                .and_then(|f| f.moving.get(level))
+                .is_none_or(|m| m.up);
+            if !up {
+                steps.reverse();
+            }
+            for step in steps {
+                for fixings in members.iter().filter_map(|id| all.get(id)) {
+                    let mut open = fixings.open.take();
+                    open.truncate(level);
+                    open.push(step);
+                    fixings.open.set(open);
+                }
+                self.level(members, level + 1, all)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Computes the elements of a tensor in the steps that are open.
+    fn slice(&mut self, id: TensorId, all: &BTreeMap<TensorId, Fixings<'_>>) -> Result<()> {
+        let Some(fixings) = all.get(&id) else { return Ok(()) };
+        let open = fixings.open.take();
+        fixings.open.set(open.clone());
+        // The state is written in place: nobody else holds it.
+        let mut accumulator: Option<Accumulator> = None;
+        for (equation, places) in &fixings.of {
+            for fixed in joined(places, &open) {
+                if accumulator.is_none() {
+                    accumulator = Some(match self.program.tensor(id).style {
+                        Style::Round => Accumulator::Sparse(Vec::new()),
+                        Style::Square => Accumulator::Slices(Vec::new()),
+                    });
+                }
+                if let Some(accumulator) = &mut accumulator {
+                    self.contribute(equation, &fixed, accumulator)?;
+                }
+            }
+        }
+        match accumulator {
+            None | Some(Accumulator::Dense { .. }) => {}
+            Some(Accumulator::Slices(parts)) => self.write_slices(id, &parts),
+            Some(Accumulator::Sparse(mut pieces)) => {
+                if pieces.iter().any(|piece| piece.len > 0) {
+                    if let Some(Stored::Relation(relation)) = self.stored(id) {
+                        pieces.insert(0, relation.piece());
+                    }
+                    let stored = self.finish(id, Accumulator::Sparse(pieces));
+                    self.store(id, stored);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For each moving place of a tensor, the bindings of its equations by the value there.
+struct Fixings<'p> {
+    moving: Vec<Moving>,
+    of: Vec<(&'p Equation, Vec<BTreeMap<i64, Vec<Fixed>>>)>,
+    /// The steps at hand.
+    open: Cell<Vec<i64>>,
+}
+
+/// The bindings that give the left side these values at its moving places.
+fn joined(places: &[BTreeMap<i64, Vec<Fixed>>], open: &[i64]) -> Vec<Fixed> {
+    let mut result: Vec<Fixed> = vec![Vec::new()];
+    for (values, step) in places.iter().zip(open) {
+        let Some(choices) = values.get(step) else { return Vec::new() };
+        let mut next = Vec::new();
+        for so_far in &result {
+            for choice in choices {
+                let agrees = choice.iter().all(|(index, ordinal)| {
+                    so_far.iter().all(|(other, known)| other != index || known == ordinal)
+                });
+                if agrees {
+                    let mut both = so_far.clone();
+                    both.extend(
+                        choice.iter().filter(|(index, _)| so_far.iter().all(|(other, _)| other != index)),
+                    );
+                    next.push(both);
+                }
+            }
+        }
+        result = next;
+    }
+    result
+}
+
+/// The equations of a tensor in a component.
+fn own_equations<'p>(
+    equations: &'p [Equation],
+    component: &'p Component,
+    id: TensorId,
+) -> impl Iterator<Item = &'p Equation> {
+    let listed = component.equations.iter().filter_map(|EquationId(at)| equations.get(*at as usize));
+    listed.filter(move |equation| equation.tensor == id)
+}
+
+/// The largest change in units of max(1, |value|) where an element is in both; infinite where one
+/// came or went.
+fn change(old: &Stored, new: &Stored) -> f64 {
+    match (old, new) {
+        (Stored::Dense(old), Stored::Dense(new)) if old.len() == new.len() => {
+            new.iter().zip(old.iter()).map(|(new, old)| gap(*new, *old)).fold(0.0, f64::max)
+        }
+        (Stored::Relation(old), Stored::Relation(new))
+            if old.len == new.len && old.dictionaries == new.dictionaries && old.columns == new.columns =>
+        {
+            (0..new.len).map(|at| gap(new.value(at), old.value(at))).fold(0.0, f64::max)
+        }
+        _ => f64::INFINITY,
+    }
+}
+
+fn gap(new: f64, old: f64) -> f64 {
+    if new == old || (new.is_nan() && old.is_nan()) {
+        return 0.0;
+    }
+    let gap = (new - old).abs() / new.abs().max(1.0);
+    if gap.is_nan() { f64::INFINITY } else { gap.max(f64::MIN_POSITIVE) }
+}

@@ -1,0 +1,396 @@
+//! Where elements stand: index functions become tables of offsets, one for each set of
+//! dimensions that move together, and reads become blocks.
+//!
+//! `Image[x+dx, y+dy, c]` has three tables: over (x, dx), over (y, dy) and over c; the offset of
+//! an element is their sum. An offset below 0 is outside of the tensor.
+
+use std::sync::Arc;
+
+use super::block::{Block, Dim, strides, volume, walk};
+use super::machine::{Context, Machine, Stored, indices_of, linear};
+use super::plan::{Key, Source, Thing};
+use crate::error::Result;
+use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read};
+use crate::value::{Const, Domain};
+
+/// Outside of the domain.
+const OUTSIDE: i64 = -(1 << 52);
+/// The index function has no value.
+const NOWHERE: i64 = -(1 << 57);
+
+/// Offsets that depend on these dimensions only.
+#[derive(Debug, Clone)]
+struct Part {
+    dims: Vec<Dim>,
+    shape: Vec<usize>,
+    table: Vec<i64>,
+}
+
+/// Offsets of elements.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Offsets {
+    constant: i64,
+    parts: Vec<Part>,
+}
+
+/// One index function and where its values are looked up.
+struct Lookup<'a> {
+    function: &'a IndexFn,
+    domain: &'a Domain,
+    stride: i64,
+}
+
+impl Offsets {
+    pub(crate) fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| 8 * part.table.len() + 64).sum::<usize>() + 32
+    }
+
+    /// The dimensions that they depend on.
+    pub(crate) fn space(&self) -> (Vec<Dim>, Vec<usize>) {
+        let (mut dims, mut shape) = (Vec::new(), Vec::new());
+        for part in &self.parts {
+            for (dim, size) in part.dims.iter().zip(&part.shape) {
+                if !dims.contains(dim) {
+                    dims.push(*dim);
+                    shape.push(*size);
+                }
+            }
+        }
+        if let Some(at) = dims.iter().position(|dim| *dim == Dim::ROWS) {
+            dims[..=at].rotate_right(1);
+            shape[..=at].rotate_right(1);
+        }
+        (dims, shape)
+    }
+
+    fn add(&mut self, part: Part) {
+        if part.dims.is_empty() {
+            self.constant += part.table.first().copied().unwrap_or(0);
+        } else if let Some(same) = self.parts.iter_mut().find(|other| other.dims == part.dims) {
+            same.table.iter_mut().zip(part.table).for_each(|(to, from)| *to += from);
+        } else {
+            self.parts.push(part);
+        }
+    }
+
+    /// Whether every offset is inside.
+    pub(crate) fn total(&self) -> bool {
+        self.constant >= 0 && self.parts.iter().all(|part| part.table.iter().all(|offset| *offset >= 0))
+    }
+
+    /// The offsets over a space that has at least their dimensions; negative ones are outside.
+    pub(crate) fn over(&self, dims: &[Dim], shape: &[usize]) -> Vec<i64> {
+        let mut result = vec![self.constant; volume(shape)];
+        for part in &self.parts {
+            let own = strides(&part.shape);
+            let place = |dim: &Dim| part.dims.iter().position(|other| other == dim).map_or(0, |at| own[at]);
+            let along: Vec<usize> = dims.iter().map(place).collect();
+            walk(shape, &[&along], |at, offsets, len, steps| {
+                let to = &mut result[at..at + len];
+                if steps[0] == 0 {
+                    let more = part.table[offsets[0]];
+                    to.iter_mut().for_each(|slot| *slot += more);
+                } else {
+                    for (k, slot) in to.iter_mut().enumerate() {
+                        *slot += part.table[offsets[0] + k * steps[0]];
+                    }
+                }
+            });
+        }
+        result
+    }
+
+    /// Whether the offsets over this space are those of an array of `len` elements, in order.
+    pub(crate) fn whole(&self, dims: &[Dim], shape: &[usize], len: usize) -> bool {
+        let Some(regular) = self.regular() else { return false };
+        let expected = strides(shape);
+        self.constant == 0
+            && volume(shape) == len
+            && dims.len() == regular.len()
+            && dims.iter().zip(&expected).all(|(dim, expected)| {
+                regular
+                    .iter()
+                    .any(|(own, size, stride)| own == dim && (*size == 1 || *stride == *expected as i64))
+            })
+    }
+
+    /// The strides of single dimensions if the offsets are one: `constant + Σ stride · position`.
+    fn regular(&self) -> Option<Vec<(Dim, usize, i64)>> {
+        self.parts
+            .iter()
+            .map(|part| {
+                let ([dim], [size]) = (part.dims.as_slice(), part.shape.as_slice()) else { return None };
+                let stride = match part.table.as_slice() {
+                    [first, second, ..] if *first == 0 => *second,
+                    [0] => 1,
+                    _ => return None,
+                };
+                let even = *dim != Dim::ROWS
+                    && stride >= 0
+                    && part.table.iter().enumerate().all(|(k, offset)| *offset == k as i64 * stride);
+                even.then_some((*dim, *size, stride))
+            })
+            .collect()
+    }
+
+    /// The elements of an array.
+    fn read(&self, data: &Arc<Vec<f64>>, zero_outside: bool) -> Block {
+        if let Some(view) = self.view(data) {
+            return view;
+        }
+        let (dims, shape) = self.space();
+        let offsets = self.over(&dims, &shape);
+        let mut absent = false;
+        let values: Vec<f64> = offsets
+            .iter()
+            .map(|offset| {
+                let value = usize::try_from(*offset).ok().and_then(|at| data.get(at));
+                absent |= value.is_none();
+                value.copied().unwrap_or(0.0)
+            })
+            .collect();
+        let here = |offset: &i64| *offset >= 0 || (zero_outside && *offset > NOWHERE / 2);
+        let mask = absent.then(|| offsets.iter().map(here).collect());
+        Block::new(dims, shape, values, mask)
+    }
+
+    /// The elements where they stand in the order of the array: shared if they are all of it.
+    fn view(&self, data: &Arc<Vec<f64>>) -> Option<Block> {
+        let mut regular = self.regular()?;
+        let constant = usize::try_from(self.constant).ok()?;
+        regular.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
+        let shape: Vec<usize> = regular.iter().map(|(_, size, _)| *size).collect();
+        let expected = strides(&shape);
+        let in_order = regular
+            .iter()
+            .zip(&expected)
+            .all(|((_, size, stride), expected)| *size == 1 || *stride == *expected as i64);
+        if !in_order {
+            return None;
+        }
+        let dims = regular.iter().map(|(dim, ..)| *dim).collect();
+        let len = volume(&shape);
+        let values = if constant == 0 && len == data.len() {
+            Arc::clone(data)
+        } else {
+            Arc::new(data.get(constant..constant.checked_add(len)?)?.to_vec())
+        };
+        Some(Block { dims, shape, data: values, mask: None })
+    }
+
+    /// A block that is present where the offsets are inside.
+    fn inside(&self) -> Option<Block> {
+        if self.total() {
+            return None;
+        }
+        let (dims, shape) = self.space();
+        let offsets = self.over(&dims, &shape);
+        let mask = offsets.iter().map(|offset| *offset >= 0).collect();
+        Some(Block::new(dims, shape, vec![1.0; offsets.len()], Some(mask)))
+    }
+}
+
+impl Machine {
+    /// The values of an index function over the dimensions that it moves along.
+    pub(crate) fn function_values(
+        &self,
+        function: &IndexFn,
+        context: &Context,
+    ) -> Result<(Vec<Dim>, Vec<usize>, Vec<Option<Const>>)> {
+        let indices = indices_of(function);
+        let (mut dims, mut shape) = (Vec::new(), Vec::new());
+        for dim in indices.iter().filter_map(|index| context.dim(*index)) {
+            if !dims.contains(&dim) {
+                if dim == Dim::ROWS {
+                    dims.insert(0, dim);
+                    shape.insert(0, context.row_count());
+                } else {
+                    dims.push(dim);
+                    shape.push(self.dim_size(dim, context));
+                }
+            }
+        }
+        let len = volume(&shape);
+        self.reserve(len.saturating_mul(2))?;
+        let own = strides(&shape);
+        let mut values = Vec::with_capacity(len);
+        for at in 0..len {
+            let ordinal = |index: IndexId| {
+                if let Some(fixed) = context.fixed(index) {
+                    return Some(fixed);
+                }
+                let dim = context.dim(index)?;
+                let place = dims.iter().position(|other| *other == dim)?;
+                let position = at / own[place] % shape[place].max(1);
+                match (&context.rows, dim == Dim::ROWS) {
+                    (Some(rows), true) => rows.column(index).map(|column| column[position]),
+                    _ => Some(position as u32),
+                }
+            };
+            values.push(self.function(function, &ordinal));
+        }
+        Ok((dims, shape, values))
+    }
+
+    fn part(&self, lookup: &Lookup<'_>, context: &Context) -> Result<Part> {
+        if let Some(part) = self.quick_part(lookup, context) {
+            return Ok(part);
+        }
+        let (dims, shape, values) = self.function_values(lookup.function, context)?;
+        let offset = |value: Option<Const>| match value {
+            None => NOWHERE,
+            Some(value) => lookup.domain.ordinal(value).map_or(OUTSIDE, |at| at as i64 * lookup.stride),
+        };
+        Ok(Part { dims, shape, table: values.into_iter().map(offset).collect() })
+    }
+
+    /// Linear functions of integers, without evaluating them one by one.
+    fn quick_part(&self, lookup: &Lookup<'_>, context: &Context) -> Option<Part> {
+        let Domain::Interval { from: low, to: high } = lookup.domain else { return None };
+        let (terms, mut constant) = linear(lookup.function)?;
+        let mut only = None;
+        for (index, coefficient) in terms {
+            let Domain::Interval { from, .. } = self.range(index)? else { return None };
+            constant = constant.checked_add(coefficient.checked_mul(*from)?)?;
+            match context.fixed(index) {
+                Some(fixed) => constant = constant.checked_add(coefficient.checked_mul(i64::from(fixed))?)?,
+                None if only.is_none() => only = Some((index, coefficient)),
+                None => return None,
+            }
+        }
+        let safe = |value: i64| value.unsigned_abs() < 1 << 40;
+        let offset = |value: i64| {
+            if *low <= value && value <= *high { (value - low) * lookup.stride } else { OUTSIDE }
+        };
+        if !safe(constant) || !safe(*low) {
+            return None;
+        }
+        let Some((index, coefficient)) = only else {
+            return Some(Part { dims: Vec::new(), shape: Vec::new(), table: vec![offset(constant)] });
+        };
+        if coefficient.unsigned_abs() > 1 << 20 {
+            return None;
+        }
+        let value = |ordinal: u32| offset(constant + coefficient * i64::from(ordinal));
+        match context.rows.as_ref().and_then(|rows| rows.column(index)) {
+            Some(column) => {
+                let table: Vec<i64> = column.iter().map(|ordinal| value(*ordinal)).collect();
+                Some(Part { dims: vec![Dim::ROWS], shape: vec![table.len()], table })
+            }
+            None => {
+                let size = u32::try_from(self.size(index)).ok()?;
+                let table: Vec<i64> = (0..size).map(value).collect();
+                Some(Part { dims: vec![Dim::of(index)], shape: vec![size as usize], table })
+            }
+        }
+    }
+
+    /// The offsets of the elements that index functions name, in an array over these places.
+    pub(crate) fn offsets<'a>(
+        &mut self,
+        functions: impl Iterator<Item = &'a IndexFn> + Clone,
+        places: &[Place],
+        context: &Context,
+        key: usize,
+    ) -> Result<Arc<Offsets>> {
+        let mut indices: Vec<IndexId> = functions.clone().flat_map(indices_of).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        let by_rows = indices.iter().any(|index| context.fixed(*index).is_none() && context.in_rows(*index));
+        let key = Key {
+            place: (key, 0),
+            rows: if by_rows { context.rows.as_ref().map_or(0, |rows| rows.id) } else { 0 },
+            fixed: context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect(),
+        };
+        if let Some(Thing::Offsets(offsets)) = self.recall(&key) {
+            return Ok(Arc::clone(offsets));
+        }
+        let mut result = Offsets::default();
+        let empty = Domain::size(0);
+        let mut stride = 1_i64;
+        let domains: Vec<&Domain> =
+            places.iter().map(|place| place.domain.as_ref().unwrap_or(&empty)).collect();
+        let functions: Vec<&IndexFn> = functions.collect();
+        for (function, domain) in functions.into_iter().zip(domains).rev() {
+            result.add(self.part(&Lookup { function, domain, stride }, context)?);
+            stride = stride.saturating_mul((domain.len() as i64).max(1));
+        }
+        result.parts.reverse();
+        let offsets = Arc::new(result);
+        if key.fixed.is_empty() {
+            let stamps = self.stamps(indices.into_iter().map(Source::Range));
+            self.memory.keep(key, stamps, Thing::Offsets(Arc::clone(&offsets)));
+        }
+        Ok(offsets)
+    }
+
+    /// The elements that a read names, absent where they are missing.
+    pub(crate) fn read(&mut self, read: &Read, context: &Context) -> Result<Block> {
+        let program = Arc::clone(&self.program);
+        let places = &program.tensor(read.tensor).places;
+        let functions = read.arguments.iter().filter_map(|argument| match argument {
+            Argument::At(function) => Some(function),
+            Argument::Any => None,
+        });
+        match self.stored(read.tensor).cloned() {
+            None => Ok(Block::absent()),
+            Some(Stored::Dense(data)) => {
+                let offsets = self.offsets(functions, places, context, std::ptr::from_ref(read) as usize)?;
+                self.reserve(volume(&offsets.space().1))?;
+                let block = offsets.read(&data, read.otherwise == Otherwise::ZeroOutside);
+                Ok(if read.otherwise == Otherwise::Absent {
+                    block.present_where(|value| value != 0.0)
+                } else {
+                    block
+                })
+            }
+            Some(Stored::Relation(relation)) => {
+                let found = self.relation_values(read, &relation, context)?;
+                match read.otherwise {
+                    Otherwise::Absent => Ok(found),
+                    Otherwise::ZeroOutside => Ok(found.filled(0.0)),
+                    Otherwise::Zero => {
+                        let found = found.filled(0.0);
+                        Ok(match self.inside(read, context)? {
+                            Some(inside) => super::block::restrict(&found, &inside),
+                            None => found,
+                        })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the places of a relation that have a domain are read inside of it; `None`: everywhere.
+    pub(crate) fn inside(&mut self, read: &Read, context: &Context) -> Result<Option<Block>> {
+        let program = Arc::clone(&self.program);
+        let mut result: Option<Block> = None;
+        for (argument, place) in read.arguments.iter().zip(&program.tensor(read.tensor).places) {
+            let (Argument::At(function), Some(domain)) = (argument, &place.domain) else { continue };
+            if function.alone().is_some_and(|index| self.range(index) == Some(domain)) {
+                continue;
+            }
+            let mut offsets = Offsets::default();
+            offsets.add(self.part(&Lookup { function, domain, stride: 0 }, context)?);
+            if let Some(inside) = offsets.inside() {
+                result =
+                    Some(result.map_or(inside.clone(), |so_far| super::block::restrict(&so_far, &inside)));
+            }
+        }
+        Ok(result)
+    }
+
+    /// 1, present where a read holds as a guard.
+    pub(crate) fn holds(&mut self, read: &Read, context: &Context) -> Result<Block> {
+        if read.arguments.iter().any(|argument| matches!(argument, Argument::Any)) {
+            let table = self.table(read, read.otherwise != Otherwise::Absent, context)?;
+            let ones = Block::new(vec![Dim::ROWS], vec![table.len], vec![1.0; table.len], None);
+            return self.align(&table, ones, context);
+        }
+        let block = self.read(read, context)?;
+        Ok(match read.otherwise {
+            Otherwise::Absent => block.presence(),
+            Otherwise::Zero | Otherwise::ZeroOutside => block.present_where(|value| value > 0.0).presence(),
+        })
+    }
+}

@@ -1,0 +1,528 @@
+//! From the contributions of equations to the elements of tensors.
+//!
+//! An [`Accumulator`] starts with what is given, takes the contributions of one term after the
+//! other, and gives the stored value at the end. Terms are summed over their own indices first,
+//! so what arrives has one contribution for each binding of the left side.
+
+use std::sync::Arc;
+
+use super::block::{Block, Dim, larger, smaller, volume};
+use super::gather::Offsets;
+use super::machine::{Context, Machine, Stored};
+use super::relation::{Codes, Piece, Relation};
+use super::scope::{Folded, Scope};
+use super::support::Condition;
+use crate::ast::Span;
+use crate::error::{Code, Report, Result};
+use crate::program::{
+    Combine, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style, TensorId, Term,
+};
+use crate::value::{Const, Domain};
+
+/// The contributions to a tensor.
+#[derive(Debug)]
+pub(crate) enum Accumulator {
+    /// All elements, row-major; `counts` for means.
+    Dense {
+        /// Joined contributions.
+        data: Vec<f64>,
+        /// How many.
+        counts: Vec<f64>,
+    },
+    /// Contributions to some elements: positions and values.
+    Slices(Vec<(Vec<i64>, Block)>),
+    /// Pieces, the first the tuples joined so far.
+    Sparse(Vec<Piece>),
+}
+
+/// The domains of a tensor's places.
+pub(crate) fn domains(program: &Program, id: TensorId) -> Vec<Domain> {
+    program.tensor(id).places.iter().map(|place| place.domain.clone().unwrap_or(Domain::size(0))).collect()
+}
+
+/// One contribution to an element of a square tensor.
+fn join(combine: Combine, slot: &mut f64, value: f64) {
+    *slot = match combine {
+        Combine::Sum | Combine::Avg | Combine::Exists => *slot + value,
+        Combine::Times => *slot * value,
+        Combine::Max => larger(*slot, value),
+        Combine::Min => smaller(*slot, value),
+        Combine::Or => {
+            if value > 0.0 {
+                1.0
+            } else {
+                *slot
+            }
+        }
+    };
+}
+
+impl Machine {
+    /// What is given of a tensor.
+    pub(crate) fn given(&mut self, id: TensorId, parameter: Option<&[f64]>) -> Result<Accumulator> {
+        let program = Arc::clone(&self.program);
+        let tensor = program.tensor(id);
+        let domains = domains(&program, id);
+        if tensor.style == Style::Round {
+            let mut pieces = Vec::new();
+            for given in &tensor.given {
+                pieces.push(given_piece(&domains, given, &tensor.places));
+            }
+            return Ok(Accumulator::Sparse(pieces));
+        }
+        let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
+        let size = volume(&sizes);
+        let mut data = vec![tensor.combine.default_value(); size];
+        let mut counts = vec![0.0; if tensor.combine == Combine::Avg { size } else { 0 }];
+        let mut add = |at: usize, value: f64| {
+            if let Some(slot) = data.get_mut(at) {
+                join(tensor.combine, slot, value);
+            }
+            if let Some(count) = counts.get_mut(at) {
+                *count += 1.0;
+            }
+        };
+        if tensor.role == Role::Parameter {
+            parameter.unwrap_or(&[]).iter().enumerate().for_each(|(at, value)| add(at, *value));
+        }
+        for given in &tensor.given {
+            match given {
+                Given::Facts(facts) => {
+                    for at in 0..facts.count {
+                        if let Some(position) = position(&domains, facts.tuple(at)) {
+                            add(position, facts.value(at));
+                        }
+                    }
+                }
+                Given::Array { fixed, shape, values, .. } => {
+                    let whole = fixed.iter().all(Option::is_none) && *shape == sizes;
+                    for (at, value) in values.iter().enumerate() {
+                        let at = if whole { Some(at) } else { array_position(&domains, fixed, shape, at) };
+                        if let Some(at) = at {
+                            add(at, *value);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Accumulator::Dense { data, counts })
+    }
+
+    /// Adds the contributions of an equation; `fixed` are indices of its left side that have one
+    /// value at the moment.
+    pub(crate) fn contribute(
+        &mut self,
+        equation: &Equation,
+        fixed: &[(IndexId, u32)],
+        into: &mut Accumulator,
+    ) -> Result<()> {
+        self.head = equation.head_span;
+        let context = Context { rows: None, fixed: fixed.to_vec() };
+        let mut nearby = Vec::new();
+        if equation.terms.len() > 1 {
+            for term in &equation.terms {
+                let mut conditions = Vec::new();
+                conditions.extend(term.when.guards.iter().map(Condition::Guard));
+                nearby.extend(Machine::scope_reads(&conditions, &term.body));
+            }
+        }
+        for term in &equation.terms {
+            self.term(equation, term, &context, &nearby, into)?;
+        }
+        Ok(())
+    }
+
+    fn term(
+        &mut self,
+        equation: &Equation,
+        term: &Term,
+        context: &Context,
+        nearby: &[&Read],
+        into: &mut Accumulator,
+    ) -> Result<()> {
+        let combine = self.program.tensor(equation.tensor).combine;
+        let open = |index: &IndexId| context.fixed(*index).is_none();
+        let over: Vec<IndexId> = term.over.iter().copied().filter(open).collect();
+        let mut own: Vec<IndexId> = equation.left.iter().copied().filter(open).collect();
+        own.extend(&over);
+        let mut conditions = Vec::new();
+        Condition::of_when(&term.when, &mut conditions);
+        Condition::of_body(&term.body, &mut conditions);
+        let operation = match combine {
+            Combine::Sum | Combine::Exists | Combine::Avg => Operation::Sum,
+            Combine::Max | Combine::Or => Operation::Max,
+            Combine::Min => Operation::Min,
+            Combine::Times => Operation::Product,
+        };
+        let square = self.program.tensor(equation.tensor).style == Style::Square;
+        let scope = Scope {
+            address: std::ptr::from_ref(term) as usize,
+            own: &own,
+            over: &over,
+            conditions,
+            body: &term.body,
+            operation,
+            nearby,
+            zero: square && combine == Combine::Sum,
+        };
+        if combine == Combine::Exists {
+            // A sum above 0 asks for the sum of all terms; nothing more is needed of each.
+            return self.folded(equation, &scope, context, None, into);
+        }
+        if combine == Combine::Avg {
+            let counting = Scope { operation: Operation::Count, zero: false, ..scope.clone() };
+            let counts = self.scope(&counting, context)?;
+            let scope = Scope { zero: false, ..scope };
+            return self.folded(equation, &scope, context, Some(counts), into);
+        }
+        self.folded(equation, &scope, context, None, into)
+    }
+
+    fn folded(
+        &mut self,
+        equation: &Equation,
+        scope: &Scope<'_>,
+        context: &Context,
+        counts: Option<Folded>,
+        into: &mut Accumulator,
+    ) -> Result<()> {
+        let folded = self.scope(scope, context)?;
+        let inner = context.with_rows(folded.rows.clone());
+        match into {
+            Accumulator::Dense { .. } => self.scatter(equation, &folded, counts.as_ref(), &inner, into),
+            Accumulator::Slices(slices) => {
+                let key = equation.head.as_ptr() as usize;
+                let program = Arc::clone(&self.program);
+                let places = &program.tensor(equation.tensor).places;
+                let offsets = self.offsets(equation.head.iter(), places, &inner, key)?;
+                let (dims, shape) = self.head_space(&offsets, &folded.block, &inner);
+                self.reserve(volume(&shape).saturating_mul(2))?;
+                slices.push((offsets.over(&dims, &shape), folded.block.expanded(&dims, &shape)));
+                Ok(())
+            }
+            Accumulator::Sparse(pieces) => {
+                let counts = counts.as_ref().map(|counts| &counts.block);
+                let found = self.pieces(equation, &folded.block, counts, &inner)?;
+                pieces.extend(found);
+                self.merge_pieces(equation.tensor, pieces)
+            }
+        }
+    }
+
+    /// Contributions to a square tensor.
+    fn scatter(
+        &mut self,
+        equation: &Equation,
+        folded: &Folded,
+        counted: Option<&Folded>,
+        context: &Context,
+        into: &mut Accumulator,
+    ) -> Result<()> {
+        let Accumulator::Dense { data, counts } = into else { return Ok(()) };
+        let program = Arc::clone(&self.program);
+        let tensor = program.tensor(equation.tensor);
+        let key = equation.head.as_ptr() as usize;
+        let offsets = self.offsets(equation.head.iter(), &tensor.places, context, key)?;
+        let (dims, shape) = self.head_space(&offsets, &folded.block, context);
+        self.reserve(volume(&shape).saturating_mul(2))?;
+        let block = folded.block.expanded(&dims, &shape);
+        if let Some(true) = offsets
+            .whole(&dims, &shape, data.len())
+            .then_some(tensor.combine == Combine::Sum && block.mask.is_none())
+        {
+            data.iter_mut().zip(block.data.iter()).for_each(|(slot, value)| *slot += value);
+            return Ok(());
+        }
+        let positions = offsets.over(&dims, &shape);
+        let here = |at: usize| block.mask.as_ref().is_none_or(|mask| mask[at]);
+        let numbers = counted.map(|counted| counted.block.expanded(&dims, &shape));
+        for (at, position) in positions.iter().enumerate() {
+            if *position < 0 || !here(at) {
+                continue;
+            }
+            let position = *position as usize;
+            if let Some(slot) = data.get_mut(position) {
+                join(tensor.combine, slot, block.data[at]);
+            }
+            if let (Some(count), Some(numbers)) = (counts.get_mut(position), &numbers) {
+                *count += numbers.data[at];
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins contributions to some elements of a stored square tensor.
+    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[(Vec<i64>, Block)]) {
+        let combine = self.program.tensor(id).combine;
+        let stamp = self.number();
+        let Some(Some((Stored::Dense(data), own))) = self.tensors.get_mut(id.0 as usize) else { return };
+        *own = stamp;
+        // Nobody else holds the state, so that this copies nothing.
+        let data = Arc::make_mut(data);
+        for (positions, block) in parts {
+            for (at, position) in positions.iter().enumerate() {
+                let here = block.mask.as_ref().is_none_or(|mask| mask[at]);
+                if let (true, Some(slot)) =
+                    (here, usize::try_from(*position).ok().and_then(|p| data.get_mut(p)))
+                {
+                    join(combine, slot, block.data[at]);
+                }
+            }
+        }
+    }
+
+    /// The space of the bindings of a left side.
+    fn head_space(&self, offsets: &Offsets, block: &Block, context: &Context) -> (Vec<Dim>, Vec<usize>) {
+        let (dims, shape) = offsets.space();
+        let (mut all, mut sizes) = (Vec::new(), Vec::new());
+        if context.rows.is_some() {
+            all.push(Dim::ROWS);
+            sizes.push(context.row_count());
+        }
+        for (dim, size) in dims.iter().zip(&shape).chain(block.dims.iter().zip(&block.shape)) {
+            if !all.contains(dim) {
+                all.push(*dim);
+                sizes.push(*size);
+            }
+        }
+        (all, sizes)
+    }
+
+    /// Contributions to a relation.
+    fn pieces(
+        &mut self,
+        equation: &Equation,
+        block: &Block,
+        counts: Option<&Block>,
+        context: &Context,
+    ) -> Result<Option<Piece>> {
+        let program = Arc::clone(&self.program);
+        let tensor = program.tensor(equation.tensor);
+        let (mut dims, mut shape) = (Vec::new(), Vec::new());
+        if context.rows.is_some() {
+            dims.push(Dim::ROWS);
+            shape.push(context.row_count());
+        }
+        let left = equation.left.iter().filter_map(|index| context.dim(*index));
+        for dim in left.chain(block.dims.iter().copied()) {
+            if !dims.contains(&dim) {
+                dims.push(dim);
+                shape.push(self.dim_size(dim, context));
+            }
+        }
+        let total = volume(&shape);
+        if total >= u32::MAX as usize {
+            return Err(self.too_large(total as u128 * 8));
+        }
+        self.reserve(total.saturating_mul(2))?;
+        let block = block.expanded(&dims, &shape);
+        let mut picks: Vec<u32> = match &block.mask {
+            None => (0..total as u32).collect(),
+            Some(mask) => (0..total as u32).filter(|at| mask[*at as usize]).collect(),
+        };
+        let own = super::block::strides(&shape);
+        let mut places: Vec<Codes> = Vec::new();
+        for function in &equation.head {
+            let codes = self.head_codes(function, &dims, &shape, &own, &picks, context)?;
+            places.push(codes);
+        }
+        // Codes beyond the dictionary have no value; values outside a limit make no tuple.
+        let fine = |place: &Codes, limit: &Option<Domain>, at: usize| {
+            place
+                .dictionary
+                .get(place.codes[at] as usize)
+                .is_some_and(|value| limit.as_ref().is_none_or(|limit| limit.contains(*value)))
+        };
+        let limits: Vec<Option<Domain>> = tensor.places.iter().map(|place| place.limit.clone()).collect();
+        let ok: Vec<bool> = (0..picks.len())
+            .map(|at| places.iter().zip(&limits).all(|(place, limit)| fine(place, limit, at)))
+            .collect();
+        if ok.contains(&false) {
+            let kept: Vec<usize> = (0..picks.len()).filter(|at| ok[*at]).collect();
+            for place in &mut places {
+                place.codes = kept.iter().map(|at| place.codes[*at]).collect();
+            }
+            picks = kept.iter().map(|at| picks[*at]).collect();
+        }
+        let values: Vec<f64> = picks.iter().map(|at| block.data[*at as usize]).collect();
+        let values = values.iter().any(|value| *value != 1.0).then_some(values);
+        let counts = counts.map(|counts| {
+            let counts = counts.expanded(&dims, &shape);
+            picks.iter().map(|at| counts.data[*at as usize]).collect()
+        });
+        Ok(Some(Piece { len: picks.len(), places, values, counts }))
+    }
+
+    fn head_codes(
+        &self,
+        function: &IndexFn,
+        dims: &[Dim],
+        shape: &[usize],
+        own: &[usize],
+        picks: &[u32],
+        context: &Context,
+    ) -> Result<Codes> {
+        if let (Some(index), Some(_)) =
+            (function.alone(), function.alone().and_then(|index| context.dim(index)))
+        {
+            let dim = context.dim(index).unwrap_or(Dim::ROWS);
+            let place = dims.iter().position(|other| *other == dim).unwrap_or(0);
+            let dictionary: Vec<Const> =
+                self.range(index).map(|range| range.values().collect()).unwrap_or_default();
+            let position = |at: &u32| *at as usize / own[place] % shape[place].max(1);
+            let column =
+                context.rows.as_ref().filter(|_| dim == Dim::ROWS).and_then(|rows| rows.column(index));
+            let codes = match column {
+                Some(column) => picks.iter().map(|at| column[position(at)]).collect(),
+                None => picks.iter().map(|at| position(at) as u32).collect(),
+            };
+            return Ok(Codes { dictionary, codes });
+        }
+        let (inner_dims, inner_shape, values) = self.function_values(function, context)?;
+        let inner = super::block::strides(&inner_shape);
+        let value = |at: &u32| {
+            let mut from = 0;
+            for (dim, step) in inner_dims.iter().zip(&inner) {
+                let place = dims.iter().position(|other| other == dim).unwrap_or(0);
+                from += (*at as usize / own[place] % shape[place].max(1)) * step;
+            }
+            values.get(from).copied().flatten()
+        };
+        let found: Vec<Option<Const>> = picks.iter().map(value).collect();
+        let mut codes = Codes::of(found.iter().map(|value| value.unwrap_or(Const::Int(0))));
+        for (code, value) in codes.codes.iter_mut().zip(&found) {
+            if value.is_none() {
+                *code = u32::MAX;
+            }
+        }
+        Ok(codes)
+    }
+
+    /// Joins pieces once they are many.
+    fn merge_pieces(&mut self, id: TensorId, pieces: &mut Vec<Piece>) -> Result<()> {
+        let total: usize = pieces.iter().map(|piece| piece.len).sum();
+        let first = pieces.first().map_or(0, |piece| piece.len);
+        let limit = usize::try_from(self.budget.tuples).unwrap_or(usize::MAX);
+        if total > limit || total > 4 * first + (1 << 20) {
+            let combine = self.program.tensor(id).combine;
+            let partly =
+                Relation::fold(pieces, self.program.tensor(id).places.len(), combine, &self.program.symbols);
+            *pieces = vec![partly];
+        }
+        let total: usize = pieces.iter().map(|piece| piece.len).sum();
+        self.within_tuples(total as u64)
+    }
+
+    /// Refuses more tuples than the budget has.
+    pub(crate) fn within_tuples(&self, more: u64) -> Result<()> {
+        let tuples = self.tuples.saturating_add(more);
+        if tuples > self.budget.tuples {
+            let message = format!("more than {} tuples (`--max-tuples`) are derived", self.budget.tuples);
+            let help = "end the rule with a comparison or a declared index, or raise `--max-tuples`";
+            return Err(Report::new(Code::Budget, self.head, message).help(help));
+        }
+        Ok(())
+    }
+
+    /// The stored value of all contributions.
+    pub(crate) fn finish(&self, id: TensorId, accumulator: Accumulator) -> Stored {
+        let tensor = self.program.tensor(id);
+        match accumulator {
+            Accumulator::Dense { mut data, counts } => {
+                for (slot, count) in data.iter_mut().zip(&counts) {
+                    *slot = if *count > 0.0 { *slot / count } else { 0.0 };
+                }
+                if tensor.combine == Combine::Exists {
+                    data.iter_mut().for_each(|slot| *slot = f64::from(u8::from(*slot > 0.0)));
+                }
+                Stored::Dense(Arc::new(data))
+            }
+            Accumulator::Slices(_) => Stored::Dense(Arc::default()),
+            Accumulator::Sparse(pieces) => {
+                let arity = tensor.places.len();
+                Stored::Relation(Arc::new(Relation::merge(
+                    arity,
+                    &pieces,
+                    tensor.combine,
+                    &self.program.symbols,
+                )))
+            }
+        }
+    }
+
+    /// The left side that is to blame for a tensor.
+    pub(crate) fn left_side(&self, id: TensorId) -> Span {
+        let first = self.program.equations.iter().find(|equation| equation.tensor == id);
+        first.map_or(self.program.tensor(id).span, |equation| equation.head_span)
+    }
+}
+
+/// The row-major position of an element.
+fn position(domains: &[Domain], tuple: &[Const]) -> Option<usize> {
+    let places = domains.iter().zip(tuple);
+    places.into_iter().try_fold(0, |at: usize, (domain, value)| {
+        at.checked_mul(domain.len())?.checked_add(domain.ordinal(*value)?)
+    })
+}
+
+/// The constants of the element that an entry of an array stands for.
+fn array_element(
+    domains: &[Domain],
+    fixed: &[Option<Const>],
+    shape: &[usize],
+    mut at: usize,
+) -> Option<Vec<Const>> {
+    let mut sizes = shape.iter().rev();
+    let mut element = Vec::with_capacity(fixed.len());
+    for (domain, fixed) in domains.iter().zip(fixed).rev() {
+        element.push(match fixed {
+            Some(value) => *value,
+            None => {
+                let size = (*sizes.next()?).max(1);
+                let ordinal = at % size;
+                at /= size;
+                domain.value(ordinal)?
+            }
+        });
+    }
+    element.reverse();
+    Some(element)
+}
+
+fn array_position(domains: &[Domain], fixed: &[Option<Const>], shape: &[usize], at: usize) -> Option<usize> {
+    position(domains, &array_element(domains, fixed, shape, at)?)
+}
+
+fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Place]) -> Piece {
+    let arity = places.len();
+    let inside = |element: &[Const]| {
+        element
+            .iter()
+            .zip(places)
+            .all(|(value, place)| place.limit.as_ref().is_none_or(|limit| limit.contains(*value)))
+    };
+    let (mut elements, mut values): (Vec<Const>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut len = 0;
+    let mut add = |element: &[Const], value: f64| {
+        if inside(element) {
+            elements.extend_from_slice(element);
+            values.push(value);
+            len += 1;
+        }
+    };
+    match given {
+        Given::Facts(facts) => (0..facts.count).for_each(|at| add(facts.tuple(at), facts.value(at))),
+        Given::Array { fixed, shape, values, .. } => {
+            for (at, value) in values.iter().enumerate() {
+                if let Some(element) = array_element(domains, fixed, shape, at) {
+                    add(&element, *value);
+                }
+            }
+        }
+    }
+    let column =
+        |place: usize| Codes::of((0..len).filter_map(|row| elements.get(row * arity + place).copied()));
+    let places = (0..arity).map(column).collect();
+    let values = values.iter().any(|value| *value != 1.0).then_some(values);
+    Piece { len, places, values, counts: None }
+}

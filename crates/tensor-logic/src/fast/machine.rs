@@ -1,0 +1,329 @@
+//! The state of an evaluation: stored tensors, ranges of indices, limits, and the context in
+//! which an expression is evaluated.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::block::{Block, Dim, union, volume};
+use super::plan::{Key, Memory, Source, Stamps, Thing};
+use super::relation::Relation;
+use super::rows::Rows;
+use crate::ast::Span;
+use crate::engine::Budget;
+use crate::error::{Code, Report, Result};
+use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
+use crate::value::{Const, Domain};
+
+/// The value of a tensor.
+#[derive(Debug, Clone)]
+pub(crate) enum Stored {
+    /// All elements, row-major.
+    Dense(Arc<Vec<f64>>),
+    /// The tuples that exist.
+    Relation(Arc<Relation>),
+}
+
+/// Whether relations become tables of bindings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Storage {
+    /// Where that is cheaper.
+    #[default]
+    Auto,
+    /// Only where nothing else is possible.
+    Dense,
+    /// Wherever it is possible.
+    Sparse,
+}
+
+/// What is bound where an expression is evaluated.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Context {
+    /// The table of bindings; a block's [`Dim::ROWS`] runs along it.
+    pub(crate) rows: Option<Arc<Rows>>,
+    /// Indices that have one value.
+    pub(crate) fixed: Vec<(IndexId, u32)>,
+}
+
+impl Context {
+    /// The ordinal of a fixed index.
+    pub(crate) fn fixed(&self, index: IndexId) -> Option<u32> {
+        self.fixed.iter().find(|(i, _)| *i == index).map(|(_, ordinal)| *ordinal)
+    }
+
+    /// Whether the table binds the index.
+    pub(crate) fn in_rows(&self, index: IndexId) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.binds(index))
+    }
+
+    /// The same with another table.
+    pub(crate) fn with_rows(&self, rows: Option<Arc<Rows>>) -> Context {
+        Context { rows, fixed: self.fixed.clone() }
+    }
+
+    /// The number of rows, 1 without a table.
+    pub(crate) fn row_count(&self) -> usize {
+        self.rows.as_ref().map_or(1, |rows| rows.len)
+    }
+
+    /// The dimension along which an index runs; none if it is fixed.
+    pub(crate) fn dim(&self, index: IndexId) -> Option<Dim> {
+        if self.fixed(index).is_some() {
+            None
+        } else if self.in_rows(index) {
+            Some(Dim::ROWS)
+        } else {
+            Some(Dim::of(index))
+        }
+    }
+}
+
+/// The state of an evaluation.
+pub(crate) struct Machine {
+    /// The program.
+    pub(crate) program: Arc<Program>,
+    /// Stored tensors, with a stamp that changes whenever the value does.
+    pub(crate) tensors: Vec<Option<(Stored, u64)>>,
+    /// What each index ranges over at the moment, with a stamp.
+    ranges: Vec<Option<(Domain, u64)>>,
+    /// Limits.
+    pub(crate) budget: Budget,
+    /// Forced storage.
+    pub(crate) storage: Storage,
+    /// Bytes of square tensors.
+    pub(crate) bytes: u64,
+    /// Tuples of relations that are finished.
+    pub(crate) tuples: u64,
+    /// The left side of the equation at hand, for refusals.
+    pub(crate) head: Span,
+    /// What is remembered between evaluations.
+    pub(crate) memory: Memory,
+    /// The values of indices that take those of tuples: what they came from, and their ordinals.
+    pub(crate) tuple_sources: HashMap<IndexId, (Stamps, Vec<u32>)>,
+    /// Orders of contraction, by the spaces of the factors and what is summed.
+    pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
+    /// The last number given out.
+    pub(crate) numbers: u64,
+}
+
+impl Machine {
+    /// The state before anything is evaluated.
+    pub(crate) fn new(program: Arc<Program>, budget: Budget, storage: Storage) -> Machine {
+        let tensors = program.tensors.iter().map(|_| None).collect();
+        let ranges = program.indices.iter().map(|index| match &index.range {
+            Range::Domain(domain) => Some((domain.clone(), 0)),
+            Range::Tuples | Range::Computed => None,
+        });
+        let ranges = ranges.collect();
+        Machine {
+            program,
+            tensors,
+            ranges,
+            budget,
+            storage,
+            bytes: 0,
+            tuples: 0,
+            head: Span::default(),
+            memory: Memory::default(),
+            tuple_sources: HashMap::new(),
+            orders: HashMap::new(),
+            numbers: 0,
+        }
+    }
+
+    /// A number that was not given out before.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// The stored value of a tensor.
+    pub(crate) fn stored(&self, tensor: TensorId) -> Option<&Stored> {
+        self.tensors.get(tensor.0 as usize)?.as_ref().map(|(stored, _)| stored)
+    }
+
+    /// The stamp of a tensor's value.
+    pub(crate) fn stamp(&self, tensor: TensorId) -> u64 {
+        self.tensors.get(tensor.0 as usize).and_then(|slot| slot.as_ref()).map_or(0, |(_, stamp)| *stamp)
+    }
+
+    /// Stores a value.
+    pub(crate) fn store(&mut self, tensor: TensorId, stored: Stored) {
+        let stamp = self.number();
+        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
+            *slot = Some((stored, stamp));
+        }
+    }
+
+    /// Counts what a component holds that need not be made anew.
+    pub(crate) fn count(&mut self, component: &Component) {
+        for id in &component.tensors {
+            match self.stored(*id) {
+                Some(Stored::Dense(data)) => self.bytes += 8 * data.len() as u64,
+                Some(Stored::Relation(relation)) => self.tuples += relation.len as u64,
+                None => {}
+            }
+        }
+    }
+
+    /// What an index ranges over; nothing if that is unknown.
+    pub(crate) fn range(&self, index: IndexId) -> Option<&Domain> {
+        self.ranges.get(index.0 as usize)?.as_ref().map(|(domain, _)| domain)
+    }
+
+    /// Sets what an index ranges over.
+    pub(crate) fn set_range(&mut self, index: IndexId, domain: Domain) {
+        if self.range(index) != Some(&domain) {
+            let stamp = self.number();
+            if let Some(slot) = self.ranges.get_mut(index.0 as usize) {
+                *slot = Some((domain, stamp));
+            }
+        }
+    }
+
+    fn source_stamp(&self, source: Source) -> u64 {
+        match source {
+            Source::Tensor(tensor) => self.stamp(tensor),
+            Source::Range(index) => self
+                .ranges
+                .get(index.0 as usize)
+                .and_then(|slot| slot.as_ref())
+                .map_or(0, |(_, stamp)| *stamp),
+        }
+    }
+
+    /// The stamps of what a thing is made from.
+    pub(crate) fn stamps(&self, sources: impl IntoIterator<Item = Source>) -> Stamps {
+        sources.into_iter().map(|source| (source, self.source_stamp(source))).collect()
+    }
+
+    /// A remembered thing that is still right.
+    pub(crate) fn recall(&self, key: &Key) -> Option<&Thing> {
+        self.memory.find(key, |source| self.source_stamp(source))
+    }
+
+    /// The number of values of an index.
+    pub(crate) fn size(&self, index: IndexId) -> usize {
+        self.range(index).map_or(0, Domain::len)
+    }
+
+    /// The size of a dimension.
+    pub(crate) fn dim_size(&self, dim: Dim, context: &Context) -> usize {
+        dim.index().map_or_else(|| context.row_count(), |index| self.size(index))
+    }
+
+    /// The value of an index at a position.
+    pub(crate) fn value(&self, index: IndexId, ordinal: u32) -> Option<Const> {
+        self.range(index)?.value(ordinal as usize)
+    }
+
+    /// Whether the index is one whose positions are asked for (`concat`).
+    fn ordinal(&self, index: IndexId, value: Option<Const>) -> Option<usize> {
+        self.range(index)?.ordinal(value?)
+    }
+
+    /// The value of an index function where `ordinal` gives positions of indices.
+    pub(crate) fn function(
+        &self,
+        function: &IndexFn,
+        ordinal: &impl Fn(IndexId) -> Option<u32>,
+    ) -> Option<Const> {
+        let value = |index: IndexId| self.value(index, ordinal(index)?);
+        function.evaluate(&value, &|index| self.ordinal(index, value(index)))
+    }
+
+    /// Refuses an array of so many elements that it does not fit.
+    pub(crate) fn reserve(&self, elements: usize) -> Result<()> {
+        let bytes = (elements as u128).saturating_mul(8);
+        if bytes > u128::from(self.budget.bytes) || elements > isize::MAX as usize / 16 {
+            return Err(self.too_large(bytes));
+        }
+        Ok(())
+    }
+
+    /// Refuses the joint space of blocks if an array over it does not fit.
+    pub(crate) fn reserve_union(&self, blocks: &[&Block]) -> Result<()> {
+        self.reserve(volume(&union(blocks).1))
+    }
+
+    /// The refusal of an array of this many bytes.
+    pub(crate) fn too_large(&self, bytes: u128) -> Report {
+        let limit = self.budget.bytes;
+        let message = format!("this needs {bytes} bytes, and {limit} are allowed (`--max-bytes`)");
+        let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
+        Report::new(Code::TooLarge, self.head, message).help(help)
+    }
+
+    /// Refuses a table of bindings of so many rows that it does not fit.
+    pub(crate) fn reserve_rows(&self, rows: usize, columns: usize) -> Result<()> {
+        let bytes = (rows as u128).saturating_mul(4 * (columns as u128 + 1));
+        if rows >= u32::MAX as usize || bytes > u128::from(self.budget.bytes) {
+            return Err(self.too_large(bytes));
+        }
+        Ok(())
+    }
+}
+
+/// The positions of the indices of a product space, one column each, in row-major order.
+pub(crate) fn product_columns(sizes: &[usize]) -> Vec<Vec<u32>> {
+    let total: usize = sizes.iter().product();
+    let mut columns = Vec::with_capacity(sizes.len());
+    let mut block = total;
+    for size in sizes {
+        block /= (*size).max(1);
+        let mut column = Vec::with_capacity(total);
+        while column.len() < total {
+            for value in 0..*size as u32 {
+                column.extend(std::iter::repeat_n(value, block));
+            }
+        }
+        columns.push(column);
+    }
+    columns
+}
+
+/// An index function as `constant + Σ coefficient · value`, where it is one.
+pub(crate) fn linear(function: &IndexFn) -> Option<(Vec<(IndexId, i64)>, i64)> {
+    let both = |a: &IndexFn, b: &IndexFn, sign: i64| {
+        let ((mut terms, constant), (others, more)) = (linear(a)?, linear(b)?);
+        for (index, coefficient) in others {
+            let coefficient = coefficient.checked_mul(sign)?;
+            match terms.iter_mut().find(|(i, _)| *i == index) {
+                Some((_, sum)) => *sum = sum.checked_add(coefficient)?,
+                None => terms.push((index, coefficient)),
+            }
+        }
+        terms.retain(|(_, coefficient)| *coefficient != 0);
+        Some((terms, constant.checked_add(more.checked_mul(sign)?)?))
+    };
+    match function {
+        IndexFn::Const(Const::Int(value)) => Some((Vec::new(), *value)),
+        IndexFn::Index(index) => Some((vec![(*index, 1)], 0)),
+        IndexFn::Negate(a) => both(&IndexFn::Const(Const::Int(0)), a, -1),
+        IndexFn::Add(a, b) => both(a, b, 1),
+        IndexFn::Subtract(a, b) => both(a, b, -1),
+        IndexFn::Multiply(a, b) => {
+            let (terms, constant) = linear(a)?;
+            let (others, factor) = linear(b)?;
+            let ((terms, constant), factor) = match (terms.is_empty(), others.is_empty()) {
+                (_, true) => ((terms, constant), factor),
+                (true, false) => ((others, factor), constant),
+                (false, false) => return None,
+            };
+            let scaled: Option<Vec<(IndexId, i64)>> =
+                terms.into_iter().map(|(index, c)| Some((index, c.checked_mul(factor)?))).collect();
+            Some((scaled?, constant.checked_mul(factor)?))
+        }
+        _ => None,
+    }
+}
+
+/// The indices of an index function, each once.
+pub(crate) fn indices_of(function: &IndexFn) -> Vec<IndexId> {
+    let mut found = Vec::new();
+    function.visit(&mut |index| {
+        if !found.contains(&index) {
+            found.push(index);
+        }
+    });
+    found
+}

@@ -1,0 +1,103 @@
+//! What is remembered between evaluations: everything that does not change while the tensors it
+//! came from do not change.
+//!
+//! Every remembered thing stands under the address of the piece of the program that it belongs
+//! to, the fixed indices and the table of bindings; it is good as long as the stamps of the
+//! tensors it was made from are what they were. A training loop changes the stamps of parameters
+//! only, so tables of bindings, their joins and the positions of elements are found again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::block::Block;
+use super::rows::Rows;
+use super::support::Support;
+use crate::program::{IndexId, TensorId};
+
+/// Where a remembered thing belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    /// The address in the program, and a number that tells kinds of things apart.
+    pub(crate) place: (usize, u8),
+    /// The table of bindings.
+    pub(crate) rows: u64,
+    /// Fixed indices that matter.
+    pub(crate) fixed: Vec<(IndexId, u32)>,
+}
+
+/// What a thing may be made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The value of a tensor.
+    Tensor(TensorId),
+    /// The range of an index.
+    Range(IndexId),
+}
+
+/// The stamps of what a thing was made from.
+pub(crate) type Stamps = Vec<(Source, u64)>;
+
+/// A remembered thing.
+#[derive(Debug, Clone)]
+pub(crate) enum Thing {
+    /// The support of a scope.
+    Support(Support),
+    /// A relation as a table of bindings.
+    Table(Arc<Rows>),
+    /// A table with fewer columns or rows, and which row became which.
+    Grouped(Arc<Rows>, Arc<Vec<u32>>),
+    /// Positions of elements.
+    Offsets(Arc<super::gather::Offsets>),
+    /// Values.
+    Block(Block),
+}
+
+impl Thing {
+    fn bytes(&self) -> usize {
+        match self {
+            Thing::Support(support) => support.rows.as_ref().map_or(64, |rows| table_bytes(rows)),
+            Thing::Table(rows) => table_bytes(rows),
+            Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
+            Thing::Offsets(offsets) => offsets.bytes(),
+            Thing::Block(block) => 9 * block.len(),
+        }
+    }
+}
+
+fn table_bytes(rows: &Rows) -> usize {
+    64 + 4 * rows.len * (rows.columns.len() + rows.tags.len())
+}
+
+/// Remembered things.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    things: HashMap<Key, (Stamps, Thing)>,
+    bytes: usize,
+}
+
+/// Beyond this much everything is forgotten and made anew.
+const MOST: usize = 256 << 20;
+
+impl Memory {
+    /// Finds a thing whose stamps are still right.
+    pub(crate) fn find(&self, key: &Key, current: impl Fn(Source) -> u64) -> Option<&Thing> {
+        let (stamps, thing) = self.things.get(key)?;
+        stamps.iter().all(|(source, stamp)| current(*source) == *stamp).then_some(thing)
+    }
+
+    /// Remembers a thing.
+    pub(crate) fn keep(&mut self, key: Key, stamps: Stamps, thing: Thing) {
+        let bytes = thing.bytes() + 128;
+        if bytes > MOST / 2 {
+            return;
+        }
+        if self.bytes + bytes > MOST {
+            self.things.clear();
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        if let Some((_, old)) = self.things.insert(key, (stamps, thing)) {
+            self.bytes = self.bytes.saturating_sub(old.bytes() + 128);
+        }
+    }
+}

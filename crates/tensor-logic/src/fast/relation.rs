@@ -1,0 +1,298 @@
+//! Stored relations: sorted tuples of codes, with a dictionary for each place.
+//!
+//! Contributions arrive in [`Piece`]s (what one term made, or given facts), each with its own
+//! dictionaries; [`Relation::merge`] sorts them together and joins equal tuples by the tensor's
+//! [`Combine`]. Dictionaries and tuples are in the order of answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::block::{larger, smaller};
+use crate::engine::Tuples;
+use crate::program::Combine;
+use crate::value::{Const, Symbols};
+
+/// A relation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Relation {
+    /// The number of tuples.
+    pub(crate) len: usize,
+    /// For each place its constants, in the order of answers.
+    pub(crate) dictionaries: Vec<Arc<Vec<Const>>>,
+    /// For each place the positions of its constants.
+    pub(crate) columns: Vec<Arc<Vec<u32>>>,
+    /// Values; `None`: all 1.
+    pub(crate) values: Option<Arc<Vec<f64>>>,
+}
+
+/// One place of a [`Piece`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Codes {
+    /// What the codes stand for; values may repeat and may be unused.
+    pub(crate) dictionary: Vec<Const>,
+    /// One code a contribution.
+    pub(crate) codes: Vec<u32>,
+}
+
+impl Codes {
+    /// Codes of constants.
+    pub(crate) fn of(constants: impl Iterator<Item = Const>) -> Codes {
+        let mut known: HashMap<Const, u32> = HashMap::new();
+        let mut result = Codes::default();
+        for value in constants {
+            let next = result.dictionary.len() as u32;
+            let code = *known.entry(value).or_insert(next);
+            if code == next {
+                result.dictionary.push(value);
+            }
+            result.codes.push(code);
+        }
+        result
+    }
+}
+
+/// Contributions to a relation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Piece {
+    /// How many.
+    pub(crate) len: usize,
+    /// Where they go.
+    pub(crate) places: Vec<Codes>,
+    /// Their values; `None`: all 1.
+    pub(crate) values: Option<Vec<f64>>,
+    /// How many contributions each stands for, where means are taken; `None`: 1.
+    pub(crate) counts: Option<Vec<f64>>,
+}
+
+impl Relation {
+    /// The relation without tuples.
+    pub(crate) fn empty(arity: usize) -> Relation {
+        Relation {
+            len: 0,
+            dictionaries: vec![Arc::default(); arity],
+            columns: vec![Arc::default(); arity],
+            values: None,
+        }
+    }
+
+    /// The relation of all contributions.
+    pub(crate) fn merge(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Relation {
+        let joined = Joined::new(arity, pieces, combine, symbols);
+        let kept: Vec<usize> =
+            (0..joined.cells.len()).filter(|at| joined.cells[*at].exists(combine)).collect();
+        let values: Vec<f64> = kept.iter().map(|at| joined.cells[*at].finish(combine)).collect();
+        let rows: Vec<u32> = kept.iter().map(|at| joined.first[*at]).collect();
+        let take =
+            |column: &Vec<u32>| Arc::new(rows.iter().map(|row| column[*row as usize]).collect::<Vec<u32>>());
+        let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
+        let (dictionaries, columns) = used.unzip();
+        let valued = values.iter().any(|value| *value != 1.0);
+        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Arc::new(values)) }
+    }
+
+    /// All contributions joined into one piece, so that more can follow.
+    pub(crate) fn fold(pieces: &[Piece], arity: usize, combine: Combine, symbols: &Symbols) -> Piece {
+        let joined = Joined::new(arity, pieces, combine, symbols);
+        let take = |column: &Vec<u32>| joined.first.iter().map(|row| column[*row as usize]).collect();
+        let places = joined.dictionaries.iter().zip(&joined.columns);
+        let places =
+            places.map(|(dictionary, column)| Codes { dictionary: dictionary.to_vec(), codes: take(column) });
+        let counts = (combine == Combine::Avg).then(|| joined.cells.iter().map(|cell| cell.count).collect());
+        Piece {
+            len: joined.cells.len(),
+            places: places.collect(),
+            values: Some(joined.cells.iter().map(|cell| cell.value).collect()),
+            counts,
+        }
+    }
+
+    /// The tuples as a piece.
+    pub(crate) fn piece(&self) -> Piece {
+        let places = self.dictionaries.iter().zip(&self.columns);
+        let places = places.map(|(d, c)| Codes { dictionary: d.to_vec(), codes: c.to_vec() }).collect();
+        Piece {
+            len: self.len,
+            places,
+            values: self.values.as_ref().map(|values| values.to_vec()),
+            counts: None,
+        }
+    }
+
+    /// The value of a tuple.
+    pub(crate) fn value(&self, at: usize) -> f64 {
+        self.values.as_ref().and_then(|values| values.get(at).copied()).unwrap_or(1.0)
+    }
+
+    /// The tuples at these positions only.
+    pub(crate) fn only(&self, keep: impl Fn(usize) -> bool) -> Relation {
+        let kept: Vec<usize> = (0..self.len).filter(|at| keep(*at)).collect();
+        let take = |column: &Arc<Vec<u32>>| Arc::new(kept.iter().map(|at| column[*at]).collect::<Vec<u32>>());
+        let used =
+            self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
+        let (dictionaries, columns) = used.unzip();
+        let values = self.values.as_ref().map(|values| Arc::new(kept.iter().map(|at| values[*at]).collect()));
+        Relation { len: kept.len(), dictionaries, columns, values }
+    }
+
+    /// The tuples as answers show them.
+    pub(crate) fn tuples(&self) -> Tuples {
+        let tuple = |row: usize| {
+            let pairs = self.columns.iter().zip(&self.dictionaries);
+            pairs.filter_map(|(column, dictionary)| dictionary.get(column[row] as usize).copied()).collect()
+        };
+        Tuples {
+            tuples: (0..self.len).map(tuple).collect(),
+            values: (0..self.len).map(|at| self.value(at)).collect(),
+        }
+    }
+}
+
+/// The dictionary of one place over all pieces, and its column.
+fn merge_place(pieces: &[Piece], place: usize, symbols: &Symbols) -> (Vec<Const>, Vec<u32>) {
+    let mut dictionary = Vec::new();
+    for piece in pieces {
+        let codes = &piece.places[place];
+        let mut used = vec![false; codes.dictionary.len()];
+        codes.codes.iter().for_each(|code| used[*code as usize] = true);
+        dictionary
+            .extend(codes.dictionary.iter().zip(used).filter(|(_, used)| *used).map(|(value, _)| *value));
+    }
+    if !dictionary.is_sorted_by(|a, b| symbols.compare(*a, *b).is_lt()) {
+        dictionary.sort_unstable_by(|a, b| symbols.compare(*a, *b));
+        dictionary.dedup();
+    }
+    let mut column = Vec::new();
+    for piece in pieces {
+        let codes = &piece.places[place];
+        let find = |value: &Const| dictionary.binary_search_by(|other| symbols.compare(*other, *value));
+        let translated: Vec<u32> =
+            codes.dictionary.iter().map(|value| find(value).map_or(u32::MAX, |at| at as u32)).collect();
+        column.extend(codes.codes.iter().map(|code| translated[*code as usize]));
+    }
+    (dictionary, column)
+}
+
+/// The order of the rows by their columns, equal ones as they came; `None` where they are in
+/// order already.
+fn sorted_order(columns: &[Vec<u32>], dictionaries: &[Arc<Vec<Const>>], total: usize) -> Option<Vec<u32>> {
+    let space = dictionaries
+        .iter()
+        .try_fold(1_u64, |space, dictionary| space.checked_mul((dictionary.len() as u64).max(1)));
+    if let Some(_space) = space {
+        let mut keys: Vec<(u64, u32)> = (0..total as u32).map(|row| (0, row)).collect();
+        for (column, dictionary) in columns.iter().zip(dictionaries) {
+            let size = (dictionary.len() as u64).max(1);
+            for (key, code) in keys.iter_mut().zip(column) {
+                key.0 = key.0 * size + u64::from(*code);
+            }
+        }
+        if keys.is_sorted() {
+            return None;
+        }
+        keys.sort_unstable();
+        return Some(keys.into_iter().map(|(_, row)| row).collect());
+    }
+    let mut order: Vec<u32> = (0..total as u32).collect();
+    order.sort_by(|a, b| {
+        let pairs = columns.iter().map(|column| column[*a as usize].cmp(&column[*b as usize]));
+        pairs.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    Some(order)
+}
+
+/// Sorted contributions, those to the same tuple joined.
+struct Joined {
+    dictionaries: Vec<Arc<Vec<Const>>>,
+    columns: Vec<Vec<u32>>,
+    /// For each tuple one of its rows.
+    first: Vec<u32>,
+    cells: Vec<Cell>,
+}
+
+impl Joined {
+    fn new(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Joined {
+        let total: usize = pieces.iter().map(|piece| piece.len).sum();
+        let mut dictionaries = Vec::with_capacity(arity);
+        let mut columns: Vec<Vec<u32>> = Vec::with_capacity(arity);
+        for place in 0..arity {
+            let (dictionary, column) = merge_place(pieces, place, symbols);
+            dictionaries.push(Arc::new(dictionary));
+            columns.push(column);
+        }
+        let all = |of: &dyn Fn(&Piece) -> Option<&Vec<f64>>| -> Option<Vec<f64>> {
+            pieces.iter().any(|piece| of(piece).is_some()).then(|| {
+                let one = |piece: &Piece| of(piece).cloned().unwrap_or_else(|| vec![1.0; piece.len]);
+                pieces.iter().flat_map(one).collect()
+            })
+        };
+        let values = all(&|piece| piece.values.as_ref());
+        let counts = all(&|piece| piece.counts.as_ref());
+        let order = sorted_order(&columns, &dictionaries, total);
+        let row_at = |at: usize| order.as_ref().map_or(at, |order| order[at] as usize);
+        let equal = |a: usize, b: usize| columns.iter().all(|column| column[a] == column[b]);
+        let (mut first, mut cells): (Vec<u32>, Vec<Cell>) = (Vec::new(), Vec::new());
+        for at in 0..total {
+            let row = row_at(at);
+            let value = values.as_ref().map_or(1.0, |values| values[row]);
+            let count = counts.as_ref().map_or(1.0, |counts| counts[row]);
+            match (first.last(), cells.last_mut()) {
+                (Some(last), Some(cell)) if equal(*last as usize, row) => cell.add(combine, value, count),
+                _ => {
+                    first.push(row as u32);
+                    cells.push(Cell { value, count });
+                }
+            }
+        }
+        Joined { dictionaries, columns, first, cells }
+    }
+}
+
+/// The contributions to one tuple.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    value: f64,
+    count: f64,
+}
+
+impl Cell {
+    fn add(&mut self, combine: Combine, value: f64, count: f64) {
+        self.count += count;
+        self.value = match combine {
+            Combine::Sum | Combine::Avg | Combine::Exists => self.value + value,
+            Combine::Max | Combine::Or => larger(self.value, value),
+            Combine::Min => smaller(self.value, value),
+            Combine::Times => self.value * value,
+        };
+    }
+
+    fn exists(self, combine: Combine) -> bool {
+        !matches!(combine, Combine::Or | Combine::Exists) || self.value > 0.0
+    }
+
+    fn finish(self, combine: Combine) -> f64 {
+        match combine {
+            Combine::Or | Combine::Exists => 1.0,
+            Combine::Avg => self.value / self.count,
+            _ => self.value,
+        }
+    }
+}
+
+/// Drops constants that no tuple has any more.
+fn only_used(dictionary: Arc<Vec<Const>>, column: Arc<Vec<u32>>) -> (Arc<Vec<Const>>, Arc<Vec<u32>>) {
+    let mut used = vec![false; dictionary.len()];
+    column.iter().for_each(|code| used[*code as usize] = true);
+    if used.iter().all(|used| *used) {
+        return (dictionary, column);
+    }
+    let mut next = 0;
+    let renumbered: Vec<u32> = used
+        .iter()
+        .map(|used| {
+            next += u32::from(*used);
+            next.wrapping_sub(1)
+        })
+        .collect();
+    let kept = dictionary.iter().zip(&used).filter(|(_, used)| **used).map(|(value, _)| *value).collect();
+    (Arc::new(kept), Arc::new(column.iter().map(|code| renumbered[*code as usize]).collect()))
+}

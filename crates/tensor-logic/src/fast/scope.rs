@@ -1,0 +1,487 @@
+//! Scopes: the contributions of all bindings of some indices, folded.
+//!
+//! Enter at [`Machine::scope`]. Sums of products are not computed binding by binding: factors
+//! that share a summed dense index are contracted among themselves first, for the rows that they
+//! distinguish; what is left is one pass over the table of bindings.
+
+use std::sync::Arc;
+
+use super::block::{Block, Dim, Fold, binary, reduce, reduce_rows, volume};
+use super::contract::contract;
+use super::machine::{Context, Machine, Storage, Stored};
+use super::rows::Rows;
+use super::support::{Condition, Support, distinct, free};
+use crate::error::Result;
+use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
+use crate::value::Domain;
+
+/// A scope.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope<'p> {
+    /// Tells it apart.
+    pub(crate) address: usize,
+    /// The indices that it binds.
+    pub(crate) own: &'p [IndexId],
+    /// Those of them that are folded away.
+    pub(crate) over: &'p [IndexId],
+    /// What must hold.
+    pub(crate) conditions: Vec<Condition<'p>>,
+    /// The contribution.
+    pub(crate) body: &'p Expr,
+    /// How contributions are folded.
+    pub(crate) operation: Operation,
+    /// Reads that give values to indices that no read of the scope itself binds.
+    pub(crate) nearby: &'p [&'p Read],
+    /// Whether a sum of zeros may stand where nothing is listed.
+    pub(crate) zero: bool,
+}
+
+/// What a scope gives: values beside the rows of a table (none: no rows), absent elsewhere, or 0
+/// there if `zero`.
+#[derive(Debug, Clone)]
+pub(crate) struct Folded {
+    /// The table.
+    pub(crate) rows: Option<Arc<Rows>>,
+    /// The values.
+    pub(crate) block: Block,
+    /// Whether bindings without a row have the value 0 rather than none.
+    pub(crate) zero: bool,
+}
+
+/// A factor of a product.
+#[derive(Debug, Clone, Copy)]
+enum Factor<'p> {
+    Times(&'p Expr),
+    Over(&'p Expr),
+    When(Condition<'p>),
+}
+
+impl Factor<'_> {
+    fn indices(self) -> Vec<IndexId> {
+        match self {
+            Factor::Times(expr) | Factor::Over(expr) => {
+                let mut found = Vec::new();
+                free(expr, &mut found);
+                distinct(found)
+            }
+            Factor::When(condition) => condition.indices(),
+        }
+    }
+}
+
+/// Takes a product apart; returns its constant.
+fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
+    match expr {
+        Expr::Number(value) => *value,
+        Expr::Product(parts) => parts.iter().map(|part| factors(part, into)).product(),
+        Expr::Negate(a) => -factors(a, into),
+        Expr::Quotient(a, b) => {
+            let constant = factors(a, into);
+            match **b {
+                Expr::Number(divisor) => constant / divisor,
+                _ => {
+                    into.push(Factor::Over(b));
+                    constant
+                }
+            }
+        }
+        Expr::Terms(parts) if parts.len() == 1 => parts.iter().map(|part| factors(part, into)).product(),
+        _ => {
+            into.push(Factor::Times(expr));
+            1.0
+        }
+    }
+}
+
+/// Values for the rows of a table, by way of the rows that they distinguish.
+struct Beside {
+    block: Block,
+    map: Option<Arc<Vec<u32>>>,
+}
+
+impl Machine {
+    /// A scope inside an expression, carried to the dimensions of the context.
+    pub(crate) fn nested(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Block> {
+        let folded = self.scope(scope, context)?;
+        let block = match folded.rows {
+            None => folded.block,
+            Some(rows) => self.align(&rows, folded.block, context)?,
+        };
+        Ok(if folded.zero { block.filled(0.0) } else { block })
+    }
+
+    /// Folds the contributions of a scope.
+    pub(crate) fn scope(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Folded> {
+        let reads = Machine::scope_reads(&scope.conditions, scope.body);
+        self.set_tuple_ranges(scope.own, &reads, scope.nearby);
+        let mut body = Vec::new();
+        free(scope.body, &mut body);
+        let mut conditions = scope.conditions.clone();
+        let listed = if scope.zero && scope.operation == Operation::Sum {
+            self.zero_reads(scope, context)?
+        } else {
+            Vec::new()
+        };
+        conditions.extend(listed.iter().map(|read| Condition::Listed(read)));
+        let support = self.support(scope.address, context, scope.own, &conditions, &body)?;
+        let inner = context.with_rows(support.rows.clone());
+        let rest: Vec<Condition<'_>> = support.rest.iter().map(|at| conditions[*at]).collect();
+        if scope.operation == Operation::Sum {
+            let mut folded = self.sum(scope, &support, &rest, &inner)?;
+            folded.zero = !listed.is_empty();
+            return Ok(folded);
+        }
+        let block = self.expr(scope.body, &inner)?;
+        let mut block = self.restricted(block, &rest, &inner)?;
+        let fold = Fold(scope.operation);
+        let mut drop = Vec::new();
+        for index in scope.over {
+            match inner.dim(*index) {
+                Some(dim) if dim != Dim::ROWS && block.position(dim).is_some() => drop.push(dim),
+                Some(dim) if dim != Dim::ROWS => {
+                    let size = self.size(*index);
+                    block = if size == 0 { vanished(&block) } else { block };
+                    if scope.operation != Operation::Count {
+                        block = block.map(|value| fold.repeated(value, size));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if scope.operation == Operation::Count {
+            block = self.counted(block, scope, &inner);
+            let block = reduce(&block, &drop, Operation::Sum);
+            return self.fold_rows(scope, &support, block, Operation::Sum);
+        }
+        let in_rows =
+            support.rows.as_ref().is_some_and(|rows| scope.over.iter().any(|index| rows.binds(*index)));
+        if scope.operation == Operation::Avg && in_rows && !drop.is_empty() {
+            // A mean over both the rows and dense axes: sum and number apart.
+            let count = reduce(&block.presence(), &drop, Operation::Sum);
+            let total = reduce(&block, &drop, Operation::Sum);
+            let total = self.fold_rows(scope, &support, total, Operation::Sum)?;
+            let count = self.fold_rows(scope, &support, count, Operation::Sum)?;
+            return Ok(Folded { block: binary(&total.block, &count.block, |x, y| x / y), ..total });
+        }
+        let block = reduce(&block, &drop, scope.operation);
+        self.fold_rows(scope, &support, block, scope.operation)
+    }
+
+    /// How often each entry counts.
+    fn counted(&self, block: Block, scope: &Scope<'_>, inner: &Context) -> Block {
+        let missing = |index: &&IndexId| {
+            inner.dim(**index).is_some_and(|dim| dim != Dim::ROWS && block.position(dim).is_none())
+        };
+        let times: usize = scope.over.iter().filter(missing).map(|index| self.size(*index)).product();
+        block.presence().map(|one| one * times as f64)
+    }
+
+    /// Folds rows that differ in folded indices only.
+    fn fold_rows(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        block: Block,
+        operation: Operation,
+    ) -> Result<Folded> {
+        let Some(rows) = &support.rows else { return Ok(Folded { rows: None, block, zero: false }) };
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
+        if kept.len() == rows.indices.len() {
+            return Ok(Folded { rows: Some(Arc::clone(rows)), block, zero: false });
+        }
+        if kept.is_empty() {
+            let block = reduce_rows(&block, &vec![0; rows.len], 1, operation).slice(Dim::ROWS, 0);
+            let block = if rows.len == 0 { vanished(&block) } else { block };
+            return Ok(Folded { rows: None, block, zero: false });
+        }
+        let (grouped, groups) = self.grouped(rows, &kept);
+        let block = reduce_rows(&block, &groups, grouped.len, operation);
+        Ok(Folded { rows: Some(grouped), block, zero: false })
+    }
+
+    /// A sum of products.
+    fn sum(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rest: &[Condition<'_>],
+        inner: &Context,
+    ) -> Result<Folded> {
+        let mut all = Vec::new();
+        let mut constant = factors(scope.body, &mut all);
+        all.extend(rest.iter().map(|condition| Factor::When(*condition)));
+        let indices: Vec<Vec<IndexId>> = all.iter().map(|factor| factor.indices()).collect();
+        let mut summed: Vec<IndexId> = Vec::new();
+        for index in scope.over {
+            if inner.dim(*index).is_some_and(|dim| dim != Dim::ROWS) {
+                if indices.iter().any(|own| own.contains(index)) {
+                    summed.push(*index);
+                } else {
+                    let size = self.size(*index);
+                    constant *= size as f64;
+                    if size == 0 {
+                        return self.fold_rows(scope, support, Block::absent(), Operation::Sum);
+                    }
+                }
+            }
+        }
+        let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
+        let Some(rows) = &support.rows else {
+            let blocks: Result<Vec<Block>> = all.iter().map(|factor| self.factor(*factor, inner)).collect();
+            let block = contract(self, blocks?, &drop)?;
+            let block = if constant == 1.0 { block } else { block.map(|value| value * constant) };
+            return Ok(Folded { rows: None, block, zero: false });
+        };
+        let mut parts: Vec<Beside> = Vec::new();
+        for group in linked(&indices, &summed) {
+            let own = distinct(group.iter().flat_map(|at| indices[*at].iter().copied()).collect());
+            let tagged = match (group.as_slice(), all.get(group.first().copied().unwrap_or(0))) {
+                ([_], Some(Factor::Times(Expr::Read(read)))) => {
+                    rows.tag(std::ptr::from_ref(read) as usize).is_some()
+                }
+                _ => false,
+            };
+            let projected =
+                if tagged { Some((Arc::clone(rows), None)) } else { self.projected(inner, &own)? };
+            let (context, map) = match projected {
+                None => (inner.with_rows(None), None),
+                Some((fewer, map)) => (inner.with_rows(Some(fewer)), map),
+            };
+            let blocks: Result<Vec<Block>> = group.iter().map(|at| self.factor(all[*at], &context)).collect();
+            let drop: Vec<Dim> =
+                drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
+            parts.push(Beside { block: contract(self, blocks?, &drop)?, map });
+        }
+        self.sum_rows(scope, support, rows, parts, constant)
+    }
+
+    fn factor(&mut self, factor: Factor<'_>, context: &Context) -> Result<Block> {
+        match factor {
+            Factor::Times(expr) => self.expr(expr, context),
+            Factor::Over(expr) => Ok(self.expr(expr, context)?.map(|value| 1.0 / value)),
+            Factor::When(condition) => self.condition(condition, context),
+        }
+    }
+
+    /// The products of the parts, summed over rows that differ in folded indices only.
+    fn sum_rows(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rows: &Arc<Rows>,
+        parts: Vec<Beside>,
+        constant: f64,
+    ) -> Result<Folded> {
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
+        let folds = kept.len() < rows.indices.len();
+        if parts.iter().any(|part| part.block.mask.is_some()) || !folds {
+            let mut product = Block::scalar(constant);
+            for part in parts {
+                let block = match &part.map {
+                    None => part.block,
+                    Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
+                };
+                self.reserve_union(&[&product, &block])?;
+                product = binary(&product, &block, |x, y| x * y);
+            }
+            return self.fold_rows(scope, support, product, Operation::Sum);
+        }
+        let (grouped, groups) = if kept.is_empty() {
+            (None, Arc::new(vec![0; rows.len]))
+        } else {
+            let (grouped, groups) = self.grouped(rows, &kept);
+            (Some(grouped), groups)
+        };
+        let count = grouped.as_ref().map_or(1, |grouped| grouped.len);
+        let block = self.scatter_sum(parts, rows.len, &groups, count, constant)?;
+        Ok(match grouped {
+            Some(_) => Folded { rows: grouped, block, zero: false },
+            None => {
+                let block = block.slice(Dim::ROWS, 0);
+                let block = if rows.len == 0 { vanished(&block) } else { block };
+                Folded { rows: None, block, zero: false }
+            }
+        })
+    }
+
+    /// One pass over the rows: `result[groups[row]] += constant · Π parts`.
+    fn scatter_sum(
+        &self,
+        parts: Vec<Beside>,
+        len: usize,
+        groups: &[u32],
+        count: usize,
+        constant: f64,
+    ) -> Result<Block> {
+        let mut axes: Vec<Dim> = Vec::new();
+        let mut shape: Vec<usize> = Vec::new();
+        let mut order: Vec<&Beside> = parts.iter().collect();
+        order.sort_by_key(|part| std::cmp::Reverse(part.block.dims.len()));
+        for part in &order {
+            for (dim, size) in part.block.dims.iter().zip(&part.block.shape) {
+                if *dim != Dim::ROWS && !axes.contains(dim) {
+                    axes.push(*dim);
+                    shape.push(*size);
+                }
+            }
+        }
+        let inner = volume(&shape);
+        self.reserve(inner.saturating_mul(count))?;
+        // Numbers of a row, and slabs over the axes: each slab repeated to all axes if it is small
+        // or has them all.
+        let mut numbers: Vec<(Arc<Vec<f64>>, Option<Arc<Vec<u32>>>)> = Vec::new();
+        let mut slabs: Vec<(Block, Option<Arc<Vec<u32>>>, bool)> = Vec::new();
+        let mut constant = constant;
+        for part in parts {
+            let by_row = part.block.position(Dim::ROWS).is_some();
+            if part.block.dims.is_empty() {
+                constant *= part.block.data[0];
+            } else if by_row && part.block.dims.len() == 1 {
+                numbers.push((part.block.data, part.map));
+            } else {
+                let mut dims = Vec::new();
+                let mut sizes = Vec::new();
+                if by_row {
+                    dims.push(Dim::ROWS);
+                    sizes.push(part.block.size(Dim::ROWS));
+                }
+                dims.extend(&axes);
+                sizes.extend(&shape);
+                self.reserve(volume(&sizes))?;
+                slabs.push((part.block.expanded(&dims, &sizes), part.map, by_row));
+            }
+        }
+        let mut data = vec![0.0; count * inner];
+        let at = |map: &Option<Arc<Vec<u32>>>, row: usize| map.as_ref().map_or(row, |map| map[row] as usize);
+        let mut product = vec![0.0; inner];
+        for row in 0..len {
+            let scale = numbers.iter().fold(constant, |scale, (data, map)| scale * data[at(map, row)]);
+            let slab = |(block, map, by_row): &(Block, Option<Arc<Vec<u32>>>, bool)| {
+                let from = if *by_row { at(map, row) * inner } else { 0 };
+                from..from + block.data.len().min(inner)
+            };
+            let to = groups[row] as usize * inner;
+            let to = &mut data[to..to + inner];
+            match slabs.as_slice() {
+                [] => to.iter_mut().for_each(|slot| *slot += scale),
+                [one] => {
+                    let from = &one.0.data[slab(one)];
+                    to.iter_mut().zip(from).for_each(|(slot, value)| *slot += scale * value);
+                }
+                [first, others @ ..] => {
+                    product.copy_from_slice(&first.0.data[slab(first)]);
+                    for other in others {
+                        let from = &other.0.data[slab(other)];
+                        product.iter_mut().zip(from).for_each(|(slot, value)| *slot *= value);
+                    }
+                    to.iter_mut().zip(&product).for_each(|(slot, value)| *slot += scale * value);
+                }
+            }
+        }
+        let mut dims = vec![Dim::ROWS];
+        dims.extend(axes);
+        let mut sizes = vec![count];
+        sizes.extend(shape);
+        Ok(Block::new(dims, sizes, data, None))
+    }
+
+    /// Square reads of relations that may be listed instead of read everywhere: where nothing is
+    /// listed the sum is 0. That needs all other factors to be total and finite.
+    fn zero_reads<'p>(&mut self, scope: &Scope<'p>, context: &Context) -> Result<Vec<&'p Read>> {
+        if !scope.conditions.is_empty() || self.storage == Storage::Dense {
+            return Ok(Vec::new());
+        }
+        let open = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
+        let mut indices = Vec::new();
+        free(scope.body, &mut indices);
+        if !indices.iter().chain(scope.own).all(open) {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        let constant = factors(scope.body, &mut all);
+        let mut listed = Vec::new();
+        for factor in &all {
+            let Factor::Times(Expr::Read(read)) = *factor else { return Ok(Vec::new()) };
+            if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
+                return Ok(Vec::new());
+            }
+            match self.stored(read.tensor) {
+                Some(Stored::Dense(data)) if data.iter().all(|value| value.is_finite()) => {}
+                Some(Stored::Relation(relation))
+                    if relation.values.as_ref().is_none_or(|v| v.iter().all(|x| x.is_finite())) =>
+                {
+                    let mut indices = Vec::new();
+                    super::support::read_indices(read, &mut indices);
+                    let dense = distinct(indices)
+                        .iter()
+                        .filter(|index| context.fixed(**index).is_none())
+                        .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                    let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
+                    if worth || self.storage == Storage::Sparse {
+                        listed.push(read);
+                    }
+                }
+                _ => return Ok(Vec::new()),
+            }
+        }
+        let over = scope.over.iter().all(|index| self.size(*index) > 0);
+        Ok(if constant.is_finite() && over { listed } else { Vec::new() })
+    }
+
+    /// Whether all places of a read are indices (or constants) inside the domain.
+    fn in_domain(&self, read: &Read) -> bool {
+        let places = &self.program.tensor(read.tensor).places;
+        read.arguments.iter().zip(places).all(|(argument, place)| {
+            let Argument::At(function) = argument else { return false };
+            match (&place.domain, function.alone()) {
+                (None, Some(_)) => true,
+                (Some(domain), Some(index)) => self.range(index).is_some_and(|range| contains(domain, range)),
+                (domain, None) => match function {
+                    crate::program::IndexFn::Const(value) => {
+                        domain.as_ref().is_none_or(|domain| domain.contains(*value))
+                    }
+                    _ => false,
+                },
+            }
+        })
+    }
+}
+
+/// Whether a domain holds another.
+fn contains(domain: &Domain, other: &Domain) -> bool {
+    match (domain, other) {
+        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
+            other.is_empty() || (from <= low && high <= to)
+        }
+        _ => domain == other || other.values().all(|value| domain.contains(value)),
+    }
+}
+
+/// The block with nothing present.
+fn vanished(block: &Block) -> Block {
+    Block { mask: Some(Arc::new(vec![false; block.len()])), ..block.clone() }
+}
+
+/// Factors linked by common summed indices.
+fn linked(indices: &[Vec<IndexId>], summed: &[IndexId]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<(Vec<usize>, Vec<IndexId>)> = Vec::new();
+    for (at, own) in indices.iter().enumerate() {
+        let links: Vec<IndexId> = own.iter().copied().filter(|index| summed.contains(index)).collect();
+        let (mut members, mut joint) = (vec![at], links);
+        let mut others = Vec::new();
+        for (group, known) in groups {
+            if known.iter().any(|index| joint.contains(index)) {
+                members.extend(group);
+                joint.extend(known);
+            } else {
+                others.push((group, known));
+            }
+        }
+        members.sort_unstable();
+        others.push((members, joint));
+        groups = others;
+    }
+    groups.into_iter().map(|(members, _)| members).collect()
+}

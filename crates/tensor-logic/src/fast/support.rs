@@ -1,0 +1,951 @@
+//! The support of a scope: which bindings its guards and round reads admit.
+//!
+//! Every condition can be asked in two ways: *list the bindings that satisfy you* (a relation is
+//! a table, `i - j <= 5` an interval for j once i is bound) and *which of these survive*. What is
+//! worth listing becomes a table of bindings ([`Rows`]); the rest is a mask over dense axes or
+//! over the rows. An index without a domain of its own (bound by tuples, or computed) is always
+//! in the table.
+
+use std::sync::Arc;
+
+use super::block::{Block, Dim, union, volume, walk};
+use super::machine::{Context, Machine, Stored, indices_of, linear, product_columns};
+use super::plan::{Key, Source, Stamps, Thing};
+use super::rows::{Match, NONE, Rows};
+use super::scope::Scope;
+use crate::ast::Comparison;
+use crate::error::Result;
+use crate::program::{
+    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Range, Read, Sense, When,
+};
+use crate::value::{Const, Domain};
+
+/// Something that must hold for a binding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Condition<'p> {
+    /// A guard.
+    Guard(&'p Guard),
+    /// A round read in the body.
+    Present(&'p Read),
+    /// A square read in the body that is 0 where the relation has no tuple: may be listed, need
+    /// not hold.
+    Listed(&'p Read),
+    /// `not R(…)` in the body.
+    Missing(&'p Read),
+    /// Guards with indices of their own: those of them that mention one.
+    Some(&'p When),
+}
+
+/// The bindings that a scope admits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Support {
+    /// The table of bindings, if any index is in one.
+    pub(crate) rows: Option<Arc<Rows>>,
+    /// The conditions that the table does not settle, by position.
+    pub(crate) rest: Vec<usize>,
+    /// The ranges of indices that guards compute.
+    ranges: Vec<(IndexId, Domain)>,
+}
+
+/// Below this many bindings everything is dense.
+const SMALL: usize = 1024;
+/// A table is taken where it has at most this share of all bindings.
+const SHARE: usize = 4;
+
+/// Adds the indices of a read.
+pub(crate) fn read_indices(read: &Read, into: &mut Vec<IndexId>) {
+    for argument in &read.arguments {
+        if let Argument::At(function) = argument {
+            into.extend(indices_of(function));
+        }
+    }
+}
+
+/// Adds the free indices of an expression.
+pub(crate) fn free(expr: &Expr, into: &mut Vec<IndexId>) {
+    match expr {
+        Expr::Number(_) => {}
+        Expr::Index(function) => into.extend(indices_of(function)),
+        Expr::Read(read) | Expr::Missing(read) => read_indices(read, into),
+        Expr::Reduce(reduce) => {
+            let mut inner = Vec::new();
+            free(&reduce.body, &mut inner);
+            when_free(&reduce.when, &mut inner);
+            into.extend(inner.into_iter().filter(|index| !reduce.over.contains(index)));
+        }
+        _ => {
+            let (parts, when) = expr.parts();
+            parts.into_iter().for_each(|part| free(part, into));
+            if let Some(when) = when {
+                when_free(when, into);
+            }
+        }
+    }
+}
+
+/// Adds the free indices of guards.
+pub(crate) fn when_free(when: &When, into: &mut Vec<IndexId>) {
+    let mut inner = Vec::new();
+    when.guards.iter().for_each(|guard| guard_free(guard, &mut inner));
+    into.extend(inner.into_iter().filter(|index| !when.exists.contains(index)));
+}
+
+fn guard_free(guard: &Guard, into: &mut Vec<IndexId>) {
+    match guard {
+        Guard::Read(read) | Guard::Not(read) => read_indices(read, into),
+        Guard::CompareIndex(_, a, b) => {
+            into.extend(indices_of(a));
+            into.extend(indices_of(b));
+        }
+        Guard::Compare(_, a, b) => {
+            free(a, into);
+            free(b, into);
+        }
+        Guard::Bind(index, function) => {
+            into.push(*index);
+            into.extend(indices_of(function));
+        }
+    }
+}
+
+/// Whether a guard mentions one of these indices.
+fn mentions(guard: &Guard, indices: &[IndexId]) -> bool {
+    let mut found = Vec::new();
+    guard_free(guard, &mut found);
+    found.iter().any(|index| indices.contains(index))
+}
+
+/// Sorts and drops repetitions.
+pub(crate) fn distinct(mut indices: Vec<IndexId>) -> Vec<IndexId> {
+    indices.sort_unstable();
+    indices.dedup();
+    indices
+}
+
+impl<'p> Condition<'p> {
+    /// The conditions that guards are.
+    pub(crate) fn of_when(when: &'p When, into: &mut Vec<Condition<'p>>) {
+        let own = |guard: &&Guard| mentions(guard, &when.exists);
+        into.extend(when.guards.iter().filter(|guard| !own(guard)).map(Condition::Guard));
+        if when.guards.iter().any(|guard| own(&guard)) {
+            into.push(Condition::Some(when));
+        }
+    }
+
+    /// What a value needs in order to be present.
+    pub(crate) fn of_body(expr: &'p Expr, into: &mut Vec<Condition<'p>>) {
+        match expr {
+            Expr::Number(_) | Expr::Index(_) | Expr::Reduce(_) => {}
+            Expr::Read(read) if read.otherwise == Otherwise::Absent => into.push(Condition::Present(read)),
+            Expr::Read(_) => {}
+            Expr::Missing(read) => into.push(Condition::Missing(read)),
+            Expr::Terms(parts) if parts.len() != 1 => {}
+            _ => {
+                let (parts, when) = expr.parts();
+                parts.into_iter().for_each(|part| Condition::of_body(part, into));
+                if let Some(when) = when {
+                    Condition::of_when(when, into);
+                }
+            }
+        }
+    }
+
+    /// Its free indices.
+    pub(crate) fn indices(self) -> Vec<IndexId> {
+        let mut found = Vec::new();
+        match self {
+            Condition::Guard(guard) => guard_free(guard, &mut found),
+            Condition::Present(read) | Condition::Missing(read) | Condition::Listed(read) => {
+                read_indices(read, &mut found);
+            }
+            Condition::Some(when) => {
+                when.guards
+                    .iter()
+                    .filter(|g| mentions(g, &when.exists))
+                    .for_each(|g| guard_free(g, &mut found));
+                found.retain(|index| !when.exists.contains(index));
+            }
+        }
+        distinct(found)
+    }
+
+    /// The tensors that it reads.
+    fn reads(self, visit: &mut dyn FnMut(&'p Read)) {
+        let mut any = |read: &'p Read, _: Sense| visit(read);
+        match self {
+            Condition::Guard(Guard::Read(read) | Guard::Not(read))
+            | Condition::Present(read)
+            | Condition::Listed(read)
+            | Condition::Missing(read) => visit(read),
+            Condition::Guard(Guard::Compare(_, a, b)) => {
+                a.visit_reads(&mut any);
+                b.visit_reads(&mut any);
+            }
+            Condition::Guard(Guard::CompareIndex(..) | Guard::Bind(..)) => {}
+            Condition::Some(when) => when.visit_reads(&mut any),
+        }
+    }
+}
+
+/// The number 1, as the body of a scope that only asks whether something exists.
+static ONE: Expr = Expr::Number(1.0);
+
+/// Whether a comparison holds.
+fn holds(sign: Comparison, order: Option<std::cmp::Ordering>) -> bool {
+    let Some(order) = order else { return sign == Comparison::NotEqual };
+    match sign {
+        Comparison::Less => order.is_lt(),
+        Comparison::LessEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterEqual => order.is_ge(),
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+    }
+}
+
+fn holds_const(sign: Comparison, a: Option<Const>, b: Option<Const>) -> bool {
+    match (a, b) {
+        (Some(Const::Int(a)), Some(Const::Int(b))) => holds(sign, Some(a.cmp(&b))),
+        (Some(a), Some(b)) => match sign {
+            Comparison::Equal => a == b,
+            Comparison::NotEqual => a != b,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The work of finding a support.
+struct Search<'p, 'c> {
+    context: &'c Context,
+    conditions: &'c [Condition<'p>],
+    /// Indices that must be in the table.
+    must: Vec<IndexId>,
+    /// The table so far; `None`: nothing is listed yet.
+    rows: Option<Rows>,
+    done: Vec<bool>,
+    ranges: Vec<(IndexId, Domain)>,
+}
+
+impl Search<'_, '_> {
+    fn bound(&self, index: IndexId) -> bool {
+        self.context.fixed(index).is_some() || self.rows.as_ref().is_some_and(|rows| rows.binds(index))
+    }
+}
+
+impl Machine {
+    /// The support of a scope that binds `own`, under these conditions.
+    pub(crate) fn support<'p>(
+        &mut self,
+        address: usize,
+        context: &Context,
+        own: &[IndexId],
+        conditions: &[Condition<'p>],
+        body: &[IndexId],
+    ) -> Result<Support> {
+        let mut relevant: Vec<IndexId> =
+            conditions.iter().flat_map(|condition| condition.indices()).collect();
+        relevant.extend_from_slice(body);
+        relevant.extend_from_slice(own);
+        let relevant = distinct(relevant);
+        let key = Key {
+            place: (address, 6),
+            rows: context.rows.as_ref().map_or(0, |rows| rows.id),
+            fixed: context.fixed.iter().copied().filter(|(index, _)| relevant.contains(index)).collect(),
+        };
+        if let Some(Thing::Support(support)) = self.recall(&key) {
+            let support = support.clone();
+            for (index, domain) in &support.ranges {
+                self.set_range(*index, domain.clone());
+            }
+            return Ok(support);
+        }
+        let must: Vec<IndexId> = own
+            .iter()
+            .copied()
+            .filter(|index| context.fixed(*index).is_none())
+            .filter(|index| !matches!(self.program.index(*index).range, Range::Domain(_)))
+            .collect();
+        let stamps = self.support_stamps(conditions, &relevant);
+        let rows = self.projected(context, &relevant)?.map(|(rows, _)| Rows::clone(&rows));
+        let mut search = Search {
+            context,
+            conditions,
+            must,
+            rows,
+            done: vec![false; conditions.len()],
+            ranges: Vec::new(),
+        };
+        self.search(&mut search, &relevant)?;
+        let open = |at: &usize| !search.done[*at] && !matches!(conditions[*at], Condition::Listed(_));
+        let rest = (0..conditions.len()).filter(open).collect();
+        let rows = search.rows.map(Arc::new);
+        let support = Support { rows, rest, ranges: search.ranges };
+        self.memory.keep(key, stamps, Thing::Support(support.clone()));
+        Ok(support)
+    }
+
+    fn support_stamps(&self, conditions: &[Condition<'_>], relevant: &[IndexId]) -> Stamps {
+        let mut sources = Vec::new();
+        for condition in conditions {
+            condition.reads(&mut |read| {
+                let source = Source::Tensor(read.tensor);
+                if !sources.contains(&source) {
+                    sources.push(source);
+                }
+            });
+        }
+        let tuples = |index: &&IndexId| !matches!(self.program.index(**index).range, Range::Computed);
+        sources.extend(relevant.iter().filter(tuples).map(|index| Source::Range(*index)));
+        self.stamps(sources)
+    }
+
+    /// The context's table with the indices that matter only, and which row became which.
+    pub(crate) fn projected(
+        &mut self,
+        context: &Context,
+        relevant: &[IndexId],
+    ) -> Result<Option<(Arc<Rows>, Option<Arc<Vec<u32>>>)>> {
+        let Some(rows) = &context.rows else { return Ok(None) };
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| relevant.contains(index)).collect();
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        if kept.len() == rows.indices.len() {
+            return Ok(Some((Arc::clone(rows), None)));
+        }
+        let (grouped, groups) = self.grouped(rows, &kept);
+        if grouped.len == rows.len {
+            let mut same = Rows::clone(rows);
+            let pairs = rows.indices.iter().zip(&rows.columns).filter(|(index, _)| kept.contains(index));
+            (same.indices, same.columns) = pairs.map(|(index, column)| (*index, Arc::clone(column))).unzip();
+            return Ok(Some((Arc::new(same), None)));
+        }
+        Ok(Some((grouped, Some(groups))))
+    }
+
+    /// The distinct rows of a table by some of its indices, and which row became which.
+    pub(crate) fn grouped(&mut self, rows: &Arc<Rows>, kept: &[IndexId]) -> (Arc<Rows>, Arc<Vec<u32>>) {
+        let key = Key {
+            place: (rows.id as usize, 4),
+            rows: rows.id,
+            fixed: kept.iter().map(|index| (*index, 0)).collect(),
+        };
+        if rows.id != 0
+            && let Some(Thing::Grouped(grouped, groups)) = self.recall(&key)
+        {
+            return (Arc::clone(grouped), Arc::clone(groups));
+        }
+        let (keys, groups) = self.keys(rows, kept);
+        let id = self.number();
+        let columns = kept.iter().filter_map(|index| rows.column(*index));
+        let take = |column: &Arc<Vec<u32>>| {
+            Arc::new(keys.first.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>())
+        };
+        let grouped = Rows {
+            id,
+            len: keys.count(),
+            indices: kept.to_vec(),
+            columns: columns.map(take).collect(),
+            tags: Vec::new(),
+        };
+        let (grouped, groups) = (Arc::new(grouped), Arc::new(groups));
+        self.memory.keep(key, Vec::new(), Thing::Grouped(Arc::clone(&grouped), Arc::clone(&groups)));
+        (grouped, groups)
+    }
+
+    fn search<'p>(&mut self, search: &mut Search<'p, '_>, relevant: &[IndexId]) -> Result<()> {
+        let mut tables = self.generators(search, relevant)?;
+        self.settle_ready(search)?;
+        while !tables.is_empty() {
+            let bound = |table: &Rows| table.indices.iter().filter(|index| search.bound(**index)).count();
+            let cost = |table: &Rows| {
+                let connected = bound(table) > 0 || search.rows.is_none();
+                (!connected, table.indices.len() != bound(table), table.len)
+            };
+            let best = (0..tables.len()).min_by_key(|at| cost(&tables[*at].1)).unwrap_or(0);
+            let (at, table) = tables.remove(best);
+            let left = search.rows.take().unwrap_or_else(Rows::unit);
+            search.rows = Some(self.join(&left, &table)?);
+            search.done[at] = true;
+            self.settle_ready(search)?;
+        }
+        // Indices without a domain that nothing lists: computed ones once their arguments are
+        // bound, then those that take the values of tuples somewhere.
+        loop {
+            self.settle_ready(search)?;
+            let open: Vec<IndexId> =
+                search.must.iter().copied().filter(|index| !search.bound(*index)).collect();
+            let Some(first) = open.first().copied() else { break };
+            let argument = search.conditions.iter().find_map(|condition| match condition {
+                Condition::Guard(Guard::Bind(index, function)) if open.contains(index) => {
+                    indices_of(function).into_iter().find(|other| !search.bound(*other) && other != index)
+                }
+                _ => None,
+            });
+            let computed = |index: &&IndexId| matches!(self.program.index(**index).range, Range::Computed);
+            let next =
+                argument.or_else(|| open.iter().find(|index| !computed(index)).copied()).unwrap_or(first);
+            self.extend(search, next)?;
+        }
+        if self.storage != super::machine::Storage::Dense {
+            self.propose(search, relevant)?;
+        }
+        Ok(())
+    }
+
+    /// The relations worth joining, as tables.
+    fn generators<'p>(
+        &mut self,
+        search: &Search<'p, '_>,
+        relevant: &[IndexId],
+    ) -> Result<Vec<(usize, Arc<Rows>)>> {
+        let mut tables = Vec::new();
+        for (at, condition) in search.conditions.iter().enumerate() {
+            let (Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read))) =
+                *condition
+            else {
+                continue;
+            };
+            if matches!(self.stored(read.tensor), Some(Stored::Relation(_))) {
+                let positive =
+                    matches!(condition, Condition::Guard(_)) && read.otherwise != Otherwise::Absent;
+                tables.push((at, self.table(read, positive, search.context)?));
+            }
+        }
+        let open = relevant.iter().filter(|index| search.context.fixed(**index).is_none());
+        let all = open.fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+        let mut listed: Vec<IndexId> = search.must.clone();
+        if let Some(rows) = &search.rows {
+            listed.extend(&rows.indices);
+        }
+        let mut taken = vec![false; tables.len()];
+        loop {
+            let mut changed = false;
+            for (slot, (_, table)) in tables.iter().enumerate() {
+                let touches = table.indices.iter().any(|index| listed.contains(index));
+                let dense =
+                    table.indices.iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                let worth = match self.storage {
+                    super::machine::Storage::Dense => false,
+                    super::machine::Storage::Sparse => !table.indices.is_empty(),
+                    super::machine::Storage::Auto => all > SMALL && table.len.saturating_mul(SHARE) <= dense,
+                };
+                if !taken[slot] && (touches || worth) {
+                    taken[slot] = true;
+                    changed = true;
+                    listed.extend(&table.indices);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        Ok(tables.into_iter().zip(taken).filter(|(_, taken)| *taken).map(|(table, _)| table).collect())
+    }
+
+    /// The rows of two tables that agree.
+    fn join(&mut self, left: &Rows, right: &Rows) -> Result<Rows> {
+        let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
+        let sizes: Vec<usize> = common.iter().map(|index| self.size(*index)).collect();
+        let matching = Match::new(right, &common, &sizes);
+        let probes = matching.probe(left);
+        let total = matching.count(&probes);
+        self.reserve_rows(total, left.columns.len() + right.columns.len())?;
+        let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
+        for (row, group) in probes.iter().enumerate() {
+            let met = matching.rows(*group);
+            rights.extend_from_slice(met);
+            lefts.resize(rights.len(), row as u32);
+        }
+        let id = self.number();
+        let mut joined = left.select(&lefts, id);
+        let more = right.select(&rights, id);
+        for (index, column) in more.indices.into_iter().zip(more.columns) {
+            if !common.contains(&index) {
+                joined.indices.push(index);
+                joined.columns.push(column);
+            }
+        }
+        joined.tags.extend(more.tags);
+        Ok(joined)
+    }
+
+    /// Computes indices and drops rows as far as everything needed is bound.
+    fn settle_ready<'p>(&mut self, search: &mut Search<'p, '_>) -> Result<()> {
+        loop {
+            let mut changed = false;
+            for at in 0..search.conditions.len() {
+                let condition = search.conditions[at];
+                if search.done[at] || matches!(condition, Condition::Listed(_)) {
+                    continue;
+                }
+                if let Condition::Guard(Guard::Bind(index, function)) = condition
+                    && !search.bound(*index)
+                    && search.must.contains(index)
+                {
+                    if indices_of(function).iter().all(|other| search.bound(*other)) {
+                        self.compute(search, *index, function)?;
+                        search.done[at] = true;
+                        changed = true;
+                    }
+                    continue;
+                }
+                if search.rows.is_some() && condition.indices().iter().all(|index| search.bound(*index)) {
+                    self.filter(search, condition)?;
+                    search.done[at] = true;
+                }
+            }
+            if !changed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Binds an index to the values of a function of bound ones.
+    fn compute(&mut self, search: &mut Search<'_, '_>, index: IndexId, function: &IndexFn) -> Result<()> {
+        let rows = search.rows.take().unwrap_or_else(Rows::unit);
+        let ordinal = |row: usize, other: IndexId| {
+            search.context.fixed(other).or_else(|| rows.column(other).map(|column| column[row]))
+        };
+        let values: Vec<Option<Const>> =
+            (0..rows.len).map(|row| self.function(function, &|other| ordinal(row, other))).collect();
+        let domain = match self.program.index(index).range {
+            Range::Domain(ref domain) => domain.clone(),
+            Range::Tuples | Range::Computed => self.compact(values.iter().flatten().copied().collect()),
+        };
+        let column: Vec<u32> = values
+            .iter()
+            .map(|value| value.and_then(|value| domain.ordinal(value)).map_or(NONE, |at| at as u32))
+            .collect();
+        let kept: Vec<u32> = (0..rows.len as u32).filter(|row| column[*row as usize] != NONE).collect();
+        let id = self.number();
+        let column = kept.iter().map(|row| column[*row as usize]).collect();
+        search.rows = Some(rows.select(&kept, id).with(index, column, id));
+        self.set_range(index, domain.clone());
+        search.ranges.push((index, domain));
+        Ok(())
+    }
+
+    /// A domain that holds these values: an interval where they lie close together.
+    pub(crate) fn compact(&self, mut values: Vec<Const>) -> Domain {
+        let symbols = &self.program.symbols;
+        values.sort_unstable_by(|a, b| symbols.compare(*a, *b));
+        values.dedup();
+        if let (Some(Const::Int(from)), Some(Const::Int(to))) = (values.first(), values.last()) {
+            let span = to.abs_diff(*from);
+            if span < 4 * values.len() as u64 + 64 {
+                return Domain::Interval { from: *from, to: *to };
+            }
+        }
+        Domain::listed(values)
+    }
+
+    /// Drops the rows for which a condition fails.
+    fn filter(&mut self, search: &mut Search<'_, '_>, condition: Condition<'_>) -> Result<()> {
+        let Some(rows) = search.rows.take() else { return Ok(()) };
+        let id = self.number();
+        let rows = Arc::new(Rows { id, ..rows });
+        let context = search.context.with_rows(Some(Arc::clone(&rows)));
+        let block = self.condition(condition, &context)?;
+        let block = block.expanded(&[Dim::ROWS], &[rows.len]);
+        search.rows = Some(match &block.mask {
+            None => Rows::clone(&rows),
+            Some(mask) => {
+                let kept: Vec<u32> = (0..rows.len as u32).filter(|row| mask[*row as usize]).collect();
+                let id = self.number();
+                rows.select(&kept, id)
+            }
+        });
+        Ok(())
+    }
+
+    /// Adds an index with all its values to every row.
+    fn extend(&mut self, search: &mut Search<'_, '_>, index: IndexId) -> Result<()> {
+        let rows = search.rows.take().unwrap_or_else(Rows::unit);
+        let ordinals: Vec<u32> = match self.tuple_ordinals(index) {
+            Some(ordinals) => ordinals,
+            None => (0..self.size(index) as u32).collect(),
+        };
+        let total = rows.len.saturating_mul(ordinals.len());
+        self.reserve_rows(total, rows.columns.len() + 1)?;
+        let picks: Vec<u32> =
+            (0..rows.len as u32).flat_map(|row| std::iter::repeat_n(row, ordinals.len())).collect();
+        let column = (0..rows.len).flat_map(|_| ordinals.iter().copied()).collect();
+        let id = self.number();
+        search.rows = Some(rows.select(&picks, id).with(index, column, id));
+        Ok(())
+    }
+
+    /// Lists what comparisons of indices admit, where that is little.
+    fn propose<'p>(&mut self, search: &mut Search<'p, '_>, relevant: &[IndexId]) -> Result<()> {
+        let waiting: Vec<usize> = (0..search.conditions.len())
+            .filter(|at| !search.done[*at])
+            .filter(|at| {
+                matches!(search.conditions[*at], Condition::Guard(Guard::CompareIndex(..) | Guard::Bind(..)))
+            })
+            .collect();
+        let mut open: Vec<IndexId> = Vec::new();
+        for at in &waiting {
+            let unbound = search.conditions[*at].indices().into_iter().filter(|index| !search.bound(*index));
+            open.extend(unbound);
+        }
+        let open = distinct(open);
+        if open.is_empty() {
+            return Ok(());
+        }
+        let known = search.rows.as_ref().map_or(1, |rows| rows.len);
+        let dense = open.iter().fold(known, |all, index| all.saturating_mul(self.size(*index)));
+        let all = relevant
+            .iter()
+            .filter(|index| !search.bound(**index))
+            .fold(known, |all, index| all.saturating_mul(self.size(*index)));
+        let sparse = self.storage == super::machine::Storage::Sparse;
+        if all <= SMALL && !sparse {
+            return Ok(());
+        }
+        let mut rows = search.rows.clone().unwrap_or_else(Rows::unit);
+        for (nth, index) in open.iter().enumerate() {
+            let proposals = self.proposals(search, &waiting, &rows, *index);
+            let left =
+                open[nth + 1..].iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+            let total: usize = proposals.iter().map(|proposal| proposal.count()).sum();
+            let last = nth + 1 == open.len();
+            if last && !sparse && total.saturating_mul(SHARE) > dense && dense <= 1 << 28 {
+                return Ok(());
+            }
+            let _ = left;
+            self.reserve_rows(total, rows.columns.len() + 1)?;
+            let (mut picks, mut column) = (Vec::with_capacity(total), Vec::with_capacity(total));
+            for (row, proposal) in proposals.iter().enumerate() {
+                proposal.each(|ordinal| column.push(ordinal));
+                picks.resize(column.len(), row as u32);
+            }
+            let id = self.number();
+            rows = rows.select(&picks, id).with(*index, column, id);
+        }
+        search.rows = Some(rows);
+        self.settle_ready(search)
+    }
+
+    /// For every row the values of an index that comparisons with bound indices leave.
+    fn proposals(
+        &self,
+        search: &Search<'_, '_>,
+        waiting: &[usize],
+        rows: &Rows,
+        index: IndexId,
+    ) -> Vec<Proposal> {
+        let size = self.size(index) as i64;
+        let from = match self.range(index) {
+            Some(Domain::Interval { from, .. }) => Some(*from),
+            _ => None,
+        };
+        let mut proposals = vec![Proposal { from: 0, to: size - 1, step: 1 }; rows.len];
+        let Some(from) = from else { return proposals };
+        let known = |other: IndexId| rows.binds(other) || search.context.fixed(other).is_some();
+        for at in waiting {
+            let Condition::Guard(guard) = search.conditions[*at] else { continue };
+            let (sign, a, b) = match guard {
+                Guard::CompareIndex(sign, a, b) => (*sign, a.clone(), b.clone()),
+                Guard::Bind(index, function) => (Comparison::Equal, IndexFn::Index(*index), function.clone()),
+                _ => continue,
+            };
+            let (a, b, modulus) = match (&a, &b, sign) {
+                (IndexFn::Remainder(inner, modulus), rest, Comparison::Equal)
+                | (rest, IndexFn::Remainder(inner, modulus), Comparison::Equal) => match **modulus {
+                    IndexFn::Const(Const::Int(modulus)) if modulus > 0 => {
+                        (IndexFn::clone(inner), IndexFn::clone(rest), Some(modulus))
+                    }
+                    _ => continue,
+                },
+                _ => (a, b, None),
+            };
+            let Some((terms, constant)) = linear(&IndexFn::Subtract(Box::new(a), Box::new(b))) else {
+                continue;
+            };
+            let own =
+                terms.iter().find(|(other, _)| *other == index).map_or(0, |(_, coefficient)| *coefficient);
+            if own == 0 || terms.iter().any(|(other, _)| *other != index && !known(*other)) {
+                continue;
+            }
+            for (row, proposal) in proposals.iter_mut().enumerate() {
+                let rest = terms.iter().filter(|(other, _)| *other != index).try_fold(
+                    constant,
+                    |sum, (other, c)| {
+                        let ordinal = search
+                            .context
+                            .fixed(*other)
+                            .or_else(|| rows.column(*other).map(|column| column[row]))?;
+                        sum.checked_add(c.checked_mul(self.value(*other, ordinal)?.int()?)?)
+                    },
+                );
+                // own · value + rest (sign) 0, with value = ordinal + from.
+                let rest = rest.and_then(|rest| rest.checked_add(own.checked_mul(from)?));
+                match (rest, modulus) {
+                    (None, _) => {}
+                    (Some(rest), None) => proposal.compare(sign, own, rest),
+                    (Some(rest), Some(modulus)) if own == 1 || own == -1 => {
+                        let first = if own == 1 { rest.wrapping_neg() } else { rest };
+                        proposal.congruent(first.rem_euclid(modulus), modulus);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        proposals
+    }
+
+    /// 1, present where a condition holds.
+    pub(crate) fn condition(&mut self, condition: Condition<'_>, context: &Context) -> Result<Block> {
+        match condition {
+            Condition::Guard(Guard::Read(read)) => Machine::holds(self, read, context),
+            Condition::Present(read) => Machine::holds(self, read, context),
+            Condition::Listed(_) => Ok(Block::scalar(1.0)),
+            Condition::Guard(Guard::Not(read)) | Condition::Missing(read) => {
+                Ok(Machine::holds(self, read, context)?.complement())
+            }
+            Condition::Guard(Guard::CompareIndex(sign, a, b)) => self.compare_index(*sign, a, b, context),
+            Condition::Guard(Guard::Bind(index, function)) => {
+                self.compare_index(Comparison::Equal, &IndexFn::Index(*index), function, context)
+            }
+            Condition::Guard(Guard::Compare(sign, a, b)) => {
+                let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
+                self.reserve_union(&[&a, &b])?;
+                let truth = |x: f64, y: f64| f64::from(u8::from(holds(*sign, x.partial_cmp(&y))));
+                Ok(super::block::binary(&a, &b, truth).present_where(|truth| truth > 0.0))
+            }
+            Condition::Some(when) => {
+                // An odd address: the guards may be the first field of the scope they belong to.
+                let address = std::ptr::from_ref(when) as usize + 1;
+                let own = when.guards.iter().filter(|guard| mentions(guard, &when.exists));
+                let conditions = own.map(Condition::Guard).collect();
+                let scope = Scope {
+                    address,
+                    own: &when.exists,
+                    over: &when.exists,
+                    conditions,
+                    body: &ONE,
+                    operation: Operation::Max,
+                    nearby: &[],
+                    zero: false,
+                };
+                self.nested(&scope, context)
+            }
+        }
+    }
+
+    fn compare_index(&self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
+        let (dims_a, shape_a, values_a) = self.function_values(a, context)?;
+        let (dims_b, shape_b, values_b) = self.function_values(b, context)?;
+        let blank = |dims: Vec<Dim>, shape: Vec<usize>| {
+            let len = volume(&shape);
+            Block { dims, shape, data: Arc::new(vec![0.0; len]), mask: None }
+        };
+        let (left, right) = (blank(dims_a, shape_a), blank(dims_b, shape_b));
+        let (dims, shape) = union(&[&left, &right]);
+        self.reserve(volume(&shape))?;
+        let mut mask = vec![false; volume(&shape)];
+        let (along_a, along_b) = (left.strides_along(&dims), right.strides_along(&dims));
+        walk(&shape, &[&along_a, &along_b], |at, offsets, len, steps| {
+            for (k, slot) in mask[at..at + len].iter_mut().enumerate() {
+                let (x, y) = (values_a[offsets[0] + k * steps[0]], values_b[offsets[1] + k * steps[1]]);
+                *slot = holds_const(sign, x, y);
+            }
+        });
+        let len = mask.len();
+        Ok(Block::new(dims, shape, vec![1.0; len], Some(mask)))
+    }
+
+    /// Sets the ranges of indices that take the values of tuples: those at the places of `reads`
+    /// (else of `nearby`) where the index stands alone or beside a constant.
+    pub(crate) fn set_tuple_ranges(&mut self, indices: &[IndexId], reads: &[&Read], nearby: &[&Read]) {
+        for index in indices {
+            if !matches!(self.program.index(*index).range, Range::Tuples) {
+                continue;
+            }
+            let gives = |read: &&&Read| {
+                read.arguments
+                    .iter()
+                    .any(|argument| matches!(argument, Argument::At(f) if giver(f, *index).is_some()))
+            };
+            let mut givers: Vec<&Read> = reads.iter().filter(gives).copied().collect();
+            if givers.is_empty() {
+                givers = nearby.iter().filter(gives).copied().collect();
+            }
+            let mut relations: Vec<_> = givers.iter().map(|read| Source::Tensor(read.tensor)).collect();
+            relations.dedup();
+            let stamps = self.stamps(relations);
+            if self.tuple_sources.get(index).is_some_and(|(known, _)| *known == stamps) {
+                continue;
+            }
+            let values = self.tuple_values(*index, &givers);
+            let domain = self.compact(values.clone());
+            let ordinals =
+                values.iter().filter_map(|value| domain.ordinal(*value)).map(|at| at as u32).collect();
+            self.set_range(*index, domain);
+            self.tuple_sources.insert(*index, (stamps, ordinals));
+        }
+    }
+
+    /// The ordinals of the values that an index takes in tuples.
+    fn tuple_ordinals(&self, index: IndexId) -> Option<Vec<u32>> {
+        match self.program.index(index).range {
+            Range::Tuples => {
+                Some(self.tuple_sources.get(&index).map_or(Vec::new(), |(_, ordinals)| ordinals.clone()))
+            }
+            Range::Domain(_) | Range::Computed => None,
+        }
+    }
+
+    fn tuple_values(&mut self, index: IndexId, givers: &[&Read]) -> Vec<Const> {
+        let mut values = Vec::new();
+        for read in givers {
+            let relation = self.as_relation(read, false);
+            for (place, argument) in read.arguments.iter().enumerate() {
+                let Argument::At(function) = argument else { continue };
+                let Some((sign, rest)) = giver(function, index) else { continue };
+                // value = sign · index + rest, so index = sign · (value - rest).
+                let offsets: Vec<Option<i64>> = match &rest {
+                    None => vec![None],
+                    Some(rest) => self.all_values(rest).into_iter().map(Some).collect(),
+                };
+                for value in relation.dictionaries.get(place).into_iter().flat_map(|values| values.iter()) {
+                    for offset in &offsets {
+                        let found = match (value, offset) {
+                            (value, None) if sign == 1 => Some(*value),
+                            (Const::Int(value), offset) => {
+                                let rest = value.checked_sub(offset.unwrap_or(0));
+                                rest.and_then(|rest| rest.checked_mul(sign)).map(Const::Int)
+                            }
+                            _ => None,
+                        };
+                        values.extend(found);
+                    }
+                }
+            }
+        }
+        let symbols = &self.program.symbols;
+        values.sort_unstable_by(|a, b| symbols.compare(*a, *b));
+        values.dedup();
+        values
+    }
+
+    /// All integers that an index function can have over the ranges of its indices.
+    fn all_values(&self, function: &IndexFn) -> Vec<i64> {
+        let indices = indices_of(function);
+        let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
+        if volume(&sizes) > 1 << 20 {
+            return Vec::new();
+        }
+        let columns = product_columns(&sizes);
+        let value = |row: usize| {
+            let ordinal =
+                |index: IndexId| indices.iter().position(|i| *i == index).map(|at| columns[at][row]);
+            self.function(function, &ordinal)?.int()
+        };
+        let mut values: Vec<i64> = (0..volume(&sizes)).filter_map(value).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    /// The reads of a scope that may give values to its indices.
+    pub(crate) fn scope_reads<'p>(conditions: &[Condition<'p>], body: &'p Expr) -> Vec<&'p Read> {
+        let mut reads = Vec::new();
+        for condition in conditions {
+            condition.reads(&mut |read| {
+                if read.otherwise == Otherwise::Absent {
+                    reads.push(read);
+                }
+            });
+        }
+        body.visit_reads(&mut |read, sense| {
+            if sense == Sense::Positive && read.otherwise == Otherwise::Absent {
+                reads.push(read);
+            }
+        });
+        reads
+    }
+}
+
+/// How a place gives the value of an index: `sign · index + rest`; `None` for the rest: 0.
+fn giver(function: &IndexFn, index: IndexId) -> Option<(i64, Option<IndexFn>)> {
+    let is = |part: &IndexFn| part.alone() == Some(index);
+    let without = |part: &IndexFn| !indices_of(part).contains(&index);
+    match function {
+        IndexFn::Index(own) => (*own == index).then_some((1, None)),
+        IndexFn::Add(a, b) if is(a) && without(b) => Some((1, Some(IndexFn::clone(b)))),
+        IndexFn::Add(a, b) if is(b) && without(a) => Some((1, Some(IndexFn::clone(a)))),
+        IndexFn::Subtract(a, b) if is(a) && without(b) => Some((1, Some(IndexFn::Negate(b.clone())))),
+        IndexFn::Subtract(a, b) if is(b) && without(a) => Some((-1, Some(IndexFn::clone(a)))),
+        _ => None,
+    }
+}
+
+/// Ordinals `from, from + step, … <= to`.
+#[derive(Debug, Clone, Copy)]
+struct Proposal {
+    from: i64,
+    to: i64,
+    step: i64,
+}
+
+impl Proposal {
+    fn count(self) -> usize {
+        if self.from > self.to { 0 } else { ((self.to - self.from) / self.step) as usize + 1 }
+    }
+
+    fn each(self, mut visit: impl FnMut(u32)) {
+        let mut at = self.from;
+        while at <= self.to {
+            visit(at as u32);
+            at += self.step;
+        }
+    }
+
+    /// Keeps the ordinals with `own · ordinal + rest (sign) 0`.
+    fn compare(&mut self, sign: Comparison, own: i64, rest: i64) {
+        if self.step != 1 || own == i64::MIN || rest == i64::MIN {
+            return; // the comparison is checked afterwards
+        }
+        let negated = -rest;
+        // own · ordinal <= bound, or >= bound.
+        let mut at_most = |bound: i64| {
+            if own > 0 {
+                self.to = self.to.min(bound.div_euclid(own));
+            } else {
+                let least = -bound.div_euclid(-own);
+                self.from = self.from.max(least);
+            }
+        };
+        match sign {
+            Comparison::LessEqual => at_most(negated),
+            Comparison::Less => at_most(negated.saturating_sub(1)),
+            Comparison::NotEqual => {}
+            Comparison::GreaterEqual | Comparison::Greater | Comparison::Equal => {
+                if sign == Comparison::Equal {
+                    at_most(negated);
+                }
+                let bound = if sign == Comparison::Greater { negated.saturating_add(1) } else { negated };
+                // own · ordinal >= bound: -own · ordinal <= -bound.
+                if own > 0 {
+                    self.from = self.from.max(-((-bound).div_euclid(own)));
+                } else {
+                    self.to = self.to.min((-bound).div_euclid(-own));
+                }
+            }
+        }
+    }
+
+    /// Keeps the ordinals congruent to `remainder`.
+    fn congruent(&mut self, remainder: i64, modulus: i64) {
+        if self.step != 1 {
+            return;
+        }
+        let ahead = (remainder - self.from).rem_euclid(modulus);
+        self.from += ahead;
+        self.step = modulus;
+    }
+}

@@ -1,0 +1,442 @@
+//! Relations as tables of bindings, and blocks that follow one table carried over to another.
+//!
+//! [`Machine::table`] turns a read such as `R(x, y+1, A)` into the bindings of x and y for which
+//! the tuple exists. [`Machine::align`] carries values that stand beside such a table to the
+//! dimensions of a context: to its rows by look-up, or scattered over dense axes.
+
+use std::sync::Arc;
+
+use super::block::{Block, Dim, volume};
+use super::machine::{Context, Machine, Stored, indices_of, linear};
+use super::plan::{Key, Source, Thing};
+use super::relation::{Piece, Relation};
+use super::rows::{Keys, Match, NONE, Rows};
+use crate::error::Result;
+use crate::program::{Argument, Combine, IndexFn, IndexId, Read};
+use crate::value::{Const, Domain};
+
+/// A table in the making.
+struct Draft {
+    /// Which tuples the rows are.
+    tuples: Vec<u32>,
+    indices: Vec<IndexId>,
+    columns: Vec<Vec<u32>>,
+}
+
+impl Draft {
+    fn column(&self, index: IndexId) -> Option<&Vec<u32>> {
+        self.indices.iter().position(|i| *i == index).map(|at| &self.columns[at])
+    }
+
+    /// Keeps the rows that pass.
+    fn filter(&mut self, pass: impl Fn(usize) -> bool) {
+        let kept: Vec<usize> = (0..self.tuples.len()).filter(|row| pass(*row)).collect();
+        if kept.len() == self.tuples.len() {
+            return;
+        }
+        self.tuples = kept.iter().map(|row| self.tuples[*row]).collect();
+        for column in &mut self.columns {
+            *column = kept.iter().map(|row| column[*row]).collect();
+        }
+    }
+
+    /// Adds an index; rows without a value go.
+    fn bind(&mut self, index: IndexId, values: &[u32]) {
+        let kept: Vec<usize> = (0..values.len()).filter(|row| values[*row] != NONE).collect();
+        if kept.len() < values.len() {
+            self.tuples = kept.iter().map(|row| self.tuples[*row]).collect();
+            for column in &mut self.columns {
+                *column = kept.iter().map(|row| column[*row]).collect();
+            }
+        }
+        self.indices.push(index);
+        self.columns.push(kept.iter().map(|row| values[*row]).collect());
+    }
+}
+
+impl Machine {
+    /// The tuples of a tensor: of a square one, the elements that count as present.
+    pub(crate) fn as_relation(&mut self, read: &Read, positive: bool) -> Arc<Relation> {
+        let data = match self.stored(read.tensor) {
+            Some(Stored::Relation(relation)) if !positive => return Arc::clone(relation),
+            Some(Stored::Relation(relation)) => {
+                let keep = |at: usize| relation.value(at) > 0.0;
+                return if (0..relation.len).all(keep) {
+                    Arc::clone(relation)
+                } else {
+                    Arc::new(relation.only(keep))
+                };
+            }
+            Some(Stored::Dense(data)) => Arc::clone(data),
+            None => return Arc::new(Relation::default()),
+        };
+        let program = Arc::clone(&self.program);
+        let places = &program.tensor(read.tensor).places;
+        let here = |value: f64| if positive { value > 0.0 } else { value != 0.0 };
+        let picks: Vec<u32> = (0..data.len() as u32).filter(|at| here(data[*at as usize])).collect();
+        let mut piece = Piece { len: picks.len(), places: Vec::new(), values: None, counts: None };
+        let mut block = data.len();
+        for place in places {
+            let dictionary: Vec<Const> = place.domain.iter().flat_map(Domain::values).collect();
+            block /= dictionary.len().max(1);
+            let size = dictionary.len().max(1);
+            let codes = picks.iter().map(|at| ((*at as usize / block.max(1)) % size) as u32).collect();
+            piece.places.push(super::relation::Codes { dictionary, codes });
+        }
+        piece.values = Some(picks.iter().map(|at| data[*at as usize]).collect());
+        Arc::new(Relation::merge(places.len(), &[piece], Combine::Sum, &program.symbols))
+    }
+
+    /// The bindings of a read's indices for which the tuple exists (`positive`: has a value above
+    /// 0), tagged with the tuple.
+    pub(crate) fn table(&mut self, read: &Read, positive: bool, context: &Context) -> Result<Arc<Rows>> {
+        let address = std::ptr::from_ref(read) as usize;
+        let functions: Vec<Option<&IndexFn>> = read
+            .arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::At(function) => Some(function),
+                Argument::Any => None,
+            })
+            .collect();
+        let mut indices: Vec<IndexId> =
+            functions.iter().flatten().flat_map(|function| indices_of(function)).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        let fixed: Vec<(IndexId, u32)> =
+            context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect();
+        let key = Key { place: (address, if positive { 1 } else { 2 }), rows: 0, fixed };
+        if let Some(Thing::Table(rows)) = self.recall(&key) {
+            return Ok(Arc::clone(rows));
+        }
+        let relation = self.as_relation(read, positive);
+        let draft = self.draft(&relation, &functions, context)?;
+        let any = functions.iter().any(Option::is_none);
+        let id = self.number();
+        let mut rows = Rows {
+            id,
+            len: draft.tuples.len(),
+            indices: draft.indices,
+            columns: draft.columns.into_iter().map(Arc::new).collect(),
+            tags: vec![(address, Arc::new(draft.tuples))],
+        };
+        if positive {
+            rows.tags.clear(); // they would number the tuples above 0 only
+        }
+        if any {
+            rows.tags.clear();
+            let (keys, _) = self.keys(&rows, &rows.indices.clone());
+            rows = rows.select(&keys.first, id);
+        }
+        let rows = Arc::new(rows);
+        let mut stamps = self.stamps(indices.into_iter().map(Source::Range));
+        stamps.extend(self.stamps([Source::Tensor(read.tensor)]));
+        self.memory.keep(key, stamps, Thing::Table(Arc::clone(&rows)));
+        Ok(rows)
+    }
+
+    /// Groups the rows of a table by some of its indices.
+    pub(crate) fn keys(&self, rows: &Rows, indices: &[IndexId]) -> (Keys, Vec<u32>) {
+        let columns: Vec<&[u32]> =
+            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
+        let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
+        Keys::new(&columns, &sizes, rows.len)
+    }
+
+    fn draft(&self, relation: &Relation, functions: &[Option<&IndexFn>], context: &Context) -> Result<Draft> {
+        let mut draft =
+            Draft { tuples: (0..relation.len as u32).collect(), indices: Vec::new(), columns: Vec::new() };
+        let mut waiting: Vec<(usize, &IndexFn)> = Vec::new();
+        for (place, function) in functions.iter().enumerate() {
+            let Some(function) = function else { continue };
+            if indices_of(function).iter().all(|index| context.fixed(*index).is_some()) {
+                let value = self.function(function, &|index| context.fixed(index));
+                let code = value.and_then(|value| self.code(relation, place, value));
+                let column = &relation.columns[place];
+                match code {
+                    Some(code) if place == 0 && draft.tuples.len() == relation.len => {
+                        let (from, to) =
+                            (column.partition_point(|c| *c < code), column.partition_point(|c| *c <= code));
+                        draft.tuples = (from as u32..to as u32).collect();
+                    }
+                    Some(code) => draft.tuples.retain(|tuple| column[*tuple as usize] == code),
+                    None => draft.tuples.clear(),
+                }
+            } else {
+                waiting.push((place, function));
+            }
+        }
+        // Indices that stand alone first: they bind without looking at any other.
+        waiting.sort_by_key(|(_, function)| function.alone().is_none());
+        for (place, function) in waiting {
+            match function.alone() {
+                Some(index) => self.draft_alone(&mut draft, relation, place, index),
+                None => self.draft_function(&mut draft, relation, place, function, context)?,
+            }
+        }
+        Ok(draft)
+    }
+
+    /// The code of a constant in a place of a relation.
+    fn code(&self, relation: &Relation, place: usize, value: Const) -> Option<u32> {
+        let symbols = &self.program.symbols;
+        let found = relation.dictionaries[place].binary_search_by(|other| symbols.compare(*other, value));
+        found.ok().map(|at| at as u32)
+    }
+
+    fn draft_alone(&self, draft: &mut Draft, relation: &Relation, place: usize, index: IndexId) {
+        let range = self.range(index);
+        let ordinal = |value: &Const| {
+            range
+                .and_then(|range| range.ordinal(*value))
+                .and_then(|at| u32::try_from(at).ok())
+                .unwrap_or(NONE)
+        };
+        let translated: Vec<u32> = relation.dictionaries[place].iter().map(ordinal).collect();
+        let column = &relation.columns[place];
+        let values: Vec<u32> =
+            draft.tuples.iter().map(|tuple| translated[column[*tuple as usize] as usize]).collect();
+        match draft.column(index).cloned() {
+            Some(bound) => draft.filter(|row| bound[row] == values[row]),
+            None => draft.bind(index, &values),
+        }
+    }
+
+    fn draft_function(
+        &self,
+        draft: &mut Draft,
+        relation: &Relation,
+        place: usize,
+        function: &IndexFn,
+        context: &Context,
+    ) -> Result<()> {
+        let column = &relation.columns[place];
+        let dictionary = &relation.dictionaries[place];
+        loop {
+            let open: Vec<IndexId> = indices_of(function)
+                .into_iter()
+                .filter(|index| context.fixed(*index).is_none() && draft.column(*index).is_none())
+                .collect();
+            let ordinal = |draft: &Draft, row: usize, index: IndexId| {
+                context.fixed(index).or_else(|| draft.column(index).map(|column| column[row]))
+            };
+            let Some(next) = open.first().copied() else {
+                let wanted: Vec<Option<Const>> = (0..draft.tuples.len())
+                    .map(|row| self.function(function, &|index| ordinal(draft, row, index)))
+                    .collect();
+                let tuples = draft.tuples.clone();
+                draft.filter(|row| wanted[row] == Some(dictionary[column[tuples[row] as usize] as usize]));
+                return Ok(());
+            };
+            if let (1, Some((terms, constant))) = (open.len(), linear(function))
+                && terms.iter().any(|(index, _)| *index == next)
+            {
+                let solve = |row: usize| {
+                    self.solve(
+                        &terms,
+                        constant,
+                        next,
+                        dictionary[column[draft.tuples[row] as usize] as usize],
+                        &|index| ordinal(draft, row, index),
+                    )
+                };
+                let values: Vec<u32> =
+                    (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
+                draft.bind(next, &values);
+                return Ok(());
+            }
+            let size = self.size(next);
+            let total = draft.tuples.len().saturating_mul(size);
+            self.reserve_rows(total, draft.columns.len() + 1)?;
+            let repeat =
+                |column: &Vec<u32>| column.iter().flat_map(|v| std::iter::repeat_n(*v, size)).collect();
+            draft.tuples = repeat(&draft.tuples);
+            draft.columns = draft.columns.iter().map(repeat).collect();
+            draft.indices.push(next);
+            draft.columns.push((0..total).map(|row| (row % size.max(1)) as u32).collect());
+        }
+    }
+
+    /// The ordinal of `index` for which a linear function has the value.
+    fn solve(
+        &self,
+        terms: &[(IndexId, i64)],
+        constant: i64,
+        index: IndexId,
+        value: Const,
+        ordinal: &dyn Fn(IndexId) -> Option<u32>,
+    ) -> Option<u32> {
+        let mut rest = value.int()?.checked_sub(constant)?;
+        let mut own = 0;
+        for (other, coefficient) in terms {
+            if *other == index {
+                own = *coefficient;
+            } else {
+                let value = self.value(*other, ordinal(*other)?)?.int()?;
+                rest = rest.checked_sub(coefficient.checked_mul(value)?)?;
+            }
+        }
+        if own == 0 || rest.checked_rem(own)? != 0 {
+            return None;
+        }
+        let found = Const::Int(rest.checked_div(own)?);
+        u32::try_from(self.range(index)?.ordinal(found)?).ok()
+    }
+
+    /// The values of a relation where its tuples exist.
+    pub(crate) fn relation_values(
+        &mut self,
+        read: &Read,
+        relation: &Relation,
+        context: &Context,
+    ) -> Result<Block> {
+        let values = |tags: &[u32]| {
+            let data = match &relation.values {
+                None => vec![1.0; tags.len()],
+                Some(values) => tags.iter().map(|tuple| values[*tuple as usize]).collect(),
+            };
+            Block::new(vec![Dim::ROWS], vec![tags.len()], data, None)
+        };
+        let address = std::ptr::from_ref(read) as usize;
+        if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(address)) {
+            return Ok(values(tags));
+        }
+        let table = self.table(read, false, context)?;
+        let block = table.tags.first().map_or_else(|| values(&[]), |(_, tags)| values(tags));
+        self.align(&table, block, context)
+    }
+
+    /// Carries a block beside a table (whose rows are distinct) to the dimensions of a context;
+    /// absent where the table has no row.
+    pub(crate) fn align(&mut self, table: &Arc<Rows>, block: Block, context: &Context) -> Result<Block> {
+        let Some(at) = block.position(Dim::ROWS) else {
+            // The same for all rows, but only where there is one.
+            if table.indices.is_empty() && table.len > 0 {
+                return Ok(block);
+            }
+            let mut dims = vec![Dim::ROWS];
+            dims.extend(&block.dims);
+            let mut shape = vec![table.len];
+            shape.extend(&block.shape);
+            self.reserve(volume(&shape))?;
+            let block = block.expanded(&dims, &shape);
+            return self.align(table, block, context);
+        };
+        let block = if at == 0 {
+            block
+        } else {
+            let mut dims = block.dims.clone();
+            dims[..=at].rotate_right(1);
+            block.permuted(&dims)
+        };
+        if table.indices.is_empty() {
+            return Ok(if table.len == 0 { blank(&block, &[], &[]) } else { block.slice(Dim::ROWS, 0) });
+        }
+        let in_rows: Vec<IndexId> = table.indices.iter().copied().filter(|i| context.in_rows(*i)).collect();
+        let axes: Vec<IndexId> = table.indices.iter().copied().filter(|i| !context.in_rows(*i)).collect();
+        let sizes: Vec<usize> = axes.iter().map(|index| self.size(*index)).collect();
+        let inner = volume(&block.shape[1..]);
+        let position = |row: usize| {
+            axes.iter().zip(&sizes).fold(0, |at, (index, size)| {
+                at * size + table.column(*index).map_or(0, |column| column[row] as usize)
+            })
+        };
+        let mut dims: Vec<Dim> = axes.iter().map(|index| Dim::of(*index)).collect();
+        let mut shape = sizes.clone();
+        let Some(rows) = context.rows.as_ref().filter(|_| !in_rows.is_empty()) else {
+            self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
+            let mut result = blank(&block, &dims, &shape);
+            let mut scatter = Scatter::new(&mut result);
+            (0..table.len).for_each(|row| scatter.slab(position(row), &block, row, inner));
+            scatter.finish();
+            return Ok(result);
+        };
+        if axes.is_empty() {
+            if rows.id == table.id || rows.same_columns(table, &in_rows) {
+                return Ok(block);
+            }
+            let found = self.find_rows(table, rows, &in_rows);
+            if !found.contains(&NONE) {
+                return Ok(block.gathered(Dim::ROWS, &found, Dim::ROWS));
+            }
+            let mut result = blank(&block, &[Dim::ROWS], &[rows.len]);
+            let mut scatter = Scatter::new(&mut result);
+            let met = found.iter().enumerate().filter(|(_, row)| **row != NONE);
+            met.for_each(|(to, row)| scatter.slab(to, &block, *row as usize, inner));
+            scatter.finish();
+            return Ok(result);
+        }
+        dims.insert(0, Dim::ROWS);
+        shape.insert(0, rows.len);
+        self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
+        let sizes_in: Vec<usize> = in_rows.iter().map(|index| self.size(*index)).collect();
+        let matching = Match::new(table, &in_rows, &sizes_in);
+        let probes = matching.probe(rows);
+        let dense = volume(&sizes);
+        let mut result = blank(&block, &dims, &shape);
+        let mut scatter = Scatter::new(&mut result);
+        for (to, group) in probes.iter().enumerate() {
+            for row in matching.rows(*group) {
+                scatter.slab(to * dense + position(*row as usize), &block, *row as usize, inner);
+            }
+        }
+        scatter.finish();
+        Ok(result)
+    }
+
+    /// For each row of a context's table the row of another that agrees with it.
+    fn find_rows(&mut self, table: &Arc<Rows>, rows: &Arc<Rows>, indices: &[IndexId]) -> Vec<u32> {
+        let key = Key { place: (table.id as usize, 3), rows: rows.id, fixed: Vec::new() };
+        if let Some(Thing::Grouped(_, column)) = self.recall(&key) {
+            return column.to_vec();
+        }
+        let (keys, _) = self.keys(table, indices);
+        let columns: Vec<&[u32]> =
+            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
+        let groups = keys.find(&columns, rows.len);
+        let first = |group: u32| if group == NONE { NONE } else { keys.first[group as usize] };
+        let found: Vec<u32> = groups.into_iter().map(first).collect();
+        let thing = Thing::Grouped(Arc::new(Rows::unit()), Arc::new(found.clone()));
+        self.memory.keep(key, Vec::new(), thing);
+        found
+    }
+}
+
+/// A block of zeros, absent everywhere, whose rows became these dimensions.
+fn blank(block: &Block, dims: &[Dim], shape: &[usize]) -> Block {
+    let mut all = dims.to_vec();
+    all.extend(&block.dims[1..]);
+    let mut sizes = shape.to_vec();
+    sizes.extend(&block.shape[1..]);
+    let len = volume(&sizes);
+    Block { dims: all, shape: sizes, data: Arc::new(vec![0.0; len]), mask: Some(Arc::new(vec![false; len])) }
+}
+
+/// Writes slabs into a blank block.
+struct Scatter<'a> {
+    block: &'a mut Block,
+    data: Vec<f64>,
+    mask: Vec<bool>,
+}
+
+impl<'a> Scatter<'a> {
+    fn new(block: &'a mut Block) -> Scatter<'a> {
+        let data = std::mem::take(Arc::make_mut(&mut block.data));
+        let mask = block.mask.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+        Scatter { block, data, mask }
+    }
+
+    fn slab(&mut self, to: usize, from: &Block, row: usize, inner: usize) {
+        let (to, from_at) = (to * inner, row * inner);
+        self.data[to..to + inner].copy_from_slice(&from.data[from_at..from_at + inner]);
+        match &from.mask {
+            None => self.mask[to..to + inner].fill(true),
+            Some(mask) => self.mask[to..to + inner].copy_from_slice(&mask[from_at..from_at + inner]),
+        }
+    }
+
+    fn finish(self) {
+        self.block.data = Arc::new(self.data);
+        self.block.mask = self.mask.contains(&false).then(|| Arc::new(self.mask));
+    }
+}
