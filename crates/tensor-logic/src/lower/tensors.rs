@@ -43,13 +43,9 @@ impl<'a> Context<'a> {
             kind,
             combine,
             places: vec![place; info.rank],
-            role: role(info),
+            role,
             given: Vec::new(),
-            start: info
-                .parameter
-                .is_none()
-                .then_some(Start::Glorot)
-                .filter(|_| role(info) == Role::Parameter),
+            start: undeclared_start.then_some(Start::Glorot),
             span,
         });
         let id = TensorId(self.draft.program.tensors.len() as u32 - 1);
