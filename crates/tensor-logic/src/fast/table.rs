@@ -223,7 +223,7 @@ impl Machine {
                 return Ok(());
             };
             if let (1, Some((terms, constant))) = (open.len(), linear(function))
-                && terms.iter().any(|(index, _)| *index == next)
+                && terms.iter().any(|(index, coefficient)| *index == next && *coefficient != 0)
             {
                 let solve = |row: usize| self.solve(&terms, constant, next, dictionary[column[draft.tuples[row] as usize] as usize], &|index| ordinal(draft, row, index));
                 let values: Vec<u32> = (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
