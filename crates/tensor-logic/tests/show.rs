@@ -17,7 +17,7 @@ use tensor_logic::walk;
 
 mod common;
 
-const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
+const BUDGET: Budget = Budget { tuples: 200, bytes: 1 << 24 };
 
 fn analysed(text: &str) -> Result<Program, Vec<Report>> {
     analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default()).map(|found| found.program)
@@ -282,7 +282,8 @@ fn whole_fault(text: &str) -> Option<String> {
     };
     let (wanted, found) = (values(&program), values(&again));
     let difference = wanted.iter().find(|(name, value)| {
-        !name.contains("version 1") && !found.get(*name).is_some_and(|found| same(value, found))
+        let kept = name.ends_with("version 0") || name.starts_with("query");
+        kept && !found.get(*name).is_some_and(|found| same(value, found))
     });
     difference.map(|(name, value)| format!("{name}: {value:?}\nbecame {:?}\n{printed}", found.get(name)))
 }

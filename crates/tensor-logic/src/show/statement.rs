@@ -12,6 +12,7 @@ use super::piece::{Level, Piece};
 use super::presence;
 use super::scope::used;
 use super::value::{Printer, Stands, bar, bracketed};
+use crate::ast::Span;
 use crate::domains;
 use crate::program::{
     Argument, Combine, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise, Program, Range,
@@ -320,6 +321,22 @@ impl<'p> Printer<'p> {
         deep.map(|index| format!("{name} == {name}", name = self.names.of(*index))).collect()
     }
 
+    /// The name of the index that `concat` makes: as it stands in the text, if it does.
+    fn new_index(&mut self, equation: &Equation) -> String {
+        let inside = |span: Span| {
+            span != equation.head_span
+                && equation.head_span.start <= span.start
+                && span.end <= equation.head_span.end
+        };
+        let taken = |name: &str| self.names.find(name).is_some();
+        let mut written =
+            self.program.indices.iter().filter(|entry| inside(entry.span) && !taken(&entry.name));
+        match written.next() {
+            Some(entry) => entry.name.clone(),
+            None => self.names.fresh("k"),
+        }
+    }
+
     /// `C[b, k] = concat(A[b, i], B[b, j])`
     fn concat(mut self, parts: &[&Equation], sign: &str) -> String {
         let Some(first) = parts.first() else { return String::new() };
@@ -335,7 +352,7 @@ impl<'p> Printer<'p> {
         };
         let kept: Vec<IndexId> = shared.into_iter().filter(|index| !merged(index)).collect();
         self.bind_left(&kept);
-        let new = self.names.fresh("k");
+        let new = self.new_index(first);
         let head = self.head(first, Some(&new));
         let mut arguments = Vec::new();
         let mut guards = Vec::new();

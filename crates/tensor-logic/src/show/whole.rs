@@ -14,8 +14,8 @@ use super::statement::sign_of;
 use super::value::{Printer, bracketed};
 use crate::answer::kind_name;
 use crate::program::{
-    Action, Combine, Equation, Expr, Facts, Given, IndexId, Kind, Program, Range, Role, Settings, Start,
-    Style, Tensor, TensorId, When,
+    Action, Argument, Combine, Equation, Expr, Facts, Given, IndexFn, IndexId, Kind, Program, Query, Range, Role, Settings,
+    Start, Style, Tensor, TensorId, When,
 };
 use crate::value::{Const, Domain};
 use crate::walk;
@@ -25,7 +25,8 @@ use crate::walk;
 /// Each redefinition (`X := …`) becomes a tensor of its own with primes behind its name. The text
 /// of a query is kept.
 pub fn program(program: &Program) -> String {
-    let mut table = Table { program, declared: Vec::new(), taken: taken(program) };
+    let (declared, taken) = asked(program);
+    let mut table = Table { program, declared, taken };
     let tensors = tensor_names(program);
     let given = table.name_indices();
     let mut body = String::new();
@@ -47,7 +48,7 @@ pub fn program(program: &Program) -> String {
     }
     for action in &program.actions {
         line(match action {
-            Action::Query(query) => query.text.clone(),
+            Action::Query(query) => query_text(program, query, name(query.tensor)),
             Action::Write { file, tensor, .. } => format!("{} = {}", index::quoted(file), name(*tensor)),
         });
     }
@@ -108,15 +109,37 @@ fn constant(program: &Program, value: Const) -> String {
     index::constant(program, &Names::new(program), value).text
 }
 
-/// The names that indices must not be declared under: those of queries.
-fn taken(program: &Program) -> BTreeSet<String> {
+/// A query as it was written, about the version of the tensor that it saw.
+fn query_text(program: &Program, query: &Query, name: &str) -> String {
+    let tensor = program.tensors.get(query.tensor.0 as usize);
+    match tensor.filter(|tensor| !tensor.hidden).and_then(|t| query.text.strip_prefix(t.name.as_str())) {
+        Some(rest) => format!("{name}{rest}"),
+        None => query.text.clone(),
+    }
+}
+
+/// The indices of queries, whose text is kept: those that must be declared, because they have one
+/// range in all queries, and names that must not be.
+fn asked(program: &Program) -> (Vec<(String, Domain)>, BTreeSet<String>) {
+    let mut declared: Vec<(String, Domain)> = Vec::new();
     let mut taken = BTreeSet::new();
     for equation in program.equations.iter().filter(|equation| hidden(program, equation)) {
         for index in indices_of(equation) {
-            taken.extend(program.indices.get(index.0 as usize).map(|entry| entry.name.clone()));
+            let Some(entry) = program.indices.get(index.0 as usize) else { continue };
+            let known = declared.iter().find(|(name, _)| *name == entry.name);
+            match (&entry.range, known) {
+                (Range::Domain(domain), Some((_, known))) if domain == known => {}
+                (Range::Domain(domain), None) if entry.name != "_" => {
+                    declared.push((entry.name.clone(), domain.clone()));
+                }
+                _ => {
+                    taken.insert(entry.name.clone());
+                }
+            }
         }
     }
-    taken
+    declared.retain(|(name, _)| !taken.contains(name));
+    (declared, taken)
 }
 
 /// All indices of an equation, each once.
@@ -154,11 +177,13 @@ impl Table<'_> {
     fn name_indices(&mut self) -> Vec<Option<String>> {
         let program = self.program;
         let mut given = vec![None; program.indices.len()];
+        let virtual_names = self.virtual_names();
+        self.taken.extend(virtual_names.iter().cloned());
         // Indices without a range keep their names, which are then not declared.
         for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
             for index in indices_of(equation) {
                 let Some(entry) = program.indices.get(index.0 as usize) else { continue };
-                if !matches!(entry.range, Range::Domain(_)) {
+                if !matches!(entry.range, Range::Domain(_)) && !self.is_declared(&entry.name) {
                     self.taken.insert(entry.name.clone());
                 }
             }
@@ -167,7 +192,9 @@ impl Table<'_> {
             let mut here: BTreeSet<String> = BTreeSet::new();
             for index in indices_of(equation) {
                 let Some(entry) = program.indices.get(index.0 as usize) else { continue };
-                if let Range::Domain(domain) = &entry.range {
+                if let Range::Domain(domain) = &entry.range
+                    && !virtual_names.contains(&entry.name)
+                {
                     let name = self.declare(&entry.name, domain, &here);
                     here.insert(name.clone());
                     if let Some(slot) = given.get_mut(index.0 as usize) {
@@ -177,6 +204,45 @@ impl Table<'_> {
             }
         }
         given
+    }
+
+    /// The names of virtual indices with several ranges: a virtual index is read in step by its
+    /// name, so that it keeps its name, and its ranges are inferred.
+    fn virtual_names(&self) -> BTreeSet<String> {
+        let mut ranges: Vec<(&str, &Domain)> = Vec::new();
+        let mut several = BTreeSet::new();
+        let mut visit = |tensor: TensorId, at: usize, function: &IndexFn| {
+            let place = self.program.tensors.get(tensor.0 as usize).and_then(|tensor| tensor.places.get(at));
+            if !place.is_some_and(|place| place.star) {
+                return;
+            }
+            function.visit(&mut |index| {
+                let Some(entry) = self.program.indices.get(index.0 as usize) else { return };
+                let Range::Domain(domain) = &entry.range else { return };
+                match ranges.iter().find(|(name, _)| *name == entry.name) {
+                    Some((_, known)) if *known != domain => {
+                        several.insert(entry.name.clone());
+                    }
+                    Some(_) => {}
+                    None => ranges.push((&entry.name, domain)),
+                }
+            });
+        };
+        for equation in self.program.equations.iter().filter(|equation| !hidden(self.program, equation)) {
+            equation.head.iter().enumerate().for_each(|(at, function)| visit(equation.tensor, at, function));
+            equation.visit_reads(&mut |read, _| {
+                for (at, argument) in read.arguments.iter().enumerate() {
+                    if let Argument::At(function) = argument {
+                        visit(read.tensor, at, function);
+                    }
+                }
+            });
+        }
+        several
+    }
+
+    fn is_declared(&self, name: &str) -> bool {
+        self.declared.iter().any(|(known, _)| known == name)
     }
 
     /// The name of an index with this range: like the one wanted, and none of those in use.
@@ -353,6 +419,10 @@ fn show_start(start: Option<&Start>) -> String {
 /// that the place has this domain.
 pub(super) fn may_stand_alone(tensor: &Tensor, at: usize, range: &Domain) -> bool {
     let Some(place) = tensor.places.get(at) else { return true };
+    // A virtual index is read in step or not at all.
+    if place.star {
+        return true;
+    }
     let symbols = range.value(0).is_some_and(|value| value.int().is_none());
     let given = tensor.style == Style::Square || tensor.role == Role::Data || symbols;
     symbols || place.limit.as_ref() == Some(range) || (given && place.domain.as_ref() == Some(range))
