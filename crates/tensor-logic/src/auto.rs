@@ -45,7 +45,11 @@ impl Auto {
     }
 
     /// The recursive relations that rules alone make, derived.
-    fn recursive_relations(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<BTreeMap<TensorId, Tuples>> {
+    fn recursive_relations(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+    ) -> Result<BTreeMap<TensorId, Tuples>> {
         let program = request.program;
         let needed = program.needs(goals);
         let mut derived = BTreeMap::new();

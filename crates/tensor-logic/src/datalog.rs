@@ -119,7 +119,9 @@ impl Compiler<'_> {
     fn ring(&self, id: TensorId, goal: bool) -> Option<Ring> {
         let tensor = self.program.tensor(id);
         let scalar_sum = goal && tensor.places.is_empty() && tensor.combine == Combine::Sum;
-        if tensor.style == Style::Square && !(scalar_sum && tensor.role == Role::Computed && tensor.given.is_empty()) {
+        if tensor.style == Style::Square
+            && !(scalar_sum && tensor.role == Role::Computed && tensor.given.is_empty())
+        {
             return None;
         }
         let times = self.times_of(id)?;
@@ -158,7 +160,11 @@ impl Compiler<'_> {
         }
         let ring = self.database.relation(relation).ring();
         let value = |number: f64| {
-            if ring.counts() { relational::Value::count(number as i64) } else { relational::Value::real(number) }
+            if ring.counts() {
+                relational::Value::count(number as i64)
+            } else {
+                relational::Value::real(number)
+            }
         };
         let values: Vec<relational::Value> = match ring.valued() {
             true => (0..facts.count).map(|at| value(facts.value(at))).collect(),

@@ -53,6 +53,8 @@ pub mod divergence;
 
 pub mod reference;
 
+pub mod relational;
+
 pub mod fast;
 
 pub mod proof;
@@ -67,7 +69,7 @@ pub mod run;
 
 pub mod files;
 
-pub mod relational;
+pub mod world;
 
 pub mod datalog;
 

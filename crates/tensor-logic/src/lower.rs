@@ -186,6 +186,8 @@ impl<'a> Context<'a> {
     fn statement(&mut self, statement: &'a ast::Statement, files: &mut dyn FileSource) {
         match &statement.kind {
             StatementKind::Indices { .. } | StatementKind::Set { .. } | StatementKind::Directive(_) => {}
+            // With a type, a tensor without places is declared; without one it is a fact.
+            StatementKind::Bare { reference, kind: Some(_) } if reference.places.is_empty() => {}
             StatementKind::Bare { reference, .. } => self.bare(reference),
             StatementKind::Parameter { reference, start, .. } => self.parameter(reference, start),
             // Refused as `not-yet` when the program is read.

@@ -51,7 +51,9 @@ fn check(text: &str) {
     let reference = Reference::default().values(&request, &goals).unwrap();
     let fast = Auto::new(Box::<Fast>::default()).values(&request, &goals).unwrap();
     for (a, b) in reference.iter().zip(&fast) {
-        let (Value::Dense(a), Value::Dense(b)) = (a, b) else { panic!("gradients of square tensors are square") };
+        let (Value::Dense(a), Value::Dense(b)) = (a, b) else {
+            panic!("gradients of square tensors are square")
+        };
         for (a, b) in a.iter().zip(b.iter()) {
             assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "reference {a}, fast engine {b}\n{text}");
         }

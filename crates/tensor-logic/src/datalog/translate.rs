@@ -34,7 +34,8 @@ impl<'a> Body<'a> {
 
     fn take(&mut self, expr: &'a Expr, inside: Option<Times>) -> Option<()> {
         let mut join = |parts: &mut dyn Iterator<Item = &'a Expr>, operation: Times| {
-            if inside.is_some_and(|known| known != operation) || self.operation.is_some_and(|known| known != operation)
+            if inside.is_some_and(|known| known != operation)
+                || self.operation.is_some_and(|known| known != operation)
             {
                 return None;
             }
@@ -258,7 +259,9 @@ impl Draft<'_, '_> {
         let arguments = indices.iter().map(|index| self.variable(*index)).collect();
         let function = function.clone();
         let evaluate = move |values: &[Const]| {
-            let of = |id: IndexId| indices.iter().position(|known| *known == id).and_then(|at| values.get(at).copied());
+            let of = |id: IndexId| {
+                indices.iter().position(|known| *known == id).and_then(|at| values.get(at).copied())
+            };
             function.evaluate(&of, &|_| None)
         };
         Some((arguments, Arc::new(evaluate)))
@@ -336,9 +339,10 @@ impl Draft<'_, '_> {
             let index = *self.variables.get(at)?;
             let Range::Domain(domain) = self.program().index(index).range.clone() else { continue };
             let variable = self.variable(index);
-            let bound = self.literals.iter().any(|literal| {
-                matches!(literal, Literal::Atom(atom) if atom.terms.contains(&variable))
-            });
+            let bound = self
+                .literals
+                .iter()
+                .any(|literal| matches!(literal, Literal::Atom(atom) if atom.terms.contains(&variable)));
             if bound {
                 self.within(variable, &domain)?;
                 continue;
@@ -376,7 +380,11 @@ impl Draft<'_, '_> {
             let counts = ring.counts();
             let measure = move |values: &[Const]| {
                 let number = evaluate(values)?.int()?;
-                Some(if counts { relational::Value::count(number) } else { relational::Value::real(number as f64) })
+                Some(if counts {
+                    relational::Value::count(number)
+                } else {
+                    relational::Value::real(number as f64)
+                })
             };
             computed.push(Computed { arguments, measure: Arc::new(measure) });
         }

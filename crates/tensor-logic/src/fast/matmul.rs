@@ -24,7 +24,9 @@ pub(crate) fn matmul(batch: usize, m: usize, k: usize, n: usize, x: &[f64], y: &
         } else if m * k * n >= PARALLEL && rayon::current_num_threads() > 1 {
             // A row is computed in the same order whoever computes it.
             let rows = m.div_ceil(4 * rayon::current_num_threads()).max(4).next_multiple_of(4);
-            out.par_chunks_mut(rows * n).zip(x.par_chunks(rows * k)).for_each(|(out, x)| panel(k, n, x, y, out));
+            out.par_chunks_mut(rows * n)
+                .zip(x.par_chunks(rows * k))
+                .for_each(|(out, x)| panel(k, n, x, y, out));
         } else {
             panel(k, n, x, y, out);
         }

@@ -8,16 +8,17 @@ use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
 use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
+use tensor_logic::engine::Engine;
 use tensor_logic::error::{Code, Report};
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
 use tensor_logic::program::{Action, Kind, Program};
-use tensor_logic::engine::Engine;
 use tensor_logic::run::missing_data;
 use tensor_logic::source::Source;
+use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
-use crate::host::World;
+use crate::host::world;
 use crate::input::{Asked, Evaluation, File, usage};
 
 /// `tl run`
@@ -97,7 +98,7 @@ fn analysed(source: &Source, world: &mut World<'_>) -> anyhow::Result<Result<Ana
 pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
     let source = source(&args.file, &args.asked)?;
-    let mut world = World::new(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
     let mut answer = Answer::new(&source, Shape::Warnings);
     let mut file = String::new();
     json::string(&mut file, &source.file);
@@ -143,7 +144,7 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     }
     let mut source = source(&args.file, &args.asked)?;
     source.ask(&format!("{}?", args.of));
-    let mut world = World::new(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
     let analysed = match analysed(&source, &mut world)? {
         Ok(analysed) => analysed,
         Err(refused) => return Ok(refused),
@@ -229,7 +230,7 @@ pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
 /// Refuses a program as it deserves, and an accepted one because the command is not built yet.
 fn not_yet(file: &File, asked: &Asked, seed: u64, command: &str) -> anyhow::Result<Answer> {
     let source = source(file, asked)?;
-    let mut world = World::new(&source, Files::new(file.folder()), seed);
+    let mut world = world(&source, Files::new(file.folder()), seed);
     Ok(match analysed(&source, &mut world)? {
         Ok(_) => {
             let report = Report::new(Code::NotYet, Span::default(), format!("`{command}` is not built yet"));
