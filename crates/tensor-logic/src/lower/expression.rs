@@ -33,6 +33,11 @@ impl Bound {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, id)| *id)
     }
 
+    /// All indices that are bound.
+    pub(super) fn ids(&self) -> Vec<IndexId> {
+        self.names.iter().map(|(_, id)| *id).collect()
+    }
+
     pub(super) fn push(&mut self, name: &str, id: IndexId) {
         self.names.push((name.to_owned(), id));
     }
@@ -100,6 +105,10 @@ impl<'a> Context<'a> {
         let depth = bound.names.len();
         let outer = std::mem::take(&mut bound.loose);
         let (mut over, mut exists) = self.bind_scope(&occurrences, |_| false, bound);
+        // The left side's indices belong to the outermost scopes.
+        let left = std::mem::take(&mut self.left);
+        let opened: Vec<IndexId> = over.iter().chain(&exists).chain(&left).copied().collect();
+        self.note_assignments(guards.iter().copied(), Some(expr), &opened, bound);
         // The body of a group that is a product is this scope itself. It does not see the names
         // that only guards use.
         let names = bound.names.clone();
@@ -111,6 +120,7 @@ impl<'a> Context<'a> {
         exists.append(&mut bound.loose);
         bound.loose = outer;
         bound.names.truncate(depth);
+        self.left = left;
         Some((over, When { exists, guards: guards? }, body?))
     }
 
