@@ -148,6 +148,7 @@ pub fn lower(
         versions: HashMap::new(),
         current: HashMap::new(),
         axes: Vec::new(),
+        left: Vec::new(),
         in_query: false,
     };
     context.draft.program.settings.seed = options.seed;
@@ -175,6 +176,8 @@ struct Context<'a> {
     /// The axis of softmax and lnorm in the equation at hand: the dotted indices of its left
     /// side, or the last one.
     axes: Vec<IndexId>,
+    /// Indices of the left side at hand, while its outermost scopes are lowered.
+    left: Vec<IndexId>,
     /// Whether a query is being lowered.
     in_query: bool,
 }
