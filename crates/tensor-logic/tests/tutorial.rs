@@ -1,4 +1,4 @@
-//! The pages of `docs/tensor-logic`: every program runs, is in canonical form, and says what the
+//! The pages of `docs/tensor-logic`, and the README: every program runs, is in canonical form, and says what the
 //! page says.
 //!
 //! A block of `tl` is a program. A comment behind a query is its answer. A block of `text` below
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use common::answers::{calculated, commented, contradiction, engines};
 use tensor_logic::engine::{Budget, Engine};
-use tensor_logic::error::{Places, Report};
+use tensor_logic::error::{Code, Places, Report};
 use tensor_logic::format::format;
 use tensor_logic::gradient::evaluate::{gradients, with_respect_to};
 use tensor_logic::program::Action;
@@ -50,6 +50,7 @@ fn pages() -> Vec<(PathBuf, String)> {
         return Vec::new();
     };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.push(folder.join("../../README.md"));
     paths.sort();
     paths.retain(|path| path.extension().is_some_and(|end| end == "md"));
     paths.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
@@ -143,6 +144,24 @@ fn every_program_is_in_canonical_form() {
             let formatted = format(&example.program).unwrap();
             assert_eq!(formatted, example.program, "{}:{}", path.display(), example.line);
         }
+    }
+}
+
+#[test]
+fn the_reference_card_has_every_code() {
+    for (path, page) in pages() {
+        if !path.ends_with("language.md") {
+            continue;
+        }
+        let (_, refusals) = page.split_once("## Refusals").unwrap();
+        let quoted = refusals.lines().filter(|line| line.starts_with('|')).flat_map(|line| line.split('`'));
+        let mut there: Vec<&str> =
+            quoted.filter(|word| word.contains(|c: char| c.is_alphabetic()) && !word.contains('|')).collect();
+        let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+        codes.retain(|code| *code != Code::NotYet.name());
+        there.sort_unstable();
+        codes.sort_unstable();
+        assert_eq!(there, codes);
     }
 }
 
