@@ -11,8 +11,8 @@ use std::sync::Arc;
 use crate::ast::Comparison;
 use crate::function::Function as Elementwise;
 use crate::program::{
-    Argument, Combine as CoreCombine, Equation, EquationId, Expr, Given, Guard, IndexFn, IndexId, Otherwise,
-    Program, Range, Read, Style, TensorId, Term as CoreTerm, When,
+    Argument, Combine as CoreCombine, Equation, EquationId, Expr, Given, Guard, IndexFn, IndexId, Kind,
+    Otherwise, Program, Range, Read, Style, TensorId, Term as CoreTerm, When,
 };
 use crate::value::Const;
 
@@ -58,7 +58,7 @@ impl Lowering {
             CoreCombine::Exists | CoreCombine::Or => Combine::Exists,
             CoreCombine::Min => Combine::Min,
             CoreCombine::Max => Combine::Max,
-            CoreCombine::Sum if core.kind == crate::program::Kind::Count => Combine::Count,
+            CoreCombine::Sum if core.kind == Kind::Count => Combine::Count,
             CoreCombine::Sum => Combine::Sum,
             CoreCombine::Times | CoreCombine::Avg => return None,
         };
@@ -70,6 +70,23 @@ impl Lowering {
         let id = database.declare(core.name.clone(), core.places.len(), ring);
         self.relations.insert(tensor, id);
         Some(id)
+    }
+
+    /// Declares the relation of a round tensor that another executor computes: its tuples are
+    /// inserted, no rule derives them.
+    pub fn store(&mut self, database: &mut Database, program: &Program, tensor: TensorId) -> RelationId {
+        if let Some(known) = self.relation(tensor) {
+            return known;
+        }
+        let core = program.tensor(tensor);
+        let ring = match core.kind {
+            Kind::Bool => Ring::BOOLEAN,
+            Kind::Count => Ring::COUNT,
+            Kind::Real | Kind::Tropical | Kind::MaxTimes | Kind::MaxMin => Ring::REAL,
+        };
+        let id = database.declare(core.name.clone(), core.places.len(), ring);
+        self.relations.insert(tensor, id);
+        id
     }
 
     /// Inserts the given tuples of a tensor; false where it is given by arrays.
