@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 
 mod generate;
-mod lowered;
 mod naive;
 mod scale;
 

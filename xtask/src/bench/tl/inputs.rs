@@ -20,9 +20,19 @@ pub(super) const CASES: [&str; 11] =
     ["g1k", "g2k", "g5k", "w1k", "blocks", "chain2k", "hub", "cspa3k", "and4000", "onto30k", "big"];
 
 /// SplitMix64: the state starts as the seed.
-struct SplitMix64(u64);
+pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
+    /// From a seed.
+    pub(crate) fn new(seed: u64) -> SplitMix64 {
+        SplitMix64(seed)
+    }
+
+    /// In [-1, 1), exact in f32.
+    pub(crate) fn signed(&mut self) -> f64 {
+        (self.next() >> 40) as f64 / f64::from(1 << 23) - 1.0
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -32,7 +42,7 @@ impl SplitMix64 {
     }
 
     /// Below n, without rejection.
-    fn below(&mut self, n: u32) -> u32 {
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
         (((self.next() >> 32) * u64::from(n)) >> 32) as u32
     }
 }

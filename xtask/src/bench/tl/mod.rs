@@ -16,6 +16,8 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 
+pub(crate) use inputs::SplitMix64;
+
 use super::BenchArgs;
 use crate::answer::{print_json, print_text, usage};
 use cases::{CASES, Case, Peer};

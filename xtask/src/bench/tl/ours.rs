@@ -8,7 +8,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
 use tensor_logic::program::{Program, TensorId};
-use tensor_logic::relational::{Constants, Database, Limits, Lowering, Rule, Value as Number, evaluate};
+use tensor_logic::datalog;
+use tensor_logic::relational::{Constants, Database, Limits, Value as Number, evaluate};
 
 use super::cases::Case;
 use super::inputs;
@@ -17,42 +18,35 @@ use super::inputs;
 pub(super) fn run(case: &Case, folder: &Path, threads: usize) -> Result<Value> {
     let clock = Instant::now();
     let program = analysed(case.text)?;
-    let mut database = Database::new(Constants::integers(0, 1 << 20));
-    let mut lowering = Lowering::default();
-    let mut rules: Vec<Rule> = Vec::new();
-    let tensors: BTreeSet<TensorId> =
-        program.components.iter().flat_map(|c| c.tensors.iter().copied()).collect();
-    for tensor in (0..program.tensors.len() as u32).map(TensorId).filter(|id| !program.tensor(*id).hidden) {
-        lowering.declare(&mut database, &program, tensor).context("no relation")?;
-    }
-    for equation in program.components.iter().flat_map(|component| &component.equations) {
-        if !program.tensor(program.equation(*equation).tensor).hidden {
-            rules.extend(lowering.rules(&mut database, &program, *equation).context("no rule")?);
-        }
-    }
+    let named = (0u32..).map(TensorId).zip(&program.tensors).filter(|(_, tensor)| !tensor.hidden);
+    let tensors: Vec<(TensorId, &str)> = named.map(|(id, tensor)| (id, tensor.name.as_str())).collect();
+    let goals: Vec<TensorId> = tensors.iter().map(|(id, _)| *id).collect();
+    let compiled = datalog::compile_whole(&program, &goals, Constants::integers(0, 1 << 20));
+    let mut compiled = compiled.context("these are no rules")?.map_err(|report| anyhow!("{report}"))?;
     let plan = clock.elapsed().as_secs_f64();
 
     let clock = Instant::now();
-    for tensor in (0..program.tensors.len() as u32).map(TensorId) {
-        let (name, given) = (program.name(tensor), !tensors.contains(&tensor));
-        if let (Some(relation), true) = (lowering.relation(tensor), given) {
-            let mut file = name.to_owned();
+    for (tensor, name) in &tensors {
+        let given = !program.equations.iter().any(|equation| equation.tensor == *tensor);
+        if let (Some(relation), true) = (compiled.relation(*tensor), given) {
+            let mut file = (*name).to_owned();
             file.get_mut(..1).context("a name")?.make_ascii_lowercase();
-            load(&mut database, relation, &folder.join(case.input).join(format!("{file}.facts")))?;
+            load(&mut compiled.database, relation, &folder.join(case.input).join(format!("{file}.facts")))?;
         }
     }
     let load = clock.elapsed().as_secs_f64();
 
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
     let clock = Instant::now();
-    pool.install(|| evaluate(&mut database, &rules, &Limits::default()))?;
+    pool.install(|| evaluate(&mut compiled.database, &compiled.rules, &Limits::default()))?;
     let native = clock.elapsed().as_secs_f64();
     let mut counts = Vec::new();
     let mut sum = None;
     let mut listed = Vec::new();
     for (name, expected) in case.expected {
-        let tensor = (0..program.tensors.len() as u32).map(TensorId).find(|id| program.name(*id) == *name);
-        let relation = database.relation(tensor.and_then(|id| lowering.relation(id)).context("a result")?);
+        let tensor = tensors.iter().find(|(_, known)| known == name).map(|(id, _)| *id);
+        let relation = tensor.and_then(|id| compiled.relation(id)).context("a result")?;
+        let relation = compiled.database.relation(relation);
         listed.push(pool.install(|| relation.rows()));
         counts.push((relation.len() as u64, *expected, relation.values().to_vec()));
     }
@@ -67,7 +61,7 @@ pub(super) fn run(case: &Case, folder: &Path, threads: usize) -> Result<Value> {
     let count: u64 = counts.iter().map(|(count, ..)| count).sum();
     drop(listed);
     Ok(json!({"load_s": load, "plan_s": plan, "native_s": native, "listed_s": list, "count": count,
-        "bytes": database.bytes(), "peak_bytes": peak()}))
+        "bytes": compiled.database.bytes(), "peak_bytes": peak()}))
 }
 
 /// The core form of a program, with a query for each result.
