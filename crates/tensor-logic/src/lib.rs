@@ -74,3 +74,9 @@ pub mod world;
 pub mod datalog;
 
 pub mod auto;
+
+pub mod explain;
+
+pub mod notebook;
+
+pub mod console;
