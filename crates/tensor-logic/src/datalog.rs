@@ -68,19 +68,25 @@ pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Rep
             }
         }
     }
-    Some(compiler.finish(goal))
+    compiler.finish(goal)
 }
 
-/// Evaluates a compiled goal.
+/// Evaluates a compiled goal; says whether the relational engine has a plan for all its rules.
 ///
 /// # Errors
 /// `budget`, `divergence`, `overflow`.
-pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<(), Report> {
+pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Report> {
     let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
     match relational::evaluate(&mut compiled.database, &compiled.rules, &limits) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(failure) if unplanned(&failure) => Ok(false),
         Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
     }
+}
+
+/// Whether the relational engine declines: a rule of a shape that it has no plan for.
+fn unplanned(failure: &Failure) -> bool {
+    matches!(failure, Failure::Rule { .. } | Failure::NotStratified { .. } | Failure::TooManyConstants)
 }
 
 struct Compiler<'a> {
@@ -187,11 +193,11 @@ impl Compiler<'_> {
     }
 
     /// Restricts the rules to what the goal asks for.
-    fn finish(mut self, goal: TensorId) -> Result<Compiled, Report> {
+    fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Report>> {
         let mut tensors: BTreeMap<RelationId, TensorId> =
             self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
         let Some(relation) = self.relations.get(&goal).copied() else {
-            return Ok(Compiled { database: self.database, rules: self.rules, goal: RelationId(0), tensors });
+            return None;
         };
         let free = vec![None; self.program.tensor(goal).places.len()];
         match magic(&mut self.database, &self.rules, relation, &free) {
@@ -201,9 +207,11 @@ impl Compiler<'_> {
                         tensors.insert(*copy, tensor);
                     }
                 }
-                Ok(Compiled { database: self.database, rules: demand.rules, goal: demand.answer, tensors })
+                let (rules, goal) = (demand.rules, demand.answer);
+                Some(Ok(Compiled { database: self.database, rules, goal, tensors }))
             }
-            Err(failure) => Err(answer::refusal(self.program, &self.database, &tensors, failure)),
+            Err(failure) if unplanned(&failure) => None,
+            Err(failure) => Some(Err(answer::refusal(self.program, &self.database, &tensors, failure))),
         }
     }
 }
