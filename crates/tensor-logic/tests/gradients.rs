@@ -58,6 +58,9 @@ fn check(text: &str) {
             assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "reference {a}, fast engine {b}\n{text}");
         }
     }
+    if !text.contains("Dist(") {
+        emitted(&adjoint.emit(), &reference, text);
+    }
     let mut values = reference.into_iter();
     let plain = Request { program: &program, parameters: &parameters, budget: BUDGET };
     let (_, dual) = Reference::default().gradient(&plain, goal, &wrt).unwrap();
@@ -88,6 +91,31 @@ fn check(text: &str) {
                     "d/d{name}[{at}]: equations {a}, differences {differences}\n{text}"
                 );
             }
+        }
+    }
+}
+
+/// The printed gradient program gives the same numbers. (For closures it is not required.)
+fn emitted(printed: &str, values: &[Value], text: &str) {
+    let analysed = analyse(printed, &mut NoFiles, &UserFunctions::default(), &Options::default());
+    let again = match analysed {
+        Ok(analysed) => analysed.program,
+        Err(reports) => panic!("{text}\n---\n{printed}\n{reports:?}"),
+    };
+    let parameters = all_start_values(&again);
+    let request = Request { program: &again, parameters: &parameters, budget: BUDGET };
+    let goals = again.actions.iter().filter_map(|action| match action {
+        Action::Query(query) => Some(query.tensor),
+        Action::Write { .. } => None,
+    });
+    let goals: Vec<TensorId> = goals.collect();
+    let found = Reference::default().values(&request, &goals).unwrap();
+    assert_eq!(found.len(), values.len(), "{printed}");
+    for (a, b) in found.iter().zip(values) {
+        let (Value::Dense(a), Value::Dense(b)) = (a, b) else { panic!("gradients of square tensors are square") };
+        assert_eq!(a.len(), b.len(), "{text}\n---\n{printed}");
+        for (a, b) in a.iter().zip(b.iter()) {
+            assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "printed {a}, program {b}\n{text}\n---\n{printed}");
         }
     }
 }

@@ -281,7 +281,8 @@ pub(crate) fn product_columns(sizes: &[usize]) -> Vec<Vec<u32>> {
     columns
 }
 
-/// An index function as `constant + Σ coefficient · value`, where it is one.
+/// An index function as `constant + Σ coefficient · value`, where it is one. An index whose
+/// occurrences cancel stays, with coefficient 0: it is still an index of the function.
 pub(crate) fn linear(function: &IndexFn) -> Option<(Vec<(IndexId, i64)>, i64)> {
     let both = |a: &IndexFn, b: &IndexFn, sign: i64| {
         let ((mut terms, constant), (others, more)) = (linear(a)?, linear(b)?);
@@ -292,7 +293,6 @@ pub(crate) fn linear(function: &IndexFn) -> Option<(Vec<(IndexId, i64)>, i64)> {
                 None => terms.push((index, coefficient)),
             }
         }
-        terms.retain(|(_, coefficient)| *coefficient != 0);
         Some((terms, constant.checked_add(more.checked_mul(sign)?)?))
     };
     match function {

@@ -260,12 +260,36 @@ impl Machine {
             }
             return Ok(support);
         }
-        let must: Vec<IndexId> = own
+        let mut must: Vec<IndexId> = own
             .iter()
             .copied()
             .filter(|index| context.fixed(*index).is_none())
             .filter(|index| !matches!(self.program.index(*index).range, Range::Domain(_)))
             .collect();
+        // Guards that compute an index of this scope from one of their own: both are listed, and
+        // what they have of their own goes again in the end.
+        let given = conditions;
+        let mut all = conditions.to_vec();
+        let mut hidden: Vec<IndexId> = Vec::new();
+        let mut flat = Vec::new();
+        for (at, condition) in given.iter().enumerate() {
+            let Condition::Some(when) = condition else { continue };
+            let own = || when.guards.iter().filter(|guard| mentions(guard, &when.exists));
+            if own().any(|guard| matches!(guard, Guard::Bind(index, _) if must.contains(index))) {
+                flat.push(at);
+                hidden.extend(&when.exists);
+                all.extend(own().map(Condition::Guard));
+            }
+        }
+        if !flat.is_empty() {
+            let forced = all[given.len()..].iter().flat_map(|condition| condition.indices());
+            must.extend(forced.filter(|index| context.fixed(*index).is_none()).collect::<Vec<_>>());
+            must.extend(&hidden);
+            must = distinct(must);
+            let reads = Machine::scope_reads(&all, &ONE);
+            self.set_tuple_ranges(&hidden, &reads, &[]);
+        }
+        let conditions = all.as_slice();
         let stamps = self.support_stamps(conditions, &relevant);
         let rows = self.projected(context, &relevant)?.map(|(rows, _)| Rows::clone(&rows));
         let mut search = Search {
@@ -273,12 +297,20 @@ impl Machine {
             conditions,
             must,
             rows,
-            done: vec![false; conditions.len()],
+            done: (0..conditions.len()).map(|at| flat.contains(&at)).collect(),
             ranges: Vec::new(),
         };
         self.search(&mut search, &relevant)?;
+        if let Some(rows) = search.rows.take() {
+            let kept: Vec<IndexId> = rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
+            search.rows = Some(if kept.len() == rows.indices.len() {
+                rows
+            } else {
+                Rows::clone(&self.grouped(&Arc::new(rows), &kept).0)
+            });
+        }
         let open = |at: &usize| !search.done[*at] && !matches!(conditions[*at], Condition::Listed(_));
-        let rest = (0..conditions.len()).filter(open).collect();
+        let rest = (0..given.len()).filter(open).collect();
         let rows = search.rows.map(Arc::new);
         let support = Support { rows, rest, ranges: search.ranges };
         self.memory.keep(key, stamps, Thing::Support(support.clone()));

@@ -229,7 +229,7 @@ impl Machine {
                 return Ok(());
             };
             if let (1, Some((terms, constant))) = (open.len(), linear(function))
-                && terms.iter().any(|(index, _)| *index == next)
+                && terms.iter().any(|(index, coefficient)| *index == next && *coefficient != 0)
             {
                 let solve = |row: usize| {
                     self.solve(

@@ -62,12 +62,13 @@ impl<'a> Context<'a> {
     ) -> (Vec<IndexId>, Vec<IndexId>) {
         let (mut over, mut exists) = (Vec::new(), Vec::new());
         for (name, occurrence) in occurrences.placed_here() {
-            if bound.find(name).is_some() {
+            let sums = occurrence.outside_guards || summed(name);
+            if bound.find(name).is_some() || !(sums || occurrence.own_guard) {
                 continue;
             }
             let id = self.named_index(name, occurrence.first);
             bound.push(name, id);
-            if occurrence.outside_guards || summed(name) { over.push(id) } else { exists.push(id) }
+            if sums { over.push(id) } else { exists.push(id) }
         }
         (over, exists)
     }
@@ -108,8 +109,12 @@ impl<'a> Context<'a> {
         let left = std::mem::take(&mut self.left);
         let opened: Vec<IndexId> = over.iter().chain(&exists).chain(&left).copied().collect();
         self.note_assignments(guards.iter().copied(), Some(expr), &opened, bound);
-        // The body of a group that is a product is this scope itself.
+        // The body of a group that is a product is this scope itself. It does not see the names
+        // that only guards use.
+        let names = bound.names.clone();
+        bound.names.retain(|(_, id)| !exists.contains(id));
         let body = self.expression(expr, reading, bound);
+        bound.names = names;
         over.append(&mut bound.loose);
         let guards = self.guards(guards, reading, bound);
         exists.append(&mut bound.loose);

@@ -39,6 +39,9 @@ pub(super) struct Occurrence {
     units: Vec<Option<usize>>,
     /// Whether it occurs outside guards.
     pub(super) outside_guards: bool,
+    /// Whether it occurs in guards of this very scope, not only in those of calls and groups
+    /// inside, where it is a name of theirs.
+    pub(super) own_guard: bool,
 }
 
 impl Occurrence {
@@ -55,6 +58,8 @@ pub(super) struct Occurrences {
     next_unit: usize,
     unit: Option<usize>,
     in_guard: bool,
+    /// How many calls and groups whose guards are visited stand around.
+    nested: usize,
     /// Names that an explicit scope around makes local.
     local: Vec<String>,
 }
@@ -120,7 +125,9 @@ impl Occurrences {
             self.expression(argument);
             // The guards of a call restrict the support of its argument.
             if at == 0 {
+                self.nested += 1;
                 self.literals(guards);
+                self.nested -= 1;
             }
         }
         self.local.truncate(depth);
@@ -200,12 +207,13 @@ impl Occurrences {
         }
         let entry = self.names.entry(name.to_owned()).or_insert_with(|| {
             self.order.push(name.to_owned());
-            Occurrence { first: span, units: Vec::new(), outside_guards: false }
+            Occurrence { first: span, units: Vec::new(), outside_guards: false, own_guard: false }
         });
         if !entry.units.contains(&self.unit) {
             entry.units.push(self.unit);
         }
         entry.outside_guards |= !self.in_guard;
+        entry.own_guard |= self.in_guard && self.nested == 0;
     }
 
     /// All names in order of first occurrence.

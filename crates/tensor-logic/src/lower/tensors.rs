@@ -33,6 +33,8 @@ impl<'a> Context<'a> {
         // A redefinition says the whole value anew, whatever the first version combined by.
         let combine = if version > 0 { Combine::Sum } else { semiring.map_or(info.combine, combine_of) };
         let place = Place { domain: None, limit: None, star: false };
+        let role = if version > 0 { Role::Computed } else { role(info) };
+        let undeclared_start = role == Role::Parameter && info.parameter.is_none();
         self.push_tensor(Tensor {
             name: name.to_owned(),
             version,
@@ -41,13 +43,9 @@ impl<'a> Context<'a> {
             kind,
             combine,
             places: vec![place; info.rank],
-            role: role(info),
+            role,
             given: Vec::new(),
-            start: info
-                .parameter
-                .is_none()
-                .then_some(Start::Glorot)
-                .filter(|_| role(info) == Role::Parameter),
+            start: undeclared_start.then_some(Start::Glorot),
             span,
         });
         let id = TensorId(self.draft.program.tensors.len() as u32 - 1);

@@ -74,6 +74,8 @@ pub(super) struct Plan<'p> {
 struct Required<'p> {
     filters: Vec<Filter<'p>>,
     sources: Vec<&'p Read>,
+    /// Indices that scopes inside bind: a place with one of them gives no other index.
+    inner: BTreeSet<IndexId>,
 }
 
 impl<'p> Required<'p> {
@@ -116,6 +118,7 @@ impl<'p> Required<'p> {
             Expr::Reduce(reduce) => {
                 let zero = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
                 if !(reduce.explicit && zero) {
+                    self.inner.extend(reduce.over.iter().chain(&reduce.when.exists));
                     self.when(&reduce.when, true);
                     self.expr(&reduce.body, true);
                 }
@@ -236,6 +239,7 @@ impl<'p> Scope<'p, '_> {
         size: &dyn Fn(TensorId) -> Option<usize>,
     ) -> Option<(IndexId, Source<'p>)> {
         let mut best: Option<(f64, IndexId, Source<'p>)> = None;
+        let later: BTreeSet<IndexId> = unbound.union(&required.inner).copied().collect();
         let mut offer = |cost: f64, index: IndexId, source: Source<'p>| {
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
                 best = Some((cost, index, source));
@@ -253,7 +257,7 @@ impl<'p> Scope<'p, '_> {
             let mut bound_by_tuples = false;
             for read in &required.sources {
                 if let Some(tuples) = size(read.tensor)
-                    && gives(read, index, unbound)
+                    && gives(read, index, &later)
                 {
                     bound_by_tuples = true;
                     offer(expected(read, tuples, unbound), index, Source::Tuples(read));
@@ -262,7 +266,7 @@ impl<'p> Scope<'p, '_> {
             match &program.index(index).range {
                 Range::Domain(domain) => offer(domain.len() as f64, index, Source::Range),
                 Range::Tuples if !bound_by_tuples => {
-                    let giving = |read: &&Read| gives(read, index, &BTreeSet::new());
+                    let giving = |read: &&Read| gives(read, index, &required.inner);
                     let mut reads = round_reads(self.when, self.body);
                     reads.retain(|read| giving(read));
                     if reads.is_empty() {

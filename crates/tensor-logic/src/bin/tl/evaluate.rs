@@ -139,9 +139,6 @@ pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
 
 pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    if args.emit {
-        return not_yet(&args.file, &args.asked, args.evaluation.seed, "tl grad --emit");
-    }
     let mut source = source(&args.file, &args.asked)?;
     source.ask(&format!("{}?", args.of));
     let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
@@ -152,6 +149,13 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     let mut answer = Answer::new(&source, Shape::Warnings);
     answer.warnings = analysed.warnings;
     match gradients_of(&analysed.program, &args.wrt, &args.evaluation) {
+        Ok(found) if args.emit => {
+            let text = found.adjoint.emit();
+            let mut quoted = String::new();
+            json::string(&mut quoted, &text);
+            answer.fields = vec![("text", quoted)];
+            answer.text = text;
+        }
         Ok(found) => show(&mut answer, &args.of, &analysed.program, &found),
         Err(report) => answer.errors.push(report),
     }
@@ -197,7 +201,9 @@ fn show(answer: &mut Answer, of: &str, program: &Program, found: &Gradients) {
         answer.text.push_str(&text::answer(&program.symbols, &shown));
         answer.text.push('\n');
     }
-    answer.fields = vec![("of", goal), ("value", value), ("gradients", list)];
+    let mut equations = String::new();
+    json::list(&mut equations, found.adjoint.equations(), |out, equation| json::string(out, &equation));
+    answer.fields = vec![("of", goal), ("value", value), ("gradients", list), ("equations", equations)];
 }
 
 /// The keys of one gradient behind its name.
