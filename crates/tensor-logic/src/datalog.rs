@@ -40,7 +40,7 @@ pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Rep
     let needed = program.needs(&[goal]);
     let constants = constants(program, &needed);
     match Compiler::build(program, &needed, &[goal], constants)? {
-        Ok(compiler) => Some(compiler.finish(goal)),
+        Ok(compiler) => compiler.finish(goal),
         Err(report) => Some(Err(report)),
     }
 }
@@ -72,16 +72,22 @@ impl Compiled {
     }
 }
 
-/// Evaluates a compiled goal.
+/// Evaluates a compiled goal; says whether the relational engine has a plan for all its rules.
 ///
 /// # Errors
 /// `budget`, `divergence`, `overflow`.
-pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<(), Report> {
+pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Report> {
     let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
     match relational::evaluate(&mut compiled.database, &compiled.rules, &limits) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(failure) if unplanned(&failure) => Ok(false),
         Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
     }
+}
+
+/// Whether the relational engine declines: a rule of a shape that it has no plan for.
+fn unplanned(failure: &Failure) -> bool {
+    matches!(failure, Failure::Rule { .. } | Failure::NotStratified { .. } | Failure::TooManyConstants)
 }
 
 struct Compiler<'a> {
@@ -225,11 +231,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Restricts the rules to what the goal asks for.
-    fn finish(mut self, goal: TensorId) -> Result<Compiled, Report> {
+    fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Report>> {
         let mut tensors: BTreeMap<RelationId, TensorId> =
             self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
         let Some(relation) = self.relations.get(&goal).copied() else {
-            return Ok(Compiled { database: self.database, rules: self.rules, goal: RelationId(0), tensors });
+            return None;
         };
         let free = vec![None; self.program.tensor(goal).places.len()];
         match magic(&mut self.database, &self.rules, relation, &free) {
@@ -239,9 +245,11 @@ impl<'a> Compiler<'a> {
                         tensors.insert(*copy, tensor);
                     }
                 }
-                Ok(Compiled { database: self.database, rules: demand.rules, goal: demand.answer, tensors })
+                let (rules, goal) = (demand.rules, demand.answer);
+                Some(Ok(Compiled { database: self.database, rules, goal, tensors }))
             }
-            Err(failure) => Err(answer::refusal(self.program, &self.database, &tensors, failure)),
+            Err(failure) if unplanned(&failure) => None,
+            Err(failure) => Some(Err(answer::refusal(self.program, &self.database, &tensors, failure))),
         }
     }
 }
