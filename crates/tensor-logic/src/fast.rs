@@ -84,7 +84,8 @@ impl Session {
             }
         }
         let alone = (0u32..).map(TensorId).zip(listed).filter(|(_, listed)| !listed);
-        let alone = alone.map(|(id, _)| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
+        let alone =
+            alone.map(|(id, _)| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
         components.splice(0..0, alone.collect::<Vec<_>>());
         Session {
             fingerprint,
@@ -235,7 +236,10 @@ fn same_data(a: &Program, b: &Program) -> bool {
             a.places.len() == b.places.len()
                 && a.given.len() == b.given.len()
                 && a.given.iter().zip(&b.given).all(|(a, b)| given(a, b))
-                && a.places.iter().zip(&b.places).all(|(a, b)| maybe(&a.domain, &b.domain) && maybe(&a.limit, &b.limit))
+                && a.places
+                    .iter()
+                    .zip(&b.places)
+                    .all(|(a, b)| maybe(&a.domain, &b.domain) && maybe(&a.limit, &b.limit))
         })
         && a.indices.iter().zip(&b.indices).all(|(a, b)| match (&a.range, &b.range) {
             (Range::Domain(a), Range::Domain(b)) => domain(a, b),

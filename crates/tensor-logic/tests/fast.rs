@@ -72,7 +72,9 @@ fn attention_by_hand() {
         for i in 0..n {
             let scores: Vec<(usize, f64)> = (0..n)
                 .filter(|j| admits(i, *j))
-                .map(|j| (j, (0..width).map(|d| q[i * width + d] * k[j * width + d]).sum::<f64>() / 6f64.sqrt()))
+                .map(|j| {
+                    (j, (0..width).map(|d| q[i * width + d] * k[j * width + d]).sum::<f64>() / 6f64.sqrt())
+                })
                 .collect();
             let largest = scores.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
             let total: f64 = scores.iter().map(|(_, score)| (score - largest).exp()).sum();
@@ -94,7 +96,9 @@ fn convolution_by_hand() {
     let (height, width, size) = (9, 7, 3);
     let (image, image_text) = matrix(&mut stream, height, width);
     let (filter, filter_text) = matrix(&mut stream, size, size);
-    let text = format!("I = {image_text}\nF = {filter_text}\nY[x, y] = relu(F[a, b] I[x+a, y+b])\nP[x/2, y/2] max= Y[x, y]");
+    let text = format!(
+        "I = {image_text}\nF = {filter_text}\nY[x, y] = relu(F[a, b] I[x+a, y+b])\nP[x/2, y/2] max= Y[x, y]"
+    );
     let (rows, columns) = (height - size + 1, width - size + 1);
     let mut wanted = vec![0.0; rows * columns];
     for x in 0..rows {
@@ -121,7 +125,8 @@ fn convolution_by_hand() {
 fn parameters_change_and_nothing_else_is_made_anew() {
     let text = "i, j : 3\nR(0, 1); R(1, 2)\nW[j] ~ ones()\nY[i] = R(i, j) W[j]";
     let program = analysed(text).unwrap();
-    let id = |name: &str| TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32);
+    let id =
+        |name: &str| TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32);
     let mut fast = Fast::default();
     for round in 0..5 {
         let mut parameters = Parameters::new();

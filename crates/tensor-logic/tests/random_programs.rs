@@ -99,7 +99,9 @@ fn random_programs_mean_the_same_to_both_engines() {
         let text = lines.join("\n");
         match analysed(&text) {
             Ok(_) => legal += 1,
-            Err(reports) if show => println!("{seed}: {}: {}\n{text}\n", reports[0].code.name(), reports[0].message),
+            Err(reports) if show => {
+                println!("{seed}: {}: {}\n{text}\n", reports[0].code.name(), reports[0].message)
+            }
             Err(_) => {}
         }
         if outcome(&text).is_some() {

@@ -177,7 +177,9 @@ impl Block {
     pub(crate) fn present_where(self, test: impl Fn(f64) -> bool) -> Block {
         let mask = match &self.mask {
             None => self.data.iter().map(|value| test(*value)).collect(),
-            Some(mask) => self.data.iter().zip(mask.iter()).map(|(value, here)| *here && test(*value)).collect(),
+            Some(mask) => {
+                self.data.iter().zip(mask.iter()).map(|(value, here)| *here && test(*value)).collect()
+            }
         };
         let Block { dims, shape, data, .. } = self;
         let mask: Vec<bool> = mask;
@@ -242,7 +244,11 @@ fn copy_along<T: Copy>(from: &[T], shape: &[usize], along: &[usize], zero: T) ->
 
 /// Visits a row-major space in runs along its last dimension (neighbouring dimensions are joined
 /// where all operands allow it): `f(position, offset of each operand, length, step of each operand)`.
-pub(crate) fn walk(shape: &[usize], operands: &[&[usize]], mut f: impl FnMut(usize, &[usize], usize, &[usize])) {
+pub(crate) fn walk(
+    shape: &[usize],
+    operands: &[&[usize]],
+    mut f: impl FnMut(usize, &[usize], usize, &[usize]),
+) {
     if volume(shape) == 0 {
         return;
     }

@@ -16,7 +16,8 @@ use crate::divergence::diverges;
 use crate::engine::Parameters;
 use crate::error::{Code, Report, Result};
 use crate::program::{
-    Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps, Style, TensorId,
+    Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
+    Style, TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -303,7 +304,8 @@ impl Machine {
                     let columns = product_columns(&sizes);
                     for row in 0..volume(&sizes) {
                         let fixed: Fixed = indices.iter().zip(&columns).map(|(i, c)| (*i, c[row])).collect();
-                        let ordinal = |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
+                        let ordinal =
+                            |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
                         if let Some(Const::Int(value)) = self.function(function, &ordinal) {
                             values.entry(value).or_default().push(fixed);
                         }
@@ -317,7 +319,12 @@ impl Machine {
     }
 
     /// Loops over the steps of the tensors of a group at a level of nesting.
-    fn level(&mut self, group: &[TensorId], level: usize, all: &BTreeMap<TensorId, Fixings<'_>>) -> Result<()> {
+    fn level(
+        &mut self,
+        group: &[TensorId],
+        level: usize,
+        all: &BTreeMap<TensorId, Fixings<'_>>,
+    ) -> Result<()> {
         let cycle = |id: &TensorId| all.get(id).and_then(|f| f.moving.get(level)).map(|moving| moving.cycle);
         let mut at = 0;
         while at < group.len() {
@@ -330,11 +337,17 @@ impl Machine {
             let members = &group[at..end];
             let mut steps: Vec<i64> = Vec::new();
             for fixings in members.iter().filter_map(|id| all.get(id)) {
-                steps.extend(fixings.of.iter().filter_map(|(_, places)| places.get(level)).flat_map(|v| v.keys()));
+                steps.extend(
+                    fixings.of.iter().filter_map(|(_, places)| places.get(level)).flat_map(|v| v.keys()),
+                );
             }
             steps.sort_unstable();
             steps.dedup();
-            let up = members.first().and_then(|id| all.get(id)).and_then(|f| f.moving.get(level)).is_none_or(|m| m.up);
+            let up = members
+                .first()
+                .and_then(|id| all.get(id))
+                .and_then(|f| f.moving.get(level))
+                .is_none_or(|m| m.up);
             if !up {
                 steps.reverse();
             }
@@ -410,7 +423,9 @@ fn joined(places: &[ByValue], open: &[i64]) -> Vec<Fixed> {
                 });
                 if agrees {
                     let mut both = so_far.clone();
-                    both.extend(choice.iter().filter(|(index, _)| so_far.iter().all(|(other, _)| other != index)));
+                    both.extend(
+                        choice.iter().filter(|(index, _)| so_far.iter().all(|(other, _)| other != index)),
+                    );
                     next.push(both);
                 }
             }

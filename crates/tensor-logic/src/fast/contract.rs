@@ -40,7 +40,8 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, drop: &[Dim]) 
     if blocks.len() == 1 || (masked && volume(&shape) <= 256) {
         return exact(machine, &blocks, drop);
     }
-    let values = blocks.iter().map(|block| Block { data: block.zeroed(), mask: None, ..block.clone() }).collect();
+    let values =
+        blocks.iter().map(|block| Block { data: block.zeroed(), mask: None, ..block.clone() }).collect();
     let mut result = product_sum(machine, values, drop)?;
     if !result.is_finite() && volume(&shape) <= 1 << 22 {
         return exact(machine, &blocks, drop);
@@ -91,7 +92,8 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> R
         for (left, right) in order {
             let (Some(a), Some(b)) = (take(&mut slots, left), take(&mut slots, right)) else { continue };
             let others: Vec<&Block> = slots.iter().flatten().collect();
-            let needed = |dim: Dim| !drop.contains(&dim) || others.iter().any(|block| block.position(dim).is_some());
+            let needed =
+                |dim: Dim| !drop.contains(&dim) || others.iter().any(|block| block.position(dim).is_some());
             let joined = pair(machine, &a, &b, &needed)?;
             slots.push(Some(joined));
         }
@@ -114,7 +116,11 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> R
             blocks.push(join_all(machine, with, drop, &others)?);
         }
     }
-    if blocks.len() <= EXACT { product_sum(machine, blocks, drop) } else { join_all(machine, blocks, drop, &[]) }
+    if blocks.len() <= EXACT {
+        product_sum(machine, blocks, drop)
+    } else {
+        join_all(machine, blocks, drop, &[])
+    }
 }
 
 fn take(slots: &mut [Option<Block>], at: usize) -> Option<Block> {
@@ -127,16 +133,14 @@ fn join_all(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], others:
     let Some(mut result) = blocks.pop() else { return Ok(Block::scalar(1.0)) };
     while let Some(next) = blocks.pop() {
         let needed = |dim: Dim| {
-            !drop.contains(&dim) || others.contains(&dim) || blocks.iter().any(|block| block.position(dim).is_some())
+            !drop.contains(&dim)
+                || others.contains(&dim)
+                || blocks.iter().any(|block| block.position(dim).is_some())
         };
         result = pair(machine, &result, &next, &needed)?;
     }
-    let gone: Vec<Dim> = result
-        .dims
-        .iter()
-        .copied()
-        .filter(|dim| drop.contains(dim) && !others.contains(dim))
-        .collect();
+    let gone: Vec<Dim> =
+        result.dims.iter().copied().filter(|dim| drop.contains(dim) && !others.contains(dim)).collect();
     Ok(reduce(&result, &gone, Operation::Sum))
 }
 
@@ -187,7 +191,8 @@ pub(crate) fn best_order(spaces: &[(Vec<Dim>, Vec<usize>)], drop: &[Dim]) -> Vec
         return (1..n).map(|at| if at == 1 { (0, 1) } else { (n + at - 2, at) }).collect();
     }
     let bit = |dim: &Dim| dims.iter().position(|(other, _)| other == dim).map_or(0, |at| 1_u128 << at);
-    let own: Vec<u128> = spaces.iter().map(|(dims, _)| dims.iter().fold(0, |set, dim| set | bit(dim))).collect();
+    let own: Vec<u128> =
+        spaces.iter().map(|(dims, _)| dims.iter().fold(0, |set, dim| set | bit(dim))).collect();
     let dropped: u128 = drop.iter().fold(0, |set, dim| set | bit(dim));
     let space = |set: u128| -> f64 {
         dims.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, (_, size))| *size).product()

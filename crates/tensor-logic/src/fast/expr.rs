@@ -43,9 +43,9 @@ impl Machine {
             Expr::Quotient(a, b) => self.two(a, b, context, |x, y| x / y),
             Expr::Power(a, b) => self.two(a, b, context, power),
             Expr::Negate(a) => Ok(self.expr(a, context)?.map(|value| -value)),
-            Expr::Reduce(reduce) => self.distinguished(expr, context, &mut |machine, context| {
-                machine.reduced(reduce, context)
-            }),
+            Expr::Reduce(reduce) => {
+                self.distinguished(expr, context, &mut |machine, context| machine.reduced(reduce, context))
+            }
             Expr::Call(call) => {
                 self.distinguished(expr, context, &mut |machine, context| machine.call(call, context))
             }
@@ -130,7 +130,8 @@ impl Machine {
     }
 
     fn call(&mut self, call: &Call, context: &Context) -> Result<Block> {
-        let arguments: Result<Vec<Block>> = call.arguments.iter().map(|part| self.expr(part, context)).collect();
+        let arguments: Result<Vec<Block>> =
+            call.arguments.iter().map(|part| self.expr(part, context)).collect();
         let mut arguments = arguments?;
         self.reserve_union(&arguments.iter().collect::<Vec<_>>())?;
         let block = match (&call.function, arguments.len()) {
@@ -189,7 +190,13 @@ impl Machine {
         if support.rows.is_some() {
             dims.push(Dim::ROWS);
         }
-        dims.extend(block.dims.iter().copied().filter(|dim| *dim != Dim::ROWS && !dim.index().is_some_and(|i| along(&i))));
+        dims.extend(
+            block
+                .dims
+                .iter()
+                .copied()
+                .filter(|dim| *dim != Dim::ROWS && !dim.index().is_some_and(|i| along(&i))),
+        );
         let kept = dims.len() - usize::from(support.rows.is_some());
         dims.extend(axis.axes.iter().filter(|index| !inner.in_rows(**index)).map(|index| Dim::of(*index)));
         let shape: Vec<usize> = dims.iter().map(|dim| self.dim_size(*dim, &inner)).collect();
@@ -205,12 +212,17 @@ impl Machine {
         }
         let epsilon = epsilon.map(|epsilon| {
             let (all, sizes) = union(&[&block, &epsilon]);
-            if all.len() == dims.len() { epsilon.expanded(&dims, &shape) } else { epsilon.expanded(&all, &sizes) }
+            if all.len() == dims.len() {
+                epsilon.expanded(&dims, &shape)
+            } else {
+                epsilon.expanded(&all, &sizes)
+            }
         });
         let (groups, count) = match &support.rows {
             None => (vec![0], 1),
             Some(rows) => {
-                let others: Vec<IndexId> = rows.indices.iter().copied().filter(|index| !along(index)).collect();
+                let others: Vec<IndexId> =
+                    rows.indices.iter().copied().filter(|index| !along(index)).collect();
                 let (grouped, groups) = self.grouped(rows, &others);
                 (groups.to_vec(), grouped.len)
             }
@@ -240,7 +252,9 @@ impl Machine {
             block = block.slice(Dim::of(*index), fixed as usize);
             if let Some(table) = rows.as_ref().filter(|rows| rows.binds(*index)) {
                 let picks: Vec<u32> = match table.column(*index) {
-                    Some(column) => (0..table.len as u32).filter(|row| column[*row as usize] == fixed).collect(),
+                    Some(column) => {
+                        (0..table.len as u32).filter(|row| column[*row as usize] == fixed).collect()
+                    }
                     None => Vec::new(),
                 };
                 block = block.gathered(Dim::ROWS, &picks, Dim::ROWS);
@@ -326,7 +340,13 @@ struct Layout {
 }
 
 /// softmax (without epsilon) or lnorm of every group of entries.
-fn normalised(block: &Block, groups: &[u32], count: usize, layout: Layout, epsilon: Option<&Block>) -> Vec<f64> {
+fn normalised(
+    block: &Block,
+    groups: &[u32],
+    count: usize,
+    layout: Layout,
+    epsilon: Option<&Block>,
+) -> Vec<f64> {
     let Layout { rows, kept, along } = layout;
     let here = |at: usize| block.mask.as_ref().is_none_or(|mask| mask[at]);
     let slots = count * kept;

@@ -114,7 +114,9 @@ impl Offsets {
             && volume(shape) == len
             && dims.len() == regular.len()
             && dims.iter().zip(&expected).all(|(dim, expected)| {
-                regular.iter().any(|(own, size, stride)| own == dim && (*size == 1 || *stride == *expected as i64))
+                regular
+                    .iter()
+                    .any(|(own, size, stride)| own == dim && (*size == 1 || *stride == *expected as i64))
             })
     }
 
@@ -201,9 +203,10 @@ impl Offsets {
         regular.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
         let shape: Vec<usize> = regular.iter().map(|(_, size, _)| *size).collect();
         let expected = strides(&shape);
-        let in_order = regular.iter().zip(&expected).all(|((_, size, stride), expected)| {
-            *size == 1 || *stride == *expected as i64
-        });
+        let in_order = regular
+            .iter()
+            .zip(&expected)
+            .all(|((_, size, stride), expected)| *size == 1 || *stride == *expected as i64);
         if !in_order {
             return None;
         }
@@ -231,11 +234,7 @@ impl Offsets {
 
 impl Machine {
     /// The values of an index function over the dimensions that it moves along.
-    pub(crate) fn function_values(
-        &self,
-        function: &IndexFn,
-        context: &Context,
-    ) -> Result<FunctionValues> {
+    pub(crate) fn function_values(&self, function: &IndexFn, context: &Context) -> Result<FunctionValues> {
         let indices = indices_of(function);
         let (mut dims, mut shape) = (Vec::new(), Vec::new());
         for dim in indices.iter().filter_map(|index| context.dim(*index)) {
@@ -298,7 +297,9 @@ impl Machine {
             }
         }
         let safe = |value: i64| value.unsigned_abs() < 1 << 40;
-        let offset = |value: i64| if *low <= value && value <= *high { (value - low) * lookup.stride } else { OUTSIDE };
+        let offset = |value: i64| {
+            if *low <= value && value <= *high { (value - low) * lookup.stride } else { OUTSIDE }
+        };
         if !safe(constant) || !safe(*low) {
             return None;
         }
@@ -345,7 +346,8 @@ impl Machine {
         let mut result = Offsets::default();
         let empty = Domain::size(0);
         let mut stride = 1_i64;
-        let domains: Vec<&Domain> = places.iter().map(|place| place.domain.as_ref().unwrap_or(&empty)).collect();
+        let domains: Vec<&Domain> =
+            places.iter().map(|place| place.domain.as_ref().unwrap_or(&empty)).collect();
         let functions: Vec<&IndexFn> = functions.collect();
         for (function, domain) in functions.into_iter().zip(domains).rev() {
             result.add(self.part(&Lookup { function, domain, stride }, context)?);
@@ -374,7 +376,11 @@ impl Machine {
                 let offsets = self.offsets(functions, places, context, std::ptr::from_ref(read) as usize)?;
                 self.reserve(volume(&offsets.space().1))?;
                 let block = offsets.read(&data, read.otherwise == Otherwise::ZeroOutside);
-                Ok(if read.otherwise == Otherwise::Absent { block.present_where(|value| value != 0.0) } else { block })
+                Ok(if read.otherwise == Otherwise::Absent {
+                    block.present_where(|value| value != 0.0)
+                } else {
+                    block
+                })
             }
             Some(Stored::Relation(relation)) => {
                 let found = self.relation_values(read, &relation, context)?;
@@ -405,7 +411,8 @@ impl Machine {
             let mut offsets = Offsets::default();
             offsets.add(self.part(&Lookup { function, domain, stride: 0 }, context)?);
             if let Some(inside) = offsets.inside() {
-                result = Some(result.map_or(inside.clone(), |so_far| super::block::restrict(&so_far, &inside)));
+                result =
+                    Some(result.map_or(inside.clone(), |so_far| super::block::restrict(&so_far, &inside)));
             }
         }
         Ok(result)

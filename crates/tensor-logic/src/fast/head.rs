@@ -47,7 +47,13 @@ fn join(combine: Combine, slot: &mut f64, value: f64) {
         Combine::Times => *slot * value,
         Combine::Max => larger(*slot, value),
         Combine::Min => smaller(*slot, value),
-        Combine::Or => if value > 0.0 { 1.0 } else { *slot },
+        Combine::Or => {
+            if value > 0.0 {
+                1.0
+            } else {
+                *slot
+            }
+        }
     };
 }
 
@@ -267,7 +273,9 @@ impl Machine {
         for (positions, block) in parts {
             for (at, position) in positions.iter().enumerate() {
                 let here = block.mask.as_ref().is_none_or(|mask| mask[at]);
-                if let (true, Some(slot)) = (here, usize::try_from(*position).ok().and_then(|p| data.get_mut(p))) {
+                if let (true, Some(slot)) =
+                    (here, usize::try_from(*position).ok().and_then(|p| data.get_mut(p)))
+                {
                     join(combine, slot, block.data[at]);
                 }
             }
@@ -331,9 +339,10 @@ impl Machine {
         }
         // Codes beyond the dictionary have no value; values outside a limit make no tuple.
         let fine = |place: &Codes, limit: &Option<Domain>, at: usize| {
-            place.dictionary.get(place.codes[at] as usize).is_some_and(|value| {
-                limit.as_ref().is_none_or(|limit| limit.contains(*value))
-            })
+            place
+                .dictionary
+                .get(place.codes[at] as usize)
+                .is_some_and(|value| limit.as_ref().is_none_or(|limit| limit.contains(*value)))
         };
         let limits: Vec<Option<Domain>> = tensor.places.iter().map(|place| place.limit.clone()).collect();
         let ok: Vec<bool> = (0..picks.len())
@@ -364,12 +373,16 @@ impl Machine {
         picks: &[u32],
         context: &Context,
     ) -> Result<Codes> {
-        if let (Some(index), Some(_)) = (function.alone(), function.alone().and_then(|index| context.dim(index))) {
+        if let (Some(index), Some(_)) =
+            (function.alone(), function.alone().and_then(|index| context.dim(index)))
+        {
             let dim = context.dim(index).unwrap_or(Dim::ROWS);
             let place = dims.iter().position(|other| *other == dim).unwrap_or(0);
-            let dictionary: Vec<Const> = self.range(index).map(|range| range.values().collect()).unwrap_or_default();
+            let dictionary: Vec<Const> =
+                self.range(index).map(|range| range.values().collect()).unwrap_or_default();
             let position = |at: &u32| *at as usize / own[place] % shape[place].max(1);
-            let column = context.rows.as_ref().filter(|_| dim == Dim::ROWS).and_then(|rows| rows.column(index));
+            let column =
+                context.rows.as_ref().filter(|_| dim == Dim::ROWS).and_then(|rows| rows.column(index));
             let codes = match column {
                 Some(column) => picks.iter().map(|at| column[position(at)]).collect(),
                 None => picks.iter().map(|at| position(at) as u32).collect(),
@@ -403,7 +416,8 @@ impl Machine {
         let limit = usize::try_from(self.budget.tuples).unwrap_or(usize::MAX);
         if total > limit || total > 4 * first + (1 << 20) {
             let combine = self.program.tensor(id).combine;
-            let partly = Relation::fold(pieces, self.program.tensor(id).places.len(), combine, &self.program.symbols);
+            let partly =
+                Relation::fold(pieces, self.program.tensor(id).places.len(), combine, &self.program.symbols);
             *pieces = vec![partly];
         }
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
@@ -437,7 +451,12 @@ impl Machine {
             Accumulator::Slices(_) => Stored::Dense(Arc::default()),
             Accumulator::Sparse(pieces) => {
                 let arity = tensor.places.len();
-                Stored::Relation(Arc::new(Relation::merge(arity, &pieces, tensor.combine, &self.program.symbols)))
+                Stored::Relation(Arc::new(Relation::merge(
+                    arity,
+                    &pieces,
+                    tensor.combine,
+                    &self.program.symbols,
+                )))
             }
         }
     }
@@ -458,7 +477,12 @@ fn position(domains: &[Domain], tuple: &[Const]) -> Option<usize> {
 }
 
 /// The constants of the element that an entry of an array stands for.
-fn array_element(domains: &[Domain], fixed: &[Option<Const>], shape: &[usize], mut at: usize) -> Option<Vec<Const>> {
+fn array_element(
+    domains: &[Domain],
+    fixed: &[Option<Const>],
+    shape: &[usize],
+    mut at: usize,
+) -> Option<Vec<Const>> {
     let mut sizes = shape.iter().rev();
     let mut element = Vec::with_capacity(fixed.len());
     for (domain, fixed) in domains.iter().zip(fixed).rev() {
@@ -483,7 +507,10 @@ fn array_position(domains: &[Domain], fixed: &[Option<Const>], shape: &[usize], 
 fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Place]) -> Piece {
     let arity = places.len();
     let inside = |element: &[Const]| {
-        element.iter().zip(places).all(|(value, place)| place.limit.as_ref().is_none_or(|limit| limit.contains(*value)))
+        element
+            .iter()
+            .zip(places)
+            .all(|(value, place)| place.limit.as_ref().is_none_or(|limit| limit.contains(*value)))
     };
     let (mut elements, mut values): (Vec<Const>, Vec<f64>) = (Vec::new(), Vec::new());
     let mut len = 0;
@@ -504,7 +531,8 @@ fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Plac
             }
         }
     }
-    let column = |place: usize| Codes::of((0..len).filter_map(|row| elements.get(row * arity + place).copied()));
+    let column =
+        |place: usize| Codes::of((0..len).filter_map(|row| elements.get(row * arity + place).copied()));
     let places = (0..arity).map(column).collect();
     let values = values.iter().any(|value| *value != 1.0).then_some(values);
     Piece { len, places, values, counts: None }

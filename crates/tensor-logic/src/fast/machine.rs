@@ -183,9 +183,11 @@ impl Machine {
     fn source_stamp(&self, source: Source) -> u64 {
         match source {
             Source::Tensor(tensor) => self.stamp(tensor),
-            Source::Range(index) => {
-                self.ranges.get(index.0 as usize).and_then(|slot| slot.as_ref()).map_or(0, |(_, stamp)| *stamp)
-            }
+            Source::Range(index) => self
+                .ranges
+                .get(index.0 as usize)
+                .and_then(|slot| slot.as_ref())
+                .map_or(0, |(_, stamp)| *stamp),
         }
     }
 
@@ -220,7 +222,11 @@ impl Machine {
     }
 
     /// The value of an index function where `ordinal` gives positions of indices.
-    pub(crate) fn function(&self, function: &IndexFn, ordinal: &impl Fn(IndexId) -> Option<u32>) -> Option<Const> {
+    pub(crate) fn function(
+        &self,
+        function: &IndexFn,
+        ordinal: &impl Fn(IndexId) -> Option<u32>,
+    ) -> Option<Const> {
         let value = |index: IndexId| self.value(index, ordinal(index)?);
         function.evaluate(&value, &|index| self.ordinal(index, value(index)))
     }

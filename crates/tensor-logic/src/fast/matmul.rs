@@ -28,7 +28,9 @@ pub(crate) fn matmul(batch: usize, m: usize, k: usize, n: usize, x: &[f64], y: &
         } else if m * k * n >= PARALLEL && rayon::current_num_threads() > 1 {
             // A row is computed in the same order whoever computes it.
             let rows = m.div_ceil(4 * rayon::current_num_threads()).max(4).next_multiple_of(4);
-            out.par_chunks_mut(rows * n).zip(x.par_chunks(rows * k)).for_each(|(out, x)| panel(k, n, x, y, out));
+            out.par_chunks_mut(rows * n)
+                .zip(x.par_chunks(rows * k))
+                .for_each(|(out, x)| panel(k, n, x, y, out));
         } else {
             panel(k, n, x, y, out);
         }
@@ -100,16 +102,24 @@ fn blocks(k: usize, n: usize, x: &[f64], y: &[f64], out: &mut [f64]) {
 /// 4 × 8 sums over the depth.
 #[inline(always)]
 fn block(rows: [&[f64]; ROWS], strip: &[[f64; COLUMNS]]) -> [[f64; COLUMNS]; ROWS] {
-    let mut sums = [[0.0; COLUMNS]; ROWS];
     let [a, b, c, d] = rows;
+    let (mut p, mut q, mut r, mut s) = ([0.0; COLUMNS], [0.0; COLUMNS], [0.0; COLUMNS], [0.0; COLUMNS]);
     for ((((y, a), b), c), d) in strip.iter().zip(a).zip(b).zip(c).zip(d) {
-        for (sums, x) in sums.iter_mut().zip([a, b, c, d]) {
-            for (sum, y) in sums.iter_mut().zip(y) {
-                *sum += x * y;
-            }
+        // Written out, so that all sums stay in registers.
+        for at in 0..COLUMNS {
+            p[at] += a * y[at];
+        }
+        for at in 0..COLUMNS {
+            q[at] += b * y[at];
+        }
+        for at in 0..COLUMNS {
+            r[at] += c * y[at];
+        }
+        for at in 0..COLUMNS {
+            s[at] += d * y[at];
         }
     }
-    sums
+    [p, q, r, s]
 }
 
 #[cfg(test)]
@@ -119,7 +129,8 @@ mod tests {
     #[test]
     fn products_are_those_of_three_loops() {
         let mut stream = seeded::Family::new("tensor-logic/tests", "matmul", 0).stream(0);
-        let shapes = [(1, 1, 1, 1), (2, 3, 5, 7), (1, 4, 300, 8), (3, 9, 1, 17), (1, 130, 70, 260), (2, 5, 6, 1)];
+        let shapes =
+            [(1, 1, 1, 1), (2, 3, 5, 7), (1, 4, 300, 8), (3, 9, 1, 17), (1, 130, 70, 260), (2, 5, 6, 1)];
         for (batch, m, k, n) in shapes {
             let x: Vec<f64> = (0..batch * m * k).map(|_| stream.uniform() - 0.5).collect();
             let y: Vec<f64> = (0..batch * k * n).map(|_| stream.uniform() - 0.5).collect();

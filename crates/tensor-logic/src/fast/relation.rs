@@ -78,10 +78,12 @@ impl Relation {
     /// The relation of all contributions.
     pub(crate) fn merge(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Relation {
         let joined = Joined::new(arity, pieces, combine, symbols);
-        let kept: Vec<usize> = (0..joined.cells.len()).filter(|at| joined.cells[*at].exists(combine)).collect();
+        let kept: Vec<usize> =
+            (0..joined.cells.len()).filter(|at| joined.cells[*at].exists(combine)).collect();
         let values: Vec<f64> = kept.iter().map(|at| joined.cells[*at].finish(combine)).collect();
         let rows: Vec<u32> = kept.iter().map(|at| joined.first[*at]).collect();
-        let take = |column: &Vec<u32>| Arc::new(rows.iter().map(|row| column[*row as usize]).collect::<Vec<u32>>());
+        let take =
+            |column: &Vec<u32>| Arc::new(rows.iter().map(|row| column[*row as usize]).collect::<Vec<u32>>());
         let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
         let (dictionaries, columns) = used.unzip();
         let valued = values.iter().any(|value| *value != 1.0);
@@ -93,7 +95,8 @@ impl Relation {
         let joined = Joined::new(arity, pieces, combine, symbols);
         let take = |column: &Vec<u32>| joined.first.iter().map(|row| column[*row as usize]).collect();
         let places = joined.dictionaries.iter().zip(&joined.columns);
-        let places = places.map(|(dictionary, column)| Codes { dictionary: dictionary.to_vec(), codes: take(column) });
+        let places =
+            places.map(|(dictionary, column)| Codes { dictionary: dictionary.to_vec(), codes: take(column) });
         let counts = (combine == Combine::Avg).then(|| joined.cells.iter().map(|cell| cell.count).collect());
         Piece {
             len: joined.cells.len(),
@@ -107,7 +110,12 @@ impl Relation {
     pub(crate) fn piece(&self) -> Piece {
         let places = self.dictionaries.iter().zip(&self.columns);
         let places = places.map(|(d, c)| Codes { dictionary: d.to_vec(), codes: c.to_vec() }).collect();
-        Piece { len: self.len, places, values: self.values.as_ref().map(|values| values.to_vec()), counts: None }
+        Piece {
+            len: self.len,
+            places,
+            values: self.values.as_ref().map(|values| values.to_vec()),
+            counts: None,
+        }
     }
 
     /// The value of a tuple.
@@ -119,7 +127,8 @@ impl Relation {
     pub(crate) fn only(&self, keep: impl Fn(usize) -> bool) -> Relation {
         let kept: Vec<usize> = (0..self.len).filter(|at| keep(*at)).collect();
         let take = |column: &Arc<Vec<u32>>| Arc::new(kept.iter().map(|at| column[*at]).collect::<Vec<u32>>());
-        let used = self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
+        let used =
+            self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
         let (dictionaries, columns) = used.unzip();
         let values = self.values.as_ref().map(|values| Arc::new(kept.iter().map(|at| values[*at]).collect()));
         Relation { len: kept.len(), dictionaries, columns, values }
@@ -145,7 +154,8 @@ fn merge_place(pieces: &[Piece], place: usize, symbols: &Symbols) -> (Vec<Const>
         let codes = &piece.places[place];
         let mut used = vec![false; codes.dictionary.len()];
         codes.codes.iter().for_each(|code| used[*code as usize] = true);
-        dictionary.extend(codes.dictionary.iter().zip(used).filter(|(_, used)| *used).map(|(value, _)| *value));
+        dictionary
+            .extend(codes.dictionary.iter().zip(used).filter(|(_, used)| *used).map(|(value, _)| *value));
     }
     if !dictionary.is_sorted_by(|a, b| symbols.compare(*a, *b).is_lt()) {
         dictionary.sort_unstable_by(|a, b| symbols.compare(*a, *b));
@@ -165,9 +175,9 @@ fn merge_place(pieces: &[Piece], place: usize, symbols: &Symbols) -> (Vec<Const>
 /// The order of the rows by their columns, equal ones as they came; `None` where they are in
 /// order already.
 fn sorted_order(columns: &[Vec<u32>], dictionaries: &[Arc<Vec<Const>>], total: usize) -> Option<Vec<u32>> {
-    let space = dictionaries.iter().try_fold(1_u64, |space, dictionary| {
-        space.checked_mul((dictionary.len() as u64).max(1))
-    });
+    let space = dictionaries
+        .iter()
+        .try_fold(1_u64, |space, dictionary| space.checked_mul((dictionary.len() as u64).max(1)));
     if let Some(_space) = space {
         let mut keys: Vec<(u64, u32)> = (0..total as u32).map(|row| (0, row)).collect();
         for (column, dictionary) in columns.iter().zip(dictionaries) {

@@ -53,7 +53,8 @@ impl Rows {
 
     /// These rows only, in this order.
     pub(crate) fn select(&self, picks: &[u32], id: u64) -> Rows {
-        let take = |column: &Column| Arc::new(picks.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>());
+        let take =
+            |column: &Column| Arc::new(picks.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>());
         Rows {
             id,
             len: picks.len(),
@@ -257,7 +258,8 @@ pub(crate) struct Match {
 impl Match {
     /// Prepares the right table for a join over these indices.
     pub(crate) fn new(right: &Rows, common: &[IndexId], sizes: &[usize]) -> Match {
-        let columns: Vec<&[u32]> = common.iter().filter_map(|i| right.column(*i)).map(|c| c.as_slice()).collect();
+        let columns: Vec<&[u32]> =
+            common.iter().filter_map(|i| right.column(*i)).map(|c| c.as_slice()).collect();
         let (keys, groups) = Keys::new(&columns, sizes, right.len);
         let members = Members::new(&groups, keys.count());
         Match { keys, members, common: common.to_vec() }
@@ -265,7 +267,8 @@ impl Match {
 
     /// The groups of the right table that each row of the left one meets.
     pub(crate) fn probe(&self, left: &Rows) -> Vec<u32> {
-        let columns: Vec<&[u32]> = self.common.iter().filter_map(|i| left.column(*i)).map(|c| c.as_slice()).collect();
+        let columns: Vec<&[u32]> =
+            self.common.iter().filter_map(|i| left.column(*i)).map(|c| c.as_slice()).collect();
         self.keys.find(&columns, left.len)
     }
 

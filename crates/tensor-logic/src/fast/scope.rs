@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, Fold, binary, reduce, reduce_rows, volume};
 use super::contract::contract;
-use super::machine::{Context, Machine, Stored, Storage};
+use super::machine::{Context, Machine, Storage, Stored};
 use super::rows::Rows;
 use super::support::{Condition, Support, distinct, free};
 use crate::error::Result;
@@ -120,7 +120,11 @@ impl Machine {
         let mut body = Vec::new();
         free(scope.body, &mut body);
         let mut conditions = scope.conditions.clone();
-        let listed = if scope.zero && scope.operation == Operation::Sum { self.zero_reads(scope, context)? } else { Vec::new() };
+        let listed = if scope.zero && scope.operation == Operation::Sum {
+            self.zero_reads(scope, context)?
+        } else {
+            Vec::new()
+        };
         conditions.extend(listed.iter().map(|read| Condition::Listed(read)));
         let support = self.support(scope.address, context, scope.own, &conditions, &body)?;
         let inner = context.with_rows(support.rows.clone());
@@ -152,7 +156,8 @@ impl Machine {
             let block = reduce(&block, &drop, Operation::Sum);
             return self.fold_rows(scope, &support, block, Operation::Sum);
         }
-        let in_rows = support.rows.as_ref().is_some_and(|rows| scope.over.iter().any(|index| rows.binds(*index)));
+        let in_rows =
+            support.rows.as_ref().is_some_and(|rows| scope.over.iter().any(|index| rows.binds(*index)));
         if scope.operation == Operation::Avg && in_rows && !drop.is_empty() {
             // A mean over both the rows and dense axes: sum and number apart.
             let count = reduce(&block.presence(), &drop, Operation::Sum);
@@ -175,9 +180,16 @@ impl Machine {
     }
 
     /// Folds rows that differ in folded indices only.
-    fn fold_rows(&mut self, scope: &Scope<'_>, support: &Support, block: Block, operation: Operation) -> Result<Folded> {
+    fn fold_rows(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        block: Block,
+        operation: Operation,
+    ) -> Result<Folded> {
         let Some(rows) = &support.rows else { return Ok(Folded { rows: None, block, zero: false }) };
-        let kept: Vec<IndexId> = rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
         if kept.len() == rows.indices.len() {
             return Ok(Folded { rows: Some(Arc::clone(rows)), block, zero: false });
         }
@@ -192,7 +204,13 @@ impl Machine {
     }
 
     /// A sum of products.
-    fn sum(&mut self, scope: &Scope<'_>, support: &Support, rest: &[Condition<'_>], inner: &Context) -> Result<Folded> {
+    fn sum(
+        &mut self,
+        scope: &Scope<'_>,
+        support: &Support,
+        rest: &[Condition<'_>],
+        inner: &Context,
+    ) -> Result<Folded> {
         let mut all = Vec::new();
         let mut constant = factors(scope.body, &mut all);
         all.extend(rest.iter().map(|condition| Factor::When(*condition)));
@@ -222,16 +240,20 @@ impl Machine {
         for group in linked(&indices, &summed) {
             let own = distinct(group.iter().flat_map(|at| indices[*at].iter().copied()).collect());
             let tagged = match (group.as_slice(), all.get(group.first().copied().unwrap_or(0))) {
-                ([_], Some(Factor::Times(Expr::Read(read)))) => rows.tag(std::ptr::from_ref(read) as usize).is_some(),
+                ([_], Some(Factor::Times(Expr::Read(read)))) => {
+                    rows.tag(std::ptr::from_ref(read) as usize).is_some()
+                }
                 _ => false,
             };
-            let projected = if tagged { Some((Arc::clone(rows), None)) } else { self.projected(inner, &own)? };
+            let projected =
+                if tagged { Some((Arc::clone(rows), None)) } else { self.projected(inner, &own)? };
             let (context, map) = match projected {
                 None => (inner.with_rows(None), None),
                 Some((fewer, map)) => (inner.with_rows(Some(fewer)), map),
             };
             let blocks: Result<Vec<Block>> = group.iter().map(|at| self.factor(all[*at], &context)).collect();
-            let drop: Vec<Dim> = drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
+            let drop: Vec<Dim> =
+                drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
             parts.push(Beside { block: contract(self, blocks?, &drop)?, map });
         }
         self.sum_rows(scope, support, rows, parts, constant)
@@ -254,7 +276,8 @@ impl Machine {
         parts: Vec<Beside>,
         constant: f64,
     ) -> Result<Folded> {
-        let kept: Vec<IndexId> = rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
         let folds = kept.len() < rows.indices.len();
         if parts.iter().any(|part| part.block.mask.is_some()) || !folds {
             let mut product = Block::scalar(constant);
@@ -287,7 +310,14 @@ impl Machine {
     }
 
     /// One pass over the rows: `result[groups[row]] += constant · Π parts`.
-    fn scatter_sum(&self, parts: Vec<Beside>, len: usize, groups: &[u32], count: usize, constant: f64) -> Result<Block> {
+    fn scatter_sum(
+        &self,
+        parts: Vec<Beside>,
+        len: usize,
+        groups: &[u32],
+        count: usize,
+        constant: f64,
+    ) -> Result<Block> {
         let mut axes: Vec<Dim> = Vec::new();
         let mut shape: Vec<usize> = Vec::new();
         let mut order: Vec<&Beside> = parts.iter().collect();
@@ -382,7 +412,9 @@ impl Machine {
             }
             match self.stored(read.tensor) {
                 Some(Stored::Dense(data)) if data.iter().all(|value| value.is_finite()) => {}
-                Some(Stored::Relation(relation)) if relation.values.as_ref().is_none_or(|v| v.iter().all(|x| x.is_finite())) => {
+                Some(Stored::Relation(relation))
+                    if relation.values.as_ref().is_none_or(|v| v.iter().all(|x| x.is_finite())) =>
+                {
                     let mut indices = Vec::new();
                     super::support::read_indices(read, &mut indices);
                     let dense = distinct(indices)

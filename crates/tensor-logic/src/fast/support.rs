@@ -162,7 +162,10 @@ impl<'p> Condition<'p> {
                 read_indices(read, &mut found);
             }
             Condition::Some(when) => {
-                when.guards.iter().filter(|g| mentions(g, &when.exists)).for_each(|g| guard_free(g, &mut found));
+                when.guards
+                    .iter()
+                    .filter(|g| mentions(g, &when.exists))
+                    .for_each(|g| guard_free(g, &mut found));
                 found.retain(|index| !when.exists.contains(index));
             }
         }
@@ -243,7 +246,8 @@ impl Machine {
         conditions: &[Condition<'p>],
         body: &[IndexId],
     ) -> Result<Support> {
-        let mut relevant: Vec<IndexId> = conditions.iter().flat_map(|condition| condition.indices()).collect();
+        let mut relevant: Vec<IndexId> =
+            conditions.iter().flat_map(|condition| condition.indices()).collect();
         relevant.extend_from_slice(body);
         relevant.extend_from_slice(own);
         let relevant = distinct(relevant);
@@ -301,7 +305,8 @@ impl Machine {
         };
         self.search(&mut search, &relevant)?;
         if let Some(rows) = search.rows.take() {
-            let kept: Vec<IndexId> = rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
+            let kept: Vec<IndexId> =
+                rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
             search.rows = Some(if kept.len() == rows.indices.len() {
                 rows
             } else {
@@ -332,13 +337,10 @@ impl Machine {
     }
 
     /// The context's table with the indices that matter only, and which row became which.
-    pub(crate) fn projected(
-        &mut self,
-        context: &Context,
-        relevant: &[IndexId],
-    ) -> Result<Option<Projected>> {
+    pub(crate) fn projected(&mut self, context: &Context, relevant: &[IndexId]) -> Result<Option<Projected>> {
         let Some(rows) = &context.rows else { return Ok(None) };
-        let kept: Vec<IndexId> = rows.indices.iter().copied().filter(|index| relevant.contains(index)).collect();
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| relevant.contains(index)).collect();
         if kept.is_empty() {
             return Ok(None);
         }
@@ -370,7 +372,9 @@ impl Machine {
         let (keys, groups) = self.keys(rows, kept);
         let id = self.number();
         let columns = kept.iter().filter_map(|index| rows.column(*index));
-        let take = |column: &Arc<Vec<u32>>| Arc::new(keys.first.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>());
+        let take = |column: &Arc<Vec<u32>>| {
+            Arc::new(keys.first.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>())
+        };
         let grouped = Rows {
             id,
             len: keys.count(),
@@ -403,7 +407,8 @@ impl Machine {
         // bound, then those that take the values of tuples somewhere.
         loop {
             self.settle_ready(search)?;
-            let open: Vec<IndexId> = search.must.iter().copied().filter(|index| !search.bound(*index)).collect();
+            let open: Vec<IndexId> =
+                search.must.iter().copied().filter(|index| !search.bound(*index)).collect();
             let Some(first) = open.first().copied() else { break };
             let argument = search.conditions.iter().find_map(|condition| match condition {
                 Condition::Guard(Guard::Bind(index, function)) if open.contains(index) => {
@@ -412,7 +417,8 @@ impl Machine {
                 _ => None,
             });
             let computed = |index: &&IndexId| matches!(self.program.index(**index).range, Range::Computed);
-            let next = argument.or_else(|| open.iter().find(|index| !computed(index)).copied()).unwrap_or(first);
+            let next =
+                argument.or_else(|| open.iter().find(|index| !computed(index)).copied()).unwrap_or(first);
             self.extend(search, next)?;
         }
         if self.storage != super::machine::Storage::Dense {
@@ -429,13 +435,14 @@ impl Machine {
     ) -> Result<Vec<(usize, Arc<Rows>)>> {
         let mut tables = Vec::new();
         for (at, condition) in search.conditions.iter().enumerate() {
-            let (Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read))) = *condition
+            let (Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read))) =
+                *condition
             else {
                 continue;
             };
-            if matches!(self.stored(read.tensor), Some(Stored::Relation(_)))
-            {
-                let positive = matches!(condition, Condition::Guard(_)) && read.otherwise != Otherwise::Absent;
+            if matches!(self.stored(read.tensor), Some(Stored::Relation(_))) {
+                let positive =
+                    matches!(condition, Condition::Guard(_)) && read.otherwise != Otherwise::Absent;
                 tables.push((at, self.table(read, positive, search.context)?));
             }
         }
@@ -450,7 +457,8 @@ impl Machine {
             let mut changed = false;
             for (slot, (_, table)) in tables.iter().enumerate() {
                 let touches = table.indices.iter().any(|index| listed.contains(index));
-                let dense = table.indices.iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                let dense =
+                    table.indices.iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
                 let worth = match self.storage {
                     super::machine::Storage::Dense => false,
                     super::machine::Storage::Sparse => !table.indices.is_empty(),
@@ -606,7 +614,9 @@ impl Machine {
     fn propose<'p>(&mut self, search: &mut Search<'p, '_>, relevant: &[IndexId]) -> Result<()> {
         let waiting: Vec<usize> = (0..search.conditions.len())
             .filter(|at| !search.done[*at])
-            .filter(|at| matches!(search.conditions[*at], Condition::Guard(Guard::CompareIndex(..) | Guard::Bind(..))))
+            .filter(|at| {
+                matches!(search.conditions[*at], Condition::Guard(Guard::CompareIndex(..) | Guard::Bind(..)))
+            })
             .collect();
         let mut open: Vec<IndexId> = Vec::new();
         for at in &waiting {
@@ -649,7 +659,13 @@ impl Machine {
     }
 
     /// For every row the values of an index that comparisons with bound indices leave.
-    fn proposals(&self, search: &Search<'_, '_>, waiting: &[usize], rows: &Rows, index: IndexId) -> Vec<Proposal> {
+    fn proposals(
+        &self,
+        search: &Search<'_, '_>,
+        waiting: &[usize],
+        rows: &Rows,
+        index: IndexId,
+    ) -> Vec<Proposal> {
         let size = self.size(index) as i64;
         let from = match self.range(index) {
             Some(Domain::Interval { from, .. }) => Some(*from),
@@ -675,17 +691,25 @@ impl Machine {
                 },
                 _ => (a, b, None),
             };
-            let Some((terms, constant)) = linear(&IndexFn::Subtract(Box::new(a), Box::new(b))) else { continue };
-            let own = terms.iter().find(|(other, _)| *other == index).map_or(0, |(_, coefficient)| *coefficient);
+            let Some((terms, constant)) = linear(&IndexFn::Subtract(Box::new(a), Box::new(b))) else {
+                continue;
+            };
+            let own =
+                terms.iter().find(|(other, _)| *other == index).map_or(0, |(_, coefficient)| *coefficient);
             if own == 0 || terms.iter().any(|(other, _)| *other != index && !known(*other)) {
                 continue;
             }
             for (row, proposal) in proposals.iter_mut().enumerate() {
-                let rest = terms.iter().filter(|(other, _)| *other != index).try_fold(constant, |sum, (other, c)| {
-                    let ordinal =
-                        search.context.fixed(*other).or_else(|| rows.column(*other).map(|column| column[row]))?;
-                    sum.checked_add(c.checked_mul(self.value(*other, ordinal)?.int()?)?)
-                });
+                let rest = terms.iter().filter(|(other, _)| *other != index).try_fold(
+                    constant,
+                    |sum, (other, c)| {
+                        let ordinal = search
+                            .context
+                            .fixed(*other)
+                            .or_else(|| rows.column(*other).map(|column| column[row]))?;
+                        sum.checked_add(c.checked_mul(self.value(*other, ordinal)?.int()?)?)
+                    },
+                );
                 // own · value + rest (sign) 0, with value = ordinal + from.
                 let rest = rest.and_then(|rest| rest.checked_add(own.checked_mul(from)?));
                 match (rest, modulus) {
@@ -742,7 +766,13 @@ impl Machine {
     }
 
     /// A comparison of indices: made once for the ranges and the table at hand.
-    fn compare_index(&mut self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
+    fn compare_index(
+        &mut self,
+        sign: Comparison,
+        a: &IndexFn,
+        b: &IndexFn,
+        context: &Context,
+    ) -> Result<Block> {
         let indices = distinct([indices_of(a), indices_of(b)].concat());
         let in_rows = indices.iter().any(|index| context.dim(*index) == Some(Dim::ROWS));
         let key = Key {
@@ -791,7 +821,9 @@ impl Machine {
                 continue;
             }
             let gives = |read: &&&Read| {
-                read.arguments.iter().any(|argument| matches!(argument, Argument::At(f) if giver(f, *index).is_some()))
+                read.arguments
+                    .iter()
+                    .any(|argument| matches!(argument, Argument::At(f) if giver(f, *index).is_some()))
             };
             let mut givers: Vec<&Read> = reads.iter().filter(gives).copied().collect();
             if givers.is_empty() {
@@ -805,7 +837,8 @@ impl Machine {
             }
             let values = self.tuple_values(*index, &givers);
             let domain = self.compact(values.clone());
-            let ordinals = values.iter().filter_map(|value| domain.ordinal(*value)).map(|at| at as u32).collect();
+            let ordinals =
+                values.iter().filter_map(|value| domain.ordinal(*value)).map(|at| at as u32).collect();
             self.set_range(*index, domain);
             self.tuple_sources.insert(*index, (stamps, ordinals));
         }
@@ -814,7 +847,9 @@ impl Machine {
     /// The ordinals of the values that an index takes in tuples.
     fn tuple_ordinals(&self, index: IndexId) -> Option<Vec<u32>> {
         match self.program.index(index).range {
-            Range::Tuples => Some(self.tuple_sources.get(&index).map_or(Vec::new(), |(_, ordinals)| ordinals.clone())),
+            Range::Tuples => {
+                Some(self.tuple_sources.get(&index).map_or(Vec::new(), |(_, ordinals)| ordinals.clone()))
+            }
             Range::Domain(_) | Range::Computed => None,
         }
     }
@@ -861,9 +896,8 @@ impl Machine {
         }
         let columns = product_columns(&sizes);
         let value = |row: usize| {
-            let ordinal = |index: IndexId| {
-                indices.iter().position(|i| *i == index).map(|at| columns[at][row])
-            };
+            let ordinal =
+                |index: IndexId| indices.iter().position(|i| *i == index).map(|at| columns[at][row]);
             self.function(function, &ordinal)?.int()
         };
         let mut values: Vec<i64> = (0..volume(&sizes)).filter_map(value).collect();

@@ -99,7 +99,8 @@ impl Machine {
                 Argument::Any => None,
             })
             .collect();
-        let mut indices: Vec<IndexId> = functions.iter().flatten().flat_map(|function| indices_of(function)).collect();
+        let mut indices: Vec<IndexId> =
+            functions.iter().flatten().flat_map(|function| indices_of(function)).collect();
         indices.sort_unstable();
         indices.dedup();
         let fixed: Vec<(IndexId, u32)> =
@@ -136,7 +137,8 @@ impl Machine {
 
     /// Groups the rows of a table by some of its indices.
     pub(crate) fn keys(&self, rows: &Rows, indices: &[IndexId]) -> (Keys, Vec<u32>) {
-        let columns: Vec<&[u32]> = indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
+        let columns: Vec<&[u32]> =
+            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
         let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
         Keys::new(&columns, &sizes, rows.len)
     }
@@ -153,7 +155,8 @@ impl Machine {
                 let column = &relation.columns[place];
                 match code {
                     Some(code) if place == 0 && draft.tuples.len() == relation.len => {
-                        let (from, to) = (column.partition_point(|c| *c < code), column.partition_point(|c| *c <= code));
+                        let (from, to) =
+                            (column.partition_point(|c| *c < code), column.partition_point(|c| *c <= code));
                         draft.tuples = (from as u32..to as u32).collect();
                     }
                     Some(code) => draft.tuples.retain(|tuple| column[*tuple as usize] == code),
@@ -184,7 +187,10 @@ impl Machine {
     fn draft_alone(&self, draft: &mut Draft, relation: &Relation, place: usize, index: IndexId) {
         let range = self.range(index);
         let ordinal = |value: &Const| {
-            range.and_then(|range| range.ordinal(*value)).and_then(|at| u32::try_from(at).ok()).unwrap_or(NONE)
+            range
+                .and_then(|range| range.ordinal(*value))
+                .and_then(|at| u32::try_from(at).ok())
+                .unwrap_or(NONE)
         };
         let translated: Vec<u32> = relation.dictionaries[place].iter().map(ordinal).collect();
         let column = &relation.columns[place];
@@ -225,15 +231,25 @@ impl Machine {
             if let (1, Some((terms, constant))) = (open.len(), linear(function))
                 && terms.iter().any(|(index, coefficient)| *index == next && *coefficient != 0)
             {
-                let solve = |row: usize| self.solve(&terms, constant, next, dictionary[column[draft.tuples[row] as usize] as usize], &|index| ordinal(draft, row, index));
-                let values: Vec<u32> = (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
+                let solve = |row: usize| {
+                    self.solve(
+                        &terms,
+                        constant,
+                        next,
+                        dictionary[column[draft.tuples[row] as usize] as usize],
+                        &|index| ordinal(draft, row, index),
+                    )
+                };
+                let values: Vec<u32> =
+                    (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
                 draft.bind(next, &values);
                 return Ok(());
             }
             let size = self.size(next);
             let total = draft.tuples.len().saturating_mul(size);
             self.reserve_rows(total, draft.columns.len() + 1)?;
-            let repeat = |column: &Vec<u32>| column.iter().flat_map(|v| std::iter::repeat_n(*v, size)).collect();
+            let repeat =
+                |column: &Vec<u32>| column.iter().flat_map(|v| std::iter::repeat_n(*v, size)).collect();
             draft.tuples = repeat(&draft.tuples);
             draft.columns = draft.columns.iter().map(repeat).collect();
             draft.indices.push(next);
@@ -268,7 +284,12 @@ impl Machine {
     }
 
     /// The values of a relation where its tuples exist.
-    pub(crate) fn relation_values(&mut self, read: &Read, relation: &Relation, context: &Context) -> Result<Block> {
+    pub(crate) fn relation_values(
+        &mut self,
+        read: &Read,
+        relation: &Relation,
+        context: &Context,
+    ) -> Result<Block> {
         let values = |tags: &[u32]| {
             let data = match &relation.values {
                 None => vec![1.0; tags.len()],
@@ -370,7 +391,8 @@ impl Machine {
             return column.to_vec();
         }
         let (keys, _) = self.keys(table, indices);
-        let columns: Vec<&[u32]> = indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
+        let columns: Vec<&[u32]> =
+            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
         let groups = keys.find(&columns, rows.len);
         let first = |group: u32| if group == NONE { NONE } else { keys.first[group as usize] };
         let found: Vec<u32> = groups.into_iter().map(first).collect();

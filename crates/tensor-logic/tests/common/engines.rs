@@ -44,10 +44,8 @@ pub(crate) fn value_difference(found: &Value, wanted: &Value) -> Option<String> 
 /// The tensors that can be asked for.
 pub(crate) fn goals(program: &Program) -> Vec<TensorId> {
     let all = (0u32..).map(TensorId).zip(&program.tensors).map(|(id, _)| id);
-    all.filter(|goal| {
-        program.needs(&[*goal]).iter().all(|id| program.tensor(*id).role != Role::Missing)
-    })
-    .collect()
+    all.filter(|goal| program.needs(&[*goal]).iter().all(|id| program.tensor(*id).role != Role::Missing))
+        .collect()
 }
 
 /// How the fast engine differs from the reference on any tensor of a program.

@@ -33,7 +33,8 @@ const CONSTANTS: [&str; 4] = ["Ann", "Bob", "Cal", "Dee"];
 /// A random program, one statement a line.
 pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
     let declared = stream.below(3) > 0;
-    let mut generator = Generator { stream, lines: Vec::new(), known: Vec::new(), next: 0, declared, size: 3 };
+    let mut generator =
+        Generator { stream, lines: Vec::new(), known: Vec::new(), next: 0, declared, size: 3 };
     generator.data();
     let statements = 1 + generator.below(5);
     for _ in 0..statements {
@@ -133,7 +134,11 @@ impl Generator<'_> {
 
     fn constant(&mut self, kind: char) -> String {
         let spread = if self.chance(98) { self.size.min(3) } else { 5 };
-        if kind == 'I' { self.below(spread).to_string() } else { CONSTANTS[self.below(spread.min(4)) as usize].to_owned() }
+        if kind == 'I' {
+            self.below(spread).to_string()
+        } else {
+            CONSTANTS[self.below(spread.min(4)) as usize].to_owned()
+        }
     }
 
     /// An index of a kind, noted as used.
@@ -219,7 +224,8 @@ impl Generator<'_> {
                 let mut inner = Vec::new();
                 let inside = self.expr(depth - 1, &mut inner);
                 let Some(over) = inner.first().cloned() else { return self.read(used) };
-                let guard = if self.chance(25) { format!(" | {}", self.guards(&mut inner)) } else { String::new() };
+                let guard =
+                    if self.chance(25) { format!(" | {}", self.guards(&mut inner)) } else { String::new() };
                 for index in inner.into_iter().filter(|index| *index != over) {
                     if !used.contains(&index) {
                         used.push(index);
@@ -234,7 +240,11 @@ impl Generator<'_> {
             }
             6 => {
                 let known = self.any();
-                if known.places.is_empty() { known.name } else { format!("not {}", self.reference(&known, true, used)) }
+                if known.places.is_empty() {
+                    known.name
+                } else {
+                    format!("not {}", self.reference(&known, true, used))
+                }
             }
             7 => format!("({} | {})", self.expr(depth - 1, used), self.guards(used)),
             _ => self.factor(0, used),
@@ -308,7 +318,8 @@ impl Generator<'_> {
     /// Some of the used indices, with their kinds.
     fn left(&mut self, used: &[String]) -> Vec<String> {
         let percent = 30 + self.below(50);
-        let mut left: Vec<String> = used.iter().filter(|_| self.stream.below(100) < percent).cloned().collect();
+        let mut left: Vec<String> =
+            used.iter().filter(|_| self.stream.below(100) < percent).cloned().collect();
         left.truncate(3);
         left
     }
@@ -376,7 +387,9 @@ impl Generator<'_> {
         let name = self.name("P");
         let left: Vec<String> = self.left(&used);
         self.lines.push(format!("{name}({}) <- {body}", left.join(", ")));
-        let places = left.iter().map(|index| if index == "q" { 'I' } else { Self::kinds(std::slice::from_ref(index))[0] });
+        let places = left
+            .iter()
+            .map(|index| if index == "q" { 'I' } else { Self::kinds(std::slice::from_ref(index))[0] });
         self.known.push(Known { name, places: places.collect(), round: true });
     }
 
@@ -411,7 +424,8 @@ impl Generator<'_> {
         let guard = if self.chance(40) { format!(" | {}", self.guards(&mut used)) } else { String::new() };
         let times = if self.chance(20) { format!(" {}", self.read(&mut used)) } else { String::new() };
         let (open, close, sign) = if self.chance(30) { ("(", ")", "+=") } else { ("[", "]", "=") };
-        self.lines.push(format!("{name}{open}{}{close} {sign} {function}({body}{guard}){times}", left.join(", ")));
+        self.lines
+            .push(format!("{name}{open}{}{close} {sign} {function}({body}{guard}){times}", left.join(", ")));
         self.known.push(Known { name, places, round: open == "(" });
     }
 
@@ -427,7 +441,8 @@ impl Generator<'_> {
         match self.below(4) {
             0 => {
                 self.lines.push(format!("{name}[0, {own}] = {start}"));
-                self.lines.push(format!("{name}[t+1, {own}] = {function}({weight} {name}[t, {own}] + {extra})"));
+                self.lines
+                    .push(format!("{name}[t+1, {own}] = {function}({weight} {name}[t, {own}] + {extra})"));
             }
             1 => {
                 self.lines.push(format!("{name}[3, {own}] = {start}"));
@@ -454,7 +469,9 @@ impl Generator<'_> {
         let same: Vec<Known> = self
             .known
             .iter()
-            .filter(|known| known.places.len() == 2 && known.places[0] == known.places[1] && known.round == round)
+            .filter(|known| {
+                known.places.len() == 2 && known.places[0] == known.places[1] && known.round == round
+            })
             .cloned()
             .collect();
         if same.is_empty() { None } else { Some(same[self.below(same.len() as u64) as usize].clone()) }
@@ -488,14 +505,19 @@ impl Generator<'_> {
             let sign = self.pick(&["min=", "max="]);
             let start = self.constant(edge.places[0]);
             self.lines.push(format!("{name}({start}) {sign} 0"));
-            let step = if self.chance(70) { format!("min(3, {e}({a}, {b}))") } else { format!("{e}({a}, {b})") };
+            let step =
+                if self.chance(70) { format!("min(3, {e}({a}, {b}))") } else { format!("{e}({a}, {b})") };
             self.lines.push(format!("{name}({b}) {sign} {name}({a}) + {step}"));
             self.known.push(Known { name, places: vec![edge.places[0]], round: true });
         } else if let Some(matrix) = self.binary(false) {
             let e = &matrix.name;
             let sign = self.pick(&["min=", "max=", "or="]);
             self.lines.push(format!("{name}[i, j] {sign} {e}[i, j]"));
-            let step = if sign == "or=" { format!("{name}[i, k] {e}[k, j]") } else { format!("{name}[i, k] + {e}[k, j]") };
+            let step = if sign == "or=" {
+                format!("{name}[i, k] {e}[k, j]")
+            } else {
+                format!("{name}[i, k] + {e}[k, j]")
+            };
             self.lines.push(format!("{name}[i, j] {sign} {step}"));
             self.known.push(Known { name, places: matrix.places, round: false });
         }
@@ -520,7 +542,8 @@ impl Generator<'_> {
             return;
         }
         let name = self.name("O");
-        let rest: Vec<&str> = known.places[1..].iter().map(|kind| if *kind == 'I' { "j" } else { "x" }).collect();
+        let rest: Vec<&str> =
+            known.places[1..].iter().map(|kind| if *kind == 'I' { "j" } else { "x" }).collect();
         let mut source = vec!["i"];
         source.extend(rest);
         let sign = self.pick(&["=", "max=", "avg="]);
