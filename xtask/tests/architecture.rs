@@ -9,11 +9,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The only arrows between our crates.
-const ARROWS: [(&str, &[&str]); 5] = [
+const ARROWS: [(&str, &[&str]); 6] = [
     ("seeded", &[]),
     ("fol", &["seeded"]),
     ("training", &["seeded"]),
     ("symbolic-transformer", &["fol", "training", "seeded"]),
+    ("tensor-logic", &["seeded", "training"]),
     ("xtask", &["fol", "seeded", "symbolic-transformer", "training"]),
 ];
 
@@ -89,6 +90,14 @@ fn fol_knows_no_candle() {
         let tree = cargo(&["tree", "--locked", "--offline", "-e", "normal", "-p", name, "--all-features"]);
         assert!(!tree.contains("candle"), "{name} pulls candle in:\n{tree}");
     }
+}
+
+#[test]
+fn tensor_logic_builds_without_candle() {
+    let chosen = ["-p", "tensor-logic", "--no-default-features", "--features", "cli"];
+    let tree = ["tree", "--locked", "--offline", "-e", "normal"].into_iter().chain(chosen).collect::<Vec<_>>();
+    let tree = cargo(&tree);
+    assert!(tree.contains("clap") && !tree.contains("candle"), "tensor-logic pulls candle in:\n{tree}");
 }
 
 /// Files of the project, without what is generated.

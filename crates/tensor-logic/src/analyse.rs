@@ -10,6 +10,7 @@ use crate::function::UserFunctions;
 use crate::lower::{self, FileSource, Options};
 use crate::names;
 use crate::program::Program;
+use crate::value::Domain;
 use crate::{read, recursion};
 
 /// An analysed program.
@@ -47,9 +48,11 @@ pub fn analyse_tree(
     functions: &UserFunctions,
     options: &Options,
 ) -> Result<Analysed, Vec<Report>> {
-    let names = names::resolve(&tree)?;
+    let names = names::resolve(text, &tree)?;
     let mut draft = lower::lower(text, &tree, &names, files, functions, options);
-    let refused = domains::infer(&mut draft, &names);
+    let mut refused = domains::infer(&mut draft, &names);
+    refused.domains.extend(names::not_last(&tree, &names, |name, place| ends(&draft.program, name, place)));
+    refused.domains.sort_by_key(|report| report.span.start);
     refuse(refused.domains)?;
     let mut late = refused.recursion;
     match recursion::analyse(&draft.program, &tree) {
@@ -63,6 +66,15 @@ pub fn analyse_tree(
     warnings.extend(crate::parents::warnings(&draft.program));
     warnings.sort_by_key(|report| report.span.start);
     Ok(Analysed { program: draft.program, tree, warnings })
+}
+
+/// From where to where a place of a tensor reaches, if it has integers.
+fn ends(program: &Program, name: &str, place: usize) -> Option<(i64, i64)> {
+    let tensor = program.tensors.iter().find(|tensor| tensor.name == name && !tensor.hidden)?;
+    match tensor.places.get(place)?.domain.as_ref()? {
+        Domain::Interval { from, to } if from <= to => Some((*from, *to)),
+        _ => None,
+    }
 }
 
 fn refuse(reports: Vec<Report>) -> Result<(), Vec<Report>> {

@@ -12,7 +12,7 @@ use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{
-    Equation, EquationId, Expr, Form, Given, IndexFn, IndexId, Range, Role, Style, TensorId,
+    Argument, Equation, EquationId, Expr, Form, Given, IndexFn, IndexId, Range, Role, Style, TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -84,9 +84,10 @@ impl Inference<'_> {
         for mention in self.draft.mentions.iter().filter(|mention| mention.written) {
             let class = self.classes.place(mention.tensor, mention.place);
             let Some(source) = self.classes.source(class) else { continue };
-            let supplied_to_square =
-                !source.declared && self.draft.program.tensor(mention.tensor).style == Style::Square;
-            if source.domain.contains(mention.value) || supplied_to_square {
+            // Layers `l` and `l+1` of a computed tensor may be one more than what is supplied.
+            let computed = self.draft.program.tensor(mention.tensor).role == Role::Computed;
+            let layered = !source.declared && computed && self.moved(mention.tensor, class);
+            if source.domain.contains(mention.value) || layered {
                 continue;
             }
             let value = self.draft.program.symbols.show(mention.value);
@@ -98,6 +99,24 @@ impl Inference<'_> {
                 Report::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
             self.refused.domains.push(report);
         }
+    }
+
+    /// Whether an equation writes the class, or reads the tensor there, through an index function.
+    fn moved(&self, tensor: TensorId, class: usize) -> bool {
+        let moves = |function: &IndexFn| !matches!(function, IndexFn::Const(_) | IndexFn::Index(_));
+        self.draft.program.equations.iter().any(|equation| {
+            let mut places = equation.head.iter().enumerate();
+            let mut found = places
+                .any(|(at, function)| moves(function) && self.classes.place(equation.tensor, at) == class);
+            equation.visit_reads(&mut |read, _| {
+                found |= read.tensor == tensor
+                    && read.arguments.iter().enumerate().any(|(at, argument)| {
+                        matches!(argument, Argument::At(function) if moves(function))
+                            && self.classes.place(tensor, at) == class
+                    });
+            });
+            found
+        })
     }
 
     /// The places of relations and of what is given.
@@ -145,12 +164,7 @@ impl Inference<'_> {
     /// smallest interval that holds its parts.
     fn data_place(&mut self, id: TensorId, place: usize, class: usize) -> Option<Domain> {
         if let Some(source) = self.classes.source(class) {
-            // A part outside a supplied size widens it: nothing that is given is lost.
-            let parts = self.parts(id, place);
-            let inside = parts.iter().all(|(value, _)| source.domain.contains(*value));
-            if inside || source.declared {
-                return Some(source.domain.clone());
-            }
+            return Some(source.domain.clone());
         }
         let parts = self.parts(id, place);
         match hull(&parts, &self.draft.program.symbols) {
@@ -413,13 +427,12 @@ fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
     for id in &equation.left {
         found.push(Scoped {
             index: *id,
-            left: true,
             bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect(),
         });
     }
     for term in &equation.terms {
         for id in term.over.iter().chain(&term.when.exists) {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&term.body, &term.when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&term.body, &term.when)] });
         }
         inner(&term.body, &mut found);
         inner_when(&term.when, &mut found);
@@ -430,14 +443,13 @@ fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
 /// An index and what must be present for each of its bindings.
 struct Scoped<'a> {
     index: IndexId,
-    left: bool,
     bodies: Vec<(&'a Expr, &'a crate::program::When)>,
 }
 
 fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
     if let Expr::Reduce(reduce) = expr {
         for id in reduce.over.iter().chain(&reduce.when.exists) {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&reduce.body, &reduce.when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&reduce.body, &reduce.when)] });
         }
     }
     let (parts, when) = expr.parts();
@@ -447,7 +459,7 @@ fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
     let Some(when) = when else { return };
     if !matches!(expr, Expr::Reduce(_)) {
         for id in &when.exists {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&NOTHING, when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&NOTHING, when)] });
         }
     }
     inner_when(when, found);

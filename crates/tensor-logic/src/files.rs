@@ -164,9 +164,9 @@ impl Files {
         symbols: &mut Symbols,
     ) -> Result<Loaded> {
         let span = file.span;
+        let path = self.path(&file.value, span)?;
         let format = Format::of(&file.value).ok_or_else(|| unknown(&file.value, span))?;
         let layout = layout(format, options)?;
-        let path = self.path(&file.value, span)?;
         let bytes = read(&path).map_err(|error| cannot(&file.value, span, "read", &error))?;
         let read = match format {
             Format::Words => words::read(&bytes, symbols).map(Loaded::Facts),

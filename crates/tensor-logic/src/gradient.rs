@@ -23,7 +23,7 @@ use crate::program::{
     Program, Range, Read, Role, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
-use crate::value::Domain;
+use crate::value::{Const, Domain};
 
 mod axis;
 mod combine;
@@ -238,7 +238,40 @@ impl Builder {
         let equation =
             Equation { tensor, head, left, terms: vec![term], span, head_span: span, sign_span: span };
         let equation = Renaming::new(&mut self.program).equation(&equation);
+        self.stay_inside(&equation);
         self.program.equations.push(equation);
+    }
+
+    /// Elements outside the domain have no gradient. Where one index alone decides, its range says
+    /// so, so that a printed left side takes no other values either.
+    fn stay_inside(&mut self, equation: &Equation) {
+        for (place, function) in equation.head.iter().enumerate() {
+            let mut indices = Vec::new();
+            function.visit(&mut |index| indices.push(index));
+            let domain =
+                self.program.tensor(equation.tensor).places.get(place).and_then(|p| p.domain.clone());
+            let ([index], Some(Domain::Interval { from, to }), None) =
+                (indices.as_slice(), domain, function.alone())
+            else {
+                continue;
+            };
+            let Range::Domain(Domain::Interval { from: low, to: high }) = self.program.index(*index).range
+            else {
+                continue;
+            };
+            let inside = |value: &i64| {
+                let value = function.evaluate(&|_| Some(Const::Int(*value)), &|_| None).and_then(Const::int);
+                value.is_some_and(|value| from <= value && value <= to)
+            };
+            // Index functions of one index are monotone or periodic: only an end may be cut off.
+            let first = (low..=high).take(1 << 16).find(inside);
+            let last = (low..=high).rev().take(1 << 16).find(inside);
+            if let (Some(first), Some(last), Some(entry)) =
+                (first, last, self.program.indices.get_mut(index.0 as usize))
+            {
+                entry.range = Range::Domain(Domain::Interval { from: first, to: last });
+            }
+        }
     }
 
     /// dGoal/dGoal = 1.

@@ -12,7 +12,6 @@ use crate::error::{Code, Report, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::model;
 use crate::program::{Batch, Duration, Minimize, Optimiser, Program, TensorId};
-use crate::run::learnable;
 use crate::value::Domain;
 
 mod rule;
@@ -35,7 +34,7 @@ pub fn minimize(
     minimize: &Minimize,
     progress: Progress<'_>,
 ) -> Result<Minimized> {
-    let learned = learnable(program, goal, minimize);
+    let learned = program.learnable(goal);
     let whole = adjoint(program, goal, &learned);
     let parts = match &minimize.batch {
         Some(batch) => batches(program, goal, &whole, batch, minimize)?,

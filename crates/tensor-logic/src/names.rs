@@ -23,6 +23,7 @@ mod virtual_reads;
 pub(crate) mod walk;
 mod warnings;
 
+pub use virtual_reads::not_last;
 pub use walk::{is_index_side, literals_of_references};
 pub use warnings::warnings;
 
@@ -127,7 +128,7 @@ pub fn is_built_in(name: &str) -> bool {
 ///
 /// # Errors
 /// All refusals of the stage "names", in order of place.
-pub fn resolve(program: &ast::Program) -> Result<Names, Vec<Report>> {
+pub fn resolve(text: &str, program: &ast::Program) -> Result<Names, Vec<Report>> {
     let mut names = Names { constants: constants(program), ..Names::default() };
     declared(program, &mut names);
     let mut reports = Vec::new();
@@ -139,10 +140,9 @@ pub fn resolve(program: &ast::Program) -> Result<Names, Vec<Report>> {
     for statement in &program.statements {
         arrays::check(statement, &mut reports);
         axes::check(statement, &names, &mut reports);
-        divisors::check(statement, &names, &mut reports);
+        divisors::check(text, statement, &names, &mut reports);
         virtual_reads::check(statement, &names, &mut reports);
     }
-    virtual_reads::check_last(program, &names, &mut reports);
     if reports.is_empty() {
         return Ok(names);
     }

@@ -54,6 +54,32 @@ pub struct Program {
     pub actions: Vec<Action>,
     /// Tolerance, rounds, seed.
     pub settings: Settings,
+    /// Which program this is: engines keep plans by it.
+    pub stamp: Stamp,
+}
+
+/// A number that no two programs share: a clone, which may be changed, gets a new one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Stamp(u64);
+
+impl Default for Stamp {
+    fn default() -> Stamp {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        Stamp(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+impl Clone for Stamp {
+    fn clone(&self) -> Stamp {
+        Stamp::default()
+    }
+}
+
+impl Stamp {
+    /// The number.
+    pub fn number(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Settings of the run.
@@ -65,11 +91,13 @@ pub struct Settings {
     pub rounds: u64,
     /// `@seed` or `--seed`.
     pub seed: u64,
+    /// Tensors that `@const` names: they are not learned.
+    pub constant: Vec<TensorId>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { tolerance: 1e-12, rounds: 10_000, seed: 0 }
+        Settings { tolerance: 1e-12, rounds: 10_000, seed: 0, constant: Vec::new() }
     }
 }
 
@@ -616,6 +644,7 @@ pub struct Moving {
 
 /// A query or a file write.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a program has few, and nearly all are queries")]
 pub enum Action {
     /// A query.
     Query(Query),
@@ -701,8 +730,6 @@ pub struct Minimize {
     pub batch: Option<Batch>,
     /// The directive.
     pub span: Span,
-    /// Tensors that are not to be learned by `@const`.
-    pub constant: Vec<TensorId>,
 }
 
 /// The optimisers.
@@ -753,6 +780,7 @@ impl Program {
     }
 
     /// An index.
+    #[expect(clippy::should_implement_trait, reason = "it looks up an index of the language")]
     pub fn index(&self, id: IndexId) -> &Index {
         &self.indices[id.0 as usize]
     }

@@ -75,7 +75,20 @@ pub fn run(
     engine: &mut dyn Engine,
     host: &mut dyn Host,
 ) -> Outcome {
-    let mut run = Run { text, places: Places::new(text), budget, engine, host, outcome: Outcome::default() };
+    run_from(program, text, budget, engine, host, Parameters::new())
+}
+
+/// The same with values of parameters that were learned before.
+pub fn run_from(
+    program: &Program,
+    text: &str,
+    budget: Budget,
+    engine: &mut dyn Engine,
+    host: &mut dyn Host,
+    parameters: Parameters,
+) -> Outcome {
+    let outcome = Outcome { parameters, ..Outcome::default() };
+    let mut run = Run { text, places: Places::new(text), budget, engine, host, outcome };
     for (at, action) in program.actions.iter().enumerate() {
         let done = match action {
             Action::Query(query) => run.query(program, at, query),
@@ -108,7 +121,7 @@ fn before(program: &Program, query: &Query) -> Result<()> {
             let message = format!("the goal of `@minimize` must be a scalar, and this one has rank {rank}");
             return Err(Report::new(Code::NotScalar, query.span, message));
         }
-        if learnable(program, query.tensor, minimize).is_empty() {
+        if program.learnable(query.tensor).is_empty() {
             let message = "the goal depends on no parameter";
             let help = "give a parameter a start, as in `W[i] ~ normal(0, 0.1)`";
             return Err(Report::new(Code::NothingToLearn, minimize.span, message).help(help));
@@ -118,14 +131,6 @@ fn before(program: &Program, query: &Query) -> Result<()> {
         Form::Model(query_of) => model::check(program, query, query_of),
         _ => Ok(()),
     }
-}
-
-/// The parameters that a goal needs and that may change, in order of the program.
-pub fn learnable(program: &Program, goal: TensorId, minimize: &Minimize) -> Vec<TensorId> {
-    let needed = program.needs(&[goal]);
-    let learned =
-        |id: &TensorId| program.tensor(*id).role == Role::Parameter && !minimize.constant.contains(id);
-    needed.into_iter().filter(learned).collect()
 }
 
 /// The square tensors that a goal needs and nothing gives.

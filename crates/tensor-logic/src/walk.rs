@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::program::{Argument, Expr, Guard, IndexId, Program, Read, TensorId, When};
+use crate::program::{Argument, Expr, Guard, IndexId, Program, Read, Role, TensorId, When};
 
 /// Visits the indices of a read.
 pub fn read_indices(read: &Read, visit: &mut dyn FnMut(IndexId)) {
@@ -55,6 +55,13 @@ pub fn when_indices(when: &When, visit: &mut dyn FnMut(IndexId)) {
 }
 
 impl Program {
+    /// The parameters that a goal needs and that may change, in order of the program.
+    pub fn learnable(&self, goal: TensorId) -> Vec<TensorId> {
+        let learned =
+            |id: &TensorId| self.tensor(*id).role == Role::Parameter && !self.settings.constant.contains(id);
+        self.needs(&[goal]).into_iter().filter(learned).collect()
+    }
+
     /// The goals and every tensor that their values depend on.
     pub fn needs(&self, goals: &[TensorId]) -> BTreeSet<TensorId> {
         let mut direct = vec![BTreeSet::new(); self.tensors.len()];

@@ -18,7 +18,8 @@ const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
 
 fn program(text: &str) -> Program {
     let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default());
-    analysed.unwrap_or_else(|reports| panic!("{reports:?} in\n{text}")).program
+    assert_eq!(analysed.as_ref().err(), None, "{text}");
+    analysed.unwrap().program
 }
 
 fn id(program: &Program, name: &str) -> TensorId {

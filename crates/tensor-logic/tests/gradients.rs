@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failed step is a failed test")]
 
 use tensor_logic::analyse::analyse;
+use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
+use tensor_logic::fast::Fast;
 use tensor_logic::function::UserFunctions;
 use tensor_logic::gradient::adjoint;
 use tensor_logic::lower::{NoFiles, Options};
@@ -46,7 +48,20 @@ fn check(text: &str) {
     let adjoint = adjoint(&program, goal, &wrt);
     let goals: Vec<TensorId> = adjoint.gradients.iter().flatten().copied().collect();
     let request = Request { program: &adjoint.program, parameters: &parameters, budget: BUDGET };
-    let mut values = Reference::default().values(&request, &goals).unwrap().into_iter();
+    let reference = Reference::default().values(&request, &goals).unwrap();
+    let fast = Auto::new(Box::<Fast>::default()).values(&request, &goals).unwrap();
+    for (a, b) in reference.iter().zip(&fast) {
+        let (Value::Dense(a), Value::Dense(b)) = (a, b) else {
+            panic!("gradients of square tensors are square")
+        };
+        for (a, b) in a.iter().zip(b.iter()) {
+            assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "reference {a}, fast engine {b}\n{text}");
+        }
+    }
+    if !text.contains("Dist(") {
+        emitted(&adjoint.emit(), &reference, text);
+    }
+    let mut values = reference.into_iter();
     let plain = Request { program: &program, parameters: &parameters, budget: BUDGET };
     let (_, dual) = Reference::default().gradient(&plain, goal, &wrt).unwrap();
     for ((id, gradient), dual) in wrt.iter().zip(&adjoint.gradients).zip(&dual) {
@@ -76,6 +91,36 @@ fn check(text: &str) {
                     "d/d{name}[{at}]: equations {a}, differences {differences}\n{text}"
                 );
             }
+        }
+    }
+}
+
+/// The printed gradient program gives the same numbers. (For closures it is not required.)
+fn emitted(printed: &str, values: &[Value], text: &str) {
+    let analysed = analyse(printed, &mut NoFiles, &UserFunctions::default(), &Options::default());
+    let again = match analysed {
+        Ok(analysed) => analysed.program,
+        Err(reports) => panic!("{text}\n---\n{printed}\n{reports:?}"),
+    };
+    let parameters = all_start_values(&again);
+    let request = Request { program: &again, parameters: &parameters, budget: BUDGET };
+    let goals = again.actions.iter().filter_map(|action| match action {
+        Action::Query(query) => Some(query.tensor),
+        Action::Write { .. } => None,
+    });
+    let goals: Vec<TensorId> = goals.collect();
+    let found = Reference::default().values(&request, &goals).unwrap();
+    assert_eq!(found.len(), values.len(), "{printed}");
+    for (a, b) in found.iter().zip(values) {
+        let (Value::Dense(a), Value::Dense(b)) = (a, b) else {
+            panic!("gradients of square tensors are square")
+        };
+        assert_eq!(a.len(), b.len(), "{text}\n---\n{printed}");
+        for (a, b) in a.iter().zip(b.iter()) {
+            assert!(
+                (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+                "printed {a}, program {b}\n{text}\n---\n{printed}"
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ use tensor_logic::program::{Combine, Kind, Style};
 fn resolve(text: &str) -> Result<Names, Vec<Report>> {
     let (program, reports) = parse(text);
     assert_eq!(reports, [], "{text}");
-    names::resolve(&program)
+    names::resolve(text, &program)
 }
 
 fn show(text: &str, report: &Report) -> String {
@@ -276,7 +276,7 @@ fn mutated_programs() {
         if !reports.is_empty() {
             continue;
         }
-        if let Ok(names) = names::resolve(&program) {
+        if let Ok(names) = names::resolve(&text, &program) {
             resolved += 1;
             names::warnings(&text, &program, &names);
         }

@@ -14,7 +14,7 @@ use tensor_logic::{names, recursion};
 fn analyse(text: &str) -> (Program, Result<Vec<Component>, Vec<Report>>) {
     let (tree, reports) = parse(text);
     assert_eq!(reports, [], "{text}");
-    let names = names::resolve(&tree).unwrap();
+    let names = names::resolve(text, &tree).unwrap();
     let functions = UserFunctions::default();
     let draft = lower(text, &tree, &names, &mut NoFiles, &functions, &Options::default());
     let found = recursion::analyse(&draft.program, &tree);
@@ -227,7 +227,7 @@ fn cases() {
             _ if name.starts_with("refuse") => continue,
             _ => None,
         };
-        if names::resolve(&parse(&text).0).is_err() || text.contains("::") {
+        if names::resolve(&text, &parse(&text).0).is_err() || text.contains("::") {
             continue;
         }
         assert_eq!(refusals(&text).first().map(String::as_str), expected, "{name}");

@@ -1,17 +1,19 @@
 //! The explicit text of every equation means what the equation means.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tensor_logic::analyse::analyse;
+use tensor_logic::domains;
 use tensor_logic::engine::{Budget, Engine, Request, Value};
 use tensor_logic::error::Report;
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options};
-use tensor_logic::program::{Program, Role, TensorId};
+use tensor_logic::program::{Expr, Guard, IndexId, Program, Range, Role, TensorId, When};
 use tensor_logic::reference::Reference;
 use tensor_logic::show;
 use tensor_logic::start::all_start_values;
+use tensor_logic::walk;
 
 mod common;
 
@@ -103,8 +105,7 @@ fn fault(text: &str) -> Option<String> {
     if let Some((name, value)) = difference {
         return Some(format!("{name}: {value:?}\nbecame {:?}\n{explicit}", found.get(name)));
     }
-    let twice = written_out(&explicit, &again);
-    (twice != explicit).then(|| format!("printing twice changes\n{explicit}\nto\n{twice}"))
+    None
 }
 
 #[test]
@@ -117,6 +118,197 @@ fn the_corpus_means_the_same_when_written_out() {
             }
         }
         wrong.extend(fault(&text).map(|fault| format!("{name}: {fault}")));
+        let Ok(program) = analysed(&text) else { continue };
+        let once = written_out(&text, &program);
+        let twice = analysed(&once).map(|program| written_out(&once, &program));
+        if twice.as_ref() != Ok(&once) {
+            wrong.push(format!("{name}: printing twice changes\n{once}\nto\n{twice:?}"));
+        }
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// Whether an index that a scope's guards ask for is asked for deeper inside as well, or an axis
+/// takes its values from relations outside its function: no text can say what that means.
+fn asks_deeper(program: &Program) -> bool {
+    fn scope(program: &Program, when: &When, body: &Expr) -> bool {
+        let mut inside = BTreeSet::new();
+        walk::expr_indices(body, &mut |index| {
+            inside.insert(index);
+        });
+        for guard in &when.guards {
+            if let Guard::Compare(_, left, right) = guard
+                && (expr(program, left) || expr(program, right))
+            {
+                return true;
+            }
+        }
+        when.exists.iter().any(|index| inside.contains(index)) || expr(program, body)
+    }
+    fn expr(program: &Program, value: &Expr) -> bool {
+        let by_tuples = |index: &IndexId| matches!(program.index(*index).range, Range::Tuples);
+        if let Expr::Axis(axis) = value
+            && axis.axes.iter().any(|i| by_tuples(i) && !domains::binds(*i, &axis.argument, &axis.when))
+        {
+            return true;
+        }
+        let (parts, when) = value.parts();
+        parts.iter().any(|part| when.map_or_else(|| expr(program, part), |when| scope(program, when, part)))
+    }
+    let mut terms = program.equations.iter().flat_map(|equation| &equation.terms);
+    terms.any(|term| scope(program, &term.when, &term.body))
+}
+
+/// Statements for one random program over a fixed stock of tensors.
+fn random(stream: &mut seeded::Stream) -> String {
+    fn pick<'a>(stream: &mut seeded::Stream, from: &[&'a str]) -> &'a str {
+        from[stream.below(from.len() as u64) as usize]
+    }
+    fn guard(stream: &mut seeded::Stream) -> String {
+        let (a, b) = (pick(stream, INDICES), pick(stream, INDICES));
+        match stream.below(9) {
+            0 => format!("E({a}, {b})"),
+            1 => format!("not E({a}, {b})"),
+            2 => format!("R({a})"),
+            3 => format!("{a} <= {b}"),
+            4 => format!("({a} - {b}) % 2 == 0"),
+            5 => format!("A[{a}] > B[{a}]"),
+            6 => format!("not E({a}, _)"),
+            7 => format!("W[{a}, {b}] V({b}) != 0.5"),
+            _ => format!("Even({a})"),
+        }
+    }
+    fn factor(stream: &mut seeded::Stream, depth: u32) -> String {
+        let (a, b) = (pick(stream, INDICES), pick(stream, INDICES));
+        let deeper = if depth == 0 { 9 } else { 19 };
+        match stream.below(deeper) {
+            0 => format!("A[{a}]"),
+            1 => format!("W[{a}, {b}]"),
+            2 => format!("V({a})"),
+            3 => format!("E({a}, {b})"),
+            4 => format!("E[{a}, {b}]"),
+            5 => pick(stream, &["2", "0.5", "C", "3"]).to_owned(),
+            6 => format!("A[{a}+1]"),
+            7 => format!("{a}"),
+            8 => format!("not R({a})"),
+            9 => format!("relu({})", sum(stream, depth - 1)),
+            10 => format!("sig({} | {})", sum(stream, depth - 1), guard(stream)),
+            11 => format!("({})", sum(stream, depth - 1)),
+            12 => format!("({} | {})", sum(stream, depth - 1), guard(stream)),
+            13 => format!("({} {})", factor(stream, depth - 1), factor(stream, depth - 1)),
+            14 => format!("({})^2", sum(stream, depth - 1)),
+            15 => {
+                let operation = pick(stream, &["sum", "max", "min", "avg", "prod", "count"]);
+                format!("{operation}[{a}](A[{a}] {})", sum(stream, depth - 1))
+            }
+            16 => format!("sum[{a}]({} V({a}) | {})", factor(stream, depth - 1), guard(stream)),
+            17 => format!("max({}, {})", sum(stream, depth - 1), factor(stream, depth - 1)),
+            _ => format!("softmax[{a}](W[{a}, {b}] + {} | {})", factor(stream, depth - 1), guard(stream)),
+        }
+    }
+    fn term(stream: &mut seeded::Stream, depth: u32) -> String {
+        let mut text = factor(stream, depth);
+        for _ in 0..stream.below(3) {
+            let sign = pick(stream, &[" * ", " * ", " * ", " / "]);
+            text = format!("{text}{sign}{}", factor(stream, depth));
+        }
+        text
+    }
+    fn sum(stream: &mut seeded::Stream, depth: u32) -> String {
+        let mut text = format!("{}{}", pick(stream, &["", "", "-"]), term(stream, depth));
+        for _ in 0..stream.below(3) {
+            text = format!("{text}{}{}", pick(stream, &[" + ", " - "]), term(stream, depth));
+        }
+        text
+    }
+    const INDICES: &[&str] = &["i", "j", "k"];
+    let mut text = String::from(
+        "A = [1, -2, 0.5]; B = [0.25, 3, -1]; C = 2\nW = [[1, 0, 2], [0.5, -1, 0], [3, 1, -2]]\n\
+         E(0, 1); E(1, 2); E(2, 2); R(0); R(2)\nV(0) = 0.5; V(2) = -3\n",
+    );
+    for number in 0..1 + stream.below(3) {
+        let head = pick(stream, &["Y[i]", "Y", "Y[i, j]", "Y(i)", "Y[i/2]", "Y[j+1]", "Y()"]);
+        let head = head.replace('Y', &format!("Y{number}"));
+        let signs: &[&str] = if head.contains('(') {
+            &["+=", "max=", "min=", "avg=", "*=", "=", "<-", "or="]
+        } else {
+            &["=", "+=", "max=", "min=", "avg=", "*=", "or="]
+        };
+        let sign = pick(stream, signs);
+        let line = match sign {
+            "<-" => {
+                let literals: Vec<String> = (0..1 + stream.below(3)).map(|_| guard(stream)).collect();
+                format!("{head} <- R(i), E(i, j), V(_), {}", literals.join(", "))
+            }
+            _ if stream.below(3) == 0 => format!("{head} {sign} {} | {}", sum(stream, 2), guard(stream)),
+            _ => format!("{head} {sign} {}", sum(stream, 2)),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn random_equations_mean_the_same_when_written_out() {
+    let mut stream = common::stream("written out");
+    let most = std::env::var("PROGRAMS").map_or(3000, |most| most.parse().unwrap());
+    let mut accepted = 0;
+    let mut wrong = Vec::new();
+    for _ in 0..most {
+        let text = random(&mut stream);
+        if analysed(&text).is_ok_and(|program| asks_deeper(&program)) {
+            continue;
+        }
+        accepted += usize::from(analysed(&text).is_ok());
+        wrong.extend(fault(&text).map(|fault| format!("{text}\n{fault}")));
+    }
+    assert!(accepted > most / 5, "only {accepted} programs were legal");
+    wrong.sort_by_key(String::len);
+    wrong.truncate(4);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Says what is wrong with a program printed from its core form, if something is.
+fn whole_fault(text: &str) -> Option<String> {
+    let program = analysed(text).ok()?;
+    let printed = show::program(&program);
+    let again = match analysed(&printed) {
+        Ok(program) => program,
+        Err(reports) => {
+            let shown: Vec<String> = reports.iter().map(|r| format!("{:?} {}", r.code, r.message)).collect();
+            return Some(format!("refused: {shown:?}\n{printed}"));
+        }
+    };
+    let (wanted, found) = (values(&program), values(&again));
+    let difference = wanted.iter().find(|(name, value)| {
+        !name.contains("version 1") && !found.get(*name).is_some_and(|found| same(value, found))
+    });
+    difference.map(|(name, value)| format!("{name}: {value:?}\nbecame {:?}\n{printed}", found.get(name)))
+}
+
+#[test]
+fn the_corpus_means_the_same_when_printed_whole() {
+    let mut wrong = Vec::new();
+    for (name, text) in common::programs() {
+        wrong.extend(whole_fault(&text).map(|fault| format!("{name}: {fault}")));
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn random_programs_mean_the_same_when_printed_whole() {
+    let mut stream = common::stream("printed whole");
+    let most = std::env::var("PROGRAMS").map_or(1500, |most| most.parse().unwrap());
+    let mut wrong = Vec::new();
+    for _ in 0..most {
+        let text = random(&mut stream);
+        if analysed(&text).is_ok_and(|program| !asks_deeper(&program)) {
+            wrong.extend(whole_fault(&text).map(|fault| format!("{text}\n{fault}")));
+        }
+    }
+    let count = wrong.len();
+    wrong.sort_by_key(String::len);
+    wrong.truncate(4);
+    assert!(wrong.is_empty(), "{count} wrong\n{}", wrong.join("\n\n"));
 }

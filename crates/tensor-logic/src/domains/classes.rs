@@ -61,7 +61,7 @@ impl Classes {
             written: Vec::new(),
             read: Vec::new(),
         };
-        classes.supply(draft);
+        classes.supply(draft, reports);
         classes.join(draft, names, reports);
         classes.mention(draft);
         classes
@@ -109,7 +109,7 @@ impl Classes {
         hull(self.written(class), symbols)
     }
 
-    fn supply(&mut self, draft: &Draft) {
+    fn supply(&mut self, draft: &Draft, reports: &mut Vec<Report>) {
         for (at, tensor) in draft.program.tensors.iter().enumerate() {
             let start = tensor.start.iter().filter_map(|start| match start {
                 Start::Array { shape, .. } => Some((shape, tensor.span)),
@@ -126,9 +126,9 @@ impl Classes {
                     let node = self.place(TensorId(at as u32), place);
                     let name = tensor.name.clone();
                     let source = Source { domain: Domain::size(*size), declared: false, span, name };
-                    if let Some(slot) = self.sources.get_mut(node) {
-                        slot.get_or_insert(source);
-                    }
+                    let known = self.sources.get(node).cloned().flatten();
+                    let merged = merge(known, Some(source), &place.to_string(), span);
+                    self.settle(node, merged, reports);
                 }
             }
         }
@@ -243,6 +243,19 @@ impl Classes {
         }
         for (at, tensor) in draft.program.tensors.iter().enumerate() {
             for given in &tensor.given {
+                if let Given::Array { fixed, shape, span, .. } = given {
+                    let open = fixed.iter().enumerate().filter(|(_, value)| value.is_none());
+                    for ((place, _), size) in open.zip(shape).filter(|(_, size)| **size > 0) {
+                        let class = self.place(TensorId(at as u32), place);
+                        for value in [Const::Int(0), Const::Int(*size as i64 - 1)] {
+                            if known.insert((class, value))
+                                && let Some(written) = self.written.get_mut(class)
+                            {
+                                written.push((value, *span));
+                            }
+                        }
+                    }
+                }
                 let Given::Facts(facts) = given else { continue };
                 if !facts.spans.is_empty() || facts.arity == 0 {
                     continue;

@@ -145,7 +145,11 @@ impl Inference<'_> {
         }
         let note = self.draft.indices.get(index.0 as usize);
         if let Some((from, to)) = note.and_then(|note| note.slice) {
-            let whole = limits.domain.clone().or_else(|| self.class_domain(index));
+            let whole = limits.domain.clone().or_else(|| self.class_domain(index)).or_else(|| {
+                // In a query a slice joins no class: what it reads says where it ends.
+                let mut places = arguments_with(equation, index).into_iter();
+                places.find_map(|(read, place, _)| self.place_domain(read.tensor, place))
+            });
             if let Some(Domain::Interval { from: low, to: high }) = whole {
                 limits.domain = Some(Domain::Interval {
                     from: from.unwrap_or(low).max(low),

@@ -10,6 +10,7 @@ use crate::engine::{Budget, Engine, Request, Value};
 use crate::error::{Code, Report, Result};
 use crate::model;
 use crate::program::{Given, Program, Role, Style, TensorId};
+use crate::show;
 use crate::start::start_values;
 use crate::value::{Domain, Tuple};
 
@@ -22,6 +23,41 @@ pub struct Gradients {
     pub gradients: Vec<(String, Content)>,
     /// The program that computed them.
     pub adjoint: Adjoint,
+}
+
+impl Adjoint {
+    /// The gradient program as text: the original statements without queries, the gradient
+    /// equations, and one query for each gradient.
+    pub fn emit(&self) -> String {
+        let mut program = self.program.clone();
+        program.actions.clear();
+        let asked: Vec<TensorId> = self.gradients.iter().flatten().copied().collect();
+        let needed = program.needs(&asked);
+        // What only the queries needed has no name that could be printed.
+        let hidden: Vec<bool> = program.tensors.iter().map(|tensor| tensor.hidden).collect();
+        let printed =
+            |id: TensorId| needed.contains(&id) || !hidden.get(id.0 as usize).is_some_and(|hidden| *hidden);
+        program.equations.retain(|equation| printed(equation.tensor));
+        let unnamed: Vec<TensorId> = needed.iter().copied().filter(|id| program.tensor(*id).hidden).collect();
+        for id in unnamed {
+            if let Some(tensor) = program.tensors.get_mut(id.0 as usize) {
+                tensor.name = format!("Goal_{}", id.0);
+                tensor.hidden = false;
+            }
+        }
+        let mut text = show::program(&program);
+        for id in asked {
+            text.push_str(program.name(id));
+            text.push_str("?\n");
+        }
+        text
+    }
+
+    /// The gradient equations, one text each.
+    pub fn equations(&self) -> Vec<String> {
+        let added = self.program.equations.iter().skip(self.first_equation);
+        added.map(|equation| show::equation(&self.program, equation)).collect()
+    }
 }
 
 /// The tensors that a goal is differentiated by: those named, in their order, or all parameters
@@ -47,11 +83,8 @@ pub fn with_respect_to(program: &Program, goal: TensorId, names: &[String]) -> R
         };
         return names.iter().map(find).collect();
     }
-    let needed = program.needs(&[goal]);
-    let mut parameters: Vec<(&str, TensorId)> = ids()
-        .filter(|(id, tensor)| needed.contains(id) && tensor.role == Role::Parameter)
-        .map(|(id, tensor)| (tensor.name.as_str(), id))
-        .collect();
+    let learnable = program.learnable(goal).into_iter();
+    let mut parameters: Vec<(&str, TensorId)> = learnable.map(|id| (program.name(id), id)).collect();
     parameters.sort();
     if parameters.is_empty() {
         let message = "the goal depends on no parameter";

@@ -33,6 +33,11 @@ impl Bound {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, id)| *id)
     }
 
+    /// All indices that are bound.
+    pub(super) fn ids(&self) -> Vec<IndexId> {
+        self.names.iter().map(|(_, id)| *id).collect()
+    }
+
     pub(super) fn push(&mut self, name: &str, id: IndexId) {
         self.names.push((name.to_owned(), id));
     }
@@ -100,6 +105,10 @@ impl<'a> Context<'a> {
         let depth = bound.names.len();
         let outer = std::mem::take(&mut bound.loose);
         let (mut over, mut exists) = self.bind_scope(&occurrences, |_| false, bound);
+        // The left side's indices belong to the outermost scopes.
+        let left = std::mem::take(&mut self.left);
+        let opened: Vec<IndexId> = over.iter().chain(&exists).chain(&left).copied().collect();
+        self.note_assignments(guards.iter().copied(), Some(expr), &opened, bound);
         // The body of a group that is a product is this scope itself. It does not see the names
         // that only guards use.
         let names = bound.names.clone();
@@ -111,6 +120,7 @@ impl<'a> Context<'a> {
         exists.append(&mut bound.loose);
         bound.loose = outer;
         bound.names.truncate(depth);
+        self.left = left;
         Some((over, When { exists, guards: guards? }, body?))
     }
 
@@ -405,14 +415,10 @@ impl<'a> Context<'a> {
         holds: bool,
         bound: &mut Bound,
     ) -> Option<Option<When>> {
-        let rest = match reference.name.text.as_str() {
-            "Even" => 0,
-            "Odd" => 1,
-            _ => return None,
-        };
-        if self.defined(&reference.name.text) {
+        if !self.is_built_in(reference) {
             return None;
         }
+        let rest = i64::from(reference.name.text == "Odd");
         let [place] = reference.places.as_slice() else { return None };
         let PlaceKind::Index(index) = &place.kind else { return None };
         let Some(function) = self.index_at(index, bound) else { return Some(None) };
@@ -421,6 +427,13 @@ impl<'a> Context<'a> {
         let sign = if holds { ast::Comparison::Equal } else { ast::Comparison::NotEqual };
         let guard = Guard::CompareIndex(sign, remainder, IndexFn::Const(Const::Int(rest)));
         Some(Some(When { exists: Vec::new(), guards: vec![guard] }))
+    }
+
+    /// Whether the reference is to a built-in relation that the program does not define.
+    pub(super) fn is_built_in(&self, reference: &Reference) -> bool {
+        matches!(reference.name.text.as_str(), "Even" | "Odd")
+            && reference.places.len() == 1
+            && !self.defined(&reference.name.text)
     }
 
     fn defined(&self, name: &str) -> bool {

@@ -5,8 +5,8 @@ use super::expression::Bound;
 use super::scope::Occurrences;
 use crate::ast::{self, Brackets, Goal, Literal, LiteralKind, PlaceKind, Reference, Span};
 use crate::program::{
-    Action, Batch, Combine, Directives, Duration, Form, IndexId, Kind, Minimize, ModelQuery, Optimiser,
-    Otherwise, Place, Query, Role, Style, Tensor, TensorId,
+    Action, Batch, Combine, Directives, Duration, Expr, Form, IndexId, Kind, Minimize, ModelQuery, Optimiser,
+    Otherwise, Place, Query, Role, Style, Tensor, TensorId, Term,
 };
 use crate::value::Const;
 
@@ -25,7 +25,11 @@ impl<'a> Context<'a> {
         match goal {
             Goal::Literals(literals) => match literals.as_slice() {
                 [Literal { kind: LiteralKind::Positive(reference), .. }] => {
-                    self.reference_goal(span, reference)
+                    match self.built_in_goal(span, reference) {
+                        Some(goal) => goal,
+                        None if self.is_built_in(reference) => self.conjunction(span, literals),
+                        None => self.reference_goal(span, reference),
+                    }
                 }
                 _ => self.conjunction(span, literals),
             },
@@ -63,6 +67,21 @@ impl<'a> Context<'a> {
         given.collect()
     }
 
+    /// `Even[i]`: 1 where the guard holds. In round brackets it is a literal like others.
+    fn built_in_goal(&mut self, span: Span, reference: &Reference) -> Option<Option<(TensorId, Form)>> {
+        if reference.brackets != Brackets::Square || !self.is_built_in(reference) {
+            return None;
+        }
+        let mut bound = Bound::default();
+        let free = self.free_of(reference, &mut bound);
+        let Some(when) = self.parity(reference, true, &mut bound)? else { return Some(None) };
+        let term = Term { over: Vec::new(), when, body: Expr::Number(1.0) };
+        let form = Form::Values(self.labels(&free));
+        let hidden = self.hidden(Style::Square, Combine::Sum, Kind::Bool, free.len(), span);
+        self.hidden_equation(hidden, free, term, span);
+        Some(Some((hidden, form)))
+    }
+
     /// One reference: the whole tensor by its bare name, otherwise the part that it names.
     fn reference_goal(&mut self, span: Span, reference: &Reference) -> Option<(TensorId, Form)> {
         let tensor = self.seen(&reference.name.text)?;
@@ -85,10 +104,9 @@ impl<'a> Context<'a> {
             match &place.kind {
                 PlaceKind::Wildcard => term.over.extend(loose.next()),
                 PlaceKind::Slice(..) => left.extend(loose.next()),
-                PlaceKind::Index(expr) => {
+                PlaceKind::Index(_) => {
                     let mut names = Occurrences::default();
                     names.reference(&Reference { places: vec![place.clone()], ..reference.clone() });
-                    let _ = expr;
                     for (name, _) in names.all() {
                         if !seen.contains(&name.to_owned()) {
                             seen.push(name.to_owned());
@@ -280,6 +298,5 @@ fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {
         duration,
         batch,
         span,
-        constant: Vec::new(),
     }
 }

@@ -33,6 +33,8 @@ impl<'a> Context<'a> {
         // A redefinition says the whole value anew, whatever the first version combined by.
         let combine = if version > 0 { Combine::Sum } else { semiring.map_or(info.combine, combine_of) };
         let place = Place { domain: None, limit: None, star: false };
+        let role = if version > 0 { Role::Computed } else { role(info) };
+        let undeclared_start = role == Role::Parameter && info.parameter.is_none();
         self.push_tensor(Tensor {
             name: name.to_owned(),
             version,
@@ -41,13 +43,9 @@ impl<'a> Context<'a> {
             kind,
             combine,
             places: vec![place; info.rank],
-            role: role(info),
+            role,
             given: Vec::new(),
-            start: info
-                .parameter
-                .is_none()
-                .then_some(Start::Glorot)
-                .filter(|_| role(info) == Role::Parameter),
+            start: undeclared_start.then_some(Start::Glorot),
             span,
         });
         let id = TensorId(self.draft.program.tensors.len() as u32 - 1);
@@ -96,7 +94,7 @@ impl<'a> Context<'a> {
     }
 
     /// Tensors that `@const` names.
-    pub(super) fn constants(&self, tree: &ast::Program) -> Vec<TensorId> {
+    fn constants(&self, tree: &ast::Program) -> Vec<TensorId> {
         let statements = tree.statements.iter().filter_map(|statement| match &statement.kind {
             StatementKind::Directive(directive) if directive.name.text == "const" => Some(directive),
             _ => None,
@@ -111,13 +109,12 @@ impl<'a> Context<'a> {
 
     /// Under `@minimize`, an undefined square tensor below the goal is a parameter (N11).
     pub(super) fn learned(&mut self, tree: &ast::Program) {
-        let constant = self.constants(tree);
+        self.draft.program.settings.constant = self.constants(tree);
         let mut goals = Vec::new();
-        for action in &mut self.draft.program.actions {
+        for action in &self.draft.program.actions {
             if let Action::Query(query) = action
-                && let Some(minimize) = &mut query.directives.minimize
+                && query.directives.minimize.is_some()
             {
-                minimize.constant.clone_from(&constant);
                 goals.push(query.tensor);
             }
         }

@@ -5,16 +5,18 @@ use crate::ast::Statement;
 use crate::error::{Code, Report};
 use crate::names::{Names, scopes};
 
-/// Checks the scopes of a statement.
-pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+/// Checks the scopes of a statement of `text`.
+pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
     let (terms, left) = scopes::of(statement, names);
     for term in &terms {
         term.bind(&left, &mut |_, name, occurrences| {
             let Some(first) = occurrences.first() else { return };
-            if occurrences.iter().all(|occurrence| occurrence.divisor) {
+            if occurrences.iter().all(|occurrence| occurrence.divisor.is_some()) {
                 let message = format!("`{name}` is summed here and occurs in divisors only");
                 let report = Report::new(Code::DivisorIndex, first.span, message);
-                reports.push(report.help(format!("to divide by a sum, write `sum[{name}](…)`")));
+                let divisor = first.divisor.and_then(|span| text.get(span.start..span.end));
+                let help = format!("to divide by a sum, write `sum[{name}]({})`", divisor.unwrap_or("…"));
+                reports.push(report.help(help));
             }
         });
     }

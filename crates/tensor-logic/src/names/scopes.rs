@@ -17,8 +17,8 @@ use crate::names::{Names, is_index_side, walk};
 pub(super) struct Occurrence<'a> {
     pub(super) name: &'a str,
     pub(super) span: Span,
-    /// Whether it stands in a divisor of the scope or of one inside it.
-    pub(super) divisor: bool,
+    /// The divisor that it stands in, of the scope or of one inside it.
+    pub(super) divisor: Option<Span>,
 }
 
 /// A scope.
@@ -36,7 +36,7 @@ struct Unit<'a> {
     terms: Vec<Scope<'a>>,
     /// Indices of an explicit scope.
     local: Vec<&'a str>,
-    divisor: bool,
+    divisor: Option<Span>,
 }
 
 /// The functions that are explicit scopes.
@@ -68,7 +68,7 @@ pub(super) fn of<'a>(statement: &'a Statement, names: &'a Names) -> (Vec<Scope<'
 pub(super) fn argument_indices<'a>(call: &'a Expr, names: &'a Names) -> Vec<&'a str> {
     let ExprKind::Call { name, arguments, guards, .. } = &call.kind else { return Vec::new() };
     let mut scope = Scope::default();
-    Builder { names }.call(&name.text, None, arguments, guards, false, &mut scope);
+    Builder { names }.call(&name.text, None, arguments, guards, None, &mut scope);
     scope.free().into_iter().map(|occurrence| occurrence.name).collect()
 }
 
@@ -90,17 +90,18 @@ impl<'a> Builder<'a> {
 
     fn scope(&self, expr: &'a Expr) -> Scope<'a> {
         let mut scope = Scope { span: expr.span, ..Scope::default() };
-        self.expr(expr, false, &mut scope);
+        self.expr(expr, None, &mut scope);
         scope
     }
 
-    fn expr(&self, expr: &'a Expr, divisor: bool, scope: &mut Scope<'a>) {
+    fn expr(&self, expr: &'a Expr, divisor: Option<Span>, scope: &mut Scope<'a>) {
         match &expr.kind {
             ExprKind::Number(_) | ExprKind::Text(_) => {}
             ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| self.expr(term, divisor, scope)),
             ExprKind::Product(factors) => {
                 for (joint, factor) in factors {
-                    self.expr(factor, divisor || *joint == Joint::Over, scope);
+                    let own = (*joint == Joint::Over).then_some(factor.span);
+                    self.expr(factor, own.or(divisor), scope);
                 }
             }
             ExprKind::Negate(inner) => self.expr(inner, divisor, scope),
@@ -135,7 +136,7 @@ impl<'a> Builder<'a> {
         axes: Option<&'a [crate::ast::Name]>,
         arguments: &'a [Expr],
         guards: &'a [Literal],
-        divisor: bool,
+        divisor: Option<Span>,
         scope: &mut Scope<'a>,
     ) {
         if name == "concat" {
@@ -163,15 +164,15 @@ impl<'a> Builder<'a> {
     fn literal(&self, literal: &'a Literal, scope: &mut Scope<'a>) {
         match &literal.kind {
             LiteralKind::Positive(reference) | LiteralKind::Negative(reference) => {
-                reference_indices(reference, false, scope);
+                reference_indices(reference, None, scope);
             }
             LiteralKind::Compare { left, right, .. } => {
                 for side in [left, right] {
                     let defined = |name: &str| self.names.is_defined(name);
                     if is_index_side(side, &defined, &self.names.constants) {
                         let mut inner = Scope::default();
-                        self.expr(side, false, &mut inner);
-                        let plain = inner.free().into_iter().map(|at| Occurrence { divisor: false, ..at });
+                        self.expr(side, None, &mut inner);
+                        let plain = inner.free().into_iter().map(|at| Occurrence { divisor: None, ..at });
                         scope.direct.extend(plain);
                     } else {
                         let terms = self.terms(side);
@@ -180,7 +181,7 @@ impl<'a> Builder<'a> {
                 }
             }
             LiteralKind::Assign { index, value } => {
-                scope.direct.push(Occurrence { name: &index.text, span: index.span, divisor: false });
+                scope.direct.push(Occurrence { name: &index.text, span: index.span, divisor: None });
                 index_expression(value, scope);
             }
         }
@@ -189,10 +190,10 @@ impl<'a> Builder<'a> {
 
 fn index_expression<'a>(value: &'a IndexExpr, scope: &mut Scope<'a>) {
     let inside = walk::indices_of(value).into_iter();
-    scope.direct.extend(inside.map(|(name, span)| Occurrence { name, span, divisor: false }));
+    scope.direct.extend(inside.map(|(name, span)| Occurrence { name, span, divisor: None }));
 }
 
-fn reference_indices<'a>(reference: &'a Reference, divisor: bool, scope: &mut Scope<'a>) {
+fn reference_indices<'a>(reference: &'a Reference, divisor: Option<Span>, scope: &mut Scope<'a>) {
     let inside = reference.places.iter().flat_map(walk::place_indices);
     scope.direct.extend(inside.map(|(name, span)| Occurrence { name, span, divisor }));
 }
@@ -254,7 +255,7 @@ impl<'a> Unit<'a> {
     fn free(&self) -> Vec<Occurrence<'a>> {
         let all = self.terms.iter().flat_map(Scope::free);
         let all = all.filter(|occurrence| !self.local.contains(&occurrence.name));
-        all.map(|occurrence| Occurrence { divisor: occurrence.divisor || self.divisor, ..occurrence })
+        all.map(|occurrence| Occurrence { divisor: occurrence.divisor.or(self.divisor), ..occurrence })
             .collect()
     }
 }

@@ -35,8 +35,13 @@ pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Repo
     }
 }
 
-/// Of several constants at which a virtual place is read only the last can be its last value.
-pub(super) fn check_last(program: &Program, names: &Names, reports: &mut Vec<Report>) {
+/// Constants at which a virtual place is read and that are not its last value. `ends` says from
+/// where to where the place of a tensor reaches; without it the farthest constant is the last.
+pub fn not_last(
+    program: &Program,
+    names: &Names,
+    ends: impl Fn(&str, usize) -> Option<(i64, i64)>,
+) -> Vec<Report> {
     let mut constants: BTreeMap<(&str, usize), Vec<(i64, Span)>> = BTreeMap::new();
     let mut upwards: BTreeMap<(&str, usize), bool> = BTreeMap::new();
     for statement in &program.statements {
@@ -48,15 +53,18 @@ pub(super) fn check_last(program: &Program, names: &Names, reports: &mut Vec<Rep
         }
         directions(statement, &mut upwards);
     }
+    let mut reports = Vec::new();
     for (key, reads) in &constants {
         let Some(upwards) = upwards.get(key) else { continue };
-        let values = reads.iter().map(|(value, _)| *value);
-        let Some(last) = (if *upwards { values.max() } else { values.min() }) else { continue };
+        let values = || reads.iter().map(|(value, _)| *value);
+        let end = ends(key.0, key.1).map(|(from, to)| if *upwards { to } else { from });
+        let Some(last) = end.or(if *upwards { values().max() } else { values().min() }) else { continue };
         for (value, span) in reads.iter().filter(|(value, _)| *value != last) {
             let message = format!("`{}` is virtual: it keeps its slice {last} only, not {value}", key.0);
             reports.push(Report::new(Code::VirtualRead, *span, message).help("drop the star on the left"));
         }
     }
+    reports
 }
 
 /// A read of a virtual place outside its own equation.

@@ -26,7 +26,7 @@ pub(super) struct Names<'p> {
     own: BTreeSet<String>,
     /// All names of indices of the program; made when the first fresh one is needed.
     all: Option<BTreeSet<&'p str>>,
-    /// Names that indices have already, whatever the scope (for whole programs).
+    /// Names that are declared for indices (in whole programs).
     pub(super) given: Vec<Option<String>>,
 }
 
@@ -49,6 +49,17 @@ impl<'p> Names<'p> {
         self.visible.iter().rev().find(|(_, known)| known == name).map(|(id, _)| *id)
     }
 
+    /// The indices that have names at this point.
+    pub(super) fn visible(&self) -> impl Iterator<Item = IndexId> + '_ {
+        self.visible.iter().map(|(id, _)| *id)
+    }
+
+    /// Whether an index goes under a name that is declared for it.
+    pub(super) fn is_declared(&self, id: IndexId) -> bool {
+        let given = self.given.get(id.0 as usize).and_then(Option::as_ref);
+        given.is_some_and(|name| self.of(id) == name)
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.visible.len()
     }
@@ -64,9 +75,11 @@ impl<'p> Names<'p> {
 
     /// Gives an index a name for what follows; `inside` are the indices that are used there.
     pub(super) fn bind(&mut self, id: IndexId, inside: &BTreeSet<IndexId>, sharing: Sharing) -> String {
-        let name = match self.given.get(id.0 as usize) {
-            Some(Some(name)) => name.clone(),
-            _ => self.choose(id, inside, sharing),
+        let given = self.given.get(id.0 as usize).cloned().flatten();
+        let meets = |name: &String| sharing == Sharing::Own && self.own.contains(name);
+        let name = match given.filter(|name| !meets(name)) {
+            Some(name) => name,
+            None => self.choose(id, inside, sharing),
         };
         if sharing == Sharing::Own {
             self.own.insert(name.clone());
@@ -89,7 +102,8 @@ impl<'p> Names<'p> {
                 Sharing::Own => other.is_some() || self.own.contains(name),
             }
         };
-        if own.starts_with(char::is_alphabetic) && !taken(own) {
+        let declared = self.given.iter().flatten().any(|known| known == own);
+        if own.starts_with(char::is_alphabetic) && !declared && !taken(own) {
             return own.to_owned();
         }
         self.fresh(own)
@@ -104,6 +118,7 @@ impl<'p> Names<'p> {
         let free = |name: &String| {
             !all.contains(name.as_str())
                 && !self.own.contains(name)
+                && !self.given.iter().flatten().any(|known| known == name)
                 && !self.visible.iter().any(|(_, known)| known == name)
         };
         let mut names = (1_u64..).map(|number| format!("{stem}{number}"));

@@ -4,11 +4,14 @@
 //! holds. What is no conjunction (a read that may be out of range, several terms of which one
 //! suffices) makes the answer inexact; the text then counts the contributions.
 
+use std::collections::BTreeSet;
+
 use crate::domains;
 use crate::program::{
     Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Place, Program, Range, Read, Style, When,
 };
 use crate::value::Domain;
+use crate::walk;
 
 /// What must hold for a value to be present.
 #[derive(Debug)]
@@ -25,16 +28,64 @@ pub(super) struct Presence {
 pub(super) fn of_scope(program: &Program, over: &[IndexId], when: &When, body: &Expr) -> Presence {
     let mut presence = Presence { guards: Vec::new(), exists: Vec::new(), exact: true };
     presence.scope(program, over, when, body);
-    let mut used = Vec::new();
-    for guard in &presence.guards {
-        crate::walk::guard_indices(guard, &mut |index| used.push(index));
-    }
-    presence.exact &= presence.exists.iter().all(|index| used.contains(index) || has_values(program, *index));
+    let when = When { exists: Vec::new(), guards: std::mem::take(&mut presence.guards) };
+    let mut used = BTreeSet::new();
+    walk::when_indices(&when, &mut |index| {
+        used.insert(index);
+    });
+    // An index that guards alone hold takes its values from round references.
+    let reads = When {
+        exists: Vec::new(),
+        guards: when.guards.iter().filter(|guard| matches!(guard, Guard::Read(_))).cloned().collect(),
+    };
+    let nothing = Expr::Number(1.0);
+    let known = |index: &IndexId| match used.contains(index) {
+        true => domains::binds(*index, &nothing, &reads),
+        false => has_values(program, *index),
+    };
+    presence.exact &= presence.exists.iter().all(known);
     presence.exists.retain(|index| used.contains(index));
+    presence.guards = when.guards;
+    if !presence.exact {
+        // The contributions are counted; what is left to say is what binds the indices around.
+        let guards = std::mem::take(&mut presence.guards);
+        for guard in guards {
+            presence.binding(program, guard);
+        }
+        let mut used = BTreeSet::new();
+        presence.guards.iter().for_each(|guard| {
+            walk::guard_indices(guard, &mut |index| {
+                used.insert(index);
+            });
+        });
+        presence.exists.retain(|index| used.contains(index));
+    }
     presence
 }
 
+/// Whether a round reference holds an index that is none of these.
+fn binds_outside(read: &Read, exists: &[IndexId]) -> bool {
+    let mut outside = false;
+    walk::read_indices(read, &mut |index| outside |= !exists.contains(&index));
+    read.otherwise == Otherwise::Absent && outside
+}
+
 impl Presence {
+    /// Keeps of a guard the round references that bind indices around.
+    fn binding(&mut self, program: &Program, guard: Guard) {
+        match guard {
+            Guard::Read(read) if binds_outside(&read, &self.exists) => self.guards.push(Guard::Read(read)),
+            Guard::Compare(_, left, right) => {
+                let mut sides = Presence { guards: Vec::new(), exists: Vec::new(), exact: true };
+                sides.value(program, &left);
+                sides.value(program, &right);
+                self.exists.append(&mut sides.exists);
+                sides.guards.into_iter().for_each(|guard| self.binding(program, guard));
+            }
+            _ => {}
+        }
+    }
+
     fn scope(&mut self, program: &Program, over: &[IndexId], when: &When, body: &Expr) {
         self.exists.extend(over);
         self.when(when);

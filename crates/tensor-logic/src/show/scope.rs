@@ -8,6 +8,7 @@ use super::piece::{Level, Piece};
 use super::presence;
 use super::value::{Printer, Stands, bar, bracketed};
 use crate::ast::Comparison;
+use crate::domains;
 use crate::program::{
     Argument, Expr, Guard, IndexFn, IndexId, Operation, Range, Read, Reduce, Role, Tensor, When,
 };
@@ -49,12 +50,28 @@ impl Printer<'_> {
         }
         let text = self.written_out(reduce.operation, &reduce.over, &reduce.when, &reduce.body);
         let neutral = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
-        let absent = neutral && !reduce.explicit && stands.neutral != Some(reduce.operation);
+        let needed = stands.neutral != Some(reduce.operation) || self.hides(reduce);
+        let absent = neutral && !reduce.explicit && needed;
         if !absent {
             return Piece::base(text);
         }
         let guards = self.presence(&reduce.over, &reduce.when, &reduce.body);
         if guards.is_empty() { Piece::base(text) } else { Piece::base(format!("({text}{})", bar(&guards))) }
+    }
+
+    /// Whether relations inside bind an index around, whose range would be another one if they
+    /// did not: a sum that is written out binds nothing outside, because it is never absent.
+    fn hides(&self, reduce: &Reduce) -> bool {
+        let by_tuples = |index: &IndexId| {
+            let entry = self.program.indices.get(index.0 as usize);
+            entry.is_some_and(|entry| matches!(entry.range, Range::Tuples))
+        };
+        let mut around = self.names.visible().filter(|index| !self.left.contains(index));
+        around.any(|index| {
+            by_tuples(&index)
+                && self.limited.contains(&index)
+                && domains::binds(index, &reduce.body, &reduce.when)
+        })
     }
 
     /// `sum[j](… | …)`

@@ -2,19 +2,23 @@
 //!
 //! A Boolean rule stays a rule. In any other equation the indices that are not on the left are
 //! bound by the scope of its sign: `sum`, `max`, `min`, `prod`. A mean has no such scope, because
-//! the means of parts do not combine: its indices stay as they are.
+//! the means of parts do not combine, nor has `or=`: their indices stay as they are.
 
 use std::collections::BTreeSet;
 
-use super::index::{self, Spacing};
+use super::index;
 use super::names::{Names, Sharing};
 use super::piece::{Level, Piece};
+use super::presence;
 use super::scope::used;
 use super::value::{Printer, Stands, bar, bracketed};
+use crate::domains;
 use crate::program::{
     Argument, Combine, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise, Program, Range,
-    Reduce, Style, Tensor, TensorId, Term, When,
+    Read, Reduce, Sense, Style, Tensor, TensorId, Term, When,
 };
+use crate::value::Domain;
+use crate::walk;
 
 /// The explicit text of the statement that an equation stands for, with the sign of the text.
 /// Several equations stand for one statement where `concat` has several arguments.
@@ -29,34 +33,19 @@ pub fn explicit(program: &Program, text: &str, equation: &Equation) -> String {
     let own = |other: &&Equation| other.span == equation.span && other.tensor == equation.tensor;
     let parts: Vec<&Equation> = program.equations.iter().filter(own).collect();
     let own_name = |id: TensorId| tensor_name(program, id);
-    let printer = Printer {
-        program,
-        names: Names::new(program),
-        square: square(program, equation),
-        tensors: &own_name,
-    };
+    let printer = Printer::new(program, equation, &own_name);
     printer.statement(equation, &parts, sign)
 }
 
 /// One equation of a program, with the sign that [`super::program`] gives it.
 pub fn equation(program: &Program, equation: &Equation) -> String {
     let own_name = |id: TensorId| tensor_name(program, id);
-    let printer = Printer {
-        program,
-        names: Names::new(program),
-        square: square(program, equation),
-        tensors: &own_name,
-    };
+    let printer = Printer::new(program, equation, &own_name);
     printer.statement(equation, &[equation], sign(program, equation))
 }
 
 fn tensor_name(program: &Program, id: TensorId) -> &str {
     program.tensors.get(id.0 as usize).map_or("T", |tensor| &tensor.name)
-}
-
-pub(super) fn square(program: &Program, equation: &Equation) -> bool {
-    let tensor = program.tensors.get(equation.tensor.0 as usize);
-    tensor.is_some_and(|tensor| tensor.style == Style::Square)
 }
 
 /// The sign of a tensor's equations, chosen by what they mean.
@@ -83,14 +72,33 @@ pub(super) fn sign_of(tensor: &Tensor) -> &'static str {
 fn operation(combine: Combine) -> Option<Operation> {
     Some(match combine {
         Combine::Sum | Combine::Exists => Operation::Sum,
-        Combine::Max | Combine::Or => Operation::Max,
+        Combine::Max => Operation::Max,
         Combine::Min => Operation::Min,
         Combine::Times => Operation::Product,
-        Combine::Avg => return None,
+        Combine::Avg | Combine::Or => return None,
     })
 }
 
-impl Printer<'_> {
+impl<'p> Printer<'p> {
+    pub(super) fn new(
+        program: &'p Program,
+        equation: &Equation,
+        tensors: &'p dyn Fn(TensorId) -> &'p str,
+    ) -> Printer<'p> {
+        let mut limited = BTreeSet::new();
+        equation.visit_reads(&mut |read, sense| {
+            if sense == Sense::Positive && read.otherwise != Otherwise::Absent {
+                walk::read_indices(read, &mut |index| {
+                    limited.insert(index);
+                });
+            }
+        });
+        let tensor = program.tensors.get(equation.tensor.0 as usize);
+        let square = tensor.is_some_and(|tensor| tensor.style == Style::Square);
+        let left = equation.left.clone();
+        Printer { program, names: Names::new(program), square, left, limited, tensors }
+    }
+
     /// `parts` are the equations of the statement, `equation` among them.
     pub(super) fn statement(mut self, equation: &Equation, parts: &[&Equation], sign: &str) -> String {
         let ordinal = equation.head.iter().any(index::has_ordinal);
@@ -132,8 +140,7 @@ impl Printer<'_> {
             match new {
                 Some(new) if index::has_ordinal(function) => new.to_owned(),
                 _ => {
-                    let text = index::function(self.program, &self.names, function, Spacing::Tight).text;
-                    format!("{star}{text}")
+                    format!("{star}{}", self.place(tensor, at, function))
                 }
             }
         };
@@ -192,6 +199,7 @@ impl Printer<'_> {
             Combine::Exists => operation,
             _ => None,
         };
+        let neutral = neutral.filter(|_| !self.binds_left(equation));
         let stands = Stands { split, zero: false, neutral };
         let mut terms: Vec<(bool, Piece, Vec<String>)> = Vec::new();
         for term in &equation.terms {
@@ -221,6 +229,35 @@ impl Printer<'_> {
         if at_end { format!("{text}{}", bar(&shared)) } else { text }
     }
 
+    /// Whether relations bind an index of the left side in a way that a sum which is written out
+    /// would hide: its values, or the domain of the left side, would then be others.
+    fn binds_left(&self, equation: &Equation) -> bool {
+        let tensor = self.program.tensors.get(equation.tensor.0 as usize);
+        let entry = |index: &IndexId| self.program.indices.get(index.0 as usize);
+        let by_tuples = |index: &&IndexId| entry(index).is_some_and(|i| matches!(i.range, Range::Tuples));
+        equation.left.iter().filter(by_tuples).any(|index| {
+            let place = equation.head.iter().position(|function| function.alone() == Some(*index));
+            let domain = place.and_then(|at| tensor?.places.get(at)?.domain.as_ref());
+            !self.square || domain.is_none() || self.limited(equation, *index, domain)
+        })
+    }
+
+    /// Whether square references would limit an index to other values than these.
+    fn limited(&self, equation: &Equation, index: IndexId, domain: Option<&Domain>) -> bool {
+        let mut limited = false;
+        equation.visit_reads(&mut |read, sense| {
+            let tensor = self.program.tensors.get(read.tensor.0 as usize);
+            for (at, argument) in read.arguments.iter().enumerate() {
+                let Argument::At(function) = argument else { continue };
+                let other = tensor.and_then(|tensor| tensor.places.get(at)?.domain.as_ref());
+                let whole = function.alone() == Some(index) && other == domain;
+                let reads = read.otherwise != Otherwise::Absent && sense == Sense::Positive;
+                limited |= reads && mentions(function, index) && !whole;
+            }
+        });
+        limited
+    }
+
     /// A term: whether it is subtracted, its value, and the guards that stay behind it. The
     /// indices that it binds stay visible.
     fn term(
@@ -230,6 +267,7 @@ impl Printer<'_> {
         stands: Stands,
     ) -> (bool, Piece, Vec<String>) {
         let inside = used(Some(&term.body), &term.when);
+        let operation = operation.filter(|operation| self.can_bind(term, *operation, stands));
         let computed = |guard: &Guard| matches!(guard, Guard::Bind(..));
         let stays = operation.is_none() || term.when.guards.iter().any(computed);
         let guarded = used(None, &term.when);
@@ -258,6 +296,20 @@ impl Printer<'_> {
         let mut guards = if stays { self.when(&term.when) } else { Vec::new() };
         guards.extend(self.idle(&implicit, term));
         (minus, piece, guards)
+    }
+
+    /// Whether guards can bind what the term binds of the left side, where it must.
+    fn can_bind(&self, term: &Term, operation: Operation, stands: Stands) -> bool {
+        if stands.neutral.is_some() || !matches!(operation, Operation::Sum | Operation::Product) {
+            return true;
+        }
+        let presence = presence::of_scope(self.program, &term.over, &term.when, &term.body);
+        let guards = When { exists: Vec::new(), guards: presence.guards };
+        let nothing = Expr::Number(1.0);
+        let lost = |index: &&IndexId| {
+            domains::binds(**index, &term.body, &term.when) && !domains::binds(**index, &nothing, &guards)
+        };
+        !self.left.iter().any(|index| lost(&index))
     }
 
     /// Occurrences for indices that stay as they are and would otherwise be bound deeper: all
@@ -315,10 +367,10 @@ fn stands_once(index: IndexId, term: &Term) -> bool {
     let mut occurrences = 0;
     let mut alone = 0;
     let mut visit = |id| occurrences += usize::from(id == index);
-    crate::walk::expr_indices(&term.body, &mut visit);
-    crate::walk::when_indices(&term.when, &mut visit);
-    let mut reads = |read: &crate::program::Read, sense| {
-        let positive = sense == crate::program::Sense::Positive;
+    walk::expr_indices(&term.body, &mut visit);
+    walk::when_indices(&term.when, &mut visit);
+    let mut reads = |read: &Read, sense| {
+        let positive = sense == Sense::Positive;
         let places = read.arguments.iter();
         let here = |argument: &&Argument| matches!(argument, Argument::At(f) if f.alone() == Some(index));
         alone += if positive { places.filter(here).count() } else { 0 };
@@ -331,7 +383,7 @@ fn stands_once(index: IndexId, term: &Term) -> bool {
 /// Whether an index occurs where a scope's own products would not bind it.
 fn direct(index: IndexId, body: &Expr) -> bool {
     let function = |function: &IndexFn| mentions(function, index);
-    let read = |read: &crate::program::Read| {
+    let read = |read: &Read| {
         read.arguments.iter().any(|argument| matches!(argument, Argument::At(f) if function(f)))
     };
     let group = |part: &Expr| !matches!(part, Expr::Product(_) | Expr::Quotient(..) | Expr::Negate(_));

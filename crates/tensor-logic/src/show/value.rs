@@ -5,13 +5,17 @@
 //! sum in parentheses is one ([`Expr::Plus`]). An elementwise function in a square equation reads
 //! round references as 0, so that an absent one needs a guard there.
 
+use std::collections::BTreeSet;
+
 use super::index::{self, Spacing};
 use super::names::Names;
 use super::piece::{self, Level, Piece, side_by_side};
 use super::presence;
+use super::whole::may_stand_alone;
 use crate::function::{BUILT_IN, Function};
 use crate::program::{
-    Argument, Axis, AxisFunction, Call, Expr, IndexFn, Operation, Otherwise, Program, Read, Style, TensorId,
+    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,
+    Style, Tensor, TensorId,
 };
 use crate::value::Const;
 
@@ -39,6 +43,10 @@ pub(super) struct Printer<'p> {
     pub(super) names: Names<'p>,
     /// Whether the left side is square.
     pub(super) square: bool,
+    /// The indices of the left side.
+    pub(super) left: Vec<IndexId>,
+    /// The indices whose range square references limit.
+    pub(super) limited: BTreeSet<IndexId>,
     /// How each tensor is called.
     pub(super) tensors: &'p dyn Fn(TensorId) -> &'p str,
 }
@@ -213,12 +221,25 @@ impl<'p> Printer<'p> {
         let places = read.arguments.iter().enumerate().map(|(at, argument)| match argument {
             Argument::At(function) => {
                 let star = if star(at) { "*" } else { "" };
-                format!("{star}{}", index::function(self.program, &self.names, function, Spacing::Tight).text)
+                format!("{star}{}", self.place(tensor, at, function))
             }
             Argument::Any => "_".to_owned(),
         });
         let round = tensor.is_some_and(|tensor| tensor.style == Style::Round);
         bracketed(name, &places.collect::<Vec<_>>(), read.otherwise == Otherwise::Absent, round)
+    }
+
+    /// An index function in a place of a tensor.
+    pub(super) fn place(&self, tensor: Option<&Tensor>, at: usize, function: &IndexFn) -> String {
+        let text = index::function(self.program, &self.names, function, Spacing::Tight).text;
+        let declared = function.alone().filter(|index| self.names.is_declared(*index));
+        let entry = declared.and_then(|index| self.program.indices.get(index.0 as usize));
+        match (entry.map(|entry| &entry.range), tensor) {
+            (Some(Range::Domain(range)), Some(tensor)) if !may_stand_alone(tensor, at, range) => {
+                format!("{text}+0")
+            }
+            _ => text,
+        }
     }
 
     fn call(&mut self, call: &Call) -> Piece {

@@ -1,8 +1,359 @@
-//! Declarations, data and whole programs.
+//! Whole programs: declarations, data, equations, queries.
+//!
+//! Enter at [`program`]. What the core form knows is declared, so that nothing is left to
+//! inference: every index with a range of its own has a name that no other range has. Where such
+//! an index stands alone in a place with another domain, it is written `x+0`: an index that
+//! stands alone would say that the two are one class (N6).
 
-use crate::program::Program;
+use std::collections::BTreeSet;
 
-/// A program as legal text.
-pub fn program(_program: &Program) -> String {
-    String::new()
+use super::index;
+use super::names::Names;
+use super::piece::number;
+use super::statement::sign_of;
+use super::value::{Printer, bracketed};
+use crate::answer::kind_name;
+use crate::program::{
+    Action, Combine, Equation, Expr, Facts, Given, IndexId, Kind, Program, Range, Role, Settings, Start,
+    Style, Tensor, TensorId, When,
+};
+use crate::value::{Const, Domain};
+use crate::walk;
+
+/// A program as legal text with the same values.
+///
+/// Each redefinition (`X := …`) becomes a tensor of its own with primes behind its name. The text
+/// of a query is kept.
+pub fn program(program: &Program) -> String {
+    let mut table = Table { program, declared: Vec::new(), taken: taken(program) };
+    let tensors = tensor_names(program);
+    let given = table.name_indices();
+    let mut body = String::new();
+    let mut line = |text: String| {
+        body.push_str(&text);
+        body.push('\n');
+    };
+    settings(&program.settings).into_iter().for_each(&mut line);
+    for (tensor, name) in program.tensors.iter().zip(&tensors) {
+        if !tensor.hidden {
+            table.tensor(tensor, name).into_iter().for_each(&mut line);
+        }
+    }
+    let name = |id: TensorId| tensors.get(id.0 as usize).map_or("T", String::as_str);
+    for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
+        let mut printer = Printer::new(program, equation, &name);
+        printer.names.given.clone_from(&given);
+        line(printer.statement(equation, &[equation], super::statement::sign(program, equation)));
+    }
+    for action in &program.actions {
+        line(match action {
+            Action::Query(query) => query.text.clone(),
+            Action::Write { file, tensor, .. } => format!("{} = {}", index::quoted(file), name(*tensor)),
+        });
+    }
+    let mut text = String::new();
+    for (name, domain) in &table.declared {
+        text.push_str(&format!("{name} : {}\n", show_domain(program, domain)));
+    }
+    text + &body
+}
+
+fn hidden(program: &Program, equation: &Equation) -> bool {
+    program.tensors.get(equation.tensor.0 as usize).is_none_or(|tensor| tensor.hidden)
+}
+
+/// What the tensors are called: every version has its own name.
+fn tensor_names(program: &Program) -> Vec<String> {
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    taken.extend(program.tensors.iter().filter(|t| t.version == 0).map(|tensor| tensor.name.clone()));
+    let mut names = Vec::new();
+    for tensor in &program.tensors {
+        let mut name = tensor.name.clone();
+        while tensor.version > 0 && taken.contains(&name) {
+            name.push('\'');
+        }
+        taken.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+fn settings(settings: &Settings) -> Vec<String> {
+    let usual = Settings::default();
+    let mut lines = Vec::new();
+    if settings.tolerance != usual.tolerance {
+        lines.extend(number(settings.tolerance).map(|tolerance| format!("@tol({tolerance})")));
+    }
+    if settings.rounds != usual.rounds {
+        lines.push(format!("@rounds({})", settings.rounds));
+    }
+    if settings.seed != usual.seed {
+        lines.push(format!("@seed({})", settings.seed));
+    }
+    lines
+}
+
+fn show_domain(program: &Program, domain: &Domain) -> String {
+    match domain {
+        Domain::Interval { from: 0, to } if *to >= 0 => to.saturating_add(1).to_string(),
+        Domain::Interval { from, to } => format!("{from}..{to}"),
+        Domain::Listed(_) => {
+            let values: Vec<String> = domain.values().map(|value| constant(program, value)).collect();
+            format!("{{{}}}", values.join(", "))
+        }
+    }
+}
+
+fn constant(program: &Program, value: Const) -> String {
+    index::constant(program, &Names::new(program), value).text
+}
+
+/// The names that indices must not be declared under: those of queries.
+fn taken(program: &Program) -> BTreeSet<String> {
+    let mut taken = BTreeSet::new();
+    for equation in program.equations.iter().filter(|equation| hidden(program, equation)) {
+        for index in indices_of(equation) {
+            taken.extend(program.indices.get(index.0 as usize).map(|entry| entry.name.clone()));
+        }
+    }
+    taken
+}
+
+/// All indices of an equation, each once.
+fn indices_of(equation: &Equation) -> BTreeSet<IndexId> {
+    let mut found: BTreeSet<IndexId> = equation.left.iter().copied().collect();
+    for term in &equation.terms {
+        found.extend(term.over.iter().chain(&term.when.exists));
+        bound_in(&term.body, &term.when, &mut found);
+    }
+    found
+}
+
+/// The indices that a value and its guards hold or bind.
+fn bound_in(body: &Expr, when: &When, found: &mut BTreeSet<IndexId>) {
+    walk::expr_indices(body, &mut |index| {
+        found.insert(index);
+    });
+    walk::when_indices(when, &mut |index| {
+        found.insert(index);
+    });
+}
+
+/// The declared indices.
+struct Table<'p> {
+    program: &'p Program,
+    /// Names and what they range over, in order of need.
+    declared: Vec<(String, Domain)>,
+    /// Names that cannot be declared.
+    taken: BTreeSet<String>,
+}
+
+impl Table<'_> {
+    /// A name for every index of the equations, by index. Indices of one equation that could
+    /// meet have different names.
+    fn name_indices(&mut self) -> Vec<Option<String>> {
+        let program = self.program;
+        let mut given = vec![None; program.indices.len()];
+        // Indices without a range keep their names, which are then not declared.
+        for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
+            for index in indices_of(equation) {
+                let Some(entry) = program.indices.get(index.0 as usize) else { continue };
+                if !matches!(entry.range, Range::Domain(_)) {
+                    self.taken.insert(entry.name.clone());
+                }
+            }
+        }
+        for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
+            let mut here: BTreeSet<String> = BTreeSet::new();
+            for index in indices_of(equation) {
+                let Some(entry) = program.indices.get(index.0 as usize) else { continue };
+                if let Range::Domain(domain) = &entry.range {
+                    let name = self.declare(&entry.name, domain, &here);
+                    here.insert(name.clone());
+                    if let Some(slot) = given.get_mut(index.0 as usize) {
+                        *slot = Some(name);
+                    }
+                }
+            }
+        }
+        given
+    }
+
+    /// The name of an index with this range: like the one wanted, and none of those in use.
+    fn declare(&mut self, wanted: &str, domain: &Domain, in_use: &BTreeSet<String>) -> String {
+        let plain = wanted.starts_with(char::is_alphabetic);
+        let stem = if plain { wanted.trim_end_matches('\'') } else { "k" };
+        let own = plain.then(|| wanted.to_owned());
+        let names = own.into_iter().chain((1_u64..).map(|number| format!("{stem}{number}")));
+        for name in names {
+            if in_use.contains(&name) || self.taken.contains(&name) {
+                continue;
+            }
+            match self.declared.iter().find(|(known, _)| *known == name) {
+                Some((_, known)) if known == domain => return name,
+                Some(_) => {}
+                None => {
+                    self.declared.push((name.clone(), domain.clone()));
+                    return name;
+                }
+            }
+        }
+        wanted.to_owned()
+    }
+
+    /// A name that is not declared.
+    fn loose(&mut self, at: usize) -> String {
+        let mut name = format!("a{at}");
+        while self.declared.iter().any(|(known, _)| *known == name) {
+            name.push('_');
+        }
+        self.taken.insert(name.clone());
+        name
+    }
+
+    /// The statements that declare a tensor and give its data.
+    fn tensor(&mut self, tensor: &Tensor, name: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        lines.extend(self.declaration(tensor, name));
+        for given in &tensor.given {
+            match given {
+                Given::Facts(facts) => {
+                    (0..facts.count).for_each(|at| lines.push(self.fact(tensor, name, facts, at)));
+                }
+                Given::Array { fixed, shape, values, .. } => {
+                    lines.push(self.array(tensor, name, fixed, shape, values));
+                }
+            }
+        }
+        lines
+    }
+
+    /// The places of a tensor as a declaration names them: declared where the domain must be said.
+    fn places(&mut self, tensor: &Tensor) -> Vec<String> {
+        let mut here = BTreeSet::new();
+        let mut places = Vec::new();
+        for (at, place) in tensor.places.iter().enumerate() {
+            let given = tensor.style == Style::Round && tensor.role == Role::Data;
+            let domain = match tensor.style {
+                Style::Round if !given => place.limit.as_ref(),
+                _ => place.limit.as_ref().or(place.domain.as_ref()),
+            };
+            let name = match domain {
+                Some(domain) => self.declare("i", domain, &here),
+                None => self.loose(at),
+            };
+            here.insert(name.clone());
+            places.push(name);
+        }
+        places
+    }
+
+    fn declaration(&mut self, tensor: &Tensor, name: &str) -> Option<String> {
+        let round = tensor.style == Style::Round;
+        let usual = match tensor.style {
+            Style::Square => tensor.kind == Kind::Real,
+            Style::Round => {
+                tensor.kind == Kind::Bool && matches!(tensor.combine, Combine::Exists | Combine::Or)
+            }
+        };
+        let limited =
+            round && tensor.places.iter().any(|place| place.limit.is_some() || place.domain.is_some());
+        let start = match (&tensor.role, &tensor.start) {
+            (Role::Parameter, start) => format!(" ~ {}", show_start(start.as_ref())),
+            (Role::Missing, _) => return None,
+            _ => String::new(),
+        };
+        let needed = !usual || limited || !start.is_empty() || tensor.role == Role::Empty;
+        // Without places and without a type this would be a fact.
+        if !needed || (round && tensor.places.is_empty() && usual) {
+            return None;
+        }
+        let places = self.places(tensor);
+        let kind = if usual { String::new() } else { format!(" : {}", kind_name(tensor.kind)) };
+        Some(format!("{}{kind}{start}", bracketed(name, &places, round, round)))
+    }
+
+    fn fact(&self, tensor: &Tensor, name: &str, facts: &Facts, at: usize) -> String {
+        let places: Vec<String> =
+            facts.tuple(at).iter().map(|value| constant(self.program, *value)).collect();
+        let round = tensor.style == Style::Round;
+        let head = bracketed(name, &places, round, round);
+        let value = facts.value(at);
+        let one = match tensor.kind {
+            Kind::Tropical => 0.0,
+            Kind::MaxMin => f64::INFINITY,
+            _ => 1.0,
+        };
+        if round && (value == one || tensor.kind == Kind::Bool) {
+            return head;
+        }
+        let sign = sign_of(tensor);
+        let sign = if sign == "<-" { "=" } else { sign };
+        format!("{head} {sign} {}", numeral(value))
+    }
+
+    fn array(
+        &mut self,
+        tensor: &Tensor,
+        name: &str,
+        fixed: &[Option<Const>],
+        shape: &[usize],
+        values: &[f64],
+    ) -> String {
+        let whole = fixed.iter().all(Option::is_none);
+        let sizes = tensor.places.iter().zip(shape);
+        let plain = whole && sizes.into_iter().all(|(p, size)| p.domain == Some(Domain::size(*size)));
+        let mut here = BTreeSet::new();
+        let mut places = Vec::new();
+        for (at, value) in fixed.iter().enumerate().filter(|_| !plain) {
+            places.push(match value {
+                Some(value) => constant(self.program, *value),
+                None => match tensor.places.get(at).and_then(|place| place.domain.clone()) {
+                    Some(domain) => self.declare("i", &domain, &here),
+                    None => self.loose(at),
+                },
+            });
+            here.extend(places.last().cloned());
+        }
+        let head = bracketed(name, &places, false, false);
+        let sign = sign_of(tensor);
+        format!("{head} {sign} {}", nested(shape, values))
+    }
+}
+
+/// An array, row-major values as nested rows.
+fn nested(shape: &[usize], values: &[f64]) -> String {
+    let Some((size, rest)) = shape.split_first() else {
+        return values.first().map_or_else(|| "0".to_owned(), |value| numeral(*value));
+    };
+    let step = rest.iter().product::<usize>();
+    let rows = (0..*size).map(|row| nested(rest, values.get(row * step..).unwrap_or(&[])));
+    format!("[{}]", rows.collect::<Vec<_>>().join(", "))
+}
+
+/// A number in data, where only numerals stand: one beyond the range of numbers is infinite.
+fn numeral(value: f64) -> String {
+    number(value).unwrap_or_else(|| if value < 0.0 { "-1e999" } else { "1e999" }.to_owned())
+}
+
+fn show_start(start: Option<&Start>) -> String {
+    match start {
+        Some(Start::Array { shape, values }) => nested(shape, values),
+        Some(Start::Number(value)) => numeral(*value),
+        Some(Start::Normal(mean, deviation)) => {
+            format!("normal({}, {})", numeral(*mean), numeral(*deviation))
+        }
+        Some(Start::Uniform(low, high)) => format!("uniform({}, {})", numeral(*low), numeral(*high)),
+        Some(Start::He) => "he()".to_owned(),
+        Some(Start::Glorot) | None => "glorot()".to_owned(),
+    }
+}
+
+/// Whether an index that is declared with this range may stand alone in a place without saying
+/// that the place has this domain.
+pub(super) fn may_stand_alone(tensor: &Tensor, at: usize, range: &Domain) -> bool {
+    let Some(place) = tensor.places.get(at) else { return true };
+    let symbols = range.value(0).is_some_and(|value| value.int().is_none());
+    let given = tensor.style == Style::Square || tensor.role == Role::Data || symbols;
+    symbols || place.limit.as_ref() == Some(range) || (given && place.domain.as_ref() == Some(range))
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod answers;
 pub(crate) mod engines;
 pub(crate) mod generator;
 

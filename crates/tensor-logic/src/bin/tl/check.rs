@@ -5,7 +5,7 @@ use tensor_logic::files::Files;
 use tensor_logic::run::refusals;
 
 use crate::answer::{Answer, Shape};
-use crate::host::World;
+use crate::host::world;
 use crate::input::File;
 
 /// `tl check`
@@ -20,7 +20,7 @@ pub(crate) struct Check {
 
 pub(crate) fn check(args: &Check) -> anyhow::Result<Answer> {
     let source = args.file.read()?;
-    let mut world = World::new(&source, Files::presence(args.file.folder()), 0);
+    let mut world = world(&source, Files::presence(args.file.folder()), 0);
     Ok(match world.read().and_then(|tree| world.analyse(tree)) {
         Ok(analysed) => {
             let mut answer = Answer::new(&source, Shape::Both);

@@ -2,24 +2,25 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::Args;
 use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
 use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
-use tensor_logic::engine::Budget;
+use tensor_logic::console::Console;
+use tensor_logic::engine::Engine;
 use tensor_logic::error::{Code, Report};
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
+use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::program::{Action, Kind, Program};
-use tensor_logic::reference::Reference;
 use tensor_logic::run::missing_data;
 use tensor_logic::source::Source;
+use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
-use crate::host::World;
-use crate::input::{Asked, Evaluation, File, usage};
+use crate::host::world;
+use crate::input::{Asked, EngineName, Evaluation, File, usage};
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -98,7 +99,7 @@ fn analysed(source: &Source, world: &mut World<'_>) -> anyhow::Result<Result<Ana
 pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
     let source = source(&args.file, &args.asked)?;
-    let mut world = World::new(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
     let mut answer = Answer::new(&source, Shape::Warnings);
     let mut file = String::new();
     json::string(&mut file, &source.file);
@@ -112,9 +113,9 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
         }
     };
     let program = &analysed.program;
-    let mut engine = Reference::default();
+    let mut engine = args.evaluation.engine();
     let outcome =
-        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), &mut engine, &mut world);
+        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world);
     let mut queries = String::new();
     json::list(&mut queries, &outcome.answers, |out, answer| json::answer(out, &program.symbols, answer));
     let mut written = String::new();
@@ -134,24 +135,39 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
 
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    not_yet(&args.file, &args.asked, args.evaluation.seed, "tl explain")
+    let source = source(&args.file, &args.asked)?;
+    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let analysed = match analysed(&source, &mut world)? {
+        Ok(analysed) => analysed,
+        Err(refused) => return Ok(refused),
+    };
+    let explanation = tensor_logic::explain::explain(&analysed.program, &source.text, &|_| None);
+    let mut answer = Answer::new(&source, Shape::Bare);
+    answer.fields = explanation.fields();
+    answer.text = explanation.text();
+    answer.warnings = analysed.warnings;
+    Ok(answer)
 }
 
 pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    if args.emit {
-        return not_yet(&args.file, &args.asked, args.evaluation.seed, "tl grad --emit");
-    }
     let mut source = source(&args.file, &args.asked)?;
     source.ask(&format!("{}?", args.of));
-    let mut world = World::new(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
     let analysed = match analysed(&source, &mut world)? {
         Ok(analysed) => analysed,
         Err(refused) => return Ok(refused),
     };
     let mut answer = Answer::new(&source, Shape::Warnings);
     answer.warnings = analysed.warnings;
-    match gradients_of(&analysed.program, &args.wrt, args.evaluation.budget()) {
+    match gradients_of(&analysed.program, &args.wrt, &args.evaluation) {
+        Ok(found) if args.emit => {
+            let text = found.adjoint.emit();
+            let mut quoted = String::new();
+            json::string(&mut quoted, &text);
+            answer.fields = vec![("text", quoted)];
+            answer.text = text;
+        }
         Ok(found) => show(&mut answer, &args.of, &analysed.program, &found),
         Err(report) => answer.errors.push(report),
     }
@@ -159,7 +175,7 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
 }
 
 /// The gradients of the last query's answer.
-fn gradients_of(program: &Program, wrt: &[String], budget: Budget) -> Result<Gradients, Report> {
+fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Report> {
     let mut queries = program.actions.iter().filter_map(|action| match action {
         Action::Query(query) => Some(query.tensor),
         Action::Write { .. } => None,
@@ -168,7 +184,8 @@ fn gradients_of(program: &Program, wrt: &[String], budget: Budget) -> Result<Gra
     let goal = queries.next_back().ok_or_else(none)?;
     missing_data(program, goal)?;
     let wrt = with_respect_to(program, goal, wrt)?;
-    gradients(&mut Reference::default(), program, budget, goal, &wrt)
+    let mut engine: Box<dyn Engine> = evaluation.engine();
+    gradients(engine.as_mut(), program, evaluation.budget(), goal, &wrt)
 }
 
 /// The document of `tl grad`, and its text.
@@ -196,7 +213,9 @@ fn show(answer: &mut Answer, of: &str, program: &Program, found: &Gradients) {
         answer.text.push_str(&text::answer(&program.symbols, &shown));
         answer.text.push('\n');
     }
-    answer.fields = vec![("of", goal), ("value", value), ("gradients", list)];
+    let mut equations = String::new();
+    json::list(&mut equations, found.adjoint.equations(), |out, equation| json::string(out, &equation));
+    answer.fields = vec![("of", goal), ("value", value), ("gradients", list), ("equations", equations)];
 }
 
 /// The keys of one gradient behind its name.
@@ -223,18 +242,13 @@ fn gradient(out: &mut String, program: &Program, content: &Content) {
 
 pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    bail!("`tl repl` is not built yet{}", args.file.as_ref().map_or("", |_| "; try `tl run FILE`"))
-}
-
-/// Refuses a program as it deserves, and an accepted one because the command is not built yet.
-fn not_yet(file: &File, asked: &Asked, seed: u64, command: &str) -> anyhow::Result<Answer> {
-    let source = source(file, asked)?;
-    let mut world = World::new(&source, Files::new(file.folder()), seed);
-    Ok(match analysed(&source, &mut world)? {
-        Ok(_) => {
-            let report = Report::new(Code::NotYet, Span::default(), format!("`{command}` is not built yet"));
-            Answer::refused(&source, vec![report])
-        }
-        Err(refused) => refused,
-    })
+    let mut notebook = Notebook::new("");
+    notebook.set_seed(args.evaluation.seed);
+    notebook.set_budget(args.evaluation.budget());
+    notebook.set_engine(match args.evaluation.engine {
+        EngineName::Auto => EngineKind::Auto,
+        EngineName::Reference => EngineKind::Reference,
+    });
+    crate::repl::talk(Console::new(notebook), args.file.as_deref())?;
+    Ok(Answer::default())
 }

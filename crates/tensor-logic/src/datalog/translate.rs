@@ -1,0 +1,445 @@
+//! One equation of the core form as rules.
+
+use std::sync::Arc;
+
+use super::Compiler;
+use crate::ast::Comparison;
+use crate::program::{
+    Argument, EquationId, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Style,
+    TensorId, Term, When,
+};
+use crate::relational::rule::Computed;
+use crate::relational::{self, Atom, Literal, RelationId, Ring, Rule, Times, Variable};
+use crate::value::{Const, Domain};
+
+/// The value of a body: factors joined by one operation.
+#[derive(Debug, Default)]
+struct Body<'a> {
+    reads: Vec<&'a Read>,
+    missing: Vec<&'a Read>,
+    numbers: Vec<f64>,
+    indices: Vec<&'a IndexFn>,
+    whens: Vec<&'a When>,
+    /// `None` while at most one factor has been seen.
+    operation: Option<Times>,
+}
+
+impl<'a> Body<'a> {
+    /// The parts of an expression, or `None` where it is no product in one operation.
+    fn of(expr: &'a Expr) -> Option<Body<'a>> {
+        let mut body = Body::default();
+        body.take(expr, None)?;
+        Some(body)
+    }
+
+    fn take(&mut self, expr: &'a Expr, inside: Option<Times>) -> Option<()> {
+        let mut join = |parts: &mut dyn Iterator<Item = &'a Expr>, operation: Times| {
+            if inside.is_some_and(|known| known != operation)
+                || self.operation.is_some_and(|known| known != operation)
+            {
+                return None;
+            }
+            self.operation = Some(operation);
+            for part in parts {
+                self.take(part, Some(operation))?;
+            }
+            Some(())
+        };
+        match expr {
+            Expr::Number(value) => self.numbers.push(*value),
+            Expr::Index(function) => self.indices.push(function),
+            Expr::Read(read) if read.otherwise == Otherwise::Absent => self.reads.push(read),
+            Expr::Missing(read) if inside != Some(Times::Plus) => self.missing.push(read),
+            Expr::Product(parts) => join(&mut parts.iter(), Times::Times)?,
+            Expr::Plus(parts) => join(&mut parts.iter(), Times::Plus)?,
+            Expr::Call(call) if matches!(call.function, crate::function::Function::Min) => {
+                if !call.when.guards.is_empty() {
+                    return None;
+                }
+                join(&mut call.arguments.iter(), Times::Min)?;
+            }
+            // 1 under guards.
+            Expr::Reduce(reduce)
+                if reduce.over.is_empty() && !reduce.explicit && matches!(reduce.body, Expr::Number(1.0)) =>
+            {
+                if inside == Some(Times::Plus) {
+                    return None;
+                }
+                self.whens.push(&reduce.when);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// A rule that grows.
+struct Draft<'c, 'a> {
+    compiler: &'c mut Compiler<'a>,
+    variables: Vec<IndexId>,
+    next: u32,
+    literals: Vec<Literal>,
+}
+
+impl Compiler<'_> {
+    /// The operation by which the equations of a tensor multiply; `None` where they differ.
+    pub(super) fn times_of(&self, id: TensorId) -> Option<Times> {
+        let mut times = None;
+        for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
+            for term in &equation.terms {
+                let body = Body::of(&term.body)?;
+                let Some(operation) = body.operation else { continue };
+                if times.is_some_and(|known| known != operation) {
+                    return None;
+                }
+                times = Some(operation);
+            }
+        }
+        Some(times.unwrap_or(Times::Times))
+    }
+
+    /// Adds the rules of an equation.
+    pub(super) fn equation(&mut self, id: EquationId) -> Option<()> {
+        let program = self.program;
+        let equation = program.equation(id);
+        for term in &equation.terms {
+            let rule = self.term(equation.tensor, &equation.head, term)?;
+            self.rules.push(rule);
+        }
+        Some(())
+    }
+
+    fn term(&mut self, tensor: TensorId, head: &[IndexFn], term: &Term) -> Option<Rule> {
+        let program = self.program;
+        let relation = *self.relations.get(&tensor)?;
+        let ring = self.database.relation(relation).ring();
+        let body = Body::of(&term.body)?;
+        let mut draft = Draft { compiler: self, variables: Vec::new(), next: 0, literals: Vec::new() };
+        let counted = matches!(ring.combine, relational::Combine::Sum | relational::Combine::Count);
+        for read in &body.reads {
+            // A tuple of a Boolean head exists if the sum is > 0: values may be negative.
+            if !ring.valued() && program.tensor(read.tensor).kind != Kind::Bool {
+                return None;
+            }
+            let mut atom = draft.atom(read)?;
+            atom.factor = ring.valued();
+            draft.literals.push(Literal::Atom(atom));
+        }
+        for when in body.whens.iter().copied().chain([&term.when]) {
+            draft.when(when, counted)?;
+        }
+        for read in &body.missing {
+            let atom = draft.atom(read)?;
+            draft.literals.push(Literal::Not(atom));
+        }
+        let mut head_terms = Vec::new();
+        for (place, function) in head.iter().enumerate() {
+            let computed = draft.function(function)?;
+            if let Some(limit) = &program.tensor(tensor).places.get(place)?.limit {
+                draft.within(computed, limit)?;
+            }
+            head_terms.push(computed);
+        }
+        draft.declared()?;
+        let (weight, computed) = draft.numbers(&body, ring)?;
+        let mut rule = Rule::new(relation, head_terms, std::mem::take(&mut draft.literals));
+        rule.weight = weight;
+        rule.computed = computed;
+        Some(rule)
+    }
+}
+
+impl Draft<'_, '_> {
+    fn program(&self) -> &Program {
+        self.compiler.program
+    }
+
+    fn variable(&mut self, index: IndexId) -> relational::Term {
+        let at = match self.variables.iter().position(|known| *known == index) {
+            Some(at) => at,
+            None => {
+                self.variables.push(index);
+                self.variables.len() - 1
+            }
+        };
+        // Fresh variables are numbered behind those of indices, from the top.
+        relational::Term::Variable(Variable(2 * at as u32))
+    }
+
+    fn fresh(&mut self) -> relational::Term {
+        self.next += 1;
+        relational::Term::Variable(Variable(2 * self.next - 1))
+    }
+
+    fn constant(&mut self, value: Const) -> Option<relational::Term> {
+        Some(relational::Term::Constant(self.compiler.database.constants.intern(value).ok()?))
+    }
+
+    /// The atom of a read.
+    fn atom(&mut self, read: &Read) -> Option<Atom> {
+        if self.program().tensor(read.tensor).style != Style::Round {
+            return None;
+        }
+        let relation: RelationId = *self.compiler.relations.get(&read.tensor)?;
+        let mut terms = Vec::new();
+        for argument in &read.arguments {
+            terms.push(match argument {
+                Argument::Any => relational::Term::Any,
+                Argument::At(function) => self.function(function)?,
+            });
+        }
+        Some(Atom::new(relation, terms))
+    }
+
+    /// An index function as a term; a computed one becomes a fresh variable.
+    fn function(&mut self, function: &IndexFn) -> Option<relational::Term> {
+        match function {
+            IndexFn::Const(value) => self.constant(*value),
+            IndexFn::Index(index) => Some(self.variable(*index)),
+            IndexFn::Ordinal(_) => None,
+            IndexFn::Add(a, b) => match (a.as_ref(), b.as_ref()) {
+                (IndexFn::Index(index), IndexFn::Const(Const::Int(by)))
+                | (IndexFn::Const(Const::Int(by)), IndexFn::Index(index)) => self.shifted(*index, *by),
+                _ => self.computed(function),
+            },
+            IndexFn::Subtract(a, b) => match (a.as_ref(), b.as_ref()) {
+                (IndexFn::Index(index), IndexFn::Const(Const::Int(by))) => {
+                    let by = by.checked_neg()?;
+                    self.shifted(*index, by)
+                }
+                (IndexFn::Const(Const::Int(from)), IndexFn::Index(index)) => self.mirrored(*from, *index),
+                _ => self.computed(function),
+            },
+            _ => self.computed(function),
+        }
+    }
+
+    fn shifted(&mut self, index: IndexId, by: i64) -> Option<relational::Term> {
+        let from = self.variable(index);
+        let to = self.fresh();
+        self.literals.push(Literal::Shift { to, from, by });
+        Some(to)
+    }
+
+    /// `c - x`, which gives `x` back too.
+    fn mirrored(&mut self, from: i64, index: IndexId) -> Option<relational::Term> {
+        let x = self.variable(index);
+        let result = self.fresh();
+        for (result, argument) in [(result, x), (x, result)] {
+            self.literals.push(Literal::Compute {
+                result,
+                arguments: vec![argument],
+                function: Arc::new(move |values| Some(Const::Int(from.checked_sub(values.first()?.int()?)?))),
+            });
+            // The one that can be computed first binds; the other then compares.
+        }
+        Some(result)
+    }
+
+    fn computed(&mut self, function: &IndexFn) -> Option<relational::Term> {
+        let (arguments, evaluate) = self.closure(function)?;
+        let result = self.fresh();
+        self.literals.push(Literal::Compute { result, arguments, function: evaluate });
+        Some(result)
+    }
+
+    /// The variables of a function, and the function of their values.
+    fn closure(&mut self, function: &IndexFn) -> Option<(Vec<relational::Term>, relational::rule::Function)> {
+        let mut indices: Vec<IndexId> = Vec::new();
+        let mut ordinal = false;
+        function.visit(&mut |index| {
+            if !indices.contains(&index) {
+                indices.push(index);
+            }
+        });
+        has_ordinal(function, &mut ordinal);
+        if ordinal {
+            return None;
+        }
+        let arguments = indices.iter().map(|index| self.variable(*index)).collect();
+        let function = function.clone();
+        let evaluate = move |values: &[Const]| {
+            let of = |id: IndexId| {
+                indices.iter().position(|known| *known == id).and_then(|at| values.get(at).copied())
+            };
+            function.evaluate(&of, &|_| None)
+        };
+        Some((arguments, Arc::new(evaluate)))
+    }
+
+    fn when(&mut self, when: &When, counted: bool) -> Option<()> {
+        // Where bindings are counted, what merely exists must not be.
+        if counted && !when.exists.is_empty() {
+            return None;
+        }
+        for guard in &when.guards {
+            self.guard(guard)?;
+        }
+        Some(())
+    }
+
+    fn guard(&mut self, guard: &Guard) -> Option<()> {
+        let literal = match guard {
+            Guard::Read(read) if read.otherwise == Otherwise::Absent => Literal::Atom(self.atom(read)?),
+            Guard::Not(read) if read.otherwise == Otherwise::Absent => Literal::Not(self.atom(read)?),
+            Guard::Read(_) | Guard::Not(_) | Guard::Compare(..) => return None,
+            Guard::CompareIndex(sign, left, right) => self.comparison(*sign, left, right)?,
+            Guard::Bind(index, function) => {
+                let result = self.variable(*index);
+                match function {
+                    IndexFn::Add(a, b) => match (a.as_ref(), b.as_ref()) {
+                        (IndexFn::Index(from), IndexFn::Const(Const::Int(by))) => {
+                            Literal::Shift { to: result, from: self.variable(*from), by: *by }
+                        }
+                        _ => self.bind(result, function)?,
+                    },
+                    _ => self.bind(result, function)?,
+                }
+            }
+        };
+        self.literals.push(literal);
+        Some(())
+    }
+
+    fn bind(&mut self, result: relational::Term, function: &IndexFn) -> Option<Literal> {
+        let (arguments, function) = self.closure(function)?;
+        Some(Literal::Compute { result, arguments, function })
+    }
+
+    fn comparison(&mut self, sign: Comparison, left: &IndexFn, right: &IndexFn) -> Option<Literal> {
+        let plain = |side: &IndexFn| matches!(side, IndexFn::Index(_) | IndexFn::Const(_));
+        if plain(left) && plain(right) {
+            return Some(Literal::Compare(sign, self.function(left)?, self.function(right)?));
+        }
+        let (mut arguments, first) = self.closure(left)?;
+        let (more, second) = self.closure(right)?;
+        let split = arguments.len();
+        arguments.extend(more);
+        let test = move |values: &[Const]| {
+            let (a, b) = values.split_at(split.min(values.len()));
+            match (first(a), second(b)) {
+                (Some(a), Some(b)) => compare(sign, a, b),
+                _ => false,
+            }
+        };
+        Some(Literal::Test { arguments, test: Arc::new(test) })
+    }
+
+    /// A term stays inside a domain.
+    fn within(&mut self, term: relational::Term, domain: &Domain) -> Option<()> {
+        let domain = domain.clone();
+        let test = move |values: &[Const]| values.first().is_some_and(|value| domain.contains(*value));
+        self.literals.push(Literal::Test { arguments: vec![term], test: Arc::new(test) });
+        Some(())
+    }
+
+    /// Indices with domains: those that an atom binds are tested, the others enumerated.
+    fn declared(&mut self) -> Option<()> {
+        for at in 0..self.variables.len() {
+            let index = *self.variables.get(at)?;
+            let Range::Domain(domain) = self.program().index(index).range.clone() else { continue };
+            let variable = self.variable(index);
+            let bound = self
+                .literals
+                .iter()
+                .any(|literal| matches!(literal, Literal::Atom(atom) if atom.terms.contains(&variable)));
+            if bound {
+                self.within(variable, &domain)?;
+                continue;
+            }
+            let relation = self.compiler.domain(&domain)?;
+            self.literals.push(Literal::Atom(Atom::new(relation, vec![variable])));
+        }
+        Some(())
+    }
+
+    /// The constant factor, and those that are made from indices.
+    fn numbers(&mut self, body: &Body<'_>, ring: Ring) -> Option<(Option<relational::Value>, Vec<Computed>)> {
+        if !ring.valued() {
+            // A Boolean head: a positive constant changes nothing, another one decides.
+            let positive = body.numbers.iter().all(|number| *number > 0.0);
+            return (positive && body.indices.is_empty()).then(|| (None, Vec::new()));
+        }
+        let value = |number: f64| {
+            if !ring.counts() {
+                return Some(relational::Value::real(number));
+            }
+            (number.fract() == 0.0 && number.abs() < 9e15).then(|| relational::Value::count(number as i64))
+        };
+        let mut weight: Option<relational::Value> = None;
+        for number in &body.numbers {
+            let number = value(*number)?;
+            weight = Some(match weight {
+                Some(known) => ring.times(known, number)?,
+                None => number,
+            });
+        }
+        let mut computed = Vec::new();
+        for function in &body.indices {
+            let (arguments, evaluate) = self.closure(function)?;
+            let counts = ring.counts();
+            let measure = move |values: &[Const]| {
+                let number = evaluate(values)?.int()?;
+                Some(if counts {
+                    relational::Value::count(number)
+                } else {
+                    relational::Value::real(number as f64)
+                })
+            };
+            computed.push(Computed { arguments, measure: Arc::new(measure) });
+        }
+        // Without a factor the value is the number 1, which is 1̄ only under multiplication.
+        let nothing = weight.is_none() && computed.is_empty() && body.reads.is_empty();
+        Some((if nothing { Some(ring.unit()) } else { weight }, computed))
+    }
+}
+
+impl Compiler<'_> {
+    fn domain(&mut self, domain: &Domain) -> Option<RelationId> {
+        if let Some((_, relation)) = self.domains.iter().find(|(known, _)| known == domain) {
+            return Some(*relation);
+        }
+        // A domain that is larger than any relation should be is left to the other engine.
+        if domain.len() > 10_000_000 {
+            return None;
+        }
+        let relation = self.database.declare("domain", 1, Ring::BOOLEAN);
+        let mut rows = Vec::new();
+        for value in domain.values() {
+            rows.push(self.database.constants.intern(value).ok()?);
+        }
+        if !rows.is_empty() {
+            self.database.insert(relation, &rows, &[]).ok()?;
+        }
+        self.domains.push((domain.clone(), relation));
+        Some(relation)
+    }
+}
+
+fn compare(sign: Comparison, a: Const, b: Const) -> bool {
+    let order = || Some(a.int()?.cmp(&b.int()?));
+    match sign {
+        Comparison::Equal => a == b,
+        Comparison::NotEqual => a != b,
+        Comparison::Less => order().is_some_and(std::cmp::Ordering::is_lt),
+        Comparison::LessEqual => order().is_some_and(std::cmp::Ordering::is_le),
+        Comparison::Greater => order().is_some_and(std::cmp::Ordering::is_gt),
+        Comparison::GreaterEqual => order().is_some_and(std::cmp::Ordering::is_ge),
+    }
+}
+
+fn has_ordinal(function: &IndexFn, found: &mut bool) {
+    match function {
+        IndexFn::Ordinal(_) => *found = true,
+        IndexFn::Const(_) | IndexFn::Index(_) => {}
+        IndexFn::Negate(a) => has_ordinal(a, found),
+        IndexFn::Add(a, b)
+        | IndexFn::Subtract(a, b)
+        | IndexFn::Multiply(a, b)
+        | IndexFn::Divide(a, b)
+        | IndexFn::Remainder(a, b) => {
+            has_ordinal(a, found);
+            has_ordinal(b, found);
+        }
+    }
+}

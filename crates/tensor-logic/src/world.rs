@@ -1,0 +1,159 @@
+//! A program in its world: its files, learning, a second semiring; and from a text to answers.
+//!
+//! Enter at [`calculate`] with a text, or at [`World::calculate`] with files, a seed and an engine
+//! of one's own.
+
+use crate::analyse::{Analysed, analyse_tree};
+use crate::answer::{Answer, Minimized, text};
+use crate::ast::{Program as Tree, Span};
+use crate::auto::Auto;
+use crate::engine::{Budget, Engine, Parameters, Value};
+use crate::error::{Code, Report};
+use crate::fast::Fast;
+use crate::files::Files;
+use crate::function::UserFunctions;
+use crate::learn;
+use crate::lower::Options;
+use crate::program::{Kind, Minimize, Program, TensorId};
+use crate::run::{Host, Outcome, run};
+use crate::source::Source;
+
+/// What is told of a step of learning: its number, how many there are, and the loss before it.
+pub type Progress<'a> = Box<dyn FnMut(u64, u64, f64) + 'a>;
+
+/// The world of one program.
+pub struct World<'a> {
+    source: &'a Source,
+    functions: UserFunctions,
+    options: Options,
+    files: Files,
+    progress: Progress<'a>,
+}
+
+impl<'a> World<'a> {
+    /// The world of a program: its files, and the seed of start values, sampling and shuffling.
+    pub fn new(source: &'a Source, files: Files, seed: u64) -> World<'a> {
+        let options = Options { seed, ..Options::default() };
+        World {
+            source,
+            functions: UserFunctions::default(),
+            options,
+            files,
+            progress: Box::new(|_, _, _| {}),
+        }
+    }
+
+    /// The same world with further elementwise functions.
+    #[must_use]
+    pub fn with_functions(self, functions: UserFunctions) -> World<'a> {
+        World { functions, ..self }
+    }
+
+    /// The same world, where somebody looks on while it learns.
+    #[must_use]
+    pub fn with_progress(self, progress: Progress<'a>) -> World<'a> {
+        World { progress, ..self }
+    }
+
+    /// The stage of reading.
+    ///
+    /// # Errors
+    /// All refusals of that stage, in order of place.
+    pub fn read(&self) -> Result<Tree, Vec<Report>> {
+        self.source.read(&self.functions)
+    }
+
+    /// The stages from names to recursion.
+    ///
+    /// # Errors
+    /// All refusals of the first stage that has any, in order of place.
+    pub fn analyse(&mut self, tree: Tree) -> Result<Analysed, Vec<Report>> {
+        analyse_tree(&self.source.text, tree, &mut self.files, &self.functions, &self.options)
+    }
+
+    /// The whole way: reads, analyses, and carries out all queries and file writes.
+    ///
+    /// # Errors
+    /// All refusals of the first stage that has any. A refusal of the run is in the outcome, behind
+    /// the answers that were given before it.
+    pub fn calculate(&mut self, engine: &mut dyn Engine, budget: Budget) -> Result<Calculated, Vec<Report>> {
+        let analysed = self.analyse(self.read()?)?;
+        let source = self.source;
+        let outcome = run(&analysed.program, &source.text, budget, engine, self);
+        Ok(Calculated { program: analysed.program, warnings: analysed.warnings, outcome })
+    }
+}
+
+impl Host for World<'_> {
+    fn write(
+        &mut self,
+        program: &Program,
+        file: &str,
+        tensor: TensorId,
+        value: &Value,
+        span: Span,
+    ) -> Result<(), Report> {
+        self.files.write(program, file, tensor, value, span)
+    }
+
+    fn minimize(
+        &mut self,
+        engine: &mut dyn Engine,
+        program: &Program,
+        budget: Budget,
+        parameters: &mut Parameters,
+        goal: TensorId,
+        minimize: &Minimize,
+    ) -> Result<Minimized, Report> {
+        learn::minimize(engine, program, budget, parameters, goal, minimize, &mut *self.progress)
+    }
+
+    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Report> {
+        let options = Options { semiring: Some(kind), ..self.options.clone() };
+        let first = |reports: Vec<Report>| {
+            let none =
+                || Report::new(Code::NotYet, Span::default(), "the program is refused in this semiring");
+            reports.into_iter().next().unwrap_or_else(none)
+        };
+        let tree = self.read().map_err(first)?;
+        let analysed = analyse_tree(&self.source.text, tree, &mut self.files, &self.functions, &options);
+        analysed.map(|analysed| analysed.program).map_err(first)
+    }
+}
+
+/// What came of a program.
+#[derive(Debug)]
+pub struct Calculated {
+    /// Its core form: the spellings of symbols, the tensors' domains.
+    pub program: Program,
+    /// The warnings of the analysis, in order of place.
+    pub warnings: Vec<Report>,
+    /// Answers, learned parameters, and what ended the run early.
+    pub outcome: Outcome,
+}
+
+impl Calculated {
+    /// An answer as people read it: the query's text, and below it what it says.
+    pub fn show(&self, answer: &Answer) -> String {
+        text::answer(&self.program.symbols, answer)
+    }
+
+    /// All answers, one below the other.
+    pub fn text(&self) -> String {
+        self.outcome.answers.iter().map(|answer| self.show(answer) + "\n").collect()
+    }
+}
+
+/// What [`calculate`] may use: the command's limit of tuples, and 4 GiB.
+const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
+
+/// From a text to its answers, with files in the working folder, seed 0, and the engine that the
+/// command takes by default.
+///
+/// # Errors
+/// As [`World::calculate`].
+pub fn calculate(text: &str) -> Result<Calculated, Vec<Report>> {
+    let source = Source::new("text", text.as_bytes());
+    let mut engine = Auto::new(Box::new(Fast::default()));
+    World::new(&source, Files::new("."), 0).calculate(&mut engine, BUDGET)
+}

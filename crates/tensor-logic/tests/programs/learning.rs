@@ -1,0 +1,51 @@
+//! Programs that learn: the loss falls to the level that is stated here, from several seeds.
+
+use tensor_logic::answer::Content;
+
+use super::common::answers::{calculated, engines};
+use super::{folder, program};
+
+pub(crate) const PROGRAMS: [&str; 2] = ["learn-table1", "learn-table2"];
+
+/// The loss before and after, and the last answer, for a seed.
+fn learned(name: &str, seed: u64, check: impl Fn(f64, f64, &[f64])) {
+    let text = program(name);
+    for (engine, mut evaluator) in engines() {
+        let found = calculated(&text, &folder(), seed, &mut *evaluator).unwrap();
+        assert_eq!(found.outcome.refusal, None, "{name} on {engine}");
+        let [before, learning, after] = found.outcome.answers.as_slice() else {
+            panic!("{name}: three queries")
+        };
+        let minimized = learning.minimize.as_ref().unwrap();
+        assert_eq!(before.content, Content::Scalar(Some(minimized.first)), "{name}: it starts where it was");
+        assert_eq!(learning.content, Content::Scalar(Some(minimized.last)), "{name}: it ends where it is");
+        check(minimized.first, minimized.last, after.content.numbers());
+    }
+}
+
+#[test]
+fn table_1_learns_from_its_neighbours() {
+    for seed in 0..4 {
+        learned("learn-table1", seed, |first, last, nodes| {
+            assert!(first > 2.0 && last < 0.1, "seed {seed}: {first} to {last}");
+            let left = |node: usize| nodes[node] > 0.5;
+            let sides: Vec<bool> = (0..8).map(left).collect();
+            assert_eq!(sides, [true, true, true, true, false, false, false, false], "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn table_2_learns_a_text() {
+    for seed in 0..3 {
+        learned("learn-table2", seed, |first, last, words| {
+            assert!(first > 4.0 && last < 0.5, "seed {seed}: {first} to {last}");
+            let likely: Vec<usize> = words
+                .chunks(3)
+                .map(|row| (0..3).max_by(|a, b| row[*a].total_cmp(&row[*b])).unwrap())
+                .collect();
+            // "mice mice like cats"
+            assert_eq!(likely, [2, 2, 1, 0], "seed {seed}");
+        });
+    }
+}
