@@ -51,6 +51,28 @@ pub(super) fn additive(expr: &ast::Expr) -> Vec<(bool, &ast::Expr)> {
     }
 }
 
+/// `y = x + c`, `y = c - x` and the like: the two names.
+fn one_to_one(literal: &Literal) -> Option<(&str, &str)> {
+    // Sums lean to the left and are as deep as they are long.
+    fn only(expr: &ast::IndexExpr, depth: usize) -> Option<Option<&str>> {
+        let only = |inner| if depth > 64 { None } else { only(inner, depth + 1) };
+        match &expr.kind {
+            ast::IndexKind::Index(name) => Some(Some(name)),
+            ast::IndexKind::Integer(_) | ast::IndexKind::Name(_) => Some(None),
+            ast::IndexKind::Negate(inner) | ast::IndexKind::Group(inner) => only(inner),
+            ast::IndexKind::Binary(ast::IndexOperator::Add | ast::IndexOperator::Subtract, left, right) => {
+                match (only(left)?, only(right)?) {
+                    (Some(_), Some(_)) => None,
+                    (left, right) => Some(left.or(right)),
+                }
+            }
+            _ => None,
+        }
+    }
+    let LiteralKind::Assign { index, value } = &literal.kind else { return None };
+    Some((&index.text, only(value, 0)??))
+}
+
 impl<'a> Context<'a> {
     /// Binds the names that belong to this scope: summed ones and those that guards alone use.
     /// Rules count every name of a positive literal as summed.
@@ -109,6 +131,16 @@ impl<'a> Context<'a> {
         let left = std::mem::take(&mut self.left);
         let opened: Vec<IndexId> = over.iter().chain(&exists).chain(&left).copied().collect();
         self.note_assignments(guards.iter().copied(), Some(expr), &opened, bound);
+        // Where `y = x + 1` computes an index of the left side, each `y` has one `x`: asking for
+        // some `x` is summing over it.
+        for literal in guards {
+            if let Some((name, from)) = one_to_one(literal)
+                && bound.find(name).is_some_and(|id| left.contains(&id))
+                && let Some(at) = exists.iter().position(|id| bound.find(from) == Some(*id))
+            {
+                over.push(exists.remove(at));
+            }
+        }
         // The body of a group that is a product is this scope itself. It does not see the names
         // that only guards use.
         let names = bound.names.clone();
