@@ -427,13 +427,12 @@ fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
     for id in &equation.left {
         found.push(Scoped {
             index: *id,
-            left: true,
             bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect(),
         });
     }
     for term in &equation.terms {
         for id in term.over.iter().chain(&term.when.exists) {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&term.body, &term.when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&term.body, &term.when)] });
         }
         inner(&term.body, &mut found);
         inner_when(&term.when, &mut found);
@@ -444,14 +443,13 @@ fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
 /// An index and what must be present for each of its bindings.
 struct Scoped<'a> {
     index: IndexId,
-    left: bool,
     bodies: Vec<(&'a Expr, &'a crate::program::When)>,
 }
 
 fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
     if let Expr::Reduce(reduce) = expr {
         for id in reduce.over.iter().chain(&reduce.when.exists) {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&reduce.body, &reduce.when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&reduce.body, &reduce.when)] });
         }
     }
     let (parts, when) = expr.parts();
@@ -461,7 +459,7 @@ fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
     let Some(when) = when else { return };
     if !matches!(expr, Expr::Reduce(_)) {
         for id in &when.exists {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&NOTHING, when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&NOTHING, when)] });
         }
     }
     inner_when(when, found);

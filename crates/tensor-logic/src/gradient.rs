@@ -248,12 +248,15 @@ impl Builder {
         for (place, function) in equation.head.iter().enumerate() {
             let mut indices = Vec::new();
             function.visit(&mut |index| indices.push(index));
-            let domain = self.program.tensor(equation.tensor).places.get(place).and_then(|p| p.domain.clone());
-            let ([index], Some(Domain::Interval { from, to }), None) = (indices.as_slice(), domain, function.alone())
+            let domain =
+                self.program.tensor(equation.tensor).places.get(place).and_then(|p| p.domain.clone());
+            let ([index], Some(Domain::Interval { from, to }), None) =
+                (indices.as_slice(), domain, function.alone())
             else {
                 continue;
             };
-            let Range::Domain(Domain::Interval { from: low, to: high }) = self.program.index(*index).range else {
+            let Range::Domain(Domain::Interval { from: low, to: high }) = self.program.index(*index).range
+            else {
                 continue;
             };
             let inside = |value: &i64| {

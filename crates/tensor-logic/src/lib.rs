@@ -108,3 +108,9 @@ pub mod run;
 pub mod files;
 
 pub mod world;
+
+pub mod explain;
+
+pub mod notebook;
+
+pub mod console;

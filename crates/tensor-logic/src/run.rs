@@ -75,7 +75,20 @@ pub fn run(
     engine: &mut dyn Engine,
     host: &mut dyn Host,
 ) -> Outcome {
-    let mut run = Run { text, places: Places::new(text), budget, engine, host, outcome: Outcome::default() };
+    run_from(program, text, budget, engine, host, Parameters::new())
+}
+
+/// The same with values of parameters that were learned before.
+pub fn run_from(
+    program: &Program,
+    text: &str,
+    budget: Budget,
+    engine: &mut dyn Engine,
+    host: &mut dyn Host,
+    parameters: Parameters,
+) -> Outcome {
+    let outcome = Outcome { parameters, ..Outcome::default() };
+    let mut run = Run { text, places: Places::new(text), budget, engine, host, outcome };
     for (at, action) in program.actions.iter().enumerate() {
         let done = match action {
             Action::Query(query) => run.query(program, at, query),

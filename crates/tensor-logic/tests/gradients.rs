@@ -112,10 +112,15 @@ fn emitted(printed: &str, values: &[Value], text: &str) {
     let found = Reference::default().values(&request, &goals).unwrap();
     assert_eq!(found.len(), values.len(), "{printed}");
     for (a, b) in found.iter().zip(values) {
-        let (Value::Dense(a), Value::Dense(b)) = (a, b) else { panic!("gradients of square tensors are square") };
+        let (Value::Dense(a), Value::Dense(b)) = (a, b) else {
+            panic!("gradients of square tensors are square")
+        };
         assert_eq!(a.len(), b.len(), "{text}\n---\n{printed}");
         for (a, b) in a.iter().zip(b.iter()) {
-            assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "printed {a}, program {b}\n{text}\n---\n{printed}");
+            assert!(
+                (a - b).abs() <= 1e-9 * b.abs().max(1.0),
+                "printed {a}, program {b}\n{text}\n---\n{printed}"
+            );
         }
     }
 }

@@ -302,7 +302,8 @@ impl Machine {
         };
         self.search(&mut search, &relevant)?;
         if let Some(rows) = search.rows.take() {
-            let kept: Vec<IndexId> = rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
+            let kept: Vec<IndexId> =
+                rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
             search.rows = Some(if kept.len() == rows.indices.len() {
                 rows
             } else {

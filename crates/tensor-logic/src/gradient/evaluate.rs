@@ -9,8 +9,8 @@ use crate::answer::Content;
 use crate::engine::{Budget, Engine, Request, Value};
 use crate::error::{Code, Report, Result};
 use crate::model;
-use crate::show;
 use crate::program::{Given, Program, Role, Style, TensorId};
+use crate::show;
 use crate::start::start_values;
 use crate::value::{Domain, Tuple};
 
@@ -35,7 +35,8 @@ impl Adjoint {
         let needed = program.needs(&asked);
         // What only the queries needed has no name that could be printed.
         let hidden: Vec<bool> = program.tensors.iter().map(|tensor| tensor.hidden).collect();
-        let printed = |id: TensorId| needed.contains(&id) || !hidden.get(id.0 as usize).is_some_and(|hidden| *hidden);
+        let printed =
+            |id: TensorId| needed.contains(&id) || !hidden.get(id.0 as usize).is_some_and(|hidden| *hidden);
         program.equations.retain(|equation| printed(equation.tensor));
         let unnamed: Vec<TensorId> = needed.iter().copied().filter(|id| program.tensor(*id).hidden).collect();
         for id in unnamed {

@@ -38,13 +38,6 @@ impl Interner<'_> {
             Interner::Own(constants) => constants.intern(value).map(Some),
         }
     }
-
-    fn find(&self, value: Const) -> Option<u32> {
-        match self {
-            Interner::Shared(constants) => constants.find(value),
-            Interner::Own(constants) => constants.find(value),
-        }
-    }
 }
 
 /// Tuples that a join has made, one behind the other.

@@ -363,9 +363,9 @@ impl Search<'_> {
         let words = nodes.len().div_ceil(64);
         let mut reached = BitMatrix::of(count, words);
         let mut joined = vec![usize::MAX; count];
-        for at in 0..count {
+        for (at, members) in members.iter().enumerate() {
             self.limits.interrupted()?;
-            for node in &members[at] {
+            for node in members {
                 reached.set(at, *node);
                 for next in &successors[*node] {
                     let other = component[*next];
@@ -378,8 +378,8 @@ impl Search<'_> {
         }
         if self.same_arcs {
             // A node reaches itself only along an arc.
-            for at in 0..count {
-                if let [node] = members[at][..]
+            for (at, members) in members.iter().enumerate() {
+                if let [node] = members[..]
                     && !successors[node].contains(&node)
                 {
                     reached.clear(at, node);

@@ -179,7 +179,6 @@ struct Planner<'a> {
     others: Vec<(Literal, bool)>,
     bound: Vec<bool>,
     steps: Vec<Step>,
-    ring: Ring,
 }
 
 /// The plan of a rule; `delta` is the number of the atom (among the atoms of the body) that takes
@@ -201,7 +200,7 @@ pub(super) fn plan(
     let others = rule.body.iter().filter(|literal| !matches!(literal, Literal::Atom(_)));
     let others = others.map(|literal| (literal.clone(), false)).collect();
     let (steps, bound) = (Vec::new(), vec![false; slots]);
-    let mut planner = Planner { database, component, constants, atoms, others, bound, steps, ring };
+    let mut planner = Planner { database, component, constants, atoms, others, bound, steps };
     let start = match delta {
         Some(delta) => Some(delta),
         None => planner.best_start(),

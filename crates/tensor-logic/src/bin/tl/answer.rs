@@ -112,6 +112,16 @@ fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
     let _ = err.flush();
 }
 
+/// Says a part of a dialogue.
+pub(crate) fn say(text: &str) {
+    let _ = std::io::stdout().write_all(format!("{text}\n").as_bytes());
+}
+
+/// Objects in a dialogue.
+pub(crate) fn object(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
 /// Says why there is no answer at all.
 pub(crate) fn complain(error: &anyhow::Error) {
     let _ = std::io::stderr().write_all(format!("tl: {error:#}\n").as_bytes());

@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::Args;
 use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
 use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
+use tensor_logic::console::Console;
 use tensor_logic::engine::Engine;
 use tensor_logic::error::{Code, Report};
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
+use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::program::{Action, Kind, Program};
 use tensor_logic::run::missing_data;
 use tensor_logic::source::Source;
@@ -19,7 +20,7 @@ use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
 use crate::host::world;
-use crate::input::{Asked, Evaluation, File, usage};
+use crate::input::{Asked, EngineName, Evaluation, File, usage};
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -134,7 +135,18 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
 
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    not_yet(&args.file, &args.asked, args.evaluation.seed, "tl explain")
+    let source = source(&args.file, &args.asked)?;
+    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let analysed = match analysed(&source, &mut world)? {
+        Ok(analysed) => analysed,
+        Err(refused) => return Ok(refused),
+    };
+    let explanation = tensor_logic::explain::explain(&analysed.program, &source.text, &|_| None);
+    let mut answer = Answer::new(&source, Shape::Bare);
+    answer.fields = explanation.fields();
+    answer.text = explanation.text();
+    answer.warnings = analysed.warnings;
+    Ok(answer)
 }
 
 pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
@@ -230,18 +242,13 @@ fn gradient(out: &mut String, program: &Program, content: &Content) {
 
 pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    bail!("`tl repl` is not built yet{}", args.file.as_ref().map_or("", |_| "; try `tl run FILE`"))
-}
-
-/// Refuses a program as it deserves, and an accepted one because the command is not built yet.
-fn not_yet(file: &File, asked: &Asked, seed: u64, command: &str) -> anyhow::Result<Answer> {
-    let source = source(file, asked)?;
-    let mut world = world(&source, Files::new(file.folder()), seed);
-    Ok(match analysed(&source, &mut world)? {
-        Ok(_) => {
-            let report = Report::new(Code::NotYet, Span::default(), format!("`{command}` is not built yet"));
-            Answer::refused(&source, vec![report])
-        }
-        Err(refused) => refused,
-    })
+    let mut notebook = Notebook::new("");
+    notebook.set_seed(args.evaluation.seed);
+    notebook.set_budget(args.evaluation.budget());
+    notebook.set_engine(match args.evaluation.engine {
+        EngineName::Auto => EngineKind::Auto,
+        EngineName::Reference => EngineKind::Reference,
+    });
+    crate::repl::talk(Console::new(notebook), args.file.as_deref())?;
+    Ok(Answer::default())
 }

@@ -10,6 +10,7 @@ mod evaluate;
 mod fmt;
 mod host;
 mod input;
+mod repl;
 
 use std::process::ExitCode;
 

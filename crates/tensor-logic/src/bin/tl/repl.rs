@@ -1,0 +1,102 @@
+//! `tl repl`: a dialogue, one statement a line.
+//!
+//! On a terminal lines are edited, remembered and completed; from a pipe they are only read.
+//! What is said stands in [`tensor_logic::console`].
+
+use std::io::{BufRead, IsTerminal};
+use std::path::Path;
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{Context, Editor, Helper};
+use tensor_logic::console::{Console, Next, Reaction};
+
+use crate::answer;
+
+/// Loads a program, if there is one, and talks until the end of the input or `:quit`.
+pub(crate) fn talk(mut console: Console, file: Option<&Path>) -> anyhow::Result<()> {
+    if let Some(file) = file {
+        react(console.load(file));
+    }
+    if std::io::stdin().is_terminal() { edited(console) } else { piped(console) }
+}
+
+fn react(reactions: Vec<Reaction>) {
+    for reaction in reactions {
+        match reaction {
+            Reaction::Say(text) => answer::say(&text),
+            Reaction::Complain(text) => answer::object(&text),
+        }
+    }
+}
+
+fn piped(mut console: Console) -> anyhow::Result<()> {
+    for line in std::io::stdin().lock().lines() {
+        let (reactions, next) = console.line(&line?);
+        react(reactions);
+        if next == Next::Quit {
+            return Ok(());
+        }
+    }
+    // A statement that never ended is what it is.
+    react(console.line("").0);
+    Ok(())
+}
+
+fn edited(console: Console) -> anyhow::Result<()> {
+    let mut editor: Editor<Dialogue, DefaultHistory> = Editor::new()?;
+    editor.set_helper(Some(Dialogue(console)));
+    answer::say("tensor logic; `:help` says what there is");
+    let mut prompt = "> ";
+    loop {
+        let line = match editor.readline(prompt) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => {
+                prompt = "> ";
+                continue;
+            }
+            Err(ReadlineError::Eof) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        editor.add_history_entry(&line)?;
+        let Some(Dialogue(console)) = editor.helper_mut() else { return Ok(()) };
+        let (reactions, next) = console.line(&line);
+        react(reactions);
+        prompt = match next {
+            Next::Statement => "> ",
+            Next::Rest => "| ",
+            Next::Quit => return Ok(()),
+        };
+    }
+}
+
+/// Completes names.
+struct Dialogue(Console);
+
+impl Completer for Dialogue {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = line.get(..at).unwrap_or("");
+        let word = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '\'' | ':');
+        let start =
+            before.len() - before.chars().rev().take_while(|c| word(*c)).map(char::len_utf8).sum::<usize>();
+        let begun = before.get(start..).unwrap_or("");
+        let names = if begun.is_empty() { Vec::new() } else { self.0.completions(begun) };
+        Ok((start, names))
+    }
+}
+
+impl Hinter for Dialogue {
+    type Hint = String;
+}
+
+impl Highlighter for Dialogue {}
+
+impl Validator for Dialogue {}
+
+impl Helper for Dialogue {}

@@ -1,0 +1,214 @@
+//! What a program is, before anything runs: domains, classes, equations with their sums, plans.
+//!
+//! Enter at [`explain`]. The tensors of queries have no names and are not listed.
+
+use std::fmt::Write;
+
+use crate::answer::{json, kind_name};
+use crate::domains;
+use crate::error::Places;
+use crate::program::{Class, Component, Equation, Moving, Program, Role, Style, Tensor, TensorId};
+use crate::show;
+use crate::value::Symbols;
+
+/// What is said of a program.
+#[derive(Debug)]
+pub struct Explanation<'p> {
+    program: &'p Program,
+    equations: Vec<Explicit>,
+    /// The components that have names, with what the engine says of them.
+    components: Vec<(&'p Component, Option<String>)>,
+    lines: Vec<usize>,
+}
+
+/// A statement with its sums.
+#[derive(Debug)]
+struct Explicit {
+    line: usize,
+    text: String,
+    explicit: String,
+}
+
+/// Explains a program. `plan` says how the engine evaluates a component, if it knows.
+pub fn explain<'p>(
+    program: &'p Program,
+    text: &str,
+    plan: &dyn Fn(&Component) -> Option<String>,
+) -> Explanation<'p> {
+    let places = Places::new(text);
+    let visible = |id: &TensorId| program.tensors.get(id.0 as usize).is_some_and(|tensor| !tensor.hidden);
+    let mut last: Option<&Equation> = None;
+    let mut equations = Vec::new();
+    for equation in program.equations.iter().filter(|equation| visible(&equation.tensor)) {
+        // `concat` makes several equations of one statement.
+        if last.replace(equation).is_some_and(|last| last.span == equation.span) {
+            continue;
+        }
+        equations.push(Explicit {
+            line: places.of(equation.span.start).0,
+            text: text.get(equation.span.start..equation.span.end).unwrap_or("").to_owned(),
+            explicit: show::explicit(program, text, equation),
+        });
+    }
+    let named = |component: &&Component| component.tensors.iter().any(visible);
+    let components = program.components.iter().filter(named).map(|c| (c, plan(c))).collect();
+    let lines = program.tensors.iter().map(|tensor| places.of(tensor.span.start).0).collect();
+    Explanation { program, equations, components, lines }
+}
+
+/// The word for what a tensor is.
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Data => "data",
+        Role::Parameter => "parameter",
+        Role::Computed => "computed",
+        Role::Empty | Role::Missing => "empty",
+    }
+}
+
+fn class_name(class: &Class) -> &'static str {
+    match class {
+        Class::Plain => "plain",
+        Class::Stepped(_) => "stepped",
+        Class::Closure => "closure",
+        Class::Numeric => "numeric",
+    }
+}
+
+fn style_name(style: Style) -> &'static str {
+    match style {
+        Style::Square => "square",
+        Style::Round => "round",
+    }
+}
+
+impl Explanation<'_> {
+    /// The tensors with names, and the lines where they first stand. The name of a size is none.
+    fn tensors(&self) -> impl Iterator<Item = (&Tensor, usize)> {
+        let mut read = vec![false; self.program.tensors.len()];
+        for equation in &self.program.equations {
+            equation.visit_reads(&mut |element, _| {
+                if let Some(slot) = read.get_mut(element.tensor.0 as usize) {
+                    *slot = true;
+                }
+            });
+        }
+        let all = self.program.tensors.iter().zip(self.lines.iter().copied()).zip(read);
+        let listed =
+            all.filter(|((tensor, _), read)| !tensor.hidden && (*read || tensor.role != Role::Missing));
+        listed.map(|(entry, _)| entry)
+    }
+
+    fn names(&self, tensors: &[TensorId]) -> Vec<&str> {
+        let entries = tensors.iter().filter_map(|id| self.program.tensors.get(id.0 as usize));
+        entries.filter(|tensor| !tensor.hidden).map(|tensor| tensor.name.as_str()).collect()
+    }
+
+    /// The places that move in a stepped component: tensor, place, and whether upwards.
+    fn moves(&self, component: &Component) -> Vec<(&str, Moving)> {
+        let Class::Stepped(steps) = &component.class else { return Vec::new() };
+        let places = steps
+            .places
+            .iter()
+            .flat_map(|(id, moving)| moving.iter().map(move |moving| (self.program.name(*id), *moving)));
+        places.collect()
+    }
+
+    /// The keys of the JSON document with their values.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let symbols = &self.program.symbols;
+        let (mut tensors, mut components) = (String::new(), String::new());
+        let (mut equations, mut plans) = (String::new(), String::new());
+        json::list(&mut tensors, self.tensors(), |out, (tensor, line)| {
+            tensor_json(out, symbols, tensor, line)
+        });
+        json::list(&mut components, &self.components, |out, (component, _)| {
+            self.names_json(out, component);
+            write(out, format_args!(", \"class\": \"{}\"}}", class_name(&component.class)));
+        });
+        json::list(&mut equations, &self.equations, |out, equation| {
+            write(out, format_args!("{{\"line\": {}, \"text\": ", equation.line));
+            json::string(out, &equation.text);
+            out.push_str(", \"explicit\": ");
+            json::string(out, &equation.explicit);
+            out.push('}');
+        });
+        json::list(&mut plans, self.components.iter().zip(1_u32..), |out, ((component, plan), order)| {
+            self.names_json(out, component);
+            let class = class_name(&component.class);
+            write(out, format_args!(", \"order\": {order}, \"class\": \"{class}\", \"moves\": "));
+            json::list(out, self.moves(component), |out, (name, moving)| {
+                out.push_str("{\"tensor\": ");
+                json::string(out, name);
+                write(out, format_args!(", \"place\": {}, \"up\": {}}}", moving.place, moving.up));
+            });
+            out.push_str(", \"engine\": ");
+            match plan {
+                Some(plan) => json::string(out, plan),
+                None => out.push_str("null"),
+            }
+            out.push('}');
+        });
+        vec![("tensors", tensors), ("components", components), ("equations", equations), ("plans", plans)]
+    }
+
+    fn names_json(&self, out: &mut String, component: &Component) {
+        out.push_str("{\"tensors\": ");
+        json::list(out, self.names(&component.tensors), |out, name| json::string(out, name));
+    }
+
+    /// The same for people.
+    pub fn text(&self) -> String {
+        let symbols = &self.program.symbols;
+        let mut out = String::from("Tensors\n");
+        for (tensor, line) in self.tensors() {
+            let domains = tensor.places.iter().map(|place| match &place.domain {
+                Some(domain) => domains::show(domain, symbols),
+                None => "any".to_owned(),
+            });
+            let domains = domains.collect::<Vec<_>>().join(", ");
+            let (open, close) = if tensor.style == Style::Round { ('(', ')') } else { ('[', ']') };
+            let places =
+                if tensor.places.is_empty() { String::new() } else { format!("{open}{domains}{close}") };
+            let (kind, role) = (kind_name(tensor.kind), role_name(tensor.role));
+            write(&mut out, format_args!("  {}{places} : {kind}, {role}, line {line}\n", tensor.name));
+        }
+        out.push_str("\nEvaluation, in this order\n");
+        for (component, plan) in &self.components {
+            let names = self.names(&component.tensors).join(", ");
+            write(&mut out, format_args!("  {names}: {}", class_name(&component.class)));
+            for (name, moving) in self.moves(component) {
+                let way = if moving.up { "upwards" } else { "downwards" };
+                write(&mut out, format_args!("; place {} of {name} moves {way}", moving.place));
+            }
+            out.push('\n');
+            if let Some(plan) = plan {
+                plan.lines().for_each(|line| write(&mut out, format_args!("    {line}\n")));
+            }
+        }
+        out.push_str("\nEquations with their sums\n");
+        for equation in &self.equations {
+            write(&mut out, format_args!("  {}: {}\n", equation.line, equation.explicit));
+        }
+        out
+    }
+}
+
+fn tensor_json(out: &mut String, symbols: &Symbols, tensor: &Tensor, line: usize) {
+    out.push_str("{\"name\": ");
+    json::string(out, &tensor.name);
+    let (style, rank) = (style_name(tensor.style), tensor.places.len());
+    let (kind, role) = (kind_name(tensor.kind), role_name(tensor.role));
+    write(out, format_args!(", \"style\": \"{style}\", \"rank\": {rank}"));
+    write(out, format_args!(", \"type\": \"{kind}\", \"role\": \"{role}\", \"domains\": "));
+    json::list(out, &tensor.places, |out, place| match &place.domain {
+        Some(domain) => json::domain(out, symbols, domain),
+        None => out.push_str("null"),
+    });
+    write(out, format_args!(", \"line\": {line}}}"));
+}
+
+fn write(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a text cannot fail.
+    let _ = out.write_fmt(arguments);
+}
