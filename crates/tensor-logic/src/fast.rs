@@ -42,6 +42,8 @@ use plan::{Source, Stamps};
 #[derive(Default)]
 pub struct Fast {
     storage: Storage,
+    #[cfg(feature = "dense")]
+    products: crate::dense::Products,
     session: Option<Session>,
     derived: Vec<(String, u64)>,
 }
@@ -62,13 +64,24 @@ impl Fast {
         Fast { storage, ..Fast::default() }
     }
 
+    /// Takes large products as this says.
+    #[cfg(feature = "dense")]
+    #[must_use]
+    pub fn with_products(mut self, products: crate::dense::Products) -> Fast {
+        self.products = products;
+        self
+    }
+
     fn session(&mut self, request: &Request<'_>) -> &mut Session {
         let fingerprint = fingerprint(request.program);
         let same = |session: &Session| {
             session.fingerprint == fingerprint && same_data(&session.machine.program, request.program)
         };
         let kept = self.session.take().filter(same);
-        self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)))
+        let session = self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)));
+        #[cfg(feature = "dense")]
+        session.machine.products.clone_from(&self.products);
+        session
     }
 }
 

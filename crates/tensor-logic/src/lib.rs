@@ -89,6 +89,9 @@ pub mod reference;
 
 pub mod relational;
 
+#[cfg(feature = "dense")]
+pub mod dense;
+
 pub mod fast;
 
 pub mod datalog;
