@@ -5,7 +5,7 @@ use tensor_logic::answer::Content;
 use super::common::answers::{calculated, engines};
 use super::{folder, program};
 
-pub(crate) const PROGRAMS: [&str; 2] = ["learn-table1", "learn-table2"];
+pub(crate) const PROGRAMS: [&str; 3] = ["learn-table1", "learn-table2", "learn-tucker"];
 
 /// The loss before and after, and the last answer, for a seed.
 fn learned(name: &str, seed: u64, check: impl Fn(f64, f64, &[f64])) {
@@ -46,6 +46,25 @@ fn table_2_learns_a_text() {
                 .collect();
             // "mice mice like cats"
             assert_eq!(likely, [2, 2, 1, 0], "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn a_core_and_three_matrices_learn_a_tensor() {
+    let slices = [[1.0, 2.0, 0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, -1.0, 0.0, 2.0]];
+    let mixed = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
+    for seed in 0..4 {
+        learned("learn-tucker", seed, |first, last, rebuilt| {
+            assert!(first > 10.0 && last < 0.1, "seed {seed}: {first} to {last}");
+            for (at, value) in rebuilt.iter().enumerate() {
+                let weights = mixed[at / 6];
+                let wanted = weights[0] * slices[0][at % 6] + weights[1] * slices[1][at % 6];
+                assert!(
+                    (value - wanted).abs() < 0.3,
+                    "seed {seed}, element {at}: {value} instead of {wanted}"
+                );
+            }
         });
     }
 }
