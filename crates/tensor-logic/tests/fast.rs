@@ -1,6 +1,6 @@
 //! The fast engine against the reference interpreter and against loops written by hand.
 
-#![expect(clippy::unwrap_used, reason = "a test whose programs do not run has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test whose programs do not run has failed")]
 
 use common::engines::{BUDGET, STORAGES, analysed, disagreement};
 use tensor_logic::engine::{Engine, Parameters, Request, Value};
