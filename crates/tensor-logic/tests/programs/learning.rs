@@ -1,6 +1,6 @@
 //! Programs that learn: the loss falls to the level that is stated here, from several seeds.
 
-use tensor_logic::answer::Content;
+use tensor_logic::answer::{Answer, Content};
 
 use super::common::answers::{calculated, engines};
 use super::{folder, program};
@@ -13,9 +13,8 @@ fn learned(name: &str, seed: u64, check: impl Fn(f64, f64, &[f64])) {
     for (engine, mut evaluator) in engines() {
         let found = calculated(&text, &folder(), seed, &mut *evaluator).unwrap();
         assert_eq!(found.outcome.refusal, None, "{name} on {engine}");
-        let [before, learning, after] = found.outcome.answers.as_slice() else {
-            panic!("{name}: three queries")
-        };
+        let answers: &[Answer; 3] = found.outcome.answers.as_slice().try_into().unwrap();
+        let [before, learning, after] = answers;
         let minimized = learning.minimize.as_ref().unwrap();
         assert_eq!(before.content, Content::Scalar(Some(minimized.first)), "{name}: it starts where it was");
         assert_eq!(learning.content, Content::Scalar(Some(minimized.last)), "{name}: it ends where it is");
