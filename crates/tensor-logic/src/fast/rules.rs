@@ -12,10 +12,12 @@ use super::machine::{Machine, Stored, indices_of, linear};
 use super::relation::{Codes, Piece, Relation};
 use crate::error::{Code, Report, Result};
 use crate::program::{
-    Argument, Class, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Otherwise, Program, Range, Read,
-    Style, TensorId, Term,
+    Argument, Class, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Otherwise, Program, Range,
+    Read, Style, TensorId, Term,
 };
-use crate::relational::{self as engine, Atom, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule};
+use crate::relational::{
+    self as engine, Atom, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule,
+};
 use crate::value::{Const, Domain};
 
 /// Rules in the making.
@@ -107,7 +109,8 @@ impl Machine {
             bytes: self.budget.bytes,
             ..Limits::default()
         };
-        let tensor_of = |relation: RelationId| relations.iter().find(|(_, own)| **own == relation).map(|(id, _)| *id);
+        let tensor_of =
+            |relation: RelationId| relations.iter().find(|(_, own)| **own == relation).map(|(id, _)| *id);
         match engine::evaluate(&mut database, &rules, &limits) {
             Ok(_) => {}
             Err(Failure::Tuples { relation, .. }) => {
@@ -117,7 +120,8 @@ impl Machine {
             }
             Err(Failure::Bytes { relation, needed, limit }) => {
                 let span = self.left_side(tensor_of(relation).unwrap_or(component.tensors[0]));
-                let message = format!("the tuples need {needed} bytes, and {limit} are allowed (`--max-bytes`)");
+                let message =
+                    format!("the tuples need {needed} bytes, and {limit} are allowed (`--max-bytes`)");
                 let help = "end the rule with a comparison or a declared index, or raise `--max-bytes`";
                 return Err(Report::new(Code::Budget, span, message).help(help));
             }
@@ -128,10 +132,15 @@ impl Machine {
             let arity = program.tensor(*id).places.len();
             let found = database.relation(*relation);
             let rows = found.rows();
-            let column = |place: usize| rows.iter().skip(place).step_by(arity.max(1)).copied().collect::<Vec<u32>>();
+            let column =
+                |place: usize| rows.iter().skip(place).step_by(arity.max(1)).copied().collect::<Vec<u32>>();
             let place = |place: usize| compacted(&column(place), &database.constants);
-            let piece =
-                Piece { len: found.len(), places: (0..arity).map(place).collect(), values: None, counts: None };
+            let piece = Piece {
+                len: found.len(),
+                places: (0..arity).map(place).collect(),
+                values: None,
+                counts: None,
+            };
             let stored = Relation::merge(arity, &[piece], Combine::Exists, &program.symbols);
             self.store(*id, Stored::Relation(Arc::new(stored)));
         }
@@ -339,7 +348,9 @@ impl Builder<'_> {
     /// An argument: a variable, a constant, or a fresh variable that is computed.
     fn function(&mut self, function: &IndexFn, body: &mut Body) -> Option<engine::Term> {
         match function {
-            IndexFn::Const(value) => Some(engine::Term::Constant(self.database.constants.intern(*value).ok()?)),
+            IndexFn::Const(value) => {
+                Some(engine::Term::Constant(self.database.constants.intern(*value).ok()?))
+            }
             IndexFn::Index(index) => Some(body.variable(*index)),
             _ => {
                 let result = body.fresh();
@@ -360,7 +371,8 @@ impl Builder<'_> {
         let indices = indices_of(function);
         let arguments: Vec<engine::Term> = indices.iter().map(|index| body.variable(*index)).collect();
         let own = function.clone();
-        let ranges: Vec<Option<Domain>> = indices.iter().map(|index| self.machine.range(*index).cloned()).collect();
+        let ranges: Vec<Option<Domain>> =
+            indices.iter().map(|index| self.machine.range(*index).cloned()).collect();
         let value = move |values: &[Const]| {
             let at = |index: IndexId| indices.iter().position(|other| *other == index);
             let value = |index: IndexId| values.get(at(index)?).copied();
