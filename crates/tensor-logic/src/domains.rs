@@ -285,7 +285,8 @@ impl Inference<'_> {
         if depth > 16 {
             return None;
         }
-        let inner = |other: IndexId| if other == index { None } else { self.reach(equation, other, depth + 1) };
+        let inner =
+            |other: IndexId| if other == index { None } else { self.reach(equation, other, depth + 1) };
         match &self.draft.program.index(index).range {
             Range::Domain(domain) => interval::extent(domain),
             Range::Computed => equation.terms.iter().flat_map(|term| &term.when.guards).find_map(|guard| {
@@ -306,7 +307,8 @@ impl Inference<'_> {
                         else {
                             continue;
                         };
-                        if let Some((from, to)) = (Solver { index, range: &inner }).solve(function, low, high) {
+                        if let Some((from, to)) = (Solver { index, range: &inner }).solve(function, low, high)
+                        {
                             let (least, most) = reach.unwrap_or((from, to));
                             reach = Some((least.max(from), most.min(to)));
                         }
@@ -482,10 +484,8 @@ pub(crate) fn show(domain: &Domain, symbols: &crate::value::Symbols) -> String {
 fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
     let mut found = Vec::new();
     for id in &equation.left {
-        found.push(Scoped {
-            index: *id,
-            bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect(),
-        });
+        found
+            .push(Scoped { index: *id, bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect() });
     }
     for term in &equation.terms {
         for id in term.over.iter().chain(&term.when.exists) {

@@ -78,7 +78,8 @@ impl Fast {
             session.fingerprint == fingerprint && same_data(&session.machine.program, request.program)
         };
         let kept = self.session.take().filter(same);
-        let session = self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)));
+        let session =
+            self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)));
         #[cfg(feature = "dense")]
         session.machine.products.clone_from(&self.products);
         session

@@ -236,7 +236,8 @@ impl<'a> Context<'a> {
         let names = self.names;
         for (name, again) in &names.redeclared {
             let Some(first) = names.indices.get(name).or_else(|| names.sets.get(name)) else { continue };
-            let (Some(one), Some(other)) = (self.domain(&first.domain, 0), self.domain(&again.domain, 0)) else {
+            let (Some(one), Some(other)) = (self.domain(&first.domain, 0), self.domain(&again.domain, 0))
+            else {
                 continue;
             };
             if one == other {

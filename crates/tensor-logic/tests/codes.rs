@@ -9,7 +9,8 @@ use tensor_logic::error::Code;
 mod common;
 
 /// Codes of what is not built yet: `@embed`, and legal weighted facts.
-const NOT_YET: &[&str] = &["own-refuse-not-certified", "own-accept-not-certified", "own-accept-bad-probability"];
+const NOT_YET: &[&str] =
+    &["own-refuse-not-certified", "own-accept-not-certified", "own-accept-bad-probability"];
 
 fn case(name: &str) -> Option<Json> {
     let text = std::fs::read_to_string(common::folder().join(format!("{name}.json"))).ok()?;

@@ -63,7 +63,11 @@ impl Products {
                 Ok(())
             }
             Products::Device(device) => on_device(device, shape, x, y, out).map_err(|error| {
-                Report::new(Code::TooLarge, crate::ast::Span::default(), format!("the device refuses: {error}"))
+                Report::new(
+                    Code::TooLarge,
+                    crate::ast::Span::default(),
+                    format!("the device refuses: {error}"),
+                )
             }),
         }
     }
