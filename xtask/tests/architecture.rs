@@ -95,7 +95,8 @@ fn fol_knows_no_candle() {
 #[test]
 fn tensor_logic_builds_without_candle() {
     let chosen = ["-p", "tensor-logic", "--no-default-features", "--features", "cli"];
-    let tree = ["tree", "--locked", "--offline", "-e", "normal"].into_iter().chain(chosen).collect::<Vec<_>>();
+    let tree =
+        ["tree", "--locked", "--offline", "-e", "normal"].into_iter().chain(chosen).collect::<Vec<_>>();
     let tree = cargo(&tree);
     assert!(tree.contains("clap") && !tree.contains("candle"), "tensor-logic pulls candle in:\n{tree}");
 }

@@ -61,7 +61,10 @@ fn weights() -> BTreeMap<&'static str, (Vec<usize>, Vec<f64>)> {
     ];
     let mut stream = seeded::Family::named("candle-tape").stream(0);
     let mut entries = |count: usize| (0..count).map(|_| stream.normal()).collect::<Vec<f64>>();
-    shapes.into_iter().map(|(name, shape)| (name, (shape.to_vec(), entries(shape.iter().product())))).collect()
+    shapes
+        .into_iter()
+        .map(|(name, shape)| (name, (shape.to_vec(), entries(shape.iter().product()))))
+        .collect()
 }
 
 /// A nested array as it is written.
@@ -99,7 +102,8 @@ fn by_hand(weights: &BTreeMap<&str, Var>) -> Result<(Tensor, Tensor)> {
     }
     let merged = Tensor::cat(&heads, 1)?; // [position, head · value]
     let mixed = (matmul(&merged, &weight("WS").get(0)?.t()?)? + &stream)?;
-    let (one, zero) = (Tensor::ones(WIDTH, mixed.dtype(), &device)?, Tensor::zeros(WIDTH, mixed.dtype(), &device)?);
+    let (one, zero) =
+        (Tensor::ones(WIDTH, mixed.dtype(), &device)?, Tensor::zeros(WIDTH, mixed.dtype(), &device)?);
     let stream = layer_norm(&mixed, &one, &zero, 1e-5)?;
     let answer = softmax(&matmul(&stream, &weight("WO").t()?)?)?; // [position, token]
     Ok(((answer.sqr()? * weight("C"))?.sum_all()?, answer))
