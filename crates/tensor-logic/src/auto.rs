@@ -63,7 +63,9 @@ impl Auto {
                 }
                 let Some(compiled) = datalog::compile(program, *id) else { continue };
                 let mut compiled = compiled?;
-                datalog::evaluate(program, &mut compiled, request.budget)?;
+                if !datalog::evaluate(program, &mut compiled, request.budget)? {
+                    continue;
+                }
                 for (name, count) in compiled.derived(program) {
                     if !self.counted.iter().any(|(known, _)| *known == name) {
                         self.counted.push((name, count));
@@ -107,11 +109,17 @@ impl Engine for Auto {
         let mut answers: BTreeMap<TensorId, Value> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
-            match datalog::compile(program, goal) {
+            let mut compiled = match datalog::compile(program, goal) {
+                None => None,
+                Some(compiled) => Some(compiled?),
+            };
+            let planned = match &mut compiled {
+                None => false,
+                Some(compiled) => datalog::evaluate(program, compiled, request.budget)?,
+            };
+            match compiled.filter(|_| planned) {
                 None => open.push(goal),
                 Some(compiled) => {
-                    let mut compiled = compiled?;
-                    datalog::evaluate(program, &mut compiled, request.budget)?;
                     answers.insert(goal, compiled.value(program, goal));
                     self.derived.extend(compiled.derived(program));
                 }

@@ -8,7 +8,7 @@
 //! [`translate`] turns one equation into rules; [`answer`] turns what the relational engine
 //! derived back into values and refusals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::Budget;
@@ -38,49 +38,56 @@ pub struct Compiled {
 /// Refusals that loading the facts meets: `overflow`, `budget`.
 pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Report>> {
     let needed = program.needs(&[goal]);
-    let mut compiler = Compiler {
-        program,
-        database: Database::new(constants(program, &needed)),
-        relations: BTreeMap::new(),
-        domains: Vec::new(),
-        rules: Vec::new(),
-    };
-    for id in &needed {
-        let ring = compiler.ring(*id, *id == goal)?;
-        let tensor = program.tensor(*id);
-        let relation = compiler.database.declare(tensor.name.clone(), tensor.places.len(), ring);
-        compiler.relations.insert(*id, relation);
+    let constants = constants(program, &needed);
+    match Compiler::build(program, &needed, &[goal], constants)? {
+        Ok(compiler) => compiler.finish(goal),
+        Err(report) => Some(Err(report)),
     }
-    for (at, equation) in program.equations.iter().enumerate() {
-        if needed.contains(&equation.tensor) {
-            compiler.equation(EquationId(at as u32))?;
-        }
-    }
-    if !compiler.sums_are_finished() {
-        return None;
-    }
-    for id in &needed {
-        match compiler.load(*id)? {
-            Ok(()) => {}
-            Err(failure) => {
-                let tensors = compiler.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
-                return Some(Err(answer::refusal(program, &compiler.database, &tensors, failure)));
-            }
-        }
-    }
-    Some(compiler.finish(goal))
 }
 
-/// Evaluates a compiled goal.
+/// Compiles several relations as a whole, without demand, over these constants. Tuples may be
+/// inserted before the evaluation.
+///
+/// # Errors
+/// See [`compile`].
+pub fn compile_whole(
+    program: &Program,
+    goals: &[TensorId],
+    constants: Constants,
+) -> Option<Result<Compiled, Report>> {
+    let needed = program.needs(goals);
+    let built = Compiler::build(program, &needed, goals, constants)?;
+    Some(built.map(|compiler| {
+        let tensors = compiler.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
+        let goal = goals.first().and_then(|goal| compiler.relations.get(goal)).copied();
+        let goal = goal.unwrap_or(RelationId(0));
+        Compiled { database: compiler.database, rules: compiler.rules, goal, tensors }
+    }))
+}
+
+impl Compiled {
+    /// The relation of a tensor; of several copies the first.
+    pub fn relation(&self, tensor: TensorId) -> Option<RelationId> {
+        self.tensors.iter().find(|(_, id)| **id == tensor).map(|(relation, _)| *relation)
+    }
+}
+
+/// Evaluates a compiled goal; says whether the relational engine has a plan for all its rules.
 ///
 /// # Errors
 /// `budget`, `divergence`, `overflow`.
-pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<(), Report> {
+pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Report> {
     let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
     match relational::evaluate(&mut compiled.database, &compiled.rules, &limits) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(failure) if unplanned(&failure) => Ok(false),
         Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
     }
+}
+
+/// Whether the relational engine declines: a rule of a shape that it has no plan for.
+fn unplanned(failure: &Failure) -> bool {
+    matches!(failure, Failure::Rule { .. } | Failure::NotStratified { .. } | Failure::TooManyConstants)
 }
 
 struct Compiler<'a> {
@@ -93,7 +100,7 @@ struct Compiler<'a> {
 }
 
 /// The integers that the facts span keep their order.
-fn constants(program: &Program, needed: &std::collections::BTreeSet<TensorId>) -> Constants {
+fn constants(program: &Program, needed: &BTreeSet<TensorId>) -> Constants {
     let mut ends: Option<(i64, i64)> = None;
     let mut total = 0usize;
     for id in needed {
@@ -113,7 +120,44 @@ fn constants(program: &Program, needed: &std::collections::BTreeSet<TensorId>) -
     }
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
+    /// Relations, rules and facts, or `None` where something is no relation.
+    fn build(
+        program: &'a Program,
+        needed: &BTreeSet<TensorId>,
+        goals: &[TensorId],
+        constants: Constants,
+    ) -> Option<Result<Compiler<'a>, Report>> {
+        let mut compiler = Compiler {
+            program,
+            database: Database::new(constants),
+            relations: BTreeMap::new(),
+            domains: Vec::new(),
+            rules: Vec::new(),
+        };
+        for id in needed {
+            let ring = compiler.ring(*id, goals.contains(id))?;
+            let tensor = program.tensor(*id);
+            let relation = compiler.database.declare(tensor.name.clone(), tensor.places.len(), ring);
+            compiler.relations.insert(*id, relation);
+        }
+        for (at, equation) in program.equations.iter().enumerate() {
+            if needed.contains(&equation.tensor) {
+                compiler.equation(EquationId(at as u32))?;
+            }
+        }
+        if !compiler.sums_are_finished() {
+            return None;
+        }
+        for id in needed {
+            if let Err(failure) = compiler.load(*id)? {
+                let tensors = compiler.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
+                return Some(Err(answer::refusal(program, &compiler.database, &tensors, failure)));
+            }
+        }
+        Some(Ok(compiler))
+    }
+
     /// The ring of a tensor, or `None` where the relational engine has none for it. A scalar
     /// that is asked for may be a sum of tuples.
     fn ring(&self, id: TensorId, goal: bool) -> Option<Ring> {
@@ -182,17 +226,15 @@ impl Compiler<'_> {
         self.program.components.iter().all(|component| {
             let recursive = !matches!(component.class, crate::program::Class::Plain);
             let here = component.tensors.iter().any(|id| self.relations.contains_key(id));
-            !(recursive && here) || !component.tensors.iter().any(sums)
+            !(recursive && here && component.tensors.iter().any(sums))
         })
     }
 
     /// Restricts the rules to what the goal asks for.
-    fn finish(mut self, goal: TensorId) -> Result<Compiled, Report> {
+    fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Report>> {
         let mut tensors: BTreeMap<RelationId, TensorId> =
             self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
-        let Some(relation) = self.relations.get(&goal).copied() else {
-            return Ok(Compiled { database: self.database, rules: self.rules, goal: RelationId(0), tensors });
-        };
+        let relation = self.relations.get(&goal).copied()?;
         let free = vec![None; self.program.tensor(goal).places.len()];
         match magic(&mut self.database, &self.rules, relation, &free) {
             Ok(demand) => {
@@ -201,9 +243,11 @@ impl Compiler<'_> {
                         tensors.insert(*copy, tensor);
                     }
                 }
-                Ok(Compiled { database: self.database, rules: demand.rules, goal: demand.answer, tensors })
+                let (rules, goal) = (demand.rules, demand.answer);
+                Some(Ok(Compiled { database: self.database, rules, goal, tensors }))
             }
-            Err(failure) => Err(answer::refusal(self.program, &self.database, &tensors, failure)),
+            Err(failure) if unplanned(&failure) => None,
+            Err(failure) => Some(Err(answer::refusal(self.program, &self.database, &tensors, failure))),
         }
     }
 }

@@ -12,7 +12,8 @@ use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Form, Given, IndexFn, IndexId, Range, Role, Style, TensorId,
+    Argument, Equation, EquationId, Expr, Form, Given, Guard, IndexFn, IndexId, Range, Role, Sense, Style,
+    TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -23,6 +24,7 @@ mod ranges;
 
 pub use binding::binds;
 use classes::{Classes, hull};
+use interval::Solver;
 pub(crate) use interval::bounds;
 
 /// What inference refuses: the stage "domains", and `unbounded-index`, which belongs to the
@@ -224,14 +226,25 @@ impl Inference<'_> {
             for equation in self.equations.get(&id).cloned().unwrap_or_default() {
                 let equation = self.draft.program.equation(equation);
                 let Some(function) = equation.head.get(place) else { continue };
-                let span = equation.head_span;
+                let (span, symbols) = (equation.head_span, &self.draft.program.symbols);
                 match interval::values(&self.draft.program, function) {
                     interval::Values::Listed(listed) => values.extend(listed.into_iter().map(|v| (v, span))),
                     interval::Values::Between(from, to) if from <= to => {
                         values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
                     }
                     interval::Values::Between(..) => {}
-                    interval::Values::Unknown => bound_by_relation = Some(span),
+                    interval::Values::Unknown => {
+                        let of_index = function.alone().is_some();
+                        if of_index && matches!(self.classes.domain(class, symbols), Ok(Some(_)) | Err(_)) {
+                            bound_by_relation = Some(span);
+                        } else if let Some((from, to)) =
+                            interval::bounds_with(function, &|id| self.reach(equation, id, 0))
+                        {
+                            values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
+                        } else {
+                            bound_by_relation = Some(span);
+                        }
+                    }
                 }
             }
             let symbols = &self.draft.program.symbols;
@@ -250,7 +263,7 @@ impl Inference<'_> {
                     }
                 }
             }
-            let ordered = self.in_class_order(class, &values);
+            let ordered = self.in_declared_order(id, place, &values);
             let domain = match ordered {
                 Some(domain) => domain,
                 None => match hull(&values, &self.draft.program.symbols) {
@@ -267,15 +280,61 @@ impl Inference<'_> {
         }
     }
 
-    /// Symbols in the declared order of their class.
-    fn in_class_order(&self, class: usize, values: &[(Const, Span)]) -> Option<Domain> {
-        let source = self.classes.source(class)?;
-        if matches!(source.domain, Domain::Interval { .. }) {
+    /// Between which integers an index lies that tuples or an assignment bind.
+    fn reach(&self, equation: &Equation, index: IndexId, depth: usize) -> Option<(i64, i64)> {
+        if depth > 16 {
+            return None;
+        }
+        let inner =
+            |other: IndexId| if other == index { None } else { self.reach(equation, other, depth + 1) };
+        match &self.draft.program.index(index).range {
+            Range::Domain(domain) => interval::extent(domain),
+            Range::Computed => equation.terms.iter().flat_map(|term| &term.when.guards).find_map(|guard| {
+                let Guard::Bind(own, function) = guard else { return None };
+                (*own == index).then(|| interval::bounds_with(function, &inner)).flatten()
+            }),
+            Range::Tuples => {
+                let mut reach: Option<(i64, i64)> = None;
+                equation.visit_reads(&mut |read, sense| {
+                    let round = self.draft.program.tensor(read.tensor).style == Style::Round;
+                    for (place, argument) in read.arguments.iter().enumerate() {
+                        let Argument::At(function) = argument else { continue };
+                        if sense == Sense::Negative || !round {
+                            continue;
+                        }
+                        let Some((low, high)) =
+                            self.place_domain(read.tensor, place).as_ref().and_then(interval::extent)
+                        else {
+                            continue;
+                        };
+                        if let Some((from, to)) = (Solver { index, range: &inner }).solve(function, low, high)
+                        {
+                            let (least, most) = reach.unwrap_or((from, to));
+                            reach = Some((least.max(from), most.min(to)));
+                        }
+                    }
+                });
+                reach.filter(|(from, to)| from <= to)
+            }
+        }
+    }
+
+    /// Symbols in the declared order of their class, or of an index that stands there alone (in
+    /// a query it joins no class).
+    fn in_declared_order(&self, id: TensorId, place: usize, values: &[(Const, Span)]) -> Option<Domain> {
+        let source = self.classes.source(self.classes.place(id, place)).map(|source| &source.domain);
+        let heads = self.equations.get(&id).into_iter().flatten();
+        let mut alone = heads.filter_map(|equation| {
+            let index = self.draft.program.equation(*equation).head.get(place)?.alone()?;
+            self.draft.indices.get(index.0 as usize)?.declared.as_ref()
+        });
+        let order = source.or_else(|| alone.next())?;
+        if matches!(order, Domain::Interval { .. }) {
             return None;
         }
         let wanted: HashSet<Const> = values.iter().map(|(value, _)| *value).collect();
-        let inside = wanted.iter().all(|value| source.domain.contains(*value));
-        inside.then(|| Domain::listed(source.domain.values().filter(|value| wanted.contains(value))))
+        let inside = wanted.iter().all(|value| order.contains(*value));
+        inside.then(|| Domain::listed(order.values().filter(|value| wanted.contains(value))))
     }
 
     /// Parameters that nothing reads: the domains of their classes, or `unknown-size`.
@@ -425,15 +484,12 @@ pub(crate) fn show(domain: &Domain, symbols: &crate::value::Symbols) -> String {
 fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
     let mut found = Vec::new();
     for id in &equation.left {
-        found.push(Scoped {
-            index: *id,
-            left: true,
-            bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect(),
-        });
+        found
+            .push(Scoped { index: *id, bodies: equation.terms.iter().map(|t| (&t.body, &t.when)).collect() });
     }
     for term in &equation.terms {
         for id in term.over.iter().chain(&term.when.exists) {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&term.body, &term.when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&term.body, &term.when)] });
         }
         inner(&term.body, &mut found);
         inner_when(&term.when, &mut found);
@@ -444,14 +500,13 @@ fn scopes(equation: &Equation) -> Vec<Scoped<'_>> {
 /// An index and what must be present for each of its bindings.
 struct Scoped<'a> {
     index: IndexId,
-    left: bool,
     bodies: Vec<(&'a Expr, &'a crate::program::When)>,
 }
 
 fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
     if let Expr::Reduce(reduce) = expr {
         for id in reduce.over.iter().chain(&reduce.when.exists) {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&reduce.body, &reduce.when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&reduce.body, &reduce.when)] });
         }
     }
     let (parts, when) = expr.parts();
@@ -461,7 +516,7 @@ fn inner<'a>(expr: &'a Expr, found: &mut Vec<Scoped<'a>>) {
     let Some(when) = when else { return };
     if !matches!(expr, Expr::Reduce(_)) {
         for id in &when.exists {
-            found.push(Scoped { index: *id, left: false, bodies: vec![(&NOTHING, when)] });
+            found.push(Scoped { index: *id, bodies: vec![(&NOTHING, when)] });
         }
     }
     inner_when(when, found);
@@ -471,7 +526,7 @@ static NOTHING: Expr = Expr::Number(1.0);
 
 fn inner_when<'a>(when: &'a crate::program::When, found: &mut Vec<Scoped<'a>>) {
     for guard in &when.guards {
-        if let crate::program::Guard::Compare(_, left, right) = guard {
+        if let Guard::Compare(_, left, right) = guard {
             inner(left, found);
             inner(right, found);
         }

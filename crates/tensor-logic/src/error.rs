@@ -143,6 +143,13 @@ codes! {
     NonFinite = "non-finite",
 }
 
+impl Code {
+    /// Whether it is a code of section 10, which refuses nothing.
+    pub fn is_warning(self) -> bool {
+        self >= Code::Scope
+    }
+}
+
 /// Lines and columns of a text, both from 1, columns in characters.
 #[derive(Debug, Clone)]
 pub struct Places<'a> {

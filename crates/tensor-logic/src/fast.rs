@@ -4,7 +4,8 @@
 //! its free indices. What guards and relations admit becomes a *table of bindings* (`support`,
 //! `rows`, `table`); dense factors are contracted pair by pair as matrix products (`contract`,
 //! `matmul`) or gathered beside the table (`gather`, `scope`); heads scatter contributions
-//! (`head`), and components come to rest as their class says (`component`). What depends on
+//! (`head`), and components come to rest as their class says (`component`), Boolean ones by the
+//! relational engine (`rules`). What depends on
 //! nothing that changed is remembered (`plan`), so that a training loop replans nothing.
 
 mod block;
@@ -18,6 +19,7 @@ mod matmul;
 mod plan;
 mod relation;
 mod rows;
+mod rules;
 mod scope;
 mod support;
 mod table;
@@ -40,6 +42,8 @@ use plan::{Source, Stamps};
 #[derive(Default)]
 pub struct Fast {
     storage: Storage,
+    #[cfg(feature = "dense")]
+    products: crate::dense::Products,
     session: Option<Session>,
     derived: Vec<(String, u64)>,
 }
@@ -60,13 +64,25 @@ impl Fast {
         Fast { storage, ..Fast::default() }
     }
 
+    /// Takes large products as this says.
+    #[cfg(feature = "dense")]
+    #[must_use]
+    pub fn with_products(mut self, products: crate::dense::Products) -> Fast {
+        self.products = products;
+        self
+    }
+
     fn session(&mut self, request: &Request<'_>) -> &mut Session {
         let fingerprint = fingerprint(request.program);
         let same = |session: &Session| {
             session.fingerprint == fingerprint && same_data(&session.machine.program, request.program)
         };
         let kept = self.session.take().filter(same);
-        self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)))
+        let session =
+            self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)));
+        #[cfg(feature = "dense")]
+        session.machine.products.clone_from(&self.products);
+        session
     }
 }
 

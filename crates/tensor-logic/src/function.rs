@@ -3,6 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// The value of a function of numbers.
+pub type Numeric = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+
+/// The derivative of a function of numbers by the argument of the number given.
+pub type Slope = Arc<dyn Fn(&[f64], usize) -> f64 + Send + Sync>;
+
 /// A function that the program embedding the crate has registered.
 #[derive(Clone)]
 pub struct UserFunction {
@@ -11,9 +17,9 @@ pub struct UserFunction {
     /// The number of arguments.
     pub arity: usize,
     /// The value.
-    pub value: Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>,
+    pub value: Numeric,
     /// The derivative by the argument of the number given.
-    pub derivative: Arc<dyn Fn(&[f64], usize) -> f64 + Send + Sync>,
+    pub derivative: Slope,
 }
 
 impl UserFunction {

@@ -1,6 +1,40 @@
 //! Tensor logic: one notation in which a relation, a neural network and a graphical model are
 //! the same kind of statement.
+//!
+//! **From text to core form.** A text is read into a faithful tree ([`read`](read::read), [`ast`]), which
+//! [`format`](format::format) prints. [`analyse`](analyse::analyse) makes of it the core form
+//! ([`program`]): names resolved ([`names`]), scopes written out ([`lower`]), every place and index with
+//! its values ([`domains`]), tensors that depend on each other in components ([`recursion`]). What
+//! cannot be right is refused with a code, a place and what would mend it ([`error`]).
+//!
+//! **From core form to answers.** [`run`](run::run) carries out a program's queries on an
+//! [`Engine`](engine::Engine): the [`reference`] interpreter, which is plain loops and the truth, or
+//! [`auto`], which sends rules to the [`relational`] engine and the rest to the [`fast`] one. The gradient of
+//! a program is a program ([`gradient`]); [`learn`] follows it.
+//!
+//! A [`Notebook`](notebook::Notebook) is a program with data of the Rust program around it. With text only,
+//! [`world::calculate`] is the whole way:
+//!
+//! ```
+//! let text = "
+//!     Parent(Alice, Bob); Parent(Bob, Charlie)
+//!     Ancestor(x, y) <- Parent(x, y)
+//!     Ancestor(x, z) <- Ancestor(x, y), Parent(y, z)
+//!     Feat[Bob, d] = [0, 1]
+//!     Feat[Charlie, d] = [2, 2]
+//!     Below[x, d] = Ancestor(x, y) Feat[y, d]
+//!     Ancestor(Alice, x)?
+//!     Below[Alice, d]?
+//! ";
+//! let found = tensor_logic::world::calculate(text)?;
+//! assert_eq!(found.text(), "Ancestor(Alice, x)?\n  x = Bob\n  x = Charlie\nBelow[Alice, d]?\n  [2.0, 3.0]\n");
+//!
+//! let refusal = tensor_logic::world::calculate("W = [1, 2]; X = [1, 2, 3]; Y = W[i] X[i]").unwrap_err();
+//! assert_eq!(refusal[0].code.name(), "size-conflict");
+//! # Ok::<(), Vec<tensor_logic::error::Report>>(())
+//! ```
 
+// The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod ast;
 
 pub mod lex;
@@ -55,7 +89,14 @@ pub mod reference;
 
 pub mod relational;
 
+#[cfg(feature = "dense")]
+pub mod dense;
+
 pub mod fast;
+
+pub mod datalog;
+
+pub mod auto;
 
 pub mod proof;
 
@@ -70,10 +111,6 @@ pub mod run;
 pub mod files;
 
 pub mod world;
-
-pub mod datalog;
-
-pub mod auto;
 
 pub mod explain;
 

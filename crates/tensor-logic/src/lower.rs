@@ -148,11 +148,13 @@ pub fn lower(
         versions: HashMap::new(),
         current: HashMap::new(),
         axes: Vec::new(),
+        left: Vec::new(),
         in_query: false,
     };
     context.draft.program.settings.seed = options.seed;
     context.make_tensors(tree);
     context.settings(tree);
+    context.redeclared();
     for statement in &tree.statements {
         context.statement(statement, files);
     }
@@ -175,6 +177,8 @@ struct Context<'a> {
     /// The axis of softmax and lnorm in the equation at hand: the dotted indices of its left
     /// side, or the last one.
     axes: Vec<IndexId>,
+    /// Indices of the left side at hand, while its outermost scopes are lowered.
+    left: Vec<IndexId>,
     /// Whether a query is being lowered.
     in_query: bool,
 }
@@ -225,6 +229,27 @@ impl<'a> Context<'a> {
     fn declared(&mut self, name: &str) -> Option<Domain> {
         let declared = self.names.indices.get(name)?;
         self.domain(&declared.domain, 0)
+    }
+
+    /// A name that is declared again must have the same domain.
+    fn redeclared(&mut self) {
+        let names = self.names;
+        for (name, again) in &names.redeclared {
+            let Some(first) = names.indices.get(name).or_else(|| names.sets.get(name)) else { continue };
+            let (Some(one), Some(other)) = (self.domain(&first.domain, 0), self.domain(&again.domain, 0))
+            else {
+                continue;
+            };
+            if one == other {
+                continue;
+            }
+            let count = |domain: &Domain| format!("{} values of `{name}`", domain.len());
+            let message = format!("`{name}` is declared twice: {} and {}", count(&one), count(&other));
+            let report = Report::new(Code::SizeConflict, again.span, message)
+                .label(first.span, count(&one))
+                .label(again.span, count(&other));
+            self.refuse(report.help("declare it once, or use two names"));
+        }
     }
 
     /// The domain that an expression of a declaration names. `depth` guards against sets that

@@ -644,6 +644,7 @@ pub struct Moving {
 
 /// A query or a file write.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a program has few, and nearly all are queries")]
 pub enum Action {
     /// A query.
     Query(Query),
@@ -779,6 +780,7 @@ impl Program {
     }
 
     /// An index.
+    #[expect(clippy::should_implement_trait, reason = "it looks up an index of the language")]
     pub fn index(&self, id: IndexId) -> &Index {
         &self.indices[id.0 as usize]
     }

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use rayon::prelude::*;
 use serde_json::Value as Json;
 
 mod common;
@@ -20,20 +21,17 @@ type Verdict = Result<(), String>;
 #[test]
 fn every_case_answers_what_it_should() {
     let chosen = std::env::var("TL_CASE").ok();
-    let mut wrong = Vec::new();
-    for (name, text) in common::programs() {
-        let wanted = chosen.as_ref().is_none_or(|part| name.contains(part.as_str()));
-        if !wanted {
-            continue;
-        }
-        let verdict = case(&name, &text);
+    let wanted = |name: &str| chosen.as_ref().is_none_or(|part| name.contains(part.as_str()));
+    let programs: Vec<_> = common::all_programs().into_iter().filter(|(name, _)| wanted(name)).collect();
+    let verdict = |(name, text): &(String, String)| {
         let expected = chosen.is_none() && NOT_YET.contains(&name.as_str());
-        match verdict {
-            Err(why) if !expected => wrong.push(format!("{name}: {why}")),
-            Ok(()) if expected => wrong.push(format!("{name} holds now: take it off the list")),
-            _ => {}
+        match case(name, text) {
+            Err(why) if !expected => Some(format!("{name}: {why}")),
+            Ok(()) if expected => Some(format!("{name} holds now: take it off the list")),
+            _ => None,
         }
-    }
+    };
+    let wrong: Vec<String> = programs.par_iter().filter_map(verdict).collect();
     assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
 }
 

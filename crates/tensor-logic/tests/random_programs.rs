@@ -26,10 +26,8 @@ fn outcome(text: &str) -> Option<String> {
         let found = std::panic::catch_unwind(|| wrong(&owned));
         let _ = sender.send(found.unwrap_or_else(|_| Some("a panic".to_owned())));
     });
-    match receiver.recv_timeout(Duration::from_secs(10)) {
-        Ok(found) => found,
-        Err(_) => Some("no end within 10 seconds".to_owned()),
-    }
+    // The reference may take exponential time; such programs say nothing.
+    receiver.recv_timeout(Duration::from_secs(2)).unwrap_or(None)
 }
 
 /// Deletes statements, then words of statements, as long as the disagreement stays.

@@ -2,7 +2,9 @@
 //!
 //! Machines are shared and drift, so a figure is a ratio inside one run; nothing here is a test.
 
+mod einsum;
 mod fol;
+mod tl;
 mod train;
 
 use anyhow::Result;
@@ -17,14 +19,21 @@ const NAMES: [&str; 2] = ["fol", "train"];
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// fol, train; without a name all of them.
+    /// fol, train; without a name both. Or one of `tl [CASE]...` (R1 to R12), `einsum [CASE]...` (E1 to E7) and
+    /// `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// A Python with PyTorch, the peer of `train`; without it the peer is left out.
+    /// A Python with PyTorch, the peer of `train`, or with duckdb, one of `tl`; without it the peer is left out.
     #[arg(long, value_name = "PYTHON")]
     python: Option<String>,
+    /// The folder of the peers of `tl`: their drivers, with `peers/` built in it.
+    #[arg(long, value_name = "DIR")]
+    peers: Option<std::path::PathBuf>,
+    /// Where the inputs of `tl` stand or are written (default `target/bench`).
+    #[arg(long, value_name = "DIR")]
+    out: Option<std::path::PathBuf>,
     /// Prints one JSON document to standard output.
     #[arg(long)]
     json: bool,
@@ -52,6 +61,15 @@ impl Figure {
 
 /// `cargo xtask bench`; returns the exit status.
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
+    if let Some((first, further)) = args.names.split_first() {
+        match first.as_str() {
+            "tl" => return tl::run(args, further),
+            "einsum" => return einsum::run(args, further),
+            "tl-one" => return tl::one(args, further),
+            "inputs" => return tl::write_inputs(args, further),
+            _ => {}
+        }
+    }
     if let Some(unknown) = args.names.iter().find(|n| !NAMES.contains(&n.as_str())) {
         return Err(usage(format!("bench {unknown}: none of {}", NAMES.join(", "))));
     }

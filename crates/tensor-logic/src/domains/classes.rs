@@ -61,7 +61,7 @@ impl Classes {
             written: Vec::new(),
             read: Vec::new(),
         };
-        classes.supply(draft);
+        classes.supply(draft, reports);
         classes.join(draft, names, reports);
         classes.mention(draft);
         classes
@@ -109,7 +109,7 @@ impl Classes {
         hull(self.written(class), symbols)
     }
 
-    fn supply(&mut self, draft: &Draft) {
+    fn supply(&mut self, draft: &Draft, reports: &mut Vec<Report>) {
         for (at, tensor) in draft.program.tensors.iter().enumerate() {
             let start = tensor.start.iter().filter_map(|start| match start {
                 Start::Array { shape, .. } => Some((shape, tensor.span)),
@@ -126,9 +126,9 @@ impl Classes {
                     let node = self.place(TensorId(at as u32), place);
                     let name = tensor.name.clone();
                     let source = Source { domain: Domain::size(*size), declared: false, span, name };
-                    if let Some(slot) = self.sources.get_mut(node) {
-                        slot.get_or_insert(source);
-                    }
+                    let known = self.sources.get(node).cloned().flatten();
+                    let merged = merge(known, Some(source), &place.to_string(), span);
+                    self.settle(node, merged, reports);
                 }
             }
         }

@@ -167,7 +167,7 @@ impl Inference<'_> {
 
     /// The domain of a place as far as it is known; a relation without constants has an empty
     /// one.
-    fn place_domain(&self, tensor: TensorId, place: usize) -> Option<Domain> {
+    pub(super) fn place_domain(&self, tensor: TensorId, place: usize) -> Option<Domain> {
         let entry = self.draft.program.tensor(tensor);
         let domain = entry.places.get(place)?.domain.clone();
         if domain.is_none() && entry.style == Style::Round {

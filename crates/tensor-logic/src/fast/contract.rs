@@ -8,7 +8,6 @@
 
 use super::block::{Block, Dim, binary, reduce, union, volume};
 use super::machine::Machine;
-use super::matmul::matmul;
 use crate::error::Result;
 use crate::program::Operation;
 
@@ -169,7 +168,7 @@ fn pair(machine: &Machine, a: &Block, b: &Block, needed: &dyn Fn(Dim) -> bool) -
     let x = a.permuted(&[batch.clone(), left.clone(), inner.clone()].concat());
     let y = b.permuted(&[batch.clone(), inner, right.clone()].concat());
     let mut data = vec![0.0; count * m * n];
-    matmul(count, m, k, n, &x.data, &y.data, &mut data);
+    machine.product((count, m, k, n), &x.data, &y.data, &mut data)?;
     let dims = [batch, left, right].concat();
     let shape = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
     Ok(Block { dims, shape, data: std::sync::Arc::new(data), mask: None })

@@ -89,6 +89,9 @@ pub(crate) struct Machine {
     pub(crate) budget: Budget,
     /// Forced storage.
     pub(crate) storage: Storage,
+    /// How large products are taken.
+    #[cfg(feature = "dense")]
+    pub(crate) products: crate::dense::Products,
     /// Bytes of square tensors.
     pub(crate) bytes: u64,
     /// Tuples of relations that are finished.
@@ -120,6 +123,8 @@ impl Machine {
             ranges,
             budget,
             storage,
+            #[cfg(feature = "dense")]
+            products: crate::dense::Products::default(),
             bytes: 0,
             tuples: 0,
             head: Span::default(),
@@ -128,6 +133,23 @@ impl Machine {
             orders: HashMap::new(),
             numbers: 0,
         }
+    }
+
+    /// `out[b] = x[b] y[b]` for matrices of m × k and k × n. Small ones in loops of our own, where
+    /// a kernel's preparations would cost more than the product.
+    pub(crate) fn product(
+        &self,
+        (batch, m, k, n): (usize, usize, usize, usize),
+        x: &[f64],
+        y: &[f64],
+        out: &mut [f64],
+    ) -> Result<()> {
+        #[cfg(feature = "dense")]
+        if m * k * n >= 1 << 12 || !matches!(self.products, crate::dense::Products::Double) {
+            return self.products.multiply(crate::dense::Shape { batch, m, k, n }, x, y, out);
+        }
+        super::matmul::matmul(batch, m, k, n, x, y, out);
+        Ok(())
     }
 
     /// A number that was not given out before.

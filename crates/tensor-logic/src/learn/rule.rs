@@ -82,7 +82,7 @@ mod tests {
                     training::rules::Rule::Adam { beta1, beta2, epsilon, decoupled },
                 )
             };
-            let (mut a, mut b) = (vec![1.0, -2.0, 0.5], vec![1.0, -2.0, 0.5]);
+            let (mut a, mut b) = (vec![1.0_f64, -2.0, 0.5], vec![1.0_f64, -2.0, 0.5]);
             let (mut state, mut theirs) = (plain::State::default(), training::rules::State::default());
             for number in 1..=20 {
                 let gradient: Vec<f64> = a.iter().map(|w| w.sin() + 0.1 * number as f64).collect();

@@ -36,10 +36,9 @@ impl<'a> Context<'a> {
         };
         let Some(tensor) = target else { return };
         let constant = head.places.iter().all(|place| match &place.kind {
-            PlaceKind::Index(expr) => {
+            PlaceKind::Index(_) => {
                 let mut names = Occurrences::default();
                 names.reference(head);
-                let _ = expr;
                 names.all().next().is_none()
             }
             _ => false,
@@ -71,7 +70,7 @@ impl<'a> Context<'a> {
     ) {
         let mut bound = Bound::default();
         let Some(left) = self.head(tensor, head, &mut bound) else { return };
-        self.note_assignments(guards, &bound);
+        self.left.clone_from(&left.left);
         let square = self.draft.program.tensor(tensor).style == Style::Square;
         let reading = Reading { square, elementwise: false };
         let guards: Vec<&Literal> = guards.iter().collect();

@@ -33,6 +33,11 @@ impl Bound {
         self.names.iter().rev().find(|(known, _)| known == name).map(|(_, id)| *id)
     }
 
+    /// All indices that are bound.
+    pub(super) fn ids(&self) -> Vec<IndexId> {
+        self.names.iter().map(|(_, id)| *id).collect()
+    }
+
     pub(super) fn push(&mut self, name: &str, id: IndexId) {
         self.names.push((name.to_owned(), id));
     }
@@ -44,6 +49,28 @@ pub(super) fn additive(expr: &ast::Expr) -> Vec<(bool, &ast::Expr)> {
         ExprKind::Sum(terms) => terms.iter().map(|(minus, term)| (*minus, term)).collect(),
         _ => vec![(false, expr)],
     }
+}
+
+/// `y = x + c`, `y = c - x` and the like: the two names.
+fn one_to_one(literal: &Literal) -> Option<(&str, &str)> {
+    // Sums lean to the left and are as deep as they are long.
+    fn only(expr: &ast::IndexExpr, depth: usize) -> Option<Option<&str>> {
+        let only = |inner| if depth > 64 { None } else { only(inner, depth + 1) };
+        match &expr.kind {
+            ast::IndexKind::Index(name) => Some(Some(name)),
+            ast::IndexKind::Integer(_) | ast::IndexKind::Name(_) => Some(None),
+            ast::IndexKind::Negate(inner) | ast::IndexKind::Group(inner) => only(inner),
+            ast::IndexKind::Binary(ast::IndexOperator::Add | ast::IndexOperator::Subtract, left, right) => {
+                match (only(left)?, only(right)?) {
+                    (Some(_), Some(_)) => None,
+                    (left, right) => Some(left.or(right)),
+                }
+            }
+            _ => None,
+        }
+    }
+    let LiteralKind::Assign { index, value } = &literal.kind else { return None };
+    Some((&index.text, only(value, 0)??))
 }
 
 impl<'a> Context<'a> {
@@ -100,6 +127,20 @@ impl<'a> Context<'a> {
         let depth = bound.names.len();
         let outer = std::mem::take(&mut bound.loose);
         let (mut over, mut exists) = self.bind_scope(&occurrences, |_| false, bound);
+        // The left side's indices belong to the outermost scopes.
+        let left = std::mem::take(&mut self.left);
+        let opened: Vec<IndexId> = over.iter().chain(&exists).chain(&left).copied().collect();
+        self.note_assignments(guards.iter().copied(), Some(expr), &opened, bound);
+        // Where `y = x + 1` computes an index of the left side, each `y` has one `x`: asking for
+        // some `x` is summing over it.
+        for literal in guards {
+            if let Some((name, from)) = one_to_one(literal)
+                && bound.find(name).is_some_and(|id| left.contains(&id))
+                && let Some(at) = exists.iter().position(|id| bound.find(from) == Some(*id))
+            {
+                over.push(exists.remove(at));
+            }
+        }
         // The body of a group that is a product is this scope itself. It does not see the names
         // that only guards use.
         let names = bound.names.clone();
@@ -111,6 +152,7 @@ impl<'a> Context<'a> {
         exists.append(&mut bound.loose);
         bound.loose = outer;
         bound.names.truncate(depth);
+        self.left = left;
         Some((over, When { exists, guards: guards? }, body?))
     }
 

@@ -128,7 +128,47 @@ impl<'a> Context<'a> {
         if head.brackets == ast::Brackets::None {
             fixed = vec![None; shape.len()];
         }
+        if self.draft.program.tensor(tensor).style == Style::Round {
+            return self.listed(tensor, head, &fixed, &shape, &values, array.span);
+        }
         self.give(tensor, fixed, shape, values.into(), array.span);
+    }
+
+    /// An array for a relation: a valued tuple for each entry.
+    fn listed(
+        &mut self,
+        tensor: TensorId,
+        head: &Reference,
+        fixed: &[Option<Const>],
+        shape: &[usize],
+        values: &[f64],
+        span: Span,
+    ) {
+        let mut sizes = shape.iter();
+        let mut places = Vec::new();
+        for (at, value) in head.places.iter().zip(fixed) {
+            places.push(match (value, &at.kind) {
+                (Some(value), _) => vec![*value],
+                (None, PlaceKind::Index(ast::IndexExpr { kind: ast::IndexKind::Index(name), .. })) => {
+                    let size = sizes.next().copied().unwrap_or(0);
+                    let domain = self.declared(name).filter(|domain| domain.len() == size);
+                    domain.unwrap_or(crate::value::Domain::size(size)).values().collect()
+                }
+                (None, _) => Vec::new(),
+            });
+        }
+        let mut facts = Facts { arity: places.len(), source: span, ..Facts::default() };
+        for (nth, value) in values.iter().enumerate() {
+            let mut rest = nth;
+            let mut tuple = Vec::new();
+            for place in places.iter().rev().filter(|place| !place.is_empty()) {
+                tuple.extend(place.get(rest % place.len()).copied());
+                rest /= place.len();
+            }
+            tuple.reverse();
+            facts.push(&tuple, *value, None);
+        }
+        self.draft.program.tensors[tensor.0 as usize].given.push(Given::Facts(Arc::new(facts)));
     }
 
     pub(super) fn give(

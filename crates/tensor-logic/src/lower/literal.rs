@@ -3,9 +3,10 @@
 use super::Context;
 use super::expression::{Bound, Reading, Side};
 use super::scope::Occurrences;
-use crate::ast::{self, Brackets, Comparison, Literal, LiteralKind, PlaceKind, Span};
+use crate::ast::{self, Brackets, Comparison, Literal, LiteralKind, PlaceKind, Reference, Span};
 use crate::error::{Code, Report};
 use crate::function::Function;
+use crate::names::walk;
 use crate::program::{Call, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Range, Read, Style, Term, When};
 use crate::value::Const;
 
@@ -80,14 +81,22 @@ impl<'a> Context<'a> {
         Guard::CompareIndex(Comparison::Equal, IndexFn::Index(id), function)
     }
 
-    /// Marks the indices that assignments compute: those that stand alone in no positive
-    /// reference and have no declared domain.
-    pub(super) fn note_assignments(&mut self, literals: &[Literal], bound: &Bound) {
-        for literal in literals {
+    /// Marks the indices of this scope that assignments compute: those that stand alone in no
+    /// positive reference of the literals or of `value`, and have no declared domain.
+    pub(super) fn note_assignments<'l>(
+        &mut self,
+        literals: impl Iterator<Item = &'l Literal> + Clone,
+        value: Option<&ast::Expr>,
+        opened: &[IndexId],
+        bound: &Bound,
+    ) {
+        for literal in literals.clone() {
             let LiteralKind::Assign { index, .. } = &literal.kind else { continue };
-            let Some(id) = bound.find(&index.text) else { continue };
+            let Some(id) = bound.find(&index.text).filter(|id| opened.contains(id)) else { continue };
             let declared = self.names.indices.contains_key(&index.text);
-            if declared || literals.iter().any(|other| binds_alone(other, &index.text)) {
+            let read = literals.clone().any(|other| binds_alone(other, &index.text))
+                || value.is_some_and(|value| reads_alone(value, &index.text));
+            if declared || read {
                 continue;
             }
             if let Some(entry) = self.draft.program.indices.get_mut(id.0 as usize) {
@@ -111,7 +120,7 @@ impl<'a> Context<'a> {
         occurrences.literals(literals);
         let positive = |name: &str| literals.iter().any(|literal| mentions_positively(literal, name));
         let (mut over, exists) = self.bind_scope(&occurrences, positive, bound);
-        self.note_assignments(literals, bound);
+        self.note_assignments(literals.iter(), None, &bound.ids(), bound);
         let reading = Reading { square: false, elementwise: false };
         let (mut factors, mut guards) = (Vec::new(), Vec::new());
         for literal in literals {
@@ -197,7 +206,23 @@ fn times(kind: Kind, factors: Vec<Expr>) -> Expr {
 }
 
 fn binds_alone(literal: &Literal, name: &str) -> bool {
-    let LiteralKind::Positive(reference) = &literal.kind else { return false };
+    matches!(&literal.kind, LiteralKind::Positive(reference) if alone(reference, name))
+}
+
+/// Whether the index stands alone in a place of a reference of the value.
+fn reads_alone(value: &ast::Expr, name: &str) -> bool {
+    struct Alone<'n>(&'n str, bool);
+    impl<'a> walk::Visitor<'a> for Alone<'_> {
+        fn reference(&mut self, reference: &'a Reference) {
+            self.1 |= alone(reference, self.0);
+        }
+    }
+    let mut found = Alone(name, false);
+    walk::expr(value, &mut found);
+    found.1
+}
+
+fn alone(reference: &Reference, name: &str) -> bool {
     reference.places.iter().any(|place| {
         matches!(&place.kind, PlaceKind::Index(expr) if matches!(&expr.kind, ast::IndexKind::Index(n) if n == name))
     })

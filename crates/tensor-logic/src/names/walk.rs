@@ -76,7 +76,7 @@ pub(crate) trait Visitor<'a> {
 }
 
 /// Walks an expression.
-pub(super) fn expr<'a>(root: &'a Expr, visitor: &mut impl Visitor<'a>) {
+pub(crate) fn expr<'a>(root: &'a Expr, visitor: &mut impl Visitor<'a>) {
     match &root.kind {
         ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| expr(term, visitor)),
         ExprKind::Product(factors) => factors.iter().for_each(|(_, factor)| expr(factor, visitor)),

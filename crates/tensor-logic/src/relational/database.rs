@@ -59,7 +59,7 @@ impl Database {
     pub fn insert(&mut self, id: RelationId, rows: &[u32], values: &[Value]) -> Result<(), Failure> {
         let relation = self.relation_mut(id);
         let arity = relation.arity;
-        let len = if arity == 0 { values.len().max(1) } else { rows.len() / arity };
+        let len = rows.len().checked_div(arity).unwrap_or(values.len().max(1));
         relation.add(id, rows, values, len)
     }
 
@@ -184,10 +184,6 @@ impl Relation {
             Store::Bits(bits) => bits.bytes(),
         };
         store + self.indexes.iter().map(Sorted::bytes).sum::<usize>()
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.store
     }
 
     /// The columns by place, in sorted order.
@@ -319,11 +315,6 @@ impl Relation {
             (Store::Sorted(sorted), None) => sorted,
             (_, at) => &self.indexes[at.unwrap_or(0)],
         }
-    }
-
-    /// Forgets all indexes.
-    pub(super) fn drop_indexes(&mut self) {
-        self.indexes.clear();
     }
 }
 

@@ -124,14 +124,12 @@ struct Work {
     nodes: Vec<Node>,
     /// For each rule: the relation it adds to, its last product, and whether places must differ.
     rules: Vec<(usize, (usize, usize), bool)>,
-    words: usize,
 }
 
 impl Work {
     fn new(matrices: &Matrices, database: &Database, universe: &[u32]) -> Work {
         let size = universe.len();
-        let mut work =
-            Work { own: Vec::new(), nodes: Vec::new(), rules: Vec::new(), words: size.div_ceil(64) };
+        let mut work = Work { own: Vec::new(), nodes: Vec::new(), rules: Vec::new() };
         for id in &matrices.relations {
             let mut full = BitMatrix::new(size);
             for (x, y) in pairs(database, *id, universe) {
@@ -178,7 +176,7 @@ impl Work {
             [left, right] => (*left, *right),
             _ => {
                 let last = leaves.len() - 1;
-                if self.from_left(leaves, size) {
+                if self.last_is_last(leaves, size) {
                     let (left, right) = self.tree(&leaves[..last], size);
                     (self.product(left, right, size), leaves[last])
                 } else {
@@ -191,7 +189,7 @@ impl Work {
 
     /// Whether the last factor is better multiplied last. What counts is how many bits stand on
     /// the left of each product; a relation of the component may become dense.
-    fn from_left(&self, leaves: &[usize], size: usize) -> bool {
+    fn last_is_last(&self, leaves: &[usize], size: usize) -> bool {
         let last = leaves.len() - 1;
         let left = self.share(leaves[0], size);
         let right = self.share(leaves[last], size);

@@ -122,7 +122,7 @@ fn next(database: &mut Database, rule: &Rule, worth: &impl Worth) -> Option<Vec<
     let fixed: Vec<Term> = rule.head_terms.iter().copied().chain(computed).chain(others).collect();
     variables(atoms.iter().flat_map(|(_, atom)| &atom.terms)).into_iter().find_map(|variable| {
         let term = Term::Variable(variable);
-        let (held, others): (Vec<(usize, &Atom)>, Vec<(usize, &Atom)>) =
+        let (held, others): (Vec<_>, Vec<_>) =
             atoms.iter().copied().partition(|(_, atom)| atom.terms.contains(&term));
         let inside: Vec<&Atom> = held.iter().map(|(_, atom)| *atom).collect();
         let outside: Vec<&Atom> = others.iter().map(|(_, atom)| *atom).collect();

@@ -248,14 +248,6 @@ impl Sorted {
         self.len
     }
 
-    /// The number of different constants in the first column.
-    pub(super) fn distinct(&self) -> usize {
-        match &self.first {
-            First::Dense(starts) => starts.windows(2).filter(|pair| pair[0] < pair[1]).count(),
-            First::Sparse { keys, .. } => keys.len(),
-        }
-    }
-
     /// The rows with a constant in the first column.
     #[inline]
     pub(super) fn group(&self, key: u32) -> Range<usize> {

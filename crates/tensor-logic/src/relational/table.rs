@@ -130,11 +130,6 @@ impl Table {
         self.chains.len() - 1
     }
 
-    /// The places of an index.
-    pub(super) fn places(&self, index: usize) -> &[usize] {
-        &self.chains[index].places
-    }
-
     /// The row of a tuple.
     #[inline]
     pub(super) fn find(&self, tuple: &[u32]) -> Option<usize> {

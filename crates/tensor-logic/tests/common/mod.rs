@@ -13,8 +13,15 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
 }
 
-/// Name and text of every program of the corpus, in order.
+/// Name and text of every program of the public corpus, in order.
 pub(crate) fn programs() -> Vec<(String, String)> {
+    let mut programs = all_programs();
+    programs.retain(|(name, _)| !name.starts_with("own-"));
+    programs
+}
+
+/// Name and text of every program, our own cases included, in order.
+pub(crate) fn all_programs() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> =
         entries.filter(|path| path.extension().is_some_and(|end| end == "tl")).collect();

@@ -2,10 +2,24 @@
 
 use gemm::Parallelism;
 
+/// A number that products are made of.
+pub trait Real: Copy + 'static {
+    /// 1
+    const ONE: Self;
+}
+
+impl Real for f32 {
+    const ONE: f32 = 1.0;
+}
+
+impl Real for f64 {
+    const ONE: f64 = 1.0;
+}
+
 /// A matrix seen in a slice: entry (i, j) is at `i·row_stride + j·column_stride`.
 #[derive(Debug, Clone, Copy)]
-pub struct Mat<'a> {
-    data: &'a [f32],
+pub struct Mat<'a, T = f32> {
+    data: &'a [T],
     rows: usize,
     columns: usize,
     row_stride: usize,
@@ -14,8 +28,8 @@ pub struct Mat<'a> {
 
 /// A matrix seen in a slice that is written; rows are contiguous.
 #[derive(Debug)]
-pub struct MatMut<'a> {
-    data: &'a mut [f32],
+pub struct MatMut<'a, T = f32> {
+    data: &'a mut [T],
     rows: usize,
     columns: usize,
     row_stride: usize,
@@ -26,9 +40,9 @@ fn fits(len: usize, rows: usize, columns: usize, row_stride: usize, column_strid
     rows == 0 || columns == 0 || (rows - 1) * row_stride + (columns - 1) * column_stride < len
 }
 
-impl<'a> Mat<'a> {
+impl<'a, T> Mat<'a, T> {
     /// A `[rows, columns]` matrix stored row by row without gaps.
-    pub fn new(data: &'a [f32], rows: usize, columns: usize) -> Self {
+    pub fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
         Self::strided(data, rows, columns, columns)
     }
 
@@ -36,7 +50,7 @@ impl<'a> Mat<'a> {
     ///
     /// # Panics
     /// If the slice is too short: a fault of the caller, never of an input.
-    pub fn strided(data: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+    pub fn strided(data: &'a [T], rows: usize, columns: usize, row_stride: usize) -> Self {
         assert!(fits(data.len(), rows, columns, row_stride, 1), "matrix larger than its slice");
         Self { data, rows, columns, row_stride, column_stride: 1 }
     }
@@ -54,9 +68,9 @@ impl<'a> Mat<'a> {
     }
 }
 
-impl<'a> MatMut<'a> {
+impl<'a, T> MatMut<'a, T> {
     /// A `[rows, columns]` matrix stored row by row without gaps.
-    pub fn new(data: &'a mut [f32], rows: usize, columns: usize) -> Self {
+    pub fn new(data: &'a mut [T], rows: usize, columns: usize) -> Self {
         Self::strided(data, rows, columns, columns)
     }
 
@@ -64,7 +78,7 @@ impl<'a> MatMut<'a> {
     ///
     /// # Panics
     /// If the slice is too short or the rows overlap: a fault of the caller, never of an input.
-    pub fn strided(data: &'a mut [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+    pub fn strided(data: &'a mut [T], rows: usize, columns: usize, row_stride: usize) -> Self {
         assert!(fits(data.len(), rows, columns, row_stride, 1), "matrix larger than its slice");
         assert!(rows <= 1 || row_stride >= columns, "rows overlap");
         Self { data, rows, columns, row_stride }
@@ -76,7 +90,14 @@ impl<'a> MatMut<'a> {
 /// # Panics
 /// If the shapes do not match: a fault of the caller, never of an input.
 #[expect(unsafe_code, reason = "gemm takes raw pointers")]
-pub fn product(out: MatMut<'_>, accumulate: bool, scale: f32, a: Mat<'_>, b: Mat<'_>, parallel: bool) {
+pub fn product<T: Real>(
+    out: MatMut<'_, T>,
+    accumulate: bool,
+    scale: T,
+    a: Mat<'_, T>,
+    b: Mat<'_, T>,
+    parallel: bool,
+) {
     assert!(out.rows == a.rows && out.columns == b.columns && a.columns == b.rows, "shapes of a product");
     let threads = if parallel { rayon::current_num_threads() } else { 1 };
     let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
@@ -97,7 +118,7 @@ pub fn product(out: MatMut<'_>, accumulate: bool, scale: f32, a: Mat<'_>, b: Mat
             b.data.as_ptr(),
             b.column_stride as isize,
             b.row_stride as isize,
-            1.0,
+            T::ONE,
             scale,
             false,
             false,
@@ -111,6 +132,34 @@ pub fn product(out: MatMut<'_>, accumulate: bool, scale: f32, a: Mat<'_>, b: Mat
 mod tests {
     use super::*;
     use seeded::Family;
+
+    #[test]
+    fn doubles_do_not_depend_on_threads() {
+        let mut s = Family::named("product").stream(1);
+        let (m, n, k) = (130, 70, 300);
+        let a: Vec<f64> = (0..m * k).map(|_| s.normal()).collect();
+        let b: Vec<f64> = (0..k * n).map(|_| s.normal()).collect();
+        let run = |threads: usize| {
+            let mut out = vec![0.0; m * n];
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                product(
+                    MatMut::new(&mut out, m, n),
+                    false,
+                    1.0,
+                    Mat::new(&a, m, k),
+                    Mat::new(&b, k, n),
+                    true,
+                );
+            });
+            out
+        };
+        let one = run(1);
+        assert_eq!(one, run(2));
+        assert_eq!(one, run(3));
+        let dot: f64 = (0..k).map(|l| a[l] * b[l * n]).sum();
+        assert!((one[0] - dot).abs() < 1e-11);
+    }
 
     #[test]
     fn products_agree_with_loops() {

@@ -153,18 +153,30 @@ pub(crate) struct Evaluation {
 impl Evaluation {
     /// Starts the threads, and refuses what this build does not have.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
-        let message = match (self.device.as_str(), self.dtype) {
-            ("cpu", Dtype::F64) => None,
-            ("cpu", Dtype::F32) => Some("this build evaluates with 64 bits only".to_owned()),
-            (device, _) => Some(format!("this build has no device `{device}`")),
-        };
-        if let Some(message) = message {
-            return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
-        }
+        self.products().map_err(|message| usage(clap::error::ErrorKind::ValueValidation, &message))?;
         if let Some(threads) = self.threads {
             rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
         }
         Ok(())
+    }
+
+    /// How large products are taken: in 32 bits where that is asked for, and on a device always.
+    #[cfg(feature = "dense")]
+    fn products(&self) -> Result<tensor_logic::dense::Products, String> {
+        match (tensor_logic::dense::Products::on(&self.device)?, self.dtype) {
+            (tensor_logic::dense::Products::Double, Dtype::F32) => Ok(tensor_logic::dense::Products::Single),
+            (products, _) => Ok(products),
+        }
+    }
+
+    /// Without the feature `dense` there are 64 bits on the processor.
+    #[cfg(not(feature = "dense"))]
+    fn products(&self) -> Result<(), String> {
+        match (self.device.as_str(), self.dtype) {
+            ("cpu", Dtype::F64) => Ok(()),
+            ("cpu", Dtype::F32) => Err("this build evaluates with 64 bits only".to_owned()),
+            (device, _) => Err(format!("this build has no device `{device}`")),
+        }
     }
 
     /// The evaluator that the options name.
@@ -177,7 +189,10 @@ impl Evaluation {
                     Storage::Dense => tensor_logic::fast::Storage::Dense,
                     Storage::Sparse => tensor_logic::fast::Storage::Sparse,
                 };
-                Box::new(Auto::new(Box::new(Fast::with_storage(storage))))
+                let fast = Fast::with_storage(storage);
+                #[cfg(feature = "dense")]
+                let fast = fast.with_products(self.products().unwrap_or_default());
+                Box::new(Auto::new(Box::new(fast)))
             }
         }
     }
