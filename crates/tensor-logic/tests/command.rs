@@ -115,3 +115,34 @@ fn any_bytes_are_answered() {
     let deep = format!("Y = {}1{}\nY?\n", "(".repeat(256), ")".repeat(256));
     assert_eq!(tl(folder.path(), &["run", "-"], deep.as_bytes()).0, Some(0));
 }
+
+#[test]
+fn explain_says_what_a_program_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = "A = [[1, 2], [3, 4]]\nY[i] = A[i, j] + 1\nX[t+1] = 2 X[t]; X[0] = 1\nX[3]?\n";
+    std::fs::write(folder.path().join("a.tl"), program).unwrap();
+    let (code, said, _) = tl(folder.path(), &["explain", "a.tl", "--json"], b"");
+    assert_eq!(code, Some(0));
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["ok"], true);
+    assert_eq!(said["tensors"][0]["name"], "A");
+    assert_eq!(said["tensors"][0]["domains"][1], serde_json::json!({"from": 0, "to": 1}));
+    assert_eq!(said["equations"][0]["explicit"], "Y[i] = sum[j](A[i, j]) + 1");
+    assert_eq!(said["components"][1]["class"], "stepped");
+    assert_eq!(said["plans"][1]["moves"][0]["up"], true);
+    let (code, said, _) = tl(folder.path(), &["explain", "a.tl"], b"");
+    assert_eq!((code, said.starts_with("Tensors\n")), (Some(0), true));
+}
+
+#[test]
+fn the_repl_talks_through_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.tl"), "Edge(Ann, Bob)\n").unwrap();
+    let lines = b"Reach(x, y) <- Edge(x, y)\nReach(Ann, x)?\nY = A[\n\n:list\n:quit\nReach?\n";
+    let (code, said, objected) = tl(folder.path(), &["repl", "a.tl"], lines);
+    assert_eq!(code, Some(0));
+    assert_eq!(said, "Reach(Ann, x)?\n  x = Bob\nEdge(Ann, Bob)\nReach(x, y) <- Edge(x, y)\n");
+    assert!(objected.starts_with("error[syntax]"), "{objected}");
+    let (code, _, objected) = tl(folder.path(), &["repl", "none.tl"], b"");
+    assert_eq!((code, objected.contains("none.tl")), (Some(0), true));
+}

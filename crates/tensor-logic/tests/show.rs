@@ -1,5 +1,4 @@
 //! The explicit text of every equation means what the equation means.
-#![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,11 +111,6 @@ fn fault(text: &str) -> Option<String> {
 fn the_corpus_means_the_same_when_written_out() {
     let mut wrong = Vec::new();
     for (name, text) in common::programs() {
-        if std::env::var("SHOW").is_ok_and(|wanted| wanted == "all" || name.contains(&wanted)) {
-            if let Ok(program) = analysed(&text) {
-                eprintln!("--- {name}\n{}", written_out(&text, &program));
-            }
-        }
         wrong.extend(fault(&text).map(|fault| format!("{name}: {fault}")));
         let Ok(program) = analysed(&text) else { continue };
         let once = written_out(&text, &program);
@@ -189,7 +183,7 @@ fn random(stream: &mut seeded::Stream) -> String {
             4 => format!("E[{a}, {b}]"),
             5 => pick(stream, &["2", "0.5", "C", "3"]).to_owned(),
             6 => format!("A[{a}+1]"),
-            7 => format!("{a}"),
+            7 => a.to_owned(),
             8 => format!("not R({a})"),
             9 => format!("relu({})", sum(stream, depth - 1)),
             10 => format!("sig({} | {})", sum(stream, depth - 1), guard(stream)),
@@ -252,7 +246,7 @@ fn random(stream: &mut seeded::Stream) -> String {
 #[test]
 fn random_equations_mean_the_same_when_written_out() {
     let mut stream = common::stream("written out");
-    let most = std::env::var("PROGRAMS").map_or(3000, |most| most.parse().unwrap());
+    let most = 3000;
     let mut accepted = 0;
     let mut wrong = Vec::new();
     for _ in 0..most {
@@ -300,9 +294,8 @@ fn the_corpus_means_the_same_when_printed_whole() {
 #[test]
 fn random_programs_mean_the_same_when_printed_whole() {
     let mut stream = common::stream("printed whole");
-    let most = std::env::var("PROGRAMS").map_or(1500, |most| most.parse().unwrap());
     let mut wrong = Vec::new();
-    for _ in 0..most {
+    for _ in 0..1500 {
         let text = random(&mut stream);
         if analysed(&text).is_ok_and(|program| !asks_deeper(&program)) {
             wrong.extend(whole_fault(&text).map(|fault| format!("{text}\n{fault}")));

@@ -14,8 +14,8 @@ use super::statement::sign_of;
 use super::value::{Printer, bracketed};
 use crate::answer::kind_name;
 use crate::program::{
-    Action, Argument, Combine, Equation, Expr, Facts, Given, IndexFn, IndexId, Kind, Program, Query, Range, Role, Settings,
-    Start, Style, Tensor, TensorId, When,
+    Action, Argument, Combine, Equation, Expr, Facts, Given, IndexFn, IndexId, Kind, Program, Query, Range,
+    Role, Settings, Start, Style, Tensor, TensorId, When,
 };
 use crate::value::{Const, Domain};
 use crate::walk;
