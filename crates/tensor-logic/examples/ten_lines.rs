@@ -21,3 +21,8 @@ fn main() -> Result<(), Refused> {
     assert!(notebook.ask("V?")?.number().is_some_and(|v| (v - 8.0).abs() < 1e-4));
     Ok(())
 }
+
+#[test]
+fn it_says_what_it_asserts() -> Result<(), Refused> {
+    main()
+}
