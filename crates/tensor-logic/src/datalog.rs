@@ -226,7 +226,7 @@ impl<'a> Compiler<'a> {
         self.program.components.iter().all(|component| {
             let recursive = !matches!(component.class, crate::program::Class::Plain);
             let here = component.tensors.iter().any(|id| self.relations.contains_key(id));
-            !(recursive && here) || !component.tensors.iter().any(sums)
+            !(recursive && here && component.tensors.iter().any(sums))
         })
     }
 
@@ -234,9 +234,7 @@ impl<'a> Compiler<'a> {
     fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Report>> {
         let mut tensors: BTreeMap<RelationId, TensorId> =
             self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
-        let Some(relation) = self.relations.get(&goal).copied() else {
-            return None;
-        };
+        let relation = self.relations.get(&goal).copied()?;
         let free = vec![None; self.program.tensor(goal).places.len()];
         match magic(&mut self.database, &self.rules, relation, &free) {
             Ok(demand) => {

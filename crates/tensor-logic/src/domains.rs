@@ -526,7 +526,7 @@ static NOTHING: Expr = Expr::Number(1.0);
 
 fn inner_when<'a>(when: &'a crate::program::When, found: &mut Vec<Scoped<'a>>) {
     for guard in &when.guards {
-        if let crate::program::Guard::Compare(_, left, right) = guard {
+        if let Guard::Compare(_, left, right) = guard {
             inner(left, found);
             inner(right, found);
         }

@@ -154,7 +154,7 @@ impl Explanation<'_> {
 
     fn names_json(&self, out: &mut String, component: &Component) {
         out.push_str("{\"tensors\": ");
-        json::list(out, self.names(&component.tensors), |out, name| json::string(out, name));
+        json::list(out, self.names(&component.tensors), json::string);
     }
 
     /// The same for people.

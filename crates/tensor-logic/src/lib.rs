@@ -12,6 +12,7 @@
 //! [`auto`], which sends rules to the [`relational`] engine and the rest to the [`fast`] one. The gradient of
 //! a program is a program ([`gradient`]); [`learn`] follows it.
 //!
+//! A [`Notebook`](notebook::Notebook) is a program with data of the Rust program around it. With text only,
 //! [`world::calculate`] is the whole way:
 //!
 //! ```
@@ -34,7 +35,6 @@
 //! ```
 
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
-
 pub mod ast;
 
 pub mod lex;

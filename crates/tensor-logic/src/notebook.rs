@@ -232,9 +232,8 @@ impl Notebook {
         };
         let parameters = self.parameters(program).map_err(|report| refused(vec![report]))?;
         let outcome = run_from(program, &source.text, self.budget, engine.as_mut(), &mut world, parameters);
-        for (id, values) in &outcome.parameters {
-            self.learned.insert(program.name(*id).to_owned(), Arc::clone(values));
-        }
+        let learned = outcome.parameters.iter();
+        self.learned.extend(learned.map(|(id, values)| (program.name(*id).to_owned(), Arc::clone(values))));
         if let Some(report) = outcome.refusal {
             return Err(refused(vec![report]));
         }

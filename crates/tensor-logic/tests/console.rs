@@ -1,5 +1,4 @@
 //! The dialogue of `tl repl`, the notebook below it, and what `tl explain` says.
-#![expect(clippy::unwrap_used, reason = "a test that cannot run its program has failed")]
 
 use std::path::Path;
 

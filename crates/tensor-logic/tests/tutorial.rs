@@ -12,6 +12,7 @@ use common::answers::{calculated, commented, contradiction, engines};
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::error::{Code, Places, Report};
 use tensor_logic::format::format;
+use tensor_logic::function::{BUILT_IN, OTHERS};
 use tensor_logic::gradient::evaluate::{gradients, with_respect_to};
 use tensor_logic::program::Action;
 use tensor_logic::world::Calculated;
@@ -148,7 +149,7 @@ fn every_program_is_in_canonical_form() {
 }
 
 #[test]
-fn the_reference_card_has_every_code() {
+fn the_reference_card_has_every_code_and_function() {
     for (path, page) in pages() {
         if !path.ends_with("language.md") {
             continue;
@@ -162,6 +163,11 @@ fn the_reference_card_has_every_code() {
         there.sort_unstable();
         codes.sort_unstable();
         assert_eq!(there, codes);
+        let names = BUILT_IN.iter().map(|(name, ..)| name).chain(OTHERS);
+        for name in names {
+            let written = [format!("`{name}`"), format!("`{name}("), format!("`{name}[")];
+            assert!(written.iter().any(|text| page.contains(text)), "{name}");
+        }
     }
 }
 

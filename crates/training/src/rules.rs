@@ -63,8 +63,11 @@ impl Rule {
                 state.second.resize(weights.len(), 0.0);
                 let power = |beta: f64| 1.0 - beta.powf(pace.number as f64);
                 let (first, second) = (power(beta1), power(beta2));
-                let (added, kept) =
-                    if decoupled { (0.0, 1.0 - pace.rate * pace.weight_decay) } else { (pace.weight_decay, 1.0) };
+                let (added, kept) = if decoupled {
+                    (0.0, 1.0 - pace.rate * pace.weight_decay)
+                } else {
+                    (pace.weight_decay, 1.0)
+                };
                 let moments = state.first.iter_mut().zip(&mut state.second);
                 for ((w, g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
                     let g = g * pace.factor + added * *w;

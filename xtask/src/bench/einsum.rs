@@ -144,7 +144,8 @@ impl Generated {
         let [kind, seed, numbers @ ..] = words.as_slice() else { return None };
         let mut source = SplitMix64::new(seed.parse().ok()?);
         let numbers: Vec<u32> = numbers.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        let ints = |values: &[u32]| values.iter().map(|value| Const::Int(i64::from(*value))).collect::<Vec<_>>();
+        let ints =
+            |values: &[u32]| values.iter().map(|value| Const::Int(i64::from(*value))).collect::<Vec<_>>();
         match (*kind, numbers.as_slice()) {
             ("signed" | "scaled", sizes) => {
                 let scale = if *kind == "scaled" { 0.0625 } else { 1.0 };
@@ -161,7 +162,8 @@ impl Generated {
                 }
                 let places: Vec<_> = counts.into_iter().collect();
                 let mut facts = Facts { arity: 2, count: places.len(), ..Facts::default() };
-                facts.constants = places.iter().flat_map(|((row, column), _)| ints(&[*row, *column])).collect();
+                facts.constants =
+                    places.iter().flat_map(|((row, column), _)| ints(&[*row, *column])).collect();
                 if *kind == "coo" {
                     facts.values = places.iter().map(|(_, value)| *value).collect();
                 }
@@ -210,7 +212,8 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
                 if !args.json {
                     print_text(&line(case, median, least, &peers, ratio));
                 }
-                let peers: Vec<Json> = peers.iter().map(|(name, time)| json!({"name": name, "run_s": time})).collect();
+                let peers: Vec<Json> =
+                    peers.iter().map(|(name, time)| json!({"name": name, "run_s": time})).collect();
                 documents.push(json!({"case": case.id, "run_s": median, "run_min_s": least, "peers": peers,
                     "ratio": ratio, "goal": case.goal}));
             }
@@ -227,7 +230,8 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
 }
 
 fn line(case: &Case, median: f64, least: f64, peers: &[(String, f64)], ratio: Option<f64>) -> String {
-    let peers: Vec<String> = peers.iter().map(|(name, time)| format!("{name} {:.2} ms", time * 1e3)).collect();
+    let peers: Vec<String> =
+        peers.iter().map(|(name, time)| format!("{name} {:.2} ms", time * 1e3)).collect();
     let ratio = ratio.map_or("no peer".to_owned(), |ratio| format!("{ratio:.2} x (goal {})", case.goal));
     let peers = if peers.is_empty() { String::new() } else { format!("; {}", peers.join(", ")) };
     format!("{:<4} {:>9.2} ms, least {:>9.2} ms; {ratio}{peers}\n", case.id, median * 1e3, least * 1e3)

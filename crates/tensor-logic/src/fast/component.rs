@@ -27,6 +27,9 @@ const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 /// Indices that have one value.
 type Fixed = Vec<(IndexId, u32)>;
 
+/// Bindings by the value that they give to a place.
+type ByValue = BTreeMap<i64, Vec<Fixed>>;
+
 impl Machine {
     /// Evaluates a component.
     pub(crate) fn component(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
@@ -42,9 +45,7 @@ impl Machine {
                     self.store(*id, stored);
                 }
             }
-            Class::Stepped(steps) if self.can_step(component, steps) => {
-                self.stepped(component, steps, parameters)?
-            }
+            Class::Stepped(steps) if self.can_step(component, steps) => self.stepped(component, steps)?,
             _ => self.iterate(component, parameters)?,
         }
         for id in &component.tensors {
@@ -274,10 +275,9 @@ impl Machine {
         })
     }
 
-    fn stepped(&mut self, component: &Component, steps: &Steps, parameters: &Parameters) -> Result<()> {
+    fn stepped(&mut self, component: &Component, steps: &Steps) -> Result<()> {
         let program = Arc::clone(&self.program);
-        let _ = parameters;
-        let mut accumulators: BTreeMap<TensorId, Fixings> = BTreeMap::new();
+        let mut accumulators: BTreeMap<TensorId, Fixings<'_>> = BTreeMap::new();
         for id in &component.tensors {
             self.head = self.left_side(*id);
             let given = self.given(*id, None)?;
@@ -297,7 +297,7 @@ impl Machine {
         for equation in equations {
             let mut places = Vec::new();
             for place in &moving {
-                let mut values: BTreeMap<i64, Vec<Fixed>> = BTreeMap::new();
+                let mut values = ByValue::new();
                 if let Some(function) = equation.head.get(place.place) {
                     let indices = indices_of(function);
                     let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
@@ -405,13 +405,13 @@ impl Machine {
 /// For each moving place of a tensor, the bindings of its equations by the value there.
 struct Fixings<'p> {
     moving: Vec<Moving>,
-    of: Vec<(&'p Equation, Vec<BTreeMap<i64, Vec<Fixed>>>)>,
+    of: Vec<(&'p Equation, Vec<ByValue>)>,
     /// The steps at hand.
     open: Cell<Vec<i64>>,
 }
 
 /// The bindings that give the left side these values at its moving places.
-fn joined(places: &[BTreeMap<i64, Vec<Fixed>>], open: &[i64]) -> Vec<Fixed> {
+fn joined(places: &[ByValue], open: &[i64]) -> Vec<Fixed> {
     let mut result: Vec<Fixed> = vec![Vec::new()];
     for (values, step) in places.iter().zip(open) {
         let Some(choices) = values.get(step) else { return Vec::new() };

@@ -207,10 +207,8 @@ impl Machine {
             AxisFunction::Lnorm(None) => Some(Block::scalar(1e-5)),
             AxisFunction::Lnorm(Some(epsilon)) => Some(self.expr(epsilon, &inner)?),
         };
-        if let Some(epsilon) = &epsilon {
-            if epsilon.mask.is_some() {
-                block = restrict(&block, epsilon);
-            }
+        if let Some(epsilon) = epsilon.as_ref().filter(|epsilon| epsilon.mask.is_some()) {
+            block = restrict(&block, epsilon);
         }
         let epsilon = epsilon.map(|epsilon| {
             let (all, sizes) = union(&[&block, &epsilon]);
@@ -273,11 +271,11 @@ impl Machine {
             None => block,
             Some(rows) => self.align(&rows, block, context)?,
         };
-        self.to_rows(block, context)
+        self.rows_of(block, context)
     }
 
     /// Picks the rows of a context along dense dimensions that its table binds.
-    pub(crate) fn to_rows(&mut self, block: Block, context: &Context) -> Result<Block> {
+    pub(crate) fn rows_of(&mut self, block: Block, context: &Context) -> Result<Block> {
         let Some(rows) = &context.rows else { return Ok(block) };
         let bound: Vec<IndexId> =
             block.dims.iter().filter_map(|dim| dim.index()).filter(|index| rows.binds(*index)).collect();
@@ -355,8 +353,8 @@ fn normalised(
     let (mut counts, mut first) = (vec![0.0_f64; slots], vec![f64::NEG_INFINITY; slots]);
     let mut means = vec![0.0_f64; slots];
     let each = |visit: &mut dyn FnMut(usize, std::ops::Range<usize>)| {
-        for row in 0..rows {
-            let group = groups[row] as usize;
+        for (row, group) in groups.iter().enumerate().take(rows) {
+            let group = *group as usize;
             for k in 0..kept {
                 let at = (row * kept + k) * along;
                 visit(group * kept + k, at..at + along);

@@ -33,6 +33,12 @@ pub(crate) struct Offsets {
     parts: Vec<Part>,
 }
 
+/// A dimension, its size and its stride.
+type Regular = (Dim, usize, i64);
+
+/// The values of an index function: dimensions, sizes, values.
+pub(crate) type FunctionValues = (Vec<Dim>, Vec<usize>, Vec<Option<Const>>);
+
 /// One index function and where its values are looked up.
 struct Lookup<'a> {
     function: &'a IndexFn,
@@ -115,7 +121,7 @@ impl Offsets {
     }
 
     /// The strides of single dimensions if the offsets are one: `constant + Σ stride · position`.
-    fn regular(&self) -> Option<Vec<(Dim, usize, i64)>> {
+    fn regular(&self) -> Option<Vec<Regular>> {
         self.parts
             .iter()
             .map(|part| {
@@ -138,6 +144,9 @@ impl Offsets {
         if let Some(view) = self.view(data) {
             return view;
         }
+        if let Some(block) = self.read_slabs(data) {
+            return block;
+        }
         let (dims, shape) = self.space();
         let offsets = self.over(&dims, &shape);
         let mut absent = false;
@@ -152,6 +161,39 @@ impl Offsets {
         let here = |offset: &i64| *offset >= 0 || (zero_outside && *offset > NOWHERE / 2);
         let mask = absent.then(|| offsets.iter().map(here).collect());
         Block::new(dims, shape, values, mask)
+    }
+
+    /// One offset a row, and the dimensions of the slab that begins there, if the elements of a
+    /// row stand one behind the other.
+    pub(crate) fn slabs(&self) -> Option<(Vec<i64>, Vec<Dim>, Vec<usize>)> {
+        let (rows, others): (Vec<&Part>, Vec<&Part>) =
+            self.parts.iter().partition(|part| part.dims.as_slice() == [Dim::ROWS]);
+        let [rows] = rows.as_slice() else { return None };
+        let rest = Offsets { constant: 0, parts: others.into_iter().cloned().collect() };
+        let mut regular = rest.regular()?;
+        regular.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
+        let shape: Vec<usize> = regular.iter().map(|(_, size, _)| *size).collect();
+        let expected = strides(&shape);
+        let in_order = regular
+            .iter()
+            .zip(&expected)
+            .all(|((_, size, stride), expected)| *size == 1 || *stride == *expected as i64);
+        let starts = rows.table.iter().map(|offset| offset + self.constant).collect();
+        in_order.then(|| (starts, regular.iter().map(|(dim, ..)| *dim).collect(), shape))
+    }
+
+    /// The elements of an array row by row, if they stand so and all are inside.
+    fn read_slabs(&self, data: &[f64]) -> Option<Block> {
+        let (starts, axes, sizes) = self.slabs()?;
+        let inner = volume(&sizes);
+        let mut values = Vec::with_capacity(starts.len() * inner);
+        for start in &starts {
+            let from = usize::try_from(*start).ok()?;
+            values.extend_from_slice(data.get(from..from + inner)?);
+        }
+        let dims = std::iter::once(Dim::ROWS).chain(axes).collect();
+        let shape = std::iter::once(starts.len()).chain(sizes).collect();
+        Some(Block::new(dims, shape, values, None))
     }
 
     /// The elements where they stand in the order of the array: shared if they are all of it.
@@ -192,11 +234,7 @@ impl Offsets {
 
 impl Machine {
     /// The values of an index function over the dimensions that it moves along.
-    pub(crate) fn function_values(
-        &self,
-        function: &IndexFn,
-        context: &Context,
-    ) -> Result<(Vec<Dim>, Vec<usize>, Vec<Option<Const>>)> {
+    pub(crate) fn function_values(&self, function: &IndexFn, context: &Context) -> Result<FunctionValues> {
         let indices = indices_of(function);
         let (mut dims, mut shape) = (Vec::new(), Vec::new());
         for dim in indices.iter().filter_map(|index| context.dim(*index)) {

@@ -226,11 +226,22 @@ impl Machine {
         let (dims, shape) = self.head_space(&offsets, &folded.block, context);
         self.reserve(volume(&shape).saturating_mul(2))?;
         let block = folded.block.expanded(&dims, &shape);
-        if let Some(true) = offsets
-            .whole(&dims, &shape, data.len())
-            .then_some(tensor.combine == Combine::Sum && block.mask.is_none())
-        {
+        let plain = tensor.combine == Combine::Sum && block.mask.is_none();
+        if plain && offsets.whole(&dims, &shape, data.len()) {
             data.iter_mut().zip(block.data.iter()).for_each(|(slot, value)| *slot += value);
+            return Ok(());
+        }
+        if plain
+            && let Some((starts, axes, sizes)) = offsets.slabs()
+            && dims.first() == Some(&Dim::ROWS)
+            && dims[1..] == axes
+        {
+            let inner = volume(&sizes);
+            for (start, values) in starts.iter().zip(block.data.chunks_exact(inner.max(1))) {
+                let from = usize::try_from(*start).unwrap_or(usize::MAX);
+                let to = from.checked_add(inner).and_then(|end| data.get_mut(from..end));
+                to.into_iter().flatten().zip(values).for_each(|(slot, value)| *slot += value);
+            }
             return Ok(());
         }
         let positions = offsets.over(&dims, &shape);

@@ -93,10 +93,13 @@ fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
     }
 }
 
+/// Which row of a shorter table each row stands for; `None`: itself.
+type Map = Option<Arc<Vec<u32>>>;
+
 /// Values for the rows of a table, by way of the rows that they distinguish.
 struct Beside {
     block: Block,
-    map: Option<Arc<Vec<u32>>>,
+    map: Map,
 }
 
 impl Machine {
@@ -331,8 +334,8 @@ impl Machine {
         self.reserve(inner.saturating_mul(count))?;
         // Numbers of a row, and slabs over the axes: each slab repeated to all axes if it is small
         // or has them all.
-        let mut numbers: Vec<(Arc<Vec<f64>>, Option<Arc<Vec<u32>>>)> = Vec::new();
-        let mut slabs: Vec<(Block, Option<Arc<Vec<u32>>>, bool)> = Vec::new();
+        let mut numbers: Vec<(Arc<Vec<f64>>, Map)> = Vec::new();
+        let mut slabs: Vec<(Block, Map, bool)> = Vec::new();
         let mut constant = constant;
         for part in parts {
             let by_row = part.block.position(Dim::ROWS).is_some();
@@ -354,11 +357,11 @@ impl Machine {
             }
         }
         let mut data = vec![0.0; count * inner];
-        let at = |map: &Option<Arc<Vec<u32>>>, row: usize| map.as_ref().map_or(row, |map| map[row] as usize);
+        let at = |map: &Map, row: usize| map.as_ref().map_or(row, |map| map[row] as usize);
         let mut product = vec![0.0; inner];
         for row in 0..len {
             let scale = numbers.iter().fold(constant, |scale, (data, map)| scale * data[at(map, row)]);
-            let slab = |(block, map, by_row): &(Block, Option<Arc<Vec<u32>>>, bool)| {
+            let slab = |(block, map, by_row): &(Block, Map, bool)| {
                 let from = if *by_row { at(map, row) * inner } else { 0 };
                 from..from + block.data.len().min(inner)
             };

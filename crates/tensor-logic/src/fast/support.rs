@@ -47,6 +47,9 @@ pub(crate) struct Support {
     ranges: Vec<(IndexId, Domain)>,
 }
 
+/// A table, and which row of another became which of it (`None`: the same rows).
+pub(crate) type Projected = (Arc<Rows>, Option<Arc<Vec<u32>>>);
+
 /// Below this many bindings everything is dense.
 const SMALL: usize = 1024;
 /// A table is taken where it has at most this share of all bindings.
@@ -334,11 +337,7 @@ impl Machine {
     }
 
     /// The context's table with the indices that matter only, and which row became which.
-    pub(crate) fn projected(
-        &mut self,
-        context: &Context,
-        relevant: &[IndexId],
-    ) -> Result<Option<(Arc<Rows>, Option<Arc<Vec<u32>>>)>> {
+    pub(crate) fn projected(&mut self, context: &Context, relevant: &[IndexId]) -> Result<Option<Projected>> {
         let Some(rows) = &context.rows else { return Ok(None) };
         let kept: Vec<IndexId> =
             rows.indices.iter().copied().filter(|index| relevant.contains(index)).collect();
@@ -641,14 +640,11 @@ impl Machine {
         let mut rows = search.rows.clone().unwrap_or_else(Rows::unit);
         for (nth, index) in open.iter().enumerate() {
             let proposals = self.proposals(search, &waiting, &rows, *index);
-            let left =
-                open[nth + 1..].iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
             let total: usize = proposals.iter().map(|proposal| proposal.count()).sum();
             let last = nth + 1 == open.len();
             if last && !sparse && total.saturating_mul(SHARE) > dense && dense <= 1 << 28 {
                 return Ok(());
             }
-            let _ = left;
             self.reserve_rows(total, rows.columns.len() + 1)?;
             let (mut picks, mut column) = (Vec::with_capacity(total), Vec::with_capacity(total));
             for (row, proposal) in proposals.iter().enumerate() {
@@ -769,7 +765,33 @@ impl Machine {
         }
     }
 
-    fn compare_index(&self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
+    /// A comparison of indices: made once for the ranges and the table at hand.
+    fn compare_index(
+        &mut self,
+        sign: Comparison,
+        a: &IndexFn,
+        b: &IndexFn,
+        context: &Context,
+    ) -> Result<Block> {
+        let indices = distinct([indices_of(a), indices_of(b)].concat());
+        let in_rows = indices.iter().any(|index| context.dim(*index) == Some(Dim::ROWS));
+        let key = Key {
+            place: (std::ptr::from_ref(b) as usize, 7),
+            rows: if in_rows { context.rows.as_ref().map_or(0, |rows| rows.id) } else { 0 },
+            fixed: context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect(),
+        };
+        if let Some(Thing::Block(block)) = self.recall(&key) {
+            return Ok(block.clone());
+        }
+        let block = self.compared(sign, a, b, context)?;
+        if key.fixed.is_empty() {
+            let stamps = self.stamps(indices.into_iter().map(Source::Range));
+            self.memory.keep(key, stamps, Thing::Block(block.clone()));
+        }
+        Ok(block)
+    }
+
+    fn compared(&self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
         let (dims_a, shape_a, values_a) = self.function_values(a, context)?;
         let (dims_b, shape_b, values_b) = self.function_values(b, context)?;
         let blank = |dims: Vec<Dim>, shape: Vec<usize>| {

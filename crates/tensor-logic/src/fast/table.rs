@@ -248,10 +248,8 @@ impl Machine {
             let size = self.size(next);
             let total = draft.tuples.len().saturating_mul(size);
             self.reserve_rows(total, draft.columns.len() + 1)?;
-            let repeat =
-                |column: &Vec<u32>| column.iter().flat_map(|v| std::iter::repeat_n(*v, size)).collect();
-            draft.tuples = repeat(&draft.tuples);
-            draft.columns = draft.columns.iter().map(repeat).collect();
+            draft.tuples = repeated(&draft.tuples, size);
+            draft.columns = draft.columns.iter().map(|column| repeated(column, size)).collect();
             draft.indices.push(next);
             draft.columns.push((0..total).map(|row| (row % size.max(1)) as u32).collect());
         }
@@ -439,4 +437,9 @@ impl<'a> Scatter<'a> {
         self.block.data = Arc::new(self.data);
         self.block.mask = self.mask.contains(&false).then(|| Arc::new(self.mask));
     }
+}
+
+/// Every entry so often, one behind the other.
+fn repeated(column: &[u32], times: usize) -> Vec<u32> {
+    column.iter().flat_map(|entry| std::iter::repeat_n(*entry, times)).collect()
 }

@@ -7,14 +7,15 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::component::Component;
 use super::constants::Constants;
 use super::database::Database;
-use super::fixpoint::Component;
 use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
-use super::plan::{Plan, plan};
+use super::plan::plan;
 use super::project::sums;
 use super::rule::{Literal, RelationId, Rule, Term};
+use super::step::Plan;
 use super::strata::Stratum;
 
 /// A join runs in parallel from so many rows of its first step.

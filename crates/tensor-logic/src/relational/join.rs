@@ -8,13 +8,13 @@ use std::ops::Range;
 use crate::ast::Comparison;
 use crate::value::Const;
 
+use super::component::{Component, Growing};
 use super::constants::Constants;
 use super::database::Database;
-use super::fixpoint::{Component, Growing};
 use super::limits::{Failure, Limits};
-use super::plan::{Candidate, Factor, Operand, Plan, Source, Step, Version};
 use super::ring::{Ring, Value};
 use super::sorted::Sorted;
+use super::step::{Candidate, Factor, Operand, Plan, Source, Step, Version};
 
 /// Where constants are made: nowhere, if several joins run at a time.
 pub(super) enum Interner<'a> {
@@ -50,6 +50,12 @@ pub(super) struct Output {
     /// The number of tuples.
     pub(super) len: usize,
 }
+
+/// Bodies of so many steps fit any stack.
+const DEEP: usize = 100;
+
+/// The stack of a step, and some more.
+const STEP_STACK: usize = 1 << 14;
 
 /// A join at work.
 pub(super) struct Join<'a> {
@@ -114,7 +120,19 @@ impl<'a> Join<'a> {
             ticks: 0,
             output: Output::default(),
         };
-        join.step(0, plan.weight)?;
+        if plan.steps.len() <= DEEP {
+            join.step(0, plan.weight)?;
+            return Ok(join.output);
+        }
+        // Steps are nested calls: a long body has a stack of its own.
+        std::thread::scope(|scope| {
+            let stack = std::thread::Builder::new().stack_size(plan.steps.len() * STEP_STACK);
+            let joined = stack.spawn_scoped(scope, || join.step(0, plan.weight)).map(|thread| thread.join());
+            match joined {
+                Ok(Ok(result)) => result,
+                _ => Err(Failure::Interrupted),
+            }
+        })?;
         Ok(join.output)
     }
 

@@ -80,16 +80,19 @@ pub fn magic(
 
 /// These relations and all that rules define them by.
 fn below(rules: &[Rule], mut relations: BTreeSet<RelationId>) -> BTreeSet<RelationId> {
-    let defined = |id: &RelationId| rules.iter().any(|rule| rule.head == *id);
+    let heads: BTreeSet<RelationId> = rules.iter().map(|rule| rule.head).collect();
     let mut before = usize::MAX;
     while before != relations.len() {
         before = relations.len();
-        for rule in rules.iter().filter(|rule| relations.contains(&rule.head)).cloned().collect::<Vec<_>>() {
+        for rule in rules {
+            if !relations.contains(&rule.head) {
+                continue;
+            }
             let needed = rule.body.iter().filter_map(|literal| match literal {
                 Literal::Atom(atom) | Literal::Not(atom) => Some(atom.relation),
                 _ => None,
             });
-            relations.extend(needed.filter(defined));
+            relations.extend(needed.filter(|id| heads.contains(id)));
         }
     }
     relations
@@ -108,8 +111,9 @@ type Pattern = Vec<bool>;
 
 struct Magic<'a> {
     database: &'a mut Database,
-    /// The program's rules, and those that are turned round.
+    /// The program's rules, and those that are turned round, and what they define.
     rules: Vec<Rule>,
+    heads: BTreeSet<RelationId>,
     copies: BTreeMap<(RelationId, Pattern), Copy>,
     open: Vec<(RelationId, Pattern)>,
     out: Vec<Rule>,
@@ -120,12 +124,13 @@ struct Magic<'a> {
 impl<'a> Magic<'a> {
     fn new(database: &'a mut Database, rules: &[Rule], whole: BTreeSet<RelationId>) -> Magic<'a> {
         let (copies, open, out) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Magic { database, rules: rules.to_vec(), copies, open, out, whole }
+        let heads = rules.iter().map(|rule| rule.head).collect();
+        Magic { database, rules: rules.to_vec(), heads, copies, open, out, whole }
     }
 
     /// Whether rules define a relation, and it is not taken as a whole.
     fn derived(&self, relation: RelationId) -> bool {
-        !self.whole.contains(&relation) && self.rules.iter().any(|rule| rule.head == relation)
+        !self.whole.contains(&relation) && self.heads.contains(&relation)
     }
 
     /// The copy of a relation, if it has one.
@@ -297,6 +302,7 @@ impl<'a> Magic<'a> {
         let last = Term::variable(2);
         let body = [Atom::new(walk, [start, last]).into(), Atom::new(end, ordered(last, free)).into()];
         let answer = Rule::new(relation, ordered(start, free), body);
+        self.heads.extend([walk, end]);
         self.rules.extend(rules);
         Some(vec![answer])
     }

@@ -22,6 +22,7 @@
 
 mod bits;
 mod chain;
+mod component;
 mod constants;
 mod database;
 mod derive;
@@ -35,7 +36,9 @@ mod plan;
 mod project;
 mod ring;
 pub mod rule;
+mod search;
 mod sorted;
+mod step;
 mod strata;
 mod table;
 

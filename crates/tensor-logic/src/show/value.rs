@@ -294,7 +294,7 @@ fn signed(expr: &Expr) -> (bool, Vec<&Expr>) {
         Expr::Product(parts) => match parts.as_slice() {
             // -1 A B is -A B to the last bit.
             [Expr::Number(-1.0), rest @ ..] if !rest.is_empty() => (true, rest.iter().collect()),
-            [rest @ ..] if rest.len() > 1 => (false, rest.iter().collect()),
+            rest if rest.len() > 1 => (false, rest.iter().collect()),
             _ => (false, vec![expr]),
         },
         _ => (false, vec![expr]),

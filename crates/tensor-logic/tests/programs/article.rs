@@ -35,7 +35,7 @@ fn strided() -> Vec<Want> {
     let k = matrix(12, 3, |j, d| (2.0 + 3.0 * j as f64 + 5.0 * d as f64).cos());
     let v = matrix(12, 3, |j, d| (3.0 + 5.0 * j as f64 + 2.0 * d as f64).sin());
     let window = |i: usize, j: usize| j <= i && i - j <= 5;
-    let stride = |i: usize, j: usize| j <= i && (i - j) % 5 == 0;
+    let stride = |i: usize, j: usize| j <= i && (i - j).is_multiple_of(5);
     let count = |admitted: &dyn Fn(usize, usize) -> bool| {
         number((0..144).filter(|at| admitted(at / 12, at % 12)).count() as f64)
     };

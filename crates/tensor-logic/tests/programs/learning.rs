@@ -1,11 +1,11 @@
 //! Programs that learn: the loss falls to the level that is stated here, from several seeds.
 
-use tensor_logic::answer::Content;
+use tensor_logic::answer::{Answer, Content};
 
 use super::common::answers::{calculated, engines};
 use super::{folder, program};
 
-pub(crate) const PROGRAMS: [&str; 2] = ["learn-table1", "learn-table2"];
+pub(crate) const PROGRAMS: [&str; 3] = ["learn-table1", "learn-table2", "learn-tucker"];
 
 /// The loss before and after, and the last answer, for a seed.
 fn learned(name: &str, seed: u64, check: impl Fn(f64, f64, &[f64])) {
@@ -13,9 +13,8 @@ fn learned(name: &str, seed: u64, check: impl Fn(f64, f64, &[f64])) {
     for (engine, mut evaluator) in engines() {
         let found = calculated(&text, &folder(), seed, &mut *evaluator).unwrap();
         assert_eq!(found.outcome.refusal, None, "{name} on {engine}");
-        let [before, learning, after] = found.outcome.answers.as_slice() else {
-            panic!("{name}: three queries")
-        };
+        let answers: &[Answer; 3] = found.outcome.answers.as_slice().try_into().unwrap();
+        let [before, learning, after] = answers;
         let minimized = learning.minimize.as_ref().unwrap();
         assert_eq!(before.content, Content::Scalar(Some(minimized.first)), "{name}: it starts where it was");
         assert_eq!(learning.content, Content::Scalar(Some(minimized.last)), "{name}: it ends where it is");
@@ -46,6 +45,25 @@ fn table_2_learns_a_text() {
                 .collect();
             // "mice mice like cats"
             assert_eq!(likely, [2, 2, 1, 0], "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn a_core_and_three_matrices_learn_a_tensor() {
+    let slices = [[1.0, 2.0, 0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, -1.0, 0.0, 2.0]];
+    let mixed = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
+    for seed in 0..4 {
+        learned("learn-tucker", seed, |first, last, rebuilt| {
+            assert!(first > 10.0 && last < 0.1, "seed {seed}: {first} to {last}");
+            for (at, value) in rebuilt.iter().enumerate() {
+                let weights = mixed[at / 6];
+                let wanted = weights[0] * slices[0][at % 6] + weights[1] * slices[1][at % 6];
+                assert!(
+                    (value - wanted).abs() < 0.3,
+                    "seed {seed}, element {at}: {value} instead of {wanted}"
+                );
+            }
         });
     }
 }

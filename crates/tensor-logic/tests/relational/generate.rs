@@ -51,7 +51,7 @@ fn facts(
 
 /// A random program; every third has only binary relations and chains, so that the special
 /// shapes of recursion occur.
-pub fn program(random: &mut Stream) -> Program {
+pub(super) fn program(random: &mut Stream) -> Program {
     let chains = random.below(3) == 0;
     let negative = random.below(3) == 0;
     let least = random.below(3) > 0;

@@ -8,29 +8,31 @@ use tensor_logic::relational::{Atom, Combine, Literal, RelationId, Ring, Rule, T
 use tensor_logic::value::Const;
 
 /// The integers 0..UNIVERSE are the constants, and their own ids.
-pub const UNIVERSE: u32 = 6;
+pub(super) const UNIVERSE: u32 = 6;
 
 /// Tuples with their values.
-pub type Tuples = BTreeMap<Vec<u32>, Value>;
+pub(super) type Tuples = BTreeMap<Vec<u32>, Value>;
 
 /// A program in levels: rules of a level may negate and sum what lower levels define.
 #[derive(Debug, Clone, Default)]
-pub struct Program {
+pub(super) struct Program {
     /// Arity and ring of each relation.
-    pub relations: Vec<(usize, Ring)>,
+    pub(super) relations: Vec<(usize, Ring)>,
     /// Given tuples.
-    pub facts: Vec<Vec<(Vec<u32>, Value)>>,
+    pub(super) facts: Vec<Vec<(Vec<u32>, Value)>>,
     /// Rules by level.
-    pub levels: Vec<Vec<Rule>>,
+    pub(super) levels: Vec<Vec<Rule>>,
 }
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub(super) enum Trouble {
     /// Values do not come to rest.
     Divergence,
     /// A count overflows.
     Overflow,
+    /// The engine refuses the program.
+    Refused,
 }
 
 fn add(ring: Ring, tuples: &mut Tuples, tuple: Vec<u32>, value: Value) -> Result<(), Trouble> {
@@ -45,7 +47,7 @@ fn add(ring: Ring, tuples: &mut Tuples, tuple: Vec<u32>, value: Value) -> Result
 }
 
 /// All relations of a program.
-pub fn evaluate(program: &Program) -> Result<Vec<Tuples>, Trouble> {
+pub(super) fn evaluate(program: &Program) -> Result<Vec<Tuples>, Trouble> {
     let mut state: Vec<Tuples> = vec![Tuples::new(); program.relations.len()];
     for (relation, facts) in program.facts.iter().enumerate() {
         for (tuple, value) in facts {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use seeded::Family;
+use tensor_logic::ast::Comparison;
 use tensor_logic::relational::{
     Atom, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term, Value, evaluate, magic,
 };
@@ -216,7 +217,16 @@ fn long_chains_do_not_recurse_on_the_stack() {
     database.insert(reach, &[0], &[]).unwrap();
     let rules = [rule(reach, &[1], &[atom(reach, &[0]), atom(arc, &[0, 1])])];
     agree(&database, &rules, reach);
-    // A program of as many relations.
+    // A body of many atoms.
+    let turn = database.declare("turn", 2, BOOLEAN);
+    database.insert(turn, &[0, 1, 1, 0], &[]).unwrap();
+    let end = database.declare("end", 1, BOOLEAN);
+    let body: Vec<Literal> = (0..601).map(|at| atom(turn, &[at, at + 1])).collect();
+    let first = Literal::Compare(Comparison::Equal, Term::variable(0), Term::Constant(0));
+    let body = [body, vec![first]].concat();
+    evaluate(&mut database, &[rule(end, &[601], &body)], &Limits::default()).unwrap();
+    assert_eq!(database.relation(end).rows(), [1]);
+    // A program of many relations.
     let mut rules = Vec::new();
     let mut last = reach;
     for at in 0..3000 {

@@ -143,7 +143,14 @@ mod tests {
             let mut out = vec![0.0; m * n];
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                product(MatMut::new(&mut out, m, n), false, 1.0, Mat::new(&a, m, k), Mat::new(&b, k, n), true);
+                product(
+                    MatMut::new(&mut out, m, n),
+                    false,
+                    1.0,
+                    Mat::new(&a, m, k),
+                    Mat::new(&b, k, n),
+                    true,
+                );
             });
             out
         };

@@ -13,7 +13,7 @@ mod peers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 pub(crate) use inputs::SplitMix64;
@@ -225,6 +225,8 @@ impl Measured {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use tensor_logic::program::{Program, TensorId};
 use tensor_logic::datalog;
+use tensor_logic::program::{Program, TensorId};
 use tensor_logic::relational::{Constants, Database, Limits, Value as Number, evaluate};
 
 use super::cases::Case;

@@ -1,0 +1,442 @@
+//! One search per value of a carried column: the work of [`super::linear`].
+//!
+//! Enter at [`Search`]. An accumulator is a set of constants with a list of its members; it is
+//! emptied member by member, so that a search costs what it reaches.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use super::bits::{BitMatrix, BitRows, each_bit, or_into};
+use super::limits::{Failure, Limits};
+use super::ring::{Ring, Value};
+use super::rule::RelationId;
+use super::sorted::Sorted;
+use super::strata::components;
+
+/// Constants are positions of an accumulator, which may have so many places for each tuple.
+const SPREAD: usize = 64;
+
+/// Rows of bits for so many constants at most (2 GiB of bits).
+const MOST_BITS: usize = 1 << 17;
+
+/// A closure.
+pub(super) enum Found {
+    /// As columns.
+    Sorted(Sorted),
+    /// As rows of bits.
+    Bits(BitRows),
+}
+
+/// What is searched.
+pub(super) struct Search<'a> {
+    /// The relation, for failures.
+    pub(super) relation: RelationId,
+    /// Its ring.
+    pub(super) ring: Ring,
+    /// By the carried place; for a relation with one place, by itself.
+    pub(super) base: &'a Sorted,
+    /// The steps.
+    pub(super) arcs: &'a Sorted,
+    /// Whether the base is the steps.
+    pub(super) same_arcs: bool,
+    /// The most tuples that may be found.
+    pub(super) tuples: u64,
+    /// All limits.
+    pub(super) limits: &'a Limits,
+}
+
+/// A set of constants with a list of its members.
+struct Accumulator {
+    words: Vec<u64>,
+    list: Vec<u32>,
+}
+
+impl Accumulator {
+    fn new(size: usize) -> Accumulator {
+        Accumulator { words: vec![0; size.div_ceil(64)], list: Vec::new() }
+    }
+
+    #[inline]
+    fn add(&mut self, constant: u32) {
+        let word = &mut self.words[constant as usize / 64];
+        let bit = 1 << (constant % 64);
+        if *word & bit == 0 {
+            *word |= bit;
+            self.list.push(constant);
+        }
+    }
+
+    /// Appends the members in ascending order and becomes empty.
+    fn drain_into(&mut self, out: &mut Vec<u32>) {
+        if self.list.len() > self.words.len() / 8 {
+            each_bit(&self.words, |constant| out.push(constant as u32));
+            self.words.fill(0);
+        } else {
+            self.list.sort_unstable();
+            out.extend_from_slice(&self.list);
+            for constant in &self.list {
+                self.words[*constant as usize / 64] = 0;
+            }
+        }
+        self.list.clear();
+    }
+}
+
+impl Search<'_> {
+    /// One more than the largest constant that a search may meet.
+    fn size(&self) -> Option<usize> {
+        let moving = if self.base.order.len() == 2 { self.base.column(1) } else { &[] };
+        let columns = [moving, self.arcs.column(1)];
+        let largest = columns.iter().flat_map(|column| column.iter()).max().map_or(0, |c| *c as usize + 1);
+        let size = largest.max(self.arcs.first_bound()).max(self.base.first_bound());
+        (size <= SPREAD * (self.arcs.len() + self.base.len() + 1024)).then_some(size)
+    }
+
+    fn check(&self, found: usize) -> Result<(), Failure> {
+        self.limits.interrupted()?;
+        if found as u64 > self.tuples {
+            return Err(Failure::Tuples { relation: self.relation, limit: self.limits.tuples });
+        }
+        let needed = 8 * found as u64;
+        if needed > self.limits.bytes {
+            return Err(Failure::Bytes { relation: self.relation, needed, limit: self.limits.bytes });
+        }
+        Ok(())
+    }
+
+    /// All that is reached from the members of the accumulator.
+    fn search(&self, reached: &mut Accumulator) -> Result<(), Failure> {
+        let mut at = 0;
+        while let Some(from) = reached.list.get(at).copied() {
+            at += 1;
+            for to in &self.arcs.column(1)[self.arcs.group(from)] {
+                reached.add(*to);
+            }
+            if at.is_multiple_of(1 << 14) {
+                self.check(reached.list.len())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All that is reached from a set.
+    pub(super) fn single(&self) -> Result<Option<Found>, Failure> {
+        let Some(size) = self.size() else { return Ok(None) };
+        let mut reached = Accumulator::new(size);
+        for (constant, _) in self.base.groups(0..self.base.len()) {
+            reached.add(constant);
+        }
+        self.search(&mut reached)?;
+        let mut column = Vec::with_capacity(reached.list.len());
+        reached.drain_into(&mut column);
+        self.check(column.len())?;
+        Ok(Some(Found::Sorted(Sorted::unary(&column, Vec::new()))))
+    }
+
+    /// All pairs.
+    pub(super) fn pairs(&self) -> Result<Option<Found>, Failure> {
+        let Some(size) = self.size() else { return Ok(None) };
+        if let Some(nodes) = self.dense(size)? {
+            return self.bit_rows(size, nodes).map(Some);
+        }
+        self.each_source(size, |search, row, reached: &mut Accumulator, out| {
+            for constant in &search.base.column(1)[row] {
+                reached.add(*constant);
+            }
+            search.search(reached)?;
+            reached.drain_into(&mut out.second);
+            Ok(true)
+        })
+    }
+
+    /// The constants that searches meet, if the result is likely to fill more than 1/64 of all
+    /// pairs: some sources are tried.
+    fn dense(&self, size: usize) -> Result<Option<Vec<u32>>, Failure> {
+        let mut met = vec![0_u64; size.div_ceil(64)];
+        let mut meet = |constant: u32| met[constant as usize / 64] |= 1 << (constant % 64);
+        self.base.column(1).iter().for_each(|constant| meet(*constant));
+        self.arcs.column(1).iter().for_each(|constant| meet(*constant));
+        self.arcs.groups(0..self.arcs.len()).for_each(|(constant, _)| meet(constant));
+        let mut nodes = Vec::new();
+        each_bit(&met, |constant| nodes.push(constant as u32));
+        if nodes.len() > MOST_BITS || nodes.len() as u64 * nodes.len() as u64 / 8 > self.limits.bytes {
+            return Ok(None);
+        }
+        let sources: Vec<(u32, Range<usize>)> = self.base.groups(0..self.base.len()).collect();
+        let tried = sources.len().min(16);
+        let mut reached = Accumulator::new(size);
+        let (mut found, mut bin) = (0, Vec::new());
+        for at in 0..tried {
+            for constant in &self.base.column(1)[sources[at * sources.len() / tried].1.clone()] {
+                reached.add(*constant);
+            }
+            self.search(&mut reached)?;
+            found += reached.list.len();
+            bin.clear();
+            reached.drain_into(&mut bin);
+        }
+        Ok((64 * found > tried * nodes.len()).then_some(nodes))
+    }
+
+    /// The closure by rows of bits, one for each strong component.
+    fn bit_rows(&self, size: usize, nodes: Vec<u32>) -> Result<Found, Failure> {
+        let mut position = vec![0_u32; size];
+        for (at, constant) in (0..).zip(&nodes) {
+            position[*constant as usize] = at;
+        }
+        let successors: Vec<Vec<usize>> = nodes
+            .iter()
+            .map(|node| {
+                let arcs = &self.arcs.column(1)[self.arcs.group(*node)];
+                arcs.iter().map(|to| position[*to as usize] as usize).collect()
+            })
+            .collect();
+        let component = components(&successors);
+        let count = component.iter().max().map_or(0, |last| last + 1);
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); count];
+        for (node, component) in component.iter().enumerate() {
+            members[*component].push(node);
+        }
+        // What each component reaches, itself included: those it reaches have smaller numbers.
+        let words = nodes.len().div_ceil(64);
+        let mut reached = BitMatrix::of(count, words);
+        let mut joined = vec![usize::MAX; count];
+        for (at, members) in members.iter().enumerate() {
+            self.limits.interrupted()?;
+            for node in members {
+                reached.set(at, *node);
+                for next in &successors[*node] {
+                    let other = component[*next];
+                    if other != at && std::mem::replace(&mut joined[other], at) != at {
+                        let (to, from) = reached.two_rows(at, other);
+                        or_into(to, from);
+                    }
+                }
+            }
+        }
+        if self.same_arcs {
+            // A node reaches itself only along an arc.
+            for (at, members) in members.iter().enumerate() {
+                if let [node] = members[..]
+                    && !successors[node].contains(&node)
+                {
+                    reached.clear(at, node);
+                }
+            }
+            let row_of = component.iter().map(|at| *at as u32).collect();
+            let bits = BitRows::shared(nodes.clone(), nodes, row_of, reached);
+            self.check(bits.len())?;
+            return Ok(Found::Bits(bits));
+        }
+        let sources: Vec<(u32, Range<usize>)> = self.base.groups(0..self.base.len()).collect();
+        let mut rows = BitMatrix::of(sources.len(), words);
+        if words > 0 {
+            rows.data.par_chunks_mut(words).zip(&sources).for_each(|(row, (_, group))| {
+                for to in &self.base.column(1)[group.clone()] {
+                    or_into(row, reached.row(component[position[*to as usize] as usize]));
+                }
+            });
+        }
+        let row_of = (0..sources.len() as u32).collect();
+        let left = sources.into_iter().map(|(constant, _)| constant).collect();
+        let bits = BitRows::shared(left, nodes, row_of, rows);
+        self.check(bits.len())?;
+        Ok(Found::Bits(bits))
+    }
+
+    /// Runs `one` for every value of the carried place, in parts that run in parallel.
+    fn each_source<A: Fresh>(
+        &self,
+        size: usize,
+        one: impl Fn(&Self, Range<usize>, &mut A, &mut Part) -> Result<bool, Failure> + Sync,
+    ) -> Result<Option<Found>, Failure> {
+        let rows = self.base.len();
+        let threads = rayon::current_num_threads();
+        let count = if threads == 1 { 1 } else { (threads * 8).min(rows / 16 + 1) };
+        let parts: Vec<_> = (0..count).map(|at| at * rows / count..(at + 1) * rows / count).collect();
+        let total = AtomicUsize::new(0);
+        let search = |part: Range<usize>| -> Result<Option<Part>, Failure> {
+            let mut accumulator = A::fresh(size);
+            let mut out = Part::default();
+            let mut reported = 0;
+            for (source, _) in self.base.groups(part.clone()) {
+                // A group belongs to the part in which it starts.
+                let group = self.base.group(source);
+                if group.start < part.start {
+                    continue;
+                }
+                if !one(self, group, &mut accumulator, &mut out)? {
+                    return Ok(None);
+                }
+                out.sources.push(source);
+                out.ends.push(out.second.len() as u32);
+                if out.second.len() - reported > 1 << 16 {
+                    let more = out.second.len() - reported;
+                    reported = out.second.len();
+                    self.check(total.fetch_add(more, Ordering::Relaxed) + more)?;
+                }
+            }
+            Ok(Some(out))
+        };
+        let parts: Result<Option<Vec<Part>>, Failure> = if count == 1 {
+            parts.into_iter().map(search).collect::<Result<_, _>>()
+        } else {
+            parts.into_par_iter().map(search).collect::<Result<_, _>>()
+        };
+        let Some(parts) = parts? else { return Ok(None) };
+        self.check(parts.iter().map(|part| part.second.len()).sum())?;
+        Ok(Some(Found::Sorted(joined(parts))))
+    }
+}
+
+/// What a part of the sources found.
+#[derive(Default)]
+struct Part {
+    sources: Vec<u32>,
+    ends: Vec<u32>,
+    second: Vec<u32>,
+    values: Vec<Value>,
+}
+
+/// The parts one behind the other.
+fn joined(parts: Vec<Part>) -> Sorted {
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    for part in parts {
+        let before = all.second.len() as u32;
+        all.sources.extend(part.sources);
+        all.ends.extend(part.ends.iter().map(|end| end + before));
+        all.second.extend(part.second);
+        all.values.extend(part.values);
+    }
+    Sorted::from_groups(&all.sources, &all.ends, all.second, all.values)
+}
+
+trait Fresh {
+    fn fresh(size: usize) -> Self;
+}
+
+impl Fresh for Accumulator {
+    fn fresh(size: usize) -> Accumulator {
+        Accumulator::new(size)
+    }
+}
+
+/// The values of one search.
+struct Values {
+    reached: Accumulator,
+    value: Vec<Value>,
+    /// Those to step from, in this round and in the next; the marks of the latter.
+    now: Vec<u32>,
+    next: Vec<u32>,
+    listed: Vec<bool>,
+}
+
+impl Fresh for Values {
+    fn fresh(size: usize) -> Values {
+        let (now, next) = (Vec::new(), Vec::new());
+        Values {
+            reached: Accumulator::new(size),
+            value: vec![Value(0); size],
+            now,
+            next,
+            listed: vec![false; size],
+        }
+    }
+}
+
+impl Values {
+    #[inline]
+    fn offer(&mut self, ring: Ring, constant: u32, value: Value) {
+        let at = constant as usize;
+        let before = self.reached.list.len();
+        self.reached.add(constant);
+        if self.reached.list.len() == before && !ring.improves(self.value[at], value) {
+            return;
+        }
+        self.value[at] = value;
+        if !std::mem::replace(&mut self.listed[at], true) {
+            self.next.push(constant);
+        }
+    }
+
+    fn drain_into(&mut self, second: &mut Vec<u32>, values: &mut Vec<Value>) {
+        let from = second.len();
+        self.reached.drain_into(second);
+        values.extend(second[from..].iter().map(|constant| self.value[*constant as usize]));
+    }
+}
+
+impl Search<'_> {
+    /// Corrects values in rounds; false where they are not at rest in time.
+    fn correct(&self, values: &mut Values) -> Result<bool, Failure> {
+        // Known rings are compiled for themselves.
+        match self.ring {
+            Ring::MIN_PLUS => self.correct_by(Ring::MIN_PLUS, values),
+            ring => self.correct_by(ring, values),
+        }
+    }
+
+    #[inline(always)]
+    fn correct_by(&self, ring: Ring, values: &mut Values) -> Result<bool, Failure> {
+        let (to, weights) = (self.arcs.column(1), self.arcs.values());
+        let mut rounds = 0;
+        while !values.next.is_empty() {
+            rounds += 1;
+            if rounds > values.reached.list.len() + 1 {
+                values.next.clear();
+                return Ok(false);
+            }
+            self.limits.interrupted()?;
+            std::mem::swap(&mut values.now, &mut values.next);
+            for at in 0..values.now.len() {
+                let from = values.now[at];
+                values.listed[from as usize] = false;
+                let value = values.value[from as usize];
+                let group = self.arcs.group(from);
+                for (to, weight) in to[group.clone()].iter().zip(&weights[group]) {
+                    if let Some(product) = ring.times(value, *weight) {
+                        values.offer(ring, *to, product);
+                    }
+                }
+            }
+            values.now.clear();
+        }
+        Ok(true)
+    }
+
+    /// The values of all that is reached from a set; `None` where they are not at rest in time.
+    pub(super) fn single_valued(&self) -> Result<Option<Found>, Failure> {
+        let Some(size) = self.size() else { return Ok(None) };
+        let mut values = Values::fresh(size);
+        for (constant, group) in self.base.groups(0..self.base.len()) {
+            if let Some(value) = self.base.value(group.start) {
+                values.offer(self.ring, constant, value);
+            }
+        }
+        if !self.correct(&mut values)? {
+            return Ok(None);
+        }
+        let (mut column, mut result) = (Vec::new(), Vec::new());
+        values.drain_into(&mut column, &mut result);
+        self.check(column.len())?;
+        Ok(Some(Found::Sorted(Sorted::unary(&column, result))))
+    }
+
+    /// The values of all pairs; `None` where they are not at rest in time.
+    pub(super) fn pairs_valued(&self) -> Result<Option<Found>, Failure> {
+        let Some(size) = self.size() else { return Ok(None) };
+        self.each_source(size, |search, group, values: &mut Values, out| {
+            for row in group {
+                if let Some(value) = search.base.value(row) {
+                    values.offer(search.ring, search.base.column(1)[row], value);
+                }
+            }
+            let rest = search.correct(values)?;
+            values.drain_into(&mut out.second, &mut out.values);
+            Ok(rest)
+        })
+    }
+}
