@@ -27,14 +27,11 @@ mod table;
 pub use machine::Storage;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
-use std::hash::Hasher;
 use std::sync::Arc;
 
 use crate::engine::{Engine, Parameters, Request, Value};
 use crate::error::Result;
-use crate::program::{Class, Component, Given, Program, Role, TensorId};
-use crate::value::Domain;
+use crate::program::{Class, Component, Role, TensorId};
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
 
@@ -44,13 +41,17 @@ pub struct Fast {
     storage: Storage,
     #[cfg(feature = "dense")]
     products: crate::dense::Products,
-    session: Option<Session>,
+    /// What is kept of programs, the last one used first.
+    sessions: Vec<Session>,
     derived: Vec<(String, u64)>,
 }
 
+/// So many programs are remembered.
+const SESSIONS: usize = 16;
+
 /// What is kept of a program between calls.
 struct Session {
-    fingerprint: u64,
+    stamp: u64,
     machine: Machine,
     components: Vec<Component>,
     /// For every component what it was last made from.
@@ -73,13 +74,16 @@ impl Fast {
     }
 
     fn session(&mut self, request: &Request<'_>) -> &mut Session {
-        let fingerprint = fingerprint(request.program);
-        let same = |session: &Session| {
-            session.fingerprint == fingerprint && same_data(&session.machine.program, request.program)
+        let stamp = request.program.stamp.number();
+        let kept = self.sessions.iter().position(|session| session.stamp == stamp);
+        let session = match kept {
+            Some(at) => self.sessions.remove(at),
+            None => Session::new(request, self.storage),
         };
-        let kept = self.session.take().filter(same);
-        let session =
-            self.session.insert(kept.unwrap_or_else(|| Session::new(request, self.storage, fingerprint)));
+        // The batches of a training loop take turns; what was used last is kept longest.
+        self.sessions.insert(0, session);
+        self.sessions.truncate(SESSIONS);
+        let session = &mut self.sessions[0];
         #[cfg(feature = "dense")]
         session.machine.products.clone_from(&self.products);
         session
@@ -87,7 +91,7 @@ impl Fast {
 }
 
 impl Session {
-    fn new(request: &Request<'_>, storage: Storage, fingerprint: u64) -> Session {
+    fn new(request: &Request<'_>, storage: Storage) -> Session {
         let program = Arc::new(request.program.clone());
         let mut components = program.components.clone();
         // Tensors in no component are only given.
@@ -102,7 +106,7 @@ impl Session {
             alone.map(|(id, _)| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
         components.splice(0..0, alone.collect::<Vec<_>>());
         Session {
-            fingerprint,
+            stamp: request.program.stamp.number(),
             machine: Machine::new(program, request.budget, storage),
             components,
             made: HashMap::new(),
@@ -192,72 +196,4 @@ impl Engine for Fast {
 
 fn bits_equal(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
-}
-
-/// A hash of text as it is written.
-struct Fingerprint(rows::NumberHasher);
-
-impl Write for Fingerprint {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.write(text.as_bytes());
-        Ok(())
-    }
-}
-
-/// A hash of the equations, and of everything else that is small.
-fn fingerprint(program: &Program) -> u64 {
-    let mut hash = Fingerprint(rows::NumberHasher::default());
-    let _ = write!(hash, "{:?}{:?}{:?}", program.equations, program.components, program.settings);
-    for tensor in &program.tensors {
-        let _ = write!(
-            hash,
-            "{}{}{:?}{:?}{:?}{:?}{:?}{:?}",
-            tensor.name,
-            tensor.version,
-            tensor.style,
-            tensor.kind,
-            tensor.combine,
-            tensor.role,
-            tensor.start,
-            tensor.span
-        );
-    }
-    hash.0.finish()
-}
-
-/// Whether two programs with equal equations have the same domains and the same data, shared.
-fn same_data(a: &Program, b: &Program) -> bool {
-    use crate::program::Range;
-    let domain = |a: &Domain, b: &Domain| match (a, b) {
-        (Domain::Listed(a), Domain::Listed(b)) => Arc::ptr_eq(a, b),
-        (a, b) => a == b,
-    };
-    let maybe = |a: &Option<Domain>, b: &Option<Domain>| match (a, b) {
-        (Some(a), Some(b)) => domain(a, b),
-        (None, None) => true,
-        _ => false,
-    };
-    let given = |a: &Given, b: &Given| match (a, b) {
-        (Given::Facts(a), Given::Facts(b)) => Arc::ptr_eq(a, b),
-        (Given::Array { fixed, shape, values, .. }, Given::Array { fixed: f, shape: s, values: v, .. }) => {
-            fixed == f && shape == s && Arc::ptr_eq(values, v)
-        }
-        _ => false,
-    };
-    a.tensors.len() == b.tensors.len()
-        && a.indices.len() == b.indices.len()
-        && a.tensors.iter().zip(&b.tensors).all(|(a, b)| {
-            a.places.len() == b.places.len()
-                && a.given.len() == b.given.len()
-                && a.given.iter().zip(&b.given).all(|(a, b)| given(a, b))
-                && a.places
-                    .iter()
-                    .zip(&b.places)
-                    .all(|(a, b)| maybe(&a.domain, &b.domain) && maybe(&a.limit, &b.limit))
-        })
-        && a.indices.iter().zip(&b.indices).all(|(a, b)| match (&a.range, &b.range) {
-            (Range::Domain(a), Range::Domain(b)) => domain(a, b),
-            (Range::Tuples, Range::Tuples) | (Range::Computed, Range::Computed) => true,
-            _ => false,
-        })
 }

@@ -1,8 +1,6 @@
 //! Table 2 of the paper against the same transformer written by hand on candle, forward and with
 //! candle's own tape backward.
 
-#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
-
 use std::collections::BTreeMap;
 
 use candle_core::{Device, Result, Tensor, Var};
