@@ -13,7 +13,7 @@ use tensor_logic::reference::Reference;
 pub(crate) const STORAGES: [Storage; 3] = [Storage::Auto, Storage::Dense, Storage::Sparse];
 
 /// Limits of a test.
-pub(crate) const BUDGET: Budget = Budget { tuples: 20_000, bytes: 1 << 28 };
+pub(crate) const BUDGET: Budget = Budget { tuples: 1000, bytes: 1 << 28 };
 
 /// The core form of a text.
 pub(crate) fn analysed(text: &str) -> Result<Program, Vec<Report>> {
