@@ -48,7 +48,8 @@ pub fn denote<C: Carrier>(
         let Some((domain, codomain)) = formula.as_lolli() else {
             return Err(refuse(format!("there are more arguments than `{}` takes", subject.formula.short())));
         };
-        let argument = Reader { evaluator: &mut evaluator, program, extension, names: &mut names }.top(argument, domain)?;
+        let argument = Reader { evaluator: &mut evaluator, program, extension, names: &mut names }
+            .top(argument, domain)?;
         value = evaluator.apply(value, argument)?;
         formula = codomain.clone();
     }
@@ -127,7 +128,9 @@ impl<C: Carrier> Reader<'_, C> {
 
     fn summand(&mut self, json: &Json, formula: &Formula) -> Result<(<C::Ring as Ring>::Element, ValueId)> {
         let Json::Array(pair) = json else { return Err(refuse("a summand of `lin` is a pair")) };
-        let [coefficient, value] = pair.as_slice() else { return Err(refuse("a summand of `lin` is a pair")) };
+        let [coefficient, value] = pair.as_slice() else {
+            return Err(refuse("a summand of `lin` is a pair"));
+        };
         let coefficient = scalar(self.evaluator.carrier().ring(), coefficient)?;
         Ok((coefficient, self.value(value, formula)?))
     }

@@ -87,29 +87,72 @@ pub type Braces = Option<Vec<Formula>>;
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the constructs of section 3.2")]
 pub enum TermKind {
-    Name { name: Rc<str>, braces: Braces },
+    Name {
+        name: Rc<str>,
+        braces: Braces,
+    },
     /// The value, unless it is too large.
-    Numeral { value: Option<u32>, braces: Braces },
+    Numeral {
+        value: Option<u32>,
+        braces: Braces,
+    },
     /// The digits, unless they are too many; `true` is 1.
-    Word { digits: Option<Rc<[bool]>>, braces: Braces },
-    Lambda { binder: Name, domain: Option<Formula>, body: Box<Term> },
+    Word {
+        digits: Option<Rc<[bool]>>,
+        braces: Braces,
+    },
+    Lambda {
+        binder: Name,
+        domain: Option<Formula>,
+        body: Box<Term>,
+    },
     Apply(Box<Term>, Box<Term>),
     Tensor(Box<Term>, Box<Term>),
-    LetTensor { scrutinee: Box<Term>, left: Name, right: Name, body: Box<Term> },
+    LetTensor {
+        scrutinee: Box<Term>,
+        left: Name,
+        right: Name,
+        body: Box<Term>,
+    },
     Unit,
-    LetUnit { scrutinee: Box<Term>, body: Box<Term> },
+    LetUnit {
+        scrutinee: Box<Term>,
+        body: Box<Term>,
+    },
     Derelict(Box<Term>),
-    Promote { sources: Vec<(Term, Name)>, body: Box<Term> },
-    Copy { scrutinee: Box<Term>, left: Name, right: Name, body: Box<Term> },
-    Discard { scrutinee: Box<Term>, body: Box<Term> },
+    Promote {
+        sources: Vec<(Term, Name)>,
+        body: Box<Term>,
+    },
+    Copy {
+        scrutinee: Box<Term>,
+        left: Name,
+        right: Name,
+        body: Box<Term>,
+    },
+    Discard {
+        scrutinee: Box<Term>,
+        body: Box<Term>,
+    },
     With(Box<Term>, Box<Term>),
     First(Box<Term>),
     Second(Box<Term>),
     /// `braces_span` is that of `inl` or `inr` with its braces.
-    Inject { side: Side, braces: Braces, braces_span: Span, term: Box<Term> },
-    Case { scrutinee: Box<Term>, left: (Name, Box<Term>), right: (Name, Box<Term>) },
+    Inject {
+        side: Side,
+        braces: Braces,
+        braces_span: Span,
+        term: Box<Term>,
+    },
+    Case {
+        scrutinee: Box<Term>,
+        left: (Name, Box<Term>),
+        right: (Name, Box<Term>),
+    },
     Ascribe(Box<Term>, Formula),
-    Coweaken { braces: Braces },
+    Coweaken {
+        braces: Braces,
+    },
     Cocopy(Box<Term>, Box<Term>),
     Coderelict(Box<Term>),
 }

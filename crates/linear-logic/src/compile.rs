@@ -83,7 +83,10 @@ fn filled(
         let slot = slots.get(fillings.len()).cloned().unwrap_or_default();
         let inner = domain.as_bang().unwrap_or(domain);
         if slot == Slot::Operator && inner.as_operator().is_none() {
-            return Err(not_compilable(format!("an operator does not fit an argument of type `{}`", domain.short())));
+            return Err(not_compilable(format!(
+                "an operator does not fit an argument of type `{}`",
+                domain.short()
+            )));
         }
         fillings.push((slot, domain.clone()));
         formula = codomain.clone();
@@ -123,7 +126,8 @@ fn mixture(
         let term = elaborate_against(program, &source, &parse::query(&source)?, formula)?;
         supported(&term.term, Extension::None)?;
         let coefficient = evaluator.carrier().ring().variable(&format!("{slot}.{index}"));
-        let coefficient = coefficient.ok_or_else(|| Refusal::new(Kind::Limit, "there are too many coefficients"))?;
+        let coefficient =
+            coefficient.ok_or_else(|| Refusal::new(Kind::Limit, "there are too many coefficients"))?;
         sum.push((coefficient, evaluator.closed(&term.term)?));
     }
     Ok(evaluator.combine(sum)?)

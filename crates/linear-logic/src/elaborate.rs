@@ -90,7 +90,10 @@ pub fn instance(definition: &Rc<Definition>, arguments: &[Formula]) -> Result<Ch
     arguments.resize(definition.parameters.len(), Formula::atom("a"));
     let formula = definition.formula.instantiate(&Instance::new(&definition.parameters, &arguments));
     if formula.size() > MAX_SIZE || formula.depth() > MAX_DEPTH {
-        return Err(Refusal::new(Kind::Limit, format!("the type of `{}` becomes too large", definition.name)));
+        return Err(Refusal::new(
+            Kind::Limit,
+            format!("the type of `{}` becomes too large", definition.name),
+        ));
     }
     let mut term = KernelTerm::default();
     term.push(Node::Global { definition: definition.clone(), arguments });

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Kind, Refusal, Result};
 use crate::formula::{Connective, Formula};
-use crate::ring::{Double, Epsilons, Integers, Modular, Rationals, Ring, Word64};
+use crate::ring::{Number, Ring};
 
 /// The deepest nesting of a JSON value.
 const MAX_DEPTH: usize = 128;
@@ -57,11 +57,14 @@ impl Json {
         Ok(match text.bytes().next() {
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(text).map_err(broken)?;
-                Self::Array(items.into_iter().map(|item| Self::read(item.get(), depth + 1)).collect::<Result<_>>()?)
+                Self::Array(
+                    items.into_iter().map(|item| Self::read(item.get(), depth + 1)).collect::<Result<_>>()?,
+                )
             }
             Some(b'{') => {
                 let items: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(broken)?;
-                let items = items.into_iter().map(|(key, item)| Ok((key, Self::read(item.get(), depth + 1)?)));
+                let items =
+                    items.into_iter().map(|(key, item)| Ok((key, Self::read(item.get(), depth + 1)?)));
                 Self::Object(items.collect::<Result<_>>()?)
             }
             Some(b'"') => Self::Text(serde_json::from_str(text).map_err(broken)?),
@@ -95,7 +98,8 @@ pub(crate) fn scalar<R: Ring>(ring: &R, json: &Json) -> Result<R::Element> {
         Json::Number(text) => Ok(ring.decimal(text, &decimal(text)?)?),
         Json::Text(text) => {
             if let Some(value) = fraction(text) {
-                let value = value.ok_or_else(|| Refusal::new(Kind::NotInRing, format!("`{text}` divides by 0")))?;
+                let value =
+                    value.ok_or_else(|| Refusal::new(Kind::NotInRing, format!("`{text}` divides by 0")))?;
                 return Ok(ring.fraction(&value)?);
             }
             let variable = if crate::lex::is_name(text) { ring.variable(text) } else { None };
@@ -130,12 +134,6 @@ fn decimal(text: &str) -> Result<BigRational> {
     Ok(if places >= 0 { BigRational::from_integer(digits * power) } else { BigRational::new(digits, power) })
 }
 
-/// Scalars that can be printed.
-pub trait Printed: Ring {
-    /// The scalar as section 10.5 prints it.
-    fn json(&self, element: &Self::Element) -> serde_json::Value;
-}
-
 /// A number if |x| < 2⁵³, else a string of digits.
 pub fn integer_json(value: &BigInt) -> serde_json::Value {
     match value.to_i64().filter(|x| x.unsigned_abs() < 1 << 53) {
@@ -156,40 +154,14 @@ pub(crate) fn fraction_text(value: &BigRational) -> String {
     if value.is_integer() { format!("{sign}{p}") } else { format!("{sign}{p}/{q}") }
 }
 
-impl Printed for Integers {
-    fn json(&self, element: &BigInt) -> serde_json::Value {
-        integer_json(element)
-    }
-}
-
-impl Printed for Word64 {
-    fn json(&self, element: &i64) -> serde_json::Value {
-        integer_json(&BigInt::from(*element))
-    }
-}
-
-impl Printed for Rationals {
-    fn json(&self, element: &BigRational) -> serde_json::Value {
-        rational_json(element)
-    }
-}
-
-impl Printed for Modular {
-    fn json(&self, element: &u64) -> serde_json::Value {
-        integer_json(&BigInt::from(*element))
-    }
-}
-
-impl Printed for Double {
-    fn json(&self, element: &f64) -> serde_json::Value {
-        (*element).into()
-    }
-}
-
-impl<R: Printed> Printed for Epsilons<R> {
-    /// Of the part without ε: all other parts have been taken out.
-    fn json(&self, element: &Self::Element) -> serde_json::Value {
-        self.base().json(element.finite_part().unwrap_or(&self.base().zero()))
+/// A scalar as section 10.5 prints it.
+pub fn number_json(number: &Number) -> serde_json::Value {
+    match number {
+        Number::Int(x) => integer_json(x),
+        Number::I64(x) => integer_json(&BigInt::from(*x)),
+        Number::Rat(x) => rational_json(x),
+        Number::Mod(x) => integer_json(&BigInt::from(*x)),
+        Number::F64(x) => (*x).into(),
     }
 }
 

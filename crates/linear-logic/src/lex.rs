@@ -30,8 +30,27 @@ pub(crate) struct Token {
 }
 
 const KEYWORDS: [&str; 21] = [
-    "def", "type", "atom", "let", "in", "copy", "as", "discard", "promote", "for", "derelict", "der", "case", "of",
-    "inl", "inr", "fst", "snd", "coweaken", "cocopy", "coderelict",
+    "def",
+    "type",
+    "atom",
+    "let",
+    "in",
+    "copy",
+    "as",
+    "discard",
+    "promote",
+    "for",
+    "derelict",
+    "der",
+    "case",
+    "of",
+    "inl",
+    "inr",
+    "fst",
+    "snd",
+    "coweaken",
+    "cocopy",
+    "coderelict",
 ];
 
 /// Signs, the longer before those that they begin with, with the ASCII spelling of each.
@@ -78,9 +97,7 @@ pub(crate) fn continues_name(c: char) -> bool {
 /// Whether a text is a name of section 3.1.
 pub(crate) fn is_name(text: &str) -> bool {
     let mut characters = text.chars();
-    characters.next().is_some_and(begins_name)
-        && characters.all(continues_name)
-        && !KEYWORDS.contains(&text)
+    characters.next().is_some_and(begins_name) && characters.all(continues_name) && !KEYWORDS.contains(&text)
 }
 
 /// All tokens of a source, the last of them [`Kind::End`] or bad.

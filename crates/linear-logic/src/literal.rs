@@ -75,7 +75,9 @@ fn abstracted(mut term: Term, operators: &[Variable], factors: &[Variable], base
     let z = term.variable("z".into());
     let named: Vec<Variable> = factors
         .iter()
-        .filter_map(|factor| operators.iter().position(|o| o == factor).and_then(|i| copies.get_mut(i)?.next()))
+        .filter_map(|factor| {
+            operators.iter().position(|o| o == factor).and_then(|i| copies.get_mut(i)?.next())
+        })
         .collect();
     let mut body = term.push(Node::Variable(z));
     for variable in named.into_iter().rev() {
@@ -89,23 +91,38 @@ fn abstracted(mut term: Term, operators: &[Variable], factors: &[Variable], base
     for (operator, chain) in operators.iter().zip(chains).rev() {
         body = wrap(&mut term, *operator, chain, body);
         let domain = end.clone().bang();
-        body = term.push(Node::Lambda { variable: *operator, domain: domain.clone(), codomain: codomain.clone(), body });
+        body = term.push(Node::Lambda {
+            variable: *operator,
+            domain: domain.clone(),
+            codomain: codomain.clone(),
+            body,
+        });
         codomain = domain.lolli(codomain);
     }
     term
 }
 
 /// The pairs of names that the copies of a variable make, and the name of each use.
-fn chain(term: &mut Term, operator: Variable, uses: usize) -> (Option<Vec<(Variable, Variable)>>, Vec<Variable>) {
+fn chain(
+    term: &mut Term,
+    operator: Variable,
+    uses: usize,
+) -> (Option<Vec<(Variable, Variable)>>, Vec<Variable>) {
     let Some(copies) = uses.checked_sub(1) else { return (None, Vec::new()) };
     let name: Rc<str> = term.name(operator).into();
-    let pairs: Vec<_> = (0..copies).map(|_| (term.variable(name.clone()), term.variable(name.clone()))).collect();
+    let pairs: Vec<_> =
+        (0..copies).map(|_| (term.variable(name.clone()), term.variable(name.clone()))).collect();
     let mut names: Vec<Variable> = pairs.iter().map(|(left, _)| *left).collect();
     names.push(pairs.last().map_or(operator, |(_, right)| *right));
     (Some(pairs), names)
 }
 
-fn wrap(term: &mut Term, operator: Variable, chain: Option<Vec<(Variable, Variable)>>, mut body: NodeId) -> NodeId {
+fn wrap(
+    term: &mut Term,
+    operator: Variable,
+    chain: Option<Vec<(Variable, Variable)>>,
+    mut body: NodeId,
+) -> NodeId {
     let Some(pairs) = chain else {
         let scrutinee = term.push(Node::Variable(operator));
         return term.push(Node::Discard { scrutinee, body });

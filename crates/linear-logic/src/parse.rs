@@ -38,7 +38,11 @@ pub fn query(source: &Rc<Source>) -> Result<Query> {
     let mut parser = Parser::new(source);
     let term = parser.term()?;
     let formula = if parser.accept(":") { Some(parser.formula()?) } else { None };
-    if parser.kind() == T::End { Ok(Query { term, formula }) } else { Err(parser.unexpected("the end of the text")) }
+    if parser.kind() == T::End {
+        Ok(Query { term, formula })
+    } else {
+        Err(parser.unexpected("the end of the text"))
+    }
 }
 
 struct Parser<'a> {

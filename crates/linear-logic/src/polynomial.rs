@@ -124,7 +124,11 @@ impl Polynomialised {
             let size = coefficient.abs();
             let powers = self.variables.iter().zip(exponents).filter(|(_, exponent)| **exponent > 0);
             let mut factors: Vec<String> = powers
-                .map(|(name, exponent)| if *exponent == 1 { name.clone() } else { format!("{name}^{exponent}") })
+                .map(
+                    |(name, exponent)| {
+                        if *exponent == 1 { name.clone() } else { format!("{name}^{exponent}") }
+                    },
+                )
                 .collect();
             if factors.is_empty() || !size.is_one() {
                 factors.insert(0, fraction_text(&size));

@@ -28,7 +28,9 @@ pub fn kernel(term: &Term) -> String {
     let globals: HashSet<&str> = term
         .nodes()
         .iter()
-        .filter_map(|node| if let Node::Global { definition, .. } = node { Some(&*definition.name) } else { None })
+        .filter_map(
+            |node| if let Node::Global { definition, .. } = node { Some(&*definition.name) } else { None },
+        )
         .collect();
     let mut names = vec![String::new(); term.names().len()];
     let mut scope: HashSet<String> = HashSet::new();
@@ -229,12 +231,21 @@ fn spell<'a>(node: &'a Node, pieces: &mut Vec<Piece<'a>>) {
     match node {
         Node::Variable(x) => pieces.push(Name(*x)),
         Node::Lambda { variable, domain, body, .. } => {
-            pieces.extend([Text("\\"), Name(*variable), Text(":"), Formula(domain), Text(". "), Term(*body, Open)]);
+            pieces.extend([
+                Text("\\"),
+                Name(*variable),
+                Text(":"),
+                Formula(domain),
+                Text(". "),
+                Term(*body, Open),
+            ]);
         }
         Node::Apply(head, argument) => {
             pieces.extend([Term(*head, Application), Text(" "), Term(*argument, Operand)]);
         }
-        Node::Tensor(left, right) => pieces.extend([Term(*left, Product), Text(" * "), Term(*right, Application)]),
+        Node::Tensor(left, right) => {
+            pieces.extend([Term(*left, Product), Text(" * "), Term(*right, Application)])
+        }
         Node::LetTensor { scrutinee, left, right, body } => {
             pieces.extend([Text("let "), Name(*left), Text(" * "), Name(*right), Text(" = ")]);
             pieces.extend([Term(*scrutinee, Open), Text(" in "), Term(*body, Open)]);
@@ -274,15 +285,29 @@ fn spell<'a>(node: &'a Node, pieces: &mut Vec<Piece<'a>>) {
             pieces.extend([Text("inr{"), Formula(other), Text("} "), Term(*inner, Operand)]);
         }
         Node::Case { scrutinee, left, right } => {
-            pieces.extend([Text("case "), Term(*scrutinee, Open), Text(" of inl "), Name(left.0), Text(" -> ")]);
-            pieces.extend([Branch(left.1), Text(" | inr "), Name(right.0), Text(" -> "), Term(right.1, Open)]);
+            pieces.extend([
+                Text("case "),
+                Term(*scrutinee, Open),
+                Text(" of inl "),
+                Name(left.0),
+                Text(" -> "),
+            ]);
+            pieces.extend([
+                Branch(left.1),
+                Text(" | inr "),
+                Name(right.0),
+                Text(" -> "),
+                Term(right.1, Open),
+            ]);
         }
         Node::Coweaken(formula) => pieces.extend([Text("coweaken{"), Formula(formula), Text("}")]),
         Node::Cocopy(left, right) => {
             pieces.extend([Text("cocopy "), Term(*left, Operand), Text(" "), Term(*right, Operand)]);
         }
         Node::Coderelict(inner) => pieces.extend([Text("coderelict "), Term(*inner, Operand)]),
-        Node::Global { definition, arguments } => pieces.extend([Global(&definition.name), Braces(arguments)]),
+        Node::Global { definition, arguments } => {
+            pieces.extend([Global(&definition.name), Braces(arguments)])
+        }
         Node::Numeral { value, base } => pieces.extend([Numeral(*value), Braces(std::slice::from_ref(base))]),
         Node::Word { digits, base } => {
             pieces.extend([Text("0b"), Digits(digits), Braces(std::slice::from_ref(base))]);

@@ -17,7 +17,7 @@ use crate::unfold::{Unfolded, unfold};
 const MAX_DEPTH: usize = 20_000;
 
 /// The most hypotheses that all sequents of a proof may have together.
-const MAX_HYPOTHESES: usize = 5_000_000;
+const MAX_HYPOTHESES: usize = 300_000;
 
 /// A sequent proof, as a tree of inferences.
 #[derive(Debug, Clone)]
@@ -107,7 +107,8 @@ impl Proof {
 
     /// `{"rule", "left", "right", "premises"}`.
     pub fn json(&self) -> Value {
-        let left: Vec<Value> = self.left.iter().map(|(h, a)| json!([format!("h{}", h.0), a.to_string()])).collect();
+        let left: Vec<Value> =
+            self.left.iter().map(|(h, a)| json!([format!("h{}", h.0), a.to_string()])).collect();
         let premises: Vec<Value> = self.premises.iter().map(Self::json).collect();
         json!({ "rule": self.rule.name(), "left": left, "right": self.right.to_string(), "premises": premises })
     }
@@ -143,7 +144,11 @@ enum Rest<'a> {
     Discard(NodeId),
     Case((Variable, NodeId), (Variable, NodeId)),
     /// It is a source of a box; further sources follow.
-    Promote { name: Variable, sources: &'a [(NodeId, Variable)], body: NodeId },
+    Promote {
+        name: Variable,
+        sources: &'a [(NodeId, Variable)],
+        body: NodeId,
+    },
 }
 
 impl Reader {
@@ -199,7 +204,10 @@ impl Reader {
     fn proof(&mut self, id: NodeId) -> Result<Proof> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Refusal::new(Kind::Limit, format!("the sequent proof is deeper than {MAX_DEPTH} inferences")));
+            return Err(Refusal::new(
+                Kind::Limit,
+                format!("the sequent proof is deeper than {MAX_DEPTH} inferences"),
+            ));
         }
         let proof = self.proof_of(id)?;
         self.depth -= 1;
@@ -240,7 +248,9 @@ impl Reader {
                 self.spine(scrutinee, Rest::LetTensor(left, right, body))
             }
             Node::LetUnit { scrutinee, body } => self.spine(scrutinee, Rest::LetUnit(body)),
-            Node::Copy { scrutinee, left, right, body } => self.spine(scrutinee, Rest::Copy(left, right, body)),
+            Node::Copy { scrutinee, left, right, body } => {
+                self.spine(scrutinee, Rest::Copy(left, right, body))
+            }
             Node::Discard { scrutinee, body } => self.spine(scrutinee, Rest::Discard(body)),
             Node::Case { scrutinee, left, right } => self.spine(scrutinee, Rest::Case(left, right)),
             _ => self.spine(id, Rest::Ax),
@@ -289,7 +299,10 @@ impl Reader {
     fn left(&mut self, named: Named, mut frames: Vec<Frame>, rest: Rest<'_>) -> Result<Proof> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(Refusal::new(Kind::Limit, format!("the sequent proof is deeper than {MAX_DEPTH} inferences")));
+            return Err(Refusal::new(
+                Kind::Limit,
+                format!("the sequent proof is deeper than {MAX_DEPTH} inferences"),
+            ));
         }
         let Some(frame) = frames.pop() else {
             let proof = self.close(named, rest)?;
@@ -297,7 +310,9 @@ impl Reader {
             return Ok(proof);
         };
         let (rule, next, mut premises) = match (frame, named.1.connective()) {
-            (Frame::Apply(argument), Connective::Lolli(_, b)) => (Rule::LolliL, b, vec![self.proof(argument)?]),
+            (Frame::Apply(argument), Connective::Lolli(_, b)) => {
+                (Rule::LolliL, b, vec![self.proof(argument)?])
+            }
             (Frame::Derelict, Connective::Bang(a)) => (Rule::Der, a, Vec::new()),
             (Frame::First, Connective::With(a, _)) => (Rule::WithL1, a, Vec::new()),
             (Frame::Second, Connective::With(_, b)) => (Rule::WithL2, b, Vec::new()),

@@ -38,19 +38,46 @@ ids!(NodeId, Variable);
 
 /// A node of a term: its constructor, with the variables that it binds and the nodes of its parts.
 #[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "the constructors of section 4, in its order; parts in the order of the text")]
+#[expect(
+    missing_docs,
+    reason = "the constructors of section 4, in its order; parts in the order of the text"
+)]
 pub enum Node {
     Variable(Variable),
-    Lambda { variable: Variable, domain: Formula, codomain: Formula, body: NodeId },
+    Lambda {
+        variable: Variable,
+        domain: Formula,
+        codomain: Formula,
+        body: NodeId,
+    },
     Apply(NodeId, NodeId),
     Tensor(NodeId, NodeId),
-    LetTensor { scrutinee: NodeId, left: Variable, right: Variable, body: NodeId },
+    LetTensor {
+        scrutinee: NodeId,
+        left: Variable,
+        right: Variable,
+        body: NodeId,
+    },
     Unit,
-    LetUnit { scrutinee: NodeId, body: NodeId },
+    LetUnit {
+        scrutinee: NodeId,
+        body: NodeId,
+    },
     Derelict(NodeId),
-    Promote { sources: Vec<(NodeId, Variable)>, body: NodeId },
-    Copy { scrutinee: NodeId, left: Variable, right: Variable, body: NodeId },
-    Discard { scrutinee: NodeId, body: NodeId },
+    Promote {
+        sources: Vec<(NodeId, Variable)>,
+        body: NodeId,
+    },
+    Copy {
+        scrutinee: NodeId,
+        left: Variable,
+        right: Variable,
+        body: NodeId,
+    },
+    Discard {
+        scrutinee: NodeId,
+        body: NodeId,
+    },
     With(NodeId, NodeId),
     First(NodeId),
     Second(NodeId),
@@ -58,11 +85,24 @@ pub enum Node {
     InLeft(Formula, NodeId),
     /// The formula is the left side.
     InRight(Formula, NodeId),
-    Case { scrutinee: NodeId, left: (Variable, NodeId), right: (Variable, NodeId) },
-    Global { definition: Rc<Definition>, arguments: Vec<Formula> },
-    Numeral { value: u32, base: Formula },
+    Case {
+        scrutinee: NodeId,
+        left: (Variable, NodeId),
+        right: (Variable, NodeId),
+    },
+    Global {
+        definition: Rc<Definition>,
+        arguments: Vec<Formula>,
+    },
+    Numeral {
+        value: u32,
+        base: Formula,
+    },
     /// The digits as they are written; `true` is 1.
-    Word { digits: Rc<[bool]>, base: Formula },
+    Word {
+        digits: Rc<[bool]>,
+        base: Formula,
+    },
     Coweaken(Formula),
     Cocopy(NodeId, NodeId),
     Coderelict(NodeId),

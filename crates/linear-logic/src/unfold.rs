@@ -104,5 +104,8 @@ fn check_size(node: &Node) -> Result<()> {
     if fits {
         return Ok(());
     }
-    Err(Refusal::new(Kind::Limit, format!("a formula has more than {MAX_SIZE} connectives or {MAX_DEPTH} levels")))
+    Err(Refusal::new(
+        Kind::Limit,
+        format!("a formula has more than {MAX_SIZE} connectives or {MAX_DEPTH} levels"),
+    ))
 }

@@ -79,7 +79,12 @@ fn rational(value: &Value) -> BigRational {
 }
 
 fn matrix(value: &Value) -> Matrix {
-    value.as_array().unwrap().iter().map(|row| row.as_array().unwrap().iter().map(rational).collect()).collect()
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row.as_array().unwrap().iter().map(rational).collect())
+        .collect()
 }
 
 /// The instructions of a matrix program, one after the other, on rational matrices.
@@ -119,7 +124,7 @@ fn execute_plan(document: &Value, execute: &Value) -> Vec<Matrix> {
                     .sum();
                 entry(&|i, j| &by * &args[0][i][j])
             }
-            other => panic!("{other}"),
+            _ => unreachable!(),
         };
         values.push(value);
     }

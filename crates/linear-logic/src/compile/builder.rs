@@ -107,7 +107,9 @@ impl Builder {
         };
         let term = |monomial: &Vec<(u32, u64)>| {
             let powers = monomial.iter().filter_map(|(variable, e)| Some((pair(*variable)?, *e)));
-            powers.flat_map(|(pair, e)| std::iter::repeat_n(pair, usize::try_from(e).unwrap_or(usize::MAX))).collect()
+            powers
+                .flat_map(|(pair, e)| std::iter::repeat_n(pair, usize::try_from(e).unwrap_or(usize::MAX)))
+                .collect()
         };
         polynomial.terms.iter().map(|(monomial, c)| (c.clone(), term(monomial))).collect()
     }
@@ -168,7 +170,9 @@ impl Builder {
         for result in results {
             todo.push((*result, false));
             while let Some((id, is_ready)) = todo.pop() {
-                let (Some(instruction), Some(None)) = (self.instructions.get(id), numbers.get(id)) else { continue };
+                let (Some(instruction), Some(None)) = (self.instructions.get(id), numbers.get(id)) else {
+                    continue;
+                };
                 if !is_ready {
                     todo.push((id, true));
                     todo.extend(instruction.arguments().into_iter().rev().map(|argument| (argument, false)));
@@ -208,7 +212,12 @@ impl Carrier for Builder {
         Ok((self.backend != Backend::Vector).then(|| vec![self.single(Vec::new())]))
     }
 
-    fn tabulate(&mut self, _: &Rc<str>, _: &Rc<str>, images: Vec<Option<Combination>>) -> Outcome<Combination> {
+    fn tabulate(
+        &mut self,
+        _: &Rc<str>,
+        _: &Rc<str>,
+        images: Vec<Option<Combination>>,
+    ) -> Outcome<Combination> {
         Ok(images.into_iter().next().flatten().unwrap_or_default())
     }
 

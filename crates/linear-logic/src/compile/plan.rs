@@ -139,7 +139,8 @@ impl Plan {
 
     /// `instructions`, `results` and `stats`.
     pub fn json(&self) -> Value {
-        let instructions: Vec<Value> = self.instructions.iter().enumerate().map(|(id, i)| i.json(id)).collect();
+        let instructions: Vec<Value> =
+            self.instructions.iter().enumerate().map(|(id, i)| i.json(id)).collect();
         json!({
             "backend": self.backend.name(),
             "instructions": instructions,

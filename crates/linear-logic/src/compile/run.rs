@@ -31,7 +31,11 @@ impl Plan {
     ///
     /// # Errors
     /// If an input is missing or does not fit, and as for the ring.
-    pub fn run<R: Ring>(&self, ring: &R, inputs: &Inputs<'_, R::Element>) -> Outcome<Vec<Operand<R::Element>>> {
+    pub fn run<R: Ring>(
+        &self,
+        ring: &R,
+        inputs: &Inputs<'_, R::Element>,
+    ) -> Outcome<Vec<Operand<R::Element>>> {
         let mut values: Vec<Operand<R::Element>> = Vec::with_capacity(self.instructions.len());
         let machine = Machine { ring, is_diagonal: self.backend == Backend::Diagonal };
         for instruction in &self.instructions {

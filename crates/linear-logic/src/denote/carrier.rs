@@ -34,11 +34,14 @@ impl From<Obstacle> for Refusal {
     fn from(obstacle: Obstacle) -> Self {
         match obstacle {
             Obstacle::Fault(fault) => fault.into(),
-            Obstacle::Dimension(atom) => {
-                Self::new(Kind::Dimension, format!("the dimension of `{atom}` is not known; give `--dim {atom}=n`"))
-            }
+            Obstacle::Dimension(atom) => Self::new(
+                Kind::Dimension,
+                format!("the dimension of `{atom}` is not known; give `--dim {atom}=n`"),
+            ),
             Obstacle::Limit(what) => Self::new(Kind::Limit, what),
-            Obstacle::NotFinite => Self::new(Kind::NotFinite, "the type of the result has no finite dimension"),
+            Obstacle::NotFinite => {
+                Self::new(Kind::NotFinite, "the type of the result has no finite dimension")
+            }
             Obstacle::IllTyped => Self::new(Kind::TypeMismatch, "the term does not check"),
         }
     }
@@ -150,7 +153,12 @@ pub trait Carrier {
     ///
     /// # Errors
     /// As for the ring.
-    fn product(&mut self, digits: &[bool], f: &Self::Operator, g: &Self::Operator) -> Outcome<Self::Operator> {
+    fn product(
+        &mut self,
+        digits: &[bool],
+        f: &Self::Operator,
+        g: &Self::Operator,
+    ) -> Outcome<Self::Operator> {
         let factors: Vec<&Self::Operator> = digits.iter().map(|one| if *one { g } else { f }).collect();
         balanced(self, &factors)
     }
@@ -219,7 +227,10 @@ pub trait Carrier {
 pub type Scalar<C> = <<C as Carrier>::Ring as Ring>::Element;
 
 /// A product as a balanced tree: with large numbers, both factors of a product are then of like size.
-pub(super) fn balanced<C: Carrier + ?Sized>(carrier: &mut C, factors: &[&C::Operator]) -> Outcome<C::Operator> {
+pub(super) fn balanced<C: Carrier + ?Sized>(
+    carrier: &mut C,
+    factors: &[&C::Operator],
+) -> Outcome<C::Operator> {
     match factors {
         [] => Err(Obstacle::IllTyped),
         [factor] => Ok((*factor).clone()),

@@ -95,7 +95,9 @@ impl Program {
                     body: at(*body),
                 },
                 Node::Unit => Code::Unit,
-                Node::LetUnit { scrutinee, body } => Code::LetUnit { scrutinee: at(*scrutinee), body: at(*body) },
+                Node::LetUnit { scrutinee, body } => {
+                    Code::LetUnit { scrutinee: at(*scrutinee), body: at(*body) }
+                }
                 Node::Derelict(a) => Code::Derelict(at(*a)),
                 Node::Promote { sources, body } => Code::Promote {
                     sources: sources.iter().map(|(source, x)| (at(*source), slot(*x))).collect(),
@@ -107,7 +109,9 @@ impl Program {
                     right: slot(*right),
                     body: at(*body),
                 },
-                Node::Discard { scrutinee, body } => Code::Discard { scrutinee: at(*scrutinee), body: at(*body) },
+                Node::Discard { scrutinee, body } => {
+                    Code::Discard { scrutinee: at(*scrutinee), body: at(*body) }
+                }
                 Node::With(a, b) => Code::With(at(*a), at(*b)),
                 Node::First(a) => Code::First(at(*a)),
                 Node::Second(a) => Code::Second(at(*a)),
@@ -122,7 +126,9 @@ impl Program {
                     definition: definition.clone(),
                     arguments: arguments.iter().map(|formula| formula.instantiate(instance)).collect(),
                 },
-                Node::Numeral { value, base } => Code::Numeral { value: *value, base: base.instantiate(instance) },
+                Node::Numeral { value, base } => {
+                    Code::Numeral { value: *value, base: base.instantiate(instance) }
+                }
                 Node::Word { digits, base } => {
                     Code::Word { digits: digits.clone(), base: base.instantiate(instance) }
                 }

@@ -24,7 +24,9 @@ impl<C: Carrier> Evaluator<C> {
             Connective::Tensor(a, b) | Connective::Lolli(a, b) => {
                 self.dimension(a)?.checked_mul(self.dimension(b)?)
             }
-            Connective::With(a, b) | Connective::Plus(a, b) => self.dimension(a)?.checked_add(self.dimension(b)?),
+            Connective::With(a, b) | Connective::Plus(a, b) => {
+                self.dimension(a)?.checked_add(self.dimension(b)?)
+            }
             Connective::Bang(_) | Connective::Parameter(_) => return Err(Obstacle::NotFinite),
         };
         found.filter(|n| *n <= MAX_ENTRIES).ok_or(Obstacle::Limit("a space has too many dimensions"))

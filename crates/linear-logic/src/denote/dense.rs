@@ -71,7 +71,11 @@ impl<R: Ring> Dense<R> {
 
     fn spend(&mut self, work: Option<usize>) -> Outcome<()> {
         self.work = work.and_then(|work| self.work.checked_add(work)).unwrap_or(usize::MAX);
-        if self.work > MAX_WORK { Err(Obstacle::Limit("the evaluation takes too many operations")) } else { Ok(()) }
+        if self.work > MAX_WORK {
+            Err(Obstacle::Limit("the evaluation takes too many operations"))
+        } else {
+            Ok(())
+        }
     }
 
     /// The number of entries of a matrix.
@@ -79,7 +83,9 @@ impl<R: Ring> Dense<R> {
     /// # Errors
     /// If it is too large.
     pub fn entries(rows: usize, columns: usize) -> Outcome<usize> {
-        rows.checked_mul(columns).filter(|n| *n <= MAX_ENTRIES).ok_or(Obstacle::Limit("a matrix has too many entries"))
+        rows.checked_mul(columns)
+            .filter(|n| *n <= MAX_ENTRIES)
+            .ok_or(Obstacle::Limit("a matrix has too many entries"))
     }
 
     fn combine(&mut self, sum: &[(R::Element, &[R::Element])]) -> Outcome<Vec<R::Element>> {
@@ -90,7 +96,8 @@ impl<R: Ring> Dense<R> {
             let mut total: Option<R::Element> = None;
             for (coefficient, entries) in sum {
                 let entry = entries.get(i).ok_or(Obstacle::IllTyped)?;
-                let scaled = if ring.is_one(coefficient) { entry.clone() } else { ring.mul(coefficient, entry)? };
+                let scaled =
+                    if ring.is_one(coefficient) { entry.clone() } else { ring.mul(coefficient, entry)? };
                 total = Some(match total {
                     Some(total) => ring.add(&total, &scaled)?,
                     None => scaled,
@@ -160,7 +167,8 @@ impl<R: Ring> Carrier for Dense<R> {
     fn probes(&mut self, atom: &Rc<str>) -> Outcome<Option<Vec<Self::Vector>>> {
         let n = self.dimension(atom)?;
         Self::entries(n, n)?;
-        let unit = |i: usize| (0..n).map(|j| if i == j { self.ring.one() } else { self.ring.zero() }).collect();
+        let unit =
+            |i: usize| (0..n).map(|j| if i == j { self.ring.one() } else { self.ring.zero() }).collect();
         Ok(Some((0..n).map(unit).collect()))
     }
 
@@ -204,7 +212,12 @@ impl<R: Ring> Carrier for Dense<R> {
     }
 
     /// Long words in blocks of eight digits, whose products are made once.
-    fn product(&mut self, digits: &[bool], f: &Self::Operator, g: &Self::Operator) -> Outcome<Self::Operator> {
+    fn product(
+        &mut self,
+        digits: &[bool],
+        f: &Self::Operator,
+        g: &Self::Operator,
+    ) -> Outcome<Self::Operator> {
         let factor = |one: &bool| if *one { g } else { f };
         if digits.len() < LONG {
             let factors: Vec<_> = digits.iter().map(factor).collect();

@@ -124,7 +124,9 @@ impl<C: Carrier> Evaluator<C> {
                 }
                 Code::LetTensor { scrutinee, left, right, body } => {
                     let scrutinee = self.evaluate(scrutinee, frame)?;
-                    let Value::Tensor(pairs) = self.values.get(scrutinee) else { return self.zero(scrutinee) };
+                    let Value::Tensor(pairs) = self.values.get(scrutinee) else {
+                        return self.zero(scrutinee);
+                    };
                     let mut sum = Vec::with_capacity(pairs.len());
                     for (coefficient, a, b) in pairs.iter() {
                         set(frame, left, *a)?;
@@ -136,7 +138,9 @@ impl<C: Carrier> Evaluator<C> {
                 Code::Unit => return Ok(self.values.add(Value::Scalar(self.carrier.ring().one()))),
                 Code::LetUnit { scrutinee, body } => {
                     let scrutinee = self.evaluate(scrutinee, frame)?;
-                    let Value::Scalar(scalar) = self.values.get(scrutinee) else { return self.zero(scrutinee) };
+                    let Value::Scalar(scalar) = self.values.get(scrutinee) else {
+                        return self.zero(scrutinee);
+                    };
                     let body = self.evaluate(body, frame)?;
                     return self.combine(vec![(scalar, body)]);
                 }
@@ -306,7 +310,9 @@ impl<C: Carrier> Evaluator<C> {
         for ket in kets {
             let place = places.get(&ket.point).and_then(|place| found.get_mut(*place));
             match place.filter(|_| ket.names.is_empty()) {
-                Some(there) => there.coefficient = self.carrier.ring().add(&there.coefficient, &ket.coefficient)?,
+                Some(there) => {
+                    there.coefficient = self.carrier.ring().add(&there.coefficient, &ket.coefficient)?
+                }
                 None => {
                     if ket.names.is_empty() {
                         places.insert(ket.point, found.len());
@@ -423,7 +429,8 @@ impl<C: Carrier> Evaluator<C> {
         Ok(match self.values.get(function) {
             Value::Operator(operator) => Some(operator),
             Value::Closure { function, captures } => {
-                let Some((from, to)) = self.program.functions.get(function).and_then(|f| f.operator.clone()) else {
+                let Some((from, to)) = self.program.functions.get(function).and_then(|f| f.operator.clone())
+                else {
                     return Ok(None);
                 };
                 let Some(probes) = self.carrier.probes(&from)? else { return Ok(None) };
@@ -471,7 +478,13 @@ impl<C: Carrier> Evaluator<C> {
     }
 
     /// A word at its two operators.
-    fn word(&mut self, digits: &Rc<[bool]>, base: &Formula, first: ValueId, second: ValueId) -> Outcome<ValueId> {
+    fn word(
+        &mut self,
+        digits: &Rc<[bool]>,
+        base: &Formula,
+        first: ValueId,
+        second: ValueId,
+    ) -> Outcome<ValueId> {
         let Value::Bang(kets) = self.values.get(first) else { return self.zero(first) };
         self.over(&kets, |evaluator, f| {
             let Value::Bang(kets) = evaluator.values.get(second) else { return evaluator.zero(second) };

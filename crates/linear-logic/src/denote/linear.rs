@@ -41,7 +41,9 @@ impl<C: Carrier> Evaluator<C> {
                 Value::Scalar(total)
             }
             Some((_, Value::Vector(_))) => {
-                let vectors = values.into_iter().map(|(c, v)| if let Value::Vector(v) = v { Some((c, v)) } else { None });
+                let vectors = values
+                    .into_iter()
+                    .map(|(c, v)| if let Value::Vector(v) = v { Some((c, v)) } else { None });
                 let vectors: Option<Vec<_>> = vectors.collect();
                 Value::Vector(self.carrier.combine_vectors(&vectors.ok_or(Obstacle::IllTyped)?)?)
             }

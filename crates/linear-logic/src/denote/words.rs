@@ -73,9 +73,11 @@ impl<R: Ring> Words<R> {
     }
 
     fn combine(&self, sum: &[(R::Element, FormalSum<R::Element>)]) -> Outcome<FormalSum<R::Element>> {
-        self.collect(sum.iter().flat_map(|(c, words)| {
-            words.iter().map(|(word, d)| Ok((word.clone(), self.ring.mul(c, d)?)))
-        }))
+        self.collect(
+            sum.iter().flat_map(|(c, words)| {
+                words.iter().map(|(word, d)| Ok((word.clone(), self.ring.mul(c, d)?)))
+            }),
+        )
     }
 }
 

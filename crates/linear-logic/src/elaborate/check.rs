@@ -49,12 +49,16 @@ impl<'a> Checker<'a> {
     fn term(&mut self, term: &ast::Term, goal: Goal<'_>) -> Result<Typed> {
         match &term.kind {
             // Terms that pass the goal on to a part.
-            TermKind::Lambda { binder, domain, body } => self.lambda(term.span, binder, domain.as_ref(), body, goal),
+            TermKind::Lambda { binder, domain, body } => {
+                self.lambda(term.span, binder, domain.as_ref(), body, goal)
+            }
             TermKind::LetTensor { scrutinee, left, right, body } => {
                 self.let_tensor(scrutinee, (left, right), body, goal)
             }
             TermKind::LetUnit { scrutinee, body } => self.let_unit(scrutinee, body, goal),
-            TermKind::Copy { scrutinee, left, right, body } => self.copy(scrutinee, (left, right), body, goal),
+            TermKind::Copy { scrutinee, left, right, body } => {
+                self.copy(scrutinee, (left, right), body, goal)
+            }
             TermKind::Discard { scrutinee, body } => {
                 let (scrutinee, _) = self.banged(scrutinee)?;
                 let (body, formula) = self.term(body, goal)?;
@@ -180,7 +184,8 @@ impl<'a> Checker<'a> {
         let (domain, inner) = match goal {
             Goal::Synthesise => {
                 let Some(written) = written else {
-                    let message = format!("the type of `{}` cannot be inferred; write `\\{0}:A. …`", binder.text);
+                    let message =
+                        format!("the type of `{}` cannot be inferred; write `\\{0}:A. …`", binder.text);
                     return Err(self.names.refuse(Kind::CannotInfer, span, message).variable(&*binder.text));
                 };
                 (self.names.formula(written)?, Goal::Synthesise)
@@ -210,7 +215,13 @@ impl<'a> Checker<'a> {
         if formula == *wanted { Ok(()) } else { Err(self.mismatch(written.span, wanted, &formula)) }
     }
 
-    fn pair(&mut self, term: &ast::Term, left: &ast::Term, right: &ast::Term, goal: Goal<'_>) -> Result<Typed> {
+    fn pair(
+        &mut self,
+        term: &ast::Term,
+        left: &ast::Term,
+        right: &ast::Term,
+        goal: Goal<'_>,
+    ) -> Result<Typed> {
         let parts = match goal {
             Goal::Synthesise => None,
             Goal::Against(formula) => match formula.connective() {
@@ -364,7 +375,13 @@ impl<'a> Checker<'a> {
         self.built(term, goal, Node::Promote { sources: bound, body }, || found.bang())
     }
 
-    fn cocopy(&mut self, term: &ast::Term, left: &ast::Term, right: &ast::Term, goal: Goal<'_>) -> Result<Typed> {
+    fn cocopy(
+        &mut self,
+        term: &ast::Term,
+        left: &ast::Term,
+        right: &ast::Term,
+        goal: Goal<'_>,
+    ) -> Result<Typed> {
         self.differential(term.span)?;
         let (left, formula) = match goal {
             Goal::Against(formula) => {

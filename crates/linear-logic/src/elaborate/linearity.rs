@@ -39,7 +39,13 @@ pub(super) struct Fork {
 }
 
 impl Scope {
-    pub(super) fn bind(&mut self, names: Names<'_>, draft: &mut Term, name: &Name, formula: Formula) -> Variable {
+    pub(super) fn bind(
+        &mut self,
+        names: Names<'_>,
+        draft: &mut Term,
+        name: &Name,
+        formula: Formula,
+    ) -> Variable {
         let variable = draft.variable(name.text.clone());
         self.binders.push(Binder {
             name: name.text.clone(),

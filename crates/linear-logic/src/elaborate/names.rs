@@ -119,6 +119,5 @@ pub(crate) fn default_base() -> Formula {
 /// One alphabetic character, then ASCII digits or primes only.
 fn is_implicit_atom(name: &str) -> bool {
     let mut characters = name.chars();
-    characters.next().is_some_and(char::is_alphabetic)
-        && characters.all(|c| c.is_ascii_digit() || c == '\'')
+    characters.next().is_some_and(char::is_alphabetic) && characters.all(|c| c.is_ascii_digit() || c == '\'')
 }

@@ -227,7 +227,8 @@ impl Parser<'_> {
             T::Word => {
                 self.advance();
                 let digits = self.text(start).get(2..).unwrap_or("");
-                let digits = (digits.len() <= MAX_LITERAL).then(|| digits.bytes().map(|b| b == b'1').collect());
+                let digits =
+                    (digits.len() <= MAX_LITERAL).then(|| digits.bytes().map(|b| b == b'1').collect());
                 TermKind::Word { digits, braces: self.braces()? }
             }
             T::Keyword("coweaken") => {

@@ -97,7 +97,8 @@ impl Graph {
 
     /// Takes a node away, but not its parts; the place stays reserved.
     pub(super) fn lift(&mut self, id: NodeId) -> Node {
-        let node = self.nodes.get_mut(id.index()).map_or(Node::Unit, |place| std::mem::replace(place, Node::Unit));
+        let node =
+            self.nodes.get_mut(id.index()).map_or(Node::Unit, |place| std::mem::replace(place, Node::Unit));
         if let Node::Variable(x) = node
             && let Some(list) = self.occurrences.get_mut(x.index())
             && let Some(place) = list.iter().position(|o| *o == id)

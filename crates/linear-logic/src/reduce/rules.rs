@@ -66,7 +66,11 @@ impl Redex {
 fn commutes(node: &Node) -> bool {
     matches!(
         node,
-        Node::LetTensor { .. } | Node::LetUnit { .. } | Node::Copy { .. } | Node::Discard { .. } | Node::Case { .. }
+        Node::LetTensor { .. }
+            | Node::LetUnit { .. }
+            | Node::Copy { .. }
+            | Node::Discard { .. }
+            | Node::Case { .. }
     )
 }
 
@@ -83,7 +87,8 @@ impl Graph {
             | Node::Discard { scrutinee, .. }
             | Node::Case { scrutinee, .. } => *scrutinee,
             Node::Promote { sources, .. } => {
-                let find = |test: fn(&Node) -> bool| sources.iter().position(|(source, _)| test(self.node(*source)));
+                let find =
+                    |test: fn(&Node) -> bool| sources.iter().position(|(source, _)| test(self.node(*source)));
                 let inner = find(|node| matches!(node, Node::Promote { .. }));
                 return inner
                     .map(|part| Redex { rule: Rule::BetaPromote, part })
@@ -204,7 +209,8 @@ impl Graph {
         let Node::Promote { sources, body: inner } = self.lift(scrutinee) else { return };
         let copied: Vec<(NodeId, Variable, Variable)> =
             sources.iter().map(|(source, _)| (*source, self.variable(), self.variable())).collect();
-        let inside = sources.iter().zip(&copied).map(|((_, name), (_, u, _))| (self.add(Node::Variable(*u)), *name));
+        let inside =
+            sources.iter().zip(&copied).map(|((_, name), (_, u, _))| (self.add(Node::Variable(*u)), *name));
         let inside = inside.collect();
         self.put(scrutinee, Node::Promote { sources: inside, body: inner });
         let second = self.copy(scrutinee);
@@ -229,8 +235,10 @@ impl Graph {
         let Node::Promote { mut sources, body } = self.lift(id) else { return };
         let Some((inner, y)) = sources.get(part).copied() else { return };
         let Node::Promote { sources: deeper, body: f } = self.lift(inner) else { return };
-        let renamed: Vec<(NodeId, Variable)> = deeper.iter().map(|(source, _)| (*source, self.variable())).collect();
-        let inside = deeper.iter().zip(&renamed).map(|((_, name), (_, u))| (self.add(Node::Variable(*u)), *name));
+        let renamed: Vec<(NodeId, Variable)> =
+            deeper.iter().map(|(source, _)| (*source, self.variable())).collect();
+        let inside =
+            deeper.iter().zip(&renamed).map(|((_, name), (_, u))| (self.add(Node::Variable(*u)), *name));
         let inside = inside.collect();
         self.put(inner, Node::Promote { sources: inside, body: f });
         sources.splice(part..=part, renamed);

@@ -80,7 +80,9 @@ fn write(command: &str, answer: Result<Answer, Failure>, json: bool) -> std::io:
                 writeln!(out)?;
             }
         }
-        Err(Failure::Usage(message)) => say(&format!("error: {message}\n\nFor more information, try '--help'.\n")),
+        Err(Failure::Usage(message)) => {
+            say(&format!("error: {message}\n\nFor more information, try '--help'.\n"))
+        }
     }
     out.flush()
 }
@@ -108,7 +110,8 @@ fn draw(severity: &str, kind: &str, refusal: &Refusal) -> String {
         return format!("{severity}[{kind}]: {}\n", refusal.message);
     };
     let place = source.place(span.start);
-    let head = format!("{}:{}:{}: {severity}[{kind}]: {}\n", source.name, place.line, place.column, refusal.message);
+    let head =
+        format!("{}:{}:{}: {severity}[{kind}]: {}\n", source.name, place.line, place.column, refusal.message);
     head + &picture(source, span.start, span.end)
 }
 

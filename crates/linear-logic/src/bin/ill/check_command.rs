@@ -40,7 +40,8 @@ pub(crate) fn check(args: &Check) -> Result<Answer, Failure> {
     if args.library {
         listed.extend(program.library().iter().filter_map(whole));
     }
-    let subjects = if args.texts.sources().is_empty() { Vec::new() } else { args.texts.subjects(program, None)? };
+    let subjects =
+        if args.texts.sources().is_empty() { Vec::new() } else { args.texts.subjects(program, None)? };
     if args.texts.sources().is_empty() {
         listed.extend(program.definitions().iter().filter_map(whole));
     }
@@ -62,7 +63,9 @@ pub(crate) fn check(args: &Check) -> Result<Answer, Failure> {
 
 fn line(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula) -> String {
     match definition {
-        Some(definition) if definition.parameters.is_empty() => format!("{} : {}", definition.name, formula.short()),
+        Some(definition) if definition.parameters.is_empty() => {
+            format!("{} : {}", definition.name, formula.short())
+        }
         Some(definition) => {
             format!("{}{{{}}} : {}", definition.name, definition.parameters.join(", "), formula.short())
         }
@@ -71,7 +74,8 @@ fn line(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula) -> 
 }
 
 fn describe(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula) -> Map<String, Value> {
-    let parameters: Vec<&str> = definition.map_or(Vec::new(), |d| d.parameters.iter().map(|p| &**p).collect());
+    let parameters: Vec<&str> =
+        definition.map_or(Vec::new(), |d| d.parameters.iter().map(|p| &**p).collect());
     Map::from_iter([
         ("name".to_owned(), json!(definition.map(|d| &*d.name))),
         ("params".to_owned(), json!(parameters)),
@@ -87,7 +91,8 @@ fn add_sequent(entry: &mut Map<String, Value>, term: &Term, order: Order) -> Res
     let proof = sequent::read_back(term, order)?;
     let rules: Vec<(&str, u64)> = proof.rules().into_iter().map(|(rule, n)| (rule.name(), n)).collect();
     let line = rules.iter().map(|(rule, n)| format!("{rule} {n}")).collect::<Vec<_>>().join(", ");
-    entry.insert("rules".to_owned(), rules.into_iter().map(|(rule, n)| (rule.to_owned(), json!(n))).collect());
+    entry
+        .insert("rules".to_owned(), rules.into_iter().map(|(rule, n)| (rule.to_owned(), json!(n))).collect());
     entry.insert("sequent".to_owned(), proof.json());
     Ok(format!("  {line}"))
 }

@@ -33,7 +33,8 @@ pub(crate) fn compile(args: &Compile) -> Result<Answer, Failure> {
     let loaded = args.texts.load()?;
     let program = &loaded.program;
     let subjects = args.texts.subjects(program, args.main.as_deref())?;
-    let slots = args.slots.iter().map(|slot| Slot::read(&json_of(slot)?)).collect::<Result<Vec<_>, Refusal>>()?;
+    let slots =
+        args.slots.iter().map(|slot| Slot::read(&json_of(slot)?)).collect::<Result<Vec<_>, Refusal>>()?;
     let plan = compile_proofs(program, &subjects, &slots, args.backend)?;
     let mut lines: Vec<String> = plan
         .instructions
@@ -46,5 +47,10 @@ pub(crate) fn compile(args: &Compile) -> Result<Answer, Failure> {
         .collect();
     let results: Vec<String> = plan.results.iter().map(|id| format!("%{id}")).collect();
     lines.push(format!("results {}", results.join(", ")));
-    Ok(Answer { order: program.order(), fields: plan.json(), text: lines.join("\n"), warnings: loaded.warnings })
+    Ok(Answer {
+        order: program.order(),
+        fields: plan.json(),
+        text: lines.join("\n"),
+        warnings: loaded.warnings,
+    })
 }

@@ -10,9 +10,9 @@ use linear_logic::denote::{Carrier, Dense, Words};
 use linear_logic::elaborate::Extension;
 use linear_logic::error::{Kind, Refusal};
 use linear_logic::formula::Formula;
-use linear_logic::json::{Json, Printed, shaped};
+use linear_logic::json::{Json, number_json, shaped};
 use linear_logic::program::{Checked, Program};
-use linear_logic::ring::{Double, Epsilons, Integers, Modular, Rationals, Word64};
+use linear_logic::ring::{Chosen, Epsilons, Infinitesimal, Number, Ring};
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, Failure};
@@ -27,7 +27,7 @@ pub(crate) struct Denote {
     at: At,
     /// The ring: int, i64, rat, mod:P, f64.
     #[arg(long, value_name = "R", default_value = "int")]
-    ring: RingName,
+    ring: Chosen,
     /// What the space of an atom is.
     #[arg(long, value_enum, value_name = "C", default_value = "dense")]
     carrier: CarrierName,
@@ -89,42 +89,6 @@ enum CarrierName {
     Words,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum RingName {
-    Int,
-    I64,
-    Rat,
-    Mod(Modular),
-    F64,
-}
-
-impl std::str::FromStr for RingName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let modular = || text.strip_prefix("mod:")?.parse().ok().and_then(Modular::new).map(Self::Mod);
-        match text {
-            "int" => Ok(Self::Int),
-            "i64" => Ok(Self::I64),
-            "rat" => Ok(Self::Rat),
-            "f64" => Ok(Self::F64),
-            _ => modular().ok_or_else(|| "a ring is int, i64, rat, mod:P with 2 ≤ P < 2^62, or f64".to_owned()),
-        }
-    }
-}
-
-impl std::fmt::Display for RingName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Int => write!(f, "int"),
-            Self::I64 => write!(f, "i64"),
-            Self::Rat => write!(f, "rat"),
-            Self::Mod(ring) => write!(f, "mod:{}", ring.modulus()),
-            Self::F64 => write!(f, "f64"),
-        }
-    }
-}
-
 pub(crate) fn denote(args: &Denote) -> Result<Answer, Failure> {
     if args.texts.is_empty() {
         return Err(Failure::Usage("give a FILE or `-e TEXT`".to_owned()));
@@ -139,13 +103,7 @@ pub(crate) fn denote(args: &Denote) -> Result<Answer, Failure> {
         CarrierName::Words => given,
     };
     let task = Task { program, subject: &subject, arguments: &arguments, dimensions: &dimensions, args };
-    let (formula, value) = match args.ring {
-        RingName::Int => task.over(Integers),
-        RingName::I64 => task.over(Word64),
-        RingName::Rat => task.over(Rationals),
-        RingName::Mod(ring) => task.over(ring),
-        RingName::F64 => task.over(Double),
-    }?;
+    let (formula, value) = task.value(args.ring)?;
     let carrier = match args.carrier {
         CarrierName::Dense => "dense",
         CarrierName::Words => "words",
@@ -176,36 +134,35 @@ struct Task<'a> {
 
 impl Task<'_> {
     /// Over a ring, with infinitesimals only where there are kets.
-    fn over<R: Printed>(&self, ring: R) -> Result<(Formula, Value), Refusal> {
-        let has_kets = self.arguments.iter().any(|json| matches!(json, Json::Object(keys) if keys.contains_key("ket")));
+    fn value(&self, ring: Chosen) -> Result<(Formula, Value), Refusal> {
+        let is_ket = |json: &Json| matches!(json, Json::Object(keys) if keys.contains_key("ket"));
+        let infinitesimals = Epsilons::new(ring);
+        let number = |x: &Infinitesimal<Number>| number_json(x.finite_part().unwrap_or(&ring.zero()));
         if matches!(self.args.carrier, CarrierName::Words) {
-            return self.words(Epsilons::new(ring));
+            let mut denotation = self.at(Words::new(infinitesimals))?;
+            let words = denotation.words()?;
+            let words: Vec<Value> = words.iter().map(|(word, c)| json!([number(c), word])).collect();
+            return Ok((denotation.formula, json!({ "words": words })));
         }
-        if has_kets || self.args.texts.extension() == Extension::Differential {
-            return self.dense(Epsilons::new(ring));
+        if self.arguments.iter().any(is_ket) || self.args.texts.extension() == Extension::Differential {
+            return self.dense(infinitesimals, number);
         }
-        self.dense(ring)
+        self.dense(ring, number_json)
     }
 
     fn at<C: Carrier>(&self, carrier: C) -> Result<Denotation<C>, Refusal> {
         denote_at(carrier, self.program, self.subject, self.arguments, self.args.texts.extension())
     }
 
-    fn dense<R: Printed>(&self, ring: R) -> Result<(Formula, Value), Refusal> {
+    fn dense<R: Ring>(
+        &self,
+        ring: R,
+        json: impl Fn(&R::Element) -> Value,
+    ) -> Result<(Formula, Value), Refusal> {
         let mut denotation = self.at(Dense::new(ring, self.dimensions.clone()))?;
         let entries = denotation.coordinates()?;
         let columns = denotation.columns()?;
-        let ring = denotation.evaluator.carrier().ring();
-        let entries = entries.iter().map(|entry| ring.json(entry)).collect();
-        let value = shaped(&denotation.formula, columns, entries);
+        let value = shaped(&denotation.formula, columns, entries.iter().map(json).collect());
         Ok((denotation.formula, value))
-    }
-
-    fn words<R: Printed>(&self, ring: R) -> Result<(Formula, Value), Refusal> {
-        let mut denotation = self.at(Words::new(ring))?;
-        let words = denotation.words()?;
-        let ring = denotation.evaluator.carrier().ring();
-        let words: Vec<Value> = words.iter().map(|(word, c)| json!([ring.json(c), word])).collect();
-        Ok((denotation.formula, json!({ "words": words })))
     }
 }

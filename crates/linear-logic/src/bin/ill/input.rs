@@ -147,7 +147,7 @@ fn read(path: &PathBuf) -> Result<Rc<Source>, Refusal> {
     } else {
         std::fs::read(path)
     };
-    bytes.map(|bytes| Source::new(name.clone(), bytes)).map_err(|error| {
-        Refusal::new(Kind::Io, format!("`{name}` cannot be read: {error}"))
-    })
+    bytes
+        .map(|bytes| Source::new(name.clone(), bytes))
+        .map_err(|error| Refusal::new(Kind::Io, format!("`{name}` cannot be read: {error}")))
 }

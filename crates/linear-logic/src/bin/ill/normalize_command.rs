@@ -65,7 +65,9 @@ pub(crate) fn normalize(args: &Normalize) -> Result<Answer, Failure> {
     });
     let mut lines: Vec<String> = trace
         .iter()
-        .map(|step: &Value| format!("{:<13} {}", step["rule"].as_str().unwrap_or(""), step["term"].as_str().unwrap_or("")))
+        .map(|step: &Value| {
+            format!("{:<13} {}", step["rule"].as_str().unwrap_or(""), step["term"].as_str().unwrap_or(""))
+        })
         .collect();
     lines.push(text);
     lines.extend(recognised.map(|recognised| format!("  = {}", recognised_text(&recognised))));
