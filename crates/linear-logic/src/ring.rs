@@ -91,6 +91,11 @@ pub trait Ring {
         self.fraction(exact)
     }
 
+    /// Whether the ring has variables.
+    fn has_variables(&self) -> bool {
+        false
+    }
+
     /// The variable of a name, in a ring that has variables.
     fn variable(&self, _name: &str) -> Option<Self::Element> {
         None

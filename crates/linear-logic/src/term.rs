@@ -5,6 +5,7 @@
 //! by recursion: it runs over the table, or keeps its own list of what is still to do. Every binder has a variable of
 //! its own, so nothing is ever captured.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::formula::{Formula, Instance};
@@ -316,7 +317,7 @@ impl Term {
 
     /// Whether a differential term occurs, here or in a definition that is used.
     pub fn is_differential(&self) -> bool {
-        let mut seen: Vec<*const Definition> = Vec::new();
+        let mut seen: HashSet<*const Definition> = HashSet::new();
         let mut todo = vec![self];
         while let Some(term) = todo.pop() {
             for node in term.nodes() {
@@ -325,9 +326,8 @@ impl Term {
                 }
                 let Node::Global { definition, .. } = node else { continue };
                 if let Some(inner) = &definition.term
-                    && !seen.contains(&Rc::as_ptr(definition))
+                    && seen.insert(Rc::as_ptr(definition))
                 {
-                    seen.push(Rc::as_ptr(definition));
                     todo.push(inner);
                 }
             }

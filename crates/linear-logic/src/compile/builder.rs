@@ -12,8 +12,8 @@ use super::plan::{Backend, Coefficient, Instruction, Plan};
 use crate::denote::{Carrier, Change, Obstacle, Outcome};
 use crate::ring::{Polynomial, Polynomials, Ring};
 
-/// The most instructions of a program.
-const MAX_INSTRUCTIONS: usize = 4_000_000;
+/// The most instructions of a program: enough for the largest numeral, applied step by step.
+const MAX_INSTRUCTIONS: usize = 1_100_000;
 
 /// A product of powers of instructions, by number; empty is the identity.
 type Product = Vec<(usize, u64)>;

@@ -251,6 +251,9 @@ impl<R: Ring> Carrier for Dense<R> {
 
     /// A matrix of variables, named by row and column from 1: `x12`, or `x_1_12` if a dimension is 10 or more.
     fn generator(&mut self, letter: u8, from: &Rc<str>, to: &Rc<str>) -> Outcome<Option<Self::Operator>> {
+        if !self.ring.has_variables() {
+            return Ok(None);
+        }
         let (rows, columns) = (self.dimension(to)?, self.dimension(from)?);
         let mut entries = Vec::with_capacity(Self::entries(rows, columns)?);
         let gap = if rows.max(columns) >= 10 { "_" } else { "" };

@@ -120,6 +120,10 @@ impl<R: Ring> Ring for Epsilons<R> {
         Ok(self.single(Vec::new(), self.base.decimal(text, exact)?))
     }
 
+    fn has_variables(&self) -> bool {
+        self.base.has_variables()
+    }
+
     fn variable(&self, name: &str) -> Option<Self::Element> {
         Some(self.single(Vec::new(), self.base.variable(name)?))
     }

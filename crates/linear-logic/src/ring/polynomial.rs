@@ -119,6 +119,10 @@ impl Ring for Polynomials {
         Ok(Polynomial::constant(value.clone()))
     }
 
+    fn has_variables(&self) -> bool {
+        true
+    }
+
     fn variable(&self, name: &str) -> Option<Polynomial> {
         let mut names = self.names.borrow_mut();
         let number = names.iter().position(|n| n == name).unwrap_or_else(|| {
