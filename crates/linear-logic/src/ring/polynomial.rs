@@ -13,7 +13,7 @@ use super::{Fault, Rationals, Ring};
 const MAX_TERMS: usize = 200_000;
 
 /// The most products of terms for one product of polynomials.
-const MAX_WORK: usize = 20_000_000;
+const MAX_WORK: usize = 5_000_000;
 
 /// Powers of variables by number, each exponent positive, by increasing number.
 pub type Monomial = Vec<(u32, u64)>;

@@ -65,7 +65,9 @@ impl<'a> Terms<'a> {
         let count = self.below(4);
         let arguments: Context = (0..count).map(|_| (self.name(), self.argument())).collect();
         let (text, formula) = self.any(arguments.clone());
-        let (mut text, mut formula) = self.observe(text, formula);
+        // Now and then a box is left as it is, so that boxes meet boxes.
+        let (mut text, mut formula) =
+            if self.below(4) == 0 { (text, formula) } else { self.observe(text, formula) };
         for (name, domain) in arguments.into_iter().rev() {
             text = format!("(\\{name}:{domain}. {text})");
             formula = domain.lolli(formula);
@@ -187,6 +189,11 @@ impl<'a> Terms<'a> {
     fn boxed(&mut self, context: &Context) -> Option<(String, Formula)> {
         if !context.iter().all(|(_, a)| a.is_banged()) {
             return None;
+        }
+        let mut context = context.clone();
+        if self.below(3) == 0 {
+            // A source that is a box itself: a redex.
+            context.extend(self.boxed(&Vec::new()));
         }
         let names: Vec<String> = context.iter().map(|_| self.name()).collect();
         let inside: Context =
