@@ -9,9 +9,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The only arrows between our crates.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("seeded", &[]),
     ("fol", &["seeded"]),
+    ("linear-logic", &[]),
     ("training", &["seeded"]),
     ("symbolic-transformer", &["fol", "training", "seeded"]),
     ("tensor-logic", &["seeded", "training"]),
@@ -85,8 +86,8 @@ fn packages_are_alike() {
 }
 
 #[test]
-fn fol_knows_no_candle() {
-    for name in ["fol", "seeded"] {
+fn theories_know_no_candle() {
+    for name in ["fol", "linear-logic", "seeded"] {
         let tree = cargo(&["tree", "--locked", "--offline", "-e", "normal", "-p", name, "--all-features"]);
         assert!(!tree.contains("candle"), "{name} pulls candle in:\n{tree}");
     }

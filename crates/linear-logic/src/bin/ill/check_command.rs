@@ -1,0 +1,98 @@
+//! `ill check`: proofs, their types, kernel terms and sequent proofs.
+
+use std::rc::Rc;
+
+use clap::Args;
+use linear_logic::error::Refusal;
+use linear_logic::formula::Formula;
+use linear_logic::literal::Order;
+use linear_logic::term::{Definition, Term};
+use linear_logic::{print, sequent};
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Answer, Failure, warning_json};
+use crate::input::Texts;
+
+/// `ill check`
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    texts: Texts,
+    /// Show sequent proofs and how often each rule is used.
+    #[arg(long)]
+    sequent: bool,
+    /// List the library.
+    #[arg(long)]
+    library: bool,
+}
+
+pub(crate) fn check(args: &Check) -> Result<Answer, Failure> {
+    if args.texts.is_empty() && !args.library {
+        return Err(Failure::Usage("give a FILE, `-e TEXT` or `--library`".to_owned()));
+    }
+    let loaded = args.texts.load()?;
+    let program = &loaded.program;
+    let mut listed: Vec<(Option<&Rc<Definition>>, &Term, &Formula)> = Vec::new();
+    let whole = |definition| -> Option<(Option<&Rc<Definition>>, &Term, &Formula)> {
+        let definition: &Rc<Definition> = definition;
+        Some((Some(definition), definition.term.as_ref()?, &definition.formula))
+    };
+    if args.library {
+        listed.extend(program.library().iter().filter_map(whole));
+    }
+    let subjects =
+        if args.texts.sources().is_empty() { Vec::new() } else { args.texts.subjects(program, None)? };
+    if args.texts.sources().is_empty() {
+        listed.extend(program.definitions().iter().filter_map(whole));
+    }
+    listed.extend(subjects.iter().map(|subject| (None, &subject.term, &subject.formula)));
+    let mut definitions = Vec::with_capacity(listed.len());
+    let mut lines = Vec::with_capacity(listed.len());
+    for (definition, term, formula) in listed {
+        lines.push(line(definition, term, formula));
+        let mut entry = describe(definition, term, formula);
+        if args.sequent {
+            lines.push(add_sequent(&mut entry, term, program.order())?);
+        }
+        definitions.push(Value::Object(entry));
+    }
+    let warnings: Vec<Value> = loaded.warnings.iter().map(warning_json).collect();
+    let fields = json!({ "definitions": definitions, "warnings": warnings });
+    Ok(Answer { order: program.order(), fields, text: lines.join("\n"), warnings: loaded.warnings })
+}
+
+fn line(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula) -> String {
+    match definition {
+        Some(definition) if definition.parameters.is_empty() => {
+            format!("{} : {}", definition.name, formula.short())
+        }
+        Some(definition) => {
+            format!("{}{{{}}} : {}", definition.name, definition.parameters.join(", "), formula.short())
+        }
+        None => format!("{} : {}", print::kernel(term), formula.short()),
+    }
+}
+
+fn describe(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula) -> Map<String, Value> {
+    let parameters: Vec<&str> =
+        definition.map_or(Vec::new(), |d| d.parameters.iter().map(|p| &**p).collect());
+    Map::from_iter([
+        ("name".to_owned(), json!(definition.map(|d| &*d.name))),
+        ("params".to_owned(), json!(parameters)),
+        ("type".to_owned(), json!(formula.to_string())),
+        ("type_short".to_owned(), json!(formula.short())),
+        ("kernel".to_owned(), json!(print::kernel(term))),
+        ("canonical".to_owned(), json!(print::canonical(term))),
+        ("nodes".to_owned(), json!(term.size())),
+    ])
+}
+
+fn add_sequent(entry: &mut Map<String, Value>, term: &Term, order: Order) -> Result<String, Refusal> {
+    let proof = sequent::read_back(term, order)?;
+    let rules: Vec<(&str, u64)> = proof.rules().into_iter().map(|(rule, n)| (rule.name(), n)).collect();
+    let line = rules.iter().map(|(rule, n)| format!("{rule} {n}")).collect::<Vec<_>>().join(", ");
+    entry
+        .insert("rules".to_owned(), rules.into_iter().map(|(rule, n)| (rule.to_owned(), json!(n))).collect());
+    entry.insert("sequent".to_owned(), proof.json());
+    Ok(format!("  {line}"))
+}

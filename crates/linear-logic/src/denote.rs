@@ -1,0 +1,21 @@
+//! Denotation: the value of a proof, over any ring and any carrier of the atoms.
+//!
+//! Enter at [`Evaluator::closed`] and [`Evaluator::apply`]; read the result with
+//! [`Evaluator::coordinates`]. There is one evaluator. Over matrices it is the vector space semantics, over words its
+//! free-monoid oracle, over infinitesimals its derivatives, over polynomials the polynomial map of a proof, and over
+//! instructions its compilation.
+
+mod carrier;
+mod code;
+mod coordinates;
+mod dense;
+mod evaluate;
+mod linear;
+mod value;
+mod words;
+
+pub use carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
+pub use dense::{Dense, MAX_ENTRIES, Matrix};
+pub use evaluate::Evaluator;
+pub use value::ValueId;
+pub use words::{FormalSum, Word, Words};

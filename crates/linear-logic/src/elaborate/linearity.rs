@@ -1,0 +1,148 @@
+//! Variables in scope and how often linear ones are used.
+//!
+//! A trail lists the linear uses in the order of the text. At a pair and at the branches of a `case` the trail is cut
+//! in two, and both parts must name the same variables.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::{Names, Structure};
+use crate::ast::Name;
+use crate::error::{Kind, Result, Span};
+use crate::formula::Formula;
+use crate::term::{Term, Variable};
+
+struct Binder {
+    name: Rc<str>,
+    span: Span,
+    formula: Formula,
+    linear: bool,
+    used: bool,
+    /// How many boxes are open around the binder.
+    boxes: usize,
+}
+
+/// The variables of one definition; [`Variable`]s are numbered as in its draft.
+#[derive(Default)]
+pub(super) struct Scope {
+    binders: Vec<Binder>,
+    /// The binders of a name that are in scope, the innermost last.
+    visible: HashMap<Rc<str>, Vec<Variable>>,
+    trail: Vec<Variable>,
+    boxes: usize,
+}
+
+/// Where the branches of an additive construct began.
+pub(super) struct Fork {
+    trail: usize,
+    binders: usize,
+}
+
+impl Scope {
+    pub(super) fn bind(
+        &mut self,
+        names: Names<'_>,
+        draft: &mut Term,
+        name: &Name,
+        formula: Formula,
+    ) -> Variable {
+        let variable = draft.variable(name.text.clone());
+        self.binders.push(Binder {
+            name: name.text.clone(),
+            span: name.span,
+            linear: !formula.is_banged() || names.program.mode().structure == Structure::Explicit,
+            formula,
+            used: false,
+            boxes: self.boxes,
+        });
+        self.visible.entry(name.text.clone()).or_default().push(variable);
+        variable
+    }
+
+    /// Ends the scope of a variable; a linear one must have been used.
+    pub(super) fn unbind(&mut self, names: Names<'_>, variable: Variable) -> Result<()> {
+        let Some(binder) = self.binders.get(variable.index()) else { return Ok(()) };
+        if let Some(stack) = self.visible.get_mut(&binder.name) {
+            stack.pop();
+        }
+        if binder.used || !binder.linear {
+            return Ok(());
+        }
+        let message = format!("the linear variable `{}` is not used", binder.name);
+        Err(names.refuse(Kind::LinearUnused, binder.span, message).variable(&*binder.name))
+    }
+
+    /// The variable that a name means here.
+    pub(super) fn lookup(&self, name: &str) -> Option<Variable> {
+        self.visible.get(name)?.last().copied()
+    }
+
+    /// Uses a variable at a place and gives its type.
+    pub(super) fn mention(&mut self, names: Names<'_>, variable: Variable, span: Span) -> Result<Formula> {
+        let boxes = self.boxes;
+        let Some(binder) = self.binders.get_mut(variable.index()) else { return Ok(Formula::one()) };
+        let name = &*binder.name;
+        if binder.linear {
+            if binder.boxes < boxes {
+                let message = format!("a box cannot mention `{name}`, which is bound outside it");
+                return Err(names.refuse(Kind::BoxCapture, span, message).variable(name));
+            }
+            if binder.used {
+                let message = format!("the linear variable `{name}` is used a second time");
+                return Err(names.refuse(Kind::LinearReuse, span, message).variable(name));
+            }
+            binder.used = true;
+            self.trail.push(variable);
+        }
+        Ok(binder.formula.clone())
+    }
+
+    pub(super) fn enter_box(&mut self) {
+        self.boxes += 1;
+    }
+
+    pub(super) fn leave_box(&mut self) {
+        self.boxes -= 1;
+    }
+
+    /// Before the first branch.
+    pub(super) fn fork(&self) -> Fork {
+        Fork { trail: self.trail.len(), binders: self.binders.len() }
+    }
+
+    /// Between the branches: the second may use again what the first has used. Gives where it begins.
+    pub(super) fn other_branch(&mut self, fork: &Fork) -> usize {
+        for variable in self.trail.get(fork.trail..).unwrap_or(&[]) {
+            if let Some(binder) = self.binders.get_mut(variable.index()) {
+                binder.used = false;
+            }
+        }
+        self.trail.len()
+    }
+
+    /// Behind the second branch: both must have used the same variables from outside.
+    pub(super) fn join(&mut self, names: Names<'_>, fork: &Fork, middle: usize, span: Span) -> Result<()> {
+        let second = self.trail.split_off(middle.min(self.trail.len()));
+        let outer = |v: &&Variable| v.index() < fork.binders;
+        let first = self.trail.get(fork.trail..).unwrap_or(&[]);
+        let (left, right): (HashSet<_>, HashSet<_>) =
+            (first.iter().filter(outer).collect(), second.iter().filter(outer).collect());
+        let mentioned = first.iter().chain(&second).filter(outer);
+        if let Some(missing) = mentioned.clone().find(|v| !left.contains(v) || !right.contains(v)) {
+            let name = self.binders.get(missing.index()).map_or("", |binder| &*binder.name);
+            let message = format!("only one of the two branches uses the linear variable `{name}`");
+            return Err(names.refuse(Kind::BranchMismatch, span, message).variable(name));
+        }
+        for variable in first {
+            if let Some(binder) = self.binders.get_mut(variable.index()) {
+                binder.used = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which variables are not linear: those whose uses the second pass counts.
+    pub(super) fn banged(&self) -> Vec<bool> {
+        self.binders.iter().map(|binder| !binder.linear).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! What the names in formulas mean, and the definitions that names in terms mean.
+
+use std::rc::Rc;
+
+use crate::ast::{self, FormulaKind};
+use crate::error::{Kind, Refusal, Result, Source, Span};
+use crate::formula::{Formula, Instance, MAX_DEPTH, MAX_SIZE};
+use crate::program::Program;
+use crate::term::Definition;
+
+/// What a text can refer to: the program so far and the parameters of its own declaration.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) source: &'a Rc<Source>,
+    pub(crate) parameters: &'a [Rc<str>],
+}
+
+impl<'a> Names<'a> {
+    /// A refusal at a span of this text.
+    pub(crate) fn refuse(&self, kind: Kind, span: Span, message: impl Into<String>) -> Refusal {
+        Refusal::new(kind, message).at(self.source, span)
+    }
+
+    /// The formula that a text means, with all abbreviations expanded.
+    pub(crate) fn formula(&self, written: &ast::Formula) -> Result<Formula> {
+        let formula = match &written.kind {
+            FormulaKind::One => Formula::one(),
+            FormulaKind::Bang(a) => self.formula(a)?.bang(),
+            FormulaKind::Tensor(a, b) => self.formula(a)?.tensor(self.formula(b)?),
+            FormulaKind::Lolli(a, b) => self.formula(a)?.lolli(self.formula(b)?),
+            FormulaKind::With(a, b) => self.formula(a)?.with(self.formula(b)?),
+            FormulaKind::Plus(a, b) => self.formula(a)?.plus(self.formula(b)?),
+            FormulaKind::Name { name, arguments } => self.named(name, arguments.as_deref(), written.span)?,
+        };
+        self.limited(formula, written.span)
+    }
+
+    /// In the order of section 2: a parameter, a type of the file, an abbreviation, an atom.
+    fn named(&self, name: &Rc<str>, arguments: Option<&[ast::Formula]>, span: Span) -> Result<Formula> {
+        if self.parameters.contains(name) {
+            self.arguments(0, arguments, span)?;
+            return Ok(Formula::parameter(name));
+        }
+        if let Some(found) = self.program.abbreviation(name) {
+            let arguments = self.arguments(found.parameters.len(), arguments, span)?;
+            return Ok(found.formula.instantiate(&Instance::new(&found.parameters, &arguments)));
+        }
+        let abbreviation: Option<fn(Formula) -> Formula> = match &**name {
+            "end" => Some(Formula::end),
+            "int" => Some(Formula::int),
+            "bint" => Some(Formula::bint),
+            "bool" => Some(Formula::bool),
+            _ => None,
+        };
+        if let Some(expand) = abbreviation {
+            let base = self.arguments(1, arguments, span)?.pop();
+            return Ok(expand(base.unwrap_or_else(default_base)));
+        }
+        if self.program.has_atom(name) || is_implicit_atom(name) {
+            self.arguments(0, arguments, span)?;
+            return Ok(Formula::atom(name));
+        }
+        let message = format!("there is no formula `{name}`");
+        Err(self.refuse(Kind::UnknownType, span, message).variable(&**name))
+    }
+
+    /// The formulas in braces; without braces, all are the atom `a`.
+    pub(crate) fn arguments(
+        &self,
+        wanted: usize,
+        written: Option<&[ast::Formula]>,
+        span: Span,
+    ) -> Result<Vec<Formula>> {
+        let Some(written) = written else { return Ok(vec![default_base(); wanted]) };
+        if written.len() != wanted {
+            let message = format!("{wanted} formulas are wanted in braces, not {}", written.len());
+            return Err(self.refuse(Kind::Arity, span, message).expected(wanted).found(written.len()));
+        }
+        written.iter().map(|formula| self.formula(formula)).collect()
+    }
+
+    /// The formula in the braces of a literal, if there are braces.
+    pub(crate) fn base(&self, written: Option<&[ast::Formula]>, span: Span) -> Result<Option<Formula>> {
+        written.map_or(Ok(None), |written| Ok(self.arguments(1, Some(written), span)?.pop()))
+    }
+
+    /// The definition that a name in a term means, with its arguments and its type.
+    pub(crate) fn global(
+        &self,
+        name: &str,
+        braces: Option<&[ast::Formula]>,
+        span: Span,
+    ) -> Result<(Rc<Definition>, Vec<Formula>, Formula)> {
+        let Some(definition) = self.program.definition(name) else {
+            let message = format!("there is no variable or definition `{name}`");
+            return Err(self.refuse(Kind::Unbound, span, message).variable(name));
+        };
+        let arguments = self.arguments(definition.parameters.len(), braces, span)?;
+        let formula = definition.formula.instantiate(&Instance::new(&definition.parameters, &arguments));
+        Ok((definition.clone(), arguments, self.limited(formula, span)?))
+    }
+
+    /// Refuses a formula that is too large to be worked with.
+    pub(crate) fn limited(&self, formula: Formula, span: Span) -> Result<Formula> {
+        if formula.size() <= MAX_SIZE && formula.depth() <= MAX_DEPTH {
+            return Ok(formula);
+        }
+        let message = format!("this formula has more than {MAX_SIZE} connectives or {MAX_DEPTH} levels");
+        Err(self.refuse(Kind::Limit, span, message))
+    }
+}
+
+/// The atom `a`.
+pub(crate) fn default_base() -> Formula {
+    Formula::atom("a")
+}
+
+/// One alphabetic character, then ASCII digits or primes only.
+fn is_implicit_atom(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(char::is_alphabetic) && characters.all(|c| c.is_ascii_digit() || c == '\'')
+}
