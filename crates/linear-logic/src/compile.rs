@@ -1,6 +1,6 @@
 //! Proofs to straight-line programs: section 12.
 //!
-//! Compilation is evaluation. Over the carrier of [`builder`], an operator is a combination of instructions, and
+//! Compilation is evaluation. Over the carrier of `builder`, an operator is a combination of instructions, and
 //! composing two operators writes an instruction, unless it is there already.
 
 mod builder;

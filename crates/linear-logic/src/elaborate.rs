@@ -1,8 +1,8 @@
 //! Surface terms to kernel terms: names, types, linearity, then the structural rules that the text left out.
 //!
-//! Enter at [`elaborate`]. It works in two passes. The first ([`check`]) looks names up, finds every type and sees
+//! Enter at [`elaborate`]. It works in two passes. The first (`check`) looks names up, finds every type and sees
 //! that linear variables are used once; its result may still use a banged variable any number of times, also inside
-//! boxes. The second ([`structural`]) counts those uses and writes the copies, discards and sources of boxes.
+//! boxes. The second (`structural`) counts those uses and writes the copies, discards and sources of boxes.
 
 mod check;
 mod linearity;

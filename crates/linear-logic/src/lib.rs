@@ -5,7 +5,7 @@
 //! kernel [`term`], in which every rule is explicit. What is refused is refused as a value, with kind, span and
 //! source ([`error`]).
 //!
-//! **What is done with a proof.** It is printed ([`print`]), verified once more rule by rule ([`verify()`]), reduced to
+//! **What is done with a proof.** It is printed ([`mod@print`]), verified once more rule by rule ([`verify()`]), reduced to
 //! normal form ([`reduce`]), recognised as a numeral or a word ([`recognise`]), read back as a sequent proof
 //! ([`sequent`]), evaluated over any [`ring`] and any carrier of the atoms ([`denote`], [`argument`]), written as
 //! polynomials ([`polynomial`]) and compiled to a straight-line program ([`compile`]). Evaluation, polynomials,

@@ -1,6 +1,6 @@
 //! Tokens to surface trees: recursive descent over the grammar of section 3.2, one function for each of its rules.
 //!
-//! Enter at [`file`] or [`query`]. The first token that cannot stand where it stands is refused. Nesting beyond
+//! Enter at [`file()`] or [`query`]. The first token that cannot stand where it stands is refused. Nesting beyond
 //! [`MAX_NESTING`] is refused too, so that everything behind the parser may recurse over a tree.
 
 mod formula;
@@ -33,7 +33,7 @@ pub fn file(source: &Rc<Source>) -> Result<Vec<Declaration>> {
 /// A term, and a formula if a colon follows.
 ///
 /// # Errors
-/// As for [`file`].
+/// As for [`file()`].
 pub fn query(source: &Rc<Source>) -> Result<Query> {
     let mut parser = Parser::new(source);
     let term = parser.term()?;

@@ -1,6 +1,6 @@
 //! Proofs as polynomial maps: section 11.
 //!
-//! The arguments that are not given become matrices of variables, and the evaluator runs over ℚ[entries].
+//! The arguments that are not given become matrices of variables, and the evaluator runs over ℚ\[entries\].
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 //!
 //! The data way of a file: [`parse::file`] gives declarations, and [`Program::load`] elaborates one after the other,
 //! each against those before it. A refused definition leaves its declared type behind, so that those after it are
-//! still checked. A [`Program`] begins with the [`library`](crate::library).
+//! still checked. A [`Program`] begins with the [`library`].
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -1,6 +1,6 @@
 //! Reduction to normal form: the rules of section 8, and the strategy that makes the result unique.
 //!
-//! [`Reduction`] is an iterator of steps over a [`Graph`](graph::Graph), a term whose nodes can be replaced. The next
+//! [`Reduction`] is an iterator of steps over a `Graph`, a term whose nodes can be replaced. The next
 //! redex is the first in pre-order. A step changes nothing before its own place but what its two nearest ancestors
 //! see, so the search goes on from there and a whole reduction visits each node about once.
 

@@ -5,7 +5,7 @@
 //! not (a dense read, an average, a sum in recursion) makes it say no, and the goal goes to the
 //! evaluation of blocks.
 //!
-//! [`translate`] turns one equation into rules; [`answer`] turns what the relational engine
+//! `translate` turns one equation into rules; `answer` turns what the relational engine
 //! derived back into values and refusals.
 
 use std::collections::{BTreeMap, BTreeSet};

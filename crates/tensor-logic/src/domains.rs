@@ -1,8 +1,8 @@
 //! Domains of places and ranges of indices (N6): the stage "domains".
 //!
-//! Enter at [`infer`]. First the classes of places ([`classes`]), which need the text alone; then
+//! Enter at [`infer`]. First the classes of places (`classes`), which need the text alone; then
 //! component by component, in the order of evaluation: the ranges of the indices of its
-//! equations ([`ranges`]) from the reads of tensors whose domains are known, and from the ranges
+//! equations (`ranges`) from the reads of tensors whose domains are known, and from the ranges
 //! the domains of its tensors. A recursion's own tensors do not limit a range.
 
 use std::collections::{HashMap, HashSet};

@@ -1,9 +1,9 @@
 //! The canonical form of a program: one statement a line, one way to set blanks, ASCII signs.
 //!
-//! Enter at [`format`]. A program is laid out from its tokens, not from its tree, so that
+//! Enter at [`format()`]. A program is laid out from its tokens, not from its tree, so that
 //! numbers, quotes, product signs, comments and line breaks inside brackets stay as they were
 //! written; the tree only says where statements begin and end and what a few signs mean. What
-//! stands between two tokens of a statement is decided in [`spacing`]. Formatting twice changes
+//! stands between two tokens of a statement is decided in `spacing`. Formatting twice changes
 //! nothing, and the tree of the result is the tree of the text.
 
 mod spacing;

@@ -12,8 +12,8 @@
 //! `X = F(X)` is the fixpoint `Λ = Grad + (∂F/∂X)ᵀΛ`, that of a closure runs along the
 //! derivations that attain the value.
 //!
-//! [`expression`] walks a right side from the root to each occurrence and keeps the factor that
-//! the path has collected; [`combine`] says what an element owes to each of its contributions.
+//! `expression` walks a right side from the root to each occurrence and keeps the factor that
+//! the path has collected; `combine` says what an element owes to each of its contributions.
 
 use std::collections::{BTreeSet, HashMap};
 

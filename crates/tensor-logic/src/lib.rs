@@ -8,7 +8,7 @@
 //! cannot be right is refused with a code, a place and what would mend it ([`error`]).
 //!
 //! **From core form to answers.** [`run`](run::run) carries out a program's queries on an
-//! [`Engine`](engine::Engine): the [`reference`] interpreter, which is plain loops and the truth, or
+//! [`Engine`](engine::Engine): the [`mod@reference`] interpreter, which is plain loops and the truth, or
 //! [`auto`], which sends rules to the [`relational`] engine and the rest to the [`fast`] one. The gradient of
 //! a program is a program ([`gradient`]); [`learn`] follows it.
 //!

@@ -4,7 +4,7 @@
 //! of places: [`crate::domains`] fills them in, from what the [`Draft`] notes beside the program.
 //!
 //! The central rule is N3: an index that is not on the left is bound in the smallest scope that
-//! holds all its occurrences ([`scope`]).
+//! holds all its occurrences (`scope`).
 
 use std::collections::HashMap;
 

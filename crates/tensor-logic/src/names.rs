@@ -1,8 +1,8 @@
 //! The names of a program: what every tensor, index and constant is, and the refusals of the
 //! stage "names" (`type-conflict` to `virtual-read`).
 //!
-//! Enter at [`resolve`]. A tensor is what its occurrences say: [`occurrence`] lists them in order
-//! of the text, [`tensors`] joins those of one name, and the other files check one rule each.
+//! Enter at [`resolve`]. A tensor is what its occurrences say: `occurrence` lists them in order
+//! of the text, `tensors` joins those of one name, and the other files check one rule each.
 //! Names that nothing defines are symbols in comparisons and tensors elsewhere. `Even` and `Odd`
 //! are built in unless the program defines them; such uses leave no [`TensorName`].
 

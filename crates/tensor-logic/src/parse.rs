@@ -6,7 +6,7 @@
 //! says what was expected. After a mistake reading goes on at the next line.
 //!
 //! Lines end statements, except inside brackets and behind a token that a statement cannot end
-//! with; [`Parser::peek`] shows such a line end as a token. Brackets deeper than [`NESTING`] are
+//! with; `Parser::peek` shows such a line end as a token. Brackets deeper than [`NESTING`] are
 //! refused, so the recursion of the parser, and of all who walk the tree, is bounded.
 
 mod expression;

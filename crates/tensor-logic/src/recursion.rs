@@ -1,9 +1,9 @@
 //! Recursion has a contract (N7): which tensors depend on each other, how each such component is
 //! evaluated, and the refusals of the stage "recursion" but `unbounded-index`.
 //!
-//! Enter at [`analyse`]. [`graph`] lists what every equation reads and finds strongly connected
-//! components; [`offset`] bounds by how much an index function of the left side exceeds one of a
-//! read; [`steps`] looks for places that move in one direction on every cycle; [`refusals`]
+//! Enter at [`analyse`]. `graph` lists what every equation reads and finds strongly connected
+//! components; `offset` bounds by how much an index function of the left side exceeds one of a
+//! read; `steps` looks for places that move in one direction on every cycle; `refusals`
 //! finds what a closure must not do to its own tensors.
 //!
 //! Classes are decided in this order: plain; closure, where all tensors are relations whose

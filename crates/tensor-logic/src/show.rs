@@ -10,14 +10,14 @@
 //!
 //! | file | prints |
 //! |---|---|
-//! | [`piece`] | numbers, and text that knows how tightly it binds |
-//! | [`names`] | the names of indices, fresh ones where two would meet |
-//! | [`index`] | index functions and constants |
-//! | [`value`] | values |
-//! | [`scope`] | scopes and guards |
-//! | [`presence`] | when a value is present |
-//! | [`statement`] | left sides, signs, equations and rules |
-//! | [`whole`] | declarations, data and programs |
+//! | `piece` | numbers, and text that knows how tightly it binds |
+//! | `names` | the names of indices, fresh ones where two would meet |
+//! | `index` | index functions and constants |
+//! | `value` | values |
+//! | `scope` | scopes and guards |
+//! | `presence` | when a value is present |
+//! | `statement` | left sides, signs, equations and rules |
+//! | `whole` | declarations, data and programs |
 
 mod index;
 mod names;

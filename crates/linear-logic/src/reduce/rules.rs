@@ -43,7 +43,7 @@ rules! {
     BetaCopy = "beta-copy",
     /// `promote (…, (promote (e⃗ for x⃗) in f) for y, …) in g` → one box, with the inner one inside
     BetaPromote = "beta-promote",
-    /// E[F] → F with E moved around its body, or around both branches
+    /// E\[F\] → F with E moved around its body, or around both branches
     Commute = "commute",
     /// `copy t as x, y in discard x in u` → u[t/y], and with y
     Counit = "counit",

@@ -1,6 +1,6 @@
 //! The inputs of the benches: random relations that any machine makes byte for byte.
 //!
-//! Enter at [`write`]. Numbers come from SplitMix64 (Steele, Lea, Flood 2014), rows are sorted and
+//! Enter at [`write()`]. Numbers come from SplitMix64 (Steele, Lea, Flood 2014), rows are sorted and
 //! distinct (`hub` and `chain2k` are in the order stated), a file is refused if its SHA-256 is not
 //! the one in `inputs.sha256`.
 

@@ -1,6 +1,6 @@
 //! The command `ill`: intuitionistic linear logic, from the shell.
 //!
-//! Each command is a struct of arguments and a function from it to an [`Answer`](answer::Answer), in the file of its
+//! Each command is a struct of arguments and a function from it to an [`Answer`], in the file of its
 //! name; here they are only listed. Exit status: 0 done, 1 refused, 2 wrong usage.
 
 mod answer;

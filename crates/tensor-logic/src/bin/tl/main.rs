@@ -1,6 +1,6 @@
 //! The command `tl`: tensor logic from the shell.
 //!
-//! Each command is a struct of arguments and a function from it to an [`Answer`](answer::Answer),
+//! Each command is a struct of arguments and a function from it to an [`Answer`],
 //! in a file of its own; here they are only listed. Exit status: 0 if the program is accepted, 1
 //! if it is refused, 2 for wrong usage.
 
