@@ -429,16 +429,3 @@ fn writing() {
     assert_eq!(left.len(), 6, "no temporary file is left");
     assert!(Path::new(folder.path()).join("w.npy").exists());
 }
-
-/// Four million rows; `cargo test --release -- --ignored --nocapture` shows the time.
-#[test]
-#[ignore = "a measurement"]
-fn four_million_rows() {
-    let mut bytes = Vec::new();
-    for at in 0..4_000_000_u64 {
-        bytes.extend(format!("{},{}\n", at % 1_000_003, at * 7919 % 1_000_003).bytes());
-    }
-    let start = std::time::Instant::now();
-    let facts = table::read(&bytes, Dialect::Commas, PLAIN, &mut Symbols::default()).unwrap();
-    println!("{} rows in {:?}", facts.count, start.elapsed());
-}

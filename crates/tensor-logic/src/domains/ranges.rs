@@ -12,7 +12,8 @@ use super::interval::{Solver, bounds_with, extent};
 use super::{Inference, binds, scopes};
 use crate::error::{Code, Report};
 use crate::program::{
-    Argument, Equation, EquationId, IndexFn, IndexId, Otherwise, Range, Read, Role, Sense, Style, TensorId,
+    Argument, Equation, EquationId, Expr, IndexFn, IndexId, Otherwise, Range, Read, Role, Sense, Style,
+    TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -72,7 +73,8 @@ impl Inference<'_> {
             let computed = matches!(self.draft.program.index(scoped.index).range, Range::Computed);
             let sliced = note.is_some_and(|note| note.slice.is_some());
             let bound = !scoped.bodies.is_empty()
-                && scoped.bodies.iter().all(|(body, when)| binds(scoped.index, body, when));
+                && scoped.bodies.iter().all(|(body, when)| binds(scoped.index, body, when))
+                && !scoped.bodies.iter().any(|(body, _)| is_free_axis(scoped.index, body));
             if !settled && !computed && (sliced || !bound) {
                 open.push(scoped.index);
             }
@@ -417,6 +419,16 @@ fn intersect(a: &Domain, b: &Domain) -> Domain {
         (Domain::Interval { .. }, Domain::Listed(_)) => intersect(b, a),
         (Domain::Listed(_), _) => Domain::listed(a.values().filter(|value| b.contains(*value))),
     }
+}
+
+/// Whether softmax or lnorm runs along the index without binding it: its entries are then those
+/// of a range, whatever a relation outside the argument says of the entry at hand.
+fn is_free_axis(index: IndexId, expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::Axis(axis) => axis.axes.contains(&index) && !binds(index, &axis.argument, &axis.when),
+        _ => false,
+    };
+    here || expr.parts().0.into_iter().any(|part| is_free_axis(index, part))
 }
 
 fn mentions(function: &IndexFn, index: IndexId) -> bool {
