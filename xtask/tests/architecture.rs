@@ -9,14 +9,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The only arrows between our crates.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("seeded", &[]),
     ("fol", &["seeded"]),
     ("linear-logic", &[]),
     ("training", &["seeded"]),
     ("symbolic-transformer", &["fol", "training", "seeded"]),
     ("tensor-logic", &["seeded", "training"]),
-    ("xtask", &["fol", "seeded", "symbolic-transformer", "tensor-logic", "training"]),
+    ("linear-logic-rnn", &["linear-logic", "seeded", "training"]),
+    ("xtask", &["fol", "linear-logic-rnn", "seeded", "symbolic-transformer", "tensor-logic", "training"]),
 ];
 
 fn root() -> PathBuf {

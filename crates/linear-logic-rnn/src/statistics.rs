@@ -1,0 +1,1 @@
+//! The comparison of samples: medians, the exact Mann-Whitney test, verdicts.
