@@ -23,6 +23,25 @@ pub enum Initial {
         /// Outputs that one entry reaches.
         fan_out: usize,
     },
+    /// A number in entries `from..to`, 0 in the others.
+    Segment {
+        /// The number.
+        value: f32,
+        /// The first entry.
+        from: usize,
+        /// The entry behind the last.
+        to: usize,
+    },
+    /// Every square matrix of a stack (…, n, n) is the identity, plus uniform ±spread in every entry.
+    NearIdentity {
+        /// The spread.
+        spread: f64,
+    },
+    /// All ones, plus uniform ±spread.
+    NearOnes {
+        /// The spread.
+        spread: f64,
+    },
 }
 
 /// Whether weight decay acts on a parameter: on weight matrices only, not on biases, norms and embeddings.
@@ -117,6 +136,19 @@ impl Layout {
                 Initial::XavierUniform { fan_in, fan_out } => {
                     let bound = (6.0 / (fan_in + fan_out) as f64).sqrt();
                     entries.fill_with(|| ((2.0 * stream.uniform() - 1.0) * bound) as f32);
+                }
+                Initial::Segment { value, from, to } => {
+                    entries.get_mut(from..to).into_iter().flatten().for_each(|entry| *entry = value);
+                }
+                Initial::NearIdentity { spread } => {
+                    let n = p.shape.last().copied().unwrap_or(1).max(1);
+                    for (at, entry) in entries.iter_mut().enumerate() {
+                        let centre = f64::from(u8::from(at / n % n == at % n));
+                        *entry = (centre + (2.0 * stream.uniform() - 1.0) * spread) as f32;
+                    }
+                }
+                Initial::NearOnes { spread } => {
+                    entries.fill_with(|| (1.0 + (2.0 * stream.uniform() - 1.0) * spread) as f32);
                 }
             }
         }
