@@ -5,6 +5,10 @@
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
 
+mod nearest;
+
 pub mod task;
+
+pub mod metrics;
 
 pub mod statistics;
