@@ -13,6 +13,7 @@ use symbolic_transformer::lstm::Lstm;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::Order;
+use training::trainer::MAX_SKIPPED;
 use training::{DeviceSpec, Outcome, Progress, Settings, Task, Trainer};
 
 use crate::answer::{print_json, usage};
@@ -252,9 +253,10 @@ fn settings(config: &Config, data: &Data, learner: &Learner<'_>) -> Result<Setti
     let per_epoch = learner.updates_per_epoch();
     let total = config.total_updates(per_epoch);
     Ok(Settings {
-        adamw: config.adamw(),
+        optimiser: config.adamw().into(),
         schedule: config.schedule(total)?,
         clip: config.clip,
+        max_skipped: MAX_SKIPPED,
         accumulate: config.accumulate,
         patience: config.patience,
         min_delta: config.min_delta,

@@ -3,6 +3,8 @@
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
 
+mod nearest;
+
 pub mod options;
 
 pub mod step;
@@ -18,6 +20,10 @@ pub mod engine;
 pub mod document;
 
 pub mod task;
+
+pub mod metrics;
+
+pub mod learner;
 
 pub mod statistics;
 

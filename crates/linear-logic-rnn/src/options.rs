@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Kind, Refusal, Result};
+use crate::nearest::did_you_mean;
 use crate::step::Act;
 
 /// The kinds of cells.
@@ -89,14 +90,9 @@ impl std::str::FromStr for CellKind {
         if let Some((kind, _, _)) = KINDS.iter().find(|(_, known, _)| *known == name) {
             return Ok(*kind);
         }
-        let near = nearest(name, KINDS.iter().map(|(_, known, _)| *known));
-        Err(Refusal::new(Kind::UnknownCell, format!("there is no cell `{name}`; did you mean `{near}`?")))
+        let near = did_you_mean(name, KINDS.iter().map(|(_, known, _)| *known));
+        Err(Refusal::new(Kind::UnknownCell, format!("there is no cell `{name}`{near}")))
     }
-}
-
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
-    let far = |known: &str| -strsim::jaro_winkler(name, known);
-    known.min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or("")
 }
 
 /// Sizes. Those that a cell has no use for are not looked at.
@@ -471,8 +467,5 @@ pub fn explained(message: &str) -> String {
     let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
     let Some((key, known)) = rest.split_once('`') else { return message.to_owned() };
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    match nearest(key, known.into_iter()) {
-        "" => format!("unknown key `{key}`"),
-        near => format!("unknown key `{key}`; did you mean `{near}`?"),
-    }
+    format!("unknown key `{key}`{}", did_you_mean(key, known))
 }
