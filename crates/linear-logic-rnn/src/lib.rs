@@ -9,6 +9,8 @@ mod nearest;
 
 pub mod task;
 
+pub mod optimiser;
+
 pub mod metrics;
 
 pub mod statistics;
