@@ -12,6 +12,7 @@ mod export;
 mod keys;
 mod model_files;
 mod report;
+mod rnn;
 mod run_folder;
 mod sampling;
 mod signals;
@@ -52,6 +53,10 @@ enum Command {
     Report(report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
     Sweep(sweep::SweepArgs),
+    /// Show the target and the mask of a sequence of a task.
+    Task(rnn::task::TaskArgs),
+    /// Show the weights after each update of an optimiser.
+    Optim(rnn::optim::OptimArgs),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +70,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Task(args) => rnn::task::run(args),
+        Command::Optim(args) => rnn::optim::run(args),
     };
     match answer {
         Ok(status) => ExitCode::from(status),

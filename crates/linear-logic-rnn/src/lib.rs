@@ -21,6 +21,8 @@ pub mod document;
 
 pub mod task;
 
+pub mod optimiser;
+
 pub mod metrics;
 
 pub mod learner;

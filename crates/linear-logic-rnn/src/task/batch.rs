@@ -4,8 +4,21 @@
 //! sequences lies together. Tapes of one n have outputs of different lengths; the shorter ones are filled with the end
 //! symbol, and a position counts if it counts for some sequence of the batch (section 7.3). So one mask serves all.
 
+use serde::{Deserialize, Serialize};
+
 use super::Example;
 use super::tape::END;
+
+/// By what a summed loss is divided.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossMean {
+    /// Counted positions times sequences.
+    #[default]
+    Mean,
+    /// Counted positions, as the authors had it.
+    Authors,
+}
 
 /// B sequences of T steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +54,12 @@ impl Batch {
     /// The number of positions that count, in one sequence.
     pub fn counted(&self) -> usize {
         self.mask.iter().filter(|&&counts| counts).count()
+    }
+
+    /// By what the loss summed over counted positions and sequences is divided.
+    pub fn divisor(&self, mean: LossMean) -> u64 {
+        let sequences = if mean == LossMean::Mean { self.sequences } else { 1 };
+        self.counted() as u64 * sequences as u64
     }
 
     /// Steps of all sequences: the unit of speed.

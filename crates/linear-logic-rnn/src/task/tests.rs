@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use seeded::Family;
 use serde_json::json;
 
-use super::batch::Batch;
+use super::batch::{Batch, LossMean};
 use super::source::{Curriculum, Plan, Source, Split};
 use super::tape::{END, START};
 use super::*;
@@ -158,7 +158,10 @@ fn a_batch_of_tapes_counts_what_counts_for_some_sequence() {
     assert_eq!((batch.sequences, batch.steps, batch.counted()), (2, 10, 4));
     assert_eq!(batch.tokens[..4], [START, START, 1, 7]);
     assert_eq!(batch.targets[10..18], [1, 1, 2, 2, 3, END, 4, END]);
-    assert_eq!(batch.sequence_steps(), 20);
+    assert_eq!(
+        (batch.sequence_steps(), batch.divisor(LossMean::Mean), batch.divisor(LossMean::Authors)),
+        (20, 8, 4)
+    );
     let second = batch.part(1..2);
     assert_eq!((second.sequences, second.mask == batch.mask), (1, true));
     assert_eq!(second.tokens[..8], shorter.input);
