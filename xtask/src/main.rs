@@ -10,6 +10,7 @@ mod data;
 mod eval;
 mod export;
 mod keys;
+mod learner;
 mod model_files;
 mod report;
 mod rnn;
@@ -18,6 +19,7 @@ mod sampling;
 mod signals;
 mod sweep;
 mod train;
+mod transformer;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
     Sweep(sweep::SweepArgs),
+    /// Show one cell's exact values, with given weights.
+    Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
     Task(rnn::task::TaskArgs),
     /// Show the weights after each update of an optimiser.
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),
     };

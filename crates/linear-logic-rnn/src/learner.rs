@@ -7,19 +7,8 @@ use training::{Layout, lines::Lines};
 use crate::cell::Cell;
 use crate::engine::{Engine, Inputs, Objective, Predictions, Sequences, Targets};
 use crate::metrics::Score;
-use crate::task::batch::Batch;
+use crate::task::batch::{Batch, LossMean};
 use crate::task::source::Source;
-
-/// What a summed loss is divided by: section 8.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reduction {
-    /// Counted positions of all sequences.
-    #[default]
-    Mean,
-    /// Counted positions of one sequence: the authors' sum over the batch.
-    Authors,
-}
 
 /// What the arithmetic is done in. Weights are kept in f32 in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +43,7 @@ pub struct Learner {
     layout: Layout,
     computing: Computing,
     source: Source,
-    reduction: Reduction,
+    mean: LossMean,
     valid: Vec<Batch>,
     scratch: Vec<f32>,
 }
@@ -86,7 +75,7 @@ impl Learner {
         cell: &Cell,
         source: Source,
         precision: Precision,
-        reduction: Reduction,
+        mean: LossMean,
     ) -> crate::error::Result<Self> {
         let layout = cell.layout();
         let zeros = vec![0.0; layout.len()];
@@ -95,7 +84,7 @@ impl Learner {
             Precision::F64 => Computing::F64(Engine::new(cell.step.clone(), &vec![0.0; layout.len()])),
         };
         let valid = source.valid()?;
-        Ok(Self { scratch: zeros, layout, computing, source, reduction, valid })
+        Ok(Self { scratch: zeros, layout, computing, source, mean, valid })
     }
 
     /// Where the batches come from.
@@ -184,13 +173,9 @@ impl training::Task for Learner {
         for (g, new) in gradient.iter_mut().zip(&self.scratch) {
             *g += *new;
         }
-        let counted = batch.counted() as u64;
-        let targets = match self.reduction {
-            Reduction::Mean => counted * batch.sequences as u64,
-            // With several pieces the positions are counted once.
-            Reduction::Authors if piece.part == 0 => counted,
-            Reduction::Authors => 0,
-        };
+        // Of several pieces, the authors' mean counts the positions once.
+        let is_counted = self.mean == LossMean::Mean || piece.part == 0;
+        let targets = if is_counted { batch.divisor(self.mean) } else { 0 };
         Ok(Loss { sum, targets })
     }
 

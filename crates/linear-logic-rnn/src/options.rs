@@ -266,6 +266,14 @@ impl Sigma {
 }
 
 impl WordOrder {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Literal => "literal",
+            Self::FirstDigitFirst | Self::Fdf => "first-digit-first",
+        }
+    }
+
     /// The reading of the language.
     pub fn order(self) -> linear_logic::literal::Order {
         match self {

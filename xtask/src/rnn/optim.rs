@@ -30,13 +30,17 @@ pub(crate) fn run(args: &OptimArgs) -> Result<u8> {
     })
 }
 
-/// The JSON document of a file, or of standard input.
-pub(super) fn document(name: &str) -> Result<Value, Refusal> {
+/// The text of a file, or of standard input.
+pub(super) fn text(name: &str) -> Result<String, Refusal> {
     let mut bytes = Vec::new();
     let read = match name {
         "-" => std::io::stdin().read_to_end(&mut bytes).map(|_| ()),
         path => std::fs::read(path).map(|found| bytes = found),
     };
     read.map_err(|e| Refusal::config(format!("{name}: {e}")))?;
-    serde_json::from_slice(&bytes).map_err(|e| Refusal::config(format!("{name}: not JSON: {e}")))
+    String::from_utf8(bytes).map_err(|e| Refusal::config(format!("{name}: not UTF-8: {e}")))
+}
+
+fn document(name: &str) -> Result<Value, Refusal> {
+    serde_json::from_str(&text(name)?).map_err(|e| Refusal::config(format!("{name}: not JSON: {e}")))
 }
