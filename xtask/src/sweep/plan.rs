@@ -343,7 +343,7 @@ mod tests {
 
     const BASE: &str = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\n";
 
-    fn plan(text: &str) -> Result<Plan> {
+    fn plan(text: &str) -> Result<Plan<crate::config::Config>> {
         Plan::new("s".to_owned(), "s.toml", toml::from_str(text)?, BASE.parse()?)
     }
 
