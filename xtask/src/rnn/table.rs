@@ -58,7 +58,11 @@ impl Arm<'_> {
             _ => format!("{key}={}", shown(value)),
         };
         let words: Vec<String> = point.keys.iter().filter(|(key, _)| *key != "task").map(part).collect();
-        let name = if words.is_empty() { config.cell.clone() } else { words.join(" ") };
+        let name = match &config.name {
+            Some(name) => name.clone(),
+            None if words.is_empty() => config.cell.clone(),
+            None => words.join(" "),
+        };
         let mut runs = Vec::new();
         for job in &point.runs {
             runs.push(Run::read(&job.config, &job.folder)?);
