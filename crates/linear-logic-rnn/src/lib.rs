@@ -15,6 +15,8 @@ mod program;
 
 pub mod engine;
 
+pub mod composed;
+
 pub mod document;
 
 pub mod task;
