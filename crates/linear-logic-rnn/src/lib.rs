@@ -17,6 +17,8 @@ pub mod engine;
 
 pub mod composed;
 
+mod unique;
+
 pub mod document;
 
 pub mod task;

@@ -90,11 +90,26 @@ impl std::str::FromStr for CellKind {
             return Ok(*kind);
         }
         let near = nearest(name, KINDS.iter().map(|(_, known, _)| *known));
+        let name = shortened(name);
         Err(Refusal::new(Kind::UnknownCell, format!("there is no cell `{name}`; did you mean `{near}`?")))
     }
 }
 
+/// A name as far as a message shows it.
+pub(crate) fn shortened(text: &str) -> String {
+    cut(text, 60)
+}
+
+/// A text up to so many characters.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
+    let name = &shortened(name);
     let far = |known: &str| -strsim::jaro_winkler(name, known);
     known.min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or("")
 }
@@ -132,8 +147,16 @@ pub struct Sizes {
     pub pattern_addresses: Option<usize>,
 }
 
-/// The largest size: with it no product of two sizes overflows, and no cell fits into memory.
+/// The largest size: with it no product of three sizes overflows, and no cell fits into memory.
 const LARGEST: usize = 1 << 20;
+
+/// The size, if it may be computed with.
+///
+/// # Errors
+/// `config`
+pub(crate) fn not_too_large(name: &str, size: usize) -> Result<usize> {
+    if size > LARGEST { Err(Refusal::config(format!("`{name}` = {size} is too large"))) } else { Ok(size) }
+}
 
 impl Sizes {
     /// A size that the cell needs.
@@ -155,8 +178,7 @@ impl Sizes {
         match size {
             None => Err(Refusal::config(format!("this cell needs the size `{name}`"))),
             Some(0) => Err(Refusal::config(format!("the size `{name}` is 0"))),
-            Some(size) if size > LARGEST => Err(Refusal::config(format!("`{name}` = {size} is too large"))),
-            Some(size) => Ok(size),
+            Some(size) => not_too_large(name, size),
         }
     }
 }
@@ -281,11 +303,28 @@ impl WordOrder {
 
 /// A proof of Λ: a numeral, or a text that checks as `int`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`lambda` has an entry that is neither an integer from 0 nor a text")]
 #[expect(missing_docs, reason = "the sentence above")]
 pub enum Numeral {
     Number(u64),
     Text(String),
+}
+
+/// The most programs of a list. Each is checked and compiled.
+pub(crate) const MOST_PROGRAMS: usize = 10_000;
+
+/// The most masters of a cell. Each is compiled on a stack of its own.
+pub(crate) const MOST_MASTERS: usize = 1000;
+
+/// Refuses a list that is too long to be checked.
+///
+/// # Errors
+/// `config`
+pub(crate) fn not_too_many(name: &str, count: usize, most: usize) -> Result<()> {
+    if count > most {
+        return Err(Refusal::config(format!("{name} has {count} entries; at most {most} are computed with")));
+    }
+    Ok(())
 }
 
 /// Options, all optional here; which of them a cell has is checked when it is built.
@@ -471,8 +510,9 @@ pub fn explained(message: &str) -> String {
     let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
     let Some((key, known)) = rest.split_once('`') else { return message.to_owned() };
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+    let shown = shortened(key);
     match nearest(key, known.into_iter()) {
-        "" => format!("unknown key `{key}`"),
-        near => format!("unknown key `{key}`; did you mean `{near}`?"),
+        "" => format!("unknown key `{shown}`"),
+        near => format!("unknown key `{shown}`; did you mean `{near}`?"),
     }
 }

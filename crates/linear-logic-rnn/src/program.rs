@@ -14,6 +14,7 @@ use linear_logic::stack::on_large_stack;
 use num_traits::{One, ToPrimitive};
 
 use crate::error::{Kind, Refusal, Result};
+use crate::options::cut;
 use crate::step::{Builder, ValueId};
 
 /// A proof of a cell, for reports.
@@ -29,9 +30,20 @@ pub struct ProgramText {
 
 /// A refusal of the language as one of ours.
 pub(crate) fn proof(what: &str, inner: &Inner) -> Refusal {
-    let message = format!("{what}: {}: {}", inner.kind.name(), inner.message);
-    Refusal { kind: Kind::Proof, message, inside: serde_json::to_value(inner).ok() }
+    let message = format!("{what}: {}: {}", inner.kind.name(), cut(&inner.message, MOST_SHOWN));
+    let mut inside = serde_json::to_value(inner).ok();
+    for field in
+        inside.iter_mut().filter_map(|inside| inside.as_object_mut()).flat_map(|all| all.values_mut())
+    {
+        if let Some(long) = field.as_str().filter(|text| text.len() > MOST_SHOWN) {
+            *field = cut(long, MOST_SHOWN).into();
+        }
+    }
+    Refusal { kind: Kind::Proof, message, inside }
 }
+
+/// The most characters of the language's message: it may quote a name or a type of any length.
+const MOST_SHOWN: usize = 400;
 
 /// Most instructions of a compiled program. Each is an operation of every step.
 const MOST_INSTRUCTIONS: usize = 20_000;

@@ -1,6 +1,6 @@
 //! What cells are, said a second time: counts by formula, cells as special cases of others, plain loops, exact
 //! automata, and derivatives that a proof has as a proof.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
 mod common;
 mod plain;

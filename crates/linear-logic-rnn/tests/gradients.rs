@@ -1,6 +1,6 @@
 //! The engine against its oracles, on every kind of cell with every option: finite differences of its own loss, the
 //! composed step on candle, f32 against f64, a batch against its rows, one thread against many.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
 mod common;
 
