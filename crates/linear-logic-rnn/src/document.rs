@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::cell::Cell;
 use crate::engine::{Engine, Inputs, Objective, Real, Seen, Sequences, Starts};
 use crate::error::{Refusal, Result};
-use crate::options::{CellKind, Options, Sizes, explained, shortened};
+use crate::nearest::shortened;
+use crate::options::{CellKind, Options, Sizes, explained};
 use crate::step::{Part, Weight};
 use crate::unique::without_repeated_keys;
 

@@ -3,6 +3,8 @@
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
 
+mod nearest;
+
 pub mod options;
 
 pub mod step;
@@ -22,6 +24,12 @@ mod unique;
 pub mod document;
 
 pub mod task;
+
+pub mod optimiser;
+
+pub mod metrics;
+
+pub mod learner;
 
 pub mod statistics;
 

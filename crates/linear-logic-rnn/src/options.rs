@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Kind, Refusal, Result};
+use crate::nearest::{did_you_mean, shortened};
 use crate::step::Act;
 
 /// The kinds of cells.
@@ -89,29 +90,10 @@ impl std::str::FromStr for CellKind {
         if let Some((kind, _, _)) = KINDS.iter().find(|(_, known, _)| *known == name) {
             return Ok(*kind);
         }
-        let near = nearest(name, KINDS.iter().map(|(_, known, _)| *known));
+        let near = did_you_mean(name, KINDS.iter().map(|(_, known, _)| *known));
         let name = shortened(name);
-        Err(Refusal::new(Kind::UnknownCell, format!("there is no cell `{name}`; did you mean `{near}`?")))
+        Err(Refusal::new(Kind::UnknownCell, format!("there is no cell `{name}`{near}")))
     }
-}
-
-/// A name as far as a message shows it.
-pub(crate) fn shortened(text: &str) -> String {
-    cut(text, 60)
-}
-
-/// A text up to so many characters.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
-    let name = &shortened(name);
-    let far = |known: &str| -strsim::jaro_winkler(name, known);
-    known.min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or("")
 }
 
 /// Sizes. Those that a cell has no use for are not looked at.
@@ -292,6 +274,14 @@ impl Sigma {
 }
 
 impl WordOrder {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Literal => "literal",
+            Self::FirstDigitFirst | Self::Fdf => "first-digit-first",
+        }
+    }
+
     /// The reading of the language.
     pub fn order(self) -> linear_logic::literal::Order {
         match self {
@@ -510,9 +500,5 @@ pub fn explained(message: &str) -> String {
     let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
     let Some((key, known)) = rest.split_once('`') else { return message.to_owned() };
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    let shown = shortened(key);
-    match nearest(key, known.into_iter()) {
-        "" => format!("unknown key `{shown}`"),
-        near => format!("unknown key `{shown}`; did you mean `{near}`?"),
-    }
+    format!("unknown key `{}`{}", shortened(key), did_you_mean(key, known))
 }

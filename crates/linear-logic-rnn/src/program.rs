@@ -3,7 +3,7 @@
 //! A proof becomes a straight-line program of the crate `linear-logic` whose operators are the cell's slots; here its
 //! instructions become operations on vectors. An operator is never made: it is applied.
 
-use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile};
+use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile_within};
 use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
 use linear_logic::error::{Refusal as Inner, Source};
 use linear_logic::literal::Order;
@@ -14,7 +14,7 @@ use linear_logic::stack::on_large_stack;
 use num_traits::{One, ToPrimitive};
 
 use crate::error::{Kind, Refusal, Result};
-use crate::options::cut;
+use crate::nearest::cut;
 use crate::step::{Builder, ValueId};
 
 /// A proof of a cell, for reports.
@@ -101,14 +101,8 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         checked.push(found);
     }
     let what = subjects.first().map_or("", |subject| subject.what.as_str());
-    let plan = compile(&program, &checked, slots, Backend::Vector).map_err(|inner| proof(what, &inner))?;
-    if plan.instructions.len() > MOST_INSTRUCTIONS {
-        let count = plan.instructions.len();
-        return Err(Refusal::new(
-            Kind::Proof,
-            format!("{what}: {count} instructions; a cell computes at most {MOST_INSTRUCTIONS} in a step"),
-        ));
-    }
+    let plan = compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS)
+        .map_err(|inner| proof(what, &inner))?;
     let mut arguments = Vec::new();
     let mut result = None;
     if let Some(first) = checked.first() {

@@ -351,8 +351,10 @@ impl Builder {
 
     fn push(&mut self, op: Op, len: usize) -> ValueId {
         let node = Node { op, len };
-        match self.step.nodes.iter().position(|known| *known == node) {
-            Some(at) => ValueId(at),
+        // An equal operation stands behind its operands.
+        let from = node.op.operands().iter().map(|operand| operand.0 + 1).max().unwrap_or(0);
+        match self.step.nodes.iter().skip(from).position(|known| *known == node) {
+            Some(at) => ValueId(from + at),
             None => {
                 self.step.nodes.push(node);
                 ValueId(self.step.nodes.len() - 1)

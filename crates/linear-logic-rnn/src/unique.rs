@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::options::shortened;
+use crate::nearest::shortened;
 
 /// Reads a text and keeps nothing.
 ///

@@ -60,7 +60,7 @@ fn initial_v(init: Option<VInit>, shape: &[usize]) -> Initial {
     };
     match (init.unwrap_or(VInit::Glorot), shape.len()) {
         (VInit::Glorot, _) => Initial::XavierUniform { fan_in, fan_out },
-        (VInit::Identity, 2) => Initial::NearOnes { spread: 0.1 },
-        (VInit::Identity, _) => Initial::NearIdentity { spread: 0.1 },
+        (VInit::Identity, 2) => Initial::Around { centre: 1.0, spread: 0.1 },
+        (VInit::Identity, _) => Initial::NearIdentity { size: fan_in, spread: 0.1 },
     }
 }

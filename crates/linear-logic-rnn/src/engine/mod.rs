@@ -109,7 +109,6 @@ pub struct Engine<T> {
 struct Buffers<T> {
     frames: Vec<T>,
     gradients: Vec<T>,
-    sums: Vec<Vec<T>>,
 }
 
 /// The values of one step, of one sequence.
@@ -164,7 +163,7 @@ impl<T: Real> Engine<T> {
 
     fn take(&self) -> Buffers<T> {
         let kept = self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| Buffers { frames: Vec::new(), gradients: Vec::new(), sums: Vec::new() })
+        kept.unwrap_or_else(|| Buffers { frames: Vec::new(), gradients: Vec::new() })
     }
 
     fn give(&self, buffers: Buffers<T>) {
@@ -174,21 +173,20 @@ impl<T: Real> Engine<T> {
     /// The objective over all sequences; writes its gradient over `gradient`, weight after weight like `theta`.
     pub fn gradient(&self, sequences: Sequences<'_>, objective: Objective<'_>, gradient: &mut [T]) -> f64 {
         let blocks: Vec<usize> = (0..sequences.count).step_by(LANES).collect();
-        let done: Vec<(f64, Buffers<T>)> =
+        let done: Vec<(f64, Vec<Vec<T>>)> =
             blocks.par_iter().map(|block| self.block(sequences, *block, objective)).collect();
         gradient.fill(T::ZERO);
         let mut total = 0.0;
-        for (loss, buffers) in done {
+        for (loss, sums) in done {
             total += loss;
             let mut at = 0;
             for (id, weight) in self.step.trained() {
                 let to = &mut gradient[at..at + weight.len()];
-                for (g, sum) in to.iter_mut().zip(&buffers.sums[id.index()]) {
+                for (g, sum) in to.iter_mut().zip(&sums[id.index()]) {
                     *g += *sum;
                 }
                 at += weight.len();
             }
-            self.give(buffers);
         }
         let mut at = 0;
         for (id, weight) in self.step.trained() {
@@ -209,26 +207,24 @@ impl<T: Real> Engine<T> {
         is_state && self.starts.state.is_some() || is_previous && self.starts.previous.is_some()
     }
 
-    /// Objective and sums of one block.
-    fn block(&self, sequences: Sequences<'_>, block: usize, objective: Objective<'_>) -> (f64, Buffers<T>) {
+    /// Objective and sums of one block. Its frames are free for the next block of this thread.
+    fn block(&self, sequences: Sequences<'_>, block: usize, objective: Objective<'_>) -> (f64, Vec<Vec<T>>) {
         let mut buffers = self.take();
         let machine = self.machine();
         let len = (sequences.length + 1) * machine.frame();
         buffers.frames.resize(len, T::ZERO);
         buffers.gradients.resize(len, T::ZERO);
-        buffers.sums.resize(self.step.weights.len(), Vec::new());
-        for (sums, weight) in buffers.sums.iter_mut().zip(&self.step.weights) {
-            sums.clear();
-            sums.resize(weight.len(), T::ZERO);
-        }
+        let mut sums: Vec<Vec<T>> = self.step.weights.iter().map(|w| vec![T::ZERO; w.len()]).collect();
         self.start(&mut buffers.frames, sequences, block);
         for (time, frame) in buffers.frames.chunks_exact_mut(machine.frame()).enumerate().skip(1) {
             self.fill(frame, sequences, block, time - 1);
         }
         let logits = self.step.logits.map(|value| self.code.places[value.index()]);
-        let pass = Pass { machine, buffers: &mut buffers, sequences, block, objective, logits };
+        let pass =
+            Pass { machine, buffers: &mut buffers, sums: &mut sums, sequences, block, objective, logits };
         let total = vectorised(pass);
-        (total, buffers)
+        self.give(buffers);
+        (total, sums)
     }
 
     /// Writes what stands before the first step into frame 0.
@@ -351,6 +347,7 @@ impl<T: Real> Kernel for OneStep<'_, T> {
 struct Pass<'a, T> {
     machine: Machine<'a, T>,
     buffers: &'a mut Buffers<T>,
+    sums: &'a mut [Vec<T>],
     sequences: Sequences<'a>,
     block: usize,
     objective: Objective<'a>,
@@ -362,7 +359,7 @@ impl<T: Real> Kernel for Pass<'_, T> {
 
     #[inline(always)]
     fn run(self) -> f64 {
-        let Buffers { frames, gradients, sums } = self.buffers;
+        let Buffers { frames, gradients } = self.buffers;
         let (machine, frame, length) = (self.machine, self.machine.frame(), self.sequences.length);
         for time in 1..=length {
             machine.forward(frames, time * frame, time);
@@ -399,7 +396,7 @@ impl<T: Real> Kernel for Pass<'_, T> {
             }
             machine.backward(frames, gradients, here);
         }
-        machine.weights_backward(frames, gradients, length, sums);
+        machine.weights_backward(frames, gradients, length, self.sums);
         total
     }
 }
