@@ -48,6 +48,9 @@ const MOST_SHOWN: usize = 400;
 /// Most instructions of a compiled program. Each is an operation of every step.
 const MOST_INSTRUCTIONS: usize = 20_000;
 
+/// Most applications of operators in a step.
+const MOST_APPLICATIONS: usize = 5 * MOST_INSTRUCTIONS;
+
 /// A compiled program with what its proofs are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Compiled {
@@ -135,6 +138,8 @@ pub(crate) struct Writer<'a> {
     /// For each slot, the coefficients of its mixture.
     pub(crate) coefficients: &'a [Option<ValueId>],
     pub(crate) operate: &'a mut Operate<'a>,
+    /// Applications of operators so far. An operator that is used twice is applied twice, so nested ones multiply.
+    pub(crate) applied: usize,
 }
 
 impl Writer<'_> {
@@ -176,6 +181,11 @@ impl Writer<'_> {
         let Some(instruction) = self.plan.instructions.get(operator) else {
             return Err(strange("an instruction is missing"));
         };
+        self.applied += 1;
+        if self.applied > MOST_APPLICATIONS {
+            let why = format!("it applies operators more than {MOST_APPLICATIONS} times in a step");
+            return Err(strange(&why));
+        }
         Ok(match instruction {
             Instruction::Input { slot } => (self.operate)(b, *slot, vector)?,
             Instruction::Identity => vector,
@@ -193,9 +203,6 @@ impl Writer<'_> {
                 self.scale(b, by, inner)?
             }
             Instruction::Pow { of, exponent } => {
-                if *exponent > MOST_INSTRUCTIONS as u64 {
-                    return Err(strange(&format!("the power {exponent} is too large for a step")));
-                }
                 let mut value = vector;
                 for _ in 0..*exponent {
                     value = self.apply(b, *of, value)?;

@@ -312,7 +312,8 @@ impl Spaces<'_> {
                 b.operate(v, x, z)
             })
         };
-        Writer { plan: &programs.plan, vector: u, coefficients: &[], operate: &mut operate }.results(self.b)
+        Writer { plan: &programs.plan, vector: u, coefficients: &[], operate: &mut operate, applied: 0 }
+            .results(self.b)
     }
 
     /// Σ gates ∘ items, with the gates of one list.

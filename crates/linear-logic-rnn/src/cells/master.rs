@@ -356,8 +356,13 @@ fn summand(b: &mut Builder, simple: &Simple, ready: &Ready<'_>) -> Result<ValueI
             Filling::Matrix { weight, .. } => b.product(weight, z),
         })
     };
-    let mut writer =
-        Writer { plan: &ready.made.plan, vector: u, coefficients: &coefficients, operate: &mut operate };
+    let mut writer = Writer {
+        plan: &ready.made.plan,
+        vector: u,
+        coefficients: &coefficients,
+        operate: &mut operate,
+        applied: 0,
+    };
     let results = writer.results(b)?;
     let Some(z) = results.first().copied() else {
         return Err(Refusal::new(Kind::Proof, "the proof has no result"));
