@@ -417,7 +417,10 @@ mod tests {
             ("base = \"b\"\nseeds = [1]\n[grid]\nlrr = [1e-3]", "did you mean \"lr\""),
             ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [-1.0]", "above 0"),
             ("base = \"b\"\nseeds = [1]\n[grid]\nseed = [1]", "seeds alone"),
-            ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[[case]]\nlr = 1.0", "in [grid] and in a [[case]]"),
+            (
+                "base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[[case]]\nlr = 1.0",
+                "in [grid] and in a [[case]]",
+            ),
             ("base = \"b\"\nseeds = [1]\n[select]\nover = [\"lr\"]\nseeds = [2]", "no values in [grid]"),
             (
                 "base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[select]\nover = [\"lr\"]\nseeds = [1]",
