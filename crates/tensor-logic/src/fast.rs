@@ -32,6 +32,7 @@ use std::sync::Arc;
 use crate::engine::{Engine, Parameters, Request, Value};
 use crate::error::Result;
 use crate::program::{Class, Component, Role, TensorId};
+use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
 
@@ -169,6 +170,8 @@ impl Engine for Fast {
         let outcome = session.evaluate(request, goals);
         let program = Arc::clone(&session.machine.program);
         let needed = program.needs(goals);
+        let machine = &session.machine;
+        let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
         let mut derived = BTreeMap::new();
         for id in needed {
             let tensor = program.tensor(id);
@@ -186,7 +189,8 @@ impl Engine for Fast {
         };
         let values = outcome.map(|()| goals.iter().map(value).collect());
         self.derived = derived.into_iter().collect();
-        values
+        // Blocks hold 53 bits; the interpreter counts with all digits.
+        if large { Reference::default().values(request, goals) } else { values }
     }
 
     fn derived(&self) -> &[(String, u64)] {

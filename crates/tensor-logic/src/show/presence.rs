@@ -201,7 +201,9 @@ const COMPARED: usize = 10_000;
 
 fn within(part: &Domain, whole: &Domain) -> bool {
     match (part, whole) {
-        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => low <= from && to <= high,
+        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
+            low <= from && to <= high
+        }
         (part, whole) => part.len() <= COMPARED && part.values().all(|value| whole.contains(value)),
     }
 }
