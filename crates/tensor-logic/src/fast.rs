@@ -11,6 +11,7 @@
 mod block;
 mod component;
 mod contract;
+mod exponential;
 mod expr;
 mod gather;
 mod head;
@@ -21,6 +22,7 @@ mod relation;
 mod rows;
 mod rules;
 mod scope;
+mod segments;
 mod support;
 mod table;
 
@@ -183,7 +185,7 @@ impl Engine for Fast {
             }
         }
         let value = |goal: &TensorId| match session.machine.stored(*goal) {
-            Some(Stored::Dense(values)) => Value::Dense(values.as_slice().into()),
+            Some(Stored::Dense(values)) => Value::Dense(Arc::clone(values)),
             Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
             None => Value::Tuples(Default::default()),
         };
@@ -195,6 +197,18 @@ impl Engine for Fast {
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+
+    fn forget_results(&mut self) {
+        for session in &mut self.sessions {
+            let program = Arc::clone(&session.machine.program);
+            for (at, component) in session.components.iter().enumerate() {
+                if component.tensors.iter().any(|id| program.tensor(*id).role == Role::Computed) {
+                    session.made.remove(&at);
+                    component.tensors.iter().for_each(|id| session.machine.forget(*id));
+                }
+            }
+        }
     }
 }
 

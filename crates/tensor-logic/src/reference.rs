@@ -15,6 +15,7 @@ mod store;
 pub use prove::prove;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::engine::{Engine, Request, Tuples, Value};
 use crate::error::Result;
@@ -97,7 +98,9 @@ impl Engine for Reference {
 /// The values of goals that a machine has evaluated.
 fn answers<N: Number>(machine: &Machine<'_, N>, goals: &[TensorId]) -> Vec<Value> {
     let value = |goal: &TensorId| match machine.store(*goal) {
-        Some(Store::Dense(_, values)) => Value::Dense(values.iter().map(|value| value.value()).collect()),
+        Some(Store::Dense(_, values)) => {
+            Value::Dense(Arc::new(values.iter().map(|value| value.value()).collect()))
+        }
         Some(Store::Sparse(tuples)) => {
             let mut sorted: Vec<(&Tuple, f64)> =
                 tuples.iter().map(|(tuple, value)| (tuple, value.value())).collect();

@@ -21,7 +21,7 @@ impl Compiled {
         };
         if program.tensor(goal).style == Style::Square {
             let value = relation.value(&[]).map_or(0.0, number);
-            return Value::Dense([value].into());
+            return Value::Dense(vec![value].into());
         }
         let arity = relation.arity();
         let rows = relation.rows();

@@ -135,20 +135,42 @@ impl Machine {
         }
     }
 
-    /// `out[b] = x[b] y[b]` for matrices of m × k and k × n. Small ones in loops of our own, where
-    /// a kernel's preparations would cost more than the product.
+    /// `out[b] = x[b] y[b]` for matrices of m × k and k × n, given with the steps from matrix to
+    /// matrix, row to row and column to column. Small ones in loops of our own, where a kernel's
+    /// preparations would cost more than the product; they lie one behind the other.
     pub(crate) fn product(
         &self,
         (batch, m, k, n): (usize, usize, usize, usize),
-        x: &[f64],
-        y: &[f64],
+        (x, x_steps): (&[f64], [usize; 3]),
+        (y, y_steps): (&[f64], [usize; 3]),
         out: &mut [f64],
     ) -> Result<()> {
+        let together = x_steps[1..] == [k, 1] && y_steps[1..] == [n, 1];
         #[cfg(feature = "dense")]
-        if m * k * n >= 1 << 12 || !matches!(self.products, crate::dense::Products::Double) {
-            return self.products.multiply(crate::dense::Shape { batch, m, k, n }, x, y, out);
+        if !together
+            || ((n > 1 || m > 1) && m * k * n >= 1 << 12)
+            || !matches!(self.products, crate::dense::Products::Double)
+        {
+            use crate::dense::{Operand, Shape};
+            let (x, y) = (Operand { values: x, steps: x_steps }, Operand { values: y, steps: y_steps });
+            return self.products.multiply(Shape { batch, m, k, n }, x, y, out);
         }
-        super::matmul::matmul(batch, m, k, n, x, y, out);
+        if together {
+            super::matmul::matmul(batch, m, k, n, x, y, out);
+            return Ok(());
+        }
+        let copied = |from: &[f64], steps: [usize; 3], rows: usize, columns: usize| {
+            let mut copy = Vec::with_capacity(batch * rows * columns);
+            for b in 0..batch {
+                for row in 0..rows {
+                    let start = b * steps[0] + row * steps[1];
+                    copy.extend((0..columns).map(|column| from[start + column * steps[2]]));
+                }
+            }
+            copy
+        };
+        let (x, y) = (copied(x, x_steps, m, k), copied(y, y_steps, k, n));
+        super::matmul::matmul(batch, m, k, n, &x, &y, out);
         Ok(())
     }
 
@@ -173,6 +195,13 @@ impl Machine {
         let stamp = self.number();
         if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
             *slot = Some((stored, stamp));
+        }
+    }
+
+    /// Forgets a value.
+    pub(crate) fn forget(&mut self, tensor: TensorId) {
+        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
+            *slot = None;
         }
     }
 
