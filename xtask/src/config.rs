@@ -1,11 +1,9 @@
 //! The configuration of a run: one flat TOML file, every key known, every value checked.
 //!
-//! Defaults, then the file, then `--set`, then named flags. [`Config::load`] is the way in; a refusal names the file,
+//! Defaults, then the file, then `--set`, then named flags. [`Config::from_text`] is the way in; a refusal names the file,
 //! the line and the column, or the option, and for an unknown key the nearest known one.
 
-use std::path::Path;
-
-use crate::keys::{explain, find, located, merge, parse_set, parse_table};
+use crate::keys::{explain, located, merge, parse_set, parse_table};
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
@@ -190,20 +188,11 @@ pub(crate) const CHANGEABLE: [&str; 7] =
     ["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
 
 impl Config {
-    /// Reads a file, applies the options, checks everything.
-    pub(crate) fn load(name: &str, sets: &[String]) -> Result<Self> {
-        let path = find(name, Path::new("configs"))?;
-        let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-        Self::from_text(&path.display().to_string(), &text, sets)
-    }
-
-    /// The same from a text.
+    /// Reads a text, applies the options, checks everything.
     pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
         let mut table = parse_table(name, text)?;
         if let Some(kind) = table.get("kind") {
-            bail!(
-                "{name}: kind = {kind} is the configuration of another learner, which this build does not have"
-            );
+            bail!("{name}: kind = {kind}: this command is for runs of the symbolic transformer");
         }
         // The file alone first, so that its own faults are located in it.
         toml::from_str::<Self>(text).map_err(|e| located(name, text, &e))?;
@@ -355,6 +344,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const TINY: &str = "d_model = 128\nn_layers = 2\nn_heads = 4\nd_ff = 512\n";

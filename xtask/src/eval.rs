@@ -17,7 +17,7 @@ use crate::answer::{print_json, print_text, usage};
 use crate::config::{Config, Model};
 use crate::data::Data;
 use crate::sampling::{self, Ask};
-use crate::{completion, data, model_files, run_folder};
+use crate::{completion, data, model_files, rnn, run_folder};
 
 /// The suites.
 pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
@@ -53,7 +53,13 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
         return Err(usage(format!("--suite {unknown}: none of {}", SUITES.join(", "))));
     }
     let folder = run_folder::find(&args.run)?;
-    let config = run_folder::config(&folder)?;
+    if run_folder::is_recurrent(&folder)? {
+        if let Some(suite) = args.suite.first() {
+            return Err(usage(format!("--suite {suite}: a recurrent run is tested at its eval_lengths")));
+        }
+        return rnn::eval(&folder, args.json, args.quiet);
+    }
+    let config: Config = run_folder::config(&folder)?;
     training::threads::set(config.threads)?;
     let data = data::load(&config.data, args.quiet)?;
     let suites = if args.suite.is_empty() { config.suites.clone() } else { args.suite.clone() };

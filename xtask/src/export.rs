@@ -8,7 +8,7 @@ use serde_json::json;
 use symbolic_transformer::export::{self, About};
 
 use crate::answer::{print_json, print_text};
-use crate::config::Model;
+use crate::config::{Config, Model};
 use crate::{data, model_files, run_folder};
 
 /// Options of `export`.
@@ -37,7 +37,7 @@ enum Format {
 pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let Format::Hf = args.format;
     let folder = run_folder::find(&args.run)?;
-    let config = run_folder::config(&folder)?;
+    let config: Config = run_folder::config(&folder)?;
     training::threads::set(config.threads)?;
     if config.model != Model::Transformer {
         bail!("NotRepresentable: only a transformer has a class that loads it exactly");

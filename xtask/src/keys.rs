@@ -11,13 +11,24 @@ pub(crate) fn parse_table(name: &str, text: &str) -> Result<toml::Table> {
 
 /// `file:line:column: message`, and for an unknown key the nearest known one.
 pub(crate) fn located(name: &str, text: &str, error: &toml::de::Error) -> anyhow::Error {
-    let place = error.span().map_or_else(String::new, |span| {
-        let before = text.get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
-        format!(":{line}:{column}")
-    });
+    let place = error.span().map_or_else(String::new, |span| position(text, span.start));
     anyhow!("{name}{place}: {}", explain(error.message()))
+}
+
+/// `:line:column` of a key at the top of a TOML text; nothing if it is not found.
+pub(crate) fn place(text: &str, key: &str) -> String {
+    let Ok(table) = toml::de::DeTable::parse(text) else { return String::new() };
+    let Some((found, _)) = table.get_ref().iter().find(|(name, _)| name.get_ref() == key) else {
+        return String::new();
+    };
+    position(text, found.span().start)
+}
+
+fn position(text: &str, offset: usize) -> String {
+    let before = text.get(..offset).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    format!(":{line}:{column}")
 }
 
 /// serde's message for an unknown key, shortened to the nearest key.

@@ -10,13 +10,16 @@ mod data;
 mod eval;
 mod export;
 mod keys;
+mod learner;
 mod model_files;
 mod report;
+mod rnn;
 mod run_folder;
 mod sampling;
 mod signals;
 mod sweep;
 mod train;
+mod transformer;
 
 use std::process::ExitCode;
 
@@ -52,6 +55,12 @@ enum Command {
     Report(report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
     Sweep(sweep::SweepArgs),
+    /// Show one cell's exact values, with given weights.
+    Cell(rnn::cell::CellArgs),
+    /// Show the target and the mask of a sequence of a task.
+    Task(rnn::task::TaskArgs),
+    /// Show the weights after each update of an optimiser.
+    Optim(rnn::optim::OptimArgs),
 }
 
 fn main() -> ExitCode {
@@ -65,6 +74,9 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Cell(args) => rnn::cell::run(args),
+        Command::Task(args) => rnn::task::run(args),
+        Command::Optim(args) => rnn::optim::run(args),
     };
     match answer {
         Ok(status) => ExitCode::from(status),

@@ -56,6 +56,16 @@ pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
             folders.push(folder);
         }
     }
+    let recurrent: Result<Vec<bool>> =
+        folders.iter().map(|folder| run_folder::is_recurrent(folder)).collect();
+    match recurrent?.iter().filter(|is| **is).count() {
+        0 => {}
+        n if n == folders.len() && !args.csv && args.out.is_none() => {
+            return crate::rnn::report(&folders, args.json);
+        }
+        n if n == folders.len() => bail!("--csv and --out are for runs of the symbolic transformer"),
+        _ => bail!("runs of two kinds of learners do not stand in one report"),
+    }
     if args.csv {
         let runs = read(&folders)?;
         let text = metrics_csv(&runs);

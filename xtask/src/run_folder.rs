@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, anyhow, bail};
 
 use crate::answer::usage;
-use crate::config::Config;
+use crate::learner::{self, Learner};
 
 /// The folder of all runs.
 pub(crate) const RUNS: &str = "runs";
@@ -27,15 +27,39 @@ pub(crate) fn find(run: &str) -> Result<PathBuf> {
     bail!("neither {given} nor {inside} is a run (no config.toml there); runs are: {}", there.join(", "))
 }
 
-/// The configuration that a run was made with.
-pub(crate) fn config(folder: &Path) -> Result<Config> {
+/// Name and text of a run's configuration.
+fn text(folder: &Path) -> Result<(String, String)> {
     let path = folder.join("config.toml");
     let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-    Config::from_text(&path.display().to_string(), &text, &[])
+    Ok((path.display().to_string(), text))
+}
+
+/// The configuration that a run was made with.
+pub(crate) fn config<L: Learner>(folder: &Path) -> Result<L> {
+    let (name, text) = text(folder)?;
+    L::from_text(&name, &text, &[])
+}
+
+/// Whether it is a run of the recurrent learner.
+pub(crate) fn is_recurrent(folder: &Path) -> Result<bool> {
+    let (name, text) = text(folder)?;
+    learner::is_recurrent(&name, &text)
+}
+
+/// Comments for `config.toml`: version, commit, machine and command line.
+pub(crate) fn made_with(device: &str, threads: usize) -> String {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    format!(
+        "# version {}, commit {}\n# device {device}, {threads} threads, {}\n# xtask {}\n",
+        env!("CARGO_PKG_VERSION"),
+        commit(),
+        machine(),
+        arguments.join(" ").replace('\n', " "),
+    )
 }
 
 /// The name of a new run: given, or the file's stem and the first 8 digits of the configuration's digest.
-pub(crate) fn name(given: Option<&str>, file: &str, config: &Config) -> Result<String> {
+pub(crate) fn name<L: Learner>(given: Option<&str>, file: &str, config: &L) -> Result<String> {
     if let Some(name) = given {
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
         return if plain {

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
         return Err(usage("--max-tokens 0: at least 1"));
     }
     let folder = run_folder::find(&args.run)?;
-    let config = run_folder::config(&folder)?;
+    let config: Config = run_folder::config(&folder)?;
     training::threads::set(config.threads)?;
     let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient)
         .map_err(|r| anyhow!("--prompt: {r}"))?;

@@ -4,16 +4,19 @@
 //! begins. [`jobs`] runs what is not finished. [`table`] writes the tables, the pictures and the page.
 
 mod jobs;
-mod plan;
-mod table;
+pub(crate) mod plan;
+pub(crate) mod table;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
 use anyhow::Result;
 use clap::Args;
 
 use crate::answer::{print_json, print_text};
-use crate::{keys, run_folder, signals};
+use crate::config::Config;
+use crate::learner::Learner;
+use crate::{keys, rnn, run_folder, signals};
 
 /// Options of `sweep`.
 #[derive(Debug, Args)]
@@ -36,10 +39,18 @@ pub(crate) struct SweepArgs {
 pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
     let file = keys::find(&args.config, Path::new("configs"))?;
     let stop = signals::watch()?;
-    let plan = plan::Plan::read(&file)?;
+    let draft = plan::Draft::read(&file)?;
+    if draft.is_recurrent()? {
+        answer(args, &draft.plan::<rnn::config::Config>()?, &stop)
+    } else {
+        answer(args, &draft.plan::<Config>()?, &stop)
+    }
+}
+
+fn answer<L: Learner>(args: &SweepArgs, plan: &plan::Plan<L>, stop: &AtomicUsize) -> Result<u8> {
     let folder = Path::new(run_folder::RUNS).join(&plan.name);
-    let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop: &stop };
-    match sweep(&plan, &folder, &how)? {
+    let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop };
+    match sweep(plan, &folder, &how)? {
         Swept::Interrupted(signal) => {
             eprintln!("stopped; the same command goes on");
             Ok(128 + signal as u8)
@@ -66,7 +77,7 @@ enum Swept {
 }
 
 /// Runs a plan in a folder: first what selects, then the points.
-fn sweep(plan: &plan::Plan, folder: &Path, how: &jobs::How<'_>) -> Result<Swept> {
+fn sweep<L: Learner>(plan: &plan::Plan<L>, folder: &Path, how: &jobs::How<'_>) -> Result<Swept> {
     let candidates = plan.candidates(folder)?;
     if let Some(signal) = jobs::all(candidates.iter().flat_map(|c| &c.runs), how)? {
         return Ok(Swept::Interrupted(signal));
@@ -75,7 +86,7 @@ fn sweep(plan: &plan::Plan, folder: &Path, how: &jobs::How<'_>) -> Result<Swept>
     if let Some(signal) = jobs::all(points.iter().flat_map(|p| &p.runs), how)? {
         return Ok(Swept::Interrupted(signal));
     }
-    let (document, page) = table::write(plan, folder, &points)?;
+    let (document, page) = L::tables(plan, folder, &points)?;
     Ok(Swept::Done { document, page })
 }
 

@@ -8,17 +8,19 @@ use candle_core::DType;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::explicit::Explicit;
-use symbolic_transformer::learner::{Corpus, Learner};
+use symbolic_transformer::learner::{Corpus, Learner as Transformer};
 use symbolic_transformer::lstm::Lstm;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::Order;
+use training::trainer::MAX_SKIPPED;
 use training::{DeviceSpec, Outcome, Progress, Settings, Task, Trainer};
 
 use crate::answer::{print_json, usage};
-use crate::config::{CHANGEABLE, Config, Model};
+use crate::config::{Config, Model};
 use crate::data::{self, Data};
-use crate::{eval, model_files, report, run_folder, signals};
+use crate::learner::{Learner, is_recurrent};
+use crate::{eval, keys, model_files, rnn, run_folder, signals};
 
 /// Options of `train`.
 #[derive(Debug, Args)]
@@ -53,45 +55,47 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    fn new_config(&self) -> Result<(String, Config)> {
-        let Some(file) = &self.config else { return Err(usage("say --config NAME.toml, or --resume RUN")) };
-        let mut config = Config::load(file, &self.set)?;
-        if let Some(device) = &self.device {
-            config.device.clone_from(device);
-        }
-        Ok((file.clone(), config))
+    /// The text of a file with `--set` and `--device` over it.
+    fn config<L: Learner>(&self, name: &str, text: &str) -> Result<L> {
+        let mut sets = self.set.clone();
+        sets.extend(self.device.as_ref().map(|device| format!("device={device}")));
+        L::from_text(name, text, &sets)
     }
 
     /// The run's own configuration with the changes that a resumed run may make.
-    fn resumed_config(&self, folder: &Path) -> Result<Config> {
-        let old = run_folder::config(folder)?;
+    fn resumed_config<L: Learner>(&self, folder: &Path) -> Result<L> {
+        let old: L = run_folder::config(folder)?;
         let base = match &self.config {
-            Some(file) => Config::load(file, &[])?.to_toml()?,
+            Some(file) => {
+                let (name, text) = read_config(file)?;
+                L::from_text(&name, &text, &[])?.to_toml()?
+            }
             None => old.to_toml()?,
         };
-        let mut new = Config::from_text(&folder.join("config.toml").display().to_string(), &base, &self.set)?;
-        if let Some(device) = &self.device {
-            new.device.clone_from(device);
-        }
+        let new: L = self.config(&folder.join("config.toml").display().to_string(), &base)?;
         let (old, now) = (toml::Table::try_from(&old)?, toml::Table::try_from(&new)?);
         for key in old.keys().chain(now.keys()) {
             let (before, after) = (old.get(key), now.get(key));
-            if before != after
-                && !CHANGEABLE.contains(&key.as_str())
-                && !["expect", "suites"].contains(&key.as_str())
-            {
+            if before != after && ![L::CHANGEABLE, L::SILENT, &["device"]].concat().contains(&key.as_str()) {
                 let show =
                     |v: Option<&toml::Value>| v.map_or_else(|| "not set".to_owned(), ToString::to_string);
                 bail!(
                     "--resume: `{key}` is {} in the run and {} now; only {} may change",
                     show(before),
                     show(after),
-                    CHANGEABLE.join(", ")
+                    L::CHANGEABLE.join(", ")
                 );
             }
         }
         Ok(new)
     }
+}
+
+/// Name and text of a configuration: a path, or a name in configs/.
+fn read_config(file: &str) -> Result<(String, String)> {
+    let path = keys::find(file, Path::new("configs"))?;
+    let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+    Ok((path.display().to_string(), text))
 }
 
 /// The network that a configuration names, on its device.
@@ -114,47 +118,68 @@ pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
 pub(crate) fn train(args: &Train) -> Result<u8> {
     if let Some(name) = &args.resume {
         let folder = run_folder::find(name)?;
-        let config = args.resumed_config(&folder)?;
-        if args.print_config {
-            crate::answer::print_text(&config.to_toml()?);
-            return Ok(0);
-        }
-        return run(args, &config, &folder);
+        return if run_folder::is_recurrent(&folder)? {
+            resume::<rnn::config::Config>(args, &folder)
+        } else {
+            resume::<Config>(args, &folder)
+        };
     }
-    let (file, config) = args.new_config()?;
+    let Some(file) = &args.config else { return Err(usage("say --config NAME.toml, or --resume RUN")) };
+    let (name, text) = read_config(file)?;
+    if is_recurrent(&name, &text)? {
+        begin::<rnn::config::Config>(args, file, &args.config(&name, &text)?)
+    } else {
+        begin::<Config>(args, file, &args.config(&name, &text)?)
+    }
+}
+
+fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
+    let config: L = args.resumed_config(folder)?;
     if args.print_config {
         crate::answer::print_text(&config.to_toml()?);
         return Ok(0);
     }
-    let device: Result<DeviceSpec, _> = config.device.parse();
+    run(args, &config, folder)
+}
+
+fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
+    if args.print_config {
+        crate::answer::print_text(&config.to_toml()?);
+        return Ok(0);
+    }
+    let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;
     if args.dry_run {
-        return dry_run(args, &config);
+        return config.dry_run(args.json);
     }
-    let name = run_folder::name(args.name.as_deref(), &file, &config)?;
+    let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
     let folder = Path::new(run_folder::RUNS).join(&name);
     if folder.exists() {
         bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());
     }
-    run(args, &config, &folder)
+    run(args, config, &folder)
 }
 
 /// Everything from data to report.
-fn run(args: &Train, config: &Config, folder: &Path) -> Result<u8> {
-    training::threads::set(config.threads)?;
+fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
+    training::threads::set(config.threads())?;
     if cfg!(debug_assertions) {
         eprintln!("warning: this is a build without optimisation; use `cargo xtask train`");
     }
     let stop = signals::watch()?;
-    let (updates, evaluation) = match run_in(folder, config, args.quiet, &stop)? {
+    let (updates, evaluation, status) = match config.run_in(folder, args.quiet, &stop)? {
         Ended::Interrupted { signal, step } => {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             eprintln!("stopped at update {step}; go on with: cargo xtask train --resume {name}");
             return Ok(128 + signal as u8);
         }
-        Ended::Finished { updates, evaluation } => (updates, evaluation),
+        Ended::Finished { updates, evaluation } => (updates, evaluation, 0),
+        Ended::Diverged { step, evaluation } => {
+            eprintln!("error: the loss left the numbers; the run ended as diverged at update {step}");
+            (Some(step), evaluation, 1)
+        }
     };
-    let page = report::write(&[folder.to_path_buf()], None)?;
+    let page = L::report(folder)?;
     if args.json {
         let document = json!({
             "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
@@ -162,10 +187,10 @@ fn run(args: &Train, config: &Config, folder: &Path) -> Result<u8> {
         });
         print_json(&document)?;
     } else {
-        eval::print_summary(&evaluation);
+        L::print_summary(&evaluation);
         crate::answer::print_text(&format!("report: {}\n", page.display()));
     }
-    Ok(0)
+    Ok(status)
 }
 
 /// How a run came back.
@@ -174,6 +199,8 @@ pub(crate) enum Ended {
     Interrupted { signal: usize, step: u64 },
     /// It is trained (in so many updates, where there are any) and judged.
     Finished { updates: Option<u64>, evaluation: Value },
+    /// Its loss left the numbers at a step; its best model is judged.
+    Diverged { step: u64, evaluation: Value },
 }
 
 /// Trains in a folder, from the start or from its newest checkpoint, and judges the best model. Work runs on the
@@ -222,12 +249,12 @@ pub(crate) fn run_in(folder: &Path, config: &Config, quiet: bool, stop: &AtomicU
 }
 
 /// The learner of a configuration over its data.
-pub(crate) fn learner<'a>(config: &Config, data: &Data) -> Result<Learner<'a>> {
+pub(crate) fn learner<'a>(config: &Config, data: &Data) -> Result<Transformer<'a>> {
     let train = data.train()?.first(config.train_limit);
     let network = network(config)?;
     check_lengths(config, &train)?;
     let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
-    Ok(Learner {
+    Ok(Transformer {
         network,
         train,
         validation: data.val()?,
@@ -248,13 +275,14 @@ fn check_lengths(config: &Config, corpus: &Corpus) -> Result<()> {
     Ok(())
 }
 
-fn settings(config: &Config, data: &Data, learner: &Learner<'_>) -> Result<Settings> {
+fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<Settings> {
     let per_epoch = learner.updates_per_epoch();
     let total = config.total_updates(per_epoch);
     Ok(Settings {
-        adamw: config.adamw(),
+        optimiser: config.adamw().into(),
         schedule: config.schedule(total)?,
         clip: config.clip,
+        max_skipped: MAX_SKIPPED,
         accumulate: config.accumulate,
         patience: config.patience,
         min_delta: config.min_delta,
@@ -271,7 +299,7 @@ fn settings(config: &Config, data: &Data, learner: &Learner<'_>) -> Result<Setti
 fn start_line(
     folder: &Path,
     config: &Config,
-    learner: &Learner<'_>,
+    learner: &Transformer<'_>,
     data: &Data,
 ) -> Result<Map<String, Value>> {
     let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -287,18 +315,12 @@ fn start_line(
 
 /// The resolved configuration, and below it what the run was made with.
 fn write_config(config: &Config, folder: &Path, data: &Data) -> Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
-        "{}\n# version {}, commit {}\n# device {}, {} threads, {}\n# data {} {}\n# xtask {}\n",
+        "{}\n{}# data {} {}\n",
         config.to_toml()?,
-        env!("CARGO_PKG_VERSION"),
-        run_folder::commit(),
-        config.device,
-        config.threads,
-        run_folder::machine(),
+        run_folder::made_with(&config.device, config.threads),
         config.data,
         data.digest(),
-        arguments.join(" ").replace('\n', " "),
     );
     Ok(training::files::write(&folder.join("config.toml"), text.as_bytes())?)
 }
@@ -310,7 +332,8 @@ fn lr_probe(config: &Config, total: u64) -> Result<Vec<(u64, f64)>> {
     Ok([0, w / 2, w, (w + t) / 2, t].map(|u| (u, schedule.rate(u))).to_vec())
 }
 
-fn dry_run(args: &Train, config: &Config) -> Result<u8> {
+/// What a run would be, and one step of it in memory.
+pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
     training::threads::set(config.threads)?;
     let present = data::open_if_present(&config.data)?;
     let mut document = json!({
@@ -347,7 +370,7 @@ fn dry_run(args: &Train, config: &Config) -> Result<u8> {
     }
     let missing = present.is_none();
     fields.insert("data_present".to_owned(), json!(!missing));
-    if args.json {
+    if json {
         print_json(&document)?;
     } else {
         crate::answer::print_text(&format!("{}\n", serde_json::to_string_pretty(&document)?));

@@ -16,6 +16,7 @@ use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::order::{BatchUnit, Batching, Order};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
+use training::trainer::MAX_SKIPPED;
 use training::{Outcome, Progress, Settings, Trainer};
 
 fn public(purpose: &str, n: u64) -> (Law, Corpus) {
@@ -87,9 +88,10 @@ fn sixty_four_formulas_are_learned_by_heart() {
     };
     let total = 300;
     let settings = Settings {
-        adamw: AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.0, ema: 0.0 },
+        optimiser: AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.0, ema: 0.0 }.into(),
         schedule: Schedule { lr: 2e-3, warmup: 20, total, min_lr: 0.0, decline: Decline::Cosine },
         clip: 1.0,
+        max_skipped: MAX_SKIPPED,
         accumulate: 1,
         patience: 0,
         min_delta: 0.0,

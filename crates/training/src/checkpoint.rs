@@ -37,6 +37,9 @@ pub struct State {
     pub skipped: u64,
     /// Skipped updates in a row.
     pub skipped_in_a_row: u64,
+    /// Steps of all sequences since the start, for learners that count them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sequence_steps: u64,
     /// Sums since the last `update` line: loss, targets, norm · targets.
     pub interval: (f64, u64, f64),
     /// Why the run ended, if it did.
@@ -49,6 +52,11 @@ pub struct State {
     pub data_digest: String,
     /// BLAKE3 of all tensors, in name order.
     pub tensor_digest: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A checkpoint in memory.

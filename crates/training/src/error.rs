@@ -46,12 +46,14 @@ pub enum Error {
         /// Its reason.
         source: std::io::Error,
     },
-    /// Ten updates in a row had a loss or a gradient that is not finite.
+    /// Too many updates in a row had a loss or a gradient that is not finite.
     #[error(
-        "10 updates in a row had a loss or gradient that is not finite (update {step}); first parameter with a \
+        "{skipped} updates in a row had a loss or gradient that is not finite (update {step}); first parameter with a \
          gradient that is not finite: {parameter}. The last checkpoint is kept; a smaller `lr` usually helps"
     )]
     Diverged {
+        /// How many.
+        skipped: u64,
         /// The update.
         step: u64,
         /// The first parameter, in name order, whose gradient is not finite; `none` if only the loss is.

@@ -33,12 +33,16 @@ pub mod checkpoint;
 
 pub mod metrics;
 
+pub mod lines;
+
 pub mod progress;
 
 pub mod threads;
 
 pub use device::DeviceSpec;
 pub use error::{Error, Result};
+pub use lines::Lines;
+pub use optimiser::Optimiser;
 pub use parameters::{Decay, Initial, Layout};
 pub use progress::Progress;
 pub use trainer::{Evaluation, Loss, Outcome, Piece, Settings, Task, Trainer};

@@ -1,4 +1,7 @@
-//! AdamW (Loshchilov & Hutter 2019) with decay groups, clipping and an average of the weights, in one pass.
+//! AdamW (Loshchilov & Hutter 2019) with decay groups, clipping and an average of the weights, in one pass; RMSProp
+//! (Tieleman & Hinton 2012) beside it.
+//!
+//! Enter at [`Optimiser::update`]. Both keep two numbers for each weight, [`Moments`], which a checkpoint holds.
 
 use rayon::prelude::*;
 
@@ -20,12 +23,43 @@ pub struct AdamW {
     pub ema: f64,
 }
 
+/// The constants of RMSProp, as [`crate::rules::Rule::RmsProp`] has them in double precision.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RmsProp {
+    /// Decay of the mean square, which starts at 1
+    pub decay: f64,
+    /// What stays of the last step
+    pub momentum: f64,
+    /// ε, inside the root
+    pub eps: f64,
+}
+
+/// How weights move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Optimiser {
+    AdamW(AdamW),
+    RmsProp(RmsProp),
+}
+
+impl From<AdamW> for Optimiser {
+    fn from(adamw: AdamW) -> Self {
+        Self::AdamW(adamw)
+    }
+}
+
+impl From<RmsProp> for Optimiser {
+    fn from(rmsprop: RmsProp) -> Self {
+        Self::RmsProp(rmsprop)
+    }
+}
+
 /// The moments, and the average of the weights where there is one. All in the order of the layout.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moments {
-    /// First moment.
+    /// First moment; the last step of RMSProp.
     pub m: Vec<f32>,
-    /// Second moment.
+    /// Second moment; the mean square of RMSProp.
     pub v: Vec<f32>,
     /// Average of the weights.
     pub ema: Option<Vec<f32>>,
@@ -65,6 +99,18 @@ struct Step {
     eps: f32,
 }
 
+/// The scalars of an update of RMSProp.
+#[derive(Clone, Copy)]
+struct RmsPropStep {
+    clip: f32,
+    decay: f32,
+    /// 1 − decay
+    fresh: f32,
+    momentum: f32,
+    rate: f32,
+    eps: f32,
+}
+
 multiversion! {
     fn step_block(theta: &mut [f32], m: &mut [f32], v: &mut [f32], gradient: &mut [f32], s: Step) {
         for (((t, m), v), g) in theta.iter_mut().zip(m).zip(v).zip(gradient) {
@@ -78,10 +124,70 @@ multiversion! {
 }
 
 multiversion! {
+    fn rmsprop_block(theta: &mut [f32], m: &mut [f32], v: &mut [f32], gradient: &mut [f32], s: RmsPropStep) {
+        for (((t, m), v), g) in theta.iter_mut().zip(m).zip(v).zip(gradient) {
+            let scaled = *g * s.clip;
+            *g = 0.0;
+            *v = s.decay.mul_add(*v, s.fresh * scaled * scaled);
+            *m = s.momentum.mul_add(*m, s.rate * scaled / (*v + s.eps).sqrt());
+            *t -= *m;
+        }
+    }
+}
+
+multiversion! {
     fn average_block(average: &mut [f32], theta: &[f32], beta: f32) {
         for (a, t) in average.iter_mut().zip(theta) {
             *a = beta.mul_add(*a, (1.0 - beta) * t);
         }
+    }
+}
+
+impl Optimiser {
+    /// The moments before the first update.
+    pub fn start(&self, theta: &[f32]) -> Moments {
+        match self {
+            Self::AdamW(adamw) => Moments::new(theta, adamw.ema),
+            Self::RmsProp(_) => Moments { v: vec![1.0; theta.len()], ..Moments::new(theta, 0.0) },
+        }
+    }
+
+    /// One update of θ, and of its average where there is one. The gradient is cleared.
+    pub fn update(
+        &self,
+        layout: &Layout,
+        theta: &mut [f32],
+        moments: &mut Moments,
+        gradient: &mut [f32],
+        update: Update,
+    ) {
+        match self {
+            Self::AdamW(adamw) => {
+                adamw.update(layout, theta, moments, gradient, update);
+                adamw.average(theta, moments, update.number);
+            }
+            Self::RmsProp(rmsprop) => rmsprop.update(theta, moments, gradient, update),
+        }
+    }
+}
+
+impl RmsProp {
+    /// One update of θ. The gradient is cleared; there is no weight decay.
+    pub fn update(&self, theta: &mut [f32], moments: &mut Moments, gradient: &mut [f32], update: Update) {
+        let step = RmsPropStep {
+            clip: update.factor as f32,
+            decay: self.decay as f32,
+            fresh: (1.0 - self.decay) as f32,
+            momentum: self.momentum as f32,
+            rate: update.lr as f32,
+            eps: self.eps as f32,
+        };
+        theta
+            .par_chunks_mut(CHUNK)
+            .zip(moments.m.par_chunks_mut(CHUNK))
+            .zip(moments.v.par_chunks_mut(CHUNK))
+            .zip(gradient.par_chunks_mut(CHUNK))
+            .for_each(|(((theta, m), v), g)| rmsprop_block(theta, m, v, g, step));
     }
 }
 
@@ -201,5 +307,29 @@ mod tests {
         }
         assert_eq!(clip_factor(0.5, 1.0), 1.0);
         assert_eq!(clip_factor(5.0, 0.0), 1.0);
+    }
+    #[test]
+    fn rmsprop_agrees_with_the_rule_in_f64() {
+        let mut layout = Layout::default();
+        layout.add("w", &[210], Decay::Yes, Initial::Normal(1.0));
+        let mut theta = layout.initialise(1);
+        let mut plain: Vec<f64> = theta.iter().map(|&x| f64::from(x)).collect();
+        let rule = crate::rules::Rule::RmsProp { decay: 0.9, momentum: 0.9, epsilon: 1e-10 };
+        let mut state = crate::rules::State::default();
+        let optimiser = Optimiser::from(RmsProp { decay: 0.9, momentum: 0.9, eps: 1e-10 });
+        let mut moments = optimiser.start(&theta);
+        let mut s = Family::named("rmsprop").stream(0);
+        for number in 1..=100 {
+            let mut g: Vec<f32> = (0..210).map(|_| s.normal() as f32).collect();
+            let wide: Vec<f64> = g.iter().map(|&x| f64::from(x)).collect();
+            let pace = crate::rules::Pace { number, rate: 1e-2, weight_decay: 0.0, factor: 0.5 };
+            rule.step(&mut state, &mut plain, &wide, pace);
+            let update = Update { number, lr: 1e-2, factor: 0.5 };
+            optimiser.update(&layout, &mut theta, &mut moments, &mut g, update);
+            assert!(g.iter().all(|&x| x == 0.0) && moments.ema.is_none());
+        }
+        for (fused, plain) in theta.iter().zip(&plain) {
+            assert!((f64::from(*fused) - plain).abs() < 2e-5, "{fused} {plain}");
+        }
     }
 }

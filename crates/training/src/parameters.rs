@@ -23,6 +23,29 @@ pub enum Initial {
         /// Outputs that one entry reaches.
         fan_out: usize,
     },
+    /// A number in entries `from..to`, 0 in the others.
+    Segment {
+        /// The number.
+        value: f32,
+        /// The first entry.
+        from: usize,
+        /// The entry behind the last.
+        to: usize,
+    },
+    /// A number, plus uniform ±`spread`.
+    Around {
+        /// The number.
+        centre: f32,
+        /// The largest distance from it.
+        spread: f64,
+    },
+    /// A stack of square matrices, each the identity, plus uniform ±`spread`.
+    NearIdentity {
+        /// Rows of a matrix.
+        size: usize,
+        /// The largest distance from the identity.
+        spread: f64,
+    },
 }
 
 /// Whether weight decay acts on a parameter: on weight matrices only, not on biases, norms and embeddings.
@@ -118,6 +141,20 @@ impl Layout {
                     let bound = (6.0 / (fan_in + fan_out) as f64).sqrt();
                     entries.fill_with(|| ((2.0 * stream.uniform() - 1.0) * bound) as f32);
                 }
+                Initial::Segment { value, from, to } => {
+                    entries.get_mut(from..to).into_iter().flatten().for_each(|entry| *entry = value);
+                }
+                Initial::Around { centre, spread } => {
+                    entries.fill_with(|| centre + ((2.0 * stream.uniform() - 1.0) * spread) as f32);
+                }
+                Initial::NearIdentity { size, spread } => {
+                    for (place, entry) in entries.iter_mut().enumerate() {
+                        // Behind each entry of the diagonal stand `size` others, but none behind the last.
+                        let diagonal = place % (size * size).max(1) % (size + 1) == 0;
+                        let noise = (2.0 * stream.uniform() - 1.0) * spread;
+                        *entry = f32::from(u8::from(diagonal)) + noise as f32;
+                    }
+                }
             }
         }
         flat
@@ -185,6 +222,20 @@ mod tests {
         let deviation = (e.iter().map(|v| v * v).sum::<f32>() / e.len() as f32).sqrt();
         assert!((deviation - 0.02).abs() < 0.001, "{deviation}");
         assert!(x[l.get("n").unwrap().range.clone()].iter().all(|&v| v == 1.0));
+    }
+
+    #[test]
+    fn around_a_number_and_near_the_identity() {
+        let mut l = Layout::default();
+        let ones = l.add("ones", &[3, 5], Decay::Yes, Initial::Around { centre: 1.0, spread: 0.1 });
+        let near = l.add("near", &[3, 4, 4], Decay::Yes, Initial::NearIdentity { size: 4, spread: 0.1 });
+        let x = l.initialise(0);
+        assert!(x[ones].iter().all(|v| (v - 1.0).abs() <= 0.1 && *v != 1.0));
+        for (place, v) in x[near].iter().enumerate() {
+            let (row, column) = (place / 4 % 4, place % 4);
+            let wanted = if row == column { 1.0 } else { 0.0 };
+            assert!((v - wanted).abs() <= 0.1 && *v != wanted, "{place}: {v}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Update rules for small models in double precision: SGD with momentum, Adam, AdamW.
+//! Update rules for small models in double precision: SGD with momentum, Adam, AdamW, RMSProp.
 //!
 //! Enter at [`Rule::step`]. The large models of this workspace use the fused AdamW of
 //! [`crate::optimiser`]; these rules serve programs whose parameters are tensors of any size,
 //! one state per tensor. Sources: Polyak 1964 in the form v ← m·v + g, W ← W - lr·v; Kingma & Ba
-//! 2015, algorithm 1 with bias correction; Loshchilov & Hutter 2019 for decoupled decay.
+//! 2015, algorithm 1 with bias correction; Loshchilov & Hutter 2019 for decoupled decay; Tieleman & Hinton 2012 for
+//! RMSProp, here with ε inside the root, momentum on the steps, and a mean square that starts at 1.
 
 /// An update rule and its constants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,14 +25,24 @@ pub enum Rule {
         /// Whether the weight decay acts on the weights instead of the gradient.
         decoupled: bool,
     },
+    /// ms ← decay·ms + (1 − decay)·g² from ms = 1, mom ← momentum·mom + lr·g/√(ms + ε), W ← W − mom. Weight decay is
+    /// added to the gradient.
+    RmsProp {
+        /// Decay of the mean square.
+        decay: f64,
+        /// What stays of the last step.
+        momentum: f64,
+        /// Added to the mean square, inside the root.
+        epsilon: f64,
+    },
 }
 
 /// What a rule keeps for one tensor.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
-    /// Velocity, or first moment.
+    /// Velocity, first moment, or last step.
     pub first: Vec<f64>,
-    /// Second moment.
+    /// Second moment, or mean square.
     pub second: Vec<f64>,
 }
 
@@ -76,6 +87,16 @@ impl Rule {
                     *w = kept * *w - pace.rate * (*m / first) / ((*v / second).sqrt() + epsilon);
                 }
             }
+            Rule::RmsProp { decay, momentum, epsilon } => {
+                state.second.resize(weights.len(), 1.0);
+                let moments = state.first.iter_mut().zip(&mut state.second);
+                for ((w, g), (step, square)) in weights.iter_mut().zip(gradient).zip(moments) {
+                    let g = g * pace.factor + pace.weight_decay * *w;
+                    *square = decay * *square + (1.0 - decay) * g * g;
+                    *step = momentum * *step + pace.rate * g / (*square + epsilon).sqrt();
+                    *w -= *step;
+                }
+            }
         }
     }
 }
@@ -100,6 +121,17 @@ mod tests {
         // v1 = 2, w1 = 0.8; v2 = 0.9·2 + 1.6 = 3.4, w2 = 0.46.
         let weights = run(Rule::Sgd { momentum: 0.9 }, 0.0, 2);
         assert!((weights[0] - 0.46).abs() < 1e-15);
+    }
+
+    #[test]
+    fn rmsprop_by_hand() {
+        // g = 2: ms = 0.5 + 0.5·4 = 2.5, w1 = 1 − 0.2/√2.5; then g = 2·w1 and half of the first step again.
+        let weights = |steps| run(Rule::RmsProp { decay: 0.5, momentum: 0.5, epsilon: 0.0 }, 0.0, steps)[0];
+        let first = 0.2 / 2.5_f64.sqrt();
+        let w1 = 1.0 - first;
+        assert!((weights(1) - w1).abs() < 1e-15);
+        let second = 0.5 * first + 0.2 * w1 / (1.25 + 2.0 * w1 * w1).sqrt();
+        assert!((weights(2) - (w1 - second)).abs() < 1e-15);
     }
 
     #[test]

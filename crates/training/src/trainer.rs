@@ -12,14 +12,15 @@ use serde_json::{Map, Value, json};
 use crate::checkpoint::{self, Checkpoint, State};
 use crate::error::{Error, Result};
 use crate::files;
+use crate::lines::{Interval, Lines, object};
 use crate::metrics::Metrics;
-use crate::optimiser::{AdamW, Moments, Update, clip_factor, global_norm};
+use crate::optimiser::{Optimiser, Update, clip_factor, global_norm};
 use crate::parameters::Layout;
 use crate::progress::Progress;
 use crate::schedule::Schedule;
 
-/// Skipped updates in a row that end a run.
-const GIVE_UP: u64 = 10;
+/// Skipped updates in a row that end a run, if nothing else is said.
+pub const MAX_SKIPPED: u64 = 10;
 
 /// What a piece of a batch cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -33,7 +34,7 @@ pub struct Loss {
 /// What an evaluation found.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// Nats per token on the validation set: lower is better, and the best checkpoint is chosen by it.
+    /// The loss on the validation set: lower is better, and the best checkpoint is chosen by it.
     pub watched: f64,
     /// Further fields of the `eval` line.
     pub fields: Map<String, Value>,
@@ -66,6 +67,22 @@ pub trait Task {
 
     /// Judges weights on the validation set.
     fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation>;
+
+    /// What the lines of `metrics.jsonl` are called.
+    fn lines(&self) -> Lines {
+        Lines::Tokens
+    }
+
+    /// Steps of all sequences of a batch, for a learner that counts them.
+    fn sequence_steps(&self, _batch: &Self::Batch) -> u64 {
+        0
+    }
+
+    /// Whether a weight matrix without any gradient at the first update is a fault. It is none where a gate may be
+    /// closed or a sequence may have one step.
+    fn refuses_silent_weights(&self) -> bool {
+        true
+    }
 }
 
 /// Piece `part` of `parts` of a batch.
@@ -89,11 +106,13 @@ impl Piece {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The optimiser.
-    pub adamw: AdamW,
+    pub optimiser: Optimiser,
     /// The learning rate; its `total` is the number of updates of the run.
     pub schedule: Schedule,
     /// Largest global norm of a gradient; 0: no clipping.
     pub clip: f64,
+    /// Skipped updates in a row that end the run; [`MAX_SKIPPED`] is usual.
+    pub max_skipped: u64,
     /// Pieces of a batch.
     pub accumulate: usize,
     /// Evaluations without a gain that end the run; 0: never.
@@ -135,13 +154,8 @@ pub struct Trainer<'a, T: Task> {
     gradient: Vec<f32>,
     metrics: Metrics,
     clock: Instant,
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
+    /// The sequence-steps at the last `update` line.
+    logged: u64,
 }
 
 impl<'a, T: Task> Trainer<'a, T> {
@@ -172,8 +186,9 @@ impl<'a, T: Task> Trainer<'a, T> {
             }
         };
         let gradient = vec![0.0; at.theta.len()];
+        let (clock, logged) = (Instant::now(), at.state.sequence_steps);
         let mut trainer =
-            Self { task, settings, folder: folder.to_owned(), at, gradient, metrics, clock: Instant::now() };
+            Self { task, settings, folder: folder.to_owned(), at, gradient, metrics, clock, logged };
         if trainer.at.state.step == 0 && trainer.at.state.best.is_none() {
             trainer.evaluate()?;
         }
@@ -182,7 +197,7 @@ impl<'a, T: Task> Trainer<'a, T> {
 
     fn first(layout: &Layout, settings: &Settings) -> Checkpoint {
         let theta = layout.initialise(settings.seed);
-        let moments = Moments::new(&theta, settings.adamw.ema);
+        let moments = settings.optimiser.start(&theta);
         let state = State {
             seed: settings.seed,
             config_digest: settings.config_digest.clone(),
@@ -252,12 +267,13 @@ impl<'a, T: Task> Trainer<'a, T> {
             (state.epoch, state.position) = (state.epoch + 1, 0);
         }
         state.targets += loss.targets;
+        state.sequence_steps += self.task.sequence_steps(&batch);
 
         let norm = global_norm(self.task.layout(), &self.gradient) / loss.targets.max(1) as f64;
         if !loss.sum.is_finite() || !norm.is_finite() {
             return self.skip(loss);
         }
-        if update == 1 {
+        if update == 1 && self.task.refuses_silent_weights() {
             self.check_gradient()?;
         }
         let state = &mut self.at.state;
@@ -267,11 +283,11 @@ impl<'a, T: Task> Trainer<'a, T> {
         state.interval.2 += norm * loss.targets as f64;
         let factor = clip_factor(norm, self.settings.clip) / loss.targets.max(1) as f64;
         let rate = self.settings.schedule.rate(update);
-        let (adamw, at) = (self.settings.adamw, &mut self.at);
+        let at = &mut self.at;
         let done = update - at.state.skipped; // the bias correction counts real updates
         let step = Update { number: done, lr: rate, factor };
-        adamw.update(self.task.layout(), &mut at.theta, &mut at.moments, &mut self.gradient, step);
-        adamw.average(&at.theta, &mut at.moments, done);
+        let layout = self.task.layout();
+        self.settings.optimiser.update(layout, &mut at.theta, &mut at.moments, &mut self.gradient, step);
         Ok(())
     }
 
@@ -295,12 +311,13 @@ impl<'a, T: Task> Trainer<'a, T> {
         let reason = if loss.sum.is_finite() { "gradient is not finite" } else { "loss is not finite" };
         self.metrics
             .write("event", object(json!({"step": step, "event": "skipped_update", "reason": reason})))?;
-        if state.skipped_in_a_row >= GIVE_UP {
+        let skipped = state.skipped_in_a_row;
+        if skipped >= self.settings.max_skipped {
             let bad = |g: &[f32]| g.iter().any(|x| !x.is_finite());
             let by_name = self.task.layout().by_name();
             let first = by_name.iter().find(|p| self.gradient.get(p.range.clone()).is_some_and(bad));
             let parameter = first.map_or_else(|| "none".to_owned(), |p| format!("`{}`", p.name));
-            return Err(Error::Diverged { step, parameter });
+            return Err(Error::Diverged { skipped, step, parameter });
         }
         self.gradient.fill(0.0);
         Ok(())
@@ -312,25 +329,18 @@ impl<'a, T: Task> Trainer<'a, T> {
         let state = &mut self.at.state;
         let (sum, targets, norms) = std::mem::take(&mut state.interval);
         let n = targets.max(1) as f64;
-        let (loss, rate) = (sum / n, self.settings.schedule.rate(state.step));
-        self.metrics.write(
-            "update",
-            object(json!({
-                "step": state.step, "epoch": state.epoch, "loss": loss, "lr": rate, "grad_norm": norms / n,
-                "targets": state.targets, "skipped": state.skipped, "seconds": seconds,
-                "targets_per_second": targets as f64 / seconds,
-            })),
-        )?;
-        let speed = targets as f64 / seconds;
+        let sequence_steps = state.sequence_steps - std::mem::replace(&mut self.logged, state.sequence_steps);
+        let (loss, lr) = (sum / n, self.settings.schedule.rate(state.step));
+        let interval = Interval { loss, lr, grad_norm: norms / n, targets, sequence_steps, seconds };
+        let lines = self.task.lines();
+        self.metrics.write("update", lines.update(state, interval))?;
         let excess = self
             .settings
             .optimum
             .map_or_else(String::new, |o| format!("  {:+.4} over the optimum", loss - o));
-        let total = self.settings.schedule.total;
-        let step = state.step;
-        progress.note(format!(
-            "update {step}/{total}  loss {loss:.4}{excess}  lr {rate:.2e}  {speed:.0} targets/s"
-        ));
+        let (step, total) = (state.step, self.settings.schedule.total);
+        let speed = interval.speed(lines);
+        progress.note(format!("update {step}/{total}  loss {loss:.4}{excess}  lr {lr:.2e}  {speed}"));
         Ok(())
     }
 
@@ -341,8 +351,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         let evaluation = self.task.evaluate(weights)?;
         let (watched, state) = (evaluation.watched, &mut self.at.state);
         let which = if self.at.moments.ema.is_some() { "ema" } else { "raw" };
-        let mut fields =
-            object(json!({"step": state.step, "split": "val", "weights": which, "nats_per_token": watched}));
+        let mut fields = self.task.lines().eval(state.step, which, watched);
         fields.extend(evaluation.fields);
         fields.insert("seconds".to_owned(), json!(clock.elapsed().as_secs_f64()));
         self.metrics.write("eval", fields)?;
@@ -361,7 +370,11 @@ impl<'a, T: Task> Trainer<'a, T> {
         Ok(self.settings.patience > 0 && state.waited >= self.settings.patience)
     }
 
+    /// Writes the checkpoint, unless the weights have left the numbers: the last good one stays then.
     fn save(&mut self) -> Result<()> {
+        if self.at.theta.iter().any(|x| !x.is_finite()) {
+            return Ok(());
+        }
         self.at.save(&self.folder.join("last"), self.task.layout())
     }
 

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use seeded::Family;
 use serde_json::{Map, Value};
-use training::optimiser::AdamW;
+use training::optimiser::{AdamW, RmsProp};
 use training::schedule::{Decline, Schedule};
+use training::trainer::MAX_SKIPPED;
 use training::{
-    Decay, Error, Evaluation, Initial, Layout, Loss, Outcome, Piece, Progress, Result, Settings, Task,
+    Decay, Error, Evaluation, Initial, Layout, Lines, Loss, Outcome, Piece, Progress, Result, Settings, Task,
     Trainer,
 };
 
@@ -28,6 +29,7 @@ struct Linear {
     /// Whether the weight is cut off from the loss.
     cut: bool,
     evaluations: Vec<f64>,
+    lines: Lines,
 }
 
 impl Linear {
@@ -37,7 +39,15 @@ impl Linear {
         layout.add("map.weight", &[OUT, IN], Decay::Yes, initial);
         layout.add("map.bias", &[OUT], Decay::No, Initial::Constant(0.0));
         let stop = Arc::new(AtomicUsize::new(0));
-        Self { layout, stop, stop_at: u64::MAX, broken: 0..0, cut: false, evaluations: Vec::new() }
+        Self {
+            layout,
+            stop,
+            stop_at: u64::MAX,
+            broken: 0..0,
+            cut: false,
+            evaluations: Vec::new(),
+            lines: Lines::Tokens,
+        }
     }
 
     fn error(theta: &[f32], x: &[f32], o: usize) -> f32 {
@@ -101,13 +111,26 @@ impl Task for Linear {
         let watched = self.evaluations.pop().unwrap_or(watched);
         Ok(Evaluation { watched, fields: Map::new() })
     }
+
+    fn lines(&self) -> Lines {
+        self.lines
+    }
+
+    fn sequence_steps(&self, batch: &Self::Batch) -> u64 {
+        if self.lines == Lines::Tokens { 0 } else { 10 * batch.len() as u64 }
+    }
+
+    fn refuses_silent_weights(&self) -> bool {
+        self.lines == Lines::Tokens
+    }
 }
 
 fn settings(total: u64) -> Settings {
     Settings {
-        adamw: AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.9 },
+        optimiser: AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.9 }.into(),
         schedule: Schedule { lr: 0.05, warmup: 2, total, min_lr: 0.0, decline: Decline::Cosine },
         clip: 1.0,
+        max_skipped: MAX_SKIPPED,
         accumulate: 2,
         patience: 0,
         min_delta: 1e-3,
@@ -165,6 +188,45 @@ fn stopped_and_resumed_equals_unbroken() {
     assert!(newest(whole.path()) == newest(broken.path()));
 }
 
+/// The other optimiser and the other words: its state goes through the checkpoint too.
+#[test]
+fn rmsprop_stopped_and_resumed_equals_unbroken() {
+    let by_rmsprop = |folder: &Path, stop_at| {
+        let optimiser = RmsProp { decay: 0.9, momentum: 0.9, eps: 1e-10 }.into();
+        let mut task = Linear { lines: Lines::Sequences, stop_at, ..Linear::new() };
+        train(&mut task, Settings { optimiser, ..settings(20) }, folder).unwrap()
+    };
+    let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (_, expected) = by_rmsprop(whole.path(), u64::MAX);
+    assert_eq!(by_rmsprop(broken.path(), 10).0, Outcome::Interrupted(2));
+    assert_eq!(by_rmsprop(broken.path(), u64::MAX).1, expected);
+    assert_eq!(lines(whole.path()), lines(broken.path()));
+    let found = lines(whole.path());
+    let keys = |kind: &str| {
+        let line = found.iter().rfind(|l| l["kind"] == kind).unwrap();
+        line.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(keys("update"), "kind step loss lr grad_norm skipped sequence_steps");
+    assert_eq!(keys("eval"), "kind step split loss");
+    let last = found.iter().rfind(|l| l["kind"] == "update").unwrap();
+    assert_eq!(last["sequence_steps"], 20 * 80);
+}
+
+#[test]
+fn a_rate_beyond_all_reason_ends_the_run_and_a_checkpoint_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = Schedule { lr: 1e30, warmup: 0, total: 100, min_lr: 0.0, decline: Decline::Constant };
+    let optimiser = RmsProp { decay: 0.9, momentum: 0.9, eps: 1e-10 }.into();
+    let wild = Settings { optimiser, schedule, max_skipped: 3, save_every: 1, clip: 0.0, ..settings(100) };
+    let mut task = Linear::new();
+    let ended = train(&mut task, wild, folder.path());
+    assert!(matches!(ended, Err(Error::Diverged { skipped: 3, step: ..20, .. })), "{ended:?}");
+    let layout = &Linear::new().layout;
+    let kept =
+        training::checkpoint::Checkpoint::newest(&folder.path().join("last"), layout).unwrap().unwrap();
+    assert!(kept.theta.iter().all(|x| x.is_finite()));
+}
+
 #[test]
 fn pieces_change_no_update() {
     let with = |accumulate| {
@@ -193,7 +255,7 @@ fn a_loss_that_is_no_number_is_skipped_and_ten_in_a_row_end_the_run() {
     task = Linear::new();
     task.broken = 5..100;
     match train(&mut task, settings(50), folder.path()) {
-        Err(Error::Diverged { step: 14, parameter }) => assert_eq!(parameter, "`map.bias`"),
+        Err(Error::Diverged { skipped: 10, step: 14, parameter }) => assert_eq!(parameter, "`map.bias`"),
         other => assert!(other.is_err(), "10 skipped updates must end the run"),
     }
     assert!(folder.path().join("last/step-0000012.safetensors").exists(), "the last checkpoint is kept");

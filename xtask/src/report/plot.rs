@@ -77,13 +77,39 @@ pub(crate) struct Plot {
     pub(crate) levels: Vec<(String, f64)>,
     /// The diagonal y = x.
     pub(crate) diagonal: bool,
+    /// Ranges around the series of a name: (x, least, greatest).
+    pub(crate) bands: Vec<(String, Vec<(f64, f64, f64)>)>,
+    /// The part of the picture up to this x is shaded.
+    pub(crate) shade: Option<f64>,
 }
 
 impl Plot {
     /// An empty picture.
     pub(crate) fn new(title: &str, x: Axis, y: Axis) -> Self {
         let title = title.to_owned();
-        Self { title, note: String::new(), x, y, series: Vec::new(), levels: Vec::new(), diagonal: false }
+        Self {
+            title,
+            note: String::new(),
+            x,
+            y,
+            series: Vec::new(),
+            levels: Vec::new(),
+            diagonal: false,
+            bands: Vec::new(),
+            shade: None,
+        }
+    }
+
+    /// Adds a range around the series of a name.
+    pub(crate) fn band(mut self, name: &str, band: Vec<(f64, f64, f64)>) -> Self {
+        self.bands.push((name.to_owned(), band));
+        self
+    }
+
+    /// Shades the part up to an x.
+    pub(crate) fn shaded(mut self, until: f64) -> Self {
+        self.shade = Some(until);
+        self
     }
 
     /// Adds a series. Those of one name share a colour and an entry of the legend.
@@ -171,6 +197,7 @@ impl Plot {
             let (a, b) = (frame.at(0.0, 0.0), frame.at(1.0, 1.0));
             let _ = writeln!(svg, "<path class=\"mark\" d=\"M{} {}L{} {}\"/>", a.0, a.1, b.0, b.1);
         }
+        self.draw_behind(frame, svg);
         let bars: Vec<usize> =
             self.series.iter().enumerate().filter(|(_, s)| s.mark == Mark::Bars).map(|(i, _)| i).collect();
         for (i, series) in self.series.iter().enumerate() {
@@ -199,6 +226,33 @@ impl Plot {
                 round(at + 14.0),
                 html::escape(name)
             );
+        }
+    }
+
+    /// What stands behind the lines: the shade and the bands.
+    fn draw_behind(&self, frame: &Frame, svg: &mut String) {
+        if let Some(until) = self.shade.filter(|x| self.x.takes(*x)) {
+            let (right, _) = frame.at_value(until, f64::NAN);
+            let (left, top) = (round(frame.left), round(frame.top));
+            if right > left {
+                let width = round(right - left);
+                let _ = writeln!(
+                    svg,
+                    "<rect class=\"shade\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{INNER_HEIGHT}\"/>"
+                );
+            }
+        }
+        for (name, band) in &self.bands {
+            let Some(series) = self.series.iter().find(|series| series.name == *name) else { continue };
+            let takes = |p: &&(f64, f64, f64)| self.x.takes(p.0) && self.y.takes(p.1) && self.y.takes(p.2);
+            let upper = band.iter().filter(takes).map(|p| frame.at_value(p.0, p.2));
+            let lower = band.iter().rev().filter(takes).map(|p| frame.at_value(p.0, p.1));
+            let corners: Vec<String> = upper.chain(lower).map(|(x, y)| format!("{x} {y}")).collect();
+            if corners.len() > 2 {
+                let colour = series.colour % COLOURS;
+                let path = corners.join("L");
+                let _ = writeln!(svg, "<g class=\"c{colour}\"><path class=\"band\" d=\"M{path}Z\"/></g>");
+            }
         }
     }
 

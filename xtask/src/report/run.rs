@@ -32,7 +32,7 @@ pub(crate) struct Run {
 impl Run {
     /// Reads a run. Only `config.toml` must be there.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let config = run_folder::config(folder)?;
+        let config: Config = run_folder::config(folder)?;
         let path = folder.join("config.toml");
         let config_text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let path = folder.join("metrics.jsonl");

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::plan::Job;
-use crate::config::Config;
-use crate::report::Run;
-use crate::{data, run_folder, train};
+use crate::learner::Learner;
+use crate::{run_folder, train};
 
 /// How to run.
 pub(crate) struct How<'a> {
@@ -23,7 +22,10 @@ pub(crate) struct How<'a> {
 }
 
 /// Runs all jobs that are not finished. Answers with the signal that stopped them, if one did.
-pub(crate) fn all<'a>(jobs: impl Iterator<Item = &'a Job>, how: &How<'_>) -> Result<Option<usize>> {
+pub(crate) fn all<'a, L: Learner + 'a>(
+    jobs: impl Iterator<Item = &'a Job<L>>,
+    how: &How<'_>,
+) -> Result<Option<usize>> {
     let mut left = VecDeque::new();
     for job in jobs {
         if is_finished(job)? {
@@ -32,12 +34,12 @@ pub(crate) fn all<'a>(jobs: impl Iterator<Item = &'a Job>, how: &How<'_>) -> Res
             left.push_back(job);
         }
     }
-    // Two runs that start at once must not both make the data set that they share.
-    let mut sets: Vec<&str> = left.iter().map(|j| j.config.data.as_str()).collect();
-    sets.sort_unstable();
-    sets.dedup();
-    for name in sets {
-        data::load(name, how.quiet)?;
+    // Two runs that start at once must not both make what they share.
+    let mut shared: Vec<&str> = left.iter().filter_map(|job| job.config.shared()).collect();
+    shared.sort_unstable();
+    shared.dedup();
+    for name in shared {
+        L::prepare(name, how.quiet)?;
     }
     let workers = how.at_once.min(left.len());
     let left = Mutex::new(left);
@@ -55,7 +57,7 @@ pub(crate) fn all<'a>(jobs: impl Iterator<Item = &'a Job>, how: &How<'_>) -> Res
 }
 
 /// Takes jobs until none is left, one failed, or a signal came.
-fn work(left: &Mutex<VecDeque<&Job>>, failed: &Mutex<Vec<anyhow::Error>>, how: &How<'_>) {
+fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::Error>>, how: &How<'_>) {
     let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     while how.stop.load(Ordering::Relaxed) == 0 && lock().is_empty() {
         let next = left.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
@@ -70,26 +72,23 @@ fn work(left: &Mutex<VecDeque<&Job>>, failed: &Mutex<Vec<anyhow::Error>>, how: &
 /// The stack of a thread of a pool: candle's backward pass recurses.
 const STACK: usize = 16 << 20;
 
-fn one(job: &Job, how: &How<'_>) -> Result<()> {
-    let pool =
-        rayon::ThreadPoolBuilder::new().num_threads(job.config.threads.max(1)).stack_size(STACK).build()?;
+fn one<L: Learner>(job: &Job<L>, how: &How<'_>) -> Result<()> {
+    let threads = job.config.threads().max(1);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
     // With several at a time their lines and bars would mix.
     let quiet = how.quiet || how.at_once > 1;
-    let ended = pool.install(|| train::run_in(&job.folder, &job.config, quiet, how.stop))?;
-    match ended {
-        train::Ended::Finished { .. } => {
-            crate::report::write(std::slice::from_ref(&job.folder), None).map(|_| ())
-        }
+    match pool.install(|| job.config.run_in(&job.folder, quiet, how.stop))? {
+        train::Ended::Finished { .. } | train::Ended::Diverged { .. } => L::report(&job.folder).map(|_| ()),
         train::Ended::Interrupted { .. } => Ok(()),
     }
 }
 
 /// Whether a run is there, trained to its end and judged with every suite. One of another configuration is refused.
-pub(crate) fn is_finished(job: &Job) -> Result<bool> {
+pub(crate) fn is_finished<L: Learner>(job: &Job<L>) -> Result<bool> {
     if !job.folder.join("config.toml").is_file() {
         return Ok(false);
     }
-    let old = run_folder::config(&job.folder)?;
+    let old: L = run_folder::config(&job.folder)?;
     if old.digest()? != job.config.digest()? {
         bail!(
             "{} was made with another configuration ({} differs): move it away, or change the name of the sweep",
@@ -97,22 +96,14 @@ pub(crate) fn is_finished(job: &Job) -> Result<bool> {
             first_difference(&old, &job.config)?
         );
     }
-    let run = Run::read(&job.folder)?;
-    let judged =
-        job.config.suites.iter().all(|s| run.eval.get(s).is_some_and(|v| !v.is_null() || !run.is_trained()));
-    let as_long = Config { threads: job.config.threads, expect: None, ..old }
-        == Config { expect: None, ..job.config.clone() };
-    Ok(judged && as_long && run.eval.is_object() && (!run.is_trained() || run.ended().is_some()))
+    job.config.is_judged(&job.folder)
 }
 
-fn first_difference(old: &Config, new: &Config) -> Result<String> {
+fn first_difference<L: Learner>(old: &L, new: &L) -> Result<String> {
     let (old, new) = (toml::Table::try_from(old)?, toml::Table::try_from(new)?);
     let mut keys = old.keys().chain(new.keys());
-    let key = keys.find(|k| {
-        old.get(*k) != new.get(*k)
-            && !crate::config::CHANGEABLE.contains(&k.as_str())
-            && !["expect", "suites"].contains(&k.as_str())
-    });
+    let silent = [L::CHANGEABLE, L::SILENT].concat();
+    let key = keys.find(|k| old.get(*k) != new.get(*k) && !silent.contains(&k.as_str()));
     key.cloned().ok_or_else(|| anyhow!("nothing differs"))
 }
 

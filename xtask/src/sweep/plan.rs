@@ -14,15 +14,15 @@
 //! seeds = [101]
 //! ```
 
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::config::{Config, Model};
 use crate::keys;
-use crate::report::Run as Record;
+use crate::learner::{self, Learner};
 
 /// The file.
 #[derive(Debug, Clone, Deserialize)]
@@ -56,7 +56,7 @@ struct Select {
 
 /// A sweep that is understood and checked.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<L> {
     /// The file's stem.
     pub(crate) name: String,
     /// The seeds of every point.
@@ -67,18 +67,19 @@ pub(crate) struct Plan {
     overrides: Vec<Override>,
     /// What is chosen: each candidate's values, and the seeds.
     select: Option<(Vec<Table>, Vec<u64>)>,
+    learner: PhantomData<L>,
 }
 
 /// One run to be made.
 #[derive(Debug, Clone)]
-pub(crate) struct Job {
+pub(crate) struct Job<L> {
     pub(crate) folder: PathBuf,
-    pub(crate) config: Config,
+    pub(crate) config: L,
 }
 
 /// A point, or a candidate of one, with its runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
+pub(crate) struct Point<L> {
     /// The folder's name.
     pub(crate) name: String,
     /// The keys that make it this point.
@@ -86,10 +87,20 @@ pub(crate) struct Point {
     /// What was chosen for it; for a candidate what it tries.
     pub(crate) selected: Table,
     /// One for each seed.
-    pub(crate) runs: Vec<Job>,
+    pub(crate) runs: Vec<Job<L>>,
 }
 
-impl Plan {
+/// A file and the table that it starts from, not yet judged.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    name: String,
+    shown: String,
+    file: File,
+    base_name: String,
+    base_text: String,
+}
+
+impl Draft {
     /// Reads a file. Its base is looked for beside it, then as given, then in configs/.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
@@ -101,12 +112,24 @@ impl Plan {
         } else {
             keys::find(&file.base, Path::new("configs")).with_context(|| format!("{shown}: base"))?
         };
-        let text = std::fs::read_to_string(&base).with_context(|| base.display().to_string())?;
-        let base = keys::parse_table(&base.display().to_string(), &text)?;
+        let base_text = std::fs::read_to_string(&base).with_context(|| base.display().to_string())?;
         let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Self::new(name, &shown, file, base)
+        Ok(Self { name, shown, file, base_name: base.display().to_string(), base_text })
     }
 
+    /// Whether its base is a recurrent run.
+    pub(crate) fn is_recurrent(&self) -> Result<bool> {
+        learner::is_recurrent(&self.base_name, &self.base_text)
+    }
+
+    /// The plan, checked.
+    pub(crate) fn plan<L: Learner>(self) -> Result<Plan<L>> {
+        let base = keys::parse_table(&self.base_name, &self.base_text)?;
+        Plan::new(self.name, &self.shown, self.file, base)
+    }
+}
+
+impl<L: Learner> Plan<L> {
     fn new(name: String, source: &str, file: File, base: Table) -> Result<Self> {
         let refuse = |what: String| anyhow!("{source}: {what}");
         let distinct = |name: &str, seeds: &[u64]| {
@@ -166,6 +189,7 @@ impl Plan {
             points,
             overrides: file.overrides,
             select,
+            learner: PhantomData,
         };
         plan.check()?;
         Ok(plan)
@@ -194,42 +218,43 @@ impl Plan {
 
     /// The configuration of a point with chosen values and a seed: the base, the point, then each override that
     /// matches what stands there by then, defaults included.
-    fn config(&self, point: &Table, chosen: &Table, seed: u64) -> Result<Config> {
+    fn config(&self, point: &Table, chosen: &Table, seed: u64) -> Result<L> {
         let what = format!("{}, point {}", self.source, name_of(point));
-        let resolve = |table: &Table| Config::from_text(&what, &table.to_string(), &[]);
+        let resolve = |table: &Table| {
+            let config = L::from_text(&what, &table.to_string(), &[])?;
+            config.check_in_sweep().with_context(|| what.clone())?;
+            Ok(config)
+        };
         let mut table = self.base.clone();
         keys::merge(&mut table, point.clone());
         keys::merge(&mut table, chosen.clone());
         table.insert("seed".to_owned(), Value::Integer(i64::try_from(seed).context("seed")?));
         for o in &self.overrides {
             // Not yet the final configuration: what does not fit together may be mended by an override.
-            let full = match toml::from_str::<Config>(&table.to_string()) {
-                Ok(config) => Table::try_from(config)?,
-                Err(_) => table.clone(),
-            };
+            let full = L::filled(&table);
             if o.when.iter().all(|(k, v)| full.get(k).is_some_and(|f| same(f, v))) {
                 keys::merge(&mut table, o.set.clone());
             }
-            if let Some(unknown) = o.when.keys().find(|k| !known(k)) {
+            if let Some(unknown) = o.when.keys().find(|k| !L::knows(k)) {
                 bail!("{}: override.when: unknown key \"{unknown}\"", self.source);
             }
         }
         resolve(&table)
     }
 
-    fn job(&self, folder: PathBuf, point: &Table, chosen: &Table, seed: u64) -> Result<Job> {
+    fn job(&self, folder: PathBuf, point: &Table, chosen: &Table, seed: u64) -> Result<Job<L>> {
         Ok(Job { folder: folder.join(format!("seed-{seed}")), config: self.config(point, chosen, seed)? })
     }
 
     /// The runs that choose: for each point and each combination of the keys to be chosen. None without `[select]`.
-    pub(crate) fn candidates(&self, root: &Path) -> Result<Vec<Point>> {
+    pub(crate) fn candidates(&self, root: &Path) -> Result<Vec<Point<L>>> {
         let Some((tried, seeds)) = &self.select else { return Ok(Vec::new()) };
         let mut candidates = Vec::new();
         for point in &self.points {
             let name = name_of(point);
             for selected in tried {
                 let folder = root.join(&name).join("select").join(name_of(selected));
-                let runs: Result<Vec<Job>> =
+                let runs: Result<Vec<Job<L>>> =
                     seeds.iter().map(|&s| self.job(folder.clone(), point, selected, s)).collect();
                 candidates.push(Point {
                     name: name.clone(),
@@ -244,7 +269,7 @@ impl Plan {
 
     /// The points, with what their candidates chose: the least mean of the best validation losses; ties keep the
     /// earlier one.
-    pub(crate) fn points(&self, root: &Path, candidates: &[Point]) -> Result<Vec<Point>> {
+    pub(crate) fn points(&self, root: &Path, candidates: &[Point<L>]) -> Result<Vec<Point<L>>> {
         let mut points = Vec::new();
         for keys in &self.points {
             let name = name_of(keys);
@@ -256,7 +281,7 @@ impl Plan {
                 }
             }
             let selected = best.map(|b| b.1.clone()).unwrap_or_default();
-            let runs: Result<Vec<Job>> =
+            let runs: Result<Vec<Job<L>>> =
                 self.seeds.iter().map(|&s| self.job(root.join(&name), keys, &selected, s)).collect();
             points.push(Point { name, keys: keys.clone(), selected, runs: runs? });
         }
@@ -264,14 +289,10 @@ impl Plan {
     }
 }
 
-fn mean_validation(candidate: &Point) -> Result<f64> {
+fn mean_validation<L: Learner>(candidate: &Point<L>) -> Result<f64> {
     let mut sum = 0.0;
     for job in &candidate.runs {
-        let best = Record::read(&job.folder)?.best();
-        sum += best.ok_or_else(|| match job.config.model {
-            Model::Ngram => anyhow!("[select]: an n-gram run has no validation loss"),
-            _ => anyhow!("[select]: {} has no validation loss", job.folder.display()),
-        })?;
+        sum += job.config.best_loss(&job.folder)?;
     }
     Ok(sum / candidate.runs.len().max(1) as f64)
 }
@@ -314,14 +335,6 @@ fn same(a: &Value, b: &Value) -> bool {
         (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
         _ => a == b,
     }
-}
-
-/// Whether a configuration has a key: serde refuses one that it does not know, whatever its value.
-fn known(key: &str) -> bool {
-    let mut table = Table::new();
-    table.insert(key.to_owned(), Value::Boolean(true));
-    let refusal = toml::from_str::<Config>(&table.to_string());
-    !refusal.is_err_and(|e| e.message().starts_with("unknown field"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 
 use super::plan::{Plan, Point, shown};
+use crate::config::Config;
 use crate::report::numbers::{count, duration, plus_minus};
 use crate::report::plot::{Mark, Plot, Point as Dot};
 use crate::report::{Axis, Run, Scale, csv, html, numbers_of};
@@ -77,7 +78,7 @@ fn student_quantile(degrees: usize) -> f64 {
 
 /// A point with what its runs showed.
 struct Row<'a> {
-    point: &'a Point,
+    point: &'a Point<Config>,
     runs: Vec<Map<String, Value>>,
 }
 
@@ -130,7 +131,11 @@ impl Row<'_> {
 }
 
 /// Writes every output of a sweep into its folder; answers with the table as JSON, and the page.
-pub(crate) fn write(plan: &Plan, folder: &Path, points: &[Point]) -> Result<(Value, PathBuf)> {
+pub(crate) fn write(
+    plan: &Plan<Config>,
+    folder: &Path,
+    points: &[Point<Config>],
+) -> Result<(Value, PathBuf)> {
     let mut rows = Vec::new();
     let mut all = Vec::new();
     for point in points {
@@ -160,7 +165,7 @@ pub(crate) fn write(plan: &Plan, folder: &Path, points: &[Point]) -> Result<(Val
 }
 
 /// A row of `table.csv`: the point, its keys, and the run's numbers.
-fn line(point: &Point, run: &Run) -> Map<String, Value> {
+fn line(point: &Point<Config>, run: &Run) -> Map<String, Value> {
     let mut line = Map::new();
     line.insert("point".to_owned(), json!(point.name));
     line.insert("seed".to_owned(), json!(run.config.seed));
@@ -176,7 +181,7 @@ fn line(point: &Point, run: &Run) -> Map<String, Value> {
     line
 }
 
-fn document(plan: &Plan, rows: &[Row<'_>], lines: &[Map<String, Value>]) -> Value {
+fn document(plan: &Plan<Config>, rows: &[Row<'_>], lines: &[Map<String, Value>]) -> Value {
     let distinct = |key: &str| {
         let values = lines.iter().filter_map(|l| l.get(key).and_then(Value::as_str));
         values.collect::<BTreeSet<&str>>().into_iter().map(ToOwned::to_owned).collect::<Vec<String>>()
@@ -199,7 +204,7 @@ fn head(rows: &[Row<'_>]) -> Vec<String> {
 }
 
 /// What a table must say about where its numbers are from.
-fn origin(plan: &Plan, document: &Value) -> String {
+fn origin(plan: &Plan<Config>, document: &Value) -> String {
     let list = |key: &str| {
         let all = document.get(key).and_then(Value::as_array);
         all.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<&str>>().join(", ")
@@ -212,7 +217,7 @@ fn origin(plan: &Plan, document: &Value) -> String {
     )
 }
 
-fn markdown(plan: &Plan, rows: &[Row<'_>], document: &Value) -> String {
+fn markdown(plan: &Plan<Config>, rows: &[Row<'_>], document: &Value) -> String {
     let cell = |words: &str| words.replace('|', "\\|").replace(['\n', '\r'], " ");
     let head = head(rows);
     let mut text = format!("# {}\n\n| {} |\n|", plan.name, head.join(" | "));
@@ -255,7 +260,7 @@ fn plots(rows: &[Row<'_>]) -> Vec<(&'static str, Plot)> {
 }
 
 fn html_page(
-    plan: &Plan,
+    plan: &Plan<Config>,
     rows: &[Row<'_>],
     plots: &[(&str, Plot)],
     runs: &[Run],

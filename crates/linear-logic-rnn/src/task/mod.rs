@@ -1,1 +1,272 @@
-//! The tasks.
+//! The tasks of section 7: what a sequence of symbols is mapped to, and which positions count.
+//!
+//! Enter at [`Task::new`] and [`Task::example`]. [`source::Source`] draws the batches of training, validation and
+//! test; [`batch::Batch`] says how they lie in memory.
+
+// The order is that of reading. A blank line between modules keeps the formatter from sorting them.
+pub mod settings;
+
+pub mod aligned;
+
+pub mod group;
+
+pub mod walk;
+
+pub mod tape;
+
+mod input;
+
+mod draw;
+
+pub mod batch;
+
+pub mod source;
+
+mod pool;
+
+#[cfg(test)]
+mod tests;
+
+use seeded::Stream;
+
+use crate::error::{Kind, Refusal, Result};
+use crate::nearest::did_you_mean;
+
+use aligned::Aligned;
+use group::Group;
+pub use settings::Settings;
+use tape::{Divider, Size, Transform, Variable};
+use walk::Pattern;
+
+/// Symbols of the longest sequence.
+pub const LONGEST: usize = 1 << 24;
+
+/// A map from sequences to targets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    name: String,
+    rule: Rule,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Rule {
+    Aligned(Aligned),
+    /// The sum so far, modulo this.
+    Sum(u32),
+    Group(Group),
+    Tape(Transform),
+}
+
+/// What the text of an input may hold besides numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symbols {
+    Digits,
+    /// s and r.
+    Letters,
+}
+
+/// A sequence, its target, and the positions that count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The input symbols.
+    pub input: Vec<u32>,
+    /// The class at each step.
+    pub target: Vec<u32>,
+    /// Whether the step counts.
+    pub mask: Vec<bool>,
+    /// f(content), for tapes.
+    pub walk: Option<Vec<u32>>,
+}
+
+impl Task {
+    /// Every name.
+    pub fn names() -> Vec<&'static str> {
+        let aligned = Aligned::NAMED.iter().map(|(name, _)| *name);
+        aligned.chain(["parity", "mod-sum", "s3", "s5", "d5"]).chain(TAPES).collect()
+    }
+
+    /// The task of this name. Refused: `unknown-task`, `config`, `walk`.
+    pub fn new(name: &str, settings: &Settings) -> Result<Self> {
+        let aligned = Aligned::NAMED.iter().find(|(known, _)| *known == name);
+        let rule = match (aligned, name) {
+            (Some((_, aligned)), _) => Rule::Aligned(*aligned),
+            (_, "parity") => Rule::Sum(2),
+            (_, "mod-sum") => Rule::Sum(settings.modulus.unwrap_or(5).max(1)),
+            (_, "s3") => Rule::Group(Group::symmetric(3)),
+            (_, "s5") => Rule::Group(Group::symmetric(5)),
+            (_, "d5") => Rule::Group(Group::dihedral(5)),
+            _ => Rule::Tape(transform(name, settings)?),
+        };
+        Ok(Self { name: name.to_owned(), rule })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of input symbols: the width of their one-hot vectors.
+    pub fn symbols(&self) -> u32 {
+        match self.rule {
+            Rule::Aligned(_) | Rule::Group(_) => 2,
+            Rule::Sum(modulus) => modulus,
+            Rule::Tape(_) => tape::SYMBOLS,
+        }
+    }
+
+    /// The number of classes.
+    pub fn classes(&self) -> u32 {
+        match &self.rule {
+            Rule::Aligned(_) => 2,
+            Rule::Sum(modulus) => *modulus,
+            Rule::Group(group) => group.order(),
+            Rule::Tape(_) => tape::SYMBOLS,
+        }
+    }
+
+    /// Whether it works on a tape.
+    pub fn is_tape(&self) -> bool {
+        matches!(self.rule, Rule::Tape(_))
+    }
+
+    /// The least length of a sequence that can be drawn; for tapes, the least n.
+    pub fn shortest(&self) -> usize {
+        match &self.rule {
+            Rule::Tape(transform) => transform.shortest() + 2,
+            _ => 0,
+        }
+    }
+
+    /// The tokens of a text: digits, or integers between spaces or commas, or letters for groups. For tapes it is the
+    /// content alone. Refused: `symbol`.
+    pub fn parse(&self, text: &str) -> Result<Vec<u32>> {
+        let symbols = if matches!(self.rule, Rule::Group(_)) { Symbols::Letters } else { Symbols::Digits };
+        input::tokens(text, symbols)
+    }
+
+    /// Target and mask of a sequence; for tapes the tape of a content. Refused: `symbol`, `walk`,
+    /// `walk-out-of-range`, `tape`.
+    pub fn example(&self, tokens: &[u32], size: Size) -> Result<Example> {
+        if let Rule::Tape(transform) = &self.rule {
+            transform.check(tokens)?;
+            return tape::lay(tokens, transform.apply(tokens)?, size);
+        }
+        if let Some(token) = tokens.iter().find(|&&t| t >= self.symbols()) {
+            let message =
+                format!("{token} is no symbol of `{}`; it has 0 to {}", self.name, self.symbols() - 1);
+            return Err(Refusal::new(Kind::Symbol, message));
+        }
+        Ok(self.stepwise(tokens.to_vec()))
+    }
+
+    /// A random sequence of exactly this length; for tapes of n = `length`, and as long beyond that as its output.
+    pub fn draw(&self, length: usize, stream: &mut Stream) -> Result<Example> {
+        if length < self.shortest() || length > LONGEST {
+            let least = self.shortest();
+            let message =
+                format!("a sequence of `{}` has {least} to {LONGEST} symbols, not {length}", self.name);
+            return Err(Refusal::new(if self.is_tape() { Kind::Tape } else { Kind::Config }, message));
+        }
+        match &self.rule {
+            Rule::Tape(transform) => {
+                let (content, walk) = transform.draw(length.saturating_sub(2), stream)?;
+                tape::lay(&content, walk, Size::default())
+            }
+            _ => Ok(self.stepwise(draw::uniform(self.symbols(), length, stream))),
+        }
+    }
+
+    /// Whether its inputs are strings of two symbols that are enumerated easily.
+    pub(crate) fn is_binary(&self) -> bool {
+        !self.is_tape() && self.symbols() == 2
+    }
+
+    /// A sequence with a target at every step; its symbols are known to be right.
+    fn stepwise(&self, input: Vec<u32>) -> Example {
+        let counted = |targets: Vec<u32>| (vec![true; targets.len()], targets);
+        let (mask, target) = match &self.rule {
+            Rule::Aligned(aligned) => {
+                let targets = (0..input.len()).map(|j| aligned.target(&input, j));
+                targets.map(|t| (t.is_some(), t.unwrap_or(0))).unzip()
+            }
+            Rule::Sum(modulus) => counted(sums(&input, *modulus)),
+            Rule::Group(group) => counted(group.states(&input)),
+            Rule::Tape(_) => counted(Vec::new()),
+        };
+        Example { input, target, mask, walk: None }
+    }
+}
+
+/// The sum so far, modulo m, at each step.
+fn sums(tokens: &[u32], modulus: u32) -> Vec<u32> {
+    let modulus = u64::from(modulus.max(1));
+    let step = |sum: &mut u64, &token: &u32| {
+        *sum = (*sum + u64::from(token)) % modulus;
+        Some(*sum as u32)
+    };
+    tokens.iter().scan(0, step).collect()
+}
+
+const TAPES: [&str; 17] = [
+    "copy",
+    "repeat-copy",
+    "pattern-1",
+    "pattern-2",
+    "pattern-3",
+    "pattern-4",
+    "pattern-5",
+    "pattern",
+    "multi-pattern-1",
+    "multi-pattern-2",
+    "multi-pattern-3",
+    "multi-pattern-4",
+    "multi-pattern",
+    "variable-pattern-1",
+    "variable-pattern-2",
+    "variable-pattern-3",
+    "variable-pattern-4",
+];
+
+/// f of a tape by its name.
+fn transform(name: &str, settings: &Settings) -> Result<Transform> {
+    let needed = |key: &str| Refusal::config(format!("`{name}` needs `{key}`"));
+    let listed = |patterns: &[&[i64]]| Variable::Listed(patterns.iter().map(|p| p.to_vec()).collect());
+    match name {
+        "copy" => walk(&[1]),
+        "repeat-copy" => walk(&[0, 1]),
+        "pattern-1" => walk(&[0, 1, 1]),
+        "pattern-2" => walk(&[0, 2]),
+        "pattern-3" => walk(&[0, 2, -1]),
+        "pattern-4" => walk(&[0, 2, 1, 2, -2, -1]),
+        "pattern-5" => walk(&[4, 1, 1, -4]),
+        "pattern" => walk(settings.pattern.as_deref().ok_or_else(|| needed("pattern"))?),
+        "multi-pattern-1" => sections(&[&[1], &[0, 1]], Divider::Free),
+        "multi-pattern-2" => sections(&[&[1], &[0, 1]], Divider::Forced),
+        "multi-pattern-3" => sections(&[&[1], &[0, 1], &[0, 2]], Divider::Free),
+        "multi-pattern-4" => sections(&[&[0, 1], &[2, -1]], Divider::Free),
+        "multi-pattern" => {
+            let patterns = settings.patterns.as_deref().ok_or_else(|| needed("patterns"))?;
+            sections(&patterns.iter().map(Vec::as_slice).collect::<Vec<_>>(), Divider::Free)
+        }
+        "variable-pattern-1" => Ok(Transform::Variable(listed(&[&[1], &[0, 1], &[2], &[0, 1, 1], &[0, 2]]))),
+        "variable-pattern-2" => Ok(Transform::Variable(Variable::Listed(draw::primitive_words()))),
+        "variable-pattern-3" => Ok(Transform::Variable(Variable::Random { below: 0 })),
+        "variable-pattern-4" => Ok(Transform::Variable(Variable::Random { below: 2 })),
+        _ => {
+            let near = did_you_mean(name, Task::names());
+            Err(Refusal::new(Kind::UnknownTask, format!("there is no task \"{name}\"{near}")))
+        }
+    }
+}
+
+fn walk(entries: &[i64]) -> Result<Transform> {
+    Ok(Transform::Walk(Pattern::new(entries.to_vec())?))
+}
+
+fn sections(patterns: &[&[i64]], divider: Divider) -> Result<Transform> {
+    if patterns.is_empty() {
+        return Err(Refusal::config("`patterns` is empty; it needs at least one pattern"));
+    }
+    let patterns = patterns.iter().map(|p| Pattern::new(p.to_vec())).collect::<Result<_>>()?;
+    Ok(Transform::Sections { patterns, divider })
+}

@@ -121,7 +121,7 @@ impl Instruction {
 }
 
 /// A straight-line program. An instruction uses only earlier ones, and none occurs twice.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// What operators are.
     pub backend: Backend,

@@ -1,0 +1,360 @@
+//! The cell of Definition 2.9 with every option of section 3.
+//!
+//! ```text
+//! p  = γ(P h + C)                q  = γ(Q h + D)
+//! Z  = Σ_i p_i · I ⟦λ_i⟧(V(x)) J h  +  Σ_i q_i · I ⟦π_i⟧(V(x′), V(x)) J h
+//! h′ = σ(Z + H h + U x + B)
+//! ```
+//! I is the same for all programs of a space, so it is applied once, to the mixture.
+
+use linear_logic::compile::Slot;
+use linear_logic::literal::Order;
+use linear_logic::recognise::Recognised;
+
+use super::recurrent::Simple;
+use super::{Glue, Notes, initial_v};
+use crate::cell::Warning;
+use crate::error::{Kind, Refusal, Result};
+use crate::options::{
+    FirstInput, FirstState, Gate, GateAct, GateSource, Numeral, Operators, Options, Preset, Projection,
+    Sigma, Sizes, VInit, VNorm,
+};
+use crate::program::{Compiled, ProgramText, Subject, Writer, compiled};
+use crate::step::{Act, Builder, Factor, Groups, Norm, Start, ValueId, View, WeightId};
+
+/// The options after the preset.
+struct Settings {
+    lambda: Vec<Numeral>,
+    pi: Vec<String>,
+    order: Order,
+    v: Operators,
+    project: Projection,
+    gate: Gate,
+    gate_act: GateAct,
+    table: Option<usize>,
+    act: Sigma,
+    x0: FirstInput,
+    h0: FirstState,
+    norm: Norm,
+    init: VInit,
+    bias: f32,
+    hh: bool,
+    allow_degenerate: bool,
+}
+
+impl Settings {
+    fn new(options: &Options) -> Result<Self> {
+        let Some(preset) = options.preset else {
+            return Err(Refusal::config("the cell `ll` needs `preset`: \"paper\", \"coded\" or \"stable\""));
+        };
+        let is = |which: Preset| preset == which;
+        let v = options.v.unwrap_or(if is(Preset::Stable) { Operators::Full } else { Operators::Diag });
+        let tanh = is(Preset::Coded) || is(Preset::Stable);
+        let gate_act = match preset {
+            Preset::Paper => GateAct::Relu,
+            Preset::Coded => GateAct::Tanh,
+            Preset::Stable => GateAct::Softmax,
+        };
+        let table = match options.gate_source.unwrap_or(GateSource::State) {
+            GateSource::State if options.table_len.is_some() => {
+                return Err(Refusal::config("`table_len` belongs to `gate_source` = \"table\""));
+            }
+            GateSource::State => None,
+            GateSource::Table => match options.table_len {
+                None => return Err(Refusal::config("`gate_source` = \"table\" needs `table_len`")),
+                Some(0) => return Err(Refusal::config("`table_len` is at least 1")),
+                Some(rows) => Some(rows),
+            },
+        };
+        let settings = Self {
+            lambda: options.lambda.clone().unwrap_or_default(),
+            pi: options.pi.clone().unwrap_or_default(),
+            order: options.order.map_or(Order::Literal, |order| order.order()),
+            v,
+            project: options.project.unwrap_or(Projection::Learned),
+            gate: options.gate.unwrap_or(if is(Preset::Coded) { Gate::Diagonal } else { Gate::Scalar }),
+            gate_act: options.gate_act.unwrap_or(gate_act),
+            table,
+            act: options.act.unwrap_or(if tanh { Sigma::Tanh } else { Sigma::Relu }),
+            x0: options.x0.unwrap_or(if is(Preset::Stable) { FirstInput::First } else { FirstInput::Zero }),
+            h0: options.h0.unwrap_or(FirstState::Zero),
+            norm: match options.v_norm.unwrap_or(VNorm::None) {
+                VNorm::None => Norm::None,
+                VNorm::Tanh => Norm::Tanh,
+                VNorm::ColumnSoftmax => Norm::ColumnSoftmax,
+            },
+            init: options.v_init.unwrap_or(if is(Preset::Stable) { VInit::Identity } else { VInit::Glorot }),
+            bias: options.gate_bias.unwrap_or(0.0) as f32,
+            hh: options.hh.unwrap_or(true),
+            allow_degenerate: options.allow_degenerate.unwrap_or(false),
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.norm == Norm::ColumnSoftmax && self.v == Operators::Diag {
+            return Err(Refusal::config("`v_norm` = \"column-softmax\" needs matrices: `v` = \"full\""));
+        }
+        if self.gate_act == GateAct::One && self.table.is_some() {
+            return Err(Refusal::config("`gate_act` = \"one\" has no weights, so it has no table"));
+        }
+        if !self.bias.is_finite() {
+            return Err(Refusal::config("`gate_bias` is not a number"));
+        }
+        Ok(())
+    }
+}
+
+/// The text of a proof of Λ, and how reports name it.
+fn lambda_subject(at: usize, numeral: &Numeral) -> Subject {
+    let text = match numeral {
+        Numeral::Number(n) => n.to_string(),
+        Numeral::Text(text) => text.clone(),
+    };
+    Subject { what: format!("lambda[{at}]"), text, against: Some(INT) }
+}
+
+/// A text of digits is a word, the empty text the empty word; others are texts of the language.
+fn pi_subject(at: usize, text: &str) -> Subject {
+    let is_word = text.bytes().all(|digit| digit == b'0' || digit == b'1');
+    let text = if is_word { format!("0b{text}") } else { text.to_owned() };
+    Subject { what: format!("pi[{at}]"), text, against: Some(BINT) }
+}
+
+/// Closed terms of the types that the proofs of Λ and Π must have.
+const INT: &str = "0";
+const BINT: &str = "0b";
+
+pub(super) fn linear_logic(
+    b: &mut Builder,
+    sizes: &Sizes,
+    options: &Options,
+    notes: &mut Notes,
+) -> Result<Glue> {
+    let settings = Settings::new(options)?;
+    let lambda: Vec<Subject> =
+        settings.lambda.iter().enumerate().map(|(at, n)| lambda_subject(at, n)).collect();
+    let pi: Vec<Subject> = settings.pi.iter().enumerate().map(|(at, text)| pi_subject(at, text)).collect();
+    let lambda = programs(&lambda, 1, settings.order, "lambda", notes)?;
+    let pi = programs(&pi, 2, settings.order, "pi", notes)?;
+    if settings.v == Operators::Diag {
+        commuting(&pi, settings.allow_degenerate, notes)?;
+    }
+
+    let start = match settings.h0 {
+        FirstState::Zero => Start::Zero,
+        FirstState::Learned => Start::Weight(b.bias("h0", sizes.need("hidden")?, 0.0)),
+    };
+    let simple = Simple::new(b, sizes, start)?;
+    let first = match settings.x0 {
+        FirstInput::Zero => Start::Zero,
+        FirstInput::First => Start::First,
+        FirstInput::Learned => Start::Weight(b.bias("x0", simple.input, 0.0)),
+    };
+    b.start_previous(first);
+
+    let mut spaces = Spaces { b, settings: &settings, simple: &simple, sizes };
+    let z = match settings.v {
+        Operators::TwoSpace => {
+            let of_lambda = spaces.space(&lambda, None, "1")?;
+            let of_pi = spaces.space(&Compiled::default(), Some(&pi), "2")?;
+            [of_lambda, of_pi].into_iter().flatten().collect::<Vec<ValueId>>()
+        }
+        _ => spaces.space(&lambda, Some(&pi), "")?.into_iter().collect(),
+    };
+    let z = match z.as_slice() {
+        [] => None,
+        all => {
+            let z = b.sum(all);
+            b.report("z", z);
+            Some(z)
+        }
+    };
+    let z = simple.affine(b, settings.hh, z.as_slice());
+    Ok(simple.end(b, Some(settings.act), z))
+}
+
+/// Checks and compiles the proofs of a list.
+fn programs(
+    subjects: &[Subject],
+    operators: usize,
+    order: Order,
+    list: &str,
+    notes: &mut Notes,
+) -> Result<Compiled> {
+    if subjects.is_empty() {
+        return Ok(Compiled::default());
+    }
+    let made = compiled(subjects, &vec![Slot::Operator; operators], order)?;
+    for (at, (subject, found)) in subjects.iter().zip(&made.recognised).enumerate() {
+        let canonical = match found {
+            Some(Recognised::Numeral(n)) => n.to_string(),
+            Some(Recognised::Word(digits)) => digits.iter().map(|d| if *d { '1' } else { '0' }).collect(),
+            None => made.types.get(at).cloned().unwrap_or_default(),
+        };
+        notes.programs.push(ProgramText {
+            place: format!("{list}[{at}]"),
+            text: subject.text.clone(),
+            canonical,
+        });
+    }
+    Ok(made)
+}
+
+/// Diagonal operators commute: a word acts through its counts of digits.
+fn commuting(pi: &Compiled, allowed: bool, notes: &mut Notes) -> Result<()> {
+    let mut seen: Vec<((usize, usize), String)> = Vec::new();
+    for found in &pi.recognised {
+        let Some(Recognised::Word(digits)) = found else { continue };
+        let text: String = digits.iter().map(|d| if *d { '1' } else { '0' }).collect();
+        let ones = digits.iter().filter(|d| **d).count();
+        let counts = (digits.len() - ones, ones);
+        if let Some((_, other)) = seen.iter().find(|(known, _)| *known == counts)
+            && !allowed
+        {
+            return Err(Refusal::new(
+                Kind::DegeneratePi,
+                format!(
+                    "a diagonal V cannot tell the words `{other}` and `{text}` apart; use v = \"full\", or \
+                     allow_degenerate = true"
+                ),
+            ));
+        }
+        if counts.0 > 0 && counts.1 > 0 {
+            notes.warnings.push(Warning {
+                kind: "diagonal-commutes",
+                message: format!("with a diagonal V the order of the digits of `{text}` does not matter"),
+            });
+        }
+        seen.push((counts, text));
+    }
+    Ok(())
+}
+
+/// Writes the programs of a space.
+struct Spaces<'a> {
+    b: &'a mut Builder,
+    settings: &'a Settings,
+    simple: &'a Simple,
+    sizes: &'a Sizes,
+}
+
+impl Spaces<'_> {
+    /// I (Σ p ⟦λ⟧ J h + Σ q ⟦π⟧ J h) for the programs that live in one space; `None` without programs.
+    fn space(&mut self, lambda: &Compiled, pi: Option<&Compiled>, suffix: &str) -> Result<Option<ValueId>> {
+        let is_diagonal = match self.settings.v {
+            Operators::Diag => true,
+            Operators::Full => false,
+            Operators::TwoSpace => suffix == "1",
+        };
+        let counts = (lambda.plan.results.len(), pi.map_or(0, |pi| pi.plan.results.len()));
+        if counts == (0, 0) {
+            return Ok(None);
+        }
+        let (simple, settings) = (self.simple, self.settings);
+        let is_identity = settings.project == Projection::Identity;
+        let size = if suffix == "2" { "aux2" } else { "aux" };
+        let given = if suffix == "2" { self.sizes.aux2 } else { self.sizes.aux };
+        let width = if is_identity && given.is_none() { simple.hidden } else { self.sizes.need(size)? };
+        if is_identity && width != simple.hidden {
+            return Err(Refusal::config(format!(
+                "`project` = \"identity\" needs `{size}` = `hidden`, but {width} is not {}",
+                simple.hidden
+            )));
+        }
+        let shape = if is_diagonal { vec![simple.input, width] } else { vec![simple.input, width, width] };
+        // Diagonal operators have no columns to normalise: that option belongs to the full ones.
+        let norm = match settings.norm {
+            Norm::ColumnSoftmax if is_diagonal => Norm::None,
+            norm => norm,
+        };
+        let b = &mut *self.b;
+        let v = b.normed(format!("V{suffix}"), &shape, initial_v(Some(settings.init), &shape), norm);
+        let (back, u) = if is_identity {
+            (None, simple.h)
+        } else {
+            let back = b.matrix(format!("I{suffix}"), &[simple.hidden, width]);
+            let to = b.matrix(format!("J{suffix}"), &[width, simple.hidden]);
+            (Some(back), b.product(to, simple.h))
+        };
+        let mut parts = Vec::new();
+        if counts.0 > 0 {
+            let items = self.items(lambda, u, v, is_diagonal, true)?;
+            parts.push(self.gated("P", "C", "Ptab", "p", &items, width));
+        }
+        if let Some(pi) = pi.filter(|_| counts.1 > 0) {
+            let items = self.items(pi, u, v, is_diagonal, false)?;
+            parts.push(self.gated("Q", "D", "Qtab", "q", &items, width));
+        }
+        let mixture = self.b.sum(&parts);
+        Ok(Some(back.map_or(mixture, |back| self.b.product(back, mixture))))
+    }
+
+    /// ⟦λ⟧(V(x)) u, or ⟦π⟧(V(x′), V(x)) u, of every program.
+    fn items(
+        &mut self,
+        programs: &Compiled,
+        u: ValueId,
+        v: WeightId,
+        is_diagonal: bool,
+        is_lambda: bool,
+    ) -> Result<Vec<ValueId>> {
+        let current = self.simple.x;
+        let mut operate = |b: &mut Builder, slot: usize, z: ValueId| {
+            let x = if is_lambda || slot == 1 { current } else { b.previous() };
+            Ok(if is_diagonal {
+                let operator = b.select(v, x);
+                b.mul(operator, z)
+            } else {
+                b.operate(v, x, z)
+            })
+        };
+        Writer { plan: &programs.plan, vector: u, coefficients: &[], operate: &mut operate }.results(self.b)
+    }
+
+    /// Σ gates ∘ items, with the gates of one list.
+    fn gated(
+        &mut self,
+        weight: &str,
+        bias: &str,
+        table: &str,
+        report: &str,
+        items: &[ValueId],
+        width: usize,
+    ) -> ValueId {
+        let (b, settings, n) = (&mut *self.b, self.settings, items.len());
+        if settings.gate_act == GateAct::One {
+            return b.sum(items);
+        }
+        let is_scalar = settings.gate == Gate::Scalar;
+        let each = if is_scalar { 1 } else { width };
+        let raw = if let Some(rows) = settings.table {
+            let shape = if is_scalar { vec![rows, n] } else { vec![rows, n, width] };
+            let table = b.matrix(table, &shape);
+            b.row(table)
+        } else {
+            let hidden = self.simple.hidden;
+            let shape = if is_scalar { vec![n, hidden] } else { vec![n, width, hidden] };
+            let factor = Factor { weight: b.matrix(weight, &shape), view: View::Plain };
+            let shape = if is_scalar { vec![n] } else { vec![n, width] };
+            let bias = b.weight(bias, &shape, training::Initial::Constant(settings.bias));
+            b.affine(&[(factor, self.simple.h)], Some(bias), &[])
+        };
+        let gates = activate(b, settings.gate_act, n, raw);
+        debug_assert_eq!(b.len_of(gates), n * each);
+        b.report(report, gates);
+        b.mix(gates, items)
+    }
+}
+
+/// γ; softmax runs over `n` programs, coordinate by coordinate.
+pub(super) fn activate(b: &mut Builder, act: GateAct, n: usize, raw: ValueId) -> ValueId {
+    match act {
+        GateAct::Relu => b.act(Act::Relu, raw),
+        GateAct::Tanh => b.act(Act::Tanh, raw),
+        GateAct::Sigmoid => b.act(Act::Sigmoid, raw),
+        GateAct::Softmax => b.softmax(Groups::Blocks(n), raw),
+        GateAct::Identity | GateAct::One => raw,
+    }
+}

@@ -1,0 +1,232 @@
+//! One step forward on a block of sequences.
+
+use super::frame::{Code, Line, Place};
+use super::lanes::{LANES, gate, inner, map, product, spread, zip};
+use super::pack::Prepared;
+use super::real::Real;
+use crate::step::{Act, Groups, Op, Step};
+
+/// What a step needs besides its frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine<'a, T> {
+    pub(super) step: &'a Step,
+    pub(super) code: &'a Code,
+    pub(super) prepared: &'a Prepared<T>,
+}
+
+impl<T> Machine<'_, T> {
+    /// The numbers of a frame.
+    #[inline(always)]
+    pub(super) fn frame(&self) -> usize {
+        self.code.rows * LANES
+    }
+
+    /// Where the rows of a place begin, for the frame that begins at `here`.
+    #[inline(always)]
+    pub(super) fn start(&self, place: Place, here: usize) -> usize {
+        here - place.back * self.frame() + place.at * LANES
+    }
+
+    /// The rows of a place.
+    #[inline(always)]
+    pub(super) fn get<'b>(&self, frames: &'b [T], place: Place, here: usize) -> &'b [T] {
+        let start = self.start(place, here);
+        &frames[start..start + place.rows * LANES]
+    }
+}
+
+impl<T: Real> Machine<'_, T> {
+    /// Computes the frame that begins at `here`; its input stands there already. `time` counts from 1.
+    #[inline(always)]
+    pub(super) fn forward(&self, frames: &mut [T], here: usize, time: usize) {
+        for line in &self.code.lines {
+            let (before, rest) = frames.split_at_mut(self.start(line.out, here));
+            self.line(line, before, &mut rest[..line.out.rows * LANES], here, time);
+        }
+    }
+
+    /// Computes one value; its operands lie in front of it.
+    #[inline(always)]
+    fn line(&self, line: &Line, before: &[T], out: &mut [T], here: usize, time: usize) {
+        let operand = |at: usize| self.get(before, line.operands[at], here);
+        match &self.step.node(line.value).op {
+            Op::Input | Op::Previous | Op::State(_) => {}
+            Op::Vector(weight) => spread(out, &self.prepared.weights[weight.index()]),
+            Op::Row(weight) => spread(out, self.table_row(weight.index(), line.out.rows, time)),
+            Op::Affine { terms, bias, add } => {
+                let mut adds = true;
+                match bias {
+                    Some(bias) => spread(out, &self.prepared.weights[bias.index()]),
+                    None => adds = false,
+                }
+                for at in 0..add.len() {
+                    map(out, operand(terms.len() + at), adds, |x| x);
+                    adds = true;
+                }
+                for (at, factor) in line.factors.iter().enumerate() {
+                    product(out, &self.prepared.packed[*factor].forward, operand(at), adds);
+                    adds = true;
+                }
+            }
+            Op::Outer(..) => {
+                let z = operand(1);
+                for (out, x) in out.chunks_exact_mut(z.len()).zip(operand(0).chunks_exact(LANES)) {
+                    gate(out, x, z, false);
+                }
+            }
+            Op::Mul(..) if line.operands[0].rows == line.out.rows => {
+                zip(out, operand(0), operand(1), false, |a, b| a * b);
+            }
+            Op::Mul(..) => gate(out, operand(0), operand(1), false),
+            Op::Scale(c, _) => {
+                let c = T::from_f64(*c);
+                map(out, operand(0), false, |x| c * x);
+            }
+            Op::Mix { items, .. } => {
+                let gates = operand(0).chunks_exact(operand(0).len() / items.len());
+                for (at, g) in gates.enumerate() {
+                    if g.len() == LANES {
+                        gate(out, g, operand(at + 1), at > 0);
+                    } else {
+                        zip(out, g, operand(at + 1), at > 0, |g, y| g * y);
+                    }
+                }
+            }
+            Op::Act(act, _) => match act {
+                Act::Identity => map(out, operand(0), false, |x| x),
+                Act::Relu => map(out, operand(0), false, relu),
+                Act::Tanh => map(out, operand(0), false, T::tanh),
+                Act::Sigmoid => map(out, operand(0), false, T::logistic),
+            },
+            Op::Softmax(groups, _) => softmax(out, operand(0), *groups),
+            Op::Slice { start, .. } => {
+                let from = start * LANES;
+                out.copy_from_slice(&operand(0)[from..from + out.len()]);
+            }
+            Op::Apply { .. } => {
+                let z = operand(1);
+                for (out, row) in out.chunks_exact_mut(LANES).zip(operand(0).chunks_exact(z.len())) {
+                    inner(out, row, z, false);
+                }
+            }
+            Op::Turn { powers, .. } => turn(out, operand(0), operand(1), powers),
+            Op::Sharpen { .. } => sharpen(out, operand(0), operand(1)),
+            Op::Read { .. } => {
+                out.fill(T::ZERO);
+                let address = operand(1).chunks_exact(LANES);
+                for (row, r) in operand(0).chunks_exact(out.len()).zip(address) {
+                    gate(out, r, row, true);
+                }
+            }
+            Op::Write { .. } => {
+                let (erase, add) = (operand(2), operand(3));
+                let memory = operand(0).chunks_exact(erase.len()).zip(operand(1).chunks_exact(LANES));
+                for (out, (m, w)) in out.chunks_exact_mut(erase.len()).zip(memory) {
+                    write_row(out, m, w, erase, add);
+                }
+            }
+        }
+    }
+
+    /// The entries of a table for step `time`.
+    #[inline(always)]
+    pub(super) fn table_row(&self, weight: usize, len: usize, time: usize) -> &[T] {
+        let table = &self.prepared.weights[weight];
+        let row = (time - 1) % (table.len() / len).max(1);
+        &table[row * len..(row + 1) * len]
+    }
+}
+
+/// max(x, 0), and NaN for NaN: a broken number is not hidden.
+#[inline(always)]
+fn relu<T: Real>(x: T) -> T {
+    if x < T::ZERO { T::ZERO } else { x }
+}
+
+/// The rows of group member `member` of group `group`: (member, group) to a row.
+#[inline(always)]
+pub(super) fn members(groups: Groups, rows: usize) -> (usize, usize, usize, usize) {
+    // (groups, members, distance between groups, distance between members)
+    match groups {
+        Groups::Rows(n) => (rows / n.max(1), n, n, 1),
+        Groups::Blocks(n) => (rows / n.max(1), n, 1, rows / n.max(1)),
+    }
+}
+
+#[inline(always)]
+fn row<T>(x: &[T], at: usize) -> &[T] {
+    &x[at * LANES..(at + 1) * LANES]
+}
+
+#[inline(always)]
+fn row_mut<T>(x: &mut [T], at: usize) -> &mut [T] {
+    &mut x[at * LANES..(at + 1) * LANES]
+}
+
+#[inline(always)]
+fn softmax<T: Real>(out: &mut [T], x: &[T], groups: Groups) {
+    let (count, len, far, near) = members(groups, x.len() / LANES);
+    for group in 0..count {
+        let mut greatest = [T::from_f64(f64::NEG_INFINITY); LANES];
+        for member in 0..len {
+            for (m, x) in greatest.iter_mut().zip(row(x, group * far + member * near)) {
+                *m = x.greater(*m);
+            }
+        }
+        let mut total = [T::ZERO; LANES];
+        for member in 0..len {
+            let at = group * far + member * near;
+            let row = row_mut(out, at);
+            zip(row, self::row(x, at), &greatest, false, |x, m| (x - m).exp());
+            map(&mut total, row, true, |e| e);
+        }
+        for member in 0..len {
+            for (y, total) in row_mut(out, group * far + member * near).iter_mut().zip(&total) {
+                *y = *y / *total;
+            }
+        }
+    }
+}
+
+/// out_k = Σ_j q_j v_{(k − p_j) mod N}
+#[inline(always)]
+fn turn<T: Real>(out: &mut [T], q: &[T], v: &[T], powers: &[i64]) {
+    let n = v.len() / LANES;
+    for (j, power) in powers.iter().enumerate() {
+        // Rows 0…n−s−1 of v go to s…n−1, the last s to the front.
+        let shift = power.rem_euclid(n as i64) as usize * LANES;
+        let (q, (front, back)) = (row(q, j), out.split_at_mut(shift));
+        gate(back, q, &v[..v.len() - shift], j > 0);
+        gate(front, q, &v[v.len() - shift..], j > 0);
+    }
+}
+
+/// ε of the sharpening.
+pub(super) const SHARPEN: f64 = 1e-6;
+
+/// (v_k + ε)^γ = e^{γ ln(v_k + ε)}, over the sum.
+#[inline(always)]
+fn sharpen<T: Real>(out: &mut [T], v: &[T], exponent: &[T]) {
+    let small = T::from_f64(SHARPEN);
+    let mut total = [T::ZERO; LANES];
+    for (out, v) in out.chunks_exact_mut(LANES).zip(v.chunks_exact(LANES)) {
+        zip(out, v, exponent, false, |v, g| (g * (v + small).ln()).exp());
+        map(&mut total, out, true, |u| u);
+    }
+    for out in out.chunks_exact_mut(LANES) {
+        for (y, total) in out.iter_mut().zip(&total) {
+            *y = *y / *total;
+        }
+    }
+}
+
+/// m − m ∘ w e + w a, for the contents of one address.
+#[inline(always)]
+fn write_row<T: Real>(out: &mut [T], m: &[T], w: &[T], erase: &[T], add: &[T]) {
+    let rows = out.chunks_exact_mut(LANES).zip(m.chunks_exact(LANES));
+    for ((out, m), (e, a)) in rows.zip(erase.chunks_exact(LANES).zip(add.chunks_exact(LANES))) {
+        for l in 0..LANES {
+            out[l] = w[l].fma(a[l] - m[l] * e[l], m[l]);
+        }
+    }
+}

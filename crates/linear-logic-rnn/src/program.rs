@@ -1,0 +1,232 @@
+//! Proofs as programs of a cell: checked, named, compiled, and written into the step.
+//!
+//! A proof becomes a straight-line program of the crate `linear-logic` whose operators are the cell's slots; here its
+//! instructions become operations on vectors. An operator is never made: it is applied.
+
+use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile};
+use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
+use linear_logic::error::{Refusal as Inner, Source};
+use linear_logic::literal::Order;
+use linear_logic::parse;
+use linear_logic::program::{Checked, Program};
+use linear_logic::recognise::{Recognised, recognise};
+use linear_logic::stack::on_large_stack;
+use num_traits::{One, ToPrimitive};
+
+use crate::error::{Kind, Refusal, Result};
+use crate::step::{Builder, ValueId};
+
+/// A proof of a cell, for reports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgramText {
+    /// `lambda`, `pi` or `master`, and its number there.
+    pub place: String,
+    /// The text as it was given.
+    pub text: String,
+    /// What it is: a numeral, a word, or its type.
+    pub canonical: String,
+}
+
+/// A refusal of the language as one of ours.
+pub(crate) fn proof(what: &str, inner: &Inner) -> Refusal {
+    let message = format!("{what}: {}: {}", inner.kind.name(), inner.message);
+    Refusal { kind: Kind::Proof, message, inside: serde_json::to_value(inner).ok() }
+}
+
+/// Most instructions of a compiled program. Each is an operation of every step.
+const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// A compiled program with what its proofs are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    /// One for each subject.
+    pub(crate) recognised: Vec<Option<Recognised>>,
+    /// The printed types of the subjects.
+    pub(crate) types: Vec<String>,
+    /// For each argument of the first subject, the atoms of the operator that it is.
+    pub(crate) arguments: Vec<Option<(String, String)>>,
+    /// The atoms of the result of the first subject.
+    pub(crate) result: Option<(String, String)>,
+}
+
+/// A subject: a text, and the type that it must have, if one is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub(crate) what: String,
+    pub(crate) text: String,
+    pub(crate) against: Option<&'static str>,
+}
+
+/// Checks texts and compiles them to one program whose results are vectors.
+///
+/// # Errors
+/// `proof`, with the refusal of the language inside.
+pub(crate) fn compiled(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Compiled> {
+    // The language recurses; it brings its own stack, and nothing but plain data leaves it.
+    let made = on_large_stack(|| compile_here(subjects, slots, order));
+    made.map_err(|error| Refusal::new(Kind::Proof, format!("no thread for the checker: {error}")))?
+}
+
+fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Compiled> {
+    let program = Program::new(order, Mode::default()).map_err(|inner| proof("the library", &inner))?;
+    let mut checked: Vec<Checked> = Vec::with_capacity(subjects.len());
+    for subject in subjects {
+        let located = |inner: Inner| proof(&subject.what, &inner);
+        let source = Source::new("<proof>", subject.text.clone().into_bytes());
+        let query = parse::query(&source).map_err(located)?;
+        let found = match subject.against {
+            None => elaborate(&program, &source, &query).map_err(located)?,
+            Some(text) => {
+                let wanted = Source::new("<type>", text.as_bytes().to_vec());
+                let formula = parse::query(&wanted)
+                    .and_then(|query| elaborate(&program, &wanted, &query))
+                    .map_err(located)?
+                    .formula;
+                elaborate_against(&program, &source, &query, &formula).map_err(located)?
+            }
+        };
+        checked.push(found);
+    }
+    let what = subjects.first().map_or("", |subject| subject.what.as_str());
+    let plan = compile(&program, &checked, slots, Backend::Vector).map_err(|inner| proof(what, &inner))?;
+    if plan.instructions.len() > MOST_INSTRUCTIONS {
+        let count = plan.instructions.len();
+        return Err(Refusal::new(
+            Kind::Proof,
+            format!("{what}: {count} instructions; a cell computes at most {MOST_INSTRUCTIONS} in a step"),
+        ));
+    }
+    let mut arguments = Vec::new();
+    let mut result = None;
+    if let Some(first) = checked.first() {
+        let mut formula = &first.formula;
+        while formula.as_operator().is_none() {
+            let Some((domain, codomain)) = formula.as_lolli() else { break };
+            let inner = domain.as_bang().unwrap_or(domain);
+            arguments.push(inner.as_operator().map(|(a, b)| (a.to_string(), b.to_string())));
+            formula = codomain;
+        }
+        result = formula.as_operator().map(|(a, b)| (a.to_string(), b.to_string()));
+    }
+    Ok(Compiled {
+        plan,
+        recognised: checked.iter().map(|c| recognise(&c.term, &c.formula, order)).collect(),
+        types: checked.iter().map(|c| c.formula.short()).collect(),
+        arguments,
+        result,
+    })
+}
+
+/// Applies the operator in a slot to a vector.
+pub(crate) type Operate<'a> = dyn FnMut(&mut Builder, usize, ValueId) -> Result<ValueId> + 'a;
+
+/// Writes a compiled program into a step.
+pub(crate) struct Writer<'a> {
+    pub(crate) plan: &'a Plan,
+    /// The vector that the results are taken at.
+    pub(crate) vector: ValueId,
+    /// For each slot, the coefficients of its mixture.
+    pub(crate) coefficients: &'a [Option<ValueId>],
+    pub(crate) operate: &'a mut Operate<'a>,
+}
+
+impl Writer<'_> {
+    /// The results, one for each subject.
+    ///
+    /// # Errors
+    /// `proof` if an instruction does not have the form that vector programs have.
+    pub(crate) fn results(&mut self, b: &mut Builder) -> Result<Vec<ValueId>> {
+        let mut vectors: Vec<Option<ValueId>> = vec![None; self.plan.instructions.len()];
+        // In order, so that depth is no recursion; operators are written where they are applied.
+        for (id, instruction) in self.plan.instructions.iter().enumerate() {
+            let get = |id: &usize| vectors.get(*id).copied().flatten();
+            vectors[id] = match instruction {
+                Instruction::Vector => Some(self.vector),
+                Instruction::Apply { operator, vector } => match get(vector) {
+                    Some(vector) => Some(self.apply(b, *operator, vector)?),
+                    None => None,
+                },
+                Instruction::Add(all) => {
+                    let all: Option<Vec<ValueId>> = all.iter().map(get).collect();
+                    all.map(|all| b.sum(&all))
+                }
+                Instruction::Scale { by, of } => match get(of) {
+                    Some(of) => Some(self.scale(b, by, of)?),
+                    None => None,
+                },
+                Instruction::Zero => {
+                    // Only a result can be a zero vector; an operator that is zero is met in `apply`.
+                    Some(b.scale(0.0, self.vector))
+                }
+                _ => None,
+            };
+        }
+        let found = self.plan.results.iter().map(|id| vectors.get(*id).copied().flatten());
+        found.map(|value| value.ok_or_else(|| strange("a result is not a vector"))).collect()
+    }
+
+    fn apply(&mut self, b: &mut Builder, operator: usize, vector: ValueId) -> Result<ValueId> {
+        let Some(instruction) = self.plan.instructions.get(operator) else {
+            return Err(strange("an instruction is missing"));
+        };
+        Ok(match instruction {
+            Instruction::Input { slot } => (self.operate)(b, *slot, vector)?,
+            Instruction::Identity => vector,
+            Instruction::Zero => b.scale(0.0, vector),
+            Instruction::Mul(left, right) => {
+                let inner = self.apply(b, *right, vector)?;
+                self.apply(b, *left, inner)?
+            }
+            Instruction::Add(all) => {
+                let parts: Result<Vec<ValueId>> = all.iter().map(|id| self.apply(b, *id, vector)).collect();
+                b.sum(&parts?)
+            }
+            Instruction::Scale { by, of } => {
+                let inner = self.apply(b, *of, vector)?;
+                self.scale(b, by, inner)?
+            }
+            Instruction::Pow { of, exponent } => {
+                if *exponent > MOST_INSTRUCTIONS as u64 {
+                    return Err(strange(&format!("the power {exponent} is too large for a step")));
+                }
+                let mut value = vector;
+                for _ in 0..*exponent {
+                    value = self.apply(b, *of, value)?;
+                }
+                value
+            }
+            Instruction::Vector | Instruction::Apply { .. } => return Err(strange("a vector is applied")),
+        })
+    }
+
+    /// (Σ c ∏ coefficients) · of
+    fn scale(
+        &self,
+        b: &mut Builder,
+        by: &linear_logic::compile::Coefficient,
+        of: ValueId,
+    ) -> Result<ValueId> {
+        let mut parts = Vec::with_capacity(by.len());
+        for (c, product) in by {
+            let c_number = c.to_f64().ok_or_else(|| strange("a coefficient is not a number"))?;
+            let mut part = of;
+            for (slot, index) in product {
+                let all = self.coefficients.get(*slot).copied().flatten();
+                let all = all.ok_or_else(|| strange("a coefficient is missing"))?;
+                let one = b.slice(all, *index, 1);
+                part = b.mul(one, part);
+            }
+            parts.push(if c.is_one() { part } else { b.scale(c_number, part) });
+        }
+        Ok(match parts.as_slice() {
+            [] => b.scale(0.0, of),
+            [one] => *one,
+            all => b.sum(all),
+        })
+    }
+}
+
+fn strange(why: &str) -> Refusal {
+    Refusal::new(Kind::Proof, format!("the compiled proof cannot be a step: {why}"))
+}

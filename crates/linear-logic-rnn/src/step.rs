@@ -1,0 +1,606 @@
+//! What a cell computes in one step, as data: a straight-line program over vectors.
+//!
+//! A cell is written once, with [`Builder`]; the engine of [`crate::engine`] runs it fast, forward and backward, and
+//! [`crate::composed`] runs it on candle, as oracle and on a GPU. Values are vectors of a fixed number of features;
+//! the batch is not written. A value is named by [`ValueId`] and uses earlier values only. Equal operations on equal
+//! operands are one value, so what two programs of a cell have in common is computed once.
+
+use training::Initial;
+
+use crate::error::{Refusal, Result};
+
+/// A value of the step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub(crate) usize);
+
+/// A weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WeightId(pub(crate) usize);
+
+/// A state that goes from step to step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateId(pub(crate) usize);
+
+macro_rules! index {
+    ($($id:ident),+) => { $(impl $id {
+        /// Its place among its kind.
+        pub fn index(self) -> usize {
+            self.0
+        }
+    })+ };
+}
+index!(ValueId, WeightId, StateId);
+
+/// What a weight belongs to; the two are counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Part {
+    Cell,
+    Readout,
+}
+
+/// What is done to a weight before it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norm {
+    /// Nothing.
+    None,
+    /// Elementwise hyperbolic tangent.
+    Tanh,
+    /// Softmax of every column of every matrix of a stack: shape (…, rows, columns).
+    ColumnSoftmax,
+}
+
+/// A weight: a named tensor that all steps share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weight {
+    /// The name in documents and checkpoints.
+    pub name: String,
+    /// The shape, row-major.
+    pub shape: Vec<usize>,
+    /// How training begins.
+    pub initial: Initial,
+    /// Done to it before use.
+    pub norm: Norm,
+    /// What it belongs to.
+    pub part: Part,
+    /// Its value, if it is not trained.
+    pub fixed: Option<Vec<f64>>,
+}
+
+impl Weight {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// How a weight is read as a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum View {
+    /// (rows, columns), and what has further axes in front is one tall matrix.
+    Plain,
+    /// (columns, rows), turned over: a diagonal V of shape (i, K) is the matrix from x to V(x).
+    Transposed,
+    /// (a, rows, columns) as the wide matrix [W₀ W₁ …]: on x ⊗ z it is Σ_a x_a W[a] z.
+    Stacked,
+}
+
+/// A weight, read as a matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Factor {
+    /// The weight.
+    pub weight: WeightId,
+    /// The reading.
+    pub view: View,
+}
+
+/// An elementwise function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// x
+    Identity,
+    /// max(x, 0), with derivative 0 at 0
+    Relu,
+    /// tanh x
+    Tanh,
+    /// The logistic function.
+    Sigmoid,
+}
+
+/// What a softmax runs over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Groups {
+    /// Runs of this many neighbours.
+    Rows(usize),
+    /// The same coordinate of this many blocks, which follow each other.
+    Blocks(usize),
+}
+
+/// One operation. Lengths are numbers of features.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// x⁽ᵗ⁾
+    Input,
+    /// x⁽ᵗ⁻¹⁾
+    Previous,
+    /// A state before the step.
+    State(StateId),
+    /// A weight as a vector.
+    Vector(WeightId),
+    /// Row (t − 1) mod T of a weight of shape (T, …).
+    Row(WeightId),
+    /// b + Σ W x + Σ a
+    Affine {
+        /// W, x
+        terms: Vec<(Factor, ValueId)>,
+        /// b
+        bias: Option<WeightId>,
+        /// a
+        add: Vec<ValueId>,
+    },
+    /// x ⊗ z: feature a·len(z) + k is x_a z_k.
+    Outer(ValueId, ValueId),
+    /// Elementwise product; a first operand of length 1 multiplies every entry.
+    Mul(ValueId, ValueId),
+    /// c·x
+    Scale(f64, ValueId),
+    /// Σ_m g_m y_m with as many gates as items, or with one gate for each coordinate: Σ_m g[m] ∘ y_m.
+    Mix {
+        /// g, item by item
+        gates: ValueId,
+        /// y
+        items: Vec<ValueId>,
+    },
+    /// Elementwise function.
+    Act(Act, ValueId),
+    /// Softmax over groups.
+    Softmax(Groups, ValueId),
+    /// Entries from `start`, as many as the value has.
+    Slice {
+        /// Of what.
+        of: ValueId,
+        /// From where.
+        start: usize,
+    },
+    /// A z for a computed matrix A, row by row.
+    Apply {
+        /// A
+        matrix: ValueId,
+        /// z
+        vector: ValueId,
+    },
+    /// Σ_j q_j R^{p_j} v on a ring of addresses, R^p e_j = e_{(j+p) mod N}.
+    Turn {
+        /// q
+        by: ValueId,
+        /// v
+        address: ValueId,
+        /// p
+        powers: Vec<i64>,
+    },
+    /// (v_k + ε)^γ over its sum; ε = 10⁻⁶.
+    Sharpen {
+        /// v
+        address: ValueId,
+        /// γ, of length 1
+        exponent: ValueId,
+    },
+    /// Mᵀ r for a memory of as many rows as r has entries.
+    Read {
+        /// M, row by row
+        memory: ValueId,
+        /// r
+        address: ValueId,
+    },
+    /// M − M ∘ (w eᵀ) + w aᵀ
+    Write {
+        /// M, row by row
+        memory: ValueId,
+        /// w
+        address: ValueId,
+        /// e
+        erase: ValueId,
+        /// a
+        add: ValueId,
+    },
+}
+
+impl Op {
+    /// The values that it uses.
+    pub fn operands(&self) -> Vec<ValueId> {
+        match self {
+            Self::Input | Self::Previous | Self::State(_) | Self::Vector(_) | Self::Row(_) => Vec::new(),
+            Self::Affine { terms, add, .. } => {
+                terms.iter().map(|(_, x)| *x).chain(add.iter().copied()).collect()
+            }
+            Self::Outer(a, b) | Self::Mul(a, b) => vec![*a, *b],
+            Self::Scale(_, a) | Self::Act(_, a) | Self::Softmax(_, a) | Self::Slice { of: a, .. } => vec![*a],
+            Self::Mix { gates, items } => std::iter::once(*gates).chain(items.iter().copied()).collect(),
+            Self::Apply { matrix, vector } => vec![*matrix, *vector],
+            Self::Turn { by, address, .. } => vec![*by, *address],
+            Self::Sharpen { address, exponent } => vec![*address, *exponent],
+            Self::Read { memory, address } => vec![*memory, *address],
+            Self::Write { memory, address, erase, add } => vec![*memory, *address, *erase, *add],
+        }
+    }
+}
+
+/// An operation with the length of what it makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The operation.
+    pub op: Op,
+    /// The number of features.
+    pub len: usize,
+}
+
+/// What stands before the first step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Start {
+    /// Zeros.
+    Zero,
+    /// These numbers.
+    Constant(Vec<f64>),
+    /// A trained vector.
+    Weight(WeightId),
+    /// For the previous input: the first input.
+    First,
+}
+
+/// A state: how it starts, and which value replaces it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// The name in reports.
+    pub name: String,
+    /// The number of features.
+    pub len: usize,
+    /// Before the first step.
+    pub start: Start,
+    /// After a step.
+    pub next: ValueId,
+}
+
+/// A whole step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The number of input features.
+    pub input: usize,
+    /// The weights.
+    pub weights: Vec<Weight>,
+    /// The operations, in order.
+    pub nodes: Vec<Node>,
+    /// The states; the first is h.
+    pub states: Vec<State>,
+    /// The previous input before the first step.
+    pub previous: Start,
+    /// Values that reports show, by name.
+    pub reports: Vec<(String, ValueId)>,
+    /// The logits, if there is a readout.
+    pub logits: Option<ValueId>,
+}
+
+impl Step {
+    /// The node of a value.
+    pub fn node(&self, value: ValueId) -> &Node {
+        &self.nodes[value.0]
+    }
+
+    /// The number of features of a value.
+    pub fn len_of(&self, value: ValueId) -> usize {
+        self.nodes[value.0].len
+    }
+
+    /// Rows and columns of a factor.
+    pub fn shape_of(&self, factor: Factor) -> (usize, usize) {
+        let shape = &self.weights[factor.weight.0].shape;
+        let last = shape.last().copied().unwrap_or(1);
+        let front = if last == 0 { 0 } else { shape.iter().product::<usize>() / last };
+        match factor.view {
+            View::Plain => (front, last),
+            View::Transposed => (last, front),
+            View::Stacked => {
+                let rows = shape.get(shape.len().wrapping_sub(2)).copied().unwrap_or(1);
+                (rows, last * front.checked_div(rows).unwrap_or(0))
+            }
+        }
+    }
+
+    /// The weights that training changes.
+    pub fn trained(&self) -> impl Iterator<Item = (WeightId, &Weight)> {
+        self.weights.iter().enumerate().filter(|(_, w)| w.fixed.is_none()).map(|(at, w)| (WeightId(at), w))
+    }
+
+    /// The number of trained numbers of a part.
+    pub fn count(&self, part: Part) -> usize {
+        self.trained().filter(|(_, w)| w.part == part).map(|(_, w)| w.len()).sum()
+    }
+}
+
+/// Writes a step. Methods are named after what they compute.
+#[derive(Debug)]
+pub struct Builder {
+    step: Step,
+    part: Part,
+    next: Vec<Option<ValueId>>,
+}
+
+impl Builder {
+    /// A step on inputs of this many features.
+    pub fn new(input: usize) -> Self {
+        let step = Step {
+            input,
+            weights: Vec::new(),
+            nodes: Vec::new(),
+            states: Vec::new(),
+            previous: Start::Zero,
+            reports: Vec::new(),
+            logits: None,
+        };
+        Self { step, part: Part::Cell, next: Vec::new() }
+    }
+
+    /// The number of features of a value.
+    pub fn len_of(&self, value: ValueId) -> usize {
+        self.step.len_of(value)
+    }
+
+    fn push(&mut self, op: Op, len: usize) -> ValueId {
+        let node = Node { op, len };
+        match self.step.nodes.iter().position(|known| *known == node) {
+            Some(at) => ValueId(at),
+            None => {
+                self.step.nodes.push(node);
+                ValueId(self.step.nodes.len() - 1)
+            }
+        }
+    }
+
+    /// A trained weight.
+    pub fn weight(&mut self, name: impl Into<String>, shape: &[usize], initial: Initial) -> WeightId {
+        self.normed(name, shape, initial, Norm::None)
+    }
+
+    /// A trained matrix (…, rows, columns) with Glorot's uniform distribution.
+    pub fn matrix(&mut self, name: impl Into<String>, shape: &[usize]) -> WeightId {
+        let columns = shape.last().copied().unwrap_or(1);
+        let rows = shape.get(shape.len().wrapping_sub(2)).copied().unwrap_or(1);
+        self.weight(name, shape, Initial::XavierUniform { fan_in: columns, fan_out: rows })
+    }
+
+    /// A trained vector that starts at a constant.
+    pub fn bias(&mut self, name: impl Into<String>, len: usize, start: f32) -> WeightId {
+        self.weight(name, &[len], Initial::Constant(start))
+    }
+
+    /// A trained weight that something is done to before use.
+    pub fn normed(
+        &mut self,
+        name: impl Into<String>,
+        shape: &[usize],
+        initial: Initial,
+        norm: Norm,
+    ) -> WeightId {
+        let part = self.part;
+        let name = name.into();
+        self.step.weights.push(Weight { name, shape: shape.to_vec(), initial, norm, part, fixed: None });
+        WeightId(self.step.weights.len() - 1)
+    }
+
+    /// A matrix that is not trained.
+    pub fn fixed(&mut self, name: impl Into<String>, shape: &[usize], value: Vec<f64>) -> WeightId {
+        let id = self.weight(name, shape, Initial::Constant(0.0));
+        self.step.weights[id.0].fixed = Some(value);
+        id
+    }
+
+    /// Weights from here on belong to the readout.
+    pub fn begin_readout(&mut self) {
+        self.part = Part::Readout;
+    }
+
+    /// A state; [`Builder::set_state`] says what it becomes.
+    pub fn state(&mut self, name: impl Into<String>, len: usize, start: Start) -> (StateId, ValueId) {
+        let id = StateId(self.step.states.len());
+        self.step.states.push(State { name: name.into(), len, start, next: ValueId(0) });
+        self.next.push(None);
+        (id, self.push(Op::State(id), len))
+    }
+
+    /// What a state becomes. One value may be the next of one state only.
+    pub fn set_state(&mut self, state: StateId, next: ValueId) {
+        // A value that is itself a state, or already some state's next, is copied: each state has a place of its own.
+        let taken = self.next.contains(&Some(next)) || matches!(self.step.nodes[next.0].op, Op::State(_));
+        let next = if taken { self.copy(next) } else { next };
+        self.next[state.0] = Some(next);
+    }
+
+    fn copy(&mut self, value: ValueId) -> ValueId {
+        let len = self.len_of(value);
+        self.step.nodes.push(Node { op: Op::Scale(1.0, value), len });
+        ValueId(self.step.nodes.len() - 1)
+    }
+
+    /// x⁽ᵗ⁾
+    pub fn input(&mut self) -> ValueId {
+        let len = self.step.input;
+        self.push(Op::Input, len)
+    }
+
+    /// x⁽ᵗ⁻¹⁾, with x⁽⁰⁾ as given.
+    pub fn previous(&mut self) -> ValueId {
+        let len = self.step.input;
+        self.push(Op::Previous, len)
+    }
+
+    /// x⁽⁰⁾
+    pub fn start_previous(&mut self, start: Start) {
+        self.step.previous = start;
+    }
+
+    /// A weight as a vector.
+    pub fn vector(&mut self, weight: WeightId) -> ValueId {
+        let len = self.step.weights[weight.0].len();
+        self.push(Op::Vector(weight), len)
+    }
+
+    /// The row of a table for this step.
+    pub fn row(&mut self, table: WeightId) -> ValueId {
+        let weight = &self.step.weights[table.0];
+        let rows = weight.shape.first().copied().unwrap_or(1).max(1);
+        let len = weight.len() / rows;
+        self.push(Op::Row(table), len)
+    }
+
+    /// b + Σ W x + Σ a
+    pub fn affine(
+        &mut self,
+        terms: &[(Factor, ValueId)],
+        bias: Option<WeightId>,
+        add: &[ValueId],
+    ) -> ValueId {
+        let rows = terms.first().map(|(factor, _)| self.step.shape_of(*factor).0);
+        let len = rows
+            .or_else(|| bias.map(|b| self.step.weights[b.0].len()))
+            .or_else(|| add.first().map(|a| self.len_of(*a)))
+            .unwrap_or(0);
+        if let ([], None, [one]) = (terms, bias, add) {
+            return *one;
+        }
+        self.push(Op::Affine { terms: terms.to_vec(), bias, add: add.to_vec() }, len)
+    }
+
+    /// W x
+    pub fn product(&mut self, weight: WeightId, x: ValueId) -> ValueId {
+        self.affine(&[(Factor { weight, view: View::Plain }, x)], None, &[])
+    }
+
+    /// V(x) for a V of shape (i, K): Σ_a x_a V[a]
+    pub fn select(&mut self, weight: WeightId, x: ValueId) -> ValueId {
+        self.affine(&[(Factor { weight, view: View::Transposed }, x)], None, &[])
+    }
+
+    /// V(x) z for a V of shape (i, r, c): Σ_a x_a V[a] z
+    pub fn operate(&mut self, weight: WeightId, x: ValueId, z: ValueId) -> ValueId {
+        let outer = self.outer(x, z);
+        self.affine(&[(Factor { weight, view: View::Stacked }, outer)], None, &[])
+    }
+
+    /// Σ a
+    pub fn sum(&mut self, all: &[ValueId]) -> ValueId {
+        self.affine(&[], None, all)
+    }
+
+    /// x ⊗ z
+    pub fn outer(&mut self, x: ValueId, z: ValueId) -> ValueId {
+        let len = self.len_of(x) * self.len_of(z);
+        self.push(Op::Outer(x, z), len)
+    }
+
+    /// a ∘ b; a of length 1 multiplies every entry.
+    pub fn mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        let len = self.len_of(b);
+        self.push(Op::Mul(a, b), len)
+    }
+
+    /// c·a
+    pub fn scale(&mut self, c: f64, a: ValueId) -> ValueId {
+        let len = self.len_of(a);
+        if c == 1.0 { a } else { self.push(Op::Scale(c, a), len) }
+    }
+
+    /// Σ_m g_m y_m
+    pub fn mix(&mut self, gates: ValueId, items: &[ValueId]) -> ValueId {
+        let len = items.first().map_or(0, |item| self.len_of(*item));
+        self.push(Op::Mix { gates, items: items.to_vec() }, len)
+    }
+
+    /// An elementwise function.
+    pub fn act(&mut self, act: Act, x: ValueId) -> ValueId {
+        let len = self.len_of(x);
+        if act == Act::Identity { x } else { self.push(Op::Act(act, x), len) }
+    }
+
+    /// Softmax over groups.
+    pub fn softmax(&mut self, groups: Groups, x: ValueId) -> ValueId {
+        let len = self.len_of(x);
+        self.push(Op::Softmax(groups, x), len)
+    }
+
+    /// `len` entries from `start`.
+    pub fn slice(&mut self, of: ValueId, start: usize, len: usize) -> ValueId {
+        self.push(Op::Slice { of, start }, len)
+    }
+
+    /// A z for a computed matrix.
+    pub fn apply(&mut self, matrix: ValueId, vector: ValueId) -> ValueId {
+        let len = self.len_of(matrix).checked_div(self.len_of(vector)).unwrap_or(0);
+        self.push(Op::Apply { matrix, vector }, len)
+    }
+
+    /// Σ_j q_j R^{p_j} v
+    pub fn turn(&mut self, by: ValueId, address: ValueId, powers: &[i64]) -> ValueId {
+        let len = self.len_of(address);
+        self.push(Op::Turn { by, address, powers: powers.to_vec() }, len)
+    }
+
+    /// (v + ε)^γ over its sum
+    pub fn sharpen(&mut self, address: ValueId, exponent: ValueId) -> ValueId {
+        let len = self.len_of(address);
+        self.push(Op::Sharpen { address, exponent }, len)
+    }
+
+    /// Mᵀ r
+    pub fn read(&mut self, memory: ValueId, address: ValueId) -> ValueId {
+        let len = self.len_of(memory).checked_div(self.len_of(address)).unwrap_or(0);
+        self.push(Op::Read { memory, address }, len)
+    }
+
+    /// M − M ∘ (w eᵀ) + w aᵀ
+    pub fn write(&mut self, memory: ValueId, address: ValueId, erase: ValueId, add: ValueId) -> ValueId {
+        let len = self.len_of(memory);
+        self.push(Op::Write { memory, address, erase, add }, len)
+    }
+
+    /// A value that reports show.
+    pub fn report(&mut self, name: impl Into<String>, value: ValueId) {
+        self.step.reports.push((name.into(), value));
+    }
+
+    /// The logits.
+    pub fn logits(&mut self, value: ValueId) {
+        self.step.logits = Some(value);
+    }
+
+    /// The step.
+    ///
+    /// # Errors
+    /// `config` if a state has no next value, or a size is 0 or too large to compute with.
+    pub fn finish(mut self) -> Result<Step> {
+        for (state, next) in self.step.states.iter_mut().zip(&self.next) {
+            state.next =
+                next.ok_or_else(|| Refusal::config(format!("nothing is said of the next `{}`", state.name)))?;
+        }
+        let sizes = self.step.nodes.iter().map(|n| n.len).chain(self.step.weights.iter().map(Weight::len));
+        let mut total = 0_usize;
+        for size in sizes {
+            if size == 0 {
+                return Err(Refusal::config("a size of the cell is 0"));
+            }
+            total = total.saturating_add(size);
+        }
+        if total > MOST_FEATURES {
+            return Err(Refusal::config(format!(
+                "one step of this cell has {total} numbers; at most {MOST_FEATURES} are computed with"
+            )));
+        }
+        Ok(self.step)
+    }
+}
+
+/// The most numbers of one step, weights included: 2 GB at 16 lanes of f64.
+const MOST_FEATURES: usize = 1 << 24;

@@ -1,0 +1,38 @@
+//! One way to run any code with the widest vector instructions of this processor.
+
+use super::math::{VectorLevel, vector_level};
+
+/// Code that is compiled once for each instruction set. `run` and all that it calls must be `#[inline(always)]`:
+/// only what is inlined is compiled for wide registers.
+pub trait Kernel {
+    /// What it makes.
+    type Output;
+
+    /// Does it.
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a kernel with AVX-512, with AVX2 and FMA, or with the plain target, whichever is the widest here.
+pub fn vectorised<K: Kernel>(kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma")]
+        fn avx512<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run()
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<K: Kernel>(kernel: K) -> K::Output {
+            kernel.run()
+        }
+        match vector_level() {
+            // SAFETY: `vector_level` has found these features on this processor.
+            #[expect(unsafe_code, reason = "calls a function compiled for features that were just detected")]
+            VectorLevel::Avx512 => return unsafe { avx512(kernel) },
+            // SAFETY: as above.
+            #[expect(unsafe_code, reason = "calls a function compiled for features that were just detected")]
+            VectorLevel::Avx2 => return unsafe { avx2(kernel) },
+            VectorLevel::Plain => {}
+        }
+    }
+    kernel.run()
+}

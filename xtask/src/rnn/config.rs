@@ -1,0 +1,420 @@
+//! The configuration of a recurrent run: `kind = "rnn"`, flat TOML, every key known, every value checked.
+//!
+//! Keys of the run stand in [`Config`]; those of the cell are [`Options`]. [`Config::from_text`] is the way in; a
+//! refusal names the file and the line, or the option, and for an unknown key the nearest known one.
+
+use anyhow::{Result, anyhow, bail};
+use linear_logic_rnn::cell::{Cell, largest_hidden};
+use linear_logic_rnn::learner::Precision;
+use linear_logic_rnn::optimiser::Optimiser;
+use linear_logic_rnn::options::{CellKind, Options, Sizes};
+use linear_logic_rnn::task::batch::LossMean;
+use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
+use linear_logic_rnn::task::{Settings, Task};
+use serde::{Deserialize, Serialize};
+
+use crate::keys::{explain, merge, parse_set, parse_table, place, unknown_key};
+
+/// The word that names this learner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    #[default]
+    Rnn,
+}
+
+/// A number, or a word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Size {
+    Number(usize),
+    Word(String),
+}
+
+/// The word `enumerate`, or `none`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SplitName {
+    #[default]
+    None,
+    Enumerate,
+}
+
+/// What a run is expected to show.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Expect {
+    /// Trained weights; a test compares it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) params: Option<usize>,
+    /// The least share of right last symbols at the longest length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_symbol_min: Option<f64>,
+    /// The least share of sequences without an error at the longest length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sequence_exact_min: Option<f64>,
+    /// The longest time, in seconds, on two cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds_max: Option<f64>,
+}
+
+/// All keys but those of the cell. Options are keys without a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Config {
+    pub(crate) kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    pub(crate) seed: u64,
+    pub(crate) device: String,
+    pub(crate) dtype: Precision,
+    pub(crate) threads: usize,
+
+    pub(crate) task: String,
+    pub(crate) min_length: usize,
+    pub(crate) max_length: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) modulus: Option<toml::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pattern: Option<toml::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) patterns: Option<toml::Value>,
+    pub(crate) split: SplitName,
+    pub(crate) train_fraction: f64,
+
+    pub(crate) cell: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hidden: Option<Size>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) budget: Option<usize>,
+    pub(crate) allow_gap: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) aux: Option<Size>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) aux2: Option<Size>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) readout: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) addresses: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pattern_addresses: Option<usize>,
+
+    pub(crate) updates: u64,
+    pub(crate) batch: usize,
+    pub(crate) optimizer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lr: Option<f64>,
+    pub(crate) decay: f64,
+    pub(crate) momentum: f64,
+    pub(crate) beta1: f64,
+    pub(crate) beta2: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) eps: Option<f64>,
+    pub(crate) weight_decay: f64,
+    pub(crate) clip: f64,
+    pub(crate) loss: LossMean,
+    pub(crate) curriculum: Curriculum,
+    pub(crate) max_skipped: u64,
+    pub(crate) eval_every: u64,
+    pub(crate) save_every: u64,
+
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) eval_lengths: Option<Vec<usize>>,
+    pub(crate) eval_sequences: usize,
+
+    #[serde(flatten)]
+    pub(crate) options: Options,
+
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expect: Option<Expect>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            kind: Kind::Rnn,
+            name: None,
+            seed: 0,
+            device: "cpu".to_owned(),
+            dtype: Precision::F32,
+            threads: 1,
+            task: String::new(),
+            min_length: 0,
+            max_length: 0,
+            modulus: None,
+            pattern: None,
+            patterns: None,
+            split: SplitName::None,
+            train_fraction: 0.1,
+            cell: String::new(),
+            hidden: None,
+            budget: None,
+            allow_gap: false,
+            aux: None,
+            aux2: None,
+            readout: None,
+            addresses: None,
+            content: None,
+            pattern_addresses: None,
+            updates: 0,
+            batch: 128,
+            optimizer: "adamw".to_owned(),
+            lr: None,
+            decay: 0.9,
+            momentum: 0.9,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: None,
+            weight_decay: 0.01,
+            clip: 1.0,
+            loss: LossMean::Mean,
+            curriculum: Curriculum::None,
+            max_skipped: 10,
+            eval_every: 500,
+            save_every: 1000,
+            eval_lengths: None,
+            eval_sequences: 1000,
+            options: Options::default(),
+            expect: None,
+        }
+    }
+}
+
+/// Every key that is not one of the cell's options.
+const KEYS: [&str; 44] = [
+    "kind",
+    "name",
+    "seed",
+    "device",
+    "dtype",
+    "threads",
+    "task",
+    "min_length",
+    "max_length",
+    "modulus",
+    "pattern",
+    "patterns",
+    "split",
+    "train_fraction",
+    "cell",
+    "hidden",
+    "budget",
+    "allow_gap",
+    "aux",
+    "aux2",
+    "readout",
+    "addresses",
+    "content",
+    "pattern_addresses",
+    "updates",
+    "batch",
+    "optimizer",
+    "lr",
+    "decay",
+    "momentum",
+    "beta1",
+    "beta2",
+    "eps",
+    "weight_decay",
+    "clip",
+    "loss",
+    "curriculum",
+    "max_skipped",
+    "eval_every",
+    "save_every",
+    "eval_lengths",
+    "eval_sequences",
+    "expect",
+    "masters",
+];
+
+/// The keys that a resumed run may change.
+pub(crate) const CHANGEABLE: [&str; 5] =
+    ["eval_every", "save_every", "threads", "eval_lengths", "eval_sequences"];
+
+/// Keys that decide nothing about the weights.
+pub(crate) const SILENT: [&str; 3] = ["expect", "name", "allow_gap"];
+
+/// All keys that a file may have.
+pub(crate) fn known_keys() -> Vec<&'static str> {
+    let options = CellKind::all().flat_map(|kind| kind.options().iter().copied());
+    let mut keys: Vec<&str> = KEYS.into_iter().chain(options).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+impl Config {
+    /// Reads a text, applies the options, checks everything.
+    pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
+        let mut table = parse_table(name, text)?;
+        for (key, value) in &table {
+            one(key, value).map_err(|why| anyhow!("{name}{}: {why}", place(text, key)))?;
+        }
+        for set in sets {
+            let entry = parse_set(set)?;
+            for (key, value) in &entry {
+                one(key, value).map_err(|why| anyhow!("--set {set}: {why}"))?;
+            }
+            merge(&mut table, entry);
+        }
+        let config: Self =
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", explain(e.message())))?;
+        config.check(name)?;
+        Ok(config)
+    }
+
+    /// Ranges, required keys, and whether cell, task and optimiser can be made.
+    fn check(&self, name: &str) -> Result<()> {
+        let mut problems = Vec::new();
+        let mut demand = |holds: bool, message: String| {
+            if !holds {
+                problems.push(message);
+            }
+        };
+        for (key, missing) in [
+            ("task", self.task.is_empty()),
+            ("cell", self.cell.is_empty()),
+            ("hidden", self.hidden.is_none()),
+            ("min_length", self.min_length == 0),
+            ("max_length", self.max_length == 0),
+            ("updates", self.updates == 0),
+        ] {
+            demand(!missing, format!("missing key \"{key}\""));
+        }
+        demand(self.threads >= 1, "threads = 0: at least 1".to_owned());
+        demand(self.eval_every >= 1 && self.save_every >= 1, "eval_every, save_every: at least 1".to_owned());
+        demand(self.max_skipped >= 1, "max_skipped = 0: at least 1".to_owned());
+        demand(self.eval_sequences >= 1, "eval_sequences = 0: at least 1".to_owned());
+        if !problems.is_empty() {
+            bail!("{name}: {}", problems.join(&format!("\n{name}: ")));
+        }
+        let whole = || -> Result<()> {
+            let source = self.source()?;
+            self.optimiser()?;
+            for length in self.lengths() {
+                let shortest = source.task().shortest();
+                if length < shortest {
+                    bail!("eval_lengths: {length}; `{}` has lengths from {shortest} on", self.task);
+                }
+            }
+            self.cell()?;
+            Ok(())
+        };
+        whole().map_err(|error| anyhow!("{name}: {error}"))
+    }
+
+    /// The task.
+    fn task(&self) -> Result<Task> {
+        let mut settings = Settings::default();
+        for (key, value) in
+            [("modulus", &self.modulus), ("pattern", &self.pattern), ("patterns", &self.patterns)]
+        {
+            if let Some(value) = value {
+                settings.set(key, &serde_json::to_value(value)?)?;
+            }
+        }
+        Ok(Task::new(&self.task, &settings)?)
+    }
+
+    /// Where batches come from.
+    pub(crate) fn source(&self) -> Result<Source> {
+        let split = match self.split {
+            SplitName::None => Split::None,
+            SplitName::Enumerate => Split::Enumerate { train_fraction: self.train_fraction },
+        };
+        let plan = Plan {
+            seed: self.seed,
+            batch: self.batch,
+            min_length: self.min_length,
+            max_length: self.max_length,
+            updates: self.updates,
+            curriculum: self.curriculum,
+            split,
+        };
+        Ok(Source::new(self.task()?, plan)?)
+    }
+
+    /// The rule, its rate and the clipping.
+    pub(crate) fn optimiser(&self) -> Result<Optimiser> {
+        let all = serde_json::to_value(self)?;
+        let Some(keys) = all.as_object() else { bail!("no keys") };
+        Ok(Optimiser::from_keys(keys, self.clip)?)
+    }
+
+    /// Lengths of the test; without the key the longest of training.
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        self.eval_lengths.clone().unwrap_or_else(|| vec![self.max_length])
+    }
+
+    fn sizes(&self, hidden: usize, task: &Task) -> Result<Sizes> {
+        let size = |key: &str, size: &Option<Size>| match size {
+            None => Ok(None),
+            Some(Size::Number(n)) => Ok(Some(*n)),
+            Some(Size::Word(word)) if word == "hidden" => Ok(Some(hidden)),
+            Some(Size::Word(word)) => Err(anyhow!("{key} = \"{word}\": a number, or \"hidden\"")),
+        };
+        Ok(Sizes {
+            input: Some(task.symbols() as usize),
+            hidden: Some(hidden),
+            aux: size("aux", &self.aux)?,
+            aux2: size("aux2", &self.aux2)?,
+            output: Some(task.classes() as usize),
+            readout: self.readout,
+            addresses: self.addresses,
+            content: self.content,
+            pattern_addresses: self.pattern_addresses,
+        })
+    }
+
+    /// The sizes, with `hidden = "auto"` found out.
+    pub(crate) fn resolved_sizes(&self) -> Result<Sizes> {
+        let (kind, task): (CellKind, Task) = (self.cell.parse()?, self.task()?);
+        match &self.hidden {
+            None => bail!("missing key \"hidden\""),
+            Some(Size::Number(n)) => self.sizes(*n, &task),
+            Some(Size::Word(word)) if word == "auto" => {
+                let Some(budget) = self.budget else { bail!("hidden = \"auto\" needs `budget`") };
+                // The words of `aux` are judged here, so that the search meets none that is wrong.
+                self.sizes(1, &task)?;
+                let sizes_of = |hidden| self.sizes(hidden, &task).unwrap_or_default();
+                self.sizes(largest_hidden(kind, budget, sizes_of, &self.options)?, &task)
+            }
+            Some(Size::Word(word)) => bail!("hidden = \"{word}\": a number, or \"auto\""),
+        }
+    }
+
+    /// The cell with its readout.
+    pub(crate) fn cell(&self) -> Result<Cell> {
+        Ok(Cell::new(self.cell.parse()?, &self.resolved_sizes()?, &self.options)?)
+    }
+
+    /// Every key with its value, as TOML.
+    pub(crate) fn to_toml(&self) -> Result<String> {
+        Ok(toml::to_string(self)?)
+    }
+
+    /// BLAKE3 of the keys that a resumed run may not change.
+    pub(crate) fn digest(&self) -> Result<String> {
+        let mut table = toml::Table::try_from(self)?;
+        for key in CHANGEABLE.iter().chain(&SILENT) {
+            table.remove(*key);
+        }
+        Ok(blake3::hash(table.to_string().as_bytes()).to_hex().to_string())
+    }
+}
+
+/// Judges one key and its value alone.
+fn one(key: &str, value: &toml::Value) -> Result<(), String> {
+    let known = known_keys();
+    if !known.contains(&key) {
+        return Err(unknown_key(key, &known));
+    }
+    let alone = toml::Table::from_iter([(key.to_owned(), value.clone())]);
+    match alone.try_into::<Config>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{key}: {}", explain(error.message()))),
+    }
+}

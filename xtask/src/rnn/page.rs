@@ -1,0 +1,111 @@
+//! The page of one recurrent run: what was run, its curves, its test at each length, expected beside measured.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::{Map, Value};
+
+use super::config::Config;
+use super::run::{Record, eval};
+use crate::report::html::{self, Table};
+use crate::report::numbers::{count, duration, fixed};
+use crate::report::plot::{Mark, Plot, Point};
+use crate::report::{Axis, Scale};
+use crate::run_folder;
+
+/// Writes `report.html` and returns its path.
+pub(crate) fn write(folder: &Path) -> Result<PathBuf> {
+    let config: Config = run_folder::config(folder)?;
+    let path = folder.join("metrics.jsonl");
+    let metrics = if path.is_file() { training::metrics::read(&path)? } else { Vec::new() };
+    let eval = eval(folder)?.unwrap_or(Value::Null);
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let record = Record { metrics: &metrics };
+    let plots: Vec<String> = curves(&record).iter().filter(|p| !p.is_empty()).map(Plot::figure).collect();
+    let body = html::section("Run", &about(&config, &eval, &record))
+        + &html::section("Test", &lengths(&eval))
+        + &html::section("Training", &html::figures(&plots))
+        + &html::section("Configuration", &format!("<pre>{}</pre>", html::escape(&config.to_toml()?)));
+    let page = folder.join("report.html");
+    training::files::write(&page, html::page(&name, &body).as_bytes())?;
+    Ok(page)
+}
+
+fn about(config: &Config, eval: &Value, record: &Record<'_>) -> String {
+    let mut table = Table::new(["", ""]);
+    let mut row = |name: &str, value: String| table.row(vec![html::text(name), html::text(value)]);
+    row("cell", config.cell.clone());
+    row("task", config.task.clone());
+    row("weights", count(eval.get("total_params").and_then(Value::as_u64)));
+    row("words are read", eval.get("order").and_then(Value::as_str).unwrap_or("literal").to_owned());
+    row("status", eval.get("status").and_then(Value::as_str).unwrap_or("unfinished").to_owned());
+    row("best validation loss, nats", fixed(record.best().map(|b| b.0), 5));
+    row("at update", count(record.best().map(|b| b.1)));
+    row("training", duration(Some(record.seconds())));
+    row("sequence-steps a second", count(record.speed().map(|s| s as u64)));
+    let expect = config.expect.clone().unwrap_or_default();
+    if let Some(params) = expect.params {
+        row("weights expected", count(Some(params as u64)));
+    }
+    if let Some(least) = expect.last_symbol_min {
+        row("last symbol at the longest length, expected at least", fixed(Some(least), 4));
+    }
+    if let Some(least) = expect.sequence_exact_min {
+        row("exact sequences at the longest length, expected at least", fixed(Some(least), 4));
+    }
+    if let Some(most) = expect.seconds_max {
+        row("time expected, at most", duration(Some(most)));
+    }
+    table.html()
+}
+
+/// The lines of the test.
+fn lengths(eval: &Value) -> String {
+    let lines: Vec<&Map<String, Value>> = eval
+        .get("lengths")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .collect();
+    if lines.is_empty() {
+        return html::left_out("not tested yet");
+    }
+    let mut table = Table::new(["#length", "#sequences", "#symbol error", "#exact", "#last symbol", "#loss"]);
+    let number = |line: &Map<String, Value>, key: &str| line.get(key).and_then(Value::as_f64);
+    for line in lines {
+        let whole = |key: &str| html::number(count(number(line, key).map(|n| n as u64)));
+        let share = |key: &str| html::number(fixed(number(line, key), 4));
+        table.row(vec![
+            whole("length"),
+            whole("sequences"),
+            share("symbol_error"),
+            share("sequence_exact"),
+            share("last_symbol"),
+            share("loss"),
+        ]);
+    }
+    table.html()
+}
+
+fn curves(record: &Record<'_>) -> Vec<Plot> {
+    let curve = |kind: &str, key: &str| -> Vec<Point> {
+        let point = |l: &Map<String, Value>| Some(Point::at(l.get("step")?.as_f64()?, l.get(key)?.as_f64()?));
+        record.lines(kind).filter_map(point).collect()
+    };
+    let updates = || Axis::new("updates", Scale::Linear);
+    vec![
+        Plot::new("Loss", updates(), Axis::new("nats per position", Scale::Log))
+            .with("training", Mark::Thin, curve("update", "loss"))
+            .with("validation", Mark::Dotted, curve("eval", "loss")),
+        Plot::new("Validation", updates(), Axis::new("share", Scale::Linear))
+            .with("symbol error", Mark::Line, curve("eval", "symbol_error"))
+            .with("exact sequences", Mark::Line, curve("eval", "sequence_exact"))
+            .with("last symbol", Mark::Line, curve("eval", "last_symbol")),
+        Plot::new("Gradient norm", updates(), Axis::new("norm", Scale::Log)).with(
+            "norm before clipping",
+            Mark::Line,
+            curve("update", "grad_norm"),
+        ),
+    ]
+}

@@ -1,0 +1,219 @@
+//! A recurrent run in its folder: training, the test at each length, `eval.json`.
+
+use std::path::Path;
+use std::sync::atomic::AtomicUsize;
+
+use anyhow::{Context, Result, anyhow, bail};
+use indicatif::ProgressBar;
+use linear_logic_rnn::cell::Cell;
+use linear_logic_rnn::learner::Learner as Recurrent;
+use serde_json::{Map, Value, json};
+use training::schedule::{Decline, Schedule};
+use training::{Outcome, Progress, Settings, Task, Trainer};
+
+use super::config::Config;
+use crate::run_folder;
+use crate::train::{Ended, weights_path};
+
+/// Updates between `update` lines.
+const LOG_EVERY: u64 = 100;
+
+/// Trains in a folder and judges the best model.
+pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+    let cell = config.cell()?;
+    let say = |message: String| {
+        if !quiet {
+            eprintln!("{message}");
+        }
+    };
+    for warning in &cell.warnings {
+        eprintln!("warning: {}: {}", warning.kind, warning.message);
+    }
+    let order = order(config);
+    say(format!(
+        "{} on cpu, {} threads: {} with {} weights on {}, words read {order}",
+        folder.display(),
+        config.threads,
+        config.cell,
+        cell.count(),
+        config.task
+    ));
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    write_config(config, folder)?;
+    write_about(config, &cell, folder)?;
+    let mut learner = Recurrent::new(&cell, config.source()?, config.dtype, config.loss)?;
+    let settings = settings(config)?;
+    let progress = Progress::new(settings.schedule.total, quiet);
+    let start = start_line(config, &learner, folder)?;
+    let mut trainer = Trainer::open(&mut learner, settings, folder, start)?;
+    if trainer.state().step > 0 {
+        progress.say(&format!("going on from update {}", trainer.state().step));
+    }
+    let outcome = trainer.run(stop, &progress);
+    progress.finish();
+    let state = trainer.state().clone();
+    let status = match outcome {
+        Ok(Outcome::Interrupted(signal)) => return Ok(Ended::Interrupted { signal, step: state.step }),
+        Ok(Outcome::Finished(_)) => "done",
+        Err(training::Error::Diverged { .. }) => "diverged",
+        Err(error) => return Err(error.into()),
+    };
+    let evaluation = evaluate(config, &cell, &mut learner, folder, status, quiet)?;
+    if status == "diverged" {
+        return Ok(Ended::Diverged { step: state.step, evaluation });
+    }
+    say(format!("trained for {} updates", state.step));
+    Ok(Ended::Finished { updates: Some(state.step), evaluation })
+}
+
+/// How words are read, for reports.
+fn order(config: &Config) -> &'static str {
+    config.options.order.map_or("literal", |order| order.name())
+}
+
+fn settings(config: &Config) -> Result<Settings> {
+    let optimiser = config.optimiser()?;
+    Ok(Settings {
+        optimiser: optimiser.fused(),
+        schedule: Schedule {
+            lr: optimiser.lr,
+            warmup: 0,
+            total: config.updates,
+            min_lr: 0.0,
+            decline: Decline::Constant,
+        },
+        clip: optimiser.clip,
+        accumulate: 1,
+        patience: 0,
+        min_delta: 0.0,
+        eval_every: config.eval_every,
+        log_every: LOG_EVERY,
+        save_every: config.save_every,
+        max_skipped: config.max_skipped,
+        seed: config.seed,
+        config_digest: config.digest()?,
+        data_digest: String::new(),
+        optimum: None,
+    })
+}
+
+fn start_line(config: &Config, learner: &Recurrent, folder: &Path) -> Result<Map<String, Value>> {
+    let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let line = json!({
+        "step": 0, "schema": 1, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
+        "device": config.device,
+    });
+    match line {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(anyhow!("no fields")),
+    }
+}
+
+/// The resolved configuration, and below it what the run was made with.
+fn write_config(config: &Config, folder: &Path) -> Result<()> {
+    let text = format!("{}\n{}", config.to_toml()?, run_folder::made_with(&config.device, config.threads));
+    Ok(training::files::write(&folder.join("config.toml"), text.as_bytes())?)
+}
+
+/// `config.json`: the cell, its sizes, its programs in canonical text and the word order.
+fn write_about(config: &Config, cell: &Cell, folder: &Path) -> Result<()> {
+    let programs: Vec<Value> =
+        cell.programs.iter().map(|p| json!({"place": p.place, "text": p.text, "is": p.canonical})).collect();
+    let about = json!({
+        "model_type": "linear-logic-rnn", "cell": config.cell, "sizes": config.resolved_sizes()?,
+        "options": config.options, "programs": programs, "order": order(config), "task": config.task,
+        "num_parameters": cell.count(), "commit": run_folder::commit(),
+    });
+    let text = serde_json::to_string_pretty(&about)? + "\n";
+    Ok(training::files::write(&folder.join("config.json"), text.as_bytes())?)
+}
+
+/// Tests the best weights at every length and writes `eval.json`.
+fn evaluate(
+    config: &Config,
+    cell: &Cell,
+    learner: &mut Recurrent,
+    folder: &Path,
+    status: &str,
+    quiet: bool,
+) -> Result<Value> {
+    let theta = training::checkpoint::load_weights(&weights_path(folder), learner.layout())
+        .context("the model of the run")?;
+    let mut lengths = Vec::new();
+    for length in config.lengths() {
+        let source = learner.source().clone();
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(config.eval_sequences as u64) };
+        let batches = source.test(length, config.eval_sequences);
+        let tested = learner.judge(&theta, batches, |batch| bar.inc(batch.sequences as u64))?;
+        bar.finish_and_clear();
+        let mut line = json!({"length": length, "sequences": tested.score.sequences, "loss": tested.loss});
+        if let Value::Object(line) = &mut line {
+            line.extend(tested.score.fields());
+        }
+        lengths.push(line);
+    }
+    let metrics = training::metrics::read(&folder.join("metrics.jsonl"))?;
+    let record = Record { metrics: &metrics };
+    let document = json!({
+        "task": config.task, "cell": config.cell, "order": order(config), "seed": config.seed,
+        "total_params": cell.count(), "best_update": record.best().map(|best| best.1), "status": status,
+        "seconds": record.seconds(), "steps_per_second": record.speed(), "lengths": lengths,
+        "commit": run_folder::commit(),
+    });
+    let text = serde_json::to_string_pretty(&document)? + "\n";
+    training::files::write(&folder.join("eval.json"), text.as_bytes())?;
+    Ok(document)
+}
+
+/// Judges a run once more.
+pub(crate) fn judge_again(config: &Config, folder: &Path, quiet: bool) -> Result<Value> {
+    let cell = config.cell()?;
+    let mut learner = Recurrent::new(&cell, config.source()?, config.dtype, config.loss)?;
+    let earlier = eval(folder)?;
+    let status = earlier.as_ref().and_then(|e| e.get("status")).and_then(Value::as_str).unwrap_or("done");
+    if !weights_path(folder).is_file() {
+        bail!("{}: no model yet; go on with `cargo xtask train --resume`", folder.display());
+    }
+    evaluate(config, &cell, &mut learner, folder, status, quiet)
+}
+
+/// `eval.json` of a run, if it is there.
+pub(crate) fn eval(folder: &Path) -> Result<Option<Value>> {
+    let path = folder.join("eval.json");
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    Ok(Some(serde_json::from_str(&text).with_context(|| path.display().to_string())?))
+}
+
+/// The lines of a run.
+pub(crate) struct Record<'a> {
+    pub(crate) metrics: &'a [Map<String, Value>],
+}
+
+impl Record<'_> {
+    pub(crate) fn lines(&self, kind: &str) -> impl Iterator<Item = &Map<String, Value>> {
+        let kind = kind.to_owned();
+        self.metrics.iter().filter(move |l| l.get("kind").and_then(Value::as_str) == Some(kind.as_str()))
+    }
+
+    /// The least validation loss and its update; ties keep the earlier.
+    pub(crate) fn best(&self) -> Option<(f64, u64)> {
+        let lines =
+            self.lines("eval").filter_map(|l| Some((l.get("loss")?.as_f64()?, l.get("step")?.as_u64()?)));
+        lines.reduce(|best, next| if next.0 < best.0 { next } else { best })
+    }
+
+    /// Seconds of training, validation left out.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.lines("update").filter_map(|l| l.get("seconds")?.as_f64()).sum()
+    }
+
+    /// Sequence-steps in a second of training.
+    pub(crate) fn speed(&self) -> Option<f64> {
+        let steps = self.lines("update").last()?.get("sequence_steps")?.as_f64()?;
+        let seconds = self.seconds();
+        (seconds > 0.0).then(|| steps / seconds)
+    }
+}

@@ -1,0 +1,435 @@
+//! What a sweep of recurrent runs showed: `table.csv`, `table.md`, a picture for each task, `verdict.json`, a page.
+//!
+//! A *variant* is a point of the sweep without its task. For each task the best `ll` variant by validation loss meets
+//! the strongest baseline (section 12); a sweep of `ll` alone compares its arms, key by key.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use linear_logic_rnn::statistics::{Report, Row, Sample, median, strongest};
+use serde_json::{Map, Value, json};
+
+use super::config::Config;
+use super::run::{Record, eval};
+use crate::report::html::{self, Table};
+use crate::report::numbers::{count, fixed, p_value};
+use crate::report::plot::{Mark, Plot, Point as Dot};
+use crate::report::{Axis, Scale, csv};
+use crate::run_folder;
+use crate::sweep::plan::{Plan, Point, shown};
+
+/// The measures of a test.
+const MEASURES: [&str; 3] = ["symbol_error", "sequence_exact", "last_symbol"];
+
+/// One run at one length.
+struct Entry {
+    length: u64,
+    values: BTreeMap<&'static str, f64>,
+}
+
+/// A finished run.
+struct Run {
+    seed: u64,
+    lr: f64,
+    params: u64,
+    status: String,
+    seconds: f64,
+    validation: f64,
+    entries: Vec<Entry>,
+}
+
+/// A variant on a task, with its runs.
+struct Arm<'a> {
+    task: String,
+    cell: String,
+    name: String,
+    keys: &'a toml::Table,
+    longest_training: usize,
+    runs: Vec<Run>,
+}
+
+impl Arm<'_> {
+    fn read<'a>(point: &'a Point<Config>) -> Result<Option<Arm<'a>>> {
+        let Some(first) = point.runs.first() else { return Ok(None) };
+        let config = &first.config;
+        let part = |(key, value): (&String, &toml::Value)| match value {
+            toml::Value::String(word) if key == "cell" => word.clone(),
+            _ => format!("{key}={}", shown(value)),
+        };
+        let words: Vec<String> = point.keys.iter().filter(|(key, _)| *key != "task").map(part).collect();
+        let name = if words.is_empty() { config.cell.clone() } else { words.join(" ") };
+        let mut runs = Vec::new();
+        for job in &point.runs {
+            runs.push(Run::read(&job.config, &job.folder)?);
+        }
+        Ok(Some(Arm {
+            task: config.task.clone(),
+            cell: config.cell.clone(),
+            name,
+            keys: &point.keys,
+            longest_training: config.max_length,
+            runs,
+        }))
+    }
+
+    /// The lengths of the test.
+    fn lengths(&self) -> Vec<u64> {
+        let mut lengths: Vec<u64> =
+            self.runs.iter().flat_map(|r| r.entries.iter().map(|e| e.length)).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
+    /// One value for each seed.
+    fn values(&self, length: u64, measure: &str) -> Vec<f64> {
+        let of = |run: &Run| {
+            let entry = run.entries.iter().find(|e| e.length == length)?;
+            entry.values.get(measure).copied()
+        };
+        self.runs.iter().filter_map(of).collect()
+    }
+
+    /// The primary measure at the longest length.
+    fn sample(&self) -> Sample {
+        let longest = self.lengths().last().copied().unwrap_or(0);
+        Sample { name: self.name.clone(), values: self.values(longest, primary(&self.task)) }
+    }
+
+    fn validation(&self) -> f64 {
+        let losses: Vec<f64> = self.runs.iter().map(|r| r.validation).collect();
+        median(&losses).unwrap_or(f64::INFINITY)
+    }
+
+    /// Median and worst over seeds.
+    fn spread(&self, length: u64, measure: &str) -> Option<(f64, f64)> {
+        let values = self.values(length, measure);
+        let worst = if measure == "symbol_error" { f64::max } else { f64::min };
+        Some((median(&values)?, values.iter().copied().reduce(worst)?))
+    }
+}
+
+impl Run {
+    fn read(config: &Config, folder: &Path) -> Result<Self> {
+        let eval = eval(folder)?.unwrap_or(Value::Null);
+        let metrics = training::metrics::read(&folder.join("metrics.jsonl"))?;
+        let mut entries = Vec::new();
+        for line in eval.get("lengths").and_then(Value::as_array).into_iter().flatten() {
+            let values = MEASURES.iter().filter_map(|m| Some((*m, line.get(*m)?.as_f64()?))).collect();
+            entries.push(Entry { length: line.get("length").and_then(Value::as_u64).unwrap_or(0), values });
+        }
+        Ok(Self {
+            seed: config.seed,
+            lr: config.optimiser()?.lr,
+            params: eval.get("total_params").and_then(Value::as_u64).unwrap_or(0),
+            status: eval.get("status").and_then(Value::as_str).unwrap_or("unfinished").to_owned(),
+            seconds: eval.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
+            validation: Record { metrics: &metrics }.best().map_or(f64::INFINITY, |best| best.0),
+            entries,
+        })
+    }
+}
+
+/// What a task is judged by.
+fn primary(task: &str) -> &'static str {
+    let follows = ["parity", "mod-sum", "s3", "s5", "d5"];
+    if follows.contains(&task) { "last_symbol" } else { "sequence_exact" }
+}
+
+/// Writes every output of a sweep into its folder; answers with the verdict and the table as JSON, and the page.
+pub(crate) fn write(
+    plan: &Plan<Config>,
+    folder: &Path,
+    points: &[Point<Config>],
+) -> Result<(Value, PathBuf)> {
+    let mut arms = Vec::new();
+    for point in points {
+        arms.extend(Arm::read(point)?);
+    }
+    let lines = lines(&arms);
+    let report = verdict(&plan.name, &arms);
+    let plots = plots(&arms);
+    let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
+    put("table.csv", &csv::table(&COLUMNS, &lines))?;
+    put("table.md", &markdown(plan, &arms, &report))?;
+    let found = serde_json::to_value(&report)?;
+    put("verdict.json", &(serde_json::to_string_pretty(&found)? + "\n"))?;
+    for (task, plot) in &plots {
+        put(&format!("accuracy-{task}.svg"), &plot.document())?;
+    }
+    let page = folder.join("report.html");
+    put("report.html", &html_page(plan, &arms, &report, &plots))?;
+    let document = json!({
+        "schema": "xtask/1", "command": "sweep", "name": plan.name, "seeds": plan.seeds,
+        "commit": run_folder::commit(), "verdict": found, "rows": lines,
+    });
+    Ok((document, page))
+}
+
+const COLUMNS: [&str; 12] = [
+    "task",
+    "cell",
+    "variant",
+    "seed",
+    "lr",
+    "total_params",
+    "length",
+    "symbol_error",
+    "sequence_exact",
+    "last_symbol",
+    "status",
+    "seconds",
+];
+
+/// The rows of `table.csv`.
+fn lines(arms: &[Arm<'_>]) -> Vec<Map<String, Value>> {
+    let mut lines = Vec::new();
+    for arm in arms {
+        for run in &arm.runs {
+            for entry in &run.entries {
+                let mut line = Map::new();
+                let mut put = |key: &str, value: Value| _ = line.insert(key.to_owned(), value);
+                put("task", json!(arm.task));
+                put("cell", json!(arm.cell));
+                put("variant", json!(arm.name));
+                put("seed", json!(run.seed));
+                put("lr", json!(run.lr));
+                put("total_params", json!(run.params));
+                put("length", json!(entry.length));
+                for measure in MEASURES {
+                    put(measure, json!(entry.values.get(measure)));
+                }
+                put("status", json!(run.status));
+                put("seconds", json!(run.seconds));
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
+/// The arms by task, in the order of the sweep.
+fn by_task<'a, 'b>(arms: &'b [Arm<'a>]) -> Vec<(&'b str, Vec<&'b Arm<'a>>)> {
+    let mut tasks: Vec<(&str, Vec<&Arm<'_>>)> = Vec::new();
+    for arm in arms {
+        match tasks.iter_mut().find(|(task, _)| *task == arm.task) {
+            Some((_, list)) => list.push(arm),
+            None => tasks.push((&arm.task, vec![arm])),
+        }
+    }
+    tasks
+}
+
+/// The arm of the least median validation loss; ties keep the earlier.
+fn best<'b, 'a>(arms: impl Iterator<Item = &'b Arm<'a>>) -> Option<&'b Arm<'a>>
+where
+    'a: 'b,
+{
+    arms.reduce(|best, next| if next.validation() < best.validation() { next } else { best })
+}
+
+fn verdict(name: &str, arms: &[Arm<'_>]) -> Report {
+    let has_baselines = arms.iter().any(|arm| arm.cell != "ll");
+    let question = if has_baselines {
+        format!("{name}: does the best linear-logic cell do better than the strongest baseline?")
+    } else {
+        format!("{name}: does the first of two settings do better than the second, each with its best arm?")
+    };
+    let mut rows = Vec::new();
+    for (task, arms) in by_task(arms) {
+        if has_baselines {
+            let baselines: Vec<Sample> =
+                arms.iter().filter(|arm| arm.cell != "ll").map(|arm| arm.sample()).collect();
+            let candidate = best(arms.iter().copied().filter(|arm| arm.cell == "ll"));
+            if let (Some(candidate), Some(baseline)) = (candidate, strongest(&baselines)) {
+                rows.push(Row::new(task, &candidate.sample(), baseline));
+            }
+        } else {
+            rows.extend(settings(task, &arms));
+        }
+    }
+    Report::new(question, rows)
+}
+
+/// For every key with several values, each pair of them by its best arms.
+fn settings(task: &str, arms: &[&Arm<'_>]) -> Vec<Row> {
+    let mut keys: Vec<&String> =
+        arms.iter().flat_map(|arm| arm.keys.keys()).filter(|k| *k != "task").collect();
+    keys.sort();
+    keys.dedup();
+    let mut rows = Vec::new();
+    for key in keys {
+        let mut values: Vec<String> = Vec::new();
+        for value in arms.iter().filter_map(|arm| arm.keys.get(key)).map(shown) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let with = |value: &str| {
+            let arm =
+                best(arms.iter().copied().filter(|a| a.keys.get(key).map(shown).as_deref() == Some(value)))?;
+            Some(Sample { name: format!("{key}={value} ({})", arm.name), ..arm.sample() })
+        };
+        for (at, first) in values.iter().enumerate() {
+            for second in values.iter().skip(at + 1) {
+                if let (Some(first), Some(second)) = (with(first), with(second)) {
+                    rows.push(Row::new(task, &first, &second));
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn head(lengths: &[u64], measure: &str) -> Vec<String> {
+    let mut head = vec!["variant".to_owned(), "weights".to_owned(), "lr".to_owned(), "validation".to_owned()];
+    head.extend(lengths.iter().map(|length| format!("{measure} at {length}")));
+    head.extend(["diverged".to_owned(), "seconds".to_owned()]);
+    head
+}
+
+/// The cells of an arm in the tables for people.
+fn cells(arm: &Arm<'_>, lengths: &[u64], measure: &str) -> Vec<String> {
+    let first = arm.runs.first();
+    let mut cells = vec![
+        arm.name.clone(),
+        count(first.map(|r| r.params)),
+        first.map_or_else(String::new, |r| r.lr.to_string()),
+        fixed(Some(arm.validation()).filter(|v| v.is_finite()), 4),
+    ];
+    for length in lengths {
+        cells.push(match arm.spread(*length, measure) {
+            Some((middle, worst)) => format!("{middle:.4} ({worst:.4})"),
+            None => "–".to_owned(),
+        });
+    }
+    let diverged = arm.runs.iter().filter(|r| r.status == "diverged").count();
+    let seconds: Vec<f64> = arm.runs.iter().map(|r| r.seconds).collect();
+    cells.extend([diverged.to_string(), fixed(median(&seconds), 1)]);
+    cells
+}
+
+fn origin(plan: &Plan<Config>) -> String {
+    format!(
+        "Median (worst) over {} seeds; lr chosen by validation loss on other seeds where the sweep selects. Commit {}.",
+        plan.seeds.len(),
+        run_folder::commit()
+    )
+}
+
+/// Known limits, which every report states.
+const LIMITS: &str = "Copy and reverse need memory that grows with the length, so no finite-state cell generalises \
+                      on them. A diagonal V can realise any automaton but needs K = m·|Q| for m symbols, where a full \
+                      V needs K = |Q|.";
+
+fn verdict_rows(report: &Report) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let head = vec!["task", "candidate", "median", "baseline", "median", "p", "result"];
+    let rows = report.rows.iter().map(|row| {
+        vec![
+            row.task.clone(),
+            row.candidate.clone(),
+            fixed(row.medians.candidate, 4),
+            row.baseline.clone(),
+            fixed(row.medians.baseline, 4),
+            p_value(row.p),
+            word(&row.result),
+        ]
+    });
+    (head, rows.collect())
+}
+
+/// The word by which something is serialised.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+fn markdown(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
+    let rule = |n: usize| format!("|{}\n", "---|".repeat(n));
+    let mut text = format!("# {}\n\n{}\n", plan.name, origin(plan));
+    for (task, arms) in by_task(arms) {
+        let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
+        let head = head(&lengths, primary(task));
+        text += &format!("\n## {task}\n\n{}{}", line(&head), rule(head.len()));
+        for arm in arms {
+            text += &line(&cells(arm, &lengths, primary(task)));
+        }
+    }
+    let (head, rows) = verdict_rows(report);
+    let head: Vec<String> = head.into_iter().map(ToOwned::to_owned).collect();
+    text +=
+        &format!("\n## Verdict: {}\n\n{}\n\n{}{}", word(&report.verdict), report.question, line(&head), {
+            rule(head.len())
+        });
+    for row in &rows {
+        text += &line(row);
+    }
+    text + "\n" + LIMITS + "\n"
+}
+
+/// Accuracy against length, one picture for each task.
+fn plots(arms: &[Arm<'_>]) -> Vec<(String, Plot)> {
+    let plot = |(task, arms): (&str, Vec<&Arm<'_>>)| {
+        let measure = primary(task);
+        let label = if measure == "last_symbol" { "right last symbols" } else { "exact sequences" };
+        let mut plot = Plot::new(
+            task,
+            Axis::new("length", Scale::Log),
+            Axis::new(label, Scale::Linear).within(0.0, 1.0),
+        )
+        .noted("median over seeds; the band is their range; training lengths are shaded");
+        for arm in &arms {
+            let lengths = arm.lengths();
+            let points: Vec<Dot> = lengths
+                .iter()
+                .filter_map(|length| Some(Dot::at(*length as f64, median(&arm.values(*length, measure))?)))
+                .collect();
+            let band = lengths.iter().filter_map(|length| {
+                let values = arm.values(*length, measure);
+                let least = values.iter().copied().reduce(f64::min)?;
+                Some((*length as f64, least, values.iter().copied().reduce(f64::max)?))
+            });
+            plot = plot.with(&arm.name, Mark::Dotted, points).band(&arm.name, band.collect());
+        }
+        let longest = arms.iter().map(|arm| arm.longest_training).max().unwrap_or(0);
+        (task.to_owned(), plot.shaded(longest as f64))
+    };
+    by_task(arms).into_iter().map(plot).collect()
+}
+
+fn html_page(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report, plots: &[(String, Plot)]) -> String {
+    let (head, rows) = verdict_rows(report);
+    let mut table = Table::new(head);
+    for row in rows {
+        table.row(row.into_iter().map(html::text).collect());
+    }
+    let mut body = html::section(
+        &format!("Verdict: {}", word(&report.verdict)),
+        &(html::note(&report.question) + &table.html() + &html::note(LIMITS)),
+    );
+    let figures: Vec<String> = plots.iter().map(|(_, plot)| plot.figure()).collect();
+    body += &html::section("Accuracy against length", &html::figures(&figures));
+    for (task, arms) in by_task(arms) {
+        let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
+        let mut table = Table::new(head_of(&lengths, primary(task)));
+        for arm in arms {
+            let mut row = cells(arm, &lengths, primary(task)).into_iter();
+            let first = row.next().map(html::text);
+            table.row(first.into_iter().chain(row.map(html::number)).collect());
+        }
+        body += &html::section(task, &(table.html() + &html::note(&origin(plan))));
+    }
+    html::page(&plan.name, &body)
+}
+
+fn head_of(lengths: &[u64], measure: &str) -> Vec<String> {
+    head(lengths, measure)
+        .into_iter()
+        .enumerate()
+        .map(|(i, h)| if i == 0 { h } else { format!("#{h}") })
+        .collect()
+}

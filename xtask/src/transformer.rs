@@ -1,0 +1,104 @@
+//! The symbolic transformer's configuration as a learner.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+
+use crate::config::{self, Config, Model};
+use crate::learner::Learner;
+use crate::report::{self, Run};
+use crate::sweep::plan::{Plan, Point};
+use crate::train::Ended;
+use crate::{data, eval, sweep, train};
+
+impl Learner for Config {
+    const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
+    const SILENT: &'static [&'static str] = &["expect", "suites"];
+
+    fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
+        Self::from_text(name, text, sets)
+    }
+
+    fn knows(key: &str) -> bool {
+        // serde refuses a key that it does not know, whatever its value.
+        let table = toml::Table::from_iter([(key.to_owned(), toml::Value::Boolean(true))]);
+        let refusal = toml::from_str::<Self>(&table.to_string());
+        !refusal.is_err_and(|e| e.message().starts_with("unknown field"))
+    }
+
+    fn filled(table: &toml::Table) -> toml::Table {
+        let full = toml::from_str::<Self>(&table.to_string()).ok();
+        full.and_then(|config| toml::Table::try_from(config).ok()).unwrap_or_else(|| table.clone())
+    }
+
+    fn to_toml(&self) -> Result<String> {
+        self.to_toml()
+    }
+
+    fn digest(&self) -> Result<String> {
+        self.digest()
+    }
+
+    fn name(&self) -> Option<&str> {
+        None
+    }
+
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn shared(&self) -> Option<&str> {
+        Some(&self.data)
+    }
+
+    fn prepare(shared: &str, quiet: bool) -> Result<()> {
+        data::load(shared, quiet).map(|_| ())
+    }
+
+    fn dry_run(&self, json: bool) -> Result<u8> {
+        train::dry_run(self, json)
+    }
+
+    fn run_in(&self, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+        train::run_in(folder, self, quiet, stop)
+    }
+
+    fn report(folder: &Path) -> Result<PathBuf> {
+        report::write(&[folder.to_path_buf()], None)
+    }
+
+    fn print_summary(evaluation: &Value) {
+        eval::print_summary(evaluation);
+    }
+
+    fn is_judged(&self, folder: &Path) -> Result<bool> {
+        let run = Run::read(folder)?;
+        let judged =
+            self.suites.iter().all(|s| run.eval.get(s).is_some_and(|v| !v.is_null() || !run.is_trained()));
+        // Whoever asks for other updates, intervals or patience than the run had is not answered by it.
+        let as_long = Self { threads: self.threads, expect: None, ..run.config.clone() }
+            == Self { expect: None, ..self.clone() };
+        Ok(judged && as_long && run.eval.is_object() && (!run.is_trained() || run.ended().is_some()))
+    }
+
+    fn best_loss(&self, folder: &Path) -> Result<f64> {
+        Run::read(folder)?.best().ok_or_else(|| match self.model {
+            Model::Ngram => anyhow!("[select]: an n-gram run has no validation loss"),
+            _ => anyhow!("[select]: {} has no validation loss", folder.display()),
+        })
+    }
+
+    fn check_in_sweep(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)> {
+        sweep::table::write(plan, folder, points)
+    }
+}
