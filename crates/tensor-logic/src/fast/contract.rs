@@ -176,7 +176,7 @@ fn join_all(
 
 /// The product of two blocks, summed over what is not needed.
 fn pair(
-    machine: &Machine,
+    machine: &mut Machine,
     a: Block,
     b: Block,
     needed: &dyn Fn(Dim) -> bool,
@@ -214,7 +214,7 @@ fn pair(
     let size = |block: &Block, dims: &[Dim]| -> usize { dims.iter().map(|dim| block.size(*dim)).product() };
     let (count, m, k, n) = (size(&a, &batch), size(&a, &left), size(&a, &inner), size(&b, &right));
     machine.reserve(count.saturating_mul(m).saturating_mul(n))?;
-    let mut data = vec![0.0; count * m * n];
+    let mut data = machine.zeros(count * m * n);
     let large = m * k * n >= 1 << 12;
     let (x, x_steps) = operand(&a, [&batch, &left, &inner], large);
     let (y, y_steps) = operand(&b, [&batch, &inner, &right], large);

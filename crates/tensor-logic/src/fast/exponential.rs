@@ -47,6 +47,15 @@ pub(crate) fn softmax(row: &mut [f64]) {
         return;
     }
     #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        #[expect(unsafe_code, reason = "the same safe code, compiled for AVX-512")]
+        // SAFETY: the processor has AVX-512F; nothing else is asked for.
+        unsafe {
+            softmax_avx512(row);
+        }
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         #[expect(unsafe_code, reason = "the same safe code, compiled for AVX2")]
         // SAFETY: the processor has AVX2; nothing else is asked for.
@@ -61,6 +70,12 @@ pub(crate) fn softmax(row: &mut [f64]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn softmax_avx2(row: &mut [f64]) {
+    normalise(row);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn softmax_avx512(row: &mut [f64]) {
     normalise(row);
 }
 

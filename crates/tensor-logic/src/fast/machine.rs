@@ -106,7 +106,14 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.
     pub(crate) numbers: u64,
+    /// Arrays of values that are gone, for values to come: new memory costs more than a product.
+    spare: Vec<Vec<f64>>,
 }
+
+/// Smaller arrays are not kept.
+const KEPT: usize = 1 << 16;
+/// So many elements are kept at most.
+const SPARE: usize = 1 << 26;
 
 impl Machine {
     /// The state before anything is evaluated.
@@ -132,6 +139,31 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             numbers: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    /// So many zeros.
+    pub(crate) fn zeros(&mut self, len: usize) -> Vec<f64> {
+        let fits = |array: &Vec<f64>| (len..=len.saturating_mul(2)).contains(&array.capacity());
+        match self.spare.iter().position(fits).filter(|_| len >= KEPT) {
+            Some(at) => {
+                let mut array = self.spare.swap_remove(at);
+                array.clear();
+                array.resize(len, 0.0);
+                array
+            }
+            None => vec![0.0; len],
+        }
+    }
+
+    /// Keeps the array of a value that nobody reads any more.
+    fn recycle(&mut self, stored: Stored) {
+        let Stored::Dense(data) = stored else { return };
+        let Ok(array) = Arc::try_unwrap(data) else { return };
+        let kept: usize = self.spare.iter().map(Vec::capacity).sum();
+        if array.capacity() >= KEPT && kept + array.capacity() <= SPARE {
+            self.spare.push(array);
         }
     }
 
@@ -193,15 +225,17 @@ impl Machine {
     /// Stores a value.
     pub(crate) fn store(&mut self, tensor: TensorId, stored: Stored) {
         let stamp = self.number();
-        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
-            *slot = Some((stored, stamp));
+        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize)
+            && let Some((old, _)) = slot.replace((stored, stamp))
+        {
+            self.recycle(old);
         }
     }
 
     /// Forgets a value.
     pub(crate) fn forget(&mut self, tensor: TensorId) {
-        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
-            *slot = None;
+        if let Some((old, _)) = self.tensors.get_mut(tensor.0 as usize).and_then(Option::take) {
+            self.recycle(old);
         }
     }
 

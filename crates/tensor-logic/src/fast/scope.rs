@@ -419,13 +419,14 @@ impl Machine {
                 slabs.push(Slabs { data: part.block.expanded(&dims, &sizes).data, map: part.map, by_row });
             }
         }
-        let data = if rows.len.saturating_mul(inner) < segments::PARALLEL {
+        let order = if rows.len.saturating_mul(inner) < segments::PARALLEL {
             None
         } else {
             self.by_group(rows, groups, count)
         };
         let sum = Segments { numbers, slabs, constant, inner };
-        let data = sum.of(groups, data.as_ref().map(|order| order.as_slice()), count);
+        let mut data = self.zeros(count * inner);
+        sum.add_to(&mut data, groups, order.as_ref().map(|order| order.as_slice()));
         let mut dims = vec![Dim::ROWS];
         dims.extend(axes);
         let mut sizes = vec![count];

@@ -1,6 +1,6 @@
 //! Sums over the rows of a table by group: a relation times dense tensors.
 //!
-//! Enter at [`Segments::of`]. Each row contributes a number times the product of slabs (arrays over
+//! Enter at [`Segments::add_to`]. Each row contributes a number times the product of slabs (arrays over
 //! the dense indices). Rows are taken group by group, so that threads write to parts of the result
 //! of their own and every sum is taken in the order of the rows, whoever takes it.
 
@@ -59,17 +59,15 @@ fn at(map: &Map, row: usize) -> usize {
 
 impl Segments {
     /// `result[groups[row]] += constant · Π numbers · Π slabs` for all rows.
-    pub(crate) fn of(&self, groups: &[u32], order: Option<&[u32]>, count: usize) -> Vec<f64> {
-        let mut data = vec![0.0; count * self.inner];
+    pub(crate) fn add_to(&self, data: &mut [f64], groups: &[u32], order: Option<&[u32]>) {
         let taken = Taken { groups, order };
         let sorted = order.is_some() || groups.is_sorted();
         let work = groups.len().saturating_mul(self.inner);
         if !sorted || work < PARALLEL || rayon::current_num_threads() < 2 {
-            self.add(taken, 0..groups.len(), 0, &mut data);
+            self.add(taken, 0..groups.len(), 0, data);
         } else {
-            self.share(taken, 0..groups.len(), 0, &mut data);
+            self.share(taken, 0..groups.len(), 0, data);
         }
-        data
     }
 
     /// Halves the rows between two groups until little is left.
@@ -172,8 +170,11 @@ mod tests {
                 constant: 0.5,
                 inner,
             };
-            assert_eq!(sum.of(&groups, None, count), expected);
-            assert_eq!(sum.of(&groups, Some(&order), count), expected);
+            for order in [None, Some(order.as_slice())] {
+                let mut data = vec![0.0; count * inner];
+                sum.add_to(&mut data, &groups, order);
+                assert_eq!(data, expected);
+            }
         }
     }
 }
