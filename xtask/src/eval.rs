@@ -39,6 +39,9 @@ pub(crate) struct EvalArgs {
     /// A suite: iid, test, generation, completion. Repeatable; without it the suites of the configuration.
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
+    /// A further length to test a recurrent run at. Repeatable.
+    #[arg(long, value_name = "N")]
+    length: Vec<usize>,
     /// Prints one JSON document to standard output.
     #[arg(long)]
     json: bool,
@@ -57,7 +60,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
         if let Some(suite) = args.suite.first() {
             return Err(usage(format!("--suite {suite}: a recurrent run is tested at its eval_lengths")));
         }
-        return rnn::eval(&folder, args.json, args.quiet);
+        return rnn::eval(&folder, &args.length, args.json, args.quiet);
+    }
+    if let Some(length) = args.length.first() {
+        return Err(usage(format!("--length {length}: only recurrent runs are tested at lengths")));
     }
     let config: Config = run_folder::config(&folder)?;
     training::threads::set(config.threads)?;

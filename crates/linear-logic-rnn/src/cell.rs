@@ -7,7 +7,7 @@ use training::{Decay, Layout};
 
 use crate::cells::{self, Notes};
 use crate::error::Result;
-use crate::options::{CellKind, Options, Sizes};
+use crate::options::{CellKind, Options, Sizes, not_too_large};
 use crate::program::ProgramText;
 use crate::step::{Builder, Factor, Part, Step, View};
 
@@ -55,6 +55,7 @@ impl Cell {
             let output = sizes.need("output")?;
             let hidden = sizes.need("hidden")?;
             let width = sizes.readout.unwrap_or(if kind.is_turing() { 0 } else { hidden });
+            let width = not_too_large("readout", width)?;
             b.begin_readout();
             let (from, len) = if width == 0 {
                 (glue.next, hidden)

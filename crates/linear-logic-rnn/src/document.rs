@@ -3,32 +3,42 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::cell::Cell;
 use crate::engine::{Engine, Inputs, Objective, Real, Seen, Sequences, Starts};
 use crate::error::{Refusal, Result};
+use crate::nearest::shortened;
 use crate::options::{CellKind, Options, Sizes, explained};
 use crate::step::{Part, Weight};
+use crate::unique::without_repeated_keys;
 
+/// A document as it stands: what its fields are is judged later, the cell before weights and inputs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    cell: String,
+    cell: Value,
     #[serde(default)]
-    dtype: Precision,
+    dtype: Value,
     #[serde(default)]
     sizes: Value,
     #[serde(default)]
     options: Value,
-    weights: Option<BTreeMap<String, Value>>,
-    h0: Option<Vec<f64>>,
-    x0: Option<Vec<f64>>,
-    inputs: Option<Vec<Vec<f64>>>,
-    tokens: Option<Vec<u64>>,
     #[serde(default)]
-    report: Report,
-    grad: Option<Gradient>,
+    weights: Value,
+    #[serde(default)]
+    h0: Value,
+    #[serde(default)]
+    x0: Value,
+    #[serde(default)]
+    inputs: Value,
+    #[serde(default)]
+    tokens: Value,
+    #[serde(default)]
+    report: Value,
+    #[serde(default)]
+    grad: Value,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
@@ -47,41 +57,48 @@ enum Report {
     Last,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 enum Gradient {
     #[serde(rename = "sum-last-state")]
     SumLastState,
 }
 
-/// The most numbers of the frames of a gradient: 4 GB of f64.
-const MOST_NUMBERS: usize = 1 << 29;
+/// The most numbers of the frames of a gradient: 2 GB of f64, and as much for their gradients.
+const MOST_NUMBERS: usize = 1 << 28;
 
 /// Answers a document: `{"ok":true,…}`. With `count` only counts and warnings.
 ///
 /// # Errors
 /// `unknown-cell`, `config`, `shape`, `proof`, `degenerate-pi`; the cell is judged before weights and inputs.
 pub fn answer(text: &str, count: bool) -> Result<Value> {
+    without_repeated_keys(text).map_err(|error| Refusal::config(error.to_string()))?;
     let document: Document =
         serde_json::from_str(text).map_err(|error| Refusal::config(explained(&error.to_string())))?;
-    let kind: CellKind = document.cell.parse()?;
-    let or_empty = |value: &Value| if value.is_null() { json!({}) } else { value.clone() };
-    let sizes: Sizes = serde_json::from_value(or_empty(&document.sizes))
-        .map_err(|error| Refusal::config(format!("sizes: {}", explained(&error.to_string()))))?;
-    let options = Options::read(&or_empty(&document.options))
-        .map_err(|refusal| Refusal::config(format!("options: {}", refusal.message)))?;
+    let Some(name) = document.cell.as_str() else {
+        return Err(Refusal::config("`cell` is the name of a cell, a text"));
+    };
+    let kind: CellKind = name.parse()?;
+    let sizes: Sizes = read("sizes", &document.sizes)?.unwrap_or_default();
+    let options: Options = read("options", &document.options)?.unwrap_or_default();
     let cell = Cell::new(kind, &sizes, &options)?;
+    let precision = read("dtype", &document.dtype)?.unwrap_or_default();
+    let report = read("report", &document.report)?.unwrap_or_default();
+    let gradient = read("grad", &document.grad)?;
     let mut answer = counts(&cell);
     if !count {
-        let theta = weights(&cell, document.weights.as_ref())?;
-        let (rows, inputs) = inputs(&cell, &document)?;
-        let starts = starts(&cell, &document)?;
-        let run = Run { cell: &cell, document: &document, inputs: &inputs, length: rows, starts };
-        match document.dtype {
-            Precision::F64 => run.answer::<f64>(&theta, &mut answer)?,
-            Precision::F32 => run.answer::<f32>(&theta, &mut answer)?,
+        let run = Run { cell: &cell, document: &document, report, gradient };
+        match precision {
+            Precision::F64 => run.answer::<f64>(&mut answer)?,
+            Precision::F32 => run.answer::<f32>(&mut answer)?,
         }
     }
     Ok(Value::Object(answer))
+}
+
+/// A field of the document, if it is there.
+fn read<T: DeserializeOwned>(name: &str, value: &Value) -> Result<Option<T>> {
+    serde_json::from_value(value.clone())
+        .map_err(|error| Refusal::config(format!("{name}: {}", explained(&error.to_string()))))
 }
 
 /// The document of refusals.
@@ -113,12 +130,17 @@ fn counts(cell: &Cell) -> Map<String, Value> {
 }
 
 /// All weights in the order of the step.
-fn weights(cell: &Cell, given: Option<&BTreeMap<String, Value>>) -> Result<Vec<f64>> {
-    let empty = BTreeMap::new();
-    let given = given.unwrap_or(&empty);
+fn weights<T: Real>(cell: &Cell, given: &Value) -> Result<Vec<T>> {
+    let empty = Map::new();
+    let given = match given {
+        Value::Object(given) => given,
+        Value::Null => &empty,
+        _ => return Err(Refusal::config("`weights` is an object: names and their entries")),
+    };
     let names: Vec<&str> = cell.step.trained().map(|(_, weight)| weight.name.as_str()).collect();
     if let Some(unknown) = given.keys().find(|name| !names.contains(&name.as_str())) {
         let known = names.join(", ");
+        let unknown = shortened(unknown);
         return Err(Refusal::config(format!("this cell has no weight `{unknown}`; it has {known}")));
     }
     let mut theta = Vec::new();
@@ -126,21 +148,20 @@ fn weights(cell: &Cell, given: Option<&BTreeMap<String, Value>>) -> Result<Vec<f
         let Some(value) = given.get(&weight.name) else {
             return Err(Refusal::config(format!("the weight `{}` is missing", weight.name)));
         };
-        let before = theta.len();
-        flatten(value, &weight.shape, &mut theta).map_err(|why| {
-            Refusal::shape(format!(
-                "the weight `{}` must have the shape {:?}: {why}",
-                weight.name, weight.shape
-            ))
-        })?;
-        if theta.get(before..).is_some_and(|entries| entries.iter().any(|x| !x.is_finite())) {
-            return Err(Refusal::config(format!(
-                "the weight `{}` has an entry that is not finite",
-                weight.name
-            )));
-        }
+        theta.extend(numbers::<T>(&format!("the weight `{}`", weight.name), value, &weight.shape)?);
     }
-    Ok(theta)
+    Ok(theta.into_iter().map(T::from_f64).collect())
+}
+
+/// The entries of nested lists of a shape, finite in the precision of the computation.
+fn numbers<T: Real>(what: &str, value: &Value, shape: &[usize]) -> Result<Vec<f64>> {
+    let mut entries = Vec::new();
+    flatten(value, shape, &mut entries)
+        .map_err(|why| Refusal::shape(format!("{what} must have the shape {shape:?}: {why}")))?;
+    if let Some(entry) = entries.iter().find(|x| !T::from_f64(**x).to_f64().is_finite()) {
+        return Err(Refusal::config(format!("{what} has the entry {entry:e}, which is not finite here")));
+    }
+    Ok(entries)
 }
 
 /// Appends the entries of nested lists of a shape.
@@ -172,73 +193,82 @@ fn nested(shape: &[usize], entries: &[f64]) -> Value {
     }
 }
 
-/// The number of steps and the inputs, row by row.
-fn inputs(cell: &Cell, document: &Document) -> Result<(usize, Vec<f64>)> {
+/// What goes into the steps, owned.
+enum Given {
+    Tokens(Vec<u32>),
+    Dense(Vec<f64>),
+}
+
+/// The number of steps and the inputs.
+fn inputs<T: Real>(cell: &Cell, document: &Document) -> Result<(usize, Given)> {
     let width = cell.step.input;
     match (&document.inputs, &document.tokens) {
-        (Some(_), Some(_)) => Err(Refusal::config("`inputs` and `tokens` exclude each other")),
-        (None, None) => Err(Refusal::config("`inputs` or `tokens` is missing")),
-        (Some(rows), None) => {
-            if let Some((at, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != width) {
-                return Err(Refusal::shape(format!(
-                    "input {at} has {} entries; the cell has {width} inputs",
-                    row.len()
-                )));
+        (Value::Null, Value::Null) => Err(Refusal::config("`inputs` or `tokens` is missing")),
+        (Value::Array(rows), Value::Null) => {
+            let mut entries = Vec::new();
+            for (at, row) in rows.iter().enumerate() {
+                entries.extend(numbers::<T>(&format!("input {at}"), row, &[width])?);
             }
-            Ok((rows.len(), rows.concat()))
+            Ok((rows.len(), Given::Dense(entries)))
         }
-        (None, Some(tokens)) => {
-            let mut entries = vec![0.0; tokens.len().saturating_mul(width)];
-            for (at, token) in tokens.iter().enumerate() {
-                let entry = usize::try_from(*token).ok().filter(|token| *token < width);
-                match entry.and_then(|token| entries.get_mut(at * width + token)) {
-                    Some(entry) => *entry = 1.0,
-                    None => {
-                        return Err(Refusal::shape(format!(
-                            "token {at} is {token}; the cell has {width} inputs"
-                        )));
-                    }
-                }
-            }
-            Ok((tokens.len(), entries))
+        (Value::Null, Value::Array(tokens)) => {
+            let token = |(at, token): (usize, &Value)| {
+                let found = token.as_u64().filter(|token| *token < width as u64);
+                found.and_then(|token| u32::try_from(token).ok()).ok_or_else(|| {
+                    let token = shortened(&token.to_string());
+                    Refusal::shape(format!("token {at} is {token}; the cell has {width} inputs, from 0"))
+                })
+            };
+            let tokens: Result<Vec<u32>> = tokens.iter().enumerate().map(token).collect();
+            Ok((tokens.as_ref().map_or(0, Vec::len), Given::Tokens(tokens?)))
         }
+        (_, Value::Null) => Err(Refusal::shape("`inputs` is a list of lists of numbers")),
+        (Value::Null, _) => Err(Refusal::shape("`tokens` is a list of numbers")),
+        (_, _) => Err(Refusal::config("`inputs` and `tokens` exclude each other")),
     }
 }
 
-fn starts(cell: &Cell, document: &Document) -> Result<Starts> {
+fn starts<T: Real>(cell: &Cell, document: &Document) -> Result<Starts> {
     let hidden = cell.step.states.first().map_or(0, |state| state.len);
-    for (name, given, len) in [("h0", &document.h0, hidden), ("x0", &document.x0, cell.step.input)] {
-        if let Some(found) = given.as_ref().map(Vec::len).filter(|found| *found != len) {
-            return Err(Refusal::shape(format!("`{name}` has {found} entries instead of {len}")));
-        }
-    }
-    Ok(Starts { state: document.h0.clone(), previous: document.x0.clone() })
+    let list = |name: &str, value: &Value, len: usize| match value {
+        Value::Null => Ok(None),
+        value => numbers::<T>(&format!("`{name}`"), value, &[len]).map(Some),
+    };
+    Ok(Starts {
+        state: list("h0", &document.h0, hidden)?,
+        previous: list("x0", &document.x0, cell.step.input)?,
+    })
 }
 
 struct Run<'a> {
     cell: &'a Cell,
     document: &'a Document,
-    inputs: &'a [f64],
-    length: usize,
-    starts: Starts,
+    report: Report,
+    gradient: Option<Gradient>,
 }
 
 impl Run<'_> {
-    fn answer<T: Real>(&self, theta: &[f64], answer: &mut Map<String, Value>) -> Result<()> {
-        let theta: Vec<T> = theta.iter().map(|x| T::from_f64(*x)).collect();
-        let engine = Engine::new(self.cell.step.clone(), &theta).with_starts(self.starts.clone());
-        let sequences = Sequences { inputs: Inputs::Dense(self.inputs), length: self.length, count: 1 };
-        if self.document.grad.is_some() && engine.numbers(self.length) > MOST_NUMBERS {
-            return Err(Refusal::config(format!("{} steps are too many for a gradient", self.length)));
+    fn answer<T: Real>(&self, answer: &mut Map<String, Value>) -> Result<()> {
+        let theta: Vec<T> = weights(self.cell, &self.document.weights)?;
+        let (length, given) = inputs::<T>(self.cell, self.document)?;
+        let starts = starts::<T>(self.cell, self.document)?;
+        let engine = Engine::new(self.cell.step.clone(), &theta).with_starts(starts);
+        let inputs = match &given {
+            Given::Tokens(tokens) => Inputs::Tokens(tokens),
+            Given::Dense(entries) => Inputs::Dense(entries),
+        };
+        let sequences = Sequences { inputs, length, count: 1 };
+        if self.gradient.is_some() && engine.numbers(length) > MOST_NUMBERS {
+            return Err(Refusal::config(format!("{length} steps are too many for a gradient")));
         }
         let mut steps = Vec::new();
         engine.observe(sequences, |time, seen| {
-            if self.document.report == Report::All || time + 1 == self.length {
+            if self.report == Report::All || time + 1 == length {
                 steps.push(self.step(&seen));
             }
         });
         answer.insert("steps".to_owned(), Value::Array(steps));
-        if let Some(Gradient::SumLastState) = self.document.grad {
+        if self.gradient == Some(Gradient::SumLastState) {
             let mut gradient = vec![T::ZERO; theta.len()];
             let objective = engine.gradient(sequences, Objective::LastState, &mut gradient);
             let gradient: Vec<f64> = gradient.iter().map(|g| g.to_f64()).collect();

@@ -17,6 +17,10 @@ mod program;
 
 pub mod engine;
 
+pub mod composed;
+
+mod unique;
+
 pub mod document;
 
 pub mod task;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Kind, Refusal, Result};
-use crate::nearest::did_you_mean;
+use crate::nearest::{did_you_mean, shortened};
 use crate::step::Act;
 
 /// The kinds of cells.
@@ -91,6 +91,7 @@ impl std::str::FromStr for CellKind {
             return Ok(*kind);
         }
         let near = did_you_mean(name, KINDS.iter().map(|(_, known, _)| *known));
+        let name = shortened(name);
         Err(Refusal::new(Kind::UnknownCell, format!("there is no cell `{name}`{near}")))
     }
 }
@@ -128,8 +129,16 @@ pub struct Sizes {
     pub pattern_addresses: Option<usize>,
 }
 
-/// The largest size: with it no product of two sizes overflows, and no cell fits into memory.
+/// The largest size: with it no product of three sizes overflows, and no cell fits into memory.
 const LARGEST: usize = 1 << 20;
+
+/// The size, if it may be computed with.
+///
+/// # Errors
+/// `config`
+pub(crate) fn not_too_large(name: &str, size: usize) -> Result<usize> {
+    if size > LARGEST { Err(Refusal::config(format!("`{name}` = {size} is too large"))) } else { Ok(size) }
+}
 
 impl Sizes {
     /// A size that the cell needs.
@@ -151,8 +160,7 @@ impl Sizes {
         match size {
             None => Err(Refusal::config(format!("this cell needs the size `{name}`"))),
             Some(0) => Err(Refusal::config(format!("the size `{name}` is 0"))),
-            Some(size) if size > LARGEST => Err(Refusal::config(format!("`{name}` = {size} is too large"))),
-            Some(size) => Ok(size),
+            Some(size) => not_too_large(name, size),
         }
     }
 }
@@ -285,11 +293,28 @@ impl WordOrder {
 
 /// A proof of Λ: a numeral, or a text that checks as `int`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`lambda` has an entry that is neither an integer from 0 nor a text")]
 #[expect(missing_docs, reason = "the sentence above")]
 pub enum Numeral {
     Number(u64),
     Text(String),
+}
+
+/// The most programs of a list. Each is checked and compiled.
+pub(crate) const MOST_PROGRAMS: usize = 10_000;
+
+/// The most masters of a cell. Each is compiled on a stack of its own.
+pub(crate) const MOST_MASTERS: usize = 1000;
+
+/// Refuses a list that is too long to be checked.
+///
+/// # Errors
+/// `config`
+pub(crate) fn not_too_many(name: &str, count: usize, most: usize) -> Result<()> {
+    if count > most {
+        return Err(Refusal::config(format!("{name} has {count} entries; at most {most} are computed with")));
+    }
+    Ok(())
 }
 
 /// Options, all optional here; which of them a cell has is checked when it is built.
@@ -475,5 +500,5 @@ pub fn explained(message: &str) -> String {
     let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
     let Some((key, known)) = rest.split_once('`') else { return message.to_owned() };
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    format!("unknown key `{key}`{}", did_you_mean(key, known))
+    format!("unknown key `{}`{}", shortened(key), did_you_mean(key, known))
 }

@@ -3,7 +3,7 @@
 //! A proof becomes a straight-line program of the crate `linear-logic` whose operators are the cell's slots; here its
 //! instructions become operations on vectors. An operator is never made: it is applied.
 
-use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile};
+use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile_within};
 use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
 use linear_logic::error::{Refusal as Inner, Source};
 use linear_logic::literal::Order;
@@ -14,6 +14,7 @@ use linear_logic::stack::on_large_stack;
 use num_traits::{One, ToPrimitive};
 
 use crate::error::{Kind, Refusal, Result};
+use crate::nearest::cut;
 use crate::step::{Builder, ValueId};
 
 /// A proof of a cell, for reports.
@@ -29,12 +30,26 @@ pub struct ProgramText {
 
 /// A refusal of the language as one of ours.
 pub(crate) fn proof(what: &str, inner: &Inner) -> Refusal {
-    let message = format!("{what}: {}: {}", inner.kind.name(), inner.message);
-    Refusal { kind: Kind::Proof, message, inside: serde_json::to_value(inner).ok() }
+    let message = format!("{what}: {}: {}", inner.kind.name(), cut(&inner.message, MOST_SHOWN));
+    let mut inside = serde_json::to_value(inner).ok();
+    for field in
+        inside.iter_mut().filter_map(|inside| inside.as_object_mut()).flat_map(|all| all.values_mut())
+    {
+        if let Some(long) = field.as_str().filter(|text| text.len() > MOST_SHOWN) {
+            *field = cut(long, MOST_SHOWN).into();
+        }
+    }
+    Refusal { kind: Kind::Proof, message, inside }
 }
+
+/// The most characters of the language's message: it may quote a name or a type of any length.
+const MOST_SHOWN: usize = 400;
 
 /// Most instructions of a compiled program. Each is an operation of every step.
 const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// Most applications of operators in a step.
+const MOST_APPLICATIONS: usize = 5 * MOST_INSTRUCTIONS;
 
 /// A compiled program with what its proofs are.
 #[derive(Debug, Clone, Default)]
@@ -89,14 +104,8 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         checked.push(found);
     }
     let what = subjects.first().map_or("", |subject| subject.what.as_str());
-    let plan = compile(&program, &checked, slots, Backend::Vector).map_err(|inner| proof(what, &inner))?;
-    if plan.instructions.len() > MOST_INSTRUCTIONS {
-        let count = plan.instructions.len();
-        return Err(Refusal::new(
-            Kind::Proof,
-            format!("{what}: {count} instructions; a cell computes at most {MOST_INSTRUCTIONS} in a step"),
-        ));
-    }
+    let plan = compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS)
+        .map_err(|inner| proof(what, &inner))?;
     let mut arguments = Vec::new();
     let mut result = None;
     if let Some(first) = checked.first() {
@@ -129,6 +138,8 @@ pub(crate) struct Writer<'a> {
     /// For each slot, the coefficients of its mixture.
     pub(crate) coefficients: &'a [Option<ValueId>],
     pub(crate) operate: &'a mut Operate<'a>,
+    /// Applications of operators so far. An operator that is used twice is applied twice, so nested ones multiply.
+    pub(crate) applied: usize,
 }
 
 impl Writer<'_> {
@@ -170,6 +181,11 @@ impl Writer<'_> {
         let Some(instruction) = self.plan.instructions.get(operator) else {
             return Err(strange("an instruction is missing"));
         };
+        self.applied += 1;
+        if self.applied > MOST_APPLICATIONS {
+            let why = format!("it applies operators more than {MOST_APPLICATIONS} times in a step");
+            return Err(strange(&why));
+        }
         Ok(match instruction {
             Instruction::Input { slot } => (self.operate)(b, *slot, vector)?,
             Instruction::Identity => vector,
@@ -187,9 +203,6 @@ impl Writer<'_> {
                 self.scale(b, by, inner)?
             }
             Instruction::Pow { of, exponent } => {
-                if *exponent > MOST_INSTRUCTIONS as u64 {
-                    return Err(strange(&format!("the power {exponent} is too large for a step")));
-                }
                 let mut value = vector;
                 for _ in 0..*exponent {
                     value = self.apply(b, *of, value)?;

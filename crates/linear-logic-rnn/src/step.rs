@@ -299,7 +299,7 @@ impl Step {
     pub fn shape_of(&self, factor: Factor) -> (usize, usize) {
         let shape = &self.weights[factor.weight.0].shape;
         let last = shape.last().copied().unwrap_or(1);
-        let front = if last == 0 { 0 } else { shape.iter().product::<usize>() / last };
+        let front = shape.iter().product::<usize>().checked_div(last).unwrap_or(0);
         match factor.view {
             View::Plain => (front, last),
             View::Transposed => (last, front),
@@ -351,8 +351,10 @@ impl Builder {
 
     fn push(&mut self, op: Op, len: usize) -> ValueId {
         let node = Node { op, len };
-        match self.step.nodes.iter().position(|known| *known == node) {
-            Some(at) => ValueId(at),
+        // An equal operation stands behind its operands.
+        let from = node.op.operands().iter().map(|operand| operand.0 + 1).max().unwrap_or(0);
+        match self.step.nodes.iter().skip(from).position(|known| *known == node) {
+            Some(at) => ValueId(from + at),
             None => {
                 self.step.nodes.push(node);
                 ValueId(self.step.nodes.len() - 1)
@@ -585,22 +587,26 @@ impl Builder {
             state.next =
                 next.ok_or_else(|| Refusal::config(format!("nothing is said of the next `{}`", state.name)))?;
         }
-        let sizes = self.step.nodes.iter().map(|n| n.len).chain(self.step.weights.iter().map(Weight::len));
-        let mut total = 0_usize;
-        for size in sizes {
-            if size == 0 {
+        let features = self.step.nodes.iter().map(|n| n.len).collect::<Vec<usize>>();
+        let entries = self.step.weights.iter().map(Weight::len).collect::<Vec<usize>>();
+        for (what, sizes, most) in [("numbers", features, MOST_FEATURES), ("weights", entries, MOST_WEIGHTS)]
+        {
+            if sizes.contains(&0) {
                 return Err(Refusal::config("a size of the cell is 0"));
             }
-            total = total.saturating_add(size);
-        }
-        if total > MOST_FEATURES {
-            return Err(Refusal::config(format!(
-                "one step of this cell has {total} numbers; at most {MOST_FEATURES} are computed with"
-            )));
+            let total = sizes.iter().fold(0, |total: usize, size| total.saturating_add(*size));
+            if total > most {
+                return Err(Refusal::config(format!(
+                    "one step of this cell has {total} {what}; at most {most} are computed with"
+                )));
+            }
         }
         Ok(self.step)
     }
 }
 
-/// The most numbers of one step, weights included: 2 GB at 16 lanes of f64.
-const MOST_FEATURES: usize = 1 << 24;
+/// The most numbers that a step computes: half a GB in f64, for a block of sequences.
+pub(crate) const MOST_FEATURES: usize = 1 << 21;
+
+/// The most weights.
+const MOST_WEIGHTS: usize = 1 << 24;

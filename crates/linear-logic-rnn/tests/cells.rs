@@ -2,7 +2,6 @@
 //!
 //! A case is `{"id", "args", "exit", "stdin", "expect", "tol"?}`. The answer must match `expect`: objects may have
 //! further keys, arrays have the same length, numbers match within `tol`, everything else exactly.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use linear_logic_rnn::document::{answer, refused};
 use serde_json::Value;

@@ -7,7 +7,7 @@ mod builder;
 mod plan;
 mod run;
 
-use builder::Builder;
+use builder::{Builder, MAX_INSTRUCTIONS};
 pub use plan::{Backend, Coefficient, Instruction, Plan};
 pub use run::{Inputs, Operand};
 
@@ -56,7 +56,21 @@ impl Slot {
 /// # Errors
 /// `not-compilable`, `argument`, `unsupported`, `limit`, and refusals of the terms of a mixture.
 pub fn compile(program: &Program, subjects: &[Checked], slots: &[Slot], backend: Backend) -> Result<Plan> {
-    let mut evaluator = Evaluator::new(Builder::new(backend), program.order());
+    compile_within(program, subjects, slots, backend, MAX_INSTRUCTIONS)
+}
+
+/// The same for a caller who has a use for short programs only: a longer one is refused as soon as it is that long.
+///
+/// # Errors
+/// As for [`compile`].
+pub fn compile_within(
+    program: &Program,
+    subjects: &[Checked],
+    slots: &[Slot],
+    backend: Backend,
+    most: usize,
+) -> Result<Plan> {
+    let mut evaluator = Evaluator::new(Builder::new(backend, most.min(MAX_INSTRUCTIONS)), program.order());
     let mut results = Vec::with_capacity(subjects.len());
     for subject in subjects {
         supported(&subject.term, Extension::None)?;

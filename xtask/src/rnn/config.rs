@@ -267,7 +267,7 @@ impl Config {
     }
 
     /// Ranges, required keys, and whether cell, task and optimiser can be made.
-    fn check(&self, name: &str) -> Result<()> {
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
         let mut problems = Vec::new();
         let mut demand = |holds: bool, message: String| {
             if !holds {

@@ -138,9 +138,15 @@ impl Learner for Config {
     }
 }
 
-/// `cargo xtask eval` of a recurrent run; returns the exit status.
-pub(crate) fn eval(folder: &Path, json: bool, quiet: bool) -> Result<u8> {
-    let config: Config = run_folder::config(folder)?;
+/// `cargo xtask eval` of a recurrent run, at its own lengths and further ones; returns the exit status.
+pub(crate) fn eval(folder: &Path, further: &[usize], json: bool, quiet: bool) -> Result<u8> {
+    let mut config: Config = run_folder::config(folder)?;
+    let mut lengths = config.lengths();
+    lengths.extend(further);
+    lengths.sort_unstable();
+    lengths.dedup();
+    config.eval_lengths = Some(lengths);
+    config.check(&folder.display().to_string())?;
     training::threads::set(config.threads)?;
     let evaluation = run::judge_again(&config, folder, quiet)?;
     if json {

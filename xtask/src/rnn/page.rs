@@ -22,7 +22,14 @@ pub(crate) fn write(folder: &Path) -> Result<PathBuf> {
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let record = Record { metrics: &metrics };
     let plots: Vec<String> = curves(&record).iter().filter(|p| !p.is_empty()).map(Plot::figure).collect();
-    let body = html::section("Run", &about(&config, &eval, &record))
+    let lead = format!(
+        "<h1>{}</h1>\n<p class=\"lead\">{} on {}</p>\n",
+        html::escape(&name),
+        config.cell,
+        config.task
+    );
+    let body = lead
+        + &html::section("Run", &about(&config, &eval, &record))
         + &html::section("Test", &lengths(&eval))
         + &html::section("Training", &html::figures(&plots))
         + &html::section("Configuration", &format!("<pre>{}</pre>", html::escape(&config.to_toml()?)));

@@ -58,7 +58,11 @@ impl Arm<'_> {
             _ => format!("{key}={}", shown(value)),
         };
         let words: Vec<String> = point.keys.iter().filter(|(key, _)| *key != "task").map(part).collect();
-        let name = if words.is_empty() { config.cell.clone() } else { words.join(" ") };
+        let name = match &config.name {
+            Some(name) => name.clone(),
+            None if words.is_empty() => config.cell.clone(),
+            None => words.join(" "),
+        };
         let mut runs = Vec::new();
         for job in &point.runs {
             runs.push(Run::read(&job.config, &job.folder)?);
@@ -376,9 +380,10 @@ fn plots(arms: &[Arm<'_>]) -> Vec<(String, Plot)> {
     let plot = |(task, arms): (&str, Vec<&Arm<'_>>)| {
         let measure = primary(task);
         let label = if measure == "last_symbol" { "right last symbols" } else { "exact sequences" };
+        let most = arms.iter().flat_map(|arm| arm.lengths()).max().unwrap_or(1).max(2);
         let mut plot = Plot::new(
             task,
-            Axis::new("length", Scale::Log),
+            Axis::new("length", Scale::Log).within(1.0, most as f64),
             Axis::new(label, Scale::Linear).within(0.0, 1.0),
         )
         .noted("median over seeds; the band is their range; training lengths are shaded");
@@ -407,10 +412,12 @@ fn html_page(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report, plots: &[(S
     for row in rows {
         table.row(row.into_iter().map(html::text).collect());
     }
-    let mut body = html::section(
-        &format!("Verdict: {}", word(&report.verdict)),
-        &(html::note(&report.question) + &table.html() + &html::note(LIMITS)),
-    );
+    let title = format!("<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", html::escape(&plan.name), origin(plan));
+    let mut body = title
+        + &html::section(
+            &format!("Verdict: {}", word(&report.verdict)),
+            &(html::note(&report.question) + &table.html() + &html::note(LIMITS)),
+        );
     let figures: Vec<String> = plots.iter().map(|(_, plot)| plot.figure()).collect();
     body += &html::section("Accuracy against length", &html::figures(&figures));
     for (task, arms) in by_task(arms) {
@@ -421,7 +428,7 @@ fn html_page(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report, plots: &[(S
             let first = row.next().map(html::text);
             table.row(first.into_iter().chain(row.map(html::number)).collect());
         }
-        body += &html::section(task, &(table.html() + &html::note(&origin(plan))));
+        body += &html::section(task, &table.html());
     }
     html::page(&plan.name, &body)
 }

@@ -6,6 +6,7 @@
 //! [grid]                     # the full product; or a list of [[case]] tables
 //! position = ["none", "sinusoidal"]
 //! lr       = [1e-3, 1e-4]
+//! # with [grid] and [[case]], every case stands at every point of the grid
 //! [[override]]               # in order, to the points whose configuration matches
 //! when = { position = "none" }
 //! set  = { dropout = 0.0 }
@@ -143,9 +144,6 @@ impl<L: Learner> Plan<L> {
             }
         };
         distinct("seeds", &file.seeds)?;
-        if !file.grid.is_empty() && !file.case.is_empty() {
-            return Err(refuse("[grid] and [[case]]: only one of them".to_owned()));
-        }
         let mut over = Table::new();
         let mut grid = file.grid;
         for (key, values) in &grid {
@@ -176,7 +174,18 @@ impl<L: Learner> Plan<L> {
                 Some((product(&over), select.seeds))
             }
         };
-        let points = if file.case.is_empty() { product(&grid) } else { file.case };
+        // With both, every case stands at every point of the grid.
+        if let Some(both) = grid.keys().find(|key| file.case.iter().any(|case| case.contains_key(*key))) {
+            return Err(refuse(format!("`{both}` is in [grid] and in a [[case]]")));
+        }
+        let cases = if file.case.is_empty() { vec![Table::new()] } else { file.case };
+        let with = |point: &Table, case: &Table| {
+            let mut point = point.clone();
+            keys::merge(&mut point, case.clone());
+            point
+        };
+        let grid = product(&grid);
+        let points: Vec<Table> = grid.iter().flat_map(|p| cases.iter().map(move |c| with(p, c))).collect();
         let set = file.overrides.iter().map(|o| &o.set);
         if points.iter().chain(set).any(|t| t.contains_key("seed")) || over.contains_key("seed") {
             return Err(refuse("`seed` is set by seeds alone".to_owned()));
@@ -408,7 +417,10 @@ mod tests {
             ("base = \"b\"\nseeds = [1]\n[grid]\nlrr = [1e-3]", "did you mean \"lr\""),
             ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [-1.0]", "above 0"),
             ("base = \"b\"\nseeds = [1]\n[grid]\nseed = [1]", "seeds alone"),
-            ("base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[[case]]\nlr = 1.0", "only one"),
+            (
+                "base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[[case]]\nlr = 1.0",
+                "in [grid] and in a [[case]]",
+            ),
             ("base = \"b\"\nseeds = [1]\n[select]\nover = [\"lr\"]\nseeds = [2]", "no values in [grid]"),
             (
                 "base = \"b\"\nseeds = [1]\n[grid]\nlr = [1.0]\n[select]\nover = [\"lr\"]\nseeds = [1]",

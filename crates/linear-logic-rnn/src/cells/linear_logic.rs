@@ -16,8 +16,8 @@ use super::{Glue, Notes, initial_v};
 use crate::cell::Warning;
 use crate::error::{Kind, Refusal, Result};
 use crate::options::{
-    FirstInput, FirstState, Gate, GateAct, GateSource, Numeral, Operators, Options, Preset, Projection,
-    Sigma, Sizes, VInit, VNorm,
+    FirstInput, FirstState, Gate, GateAct, GateSource, MOST_PROGRAMS, Numeral, Operators, Options, Preset,
+    Projection, Sigma, Sizes, VInit, VNorm, not_too_large, not_too_many,
 };
 use crate::program::{Compiled, ProgramText, Subject, Writer, compiled};
 use crate::step::{Act, Builder, Factor, Groups, Norm, Start, ValueId, View, WeightId};
@@ -63,7 +63,7 @@ impl Settings {
             GateSource::Table => match options.table_len {
                 None => return Err(Refusal::config("`gate_source` = \"table\" needs `table_len`")),
                 Some(0) => return Err(Refusal::config("`table_len` is at least 1")),
-                Some(rows) => Some(rows),
+                Some(rows) => Some(not_too_large("table_len", rows)?),
             },
         };
         let settings = Self {
@@ -93,6 +93,8 @@ impl Settings {
     }
 
     fn check(&self) -> Result<()> {
+        not_too_many("`lambda`", self.lambda.len(), MOST_PROGRAMS)?;
+        not_too_many("`pi`", self.pi.len(), MOST_PROGRAMS)?;
         if self.norm == Norm::ColumnSoftmax && self.v == Operators::Diag {
             return Err(Refusal::config("`v_norm` = \"column-softmax\" needs matrices: `v` = \"full\""));
         }
@@ -310,7 +312,8 @@ impl Spaces<'_> {
                 b.operate(v, x, z)
             })
         };
-        Writer { plan: &programs.plan, vector: u, coefficients: &[], operate: &mut operate }.results(self.b)
+        Writer { plan: &programs.plan, vector: u, coefficients: &[], operate: &mut operate, applied: 0 }
+            .results(self.b)
     }
 
     /// Σ gates ∘ items, with the gates of one list.

@@ -12,7 +12,8 @@ use super::recurrent::Simple;
 use super::{Glue, Notes};
 use crate::error::{Kind, Refusal, Result};
 use crate::options::{
-    GateAct, Master, MasterPlace, MasterProjection, Options, Sizes, Slot, SlotKind, SlotShape,
+    GateAct, MOST_MASTERS, MOST_PROGRAMS, Master, MasterPlace, MasterProjection, Options, Sizes, Slot,
+    SlotKind, SlotShape, not_too_many,
 };
 use crate::program::{Compiled, ProgramText, Subject, Writer, compiled};
 use crate::step::{Builder, Factor, Start, ValueId, View, WeightId};
@@ -44,6 +45,7 @@ pub(super) fn master(b: &mut Builder, sizes: &Sizes, options: &Options, notes: &
     if masters.is_empty() {
         return Err(Refusal::config("the cell `master` needs `masters`, at least one"));
     }
+    not_too_many("`masters`", masters.len(), MOST_MASTERS)?;
     let made: Result<Vec<Compiled>> =
         masters.iter().enumerate().map(|(at, master)| proof_of(at, master, notes)).collect();
     let simple = Simple::new(b, sizes, Start::Zero)?;
@@ -83,7 +85,10 @@ fn proof_of(at: usize, master: &Master, notes: &mut Notes) -> Result<Compiled> {
     for (number, slot) in master.slots.iter().enumerate() {
         let list = || format!("masters[{at}].slots[{number}]: ");
         slots.push(match (slot.kind, &slot.list) {
-            (SlotKind::Program, Some(list)) if !list.is_empty() => ProofSlot::Mix(list.clone()),
+            (SlotKind::Program, Some(terms)) if !terms.is_empty() => {
+                not_too_many(&format!("{}`list`", list()), terms.len(), MOST_PROGRAMS)?;
+                ProofSlot::Mix(terms.clone())
+            }
             (SlotKind::Program, _) => {
                 return Err(Refusal::config(format!("{}a `program` needs a `list` of terms", list())));
             }
@@ -351,8 +356,13 @@ fn summand(b: &mut Builder, simple: &Simple, ready: &Ready<'_>) -> Result<ValueI
             Filling::Matrix { weight, .. } => b.product(weight, z),
         })
     };
-    let mut writer =
-        Writer { plan: &ready.made.plan, vector: u, coefficients: &coefficients, operate: &mut operate };
+    let mut writer = Writer {
+        plan: &ready.made.plan,
+        vector: u,
+        coefficients: &coefficients,
+        operate: &mut operate,
+        applied: 0,
+    };
     let results = writer.results(b)?;
     let Some(z) = results.first().copied() else {
         return Err(Refusal::new(Kind::Proof, "the proof has no result"));

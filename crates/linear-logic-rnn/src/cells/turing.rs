@@ -9,7 +9,7 @@ use training::Initial;
 use super::Glue;
 use crate::error::{Refusal, Result};
 use crate::options::{CellKind, Options, Sizes};
-use crate::step::{Act, Builder, Factor, Groups, Start, StateId, ValueId, View, WeightId};
+use crate::step::{Act, Builder, Factor, Groups, MOST_FEATURES, Start, StateId, ValueId, View, WeightId};
 
 /// A ring before the step.
 struct Ring {
@@ -35,8 +35,11 @@ impl Ring {
             start[0] = 1.0;
             Start::Constant(start)
         };
-        let memory = (0..addresses * content).map(|at| if at % content == 0 { first } else { 0.0 }).collect();
-        let memory = if first == 0.0 { Start::Zero } else { Start::Constant(memory) };
+        let entry = |at: usize| if at.is_multiple_of(content) { first } else { 0.0 };
+        let memory = match first {
+            0.0 => Start::Zero,
+            _ => Start::Constant((0..addresses * content).map(entry).collect()),
+        };
         Self {
             name,
             content,
@@ -122,6 +125,11 @@ pub(super) fn machine(b: &mut Builder, kind: CellKind, sizes: &Sizes, options: &
         return Err(Refusal::config("`pattern_start` is not a number"));
     }
     let small = if extra > 0 { sizes.need("pattern_addresses")? } else { 0 };
+    if small.saturating_mul(pattern_powers.len()) > MOST_FEATURES {
+        return Err(Refusal::config(
+            "`pattern_addresses` and `pattern_powers` make a memory that is too large",
+        ));
+    }
     let rings: Vec<Ring> = (0..extra)
         .map(|at| {
             // Ring 4 chooses between rings 2 and 3; their memories alone start at `pattern_start`.

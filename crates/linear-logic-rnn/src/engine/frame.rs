@@ -5,6 +5,8 @@
 //! values and of the input. Gradients have frames of the same form. An operand's gradient is stored by the first
 //! that writes it and added to by the others; backward, step t + 1 writes into frame t before step t does.
 
+use std::collections::BTreeSet;
+
 use super::pack::Tiled;
 use crate::step::{Act, Op, Start, Step, ValueId};
 
@@ -178,7 +180,7 @@ impl Code {
 
     /// Says of every operand who writes its gradient first: the last reader of the frame after, if there is one.
     fn flow(&mut self, step: &Step, trained: &[bool]) {
-        let mut written: Vec<(usize, usize)> = Vec::new();
+        let mut written: BTreeSet<(usize, usize)> = BTreeSet::new();
         let logits = step.logits.map(|value| self.places[value.index()].at);
         for back in [1, 0] {
             for line in self.lines.iter_mut().rev().filter(|line| line.carries) {
@@ -191,7 +193,7 @@ impl Code {
                     let is_first = !written.contains(&(place.at, place.rows)) && Some(place.at) != logits;
                     *flow = if is_first { Flow::Store } else { Flow::Add };
                     if is_first {
-                        written.push((place.at, place.rows));
+                        written.insert((place.at, place.rows));
                         if back == 1 {
                             self.carried.push(Place { back: 0, ..*place });
                         }
@@ -202,7 +204,7 @@ impl Code {
             if back == 1 {
                 for next in &self.next {
                     if !written.contains(&(next.at, next.rows)) {
-                        written.push((next.at, next.rows));
+                        written.insert((next.at, next.rows));
                         self.carried.push(*next);
                     }
                 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use crate::step::{Start, Step, ValueId};
+use crate::step::{Start, Step, ValueId, WeightId};
 use forward::Machine;
 use frame::{Code, Place};
 pub use lanes::LANES;
@@ -191,10 +191,20 @@ impl<T: Real> Engine<T> {
         let mut at = 0;
         for (id, weight) in self.step.trained() {
             let to = &mut gradient[at..at + weight.len()];
+            if self.is_replaced(id) {
+                to.fill(T::ZERO);
+            }
             norm_backward(weight.norm, &weight.shape, &self.prepared.weights[id.index()], to);
             at += weight.len();
         }
         total
+    }
+
+    /// Whether a given start stands where this weight would.
+    fn is_replaced(&self, weight: WeightId) -> bool {
+        let is_state = self.step.states.first().is_some_and(|h| h.start == Start::Weight(weight));
+        let is_previous = self.step.previous == Start::Weight(weight);
+        is_state && self.starts.state.is_some() || is_previous && self.starts.previous.is_some()
     }
 
     /// Objective and sums of one block. Its frames are free for the next block of this thread.
@@ -224,7 +234,7 @@ impl<T: Real> Engine<T> {
             self.spread(frames, *place, &state.start, given);
         }
         let given = self.starts.previous.as_deref();
-        if self.step.previous == Start::First && given.is_none() {
+        if self.step.previous == Start::First && given.is_none() && sequences.length > 0 {
             self.fill(&mut frames[..self.code.rows * LANES], sequences, block, 0);
         } else {
             self.spread(frames, self.code.input, &self.step.previous, given);

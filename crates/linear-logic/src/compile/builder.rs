@@ -13,7 +13,7 @@ use crate::denote::{Carrier, Change, Obstacle, Outcome};
 use crate::ring::{Polynomial, Polynomials, Ring};
 
 /// The most instructions of a program: enough for the largest numeral, applied step by step.
-const MAX_INSTRUCTIONS: usize = 1_100_000;
+pub(super) const MAX_INSTRUCTIONS: usize = 1_100_000;
 
 /// A product of powers of instructions, by number; empty is the identity.
 type Product = Vec<(usize, u64)>;
@@ -26,18 +26,19 @@ pub(super) struct Builder {
     backend: Backend,
     instructions: Vec<Instruction>,
     known: HashMap<Instruction, usize>,
+    most: usize,
 }
 
 impl Builder {
-    pub(super) fn new(backend: Backend) -> Self {
-        Self { ring: Polynomials::default(), backend, instructions: Vec::new(), known: HashMap::new() }
+    pub(super) fn new(backend: Backend, most: usize) -> Self {
+        Self { ring: Polynomials::default(), backend, instructions: Vec::new(), known: HashMap::new(), most }
     }
 
     fn write(&mut self, instruction: Instruction) -> Outcome<usize> {
         if let Some(id) = self.known.get(&instruction) {
             return Ok(*id);
         }
-        if self.instructions.len() >= MAX_INSTRUCTIONS {
+        if self.instructions.len() >= self.most {
             return Err(Obstacle::Limit("the program has too many instructions"));
         }
         self.known.insert(instruction.clone(), self.instructions.len());
