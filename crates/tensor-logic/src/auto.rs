@@ -142,4 +142,8 @@ impl Engine for Auto {
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
     }
+
+    fn forget_results(&mut self) {
+        self.blocks.forget_results();
+    }
 }

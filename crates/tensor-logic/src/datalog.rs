@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::digits::EXACT_LIMIT;
 use crate::engine::Budget;
 use crate::error::Report;
 use crate::program::{Combine, EquationId, Facts, Given, Kind, Program, Role, Style, TensorId};
@@ -79,7 +80,7 @@ impl Compiled {
 pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Report> {
     let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
     match relational::evaluate(&mut compiled.database, &compiled.rules, &limits) {
-        Ok(_) => Ok(true),
+        Ok(_) => compiled.digits_fit(program).map(|()| true),
         Err(failure) if unplanned(&failure) => Ok(false),
         Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
     }
@@ -190,6 +191,10 @@ impl<'a> Compiler<'a> {
         let given = self.program.tensor(id).given.clone();
         for given in &given {
             let Given::Facts(facts) = given else { return None };
+            let counts = self.database.relation(relation).ring().counts();
+            if counts && facts.values.iter().any(|value| value.fract() != 0.0 || value.abs() >= EXACT_LIMIT) {
+                return None;
+            }
             if let Err(failure) = self.facts(relation, facts) {
                 return Some(Err(failure));
             }

@@ -14,7 +14,7 @@ use crate::value::Tuple;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A square tensor: all elements, row-major over its places' domains.
-    Dense(Arc<[f64]>),
+    Dense(Arc<Vec<f64>>),
     /// A round tensor.
     Tuples(Tuples),
 }
@@ -62,4 +62,8 @@ pub trait Engine {
 
     /// How many tuples each computed relation held after the last call, by name.
     fn derived(&self) -> &[(String, u64)];
+
+    /// Forgets what was computed, but not what is given nor how to compute: the next call does the
+    /// work of a run alone, which is what a measurement asks for.
+    fn forget_results(&mut self) {}
 }

@@ -11,6 +11,7 @@
 mod block;
 mod component;
 mod contract;
+mod exponential;
 mod expr;
 mod gather;
 mod head;
@@ -21,6 +22,7 @@ mod relation;
 mod rows;
 mod rules;
 mod scope;
+mod segments;
 mod support;
 mod table;
 
@@ -32,6 +34,7 @@ use std::sync::Arc;
 use crate::engine::{Engine, Parameters, Request, Value};
 use crate::error::Result;
 use crate::program::{Class, Component, Role, TensorId};
+use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
 
@@ -169,6 +172,8 @@ impl Engine for Fast {
         let outcome = session.evaluate(request, goals);
         let program = Arc::clone(&session.machine.program);
         let needed = program.needs(goals);
+        let machine = &session.machine;
+        let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
         let mut derived = BTreeMap::new();
         for id in needed {
             let tensor = program.tensor(id);
@@ -180,17 +185,30 @@ impl Engine for Fast {
             }
         }
         let value = |goal: &TensorId| match session.machine.stored(*goal) {
-            Some(Stored::Dense(values)) => Value::Dense(values.as_slice().into()),
+            Some(Stored::Dense(values)) => Value::Dense(Arc::clone(values)),
             Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
             None => Value::Tuples(Default::default()),
         };
         let values = outcome.map(|()| goals.iter().map(value).collect());
         self.derived = derived.into_iter().collect();
-        values
+        // Blocks hold 53 bits; the interpreter counts with all digits.
+        if large { Reference::default().values(request, goals) } else { values }
     }
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+
+    fn forget_results(&mut self) {
+        for session in &mut self.sessions {
+            let program = Arc::clone(&session.machine.program);
+            for (at, component) in session.components.iter().enumerate() {
+                if component.tensors.iter().any(|id| program.tensor(*id).role == Role::Computed) {
+                    session.made.remove(&at);
+                    component.tensors.iter().for_each(|id| session.machine.forget(*id));
+                }
+            }
+        }
     }
 }
 

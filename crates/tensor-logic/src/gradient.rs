@@ -54,6 +54,7 @@ pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
         contributions: HashMap::new(),
         entries: HashMap::new(),
         made: 0,
+        stored: None,
     };
     if builder.active.contains(&goal) {
         let seed = builder.adjoint_of(goal);
@@ -118,6 +119,9 @@ struct Builder {
     entries: HashMap<(Span, TensorId, usize), TensorId>,
     /// Helper tensors made, for their names.
     made: usize,
+    /// The address of the function that is the right side at hand, and the read of the tensor that
+    /// holds its values.
+    stored: Option<(usize, Expr)>,
 }
 
 /// Indices that are bound at a point of an equation, and what must hold there.
@@ -303,8 +307,35 @@ impl Builder {
             let mut factors = vec![Expr::Read(incoming.clone())];
             let scope = Scope { indices, when: When::default() };
             let scope = scope.opened(&[], &term.when, &mut factors, equation.span);
+            self.stored = self.own_value(equation, term, arguments.clone());
             self.contribution(equation, nth, term, &scope, factors);
+            self.stored = None;
         }
+    }
+
+    /// The function that alone makes all elements of a square tensor, and the read of it.
+    fn own_value(&self, equation: &Equation, term: &Term, arguments: Vec<Argument>) -> Option<(usize, Expr)> {
+        let tensor = self.program.tensor(equation.tensor);
+        let others = self.program.equations.iter().filter(|other| other.tensor == equation.tensor).count();
+        let read =
+            Read { tensor: equation.tensor, arguments, otherwise: Otherwise::Zero, span: equation.head_span };
+        let alone = others == 1
+            && equation.terms.len() == 1
+            && term.over.is_empty()
+            && term.when.guards.is_empty()
+            && tensor.combine == Combine::Sum
+            && tensor.kind == Kind::Real
+            && tensor.given.is_empty();
+        let body = match &term.body {
+            Expr::Terms(parts) if parts.len() == 1 => parts.first()?,
+            body => body,
+        };
+        let address = match body {
+            Expr::Call(call) => std::ptr::from_ref(call.as_ref()) as usize,
+            Expr::Axis(axis) => std::ptr::from_ref(axis.as_ref()) as usize,
+            _ => return None,
+        };
+        (alone && self.exists(&read)).then_some((address, Expr::Read(read)))
     }
 
     /// Whether an expression reads something active.

@@ -96,7 +96,7 @@ fn evaluate(
     for (gradient, id) in adjoint.gradients.iter().zip(learned) {
         let size = request.parameters.get(id).map_or(0, |values| values.len());
         gradients.push(match gradient.and_then(|_| values.next()) {
-            Some(Value::Dense(values)) => values,
+            Some(Value::Dense(values)) => values.as_slice().into(),
             _ => vec![0.0; size].into(),
         });
     }

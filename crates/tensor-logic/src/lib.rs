@@ -83,6 +83,7 @@ pub mod walk;
 
 pub mod start;
 
+pub(crate) mod digits;
 pub mod divergence;
 
 pub mod reference;

@@ -15,13 +15,14 @@ mod store;
 pub use prove::prove;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::engine::{Engine, Request, Tuples, Value};
 use crate::error::Result;
-use crate::program::{Given, Program, Role, Style, TensorId, Term};
+use crate::program::{Given, Kind, Program, Role, Style, TensorId, Term};
 use crate::value::{Const, Domain, Tuple};
 use machine::Machine;
-use number::{Dual, Number};
+use number::{Dual, Exact, Number};
 use store::Store;
 
 /// The reference interpreter.
@@ -79,25 +80,37 @@ impl Reference {
 
 impl Engine for Reference {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
-        let machine = self.evaluate::<f64>(request, goals, None)?;
-        let value = |goal: &TensorId| match machine.store(*goal) {
-            Some(Store::Dense(_, values)) => Value::Dense(values.as_slice().into()),
-            Some(Store::Sparse(tuples)) => {
-                let mut sorted: Vec<(&Tuple, f64)> =
-                    tuples.iter().map(|(tuple, value)| (tuple, *value)).collect();
-                sorted.sort_by(|(a, _), (b, _)| request.program.symbols.compare_tuples(a, b));
-                let (tuples, values) =
-                    sorted.into_iter().map(|(tuple, value)| (tuple.clone(), value)).unzip();
-                Value::Tuples(Tuples { tuples, values })
-            }
-            None => Value::Tuples(Tuples::default()),
-        };
-        Ok(goals.iter().map(value).collect())
+        let needed = request.program.needs(goals);
+        let counts = needed.into_iter().any(|id| request.program.tensor(id).kind == Kind::Count);
+        if !counts {
+            return Ok(answers(&self.evaluate::<f64>(request, goals, None)?, goals));
+        }
+        let machine = self.evaluate::<Exact>(request, goals, None)?;
+        goals.iter().try_for_each(|goal| machine.digits_fit(*goal))?;
+        Ok(answers(&machine, goals))
     }
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
     }
+}
+
+/// The values of goals that a machine has evaluated.
+fn answers<N: Number>(machine: &Machine<'_, N>, goals: &[TensorId]) -> Vec<Value> {
+    let value = |goal: &TensorId| match machine.store(*goal) {
+        Some(Store::Dense(_, values)) => {
+            Value::Dense(Arc::new(values.iter().map(|value| value.value()).collect()))
+        }
+        Some(Store::Sparse(tuples)) => {
+            let mut sorted: Vec<(&Tuple, f64)> =
+                tuples.iter().map(|(tuple, value)| (tuple, value.value())).collect();
+            sorted.sort_by(|(a, _), (b, _)| machine.program.symbols.compare_tuples(a, b));
+            let (tuples, values) = sorted.into_iter().map(|(tuple, value)| (tuple.clone(), value)).unzip();
+            Value::Tuples(Tuples { tuples, values })
+        }
+        None => Value::Tuples(Tuples::default()),
+    };
+    goals.iter().map(value).collect()
 }
 
 /// Tensors that some engine has evaluated, and contributions computed from them.

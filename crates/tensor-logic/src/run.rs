@@ -302,7 +302,7 @@ fn shaped(program: &Program, query: &Query, value: Value) -> Content {
         (_, Value::Dense(values)) => {
             let domains = tensor.places.iter().map(|place| place.domain.clone());
             let domains = domains.map(|domain| domain.unwrap_or(crate::value::Domain::size(0))).collect();
-            Content::Tensor { indices, domains, values }
+            Content::Tensor { indices, domains, values: values.as_slice().into() }
         }
         (Form::Holds, Value::Tuples(tuples)) => {
             Content::Scalar(Some(if tuples.tuples.is_empty() { 0.0 } else { 1.0 }))

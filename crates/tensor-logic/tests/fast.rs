@@ -134,6 +134,6 @@ fn parameters_change_and_nothing_else_is_made_anew() {
         parameters.insert(id("W"), weights.as_slice().into());
         let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
         let found = fast.values(&request, &[id("Y")]).unwrap().remove(0);
-        assert_eq!(found, Value::Dense([weights[1], weights[2], 0.0].as_slice().into()));
+        assert_eq!(found, Value::Dense(vec![weights[1], weights[2], 0.0].into()));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Compiled;
 use crate::ast::Span;
+use crate::digits;
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value};
 use crate::error::{Code, Report};
@@ -20,7 +21,7 @@ impl Compiled {
         };
         if program.tensor(goal).style == Style::Square {
             let value = relation.value(&[]).map_or(0.0, number);
-            return Value::Dense([value].into());
+            return Value::Dense(vec![value].into());
         }
         let arity = relation.arity();
         let rows = relation.rows();
@@ -35,6 +36,17 @@ impl Compiled {
         found.sort_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b));
         let (tuples, values) = found.into_iter().unzip();
         Value::Tuples(Tuples { tuples, values })
+    }
+
+    /// Refuses a count whose digits an answer cannot hold (53 bits).
+    pub(super) fn digits_fit(&self, program: &Program) -> Result<(), Report> {
+        let relation = self.database.relation(self.goal);
+        let count = |value: &crate::relational::Value| i128::from(value.as_count());
+        let mut counts = relation.values().iter().filter(|_| relation.ring().counts()).map(count);
+        match counts.find(|count| !digits::are_kept(*count)) {
+            Some(count) => Err(digits::refused(program, self.tensors.get(&self.goal).copied(), count)),
+            None => Ok(()),
+        }
     }
 
     /// How many tuples each computed relation stored, by name, in order of the program.

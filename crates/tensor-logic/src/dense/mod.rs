@@ -5,8 +5,9 @@
 //! functions, reductions) is decided above and is the same for every kind of product.
 
 use candle_core::{DType, Tensor};
+use rayon::prelude::*;
 use training::device::DeviceSpec;
-use training::kernels::{Mat, MatMut, product};
+use training::kernels::{Mat, MatMut, Real, product};
 
 use crate::error::{Code, Report, Result};
 
@@ -35,6 +36,47 @@ pub struct Shape {
     pub n: usize,
 }
 
+/// Matrices in a slice, and the steps from matrix to matrix, row to row, column to column (one of
+/// the last two is 1).
+#[derive(Debug, Clone, Copy)]
+pub struct Operand<'a, T = f64> {
+    /// The numbers.
+    pub values: &'a [T],
+    /// The steps.
+    pub steps: [usize; 3],
+}
+
+impl<'a, T> Operand<'a, T> {
+    /// Matrices one behind the other, each row by row.
+    pub fn new(values: &'a [T], rows: usize, columns: usize) -> Operand<'a, T> {
+        Operand { values, steps: [rows * columns, columns, 1] }
+    }
+
+    /// The matrix at a position of the batch.
+    fn matrix(self, at: usize, rows: usize, columns: usize) -> Mat<'a, T> {
+        let values = &self.values[at * self.steps[0]..];
+        match self.steps {
+            [_, row, 1] => Mat::strided(values, rows, columns, row),
+            [_, _, column] if rows == 1 => Mat::strided(values, columns, 1, column).t(),
+            [_, row, _] if columns == 1 => Mat::strided(values, rows, 1, row),
+            [_, _, column] => Mat::strided(values, columns, rows, column).t(),
+        }
+    }
+
+    /// The same in one piece.
+    fn together(self, batch: usize, rows: usize, columns: usize) -> Vec<T>
+    where
+        T: Copy,
+    {
+        let [matrix, row, column] = self.steps;
+        let place = |at: usize| {
+            let (b, i, j) = (at / (rows * columns), at / columns % rows, at % columns);
+            b * matrix + i * row + j * column
+        };
+        (0..batch * rows * columns).map(|at| self.values[place(at)]).collect()
+    }
+}
+
 impl Products {
     /// The products of a device by its name: `cpu`, `cuda`, `cuda:1`, `metal`.
     ///
@@ -52,7 +94,7 @@ impl Products {
     ///
     /// # Errors
     /// `too-large`, where a device refuses the product.
-    pub fn multiply(&self, shape: Shape, x: &[f64], y: &[f64], out: &mut [f64]) -> Result<()> {
+    pub fn multiply(&self, shape: Shape, x: Operand<'_>, y: Operand<'_>, out: &mut [f64]) -> Result<()> {
         match self {
             Products::Double => {
                 double(shape, x, y, out);
@@ -62,13 +104,17 @@ impl Products {
                 single(shape, x, y, out);
                 Ok(())
             }
-            Products::Device(device) => on_device(device, shape, x, y, out).map_err(|error| {
-                Report::new(
-                    Code::TooLarge,
-                    crate::ast::Span::default(),
-                    format!("the device refuses: {error}"),
-                )
-            }),
+            Products::Device(device) => {
+                let (x, y) =
+                    (x.together(shape.batch, shape.m, shape.k), y.together(shape.batch, shape.k, shape.n));
+                on_device(device, shape, &x, &y, out).map_err(|error| {
+                    Report::new(
+                        Code::TooLarge,
+                        crate::ast::Span::default(),
+                        format!("the device refuses: {error}"),
+                    )
+                })
+            }
         }
     }
 }
@@ -76,28 +122,41 @@ impl Products {
 /// Multiply-adds from which a product is shared among threads.
 const PARALLEL: usize = 1 << 18;
 
-fn double(shape: Shape, x: &[f64], y: &[f64], out: &mut [f64]) {
-    let Shape { m, k, n, .. } = shape;
-    let parallel = m * k * n >= PARALLEL;
-    let operands = x.chunks_exact((m * k).max(1)).zip(y.chunks_exact((k * n).max(1)));
-    for ((x, y), out) in operands.zip(out.chunks_exact_mut((m * n).max(1))) {
-        product(MatMut::new(out, m, n), false, 1.0, Mat::new(x, m, k), Mat::new(y, k, n), parallel);
+fn double(shape: Shape, x: Operand<'_>, y: Operand<'_>, out: &mut [f64]) {
+    batched(shape, x, y, out);
+}
+
+/// The products of a batch: each on all threads, or, where they are many, each on one.
+fn batched<T: Real + Send + Sync>(shape: Shape, x: Operand<'_, T>, y: Operand<'_, T>, out: &mut [T]) {
+    let Shape { batch, m, k, n } = shape;
+    let one = |(at, out): (usize, &mut [T]), parallel: bool| {
+        product(MatMut::new(out, m, n), false, T::ONE, x.matrix(at, m, k), y.matrix(at, k, n), parallel);
+    };
+    let matrices = (m * n).max(1);
+    let threads = rayon::current_num_threads();
+    if batch >= 2 * threads && threads > 1 && batch * m * k * n >= PARALLEL {
+        let least = (PARALLEL / (m * k * n).max(1)).max(1);
+        out.par_chunks_exact_mut(matrices).with_min_len(least).enumerate().for_each(|each| one(each, false));
+    } else {
+        let parallel = m * k * n >= PARALLEL;
+        out.chunks_exact_mut(matrices).enumerate().for_each(|each| one(each, parallel));
     }
 }
 
-fn single(shape: Shape, x: &[f64], y: &[f64], out: &mut [f64]) {
-    let Shape { m, k, n, .. } = shape;
-    let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
-    let (x, y) = (narrow(x), narrow(y));
+fn single(shape: Shape, x: Operand<'_>, y: Operand<'_>, out: &mut [f64]) {
+    let narrow = |values: &[f64]| {
+        let mut result = vec![0.0_f32; values.len()];
+        let pairs = result.par_chunks_mut(PARALLEL).zip(values.par_chunks(PARALLEL));
+        pairs.for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as f32));
+        result
+    };
+    let (narrow_x, narrow_y) = (narrow(x.values), narrow(y.values));
     let mut result = vec![0.0_f32; out.len()];
-    let parallel = m * k * n >= PARALLEL;
-    let operands = x.chunks_exact((m * k).max(1)).zip(y.chunks_exact((k * n).max(1)));
-    for ((x, y), out) in operands.zip(result.chunks_exact_mut((m * n).max(1))) {
-        product(MatMut::new(out, m, n), false, 1.0, Mat::new(x, m, k), Mat::new(y, k, n), parallel);
-    }
-    for (slot, value) in out.iter_mut().zip(result) {
-        *slot = f64::from(value);
-    }
+    let x = Operand { values: narrow_x.as_slice(), steps: x.steps };
+    let y = Operand { values: narrow_y.as_slice(), steps: y.steps };
+    batched(shape, x, y, &mut result);
+    let pairs = out.par_chunks_mut(PARALLEL).zip(result.par_chunks(PARALLEL));
+    pairs.for_each(|(to, from)| to.iter_mut().zip(from).for_each(|(to, from)| *to = f64::from(*from)));
 }
 
 fn on_device(
@@ -137,7 +196,7 @@ mod tests {
             let kinds = [Products::Double, Products::Single, Products::Device(candle_core::Device::Cpu)];
             for (products, tolerance) in kinds.iter().zip([1e-12, 1e-4, 1e-4]) {
                 let mut out = vec![0.0; batch * m * n];
-                products.multiply(shape, &x, &y, &mut out).unwrap();
+                products.multiply(shape, Operand::new(&x, m, k), Operand::new(&y, k, n), &mut out).unwrap();
                 for (at, value) in out.iter().enumerate() {
                     assert!((value - entry(at)).abs() < tolerance, "{products:?} {shape:?}");
                 }

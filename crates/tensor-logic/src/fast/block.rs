@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::program::{IndexId, Operation};
 
 /// The name of a dimension.
@@ -95,7 +97,7 @@ impl Block {
     /// Whether every present value is finite.
     pub(crate) fn is_finite(&self) -> bool {
         match &self.mask {
-            None => self.data.iter().all(|value| value.is_finite()),
+            None => all_finite(&self.data),
             Some(mask) => self.data.iter().zip(mask.iter()).all(|(value, here)| !here || value.is_finite()),
         }
     }
@@ -115,8 +117,16 @@ impl Block {
             return self.clone();
         }
         let along = self.strides_along(dims);
-        let data = copy_along(&self.data, shape, &along, 0.0);
-        let mask = self.mask.as_ref().map(|mask| Arc::new(copy_along(mask, shape, &along, false)));
+        let mut data = vec![0.0; volume(shape)];
+        let from = &self.data;
+        spread(shape, &mut data, |first, shape, part| {
+            copy_along(&from[first * along.first().copied().unwrap_or(0)..], shape, &along, part);
+        });
+        let mask = self.mask.as_ref().map(|mask| {
+            let mut copy = vec![false; volume(shape)];
+            copy_along(mask, shape, &along, &mut copy);
+            Arc::new(copy)
+        });
         Block { dims: dims.to_vec(), shape: shape.to_vec(), data: Arc::new(data), mask }
     }
 
@@ -165,10 +175,21 @@ impl Block {
     }
 
     /// A function of every entry.
-    pub(crate) fn map(mut self, f: impl Fn(f64) -> f64) -> Block {
+    pub(crate) fn map(mut self, f: impl Fn(f64) -> f64 + Sync) -> Block {
         match Arc::get_mut(&mut self.data) {
-            Some(data) => data.iter_mut().for_each(|value| *value = f(*value)),
-            None => self.data = Arc::new(self.data.iter().map(|value| f(*value)).collect()),
+            Some(data) => {
+                spread(&[data.len()], data, |_, _, part| {
+                    part.iter_mut().for_each(|value| *value = f(*value));
+                });
+            }
+            None => {
+                let mut data = vec![0.0; self.data.len()];
+                let from = &self.data;
+                spread(&[from.len()], &mut data, |first, _, part| {
+                    part.iter_mut().zip(&from[first..]).for_each(|(slot, value)| *slot = f(*value));
+                });
+                self.data = Arc::new(data);
+            }
         }
         self
     }
@@ -225,8 +246,7 @@ fn pick<T: Copy>(from: &[T], outer: usize, size: usize, inner: usize, positions:
 }
 
 /// A row-major copy of `from` read with these strides.
-fn copy_along<T: Copy>(from: &[T], shape: &[usize], along: &[usize], zero: T) -> Vec<T> {
-    let mut result = vec![zero; volume(shape)];
+fn copy_along<T: Copy>(from: &[T], shape: &[usize], along: &[usize], result: &mut [T]) {
     walk(shape, &[along], |at, offsets, len, steps| {
         let to = &mut result[at..at + len];
         match steps[0] {
@@ -239,7 +259,6 @@ fn copy_along<T: Copy>(from: &[T], shape: &[usize], along: &[usize], zero: T) ->
             }
         }
     });
-    result
 }
 
 /// Visits a row-major space in runs along its last dimension (neighbouring dimensions are joined
@@ -328,23 +347,86 @@ pub(crate) fn union(blocks: &[&Block]) -> (Vec<Dim>, Vec<usize>) {
     (dims, shape)
 }
 
+/// So many entries are shared among threads.
+const PARALLEL: usize = 1 << 16;
+
+/// Works on a row-major array in parts along its first dimension: `work(first row, shape of the
+/// part, part)`.
+pub(crate) fn spread(shape: &[usize], data: &mut [f64], work: impl Fn(usize, &[usize], &mut [f64]) + Sync) {
+    let rows = shape.first().copied().unwrap_or(1);
+    if data.len() < PARALLEL || rows < 2 || rayon::current_num_threads() < 2 {
+        return work(0, shape, data);
+    }
+    let inner = data.len() / rows;
+    let step = (PARALLEL / 4 / inner.max(1)).max(1);
+    data.par_chunks_mut(step * inner).enumerate().for_each(|(nth, part)| {
+        let mut own = shape.to_vec();
+        own[0] = part.len() / inner;
+        work(nth * step, &own, part);
+    });
+}
+
+fn all_finite(values: &[f64]) -> bool {
+    // Whole chunks without a branch, so that they are vectorised.
+    let fine = |part: &[f64]| {
+        part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.is_finite()))
+    };
+    if values.len() < PARALLEL { fine(values) } else { values.par_chunks(PARALLEL).all(fine) }
+}
+
 /// A function of two blocks, present where both are.
-pub(crate) fn binary(a: &Block, b: &Block, f: impl Fn(f64, f64) -> f64) -> Block {
+pub(crate) fn binary(a: &Block, b: &Block, f: impl Fn(f64, f64) -> f64 + Sync) -> Block {
     let (dims, shape) = union(&[a, b]);
     let mut data = vec![0.0; volume(&shape)];
     let (along_a, along_b) = (a.strides_along(&dims), b.strides_along(&dims));
-    walk(&shape, &[&along_a, &along_b], |at, offsets, len, steps| {
-        let to = &mut data[at..at + len];
-        let (x, y) = (&a.data[offsets[0]..], &b.data[offsets[1]..]);
-        match (steps[0], steps[1]) {
-            (1, 1) => to.iter_mut().zip(x).zip(y).for_each(|((slot, x), y)| *slot = f(*x, *y)),
-            (1, 0) => to.iter_mut().zip(x).for_each(|(slot, x)| *slot = f(*x, y[0])),
-            (0, 1) => to.iter_mut().zip(y).for_each(|(slot, y)| *slot = f(x[0], *y)),
-            (p, q) => to.iter_mut().enumerate().for_each(|(k, slot)| *slot = f(x[k * p], y[k * q])),
-        }
+    spread(&shape, &mut data, |first, shape, part| {
+        let begin = |along: &[usize]| first * along.first().copied().unwrap_or(0);
+        let (a, b) = (&a.data[begin(&along_a)..], &b.data[begin(&along_b)..]);
+        walk(shape, &[&along_a, &along_b], |at, offsets, len, steps| {
+            let to = &mut part[at..at + len];
+            let (x, y) = (&a[offsets[0]..], &b[offsets[1]..]);
+            match (steps[0], steps[1]) {
+                (1, 1) => to.iter_mut().zip(x).zip(y).for_each(|((slot, x), y)| *slot = f(*x, *y)),
+                (1, 0) => to.iter_mut().zip(x).for_each(|(slot, x)| *slot = f(*x, y[0])),
+                (0, 1) => to.iter_mut().zip(y).for_each(|(slot, y)| *slot = f(x[0], *y)),
+                (p, q) => to.iter_mut().enumerate().for_each(|(k, slot)| *slot = f(x[k * p], y[k * q])),
+            }
+        });
     });
     let mask = joint_mask(&[a, b], &dims, &shape, |all, one| *all &= one, true);
     Block { dims, shape, data: Arc::new(data), mask }
+}
+
+/// The same, in the place of an operand that nobody else holds and that has all dimensions.
+pub(crate) fn binary_of(a: Block, b: Block, f: impl Fn(f64, f64) -> f64 + Sync) -> Block {
+    let (dims, _) = union(&[&a, &b]);
+    let own = |block: &Block| block.dims == dims && Arc::strong_count(&block.data) == 1;
+    match (own(&a), own(&b)) {
+        (true, _) => in_place(a, &b, f),
+        (_, true) => in_place(b, &a, |y, x| f(x, y)),
+        _ => binary(&a, &b, f),
+    }
+}
+
+/// `f` of every entry of a block and what stands there in another.
+fn in_place(mut a: Block, b: &Block, f: impl Fn(f64, f64) -> f64 + Sync) -> Block {
+    let along = b.strides_along(&a.dims);
+    let mask = joint_mask(&[&a, b], &a.dims, &a.shape, |all, one| *all &= one, true);
+    if let Some(data) = Arc::get_mut(&mut a.data) {
+        spread(&a.shape, data, |first, shape, part| {
+            let b = &b.data[first * along.first().copied().unwrap_or(0)..];
+            walk(shape, &[&along], |at, offsets, len, steps| {
+                let to = &mut part[at..at + len];
+                let y = &b[offsets[0]..];
+                match steps[0] {
+                    1 => to.iter_mut().zip(y).for_each(|(slot, y)| *slot = f(*slot, *y)),
+                    0 => to.iter_mut().for_each(|slot| *slot = f(*slot, y[0])),
+                    q => to.iter_mut().enumerate().for_each(|(k, slot)| *slot = f(*slot, y[k * q])),
+                }
+            });
+        });
+    }
+    Block { mask, ..a }
 }
 
 /// The masks of several blocks joined; `None` where none has one.
@@ -494,12 +576,22 @@ pub(crate) fn reduce(block: &Block, drop: &[Dim], operation: Operation) -> Block
     let block = block.permuted(&order);
     let shape = block.shape[..kept.len()].to_vec();
     let (outer, inner) = (volume(&shape), volume(&block.shape[kept.len()..]));
+    if block.mask.is_none() && operation == Operation::Sum && inner > 0 {
+        let mut data = vec![0.0; outer];
+        let from = &block.data;
+        let fill = |(at, slot): (usize, &mut f64)| *slot = sum(&from[at * inner..(at + 1) * inner]);
+        if from.len() < PARALLEL || outer < 2 {
+            data.iter_mut().enumerate().for_each(fill);
+        } else {
+            data.par_iter_mut().with_min_len((PARALLEL / 4 / inner).max(1)).enumerate().for_each(fill);
+        }
+        return Block::new(kept, shape, data, None);
+    }
     let mut data = Vec::with_capacity(outer);
     let mut mask = Vec::new();
     for at in 0..outer {
         let values = &block.data[at * inner..(at + 1) * inner];
         match &block.mask {
-            None if operation == Operation::Sum => data.push(sum(values)),
             None => {
                 let folded = values.iter().fold(fold.start(), |so_far, value| fold.join(so_far, *value));
                 data.push(fold.end(folded, inner as f64));

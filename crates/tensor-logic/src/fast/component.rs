@@ -12,6 +12,7 @@ use super::block::volume;
 use super::head::{Accumulator, domains};
 use super::machine::{Machine, Stored, indices_of, product_columns};
 use super::relation::Relation;
+use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::Parameters;
 use crate::error::{Code, Report, Result};
@@ -20,9 +21,6 @@ use crate::program::{
     Style, TensorId,
 };
 use crate::value::{Const, Domain};
-
-/// 2⁶³: counts stay below.
-const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 /// Indices that have one value.
 type Fixed = Vec<(IndexId, u32)>;
@@ -55,7 +53,6 @@ impl Machine {
                 self.head = self.left_side(*id);
                 self.within_tuples(0)?;
             }
-            self.counts_fit(component, *id)?;
         }
         Ok(())
     }
@@ -183,77 +180,17 @@ impl Machine {
         })
     }
 
-    /// Refuses a count beyond 64 bits.
-    fn counts_fit(&mut self, component: &Component, id: TensorId) -> Result<()> {
-        let program = Arc::clone(&self.program);
-        if program.tensor(id).kind != Kind::Count {
-            return Ok(());
-        }
-        let fits = |value: f64| value.abs() < COUNT_LIMIT;
-        let found = self.stored(id).and_then(|stored| match stored {
-            Stored::Dense(values) => values.iter().position(|value| !fits(*value)),
-            Stored::Relation(relation) => (0..relation.len).find(|at| !fits(relation.value(*at))),
-        });
-        let Some(at) = found else { return Ok(()) };
-        let (element, value) = self.element(id, at);
-        // The equation whose contribution leaves the range.
-        let mut span = None;
-        let mut sum = 0.0;
-        for equation in own_equations(&program.equations, component, id) {
-            let mut alone = match program.tensor(id).style {
-                Style::Round => Accumulator::Sparse(Vec::new()),
-                Style::Square => {
-                    let sizes: Vec<usize> = domains(&program, id).iter().map(Domain::len).collect();
-                    Accumulator::Dense { data: vec![0.0; volume(&sizes)], counts: Vec::new() }
+    /// Whether a count is too large for all its digits to be right.
+    pub(crate) fn large_count(&self, id: TensorId) -> bool {
+        let large = |value: &f64| value.abs() >= EXACT_LIMIT;
+        self.program.tensor(id).kind == Kind::Count
+            && match self.stored(id) {
+                Some(Stored::Dense(values)) => values.iter().any(large),
+                Some(Stored::Relation(relation)) => {
+                    relation.values.as_ref().is_some_and(|values| values.iter().any(large))
                 }
-            };
-            self.contribute(equation, &[], &mut alone)?;
-            let stored = self.finish(id, alone);
-            sum += match &stored {
-                Stored::Dense(values) => values.get(at).copied().unwrap_or(0.0),
-                Stored::Relation(relation) => {
-                    let tuples = relation.tuples();
-                    let place = tuples.tuples.iter().position(|tuple| *tuple == element);
-                    place.and_then(|place| tuples.values.get(place).copied()).unwrap_or(0.0)
-                }
-            };
-            if !fits(sum) && span.is_none() {
-                span = Some(equation.head_span);
+                None => false,
             }
-        }
-        let tensor = program.tensor(id);
-        let inside = program.show_tuple(&element);
-        let shown = match tensor.style {
-            _ if element.is_empty() => format!("`{}`", tensor.name),
-            Style::Square => format!("`{}[{inside}]`", tensor.name),
-            Style::Round => format!("`{}({inside})`", tensor.name),
-        };
-        let message = format!("{shown} would be {value}, which is more than a count of 64 bits holds");
-        let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
-        Err(Report::new(Code::Overflow, span.unwrap_or_else(|| self.left_side(id)), message).help(help))
-    }
-
-    /// The constants and the value of the element at a position.
-    fn element(&self, id: TensorId, at: usize) -> (Vec<Const>, f64) {
-        match self.stored(id) {
-            Some(Stored::Relation(relation)) => {
-                let one = relation.only(|row| row == at).tuples();
-                (one.tuples.into_iter().next().unwrap_or_default(), relation.value(at))
-            }
-            Some(Stored::Dense(values)) => {
-                let domains = domains(&self.program, id);
-                let mut rest = at;
-                let mut element: Vec<Const> = Vec::new();
-                for domain in domains.iter().rev() {
-                    let size = domain.len().max(1);
-                    element.extend(domain.value(rest % size));
-                    rest /= size;
-                }
-                element.reverse();
-                (element, values.get(at).copied().unwrap_or(0.0))
-            }
-            None => (Vec::new(), 0.0),
-        }
     }
 
     /// Whether the steps can be listed before anything is computed, and every element gets all

@@ -6,7 +6,7 @@
 //! somewhere counts as 0 there, and the same contraction over the masks says where anything was
 //! present. That is only right for finite numbers: elsewhere products are formed entry by entry.
 
-use super::block::{Block, Dim, binary, reduce, union, volume};
+use super::block::{Block, Dim, binary, binary_of, reduce, union, volume};
 use super::machine::Machine;
 use crate::error::Result;
 use crate::program::Operation;
@@ -18,7 +18,14 @@ pub(crate) type Network = (Vec<(Vec<Dim>, Vec<usize>)>, Vec<Dim>);
 const EXACT: usize = 8;
 
 /// The product of the blocks, summed over `drop`; absent where no product is present.
-pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, drop: &[Dim]) -> Result<Block> {
+///
+/// `order` names dimensions in the order in which the result is wanted, as far as that is known.
+pub(crate) fn contract(
+    machine: &mut Machine,
+    blocks: Vec<Block>,
+    drop: &[Dim],
+    order: &[Dim],
+) -> Result<Block> {
     if blocks.is_empty() {
         return Ok(Block::scalar(1.0));
     }
@@ -33,6 +40,18 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, drop: &[Dim]) 
         return Ok(Block::new(kept.0, kept.1, vec![0.0; len], Some(vec![false; len])));
     }
     let masked = blocks.iter().any(|block| block.mask.is_some());
+    if !masked
+        && let [a, b] = blocks.as_slice()
+        && drop.iter().all(|dim| a.position(*dim).is_some() == b.position(*dim).is_some())
+    {
+        // One product, whose terms are those of the sum: right for all numbers.
+        let (a, b) = (a.clone(), b.clone());
+        std::mem::drop(blocks);
+        return pair(machine, a, b, &|dim| !drop.contains(&dim), order);
+    }
+    if let ([_], false) = (blocks.as_slice(), masked) {
+        return exact(machine, &blocks, drop);
+    }
     if !blocks.iter().all(Block::is_finite) {
         return exact(machine, &blocks, drop);
     }
@@ -41,13 +60,13 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, drop: &[Dim]) 
     }
     let values =
         blocks.iter().map(|block| Block { data: block.zeroed(), mask: None, ..block.clone() }).collect();
-    let mut result = product_sum(machine, values, drop)?;
+    let mut result = product_sum(machine, values, drop, order)?;
     if !result.is_finite() && volume(&shape) <= 1 << 22 {
         return exact(machine, &blocks, drop);
     }
     let masks: Vec<Block> = blocks.iter().filter_map(Block::mask_block).collect();
     if !masks.is_empty() {
-        let counts = product_sum(machine, masks, drop)?;
+        let counts = product_sum(machine, masks, drop, order)?;
         let counts = counts.expanded(&result.dims, &result.shape);
         let present: Vec<bool> = counts.data.iter().map(|count| *count > 0.5).collect();
         result.mask = present.contains(&false).then(|| std::sync::Arc::new(present));
@@ -71,9 +90,10 @@ fn exact(machine: &Machine, blocks: &[Block], drop: &[Dim]) -> Result<Block> {
 }
 
 /// The contraction of finite blocks without masks.
-fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> Result<Block> {
+fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], order: &[Dim]) -> Result<Block> {
+    let wanted = order;
     if blocks.len() <= 2 {
-        return join_all(machine, blocks, drop, &[]);
+        return join_all(machine, blocks, drop, &[], wanted);
     }
     if blocks.len() <= EXACT {
         let spaces: Vec<(Vec<Dim>, Vec<usize>)> =
@@ -93,11 +113,11 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> R
             let others: Vec<&Block> = slots.iter().flatten().collect();
             let needed =
                 |dim: Dim| !drop.contains(&dim) || others.iter().any(|block| block.position(dim).is_some());
-            let joined = pair(machine, &a, &b, &needed)?;
+            let joined = pair(machine, a, b, &needed, wanted)?;
             slots.push(Some(joined));
         }
         let rest = slots.into_iter().flatten().collect();
-        return join_all(machine, rest, drop, &[]);
+        return join_all(machine, rest, drop, &[], wanted);
     }
     let mut open: Vec<Dim> = drop.to_vec();
     while blocks.len() > EXACT && !open.is_empty() {
@@ -112,13 +132,13 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> R
         let others: Vec<Dim> = without.iter().flat_map(|block| block.dims.iter().copied()).collect();
         blocks = without;
         if !with.is_empty() {
-            blocks.push(join_all(machine, with, drop, &others)?);
+            blocks.push(join_all(machine, with, drop, &others, wanted)?);
         }
     }
     if blocks.len() <= EXACT {
-        product_sum(machine, blocks, drop)
+        product_sum(machine, blocks, drop, wanted)
     } else {
-        join_all(machine, blocks, drop, &[])
+        join_all(machine, blocks, drop, &[], wanted)
     }
 }
 
@@ -127,8 +147,19 @@ fn take(slots: &mut [Option<Block>], at: usize) -> Option<Block> {
 }
 
 /// Joins blocks from the smallest to the largest, and sums what nobody else needs.
-fn join_all(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], others: &[Dim]) -> Result<Block> {
-    blocks.sort_by_key(|block| std::cmp::Reverse(block.len()));
+fn join_all(
+    machine: &mut Machine,
+    mut blocks: Vec<Block>,
+    drop: &[Dim],
+    others: &[Dim],
+    wanted: &[Dim],
+) -> Result<Block> {
+    // Of two the one that is written first stays on the left.
+    if blocks.len() > 2 {
+        blocks.sort_by_key(|block| std::cmp::Reverse(block.len()));
+    } else {
+        blocks.reverse();
+    }
     let Some(mut result) = blocks.pop() else { return Ok(Block::scalar(1.0)) };
     while let Some(next) = blocks.pop() {
         let needed = |dim: Dim| {
@@ -136,7 +167,7 @@ fn join_all(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], others:
                 || others.contains(&dim)
                 || blocks.iter().any(|block| block.position(dim).is_some())
         };
-        result = pair(machine, &result, &next, &needed)?;
+        result = pair(machine, result, next, &needed, wanted)?;
     }
     let gone: Vec<Dim> =
         result.dims.iter().copied().filter(|dim| drop.contains(dim) && !others.contains(dim)).collect();
@@ -144,11 +175,29 @@ fn join_all(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], others:
 }
 
 /// The product of two blocks, summed over what is not needed.
-fn pair(machine: &Machine, a: &Block, b: &Block, needed: &dyn Fn(Dim) -> bool) -> Result<Block> {
+fn pair(
+    machine: &mut Machine,
+    a: Block,
+    b: Block,
+    needed: &dyn Fn(Dim) -> bool,
+    wanted: &[Dim],
+) -> Result<Block> {
     let private = |own: &Block, other: &Block| -> Vec<Dim> {
         own.dims.iter().copied().filter(|dim| !needed(*dim) && other.position(*dim).is_none()).collect()
     };
-    let (a, b) = (reduce(a, &private(a, b), Operation::Sum), reduce(b, &private(b, a), Operation::Sum));
+    let (gone_a, gone_b) = (private(&a, &b), private(&b, &a));
+    let mut a = if gone_a.is_empty() { a } else { reduce(&a, &gone_a, Operation::Sum) };
+    let mut b = if gone_b.is_empty() { b } else { reduce(&b, &gone_b, Operation::Sum) };
+    // The side that the result begins with stands on the left.
+    let begins = |own: &Block, other: &Block| {
+        let first = own.dims.iter().find(|dim| other.position(**dim).is_none())?;
+        wanted.iter().position(|dim| dim == first)
+    };
+    if let (Some(x), Some(y)) = (begins(&a, &b), begins(&b, &a))
+        && y < x
+    {
+        std::mem::swap(&mut a, &mut b);
+    }
     let (mut batch, mut left, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     for dim in &a.dims {
         match (b.position(*dim).is_some(), needed(*dim)) {
@@ -160,18 +209,59 @@ fn pair(machine: &Machine, a: &Block, b: &Block, needed: &dyn Fn(Dim) -> bool) -
     let right: Vec<Dim> = b.dims.iter().copied().filter(|dim| a.position(*dim).is_none()).collect();
     if inner.is_empty() {
         machine.reserve_union(&[&a, &b])?;
-        return Ok(binary(&a, &b, |x, y| x * y));
+        return Ok(binary_of(a, b, |x, y| x * y));
     }
     let size = |block: &Block, dims: &[Dim]| -> usize { dims.iter().map(|dim| block.size(*dim)).product() };
     let (count, m, k, n) = (size(&a, &batch), size(&a, &left), size(&a, &inner), size(&b, &right));
     machine.reserve(count.saturating_mul(m).saturating_mul(n))?;
-    let x = a.permuted(&[batch.clone(), left.clone(), inner.clone()].concat());
-    let y = b.permuted(&[batch.clone(), inner, right.clone()].concat());
-    let mut data = vec![0.0; count * m * n];
-    machine.product((count, m, k, n), &x.data, &y.data, &mut data)?;
+    let mut data = machine.zeros(count * m * n);
+    let large = m * k * n >= 1 << 12;
+    let (x, x_steps) = operand(&a, [&batch, &left, &inner], large);
+    let (y, y_steps) = operand(&b, [&batch, &inner, &right], large);
+    machine.product((count, m, k, n), (&x.data, x_steps), (&y.data, y_steps), &mut data)?;
     let dims = [batch, left, right].concat();
     let shape = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
     Ok(Block { dims, shape, data: std::sync::Arc::new(data), mask: None })
+}
+
+/// A block as matrices over three groups of dimensions (batch, rows, columns), and the step of each
+/// group: where it lies if that is a matrix or the transpose of one, else a copy in that order.
+fn operand(block: &Block, groups: [&Vec<Dim>; 3], large: bool) -> (Block, [usize; 3]) {
+    let lies = || {
+        let mut steps = [0; 3];
+        for (step, dims) in steps.iter_mut().zip(groups) {
+            *step = joint_step(block, dims)?;
+        }
+        let [_, rows, columns] = steps;
+        let size = |dims: &Vec<Dim>| dims.iter().map(|dim| block.size(*dim)).product::<usize>();
+        let plain = columns == 1 || rows == 1 || size(groups[1]) == 1 || size(groups[2]) == 1;
+        (large && plain).then_some(steps)
+    };
+    if let Some(steps) = lies() {
+        return (block.clone(), steps);
+    }
+    let copy = block.permuted(&groups.map(Vec::as_slice).concat());
+    let size = |dims: &Vec<Dim>| dims.iter().map(|dim| block.size(*dim)).product::<usize>();
+    let (rows, columns) = (size(groups[1]), size(groups[2]));
+    (copy, [rows * columns, columns, 1])
+}
+
+/// The distance of neighbours along several dimensions taken as one, if there is one.
+fn joint_step(block: &Block, dims: &[Dim]) -> Option<usize> {
+    let all = block.strides_along(dims);
+    let mut found: Option<(usize, usize)> = None;
+    for (dim, step) in dims.iter().zip(all).rev() {
+        let size = block.size(*dim);
+        if size == 1 {
+            continue;
+        }
+        found = match found {
+            None => Some((step, step * size)),
+            Some((first, next)) if next == step => Some((first, step * size)),
+            Some(_) => return None,
+        };
+    }
+    Some(found.map_or(1, |(step, _)| step))
 }
 
 /// The cheapest order of pairwise contractions: positions of the operands, where the result of

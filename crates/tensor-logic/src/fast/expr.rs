@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, binary, many, restrict, sum_present, union, volume};
-use super::machine::{Context, Machine};
+use super::block::{Block, Dim, binary_of, many, restrict, spread, sum_present, union, volume};
+use super::exponential::softmax;
+use super::machine::{Context, Machine, Stored};
 use super::rows::Rows;
 use super::scope::Scope;
 use super::support::{Condition, distinct, free};
 use crate::error::Result;
 use crate::function::{Function, power};
-use crate::program::{Axis, AxisFunction, Call, Expr, IndexId, Operation, Reduce};
+use crate::program::{Axis, AxisFunction, Call, Expr, IndexId, Operation, Otherwise, Read, Reduce};
 
 impl Machine {
     /// The values of an expression for all bindings of its free indices.
@@ -44,6 +45,9 @@ impl Machine {
             Expr::Power(a, b) => self.two(a, b, context, power),
             Expr::Negate(a) => Ok(self.expr(a, context)?.map(|value| -value)),
             Expr::Reduce(reduce) => {
+                if let Some(read) = self.or_zero(reduce) {
+                    return Ok(self.read_as(read, Otherwise::ZeroOutside, context)?.filled(0.0));
+                }
                 self.distinguished(expr, context, &mut |machine, context| machine.reduced(reduce, context))
             }
             Expr::Call(call) => {
@@ -55,10 +59,16 @@ impl Machine {
         }
     }
 
-    fn two(&mut self, a: &Expr, b: &Expr, context: &Context, f: impl Fn(f64, f64) -> f64) -> Result<Block> {
+    fn two(
+        &mut self,
+        a: &Expr,
+        b: &Expr,
+        context: &Context,
+        f: impl Fn(f64, f64) -> f64 + Sync,
+    ) -> Result<Block> {
         let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
         self.reserve_union(&[&a, &b])?;
-        Ok(binary(&a, &b, f))
+        Ok(binary_of(a, b, f))
     }
 
     fn fold(
@@ -66,7 +76,7 @@ impl Machine {
         parts: &[Expr],
         context: &Context,
         start: f64,
-        f: impl Fn(f64, f64) -> f64 + Copy,
+        f: impl Fn(f64, f64) -> f64 + Copy + Sync,
     ) -> Result<Block> {
         let mut result: Option<Block> = None;
         for part in parts {
@@ -75,7 +85,7 @@ impl Machine {
                 None => block,
                 Some(so_far) => {
                     self.reserve_union(&[&so_far, &block])?;
-                    binary(&so_far, &block, f)
+                    binary_of(so_far, block, f)
                 }
             });
         }
@@ -107,6 +117,16 @@ impl Machine {
         }
     }
 
+    /// The read of an explicit sum of one square element: it is 0 where it is missing.
+    fn or_zero<'p>(&self, reduce: &'p Reduce) -> Option<&'p Read> {
+        let Expr::Read(read) = &reduce.body else { return None };
+        let alone = reduce.explicit
+            && reduce.operation == Operation::Sum
+            && reduce.over.is_empty()
+            && reduce.when.guards.is_empty();
+        (alone && matches!(self.stored(read.tensor), Some(Stored::Dense(_)))).then_some(read)
+    }
+
     fn reduced(&mut self, reduce: &Reduce, context: &Context) -> Result<Block> {
         let mut conditions = Vec::new();
         Condition::of_when(&reduce.when, &mut conditions);
@@ -120,6 +140,7 @@ impl Machine {
             operation: reduce.operation,
             nearby: &[],
             zero: true,
+            fill: false,
         };
         let block = self.nested(&scope, context)?;
         Ok(match reduce.operation {
@@ -233,8 +254,13 @@ impl Machine {
             kept: volume(&shape[with_rows..with_rows + kept]),
             along: volume(&shape[with_rows + kept..]),
         };
-        let data = normalised(&block, &groups, count, layout, epsilon.as_ref());
-        let block = Block { data: Arc::new(data), ..block };
+        let block = match epsilon {
+            None if block.mask.is_none() && support.rows.is_none() => softmax_rows(block, layout.along),
+            epsilon => {
+                let data = normalised(&block, &groups, count, layout, epsilon.as_ref());
+                Block { data: Arc::new(data), ..block }
+            }
+        };
         self.entries_at(axis, support.rows, block, context)
     }
 
@@ -322,6 +348,7 @@ impl Machine {
 fn unary(function: &Function, block: Block) -> Block {
     match function {
         Function::Relu => block.map(|x| if x > 0.0 || x.is_nan() { x } else { 0.0 }),
+        Function::Step => block.map(|x| f64::from(u8::from(x > 0.0))),
         Function::Exp => block.map(f64::exp),
         Function::Tanh => block.map(f64::tanh),
         Function::Sqrt => block.map(f64::sqrt),
@@ -329,6 +356,24 @@ fn unary(function: &Function, block: Block) -> Block {
         Function::Log => block.map(f64::ln),
         _ => block.map(|x| function.value(&[x])),
     }
+}
+
+/// softmax of every run of `along` entries, all present, in place.
+fn softmax_rows(mut block: Block, along: usize) -> Block {
+    if along == 0 {
+        return block;
+    }
+    let shape = [block.len() / along, along];
+    let work = |_: usize, _: &[usize], part: &mut [f64]| part.chunks_exact_mut(along).for_each(softmax);
+    match Arc::get_mut(&mut block.data) {
+        Some(data) => spread(&shape, data, work),
+        None => {
+            let mut data = block.data.to_vec();
+            spread(&shape, &mut data, work);
+            block.data = Arc::new(data);
+        }
+    }
+    block
 }
 
 /// How the values beside the rows lie: `kept` independent slots, each with `along` entries.

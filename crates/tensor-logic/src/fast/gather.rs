@@ -364,6 +364,11 @@ impl Machine {
 
     /// The elements that a read names, absent where they are missing.
     pub(crate) fn read(&mut self, read: &Read, context: &Context) -> Result<Block> {
+        self.read_as(read, read.otherwise, context)
+    }
+
+    /// The elements that a read names, what is missing being as this says.
+    pub(crate) fn read_as(&mut self, read: &Read, otherwise: Otherwise, context: &Context) -> Result<Block> {
         let program = Arc::clone(&self.program);
         let places = &program.tensor(read.tensor).places;
         let functions = read.arguments.iter().filter_map(|argument| match argument {
@@ -375,8 +380,8 @@ impl Machine {
             Some(Stored::Dense(data)) => {
                 let offsets = self.offsets(functions, places, context, std::ptr::from_ref(read) as usize)?;
                 self.reserve(volume(&offsets.space().1))?;
-                let block = offsets.read(&data, read.otherwise == Otherwise::ZeroOutside);
-                Ok(if read.otherwise == Otherwise::Absent {
+                let block = offsets.read(&data, otherwise == Otherwise::ZeroOutside);
+                Ok(if otherwise == Otherwise::Absent {
                     block.present_where(|value| value != 0.0)
                 } else {
                     block
@@ -384,7 +389,7 @@ impl Machine {
             }
             Some(Stored::Relation(relation)) => {
                 let found = self.relation_values(read, &relation, context)?;
-                match read.otherwise {
+                match otherwise {
                     Otherwise::Absent => Ok(found),
                     Otherwise::ZeroOutside => Ok(found.filled(0.0)),
                     Otherwise::Zero => {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, larger, smaller, volume};
+use super::block::{Block, Dim, larger, smaller, spread, volume};
 use super::gather::Offsets;
 use super::machine::{Context, Machine, Stored};
 use super::relation::{Codes, Piece, Relation};
@@ -24,10 +24,12 @@ use crate::value::{Const, Domain};
 pub(crate) enum Accumulator {
     /// All elements, row-major; `counts` for means.
     Dense {
-        /// Joined contributions.
+        /// Joined contributions; empty before the first one.
         data: Vec<f64>,
         /// How many.
         counts: Vec<f64>,
+        /// The number of elements.
+        size: usize,
     },
     /// Contributions to some elements: positions and values.
     Slices(Vec<(Vec<i64>, Block)>),
@@ -72,8 +74,12 @@ impl Machine {
         }
         let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
         let size = volume(&sizes);
-        let mut data = vec![tensor.combine.default_value(); size];
         let mut counts = vec![0.0; if tensor.combine == Combine::Avg { size } else { 0 }];
+        let mut data = match whole_array(tensor, parameter, &sizes) {
+            Some(values) => return Ok(Accumulator::Dense { data: plus_zero(values), counts, size }),
+            None if tensor.given.is_empty() && tensor.role != Role::Parameter => Vec::new(),
+            None => vec![tensor.combine.default_value(); size],
+        };
         let mut add = |at: usize, value: f64| {
             if let Some(slot) = data.get_mut(at) {
                 join(tensor.combine, slot, value);
@@ -105,7 +111,7 @@ impl Machine {
                 }
             }
         }
-        Ok(Accumulator::Dense { data, counts })
+        Ok(Accumulator::Dense { data, counts, size })
     }
 
     /// Adds the contributions of an equation; `fixed` are indices of its left side that have one
@@ -164,15 +170,16 @@ impl Machine {
             operation,
             nearby,
             zero: square && combine == Combine::Sum,
+            fill: square && combine == Combine::Sum,
         };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.
             return self.folded(equation, &scope, context, None, into);
         }
         if combine == Combine::Avg {
-            let counting = Scope { operation: Operation::Count, zero: false, ..scope.clone() };
+            let counting = Scope { operation: Operation::Count, zero: false, fill: false, ..scope.clone() };
             let counts = self.scope(&counting, context)?;
-            let scope = Scope { zero: false, ..scope };
+            let scope = Scope { zero: false, fill: false, ..scope };
             return self.folded(equation, &scope, context, Some(counts), into);
         }
         self.folded(equation, &scope, context, None, into)
@@ -189,7 +196,7 @@ impl Machine {
         let folded = self.scope(scope, context)?;
         let inner = context.with_rows(folded.rows.clone());
         match into {
-            Accumulator::Dense { .. } => self.scatter(equation, &folded, counts.as_ref(), &inner, into),
+            Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
             Accumulator::Slices(slices) => {
                 let key = equation.head.as_ptr() as usize;
                 let program = Arc::clone(&self.program);
@@ -213,23 +220,37 @@ impl Machine {
     fn scatter(
         &mut self,
         equation: &Equation,
-        folded: &Folded,
+        folded: Folded,
         counted: Option<&Folded>,
         context: &Context,
         into: &mut Accumulator,
     ) -> Result<()> {
-        let Accumulator::Dense { data, counts } = into else { return Ok(()) };
+        let Accumulator::Dense { data, counts, size } = into else { return Ok(()) };
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
         let key = equation.head.as_ptr() as usize;
         let offsets = self.offsets(equation.head.iter(), &tensor.places, context, key)?;
         let (dims, shape) = self.head_space(&offsets, &folded.block, context);
         self.reserve(volume(&shape).saturating_mul(2))?;
-        let block = folded.block.expanded(&dims, &shape);
+        let block =
+            if folded.block.dims == dims { folded.block } else { folded.block.expanded(&dims, &shape) };
         let plain = tensor.combine == Combine::Sum && block.mask.is_none();
-        if plain && offsets.whole(&dims, &shape, data.len()) {
-            data.iter_mut().zip(block.data.iter()).for_each(|(slot, value)| *slot += value);
+        if plain && offsets.whole(&dims, &shape, *size) {
+            if data.is_empty() {
+                // The first contribution is the sum so far; 0 added makes -0 a 0.
+                *data = match Arc::try_unwrap(block.map(|value| value + 0.0).data) {
+                    Ok(values) => values,
+                    Err(shared) => shared.to_vec(),
+                };
+                return Ok(());
+            }
+            spread(&[*size], data, |first, _, part| {
+                part.iter_mut().zip(&block.data[first..]).for_each(|(slot, value)| *slot += value);
+            });
             return Ok(());
+        }
+        if data.is_empty() {
+            data.resize(*size, tensor.combine.default_value());
         }
         if plain
             && let Some((starts, axes, sizes)) = offsets.slabs()
@@ -439,7 +460,10 @@ impl Machine {
     pub(crate) fn finish(&self, id: TensorId, accumulator: Accumulator) -> Stored {
         let tensor = self.program.tensor(id);
         match accumulator {
-            Accumulator::Dense { mut data, counts } => {
+            Accumulator::Dense { mut data, counts, size } => {
+                if data.is_empty() {
+                    data.resize(size, tensor.combine.default_value());
+                }
                 for (slot, count) in data.iter_mut().zip(&counts) {
                     *slot = if *count > 0.0 { *slot / count } else { 0.0 };
                 }
@@ -466,6 +490,32 @@ impl Machine {
         let first = self.program.equations.iter().find(|equation| equation.tensor == id);
         first.map_or(self.program.tensor(id).span, |equation| equation.head_span)
     }
+}
+
+/// The values of a sum that is given as one whole array.
+fn whole_array<'a>(
+    tensor: &'a crate::program::Tensor,
+    parameter: Option<&'a [f64]>,
+    sizes: &[usize],
+) -> Option<&'a [f64]> {
+    if tensor.combine != Combine::Sum {
+        return None;
+    }
+    if tensor.role == Role::Parameter {
+        return parameter.filter(|values| tensor.given.is_empty() && values.len() == volume(sizes));
+    }
+    let [Given::Array { fixed, shape, values, .. }] = tensor.given.as_slice() else { return None };
+    let whole = fixed.iter().all(Option::is_none) && *shape == sizes && values.len() == volume(sizes);
+    whole.then_some(values)
+}
+
+/// A copy in which -0 is 0.
+fn plus_zero(values: &[f64]) -> Vec<f64> {
+    let mut data = vec![0.0; values.len()];
+    spread(&[values.len()], &mut data, |first, _, part| {
+        part.iter_mut().zip(&values[first..]).for_each(|(slot, value)| *slot += value);
+    });
+    data
 }
 
 /// The row-major position of an element.

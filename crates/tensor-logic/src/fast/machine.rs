@@ -106,7 +106,14 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.
     pub(crate) numbers: u64,
+    /// Arrays of values that are gone, for values to come: new memory costs more than a product.
+    spare: Vec<Vec<f64>>,
 }
+
+/// Smaller arrays are not kept.
+const KEPT: usize = 1 << 16;
+/// So many elements are kept at most.
+const SPARE: usize = 1 << 26;
 
 impl Machine {
     /// The state before anything is evaluated.
@@ -132,23 +139,70 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             numbers: 0,
+            spare: Vec::new(),
         }
     }
 
-    /// `out[b] = x[b] y[b]` for matrices of m × k and k × n. Small ones in loops of our own, where
-    /// a kernel's preparations would cost more than the product.
+    /// So many zeros.
+    pub(crate) fn zeros(&mut self, len: usize) -> Vec<f64> {
+        let fits = |array: &Vec<f64>| (len..=len.saturating_mul(2)).contains(&array.capacity());
+        match self.spare.iter().position(fits).filter(|_| len >= KEPT) {
+            Some(at) => {
+                let mut array = self.spare.swap_remove(at);
+                array.clear();
+                array.resize(len, 0.0);
+                array
+            }
+            None => vec![0.0; len],
+        }
+    }
+
+    /// Keeps the array of a value that nobody reads any more.
+    fn recycle(&mut self, stored: Stored) {
+        let Stored::Dense(data) = stored else { return };
+        let Ok(array) = Arc::try_unwrap(data) else { return };
+        let kept: usize = self.spare.iter().map(Vec::capacity).sum();
+        if array.capacity() >= KEPT && kept + array.capacity() <= SPARE {
+            self.spare.push(array);
+        }
+    }
+
+    /// `out[b] = x[b] y[b]` for matrices of m × k and k × n, given with the steps from matrix to
+    /// matrix, row to row and column to column. Small ones in loops of our own, where a kernel's
+    /// preparations would cost more than the product; they lie one behind the other.
     pub(crate) fn product(
         &self,
         (batch, m, k, n): (usize, usize, usize, usize),
-        x: &[f64],
-        y: &[f64],
+        (x, x_steps): (&[f64], [usize; 3]),
+        (y, y_steps): (&[f64], [usize; 3]),
         out: &mut [f64],
     ) -> Result<()> {
+        let together = x_steps[1..] == [k, 1] && y_steps[1..] == [n, 1];
         #[cfg(feature = "dense")]
-        if m * k * n >= 1 << 12 || !matches!(self.products, crate::dense::Products::Double) {
-            return self.products.multiply(crate::dense::Shape { batch, m, k, n }, x, y, out);
+        if !together
+            || ((n > 1 || m > 1) && m * k * n >= 1 << 12)
+            || !matches!(self.products, crate::dense::Products::Double)
+        {
+            use crate::dense::{Operand, Shape};
+            let (x, y) = (Operand { values: x, steps: x_steps }, Operand { values: y, steps: y_steps });
+            return self.products.multiply(Shape { batch, m, k, n }, x, y, out);
         }
-        super::matmul::matmul(batch, m, k, n, x, y, out);
+        if together {
+            super::matmul::matmul(batch, m, k, n, x, y, out);
+            return Ok(());
+        }
+        let copied = |from: &[f64], steps: [usize; 3], rows: usize, columns: usize| {
+            let mut copy = Vec::with_capacity(batch * rows * columns);
+            for b in 0..batch {
+                for row in 0..rows {
+                    let start = b * steps[0] + row * steps[1];
+                    copy.extend((0..columns).map(|column| from[start + column * steps[2]]));
+                }
+            }
+            copy
+        };
+        let (x, y) = (copied(x, x_steps, m, k), copied(y, y_steps, k, n));
+        super::matmul::matmul(batch, m, k, n, &x, &y, out);
         Ok(())
     }
 
@@ -171,8 +225,17 @@ impl Machine {
     /// Stores a value.
     pub(crate) fn store(&mut self, tensor: TensorId, stored: Stored) {
         let stamp = self.number();
-        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
-            *slot = Some((stored, stamp));
+        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize)
+            && let Some((old, _)) = slot.replace((stored, stamp))
+        {
+            self.recycle(old);
+        }
+    }
+
+    /// Forgets a value.
+    pub(crate) fn forget(&mut self, tensor: TensorId) {
+        if let Some((old, _)) = self.tensors.get_mut(tensor.0 as usize).and_then(Option::take) {
+            self.recycle(old);
         }
     }
 

@@ -37,8 +37,20 @@ pub(crate) fn matmul(batch: usize, m: usize, k: usize, n: usize, x: &[f64], y: &
     }
 }
 
-/// The sum of products, in eight lanes.
+/// Terms of a sum that one thread takes.
+const TERMS: usize = 1 << 15;
+
+/// The sum of products: of every part in eight lanes, whoever takes it.
 fn dot(x: &[f64], y: &[f64]) -> f64 {
+    if x.len() <= TERMS {
+        return lanes(x, y);
+    }
+    let parts: Vec<f64> = x.par_chunks(TERMS).zip(y.par_chunks(TERMS)).map(|(x, y)| lanes(x, y)).collect();
+    super::block::sum(&parts)
+}
+
+/// The sum of products, in eight lanes.
+fn lanes(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     for (x, y) in xs.iter().zip(ys) {

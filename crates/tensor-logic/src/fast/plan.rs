@@ -46,6 +46,8 @@ pub(crate) enum Thing {
     Table(Arc<Rows>),
     /// A table with fewer columns or rows, and which row became which.
     Grouped(Arc<Rows>, Arc<Vec<u32>>),
+    /// A column of groups, and the rows in the order of their groups.
+    Order(Arc<Vec<u32>>, Arc<Vec<u32>>),
     /// Positions of elements.
     Offsets(Arc<super::gather::Offsets>),
     /// Values.
@@ -58,6 +60,7 @@ impl Thing {
             Thing::Support(support) => support.rows.as_ref().map_or(64, |rows| table_bytes(rows)),
             Thing::Table(rows) => table_bytes(rows),
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
+            Thing::Order(_, rows) => 4 * rows.len(),
             Thing::Offsets(offsets) => offsets.bytes(),
             Thing::Block(block) => 9 * block.len(),
         }

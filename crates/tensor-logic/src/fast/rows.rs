@@ -240,6 +240,11 @@ impl Members {
         Members { start, rows }
     }
 
+    /// All rows, group by group.
+    pub(crate) fn into_rows(self) -> Vec<u32> {
+        self.rows
+    }
+
     /// The rows of a group; none for [`NONE`].
     pub(crate) fn of(&self, group: u32) -> &[u32] {
         let Some(at) = (group != NONE).then_some(group as usize) else { return &[] };

@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, Fold, binary, reduce, reduce_rows, volume};
+use super::block::{Block, Dim, Fold, binary, binary_of, reduce, reduce_rows, volume};
 use super::contract::contract;
 use super::machine::{Context, Machine, Storage, Stored};
-use super::rows::Rows;
+use super::plan::{Key, Thing};
+use super::rows::{Members, Rows};
+use super::segments::{self, Map, Numbers, Segments, Slabs};
 use super::support::{Condition, Support, distinct, free};
 use crate::error::Result;
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
@@ -34,6 +36,8 @@ pub(crate) struct Scope<'p> {
     pub(crate) nearby: &'p [&'p Read],
     /// Whether a sum of zeros may stand where nothing is listed.
     pub(crate) zero: bool,
+    /// Whether 0 may stand where a sum is absent: it goes into a sum over elements that all exist.
+    pub(crate) fill: bool,
 }
 
 /// What a scope gives: values beside the rows of a table (none: no rows), absent elsewhere, or 0
@@ -86,15 +90,19 @@ fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
             }
         }
         Expr::Terms(parts) if parts.len() == 1 => parts.iter().map(|part| factors(part, into)).product(),
+        Expr::Power(base, exponent)
+            if matches!(**base, Expr::Read(_)) && matches!(**exponent, Expr::Number(2.0)) =>
+        {
+            // A sum of squares is a product with itself.
+            into.extend([Factor::Times(base), Factor::Times(base)]);
+            1.0
+        }
         _ => {
             into.push(Factor::Times(expr));
             1.0
         }
     }
 }
-
-/// Which row of a shorter table each row stands for; `None`: itself.
-type Map = Option<Arc<Vec<u32>>>;
 
 /// Values for the rows of a table, by way of the rows that they distinguish.
 struct Beside {
@@ -134,7 +142,12 @@ impl Machine {
             folded.zero = !listed.is_empty();
             return Ok(folded);
         }
-        let block = self.expr(scope.body, &inner)?;
+        let counts = scope.operation == Operation::Count;
+        let block = if counts && self.total(scope.body) {
+            Block::scalar(1.0)
+        } else {
+            self.expr(scope.body, &inner)?
+        };
         let mut block = self.restricted(block, &rest, &inner)?;
         let fold = Fold(scope.operation);
         let mut drop = Vec::new();
@@ -232,8 +245,8 @@ impl Machine {
         let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let Some(rows) = &support.rows else {
             let blocks: Result<Vec<Block>> = all.iter().map(|factor| self.factor(*factor, inner)).collect();
-            let block = contract(self, blocks?, &drop)?;
-            let block = if constant == 1.0 { block } else { block.map(|value| value * constant) };
+            let order: Vec<Dim> = scope.own.iter().map(|index| Dim::of(*index)).collect();
+            let block = contract(self, scaled(blocks?, constant, &drop), &drop, &order)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
         let mut parts: Vec<Beside> = Vec::new();
@@ -245,6 +258,12 @@ impl Machine {
                 }
                 _ => false,
             };
+            if let ([at], false) = (group.as_slice(), tagged)
+                && let Some(part) = self.whole_slabs(all[*at], inner)?
+            {
+                parts.push(part);
+                continue;
+            }
             let projected =
                 if tagged { Some((Arc::clone(rows), None)) } else { self.projected(inner, &own)? };
             let (context, map) = match projected {
@@ -254,9 +273,42 @@ impl Machine {
             let blocks: Result<Vec<Block>> = group.iter().map(|at| self.factor(all[*at], &context)).collect();
             let drop: Vec<Dim> =
                 drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
-            parts.push(Beside { block: contract(self, blocks?, &drop)?, map });
+            parts.push(Beside { block: contract(self, blocks?, &drop, &[])?, map });
         }
         self.sum_rows(scope, support, rows, parts, constant)
+    }
+
+    /// A square tensor read by one index of the table and then along its other places: where it
+    /// stands, with the column of that index as the way to its slabs.
+    fn whole_slabs(&mut self, factor: Factor<'_>, context: &Context) -> Result<Option<Beside>> {
+        let (Factor::Times(Expr::Read(read)), Some(rows)) = (factor, &context.rows) else { return Ok(None) };
+        let Some(Stored::Dense(data)) = self.stored(read.tensor).cloned() else { return Ok(None) };
+        let alone = |argument: &Argument| match argument {
+            Argument::At(function) => function.alone().filter(|index| context.fixed(*index).is_none()),
+            Argument::Any => None,
+        };
+        let indices: Option<Vec<IndexId>> = read.arguments.iter().map(alone).collect();
+        let Some(([first, others @ ..], column)) =
+            indices.as_deref().and_then(|indices| Some((indices, rows.column(*indices.first()?)?)))
+        else {
+            return Ok(None);
+        };
+        if read.otherwise == Otherwise::Absent
+            || others.iter().any(|index| rows.binds(*index))
+            || self.size(*first) > rows.len
+        {
+            return Ok(None);
+        }
+        let mut block = self.read(read, &context.with_rows(None))?;
+        // Only a view costs nothing.
+        if !Arc::ptr_eq(&block.data, &data)
+            || block.mask.is_some()
+            || block.dims.first() != Some(&Dim::of(*first))
+        {
+            return Ok(None);
+        }
+        block.dims[0] = Dim::ROWS;
+        Ok(Some(Beside { block, map: Some(Arc::clone(column)) }))
     }
 
     fn factor(&mut self, factor: Factor<'_>, context: &Context) -> Result<Block> {
@@ -287,9 +339,20 @@ impl Machine {
                     Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
                 };
                 self.reserve_union(&[&product, &block])?;
-                product = binary(&product, &block, |x, y| x * y);
+                product = binary_of(product, block, |x, y| x * y);
             }
             return self.fold_rows(scope, support, product, Operation::Sum);
+        }
+        // All elements of the index that is kept, where most of them occur.
+        if let ([index], true) = (kept.as_slice(), scope.fill)
+            && let Some(column) = rows.column(*index)
+            && matches!(self.program.index(*index).range, Range::Domain(_))
+            && self.size(*index) <= rows.len
+        {
+            let column = Arc::clone(column);
+            let mut block = self.scatter_sum(parts, rows, &column, self.size(*index), constant)?;
+            block.dims[0] = Dim::of(*index);
+            return Ok(Folded { rows: None, block, zero: false });
         }
         let (grouped, groups) = if kept.is_empty() {
             (None, Arc::new(vec![0; rows.len]))
@@ -298,7 +361,7 @@ impl Machine {
             (Some(grouped), groups)
         };
         let count = grouped.as_ref().map_or(1, |grouped| grouped.len);
-        let block = self.scatter_sum(parts, rows.len, &groups, count, constant)?;
+        let block = self.scatter_sum(parts, rows, &groups, count, constant)?;
         Ok(match grouped {
             Some(_) => Folded { rows: grouped, block, zero: false },
             None => {
@@ -311,10 +374,10 @@ impl Machine {
 
     /// One pass over the rows: `result[groups[row]] += constant · Π parts`.
     fn scatter_sum(
-        &self,
+        &mut self,
         parts: Vec<Beside>,
-        len: usize,
-        groups: &[u32],
+        rows: &Arc<Rows>,
+        groups: &Arc<Vec<u32>>,
         count: usize,
         constant: f64,
     ) -> Result<Block> {
@@ -334,15 +397,15 @@ impl Machine {
         self.reserve(inner.saturating_mul(count))?;
         // Numbers of a row, and slabs over the axes: each slab repeated to all axes if it is small
         // or has them all.
-        let mut numbers: Vec<(Arc<Vec<f64>>, Map)> = Vec::new();
-        let mut slabs: Vec<(Block, Map, bool)> = Vec::new();
+        let mut numbers: Vec<Numbers> = Vec::new();
+        let mut slabs: Vec<Slabs> = Vec::new();
         let mut constant = constant;
         for part in parts {
             let by_row = part.block.position(Dim::ROWS).is_some();
             if part.block.dims.is_empty() {
                 constant *= part.block.data[0];
             } else if by_row && part.block.dims.len() == 1 {
-                numbers.push((part.block.data, part.map));
+                numbers.push(Numbers { data: part.block.data, map: part.map });
             } else {
                 let mut dims = Vec::new();
                 let mut sizes = Vec::new();
@@ -353,41 +416,40 @@ impl Machine {
                 dims.extend(&axes);
                 sizes.extend(&shape);
                 self.reserve(volume(&sizes))?;
-                slabs.push((part.block.expanded(&dims, &sizes), part.map, by_row));
+                slabs.push(Slabs { data: part.block.expanded(&dims, &sizes).data, map: part.map, by_row });
             }
         }
-        let mut data = vec![0.0; count * inner];
-        let at = |map: &Map, row: usize| map.as_ref().map_or(row, |map| map[row] as usize);
-        let mut product = vec![0.0; inner];
-        for row in 0..len {
-            let scale = numbers.iter().fold(constant, |scale, (data, map)| scale * data[at(map, row)]);
-            let slab = |(block, map, by_row): &(Block, Map, bool)| {
-                let from = if *by_row { at(map, row) * inner } else { 0 };
-                from..from + block.data.len().min(inner)
-            };
-            let to = groups[row] as usize * inner;
-            let to = &mut data[to..to + inner];
-            match slabs.as_slice() {
-                [] => to.iter_mut().for_each(|slot| *slot += scale),
-                [one] => {
-                    let from = &one.0.data[slab(one)];
-                    to.iter_mut().zip(from).for_each(|(slot, value)| *slot += scale * value);
-                }
-                [first, others @ ..] => {
-                    product.copy_from_slice(&first.0.data[slab(first)]);
-                    for other in others {
-                        let from = &other.0.data[slab(other)];
-                        product.iter_mut().zip(from).for_each(|(slot, value)| *slot *= value);
-                    }
-                    to.iter_mut().zip(&product).for_each(|(slot, value)| *slot += scale * value);
-                }
-            }
-        }
+        let order = if rows.len.saturating_mul(inner) < segments::PARALLEL {
+            None
+        } else {
+            self.by_group(rows, groups, count)
+        };
+        let sum = Segments { numbers, slabs, constant, inner };
+        let mut data = self.zeros(count * inner);
+        sum.add_to(&mut data, groups, order.as_ref().map(|order| order.as_slice()));
         let mut dims = vec![Dim::ROWS];
         dims.extend(axes);
         let mut sizes = vec![count];
         sizes.extend(shape);
         Ok(Block::new(dims, sizes, data, None))
+    }
+
+    /// The rows in the order of their groups; `None` where they are in order.
+    fn by_group(&mut self, rows: &Arc<Rows>, groups: &Arc<Vec<u32>>, count: usize) -> Option<Arc<Vec<u32>>> {
+        if groups.is_sorted() {
+            return None;
+        }
+        let place = Arc::as_ptr(groups) as usize;
+        let key = Key { place: (place, 8), rows: rows.id, fixed: Vec::new() };
+        // The address stands for the column as long as the remembered thing holds it.
+        if let Some(Thing::Order(known, order)) = self.recall(&key)
+            && Arc::ptr_eq(known, groups)
+        {
+            return Some(Arc::clone(order));
+        }
+        let order = Arc::new(Members::new(groups, count).into_rows());
+        self.memory.keep(key, Vec::new(), Thing::Order(Arc::clone(groups), Arc::clone(&order)));
+        Some(order)
     }
 
     /// Square reads of relations that may be listed instead of read everywhere: where nothing is
@@ -433,6 +495,24 @@ impl Machine {
         Ok(if constant.is_finite() && over { listed } else { Vec::new() })
     }
 
+    /// Whether an expression is present whatever the binding, as far as a look at it says.
+    fn total(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Number(_) => true,
+            Expr::Read(read) => {
+                let dense = matches!(self.stored(read.tensor), Some(Stored::Dense(_)));
+                dense && read.otherwise != Otherwise::Absent && self.in_domain(read)
+            }
+            Expr::Call(call) => {
+                call.when.guards.is_empty() && call.arguments.iter().all(|part| self.total(part))
+            }
+            Expr::Product(_) | Expr::Plus(_) | Expr::Quotient(..) | Expr::Power(..) | Expr::Negate(_) => {
+                expr.parts().0.into_iter().all(|part| self.total(part))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether all places of a read are indices (or constants) inside the domain.
     fn in_domain(&self, read: &Read) -> bool {
         let places = &self.program.tensor(read.tensor).places;
@@ -450,6 +530,23 @@ impl Machine {
             }
         })
     }
+}
+
+/// Factors times a number: it goes to the smallest factor.
+fn scaled(mut blocks: Vec<Block>, constant: f64, drop: &[Dim]) -> Vec<Block> {
+    if constant == 1.0 {
+        return blocks;
+    }
+    let moderate = (1e-9..1e9).contains(&constant.abs());
+    let least = (0..blocks.len()).min_by_key(|at| blocks[*at].len());
+    match least.filter(|_| moderate && !drop.is_empty()) {
+        Some(at) => {
+            let block = blocks.remove(at);
+            blocks.insert(at, block.map(|value| value * constant));
+        }
+        None => blocks.push(Block::scalar(constant)),
+    }
+    blocks
 }
 
 /// Whether a domain holds another.

@@ -759,6 +759,7 @@ impl Machine {
                     operation: Operation::Max,
                     nearby: &[],
                     zero: false,
+                    fill: false,
                 };
                 self.nested(&scope, context)
             }

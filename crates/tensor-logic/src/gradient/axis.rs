@@ -12,8 +12,8 @@ use super::{Builder, Scope};
 use crate::ast::Span;
 use crate::function::Function;
 use crate::program::{
-    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, TensorId,
-    When,
+    Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Range, Read, Reduce,
+    TensorId, When,
 };
 use crate::rename::Renaming;
 
@@ -42,7 +42,7 @@ impl Builder {
             explicit: true,
             span,
         }));
-        let value = Expr::Axis(Box::new(axis.clone()));
+        let value = self.stored_value(axis, indices, restricted);
         let body = match &axis.function {
             AxisFunction::Softmax => {
                 let weighted = Expr::Product(vec![value.clone(), adjoint.clone()]);
@@ -84,6 +84,26 @@ impl Builder {
         self.push(helper, head, &scope, body, span);
         let below = self.read_of(helper, indices, span);
         self.walk(&axis.argument, &scope, vec![below], span);
+    }
+
+    /// The result of the function, as a stored tensor where that is one: the equation's own, or a
+    /// helper that is computed once.
+    fn stored_value(&mut self, axis: &Axis, indices: &[IndexId], restricted: bool) -> Expr {
+        if let Some((whole, stored)) = &self.stored
+            && *whole == std::ptr::from_ref(axis) as usize
+        {
+            return stored.clone();
+        }
+        let value = Expr::Axis(Box::new(axis.clone()));
+        let known = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
+        if restricted || !indices.iter().all(known) {
+            return value;
+        }
+        let helper = self.helper("Value", indices, false, axis.span);
+        let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        let scope = Scope { indices: indices.to_vec(), when: When::default() };
+        self.push(helper, head, &scope, value, axis.span);
+        self.read_of(helper, indices, axis.span)
     }
 
     /// A sum or mean over the entries along the axes.

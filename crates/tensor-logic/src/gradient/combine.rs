@@ -4,8 +4,8 @@ use super::expression::{only_if, present, product};
 use super::{Builder, Scope};
 use crate::ast::{Comparison, Span};
 use crate::program::{
-    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Read, Style, TensorId,
-    Term, When,
+    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Range, Read, Style,
+    TensorId, Term, When,
 };
 
 /// Helper tensors that count and compare the contributions to a tensor.
@@ -98,9 +98,16 @@ impl Builder {
             self.program.equations.iter().filter(|equation| equation.tensor == id).cloned().collect();
         for equation in &equations {
             for (nth, term) in equation.terms.iter().enumerate() {
-                let entry = self.entry(equation, nth, term);
                 let mut indices = equation.left.clone();
                 indices.extend(&term.over);
+                if combine == Combine::Avg && term.when.guards.is_empty() {
+                    // How many there are needs no value of them.
+                    let scope = Scope { indices, when: When::default() };
+                    let body = self.presence(&term.body);
+                    self.push(made.count, equation.head.clone(), &scope, body, span);
+                    continue;
+                }
+                let entry = self.entry(equation, nth, term);
                 self.count(made, combine, equation.head.clone(), indices, &entry, span);
             }
         }
@@ -112,6 +119,48 @@ impl Builder {
             self.count(made, combine, head, indices, &entry, span);
         }
         made
+    }
+
+    /// 1 where an expression is present.
+    fn presence(&self, expr: &Expr) -> Expr {
+        let mut factors = Vec::new();
+        self.presences(expr, &mut factors);
+        product(factors)
+    }
+
+    /// Factors that are 1, and present together where the expression is.
+    fn presences(&self, expr: &Expr, into: &mut Vec<Expr>) {
+        match expr {
+            Expr::Number(_) => {}
+            Expr::Read(read) if self.exists(read) => {}
+            Expr::Product(parts) | Expr::Plus(parts) => {
+                parts.iter().for_each(|part| self.presences(part, into));
+            }
+            Expr::Quotient(a, b) | Expr::Power(a, b) => {
+                self.presences(a, into);
+                self.presences(b, into);
+            }
+            Expr::Negate(a) => self.presences(a, into),
+            Expr::Call(call) if call.when.guards.is_empty() => {
+                call.arguments.iter().for_each(|part| self.presences(part, into));
+            }
+            _ => into.push(present(expr)),
+        }
+    }
+
+    /// Whether every element that a read asks for is there: all its places are indices that range
+    /// over the places' own domains.
+    pub(super) fn exists(&self, read: &Read) -> bool {
+        let tensor = self.program.tensor(read.tensor);
+        let whole = |(argument, place): (&Argument, &Place)| {
+            let Argument::At(function) = argument else { return false };
+            let Some(index) = function.alone() else { return false };
+            matches!((&self.program.index(index).range, &place.domain),
+                (Range::Domain(range), Some(domain)) if range == domain)
+        };
+        read.otherwise != Otherwise::Absent
+            && tensor.style == Style::Square
+            && read.arguments.iter().zip(&tensor.places).all(whole)
     }
 
     /// One contribution more to the helpers.

@@ -16,6 +16,16 @@ fn quotient(a: Expr, b: Expr) -> Expr {
     Expr::Quotient(Box::new(a), Box::new(b))
 }
 
+/// The derivative of a function of one argument by its value, where that is simple.
+pub(super) fn by_value(function: &Function, value: Expr, span: Span) -> Option<Expr> {
+    Some(match function {
+        Function::Relu => call(Function::Step, vec![value], span),
+        Function::Exp => value,
+        Function::Tanh => one_minus(Expr::Product(vec![value.clone(), value])),
+        _ => return None,
+    })
+}
+
 /// The derivative by the argument of the number given, or `None` where it is 0 everywhere.
 /// At kinks it is that of section 4, N12.
 pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span) -> Option<Expr> {

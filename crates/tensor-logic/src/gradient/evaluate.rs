@@ -3,6 +3,7 @@
 //! Enter at [`gradients`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Adjoint, adjoint};
 use crate::answer::Content;
@@ -140,8 +141,8 @@ fn content(program: &Program, id: TensorId, value: Option<Value>) -> Content {
     match (tensor.style, value) {
         (Style::Square, value) => {
             let count: usize = domains().map(|domain| domain.len()).product();
-            let values = match value {
-                Some(Value::Dense(values)) => values,
+            let values: Arc<[f64]> = match value {
+                Some(Value::Dense(values)) => values.as_slice().into(),
                 _ => vec![0.0; count].into(),
             };
             if tensor.places.is_empty() {

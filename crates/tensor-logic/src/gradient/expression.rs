@@ -5,7 +5,7 @@ use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{
     Argument, Axis, Call, Combine, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce, Style,
-    When,
+    TensorId, When,
 };
 use crate::rename::Renaming;
 use crate::walk::expr_indices;
@@ -298,9 +298,13 @@ impl Builder {
             if !self.depends(argument) {
                 continue;
             }
-            let Some(slope) = derivative::of(&call.function, &call.arguments, at, call.span) else {
-                continue;
+            let stored = match &self.stored {
+                Some((whole, stored)) if *whole == std::ptr::from_ref(call) as usize => Some(stored.clone()),
+                _ => None,
             };
+            let slope = stored.and_then(|stored| derivative::by_value(&call.function, stored, call.span));
+            let slope = slope.or_else(|| derivative::of(&call.function, &call.arguments, at, call.span));
+            let Some(slope) = slope else { continue };
             let mut along = factors.clone();
             along.push(slope);
             let others = call.arguments.iter().enumerate().filter(|(other, _)| *other != at);
@@ -325,10 +329,26 @@ impl Builder {
         }
         indices.sort_by_key(|index| scope.indices.iter().position(|known| known == index));
         let restricted = !axis.when.guards.is_empty() || !inner.when.guards.is_empty();
-        let incoming = self.helper("Grad_Axis", &indices, restricted, span);
-        let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
-        self.push(incoming, head, &inner, product(along), span);
+        let incoming = match self.read_whole(&along, &indices).filter(|_| !restricted) {
+            Some(tensor) => tensor,
+            None => {
+                let incoming = self.helper("Grad_Axis", &indices, restricted, span);
+                let head: Vec<IndexFn> = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+                self.push(incoming, head, &inner, product(along), span);
+                incoming
+            }
+        };
         self.axis_adjoint(axis, &indices, incoming, restricted);
+    }
+
+    /// The square tensor whose elements over these indices the factors are.
+    fn read_whole(&self, factors: &[Expr], indices: &[IndexId]) -> Option<TensorId> {
+        let [Expr::Read(read)] = factors else { return None };
+        let same = read.arguments.len() == indices.len()
+            && read.arguments.iter().zip(indices).all(|(argument, index)| {
+                matches!(argument, Argument::At(function) if function.alone() == Some(*index))
+            });
+        (same && self.exists(read)).then_some(read.tensor)
     }
 
     /// The end of a path: one adjoint equation.

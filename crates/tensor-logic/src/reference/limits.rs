@@ -6,13 +6,11 @@ use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
 use crate::ast::Span;
+use crate::digits;
 use crate::divergence::diverges;
 use crate::error::{Code, Report, Result};
 use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
 use crate::value::Tuple;
-
-/// 2⁶³: counts stay below.
-const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 impl<N: Number> Machine<'_, N> {
     /// The left side that is to blame for a tensor: that of its first equation, else its first place.
@@ -119,17 +117,16 @@ impl<N: Number> Machine<'_, N> {
             return Ok(());
         }
         let entries = self.store(id).into_iter().flat_map(|store| store.entries());
-        let fits = |value: f64| value.abs() < COUNT_LIMIT;
-        let Some((element, value)) = entries.into_iter().find(|(_, value)| !fits(value.value())) else {
+        let Some((element, value)) = entries.into_iter().find(|(_, value)| !value.fits_count()) else {
             return Ok(());
         };
         let mut span = None;
-        let sum = Slot::new(0.0);
+        let sum = Slot::new(N::new(0.0));
         for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
             self.equation(equation, &mut |at, part: N| {
                 if at == element {
-                    sum.set(sum.get() + part.value());
-                    if !fits(sum.get()) && span.is_none() {
+                    sum.set(sum.get().plus(part));
+                    if !sum.get().fits_count() && span.is_none() {
                         span = Some(equation.head_span);
                     }
                 }
@@ -142,6 +139,16 @@ impl<N: Number> Machine<'_, N> {
             format!("{shown} would be {}, which is more than a count of 64 bits holds", value.value());
         let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
         Err(Report::new(Code::Overflow, span, message).help(help))
+    }
+
+    /// Refuses a count whose digits an answer cannot hold.
+    pub(super) fn digits_fit(&self, goal: TensorId) -> Result<()> {
+        let entries = self.store(goal).into_iter().flat_map(|store| store.entries());
+        let counts = self.program.tensor(goal).kind == Kind::Count;
+        match entries.filter(|_| counts).find_map(|(_, value)| value.hidden_digits()) {
+            Some(count) => Err(digits::refused(self.program, Some(goal), count)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
-//! The numbers of the interpreter: plain ones, and dual numbers that carry a derivative along.
+//! The numbers of the interpreter: plain ones, dual numbers that carry a derivative along, and
+//! counts that carry all digits of an integer along.
 
+use crate::digits::{EXACT_LIMIT, are_kept};
 use crate::function::{Function, power};
 
 /// A number that the interpreter can calculate with.
@@ -14,6 +16,21 @@ pub(super) trait Number: Copy {
     fn slope(self) -> f64;
     /// A number with this value, and this slope where slopes are carried.
     fn with(value: f64, slope: f64) -> Self;
+
+    /// Whether a count may have this value: it stays below 2⁶³.
+    fn fits_count(self) -> bool {
+        self.value().abs() < COUNT_LIMIT
+    }
+
+    /// The integer, where its digits are not those of [`value`](Number::value).
+    fn hidden_digits(self) -> Option<i128> {
+        None
+    }
+
+    /// Whether two numbers with equal values differ all the same.
+    fn differs(self, _: Self) -> bool {
+        false
+    }
 
     /// The sum.
     fn plus(self, other: Self) -> Self {
@@ -50,6 +67,9 @@ pub(super) trait Number: Copy {
         Self::with(function.value(&values), slope)
     }
 }
+
+/// 2⁶³: counts stay below.
+const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 /// A derivative's part; what does not depend on the variable adds nothing, however steep it is.
 fn weighted(factor: f64, slope: f64) -> f64 {
@@ -96,5 +116,58 @@ impl Number for Dual {
     }
     fn with(value: f64, slope: f64) -> Dual {
         Dual { value, slope }
+    }
+}
+
+/// A value, and the integer that it is as far as sums and products of integers make it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exact {
+    value: f64,
+    whole: Option<i128>,
+}
+
+impl Exact {
+    fn of(whole: Option<i128>, value: f64) -> Exact {
+        Exact { value: whole.map_or(value, |whole| whole as f64), whole }
+    }
+}
+
+impl Number for Exact {
+    fn new(value: f64) -> Exact {
+        let whole = value.fract() == 0.0 && value.abs() < COUNT_LIMIT;
+        Exact { value, whole: whole.then_some(value as i128) }
+    }
+    fn variable(value: f64) -> Exact {
+        Exact::new(value)
+    }
+    fn value(self) -> f64 {
+        self.value
+    }
+    fn slope(self) -> f64 {
+        0.0
+    }
+    fn with(value: f64, _: f64) -> Exact {
+        // What other operations make is rounded beyond 53 bits.
+        if value.abs() < EXACT_LIMIT { Exact::new(value) } else { Exact { value, whole: None } }
+    }
+    fn fits_count(self) -> bool {
+        match self.whole {
+            Some(whole) => i64::try_from(whole).is_ok(),
+            None => self.value.abs() < EXACT_LIMIT,
+        }
+    }
+    fn hidden_digits(self) -> Option<i128> {
+        self.whole.filter(|whole| !are_kept(*whole))
+    }
+    fn differs(self, other: Exact) -> bool {
+        self.whole != other.whole
+    }
+    fn plus(self, other: Exact) -> Exact {
+        let whole = self.whole.zip(other.whole).and_then(|(a, b)| a.checked_add(b));
+        Exact::of(whole, self.value + other.value)
+    }
+    fn times(self, other: Exact) -> Exact {
+        let whole = self.whole.zip(other.whole).and_then(|(a, b)| a.checked_mul(b));
+        Exact::of(whole, self.value * other.value)
     }
 }

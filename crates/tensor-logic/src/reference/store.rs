@@ -80,7 +80,10 @@ impl<N: Number> Store<N> {
     /// The largest change from `old` in units of max(1, |value|) where an element is in both;
     /// infinite where one came or went. Slopes count like values.
     pub(super) fn change(&self, old: &Store<N>) -> f64 {
-        let differ = |a: N, b: N| gap(a.value(), b.value()).max(gap(a.slope(), b.slope()));
+        let differ = |a: N, b: N| match gap(a.value(), b.value()).max(gap(a.slope(), b.slope())) {
+            0.0 if a.differs(b) => f64::MIN_POSITIVE,
+            change => change,
+        };
         match (self, old) {
             (Store::Dense(_, new), Store::Dense(_, old)) if new.len() == old.len() => {
                 new.iter().zip(old).map(|(a, b)| differ(*a, *b)).fold(0.0, f64::max)
@@ -155,9 +158,10 @@ impl<N: Number> Cell<N> {
         match combine {
             Combine::Sum | Combine::Times => Some(self.joined),
             Combine::Avg => Some(self.joined.over(N::new(self.count))),
-            Combine::Max | Combine::Min => {
+            Combine::Max | Combine::Min if self.count > 1.0 => {
                 Some(N::with(self.joined.value(), self.joined.slope() / self.count))
             }
+            Combine::Max | Combine::Min => Some(self.joined),
             Combine::Or | Combine::Exists => (self.joined.value() > 0.0).then(|| N::new(1.0)),
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn of_scope(program: &Program, over: &[IndexId], when: &When, body: &
     };
     let nothing = Expr::Number(1.0);
     let known = |index: &IndexId| match used.contains(index) {
-        true => domains::binds(*index, &nothing, &reads),
+        true => domains::binds(*index, &nothing, &reads) && all_tuples(program, *index, &reads.guards),
         false => has_values(program, *index),
     };
     presence.exact &= presence.exists.iter().all(known);
@@ -128,6 +128,22 @@ fn range(program: &Program, index: IndexId) -> Option<&Domain> {
     }
 }
 
+/// Whether the index takes every value that the round references of these guards give it: its
+/// range may be a smaller one, but a name that guards alone hold has none.
+fn all_tuples(program: &Program, index: IndexId, guards: &[Guard]) -> bool {
+    let Some(domain) = range(program, index) else { return true };
+    let mut places = guards.iter().filter_map(|guard| match guard {
+        Guard::Read(read) => Some((program.tensors.get(read.tensor.0 as usize)?, read)),
+        _ => None,
+    });
+    places.any(|(tensor, read)| {
+        tensor.places.iter().zip(&read.arguments).any(|(place, argument)| {
+            let alone = matches!(argument, Argument::At(function) if function.alone() == Some(index));
+            alone && place.domain.as_ref().is_some_and(|place| within(place, domain))
+        })
+    })
+}
+
 fn has_values(program: &Program, index: IndexId) -> bool {
     range(program, index).is_some_and(|domain| !domain.is_empty())
 }
@@ -183,17 +199,21 @@ fn in_range(program: &Program, read: &Read) -> bool {
 /// The most values that are compared one by one.
 const COMPARED: usize = 10_000;
 
+fn within(part: &Domain, whole: &Domain) -> bool {
+    match (part, whole) {
+        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
+            low <= from && to <= high
+        }
+        (part, whole) => part.len() <= COMPARED && part.values().all(|value| whole.contains(value)),
+    }
+}
+
 fn fits(program: &Program, function: &IndexFn, place: &Place, style: Style) -> bool {
     let Some(domain) = &place.domain else { return style == Style::Round };
     match function {
         IndexFn::Const(value) => domain.contains(*value),
         IndexFn::Index(id) => match (range(program, *id), domain) {
-            (Some(Domain::Interval { from, to }), Domain::Interval { from: low, to: high }) => {
-                low <= from && to <= high
-            }
-            (Some(range), domain) => {
-                range.len() <= COMPARED && range.values().all(|value| domain.contains(value))
-            }
+            (Some(range), domain) => within(range, domain),
             (None, _) => false,
         },
         _ => match (domains::bounds(program, function), domain) {

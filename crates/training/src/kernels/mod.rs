@@ -29,7 +29,7 @@ pub use linear::{linear, linear_backward_input, linear_backward_weights};
 pub use lstm::{LstmSaved, LstmStep, lstm_step, lstm_step_backward};
 pub use math::{exp, log_sum_exp, softmax_in_place};
 pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
-pub use product::{Mat, MatMut, product};
+pub use product::{Mat, MatMut, Real, product};
 pub use rotary::{rotary, rotary_table};
 pub use rows::{add_columns, add_into, scale_in_place};
 pub use vectorise::{Kernel, vectorised};

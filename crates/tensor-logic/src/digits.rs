@@ -1,0 +1,27 @@
+//! Counts have 64 bits; an answer is a number with a point, which holds every integer up to 2⁵³ and
+//! some beyond. A count is never rounded: it is refused where its digits do not fit.
+
+use crate::ast::Span;
+use crate::error::{Code, Report};
+use crate::program::{Kind, Program, TensorId};
+
+/// 2⁵³: integers below are numbers of 64 bits with all their digits.
+pub(crate) const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
+
+/// Whether a number with a point holds this integer.
+pub(crate) fn are_kept(whole: i128) -> bool {
+    whole as f64 as i128 == whole
+}
+
+/// The refusal of a count of a goal (of the tensor that it reads, if the goal is a query's own).
+pub(crate) fn refused(program: &Program, goal: Option<TensorId>, count: i128) -> Report {
+    let counts = |id: &TensorId| program.tensor(*id).kind == Kind::Count;
+    let below = |goal: TensorId| program.reads_of(goal).into_iter().find(counts);
+    let tensor = goal.map(|goal| below(goal).filter(|_| program.tensor(goal).hidden).unwrap_or(goal));
+    let first = program.equations.iter().find(|equation| Some(equation.tensor) == tensor);
+    let written = tensor.map_or(Span::default(), |id| program.tensor(id).span);
+    let name = tensor.map_or("?", |id| program.name(id));
+    let message = format!("the count {count} of `{name}` has more digits than an answer holds exactly");
+    let help = format!("counts are exact up to 2^53; `: real` instead of `: count` rounds `{name}`");
+    Report::new(Code::Overflow, first.map_or(written, |equation| equation.head_span), message).help(help)
+}
