@@ -30,7 +30,7 @@ fn a_sweep_runs_selects_skips_and_tabulates() {
     let text = "base = \"tiny.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\nlr = [1e-2, 1e-9]\n\
                 [select]\nover = [\"lr\"]\nseeds = [101]\n";
     std::fs::write(&file, text).unwrap();
-    let plan = plan::Plan::read(&file).unwrap();
+    let plan = plan::Draft::read(&file).unwrap().plan::<Config>().unwrap();
     let folder = root.path().join("runs/small-sweep");
     let stop = AtomicUsize::new(0);
     let how = jobs::How { at_once: 2, quiet: true, stop: &stop };
