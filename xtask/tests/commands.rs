@@ -2,98 +2,27 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod common;
+
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use common::{Place, fields_are_documented, metrics};
 use seeded::Family;
 use serde_json::Value;
-
-/// A folder that looks like a fresh checkout with one small configuration.
-struct Place(tempfile::TempDir);
 
 const RUN: &str = "data = \"few\"\nsuites = []\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\nmax_steps = 60\n\
     batch = 16\naccumulate = 2\nlr = 1e-2\neval_every = 20\nlog_every = 7\nsave_every = 1\nema = 0.9\nmax_len = 200\n";
 const DATA: &str = "law = \"public\"\nstream = { train = 300, val = 40, test = 40 }\niid = 40\n";
 
-impl Place {
-    fn new() -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        std::fs::create_dir_all(place.path("configs/data")).unwrap();
-        std::fs::write(place.path("configs/run.toml"), RUN).unwrap();
-        std::fs::write(place.path("configs/data/few.toml"), DATA).unwrap();
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    fn ok(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{args:?}\n{errors}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn refused(&self, args: &[&str], status: i32) -> String {
-        let output = self.run(args);
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(status), "{args:?}\n{errors}");
-        assert!(!errors.contains("panicked"), "{args:?}\n{errors}");
-        errors
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(args)).unwrap()
-    }
-}
-
-/// The metrics without the fields that depend on the clock.
-fn metrics(run: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let without_time = |line: &str| {
-        let mut v: Value = serde_json::from_str(line).unwrap();
-        for field in ["seconds", "targets_per_second", "clock", "run"] {
-            v.as_object_mut().unwrap().remove(field);
-        }
-        v
-    };
-    text.lines().map(without_time).collect()
-}
-
-/// Every field that a run writes stands in `docs/metrics.md`, with its kind.
-fn fields_are_documented(run: &Path) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    for line in metrics(run) {
-        let kind = line["kind"].as_str().unwrap();
-        for name in line.as_object().unwrap().keys() {
-            let row = |k: &str| page.contains(&format!("| {k} | `{name}` |"));
-            assert!(row(kind) || row("all"), "{kind}: {name} is not documented");
-        }
-    }
-}
-
-fn same_result(place: &Place, a: &str, b: &str) {
-    let read = |run: &str| std::fs::read(place.path(run).join("model.safetensors")).unwrap();
-    assert!(read(a) == read(b), "{a} and {b} have other weights");
-    assert_eq!(metrics(&place.path(a)), metrics(&place.path(b)));
+/// A fresh checkout with one small configuration and its data.
+fn place() -> Place {
+    Place::new(&[("run.toml", RUN), ("data/few.toml", DATA)])
 }
 
 #[test]
 fn one_command_from_nothing_to_a_report() {
-    let place = Place::new();
+    let place = place();
     let document = place.json(&[
         "train",
         "--config",
@@ -145,15 +74,15 @@ fn one_command_from_nothing_to_a_report() {
 
 #[test]
 fn threads_and_names_change_nothing() {
-    let place = Place::new();
+    let place = place();
     place.ok(&["train", "--config", "run.toml", "--name", "one", "--quiet"]);
     place.ok(&["train", "--config", "run.toml", "--name", "two", "--set", "threads=2", "--quiet"]);
-    same_result(&place, "runs/one", "runs/two");
+    place.same_result("runs/one", "runs/two");
 }
 
 /// Kills a training at pseudo-random moments, resumes it each time, and compares it with an unbroken run.
 fn kill_and_resume(kills: u64) {
-    let place = Place::new();
+    let place = place();
     place.ok(&["train", "--config", "run.toml", "--name", "whole", "--quiet"]);
     let mut stream = Family::named("kill").stream(kills);
     let mut killed = 0;
@@ -185,7 +114,7 @@ fn kill_and_resume(kills: u64) {
             }
         }
     }
-    same_result(&place, "runs/whole", "runs/broken");
+    place.same_result("runs/whole", "runs/broken");
 }
 
 #[test]
@@ -198,7 +127,7 @@ fn a_killed_run_resumes_bit_for_bit() {
 
 #[test]
 fn a_signal_stops_a_run_with_a_checkpoint() {
-    let place = Place::new();
+    let place = place();
     let args = ["train", "--config", "run.toml", "--name", "a", "--set", "max_steps=100000", "--quiet"];
     let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
     let first_checkpoint = place.path("runs/a/last/step-0000001.safetensors");
@@ -220,7 +149,7 @@ fn a_signal_stops_a_run_with_a_checkpoint() {
 
 #[test]
 fn a_dry_run_writes_nothing_and_counts() {
-    let place = Place::new();
+    let place = place();
     let before = place.json(&["train", "--config", "run.toml", "--dry-run", "--json"]);
     assert!(before["total_updates"].is_null() && before["lr_probe"].is_null());
     assert!(!place.path("runs").exists() && !place.path("data").exists());
@@ -236,7 +165,7 @@ fn a_dry_run_writes_nothing_and_counts() {
 
 #[test]
 fn data_do_not_depend_on_shards_and_threads() {
-    let place = Place::new();
+    let place = place();
     let whole = place.json(&["gen-data", "--config", "few.toml", "--out", "w", "--threads", "1", "--json"]);
     for i in 0..3 {
         place.ok(&[
@@ -260,7 +189,7 @@ fn data_do_not_depend_on_shards_and_threads() {
 
 #[test]
 fn nonsense_is_refused_with_its_place() {
-    let place = Place::new();
+    let place = place();
     std::fs::write(place.path("bad.toml"), "d_model = 16\nlearning_rate = 3\n").unwrap();
     std::fs::write(place.path("noise.toml"), [0xff, 0xfe, 0x00, 0x41]).unwrap();
     std::fs::write(place.path("law.toml"), "drawz = 5\n").unwrap();
@@ -295,7 +224,7 @@ fn nonsense_is_refused_with_its_place() {
 
 #[test]
 fn damaged_files_are_refused_by_name() {
-    let place = Place::new();
+    let place = place();
     place.ok(&["train", "--config", "run.toml", "--name", "a", "--set", "max_steps=4", "--quiet"]);
     let model = place.path("runs/a/model.safetensors");
     let good = std::fs::read(&model).unwrap();

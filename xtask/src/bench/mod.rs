@@ -4,6 +4,8 @@
 
 mod einsum;
 mod fol;
+mod ill;
+mod rnn;
 mod tl;
 mod train;
 
@@ -14,18 +16,18 @@ use serde_json::{Value, json};
 use crate::answer::{print_json, print_text, usage};
 
 /// The benches.
-const NAMES: [&str; 2] = ["fol", "train"];
+const NAMES: [&str; 3] = ["fol", "ill", "train"];
 
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// fol, train; without a name both. Or one of `tl [CASE]...` (R1 to R12), `einsum [CASE]...` (E1 to E7) and
-    /// `inputs [CASE]...`.
+    /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
+    /// `einsum [CASE]...` (E1 to E7) and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// A Python with PyTorch, the peer of `train`, or with duckdb, one of `tl`; without it the peer is left out.
+    /// A Python with PyTorch, the peer of `train` and `rnn`, or with duckdb, one of `tl`; without it the peer is left out.
     #[arg(long, value_name = "PYTHON")]
     python: Option<String>,
     /// The folder of the peers of `tl`: their drivers, with `peers/` built in it.
@@ -63,6 +65,7 @@ impl Figure {
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some((first, further)) = args.names.split_first() {
         match first.as_str() {
+            "rnn" => return rnn::run(args, further),
             "tl" => return tl::run(args, further),
             "einsum" => return einsum::run(args, further),
             "tl-one" => return tl::one(args, further),
@@ -78,6 +81,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     let mut figures = Vec::new();
     if wanted("fol") {
         figures.extend(fol::figures()?);
+    }
+    if wanted("ill") {
+        figures.extend(ill::figures()?);
     }
     if wanted("train") {
         figures.extend(train::figures(args.threads, args.python.as_deref())?);

@@ -10,8 +10,9 @@ use linear_logic_rnn::optimiser::Optimiser;
 use linear_logic_rnn::options::{CellKind, Options, Sizes};
 use linear_logic_rnn::task::batch::LossMean;
 use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
-use linear_logic_rnn::task::{Settings, Task};
+use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
+use training::DeviceSpec;
 
 use crate::keys::{explain, merge, parse_set, parse_table, place, unknown_key};
 
@@ -25,7 +26,7 @@ pub(crate) enum Kind {
 
 /// A number, or a word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a number that is not negative, or a word, is wanted")]
 pub(crate) enum Size {
     Number(usize),
     Word(String),
@@ -295,9 +296,9 @@ impl Config {
             let source = self.source()?;
             self.optimiser()?;
             for length in self.lengths() {
-                let shortest = source.task().shortest();
-                if length < shortest {
-                    bail!("eval_lengths: {length}; `{}` has lengths from {shortest} on", self.task);
+                let shortest = source.task().shortest().max(1);
+                if !(shortest..=LONGEST).contains(&length) {
+                    bail!("eval_lengths: {length}; `{}` has lengths from {shortest} to {LONGEST}", self.task);
                 }
             }
             self.cell()?;
@@ -342,6 +343,15 @@ impl Config {
         let all = serde_json::to_value(self)?;
         let Some(keys) = all.as_object() else { bail!("no keys") };
         Ok(Optimiser::from_keys(keys, self.clip)?)
+    }
+
+    /// Refuses every device but the CPU: nothing else trains these cells.
+    pub(crate) fn check_device(&self) -> Result<()> {
+        let device: DeviceSpec = self.device.parse()?;
+        if device != DeviceSpec::Cpu {
+            bail!("device = \"{device}\": recurrent runs train on the cpu only");
+        }
+        Ok(())
     }
 
     /// Lengths of the test; without the key the longest of training.
@@ -416,5 +426,57 @@ fn one(key: &str, value: &toml::Value) -> Result<(), String> {
     match alone.try_into::<Config>() {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("{key}: {}", explain(error.message()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::learner;
+    use crate::sweep::plan::Draft;
+
+    /// The configurations of the project: they parse, sweeps too, and what is expected is counted.
+    #[test]
+    fn every_configuration_has_the_weights_that_it_expects() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.display().to_string();
+            if path.extension().is_none_or(|e| e != "toml") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            if parse_table(&name, &text).unwrap().contains_key("base") {
+                let draft = Draft::read(&path).unwrap();
+                if draft.is_recurrent().unwrap() {
+                    draft.plan::<Config>().unwrap();
+                }
+            } else if learner::is_recurrent(&name, &text).unwrap() {
+                let config = Config::from_text(&name, &text, &[]).unwrap();
+                if let Some(params) = config.expect.as_ref().and_then(|expect| expect.params) {
+                    assert_eq!(config.cell().unwrap().count(), params, "{name}");
+                }
+            }
+        }
+    }
+
+    const PLAIN: &str = "kind = \"rnn\"\ntask = \"parity\"\nmin_length = 1\nmax_length = 9\ncell = \"ll\"\n\
+        preset = \"stable\"\nlambda = [1, \"\\\\q. q\"]\npi = [\"10\"]\nhidden = 5\naux = \"hidden\"\nupdates = 3\n";
+
+    #[test]
+    fn the_resolved_text_reads_back() {
+        for set in
+            ["lr=1e-3", "masters=[]", "patterns=[[1], [0, 1]]", "expect.params=7", "curriculum=\"linear\""]
+        {
+            let mut sets = vec![set.to_owned()];
+            if set.starts_with("masters") {
+                sets.extend(["cell=\"elman\""].map(ToOwned::to_owned));
+            }
+            let Ok(config) = Config::from_text("a", PLAIN, &sets) else { continue };
+            let again = Config::from_text("b", &config.to_toml().unwrap(), &[]).unwrap();
+            assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{set}");
+        }
     }
 }

@@ -20,6 +20,7 @@ const LOG_EVERY: u64 = 100;
 
 /// Trains in a folder and judges the best model.
 pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+    config.check_device()?;
     let cell = config.cell()?;
     let say = |message: String| {
         if !quiet {

@@ -288,9 +288,11 @@ impl<T: Real> Engine<T> {
                 let mut scratch = vec![T::ZERO; logits.map_or(0, |place| place.rows * LANES)];
                 self.roll(sequences, *block, |time, frame| {
                     let Some(place) = logits else { return };
-                    let rows = &frame[place.at * LANES..(place.at + place.rows) * LANES];
-                    found.push(classes(rows));
-                    loss += cross_entropy(rows, &targets.wanted(time, sequences.count, *block), &mut scratch);
+                    let logits = &frame[place.at * LANES..(place.at + place.rows) * LANES];
+                    let wanted = targets.wanted(time, sequences.count, *block);
+                    let (best, part) = vectorised(Judged { logits, wanted, scratch: &mut scratch });
+                    found.push(best);
+                    loss += part;
                 });
                 (found, loss)
             })
@@ -340,6 +342,22 @@ impl<T: Real> Kernel for OneStep<'_, T> {
     #[inline(always)]
     fn run(self) {
         self.machine.forward(self.frames, self.machine.frame(), self.time);
+    }
+}
+
+/// Classes and loss of one step.
+struct Judged<'a, T> {
+    logits: &'a [T],
+    wanted: Wanted,
+    scratch: &'a mut [T],
+}
+
+impl<T: Real> Kernel for Judged<'_, T> {
+    type Output = ([u32; LANES], f64);
+
+    #[inline(always)]
+    fn run(self) -> Self::Output {
+        (classes(self.logits), cross_entropy(self.logits, &self.wanted, self.scratch))
     }
 }
 
