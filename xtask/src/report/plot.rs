@@ -60,6 +60,9 @@ pub(crate) struct Series {
     pub(crate) points: Vec<Point>,
 }
 
+/// A range at each place: (x, least, greatest).
+pub(crate) type Band = Vec<(f64, f64, f64)>;
+
 /// A picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Plot {
@@ -77,8 +80,8 @@ pub(crate) struct Plot {
     pub(crate) levels: Vec<(String, f64)>,
     /// The diagonal y = x.
     pub(crate) diagonal: bool,
-    /// Ranges around the series of a name: (x, least, greatest).
-    pub(crate) bands: Vec<(String, Vec<(f64, f64, f64)>)>,
+    /// Ranges around the series of a name.
+    pub(crate) bands: Vec<(String, Band)>,
     /// The part of the picture up to this x is shaded.
     pub(crate) shade: Option<f64>,
 }
@@ -101,7 +104,7 @@ impl Plot {
     }
 
     /// Adds a range around the series of a name.
-    pub(crate) fn band(mut self, name: &str, band: Vec<(f64, f64, f64)>) -> Self {
+    pub(crate) fn band(mut self, name: &str, band: Band) -> Self {
         self.bands.push((name.to_owned(), band));
         self
     }

@@ -349,10 +349,11 @@ fn same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     const BASE: &str = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\n";
 
-    fn plan(text: &str) -> Result<Plan<crate::config::Config>> {
+    fn plan(text: &str) -> Result<Plan<Config>> {
         Plan::new("s".to_owned(), "s.toml", toml::from_str(text)?, BASE.parse()?)
     }
 
