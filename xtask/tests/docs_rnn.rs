@@ -57,7 +57,9 @@ fn commands_answer_as_the_page_says() {
         }
     }
     assert_eq!(commands, 7);
-    assert!(fits("a…c", "abc") && fits("a…", "ab") && !fits("a…c", "ab") && !fits("b", "ab") && !fits("a", "ab"));
+    assert!(
+        fits("a…c", "abc") && fits("a…", "ab") && !fits("a…c", "ab") && !fits("b", "ab") && !fits("a", "ab")
+    );
     // Files that the page names are there.
     for name in ["rnn-quick", "rnn-local", "rnn-state", "rnn-ablation", "rnn-local-quick"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs").join(name).with_extension("toml");

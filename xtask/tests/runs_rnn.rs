@@ -324,7 +324,7 @@ fn a_configuration_is_printed_and_tried_without_a_trace() {
 }
 
 const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\ncell = [\"gru\", \"lstm\"]\nlr = [1e-2, 1e-9]\n\
-    [select]\nover = [\"lr\"]\nseeds = [7]\n";
+    [select]\nover = [\"lr\"]\nseeds = [7]\n[[override]]\nset = { updates = 1500 }\n";
 
 /// The tables of a sweep without what depends on the clock: `seconds`, the last column.
 fn tables(place: &Place, name: &str) -> (Vec<String>, Value, Vec<u8>) {
@@ -354,7 +354,7 @@ fn an_interrupted_sweep_goes_on_to_the_same_table() {
     assert_eq!(verdict["verdict"], "no verdict", "two seeds are too few");
     // Stopped in the middle of what selects, and in the middle of the points.
     let mut caught = 0;
-    for run in ["cell=lstm/select/lr=1e-9/seed-7", "cell=gru/seed-1", "cell=lstm/seed-1"] {
+    for run in ["cell=gru/select/lr=0.01/seed-7", "cell=lstm/select/lr=0.01/seed-7", "cell=gru/seed-1"] {
         let begun = broken.path("runs/both").join(run).join("config.toml");
         caught += u32::from(interrupted(&broken, &sweep, &begun));
     }
