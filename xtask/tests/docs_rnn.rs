@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
+#[expect(dead_code, reason = "the page needs less of it than the runs")]
 mod common;
 
 use std::path::Path;
