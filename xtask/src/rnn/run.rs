@@ -210,9 +210,14 @@ impl Record<'_> {
         lines.reduce(|best, next| if next.0 < best.0 { next } else { best })
     }
 
-    /// Seconds of training, validation left out.
+    /// Seconds of training. The evaluations before the last `update` line lie within its intervals: they are left out.
     pub(crate) fn seconds(&self) -> f64 {
-        self.lines("update").filter_map(|l| l.get("seconds")?.as_f64()).sum()
+        let step = |line: &Map<String, Value>| line.get("step").and_then(Value::as_u64);
+        let seconds = |line: &Map<String, Value>| line.get("seconds").and_then(Value::as_f64);
+        let last = self.lines("update").last().and_then(step);
+        let all: f64 = self.lines("update").filter_map(seconds).sum();
+        let evaluations: f64 = self.lines("eval").filter(|line| step(line) < last).filter_map(seconds).sum();
+        (all - evaluations).max(0.0)
     }
 
     /// Sequence-steps in a second of training.
