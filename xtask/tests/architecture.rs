@@ -17,7 +17,18 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("symbolic-transformer", &["fol", "training", "seeded"]),
     ("tensor-logic", &["seeded", "training"]),
     ("linear-logic-rnn", &["linear-logic", "seeded", "training"]),
-    ("xtask", &["fol", "linear-logic-rnn", "seeded", "symbolic-transformer", "tensor-logic", "training"]),
+    (
+        "xtask",
+        &[
+            "fol",
+            "linear-logic",
+            "linear-logic-rnn",
+            "seeded",
+            "symbolic-transformer",
+            "tensor-logic",
+            "training",
+        ],
+    ),
 ];
 
 fn root() -> PathBuf {

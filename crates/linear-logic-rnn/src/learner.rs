@@ -1,10 +1,14 @@
 //! A cell and a task as something that [`training::Trainer`] trains.
+//!
+//! On the CPU the steps run in [`Engine`], on other devices in [`Composed`].
 
+use candle_core::DType;
 use serde::{Deserialize, Serialize};
 use training::trainer::{Evaluation, Loss, Piece};
-use training::{Layout, lines::Lines};
+use training::{DeviceSpec, Layout, lines::Lines};
 
 use crate::cell::Cell;
+use crate::composed::Composed;
 use crate::engine::{Engine, Inputs, Objective, Predictions, Sequences, Targets};
 use crate::metrics::Score;
 use crate::task::batch::{Batch, LossMean};
@@ -24,16 +28,36 @@ pub enum Precision {
 enum Computing {
     F32(Engine<f32>),
     F64(Engine<f64>),
+    Composed(Composed),
 }
 
+/// The most numbers of the values of all steps of a block: 4 GB in f32, and as much again for their gradients.
+const MOST_NUMBERS: usize = 1 << 30;
+
 impl Computing {
-    fn set(&mut self, theta: &[f32]) {
+    fn set(&mut self, theta: &[f32]) -> training::Result<()> {
         match self {
             Self::F32(engine) => engine.set(theta),
             Self::F64(engine) => {
                 engine.set(&theta.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>());
             }
+            Self::Composed(composed) => composed.set(theta)?,
         }
+        Ok(())
+    }
+
+    /// Refuses sequences whose gradient does not fit into memory.
+    fn check(&self, steps: usize) -> training::Result<()> {
+        let numbers = match self {
+            Self::F32(engine) => engine.numbers(steps),
+            Self::F64(engine) => engine.numbers(steps),
+            Self::Composed(_) => 0,
+        };
+        if numbers > MOST_NUMBERS {
+            let message = format!("{steps} steps of this cell are too many to be kept for a gradient");
+            return Err(training::Error::Setting(message));
+        }
+        Ok(())
     }
 }
 
@@ -87,35 +111,52 @@ impl Learner {
         Ok(Self { scratch: zeros, layout, computing, source, mean, valid })
     }
 
+    /// The same on a device.
+    ///
+    /// # Errors
+    /// If the device is not there.
+    pub fn on(mut self, device: DeviceSpec) -> training::Result<Self> {
+        let (step, dtype) = match &self.computing {
+            _ if device == DeviceSpec::Cpu => return Ok(self),
+            Computing::F32(engine) => (engine.shared_step(), DType::F32),
+            Computing::F64(engine) => (engine.shared_step(), DType::F64),
+            Computing::Composed(_) => return Ok(self),
+        };
+        let device = device.open_exact()?;
+        self.computing = Computing::Composed(Composed::new(step, &self.scratch, dtype, &device)?);
+        Ok(self)
+    }
+
     /// Where the batches come from.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    fn predict(&self, batch: &Batch) -> Predictions {
+    fn predict(&self, batch: &Batch) -> training::Result<Predictions> {
         let mask = mask(batch);
         let targets = Targets { classes: &batch.targets, mask: &mask };
-        match &self.computing {
+        Ok(match &self.computing {
             Computing::F32(engine) => engine.predict(sequences(batch), targets),
             Computing::F64(engine) => engine.predict(sequences(batch), targets),
-        }
+            Computing::Composed(composed) => composed.predict(sequences(batch), targets)?,
+        })
     }
 
     /// Judges weights on batches. `see` is called after each of them.
     ///
     /// # Errors
-    /// If a batch is.
-    pub fn judge<E>(
+    /// If a batch is refused, or the device fails.
+    pub fn judge<E: From<training::Error>>(
         &mut self,
         theta: &[f32],
         batches: impl Iterator<Item = Result<Batch, E>>,
         mut see: impl FnMut(&Batch),
     ) -> Result<Tested, E> {
-        self.computing.set(theta);
+        self.computing.set(theta)?;
         let (mut score, mut sum, mut counted) = (Score::default(), 0.0, 0_u64);
         for batch in batches {
             let batch = batch?;
-            let found = self.predict(&batch);
+            let found = self.predict(&batch)?;
             score.add(&batch, &found.classes);
             sum += found.loss;
             counted += (batch.counted() * batch.sequences) as u64;
@@ -149,7 +190,8 @@ impl training::Task for Learner {
         _update: u64,
         gradient: &mut [f32],
     ) -> training::Result<Loss> {
-        self.computing.set(theta);
+        self.computing.check(batch.steps)?;
+        self.computing.set(theta)?;
         let part;
         let batch = if piece.parts > 1 {
             part = batch.part(piece.range(batch.sequences));
@@ -168,6 +210,9 @@ impl training::Task for Learner {
                     *narrow = wide as f32;
                 }
                 sum
+            }
+            Computing::Composed(composed) => {
+                composed.gradient(sequences(batch), objective, &mut self.scratch)?
             }
         };
         for (g, new) in gradient.iter_mut().zip(&self.scratch) {
@@ -198,5 +243,100 @@ impl training::Task for Learner {
     fn refuses_silent_weights(&self) -> bool {
         // A relu gate may be closed, and with one step the state that a matrix is applied to is 0.
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use training::Task as _;
+
+    use super::*;
+    use crate::options::{CellKind, Options, Sizes};
+    use crate::task::source::{Curriculum, Plan, Split};
+    use crate::task::{Settings, Task};
+
+    fn learner(precision: Precision, mean: LossMean) -> Learner {
+        let task = Task::new("copy", &Settings::default()).unwrap();
+        let plan = Plan {
+            seed: 3,
+            batch: 5,
+            min_length: 2,
+            max_length: 6,
+            updates: 9,
+            curriculum: Curriculum::None,
+            split: Split::None,
+        };
+        let sizes = Sizes { input: Some(10), hidden: Some(4), output: Some(10), ..Sizes::default() };
+        let cell = Cell::new(CellKind::Gru, &sizes, &Options::default()).unwrap();
+        Learner::new(&cell, Source::new(task, plan).unwrap(), precision, mean).unwrap()
+    }
+
+    fn composed(mut learner: Learner, dtype: DType) -> Learner {
+        let step = match &learner.computing {
+            Computing::F32(engine) => engine.shared_step(),
+            Computing::F64(engine) => engine.shared_step(),
+            Computing::Composed(composed) => std::sync::Arc::new(composed.step().clone()),
+        };
+        let device = candle_core::Device::Cpu;
+        learner.computing =
+            Computing::Composed(Composed::new(step, &learner.scratch, dtype, &device).unwrap());
+        learner
+    }
+
+    #[test]
+    fn every_engine_learns_the_same() {
+        for mean in [LossMean::Mean, LossMean::Authors] {
+            let theta = learner(Precision::F32, mean).layout().initialise(3);
+            let seen = |mut learner: Learner| {
+                let batch = learner.batch(0, 0).unwrap();
+                let mut gradient = vec![0.0; theta.len()];
+                let piece = Piece { part: 0, parts: 1 };
+                let loss = learner.gradient(&theta, &batch, piece, 1, &mut gradient).unwrap();
+                (loss, gradient, learner.evaluate(&theta).unwrap())
+            };
+            let (loss, gradient, evaluation) = seen(learner(Precision::F64, mean));
+            for other in [
+                learner(Precision::F32, mean),
+                composed(learner(Precision::F32, mean), DType::F32),
+                composed(learner(Precision::F64, mean), DType::F64),
+            ] {
+                let (found, others, judged) = seen(other);
+                assert_eq!(found.targets, loss.targets);
+                assert!((found.sum - loss.sum).abs() < 1e-4 * loss.sum);
+                assert!((judged.watched - evaluation.watched).abs() < 1e-5);
+                assert_eq!(judged.fields, evaluation.fields);
+                assert!(others.iter().zip(&gradient).all(|(a, b)| (a - b).abs() < 1e-4 * b.abs().max(1.0)));
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_of_a_batch_add_up() {
+        for mean in [LossMean::Mean, LossMean::Authors] {
+            let mut learner = learner(Precision::F64, mean);
+            let theta = learner.layout().initialise(0);
+            let batch = learner.batch(0, 4).unwrap();
+            let mut sum = |parts: usize| {
+                let mut gradient = vec![0.0; theta.len()];
+                let mut loss = Loss::default();
+                for part in 0..parts {
+                    let piece = Piece { part, parts };
+                    let more = learner.gradient(&theta, &batch, piece, 1, &mut gradient).unwrap();
+                    loss = Loss { sum: loss.sum + more.sum, targets: loss.targets + more.targets };
+                }
+                (loss, gradient)
+            };
+            let (whole, of_whole) = sum(1);
+            let (pieces, of_pieces) = sum(3);
+            assert_eq!(whole.targets, pieces.targets);
+            assert!((whole.sum - pieces.sum).abs() < 1e-9 * whole.sum);
+            assert!(of_whole.iter().zip(&of_pieces).all(|(a, b)| (a - b).abs() < 1e-5));
+        }
+    }
+
+    #[test]
+    fn sequences_that_do_not_fit_into_memory_are_refused() {
+        let learner = learner(Precision::F32, LossMean::Mean);
+        assert!(learner.computing.check(1000).is_ok() && learner.computing.check(usize::MAX).is_err());
     }
 }

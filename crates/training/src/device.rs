@@ -81,6 +81,14 @@ impl DeviceSpec {
             Self::Cpu | Self::Rocm(_) => Ok(Device::Cpu),
         }
     }
+
+    /// The device, with products of f32 in f32: a recurrent state repeats what is rounded.
+    pub fn open_exact(self) -> Result<Device> {
+        let device = self.open()?;
+        #[cfg(feature = "cuda")]
+        candle_core::cuda::set_gemm_reduced_precision_f32(false);
+        Ok(device)
+    }
 }
 
 /// Opens a CUDA device and lets f32 products use TF32.

@@ -156,10 +156,8 @@ impl Ours {
     fn new(case: &Case) -> Result<Self> {
         let text = format!("{}updates = 1\nbatch = {}\n", case.keys, case.batch);
         let config = Config::from_text(case.name, &text, &[])?;
-        let source = config.source()?;
-        let batch = source.train(1)?;
-        let cell = config.cell()?;
-        let learner = Learner::new(&cell, source, config.dtype, config.loss)?;
+        let learner = config.learner(&config.cell()?)?;
+        let batch = learner.source().train(1)?;
         let mut theta = learner.layout().initialise(config.seed);
         let work = if case.times_peer.is_none() {
             theta = automaton(&learner, &batch)?;

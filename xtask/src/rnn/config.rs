@@ -5,14 +5,13 @@
 
 use anyhow::{Result, anyhow, bail};
 use linear_logic_rnn::cell::{Cell, largest_hidden};
-use linear_logic_rnn::learner::Precision;
+use linear_logic_rnn::learner::{Learner, Precision};
 use linear_logic_rnn::optimiser::Optimiser;
 use linear_logic_rnn::options::{CellKind, Options, Sizes};
 use linear_logic_rnn::task::batch::LossMean;
 use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
 use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
-use training::DeviceSpec;
 
 use crate::keys::{explain, merge, parse_set, parse_table, place, unknown_key};
 
@@ -345,13 +344,10 @@ impl Config {
         Ok(Optimiser::from_keys(keys, self.clip)?)
     }
 
-    /// Refuses every device but the CPU: nothing else trains these cells.
-    pub(crate) fn check_device(&self) -> Result<()> {
-        let device: DeviceSpec = self.device.parse()?;
-        if device != DeviceSpec::Cpu {
-            bail!("device = \"{device}\": recurrent runs train on the cpu only");
-        }
-        Ok(())
+    /// Cell and task as what is trained, on the device.
+    pub(crate) fn learner(&self, cell: &Cell) -> Result<Learner> {
+        let learner = Learner::new(cell, self.source()?, self.dtype, self.loss)?;
+        Ok(learner.on(self.device.parse()?)?)
     }
 
     /// Lengths of the test; without the key the longest of training.

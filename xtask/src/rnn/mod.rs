@@ -69,7 +69,6 @@ impl Learner for Config {
     }
 
     fn dry_run(&self, json: bool) -> Result<u8> {
-        self.check_device()?;
         let cell = self.cell()?;
         let weights: serde_json::Map<String, Value> =
             cell.step.trained().map(|(_, w)| (w.name.clone(), json!(w.shape))).collect();
@@ -122,7 +121,6 @@ impl Learner for Config {
     }
 
     fn check_in_sweep(&self) -> Result<()> {
-        self.check_device()?;
         let Some(budget) = self.budget.filter(|_| !self.allow_gap) else { return Ok(()) };
         let count = self.cell()?.count();
         if count * 100 < budget * 97 || count * 100 > budget * 103 {

@@ -20,7 +20,6 @@ const LOG_EVERY: u64 = 100;
 
 /// Trains in a folder and judges the best model.
 pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
-    config.check_device()?;
     let cell = config.cell()?;
     let say = |message: String| {
         if !quiet {
@@ -32,17 +31,18 @@ pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicU
     }
     let order = order(config);
     say(format!(
-        "{} on cpu, {} threads: {} with {} weights on {}, words read {order}",
+        "{} on {}, {} threads: {} with {} weights on {}, words read {order}",
         folder.display(),
+        config.device,
         config.threads,
         config.cell,
         cell.count(),
         config.task
     ));
+    let mut learner = config.learner(&cell)?;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     write_config(config, folder)?;
     write_about(config, &cell, folder)?;
-    let mut learner = Recurrent::new(&cell, config.source()?, config.dtype, config.loss)?;
     let settings = settings(config)?;
     let progress = Progress::new(settings.schedule.total, quiet);
     let start = start_line(config, &learner, folder)?;
@@ -56,7 +56,10 @@ pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicU
     let status = match outcome {
         Ok(Outcome::Interrupted(signal)) => return Ok(Ended::Interrupted { signal, step: state.step }),
         Ok(Outcome::Finished(_)) => "done",
-        Err(training::Error::Diverged { .. }) => "diverged",
+        Err(error @ training::Error::Diverged { .. }) => {
+            eprintln!("{error}");
+            "diverged"
+        }
         Err(error) => return Err(error.into()),
     };
     let evaluation = evaluate(config, &cell, &mut learner, folder, status, quiet)?;
@@ -144,7 +147,8 @@ fn evaluate(
     for length in config.lengths() {
         let source = learner.source().clone();
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(config.eval_sequences as u64) };
-        let batches = source.test(length, config.eval_sequences);
+        let batches =
+            source.test(length, config.eval_sequences).map(|batch| batch.map_err(anyhow::Error::from));
         let tested = learner.judge(&theta, batches, |batch| bar.inc(batch.sequences as u64))?;
         bar.finish_and_clear();
         let mut line = json!({"length": length, "sequences": tested.score.sequences, "loss": tested.loss});
@@ -169,7 +173,7 @@ fn evaluate(
 /// Judges a run once more.
 pub(crate) fn judge_again(config: &Config, folder: &Path, quiet: bool) -> Result<Value> {
     let cell = config.cell()?;
-    let mut learner = Recurrent::new(&cell, config.source()?, config.dtype, config.loss)?;
+    let mut learner = config.learner(&cell)?;
     let earlier = eval(folder)?;
     let status = earlier.as_ref().and_then(|e| e.get("status")).and_then(Value::as_str).unwrap_or("done");
     if !weights_path(folder).is_file() {

@@ -152,9 +152,14 @@ impl<T: Real> Engine<T> {
         &self.step
     }
 
+    /// The step, to be run by another engine.
+    pub fn shared_step(&self) -> Arc<Step> {
+        Arc::clone(&self.step)
+    }
+
     /// The numbers that the values of so many steps take, for one block.
     pub fn numbers(&self, length: usize) -> usize {
-        (length + 1).saturating_mul(self.code.rows * LANES)
+        length.saturating_add(1).saturating_mul(self.code.rows * LANES)
     }
 
     fn machine(&self) -> Machine<'_, T> {

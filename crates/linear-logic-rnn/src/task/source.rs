@@ -23,6 +23,8 @@ pub const VALIDATION: usize = 512;
 const VALIDATION_BATCH: usize = 32;
 /// Sequences in a batch of the test.
 const TEST_BATCH: usize = 128;
+/// Symbols beyond which a batch of the test has fewer sequences.
+const TEST_SYMBOLS: usize = 1 << 24;
 /// Symbols of the largest batch.
 const MOST_SYMBOLS: usize = 1 << 28;
 
@@ -153,9 +155,10 @@ impl Source {
     pub fn test(&self, length: usize, sequences: usize) -> impl Iterator<Item = Result<Batch>> + '_ {
         let pool = self.pool.as_ref().filter(|pool| pool.bits() == length);
         let items = pool.map_or(0..sequences, Pool::test);
-        let starts = items.clone().step_by(TEST_BATCH);
+        let batch = TEST_BATCH.min(TEST_SYMBOLS / length.max(1)).max(1);
+        let starts = items.clone().step_by(batch);
         starts.map(move |start| {
-            let range = start..items.end.min(start + TEST_BATCH);
+            let range = start..items.end.min(start + batch);
             match pool {
                 Some(pool) => Ok(self.listed(pool, range)),
                 None => self.tested(length, range),
