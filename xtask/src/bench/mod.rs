@@ -2,8 +2,10 @@
 //!
 //! Machines are shared and drift, so a figure is a ratio inside one run; nothing here is a test.
 
+mod dense;
 mod einsum;
 mod fol;
+mod sparse;
 mod tl;
 mod train;
 
@@ -19,8 +21,8 @@ const NAMES: [&str; 2] = ["fol", "train"];
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// fol, train; without a name both. Or one of `tl [CASE]...` (R1 to R12), `einsum [CASE]...` (E1 to E7) and
-    /// `inputs [CASE]...`.
+    /// fol, train; without a name both. Or one of `tl [CASE]...` (R1 to R12), `einsum [CASE]...` (E1 to E7),
+    /// `dense [NAME]...`, `sparse` and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
@@ -64,6 +66,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some((first, further)) = args.names.split_first() {
         match first.as_str() {
             "tl" => return tl::run(args, further),
+            "dense" => return dense::run(args, further),
+            "sparse" => return sparse::run(args),
+            "sparse-one" => return sparse::one(args),
             "einsum" => return einsum::run(args, further),
             "tl-one" => return tl::one(args, further),
             "inputs" => return tl::write_inputs(args, further),
