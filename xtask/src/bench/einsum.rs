@@ -139,10 +139,10 @@ const CASES: &[Case] = &[
 const ATTENTION: &str = "Q = \"signed 111 8 512 64.npy\"\nK = \"signed 112 8 512 64.npy\"\nV = \"signed 113 8 512 64.npy\"\nP[h, i, j.] = softmax(Q[h, i, d] K[h, j, d] / 8)\nO[h, i, d] = P[h, i, j] V[h, j, d]\nLoss = O[h, i, d]^2\nO?\nLoss?\n";
 
 /// Arrays and relations by what their file names ask for.
-struct Generated;
+pub(super) struct Generated;
 
 impl Generated {
-    fn make(name: &str) -> Option<Loaded> {
+    pub(super) fn make(name: &str) -> Option<Loaded> {
         let (stem, _) = name.rsplit_once('.')?;
         let words: Vec<&str> = stem.split(' ').collect();
         let [kind, seed, numbers @ ..] = words.as_slice() else { return None };

@@ -2,10 +2,15 @@
 //!
 //! Machines are shared and drift, so a figure is a ratio inside one run; nothing here is a test.
 
+mod dense;
 mod einsum;
 mod fol;
+<<<<<<< HEAD
 mod ill;
 mod rnn;
+=======
+mod sparse;
+>>>>>>> tl-dense
 mod tl;
 mod train;
 
@@ -21,8 +26,13 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
+<<<<<<< HEAD
     /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
     /// `einsum [CASE]...` (E1 to E7) and `inputs [CASE]...`.
+=======
+    /// fol, train; without a name both. Or one of `tl [CASE]...` (R1 to R12), `einsum [CASE]...` (E1 to E7),
+    /// `dense [NAME]...`, `sparse` and `inputs [CASE]...`.
+>>>>>>> tl-dense
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
@@ -67,6 +77,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         match first.as_str() {
             "rnn" => return rnn::run(args, further),
             "tl" => return tl::run(args, further),
+            "dense" => return dense::run(args, further),
+            "sparse" => return sparse::run(args),
+            "sparse-one" => return sparse::one(args),
             "einsum" => return einsum::run(args, further),
             "tl-one" => return tl::one(args, further),
             "inputs" => return tl::write_inputs(args, further),
