@@ -5,12 +5,9 @@
 mod dense;
 mod einsum;
 mod fol;
-<<<<<<< HEAD
 mod ill;
 mod rnn;
-=======
 mod sparse;
->>>>>>> tl-dense
 mod tl;
 mod train;
 
@@ -26,13 +23,8 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-<<<<<<< HEAD
     /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
-    /// `einsum [CASE]...` (E1 to E7) and `inputs [CASE]...`.
-=======
-    /// fol, train; without a name both. Or one of `tl [CASE]...` (R1 to R12), `einsum [CASE]...` (E1 to E7),
-    /// `dense [NAME]...`, `sparse` and `inputs [CASE]...`.
->>>>>>> tl-dense
+    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `sparse` and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
