@@ -1,7 +1,7 @@
 //! Counts have 64 bits; an answer is a number with a point, which holds every integer up to 2⁵³ and
 //! some beyond. A count is never rounded: it is refused where its digits do not fit.
 
-use crate::ast::Span;
+use crate::ast::{Number, Span};
 use crate::error::{Code, Report};
 use crate::program::{Kind, Program, TensorId};
 
@@ -11,6 +11,21 @@ pub(crate) const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 /// Whether a number with a point holds this integer.
 pub(crate) fn are_kept(whole: i128) -> bool {
     whole as f64 as i128 == whole
+}
+
+/// The integer that a number is written as, where a count cannot have it with all its digits.
+pub(crate) fn lost(number: &Number) -> Option<&str> {
+    let digits = number.text.strip_prefix('-').unwrap_or(&number.text);
+    let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let held = digits.parse::<i64>().is_ok_and(|value| are_kept(i128::from(value)));
+    (whole && !held).then_some(number.text.as_str())
+}
+
+/// The refusal of a count that is written in the program, at the left side of its statement.
+pub(crate) fn written(name: &str, left: Span, number: &Number, digits: &str) -> Report {
+    let message = format!("the count {digits} of `{name}` has more digits than a number holds exactly");
+    let help = format!("numbers are exact up to 2^53; `: real` instead of `: count` rounds `{name}`");
+    Report::new(Code::Overflow, left, message).label(number.span, "rounded").help(help)
 }
 
 /// The refusal of a count of a goal (of the tensor that it reads, if the goal is a query's own).

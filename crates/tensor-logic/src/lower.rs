@@ -149,6 +149,7 @@ pub fn lower(
         current: HashMap::new(),
         axes: Vec::new(),
         left: Vec::new(),
+        heading: None,
         in_query: false,
     };
     context.draft.program.settings.seed = options.seed;
@@ -179,6 +180,8 @@ struct Context<'a> {
     axes: Vec<IndexId>,
     /// Indices of the left side at hand, while its outermost scopes are lowered.
     left: Vec<IndexId>,
+    /// The tensor of the equation at hand and its left side.
+    heading: Option<(TensorId, Span)>,
     /// Whether a query is being lowered.
     in_query: bool,
 }

@@ -52,6 +52,9 @@ pub struct Program {
     pub components: Vec<Component>,
     /// Queries and file writes, in order of the text.
     pub actions: Vec<Action>,
+    /// Counts that are written with more digits than a number with a point holds, and the refusal
+    /// of whoever needs the tensor.
+    pub rounded: Vec<(TensorId, crate::error::Report)>,
     /// Tolerance, rounds, seed.
     pub settings: Settings,
     /// Which program this is: engines keep plans by it.

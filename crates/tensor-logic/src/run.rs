@@ -149,6 +149,19 @@ pub fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
     Err(Report::new(Code::MissingData, first, message).help(help))
 }
 
+/// The counts below a goal that cannot be held as they are written.
+///
+/// # Errors
+/// `overflow` at the first of them, if there are any.
+pub fn rounded(program: &Program, goal: TensorId) -> Result<()> {
+    if program.rounded.is_empty() {
+        return Ok(());
+    }
+    let needed = program.needs(&[goal]);
+    let first = program.rounded.iter().find(|(id, _)| needed.contains(id));
+    first.map_or(Ok(()), |(_, report)| Err(report.clone()))
+}
+
 struct Run<'a> {
     text: &'a str,
     places: Places<'a>,
@@ -183,6 +196,7 @@ impl Run<'_> {
 
     fn write(&mut self, program: &Program, file: &str, tensor: TensorId, span: Span) -> Result<()> {
         missing_data(program, tensor)?;
+        rounded(program, tensor)?;
         let value = self.value(program, tensor)?;
         self.host.write(program, file, tensor, &value, span)?;
         self.outcome.written.push(file.to_owned());
@@ -199,6 +213,7 @@ impl Run<'_> {
             }
         }
         before(&program, &query)?;
+        rounded(&program, query.tensor)?;
         let mut answer = Answer {
             text: query.text.clone(),
             line: self.places.of(query.span.start).0,

@@ -366,7 +366,8 @@ pub(crate) fn spread(shape: &[usize], data: &mut [f64], work: impl Fn(usize, &[u
     });
 }
 
-fn all_finite(values: &[f64]) -> bool {
+/// Whether every value is finite.
+pub(crate) fn all_finite(values: &[f64]) -> bool {
     // Whole chunks without a branch, so that they are vectorised.
     let fine = |part: &[f64]| {
         part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.is_finite()))

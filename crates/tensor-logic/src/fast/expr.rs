@@ -439,10 +439,15 @@ fn normalised(
                 }
             });
             each(&mut |slot, range| {
+                let variance = sums[slot] / counts[slot];
+                // One root serves all entries with the same epsilon.
+                let (mut last, mut root) = (f64::NAN, f64::NAN);
                 for at in range {
-                    let variance = sums[slot] / counts[slot];
                     let epsilon = epsilon.data.get(at).copied().unwrap_or(f64::NAN);
-                    result[at] = (block.data[at] - means[slot]) / (variance + epsilon).sqrt();
+                    if epsilon != last {
+                        (last, root) = (epsilon, (variance + epsilon).sqrt());
+                    }
+                    result[at] = (block.data[at] - means[slot]) / root;
                 }
             });
         }

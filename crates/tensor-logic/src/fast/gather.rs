@@ -196,8 +196,8 @@ impl Offsets {
         Some(Block::new(dims, shape, values, None))
     }
 
-    /// The elements where they stand in the order of the array: shared if they are all of it.
-    fn view(&self, data: &Arc<Vec<f64>>) -> Option<Block> {
+    /// Where the elements begin and the space that they follow, if they stand one behind the other.
+    pub(crate) fn run(&self) -> Option<(usize, Vec<Dim>, Vec<usize>)> {
         let mut regular = self.regular()?;
         let constant = usize::try_from(self.constant).ok()?;
         regular.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
@@ -207,10 +207,12 @@ impl Offsets {
             .iter()
             .zip(&expected)
             .all(|((_, size, stride), expected)| *size == 1 || *stride == *expected as i64);
-        if !in_order {
-            return None;
-        }
-        let dims = regular.iter().map(|(dim, ..)| *dim).collect();
+        in_order.then(|| (constant, regular.iter().map(|(dim, ..)| *dim).collect(), shape))
+    }
+
+    /// The elements where they stand in the order of the array: shared if they are all of it.
+    fn view(&self, data: &Arc<Vec<f64>>) -> Option<Block> {
+        let (constant, dims, shape) = self.run()?;
         let len = volume(&shape);
         let values = if constant == 0 && len == data.len() {
             Arc::clone(data)

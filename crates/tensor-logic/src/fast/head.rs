@@ -32,9 +32,18 @@ pub(crate) enum Accumulator {
         size: usize,
     },
     /// Contributions to some elements: positions and values.
-    Slices(Vec<(Vec<i64>, Block)>),
+    Slices(Vec<(Positions, Block)>),
     /// Pieces, the first the tuples joined so far.
     Sparse(Vec<Piece>),
+}
+
+/// Where the entries of a block go.
+#[derive(Debug)]
+pub(crate) enum Positions {
+    /// Each to a position of its own; negative ones are outside.
+    Each(Vec<i64>),
+    /// In order, from this position on.
+    From(usize),
 }
 
 /// The domains of a tensor's places.
@@ -204,7 +213,16 @@ impl Machine {
                 let offsets = self.offsets(equation.head.iter(), places, &inner, key)?;
                 let (dims, shape) = self.head_space(&offsets, &folded.block, &inner);
                 self.reserve(volume(&shape).saturating_mul(2))?;
-                slices.push((offsets.over(&dims, &shape), folded.block.expanded(&dims, &shape)));
+                slices.push(match offsets.run() {
+                    // Both spaces have the dimensions of the head, and this one no others.
+                    Some((from, dims_there, shape_there)) if dims_there.len() == dims.len() => {
+                        (Positions::From(from), folded.block.expanded(&dims_there, &shape_there))
+                    }
+                    _ => {
+                        let positions = Positions::Each(offsets.over(&dims, &shape));
+                        (positions, folded.block.expanded(&dims, &shape))
+                    }
+                });
                 Ok(())
             }
             Accumulator::Sparse(pieces) => {
@@ -250,7 +268,7 @@ impl Machine {
             return Ok(());
         }
         if data.is_empty() {
-            data.resize(*size, tensor.combine.default_value());
+            *data = vec![tensor.combine.default_value(); *size];
         }
         if plain
             && let Some((starts, axes, sizes)) = offsets.slabs()
@@ -284,7 +302,7 @@ impl Machine {
     }
 
     /// Joins contributions to some elements of a stored square tensor.
-    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[(Vec<i64>, Block)]) {
+    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[(Positions, Block)]) {
         let combine = self.program.tensor(id).combine;
         let stamp = self.number();
         let Some(Some((Stored::Dense(data), own))) = self.tensors.get_mut(id.0 as usize) else { return };
@@ -292,12 +310,25 @@ impl Machine {
         // Nobody else holds the state, so that this copies nothing.
         let data = Arc::make_mut(data);
         for (positions, block) in parts {
-            for (at, position) in positions.iter().enumerate() {
-                let here = block.mask.as_ref().is_none_or(|mask| mask[at]);
-                if let (true, Some(slot)) =
-                    (here, usize::try_from(*position).ok().and_then(|p| data.get_mut(p)))
-                {
-                    join(combine, slot, block.data[at]);
+            let here = |at: usize| block.mask.as_ref().is_none_or(|mask| mask[at]);
+            match positions {
+                Positions::From(from) => {
+                    let slots = data.get_mut(*from..).unwrap_or_default().iter_mut().zip(block.data.iter());
+                    if combine == Combine::Sum && block.mask.is_none() {
+                        slots.for_each(|(slot, value)| *slot += value);
+                    } else {
+                        let present = slots.enumerate().filter(|(at, _)| here(*at));
+                        present.for_each(|(_, (slot, value))| join(combine, slot, *value));
+                    }
+                }
+                Positions::Each(positions) => {
+                    for (at, position) in positions.iter().enumerate() {
+                        if let (true, Some(slot)) =
+                            (here(at), usize::try_from(*position).ok().and_then(|p| data.get_mut(p)))
+                        {
+                            join(combine, slot, block.data[at]);
+                        }
+                    }
                 }
             }
         }
@@ -462,7 +493,7 @@ impl Machine {
         match accumulator {
             Accumulator::Dense { mut data, counts, size } => {
                 if data.is_empty() {
-                    data.resize(size, tensor.combine.default_value());
+                    data = vec![tensor.combine.default_value(); size];
                 }
                 for (slot, count) in data.iter_mut().zip(&counts) {
                     *slot = if *count > 0.0 { *slot / count } else { 0.0 };

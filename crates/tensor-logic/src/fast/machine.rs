@@ -149,7 +149,8 @@ impl Machine {
         match self.spare.iter().position(fits).filter(|_| len >= KEPT) {
             Some(at) => {
                 let mut array = self.spare.swap_remove(at);
-                array.clear();
+                array.truncate(len);
+                array.fill(0.0);
                 array.resize(len, 0.0);
                 array
             }

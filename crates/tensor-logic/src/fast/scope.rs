@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, Fold, binary, binary_of, reduce, reduce_rows, volume};
+use super::block::{Block, Dim, Fold, all_finite, binary, binary_of, reduce, reduce_rows, volume};
 use super::contract::contract;
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
@@ -466,14 +466,14 @@ impl Machine {
         }
         let mut all = Vec::new();
         let constant = factors(scope.body, &mut all);
-        let mut listed = Vec::new();
+        let (mut listed, mut dense) = (Vec::new(), Vec::new());
         for factor in &all {
             let Factor::Times(Expr::Read(read)) = *factor else { return Ok(Vec::new()) };
             if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
                 return Ok(Vec::new());
             }
             match self.stored(read.tensor) {
-                Some(Stored::Dense(data)) if data.iter().all(|value| value.is_finite()) => {}
+                Some(Stored::Dense(data)) => dense.push(Arc::clone(data)),
                 Some(Stored::Relation(relation))
                     if relation.values.as_ref().is_none_or(|v| v.iter().all(|x| x.is_finite())) =>
                 {
@@ -492,7 +492,9 @@ impl Machine {
             }
         }
         let over = scope.over.iter().all(|index| self.size(*index) > 0);
-        Ok(if constant.is_finite() && over { listed } else { Vec::new() })
+        // Arrays are gone through only where something depends on it.
+        let fine = listed.is_empty() || dense.iter().all(|data| all_finite(data));
+        Ok(if constant.is_finite() && over && fine { listed } else { Vec::new() })
     }
 
     /// Whether an expression is present whatever the binding, as far as a look at it says.

@@ -47,8 +47,15 @@ impl<'a> Context<'a> {
             RightSide::Array(array) => self.array(tensor, head, array),
             RightSide::File { file, options } => self.file(tensor, head, file, options, files),
             RightSide::Expr { expr, guards } => match plain_number(right) {
-                Some(value) if constant => self.fact(tensor, head, value, span),
-                _ => self.equation(span, tensor, head, sign, sign_span, expr, guards),
+                Some((number, value)) if constant => {
+                    self.literal(tensor, head.span, number);
+                    self.fact(tensor, head, value, span);
+                }
+                _ => {
+                    self.heading = Some((tensor, head.span));
+                    self.equation(span, tensor, head, sign, sign_span, expr, guards);
+                    self.heading = None;
+                }
             },
         }
         // Statements below see the new version.

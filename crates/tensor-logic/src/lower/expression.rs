@@ -164,7 +164,12 @@ impl<'a> Context<'a> {
         bound: &mut Bound,
     ) -> Option<Expr> {
         match &expr.kind {
-            ExprKind::Number(number) => Some(Expr::Number(number.value)),
+            ExprKind::Number(number) => {
+                if let Some((tensor, left)) = self.heading {
+                    self.literal(tensor, left, number);
+                }
+                Some(Expr::Number(number.value))
+            }
             ExprKind::Sum(terms) => {
                 let parts: Option<Vec<Expr>> = terms
                     .iter()

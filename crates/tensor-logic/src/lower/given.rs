@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Context;
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
+use crate::digits;
 use crate::error::{Code, Report};
 use crate::program::{Action, Facts, Given, Kind, Place, Start, Style, TensorId};
 use crate::value::{Const, Symbols};
@@ -84,6 +85,18 @@ impl<'a> Context<'a> {
         self.fact(tensor, reference, one, reference.span);
     }
 
+    /// A number of a statement about this tensor, which is refused where it is a count that would be
+    /// rounded and somebody needs it.
+    pub(super) fn literal(&mut self, tensor: TensorId, left: Span, number: &ast::Number) {
+        let entry = self.draft.program.tensor(tensor);
+        if entry.kind == Kind::Count
+            && let Some(digits) = digits::lost(number)
+        {
+            let report = digits::written(&entry.name, left, number, digits);
+            self.draft.program.rounded.push((tensor, report));
+        }
+    }
+
     /// A fact with its value.
     pub(super) fn fact(&mut self, tensor: TensorId, reference: &Reference, value: f64, span: Span) {
         let mut tuple = Vec::new();
@@ -105,11 +118,22 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The numbers of an array.
+    fn literals(&mut self, tensor: TensorId, left: Span, array: &Array) {
+        for item in &array.items {
+            match item {
+                Item::Array(inner) => self.literals(tensor, left, inner),
+                Item::Number(number) => self.literal(tensor, left, number),
+            }
+        }
+    }
+
     /// An array for all places, or for those that the left side leaves open by bare indices.
     pub(super) fn array(&mut self, tensor: TensorId, head: &Reference, array: &Array) {
         let mut shape = Vec::new();
         let mut values = Vec::new();
         flatten(array, 0, &mut shape, &mut values);
+        self.literals(tensor, head.span, array);
         let mut fixed = Vec::new();
         for (place, at) in head.places.iter().enumerate() {
             let PlaceKind::Index(expr) = &at.kind else { return };

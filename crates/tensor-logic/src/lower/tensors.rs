@@ -172,16 +172,16 @@ fn role(info: &TensorName) -> Role {
     }
 }
 
-/// What an equation's right side is apart from an expression of tensors.
-pub(super) fn plain_number(right: &RightSide) -> Option<f64> {
+/// The number that an equation's right side is, as it is written and with its sign.
+pub(super) fn plain_number(right: &RightSide) -> Option<(&ast::Number, f64)> {
     let RightSide::Expr { expr, guards } = right else { return None };
     if !guards.is_empty() {
         return None;
     }
     match &expr.kind {
-        ast::ExprKind::Number(number) => Some(number.value),
+        ast::ExprKind::Number(number) => Some((number, number.value)),
         ast::ExprKind::Negate(inner) => match &inner.kind {
-            ast::ExprKind::Number(number) => Some(-number.value),
+            ast::ExprKind::Number(number) => Some((number, -number.value)),
             _ => None,
         },
         _ => None,

@@ -14,7 +14,7 @@ use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
 use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::program::{Action, Kind, Program};
-use tensor_logic::run::missing_data;
+use tensor_logic::run::{missing_data, rounded};
 use tensor_logic::source::Source;
 use tensor_logic::world::World;
 
@@ -183,6 +183,7 @@ fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> R
     let none = || Report::new(Code::NotScalar, Span::default(), "nothing is asked for");
     let goal = queries.next_back().ok_or_else(none)?;
     missing_data(program, goal)?;
+    rounded(program, goal)?;
     let wrt = with_respect_to(program, goal, wrt)?;
     let mut engine: Box<dyn Engine> = evaluation.engine();
     gradients(engine.as_mut(), program, evaluation.budget(), goal, &wrt)
