@@ -333,7 +333,10 @@ fn side(
         given.others.extend(constants(dtype)?.into_iter().map(|(name, tensor)| (name.to_owned(), tensor)));
     }
     let mut parameters = all_start_values(program);
-    for (id, values) in &mut parameters {
+    let mut ids: Vec<TensorId> = parameters.keys().copied().collect();
+    ids.sort_unstable();
+    for id in &ids {
+        let Some(values) = parameters.get_mut(id) else { continue };
         let weight = weights.iter().position(|weight| weight == id);
         if weight.is_some() {
             *values = values.iter().map(|value| value * scale).collect::<Arc<[f64]>>();
