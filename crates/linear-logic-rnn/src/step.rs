@@ -89,7 +89,7 @@ pub enum View {
     Plain,
     /// (columns, rows), turned over: a diagonal V of shape (i, K) is the matrix from x to V(x).
     Transposed,
-    /// (a, rows, columns) as the wide matrix [W₀ W₁ …]: on x ⊗ z it is Σ_a x_a W[a] z.
+    /// (a, rows, columns) as the wide matrix `[W₀ W₁ …]`: on x ⊗ z it is `Σ_a x_a W[a] z`.
     Stacked,
 }
 
@@ -152,7 +152,8 @@ pub enum Op {
     Mul(ValueId, ValueId),
     /// c·x
     Scale(f64, ValueId),
-    /// Σ_m g_m y_m with as many gates as items, or with one gate for each coordinate: Σ_m g[m] ∘ y_m.
+    /// Σ_m g_m y_m with as many gates as items, or with one gate for each coordinate:
+    /// `Σ_m g[m] ∘ y_m`.
     Mix {
         /// g, item by item
         gates: ValueId,

@@ -6,29 +6,10 @@
 use linear_logic_rnn::document::{answer, refused};
 use serde_json::Value;
 
-/// Why `found` does not match `wanted`, if it does not.
-fn mismatch(wanted: &Value, found: &Value, path: &str, tolerance: f64) -> Option<String> {
-    match (wanted, found) {
-        (Value::Object(wanted), Value::Object(found)) => wanted.iter().find_map(|(key, value)| {
-            let path = format!("{path}.{key}");
-            let Some(inner) = found.get(key) else { return Some(format!("{path} is missing")) };
-            mismatch(value, inner, &path, tolerance)
-        }),
-        (Value::Array(wanted), Value::Array(found)) => {
-            if wanted.len() != found.len() {
-                return Some(format!("{path}: {} elements, not {}", found.len(), wanted.len()));
-            }
-            let mut pairs = wanted.iter().zip(found).enumerate();
-            pairs.find_map(|(i, (wanted, found))| mismatch(wanted, found, &format!("{path}[{i}]"), tolerance))
-        }
-        (Value::Number(a), Value::Number(b)) => {
-            let (a, b) = (a.as_f64()?, b.as_f64()?);
-            let is_near = (a - b).abs() <= tolerance * a.abs().max(1.0);
-            (!is_near).then(|| format!("{path}: {b}, not {a}"))
-        }
-        _ => (wanted != found).then(|| format!("{path}: {found}, not {wanted}")),
-    }
-}
+#[path = "../../linear-logic/tests/common/mismatch.rs"]
+mod mismatch;
+
+use mismatch::mismatch;
 
 #[test]
 fn every_case_answers_what_it_should() {

@@ -169,12 +169,12 @@ impl Builder {
         self.affine(&[(Factor { weight, view: View::Plain }, x)], None, &[])
     }
 
-    /// V(x) for a V of shape (i, K): Σ_a x_a V[a]
+    /// V(x) for a V of shape (i, K): `Σ_a x_a V[a]`
     pub fn select(&mut self, weight: WeightId, x: ValueId) -> ValueId {
         self.affine(&[(Factor { weight, view: View::Transposed }, x)], None, &[])
     }
 
-    /// V(x) z for a V of shape (i, r, c): Σ_a x_a V[a] z
+    /// V(x) z for a V of shape (i, r, c): `Σ_a x_a V[a] z`
     pub fn operate(&mut self, weight: WeightId, x: ValueId, z: ValueId) -> ValueId {
         let outer = self.outer(x, z);
         self.affine(&[(Factor { weight, view: View::Stacked }, outer)], None, &[])
