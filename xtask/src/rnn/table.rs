@@ -258,8 +258,10 @@ fn verdict(name: &str, arms: &[Arm<'_>]) -> Report {
 
 /// For every key with several values, each pair of them by its best arms.
 fn settings(task: &str, arms: &[&Arm<'_>]) -> Vec<Row> {
-    let mut keys: Vec<&String> =
-        arms.iter().flat_map(|arm| arm.keys.keys()).filter(|k| *k != "task").collect();
+    // Sizes follow from the budget and are no settings.
+    let is_setting =
+        |key: &&String| !["task", "name", "hidden", "aux", "aux2", "budget"].contains(&key.as_str());
+    let mut keys: Vec<&String> = arms.iter().flat_map(|arm| arm.keys.keys()).filter(is_setting).collect();
     keys.sort();
     keys.dedup();
     let mut rows = Vec::new();
