@@ -348,7 +348,7 @@ impl Machine {
 fn unary(function: &Function, block: Block) -> Block {
     match function {
         Function::Relu => block.map(|x| if x > 0.0 || x.is_nan() { x } else { 0.0 }),
-        Function::Step => block.map(|x| f64::from(u8::from(x > 0.0))),
+        Function::Step => block.map(|x| if x.is_nan() { x } else { f64::from(u8::from(x > 0.0)) }),
         Function::Exp => block.map(f64::exp),
         Function::Tanh => block.map(f64::tanh),
         Function::Sqrt => block.map(f64::sqrt),

@@ -258,7 +258,9 @@ impl Machine {
                 }
                 _ => false,
             };
+            // A slab is taken as it stands, so nothing of it may be summed here.
             if let ([at], false) = (group.as_slice(), tagged)
+                && !own.iter().any(|index| summed.contains(index))
                 && let Some(part) = self.whole_slabs(all[*at], inner)?
             {
                 parts.push(part);
