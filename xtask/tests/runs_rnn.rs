@@ -99,9 +99,14 @@ fn one_command_from_nothing_to_a_report() {
     assert!(place.json(&["report", "a", "--json"])["report"].as_str().unwrap().ends_with("report.html"));
     let files = checkpoints(&run);
     place.ok(&["train", "--resume", "a", "--quiet"]);
-    assert_eq!((checkpoints(&run), evaluation(&run)), (files, before));
+    assert_eq!((checkpoints(&run), evaluation(&run)), (files, before.clone()));
 
     // A resumed run may be tested at other lengths, and may not be another run.
+    let further = place.json(&["eval", "a", "--length", "40", "--length", "12", "--json", "--quiet"]);
+    let lengths: Vec<&Value> = further["lengths"].as_array().unwrap().iter().map(|l| &l["length"]).collect();
+    assert_eq!(lengths, [6, 12, 40]);
+    assert_eq!(further["lengths"][0], before["lengths"][0]);
+    place.refused(&["eval", "a", "--length", "0", "--quiet"], 1);
     place.ok(&["train", "--resume", "a", "--quiet", "--set", "eval_lengths=[3]"]);
     assert_eq!(evaluation(&run)["lengths"][0]["length"], 3);
     let errors = place.refused(&["train", "--resume", "a", "--set", "hidden=5"], 1);

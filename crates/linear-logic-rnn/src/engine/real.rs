@@ -98,27 +98,9 @@ impl Real for f32 {
         self.mul_add(b, c)
     }
 
-    /// x = n·ln 2 + r with |r| ≤ ½ ln 2, the Taylor polynomial of degree 7 in r, 2ⁿ written into the exponent; 0
-    /// below −87.3, at most e⁸⁸ above, and NaN stays NaN. Adding 1.5·2²³ rounds to an integer.
     #[inline(always)]
     fn exp(self) -> Self {
-        const ROUND: f32 = 12_582_912.0;
-        const LN2_HIGH: f32 = 0.693_359_4;
-        const LN2_LOW: f32 = -2.121_944_4e-4;
-        let x = if self > 88.0 { 88.0 } else { self };
-        let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
-        let n = shifted - ROUND;
-        let r = n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x));
-        let mut p = 1.0 / 5040.0_f32;
-        p = p.mul_add(r, 1.0 / 720.0);
-        p = p.mul_add(r, 1.0 / 120.0);
-        p = p.mul_add(r, 1.0 / 24.0);
-        p = p.mul_add(r, 1.0 / 6.0);
-        p = p.mul_add(r, 0.5);
-        p = p.mul_add(r, 1.0);
-        p = p.mul_add(r, 1.0);
-        let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
-        if x < -87.3 { 0.0 } else { p * power }
+        training::kernels::exp(self)
     }
 
     /// x = 2ⁿ·m with √½ ≤ m < √2, s = (m − 1)/(m + 1), ln m = 2(s + s³/3 + s⁵/5 + s⁷/7 + s⁹/9) to 10⁻⁹.

@@ -62,7 +62,8 @@ pub(crate) fn exp_lane(x: f32) -> f32 {
     if clamped < -87.3 { 0.0 } else { p * power }
 }
 
-/// eˣ, the scalar form of what the kernels use.
+/// eˣ as the kernels have it; inlined, so that a loop over it is vectorised.
+#[inline(always)]
 pub fn exp(x: f32) -> f32 {
     exp_lane(x)
 }
