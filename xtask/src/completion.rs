@@ -1,14 +1,14 @@
-//! The suite `completion`: formulas of the test set are cut in half, and the model completes them.
+//! The suite `completion`: formulas of the test set are cut in half, and the model completes them, many side by side.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use fol::law::Law;
 use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 use symbolic_transformer::learner::Corpus;
-use symbolic_transformer::sample::{Choice, Request, Sample};
+use symbolic_transformer::sample::{Request, Sample};
 
 use crate::config::Config;
-use crate::sampling::{self, Ask};
+use crate::sampling;
 
 /// Formulas that are cut.
 const FORMULAS: usize = 1000;
@@ -22,13 +22,10 @@ const BEAM: usize = 5;
 pub(crate) fn completion(config: &Config, theta: &[f32], law: &Law, corpus: &Corpus) -> Result<Value> {
     let halves: Vec<Vec<SymbolId>> = corpus.iter().take(FORMULAS).map(first_half).collect();
     let share = |masked: bool, beam: Option<(usize, f64)>| -> Result<f64> {
-        let mut whole = 0;
-        for half in &halves {
-            let Some(request) = request(law, half, masked) else { continue };
-            let ask = Ask { choice: Choice::Greedy, n: 1, seed: 0, beam };
-            let samples = sampling::draw_from(config, theta, &request, &ask)?;
-            whole += usize::from(samples.first().is_some_and(is_whole));
-        }
+        let requests: Vec<Request> =
+            halves.iter().map(|half| request(law, half, masked)).collect::<Result<_>>()?;
+        let samples = sampling::continuations(config, theta, &requests, beam)?;
+        let whole = samples.iter().filter(|s| is_whole(s)).count();
         Ok(whole as f64 / halves.len().max(1) as f64)
     };
     let beam = Some((BEAM, 1.0));
@@ -51,18 +48,16 @@ fn first_half(sequence: &[u16]) -> Vec<SymbolId> {
     inner.iter().take(inner.len() / 2).copied().collect()
 }
 
-fn request(law: &Law, half: &[SymbolId], masked: bool) -> Option<Request> {
-    let mask = if masked {
+fn request(law: &Law, half: &[SymbolId], masked: bool) -> Result<Request> {
+    let mask = masked.then(|| {
         let mut mask = sampling::valid_mask(law, LONGEST + half.len());
         for &symbol in half {
-            mask.push(symbol).ok()?;
+            mask.push(symbol).map_err(|r| anyhow!("a formula of the test set is not of the law: {r}"))?;
         }
         mask.set_budget(Some(LONGEST as u32));
-        Some(mask)
-    } else {
-        None
-    };
-    Some(Request { prompt: half.to_vec(), max_tokens: LONGEST, mask })
+        anyhow::Ok(mask)
+    });
+    Ok(Request { prompt: half.to_vec(), max_tokens: LONGEST, mask: mask.transpose()? })
 }
 
 fn is_whole(sample: &Sample) -> bool {

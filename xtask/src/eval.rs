@@ -6,7 +6,8 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use fol::score::Scorer;
 use serde_json::{Map, Value, json};
-use symbolic_transformer::evaluate::generation::{Known, Reference, judge};
+use symbolic_transformer::evaluate::Known;
+use symbolic_transformer::evaluate::generation::{Reference, judge};
 use symbolic_transformer::evaluate::iid::{Iid, iid};
 use symbolic_transformer::learner::{Corpus, validate};
 use symbolic_transformer::ngram::Ngram;
@@ -144,6 +145,8 @@ struct Judge<'a> {
     data: &'a Data,
     network: Option<(Box<dyn symbolic_transformer::network::Network>, Vec<f32>)>,
     ngram: Option<Ngram>,
+    /// What the model was trained on; made when it is first asked for.
+    known: Option<Known>,
 }
 
 impl<'a> Judge<'a> {
@@ -155,7 +158,15 @@ impl<'a> Judge<'a> {
             }
             Model::Transformer | Model::Lstm => (Some(model_files::load(folder, config)?), None),
         };
-        Ok(Self { config, data, network, ngram })
+        Ok(Self { config, data, network, ngram, known: None })
+    }
+
+    /// Takes the keys of the training set; whoever takes them puts them back.
+    fn known(&mut self) -> Result<Known> {
+        match self.known.take() {
+            Some(known) => Ok(known),
+            None => Ok(Known::of(&self.data.train()?.first(self.config.train_limit))),
+        }
     }
 
     fn with<T>(&mut self, f: impl FnOnce(&mut dyn Predictor) -> Result<T>) -> Result<T> {
@@ -168,8 +179,10 @@ impl<'a> Judge<'a> {
 
     /// Every number, target by target. An excess below −3 standard errors is a bug, and is said.
     fn full(&mut self, corpus: &Corpus, found: &mut Map<String, Value>) -> Result<Value> {
-        let law = &self.data.law;
-        let judged = self.with(|model| Ok(iid(model, corpus, law)?))?;
+        let (law, known) = (&self.data.law, self.known()?);
+        let judged = self.with(|model| Ok(iid(model, corpus, law, Some(&known))?));
+        self.known = Some(known);
+        let judged = judged?;
         if judged.excess.value < -3.0 * judged.excess.se {
             let excess = judged.excess;
             let text = format!(
@@ -232,16 +245,16 @@ impl<'a> Judge<'a> {
         let (law, corpus) = (&self.data.law, self.data.iid()?);
         let train = self.data.train()?.first(self.config.train_limit);
         let scorer = Scorer::new(law).map_err(|r| anyhow!("{r}"))?;
-        let mut rows = vec![row("uniform", &iid(&mut Uniform, &corpus, law)?)];
+        let mut rows = vec![row("uniform", &iid(&mut Uniform, &corpus, law, None)?)];
         if !law.has_statements() {
             let mask = sampling::valid_mask(law, usize::MAX);
-            rows.push(row("grammar-uniform", &iid(&mut GrammarUniform { mask }, &corpus, law)?));
+            rows.push(row("grammar-uniform", &iid(&mut GrammarUniform { mask }, &corpus, law, None)?));
         }
         for order in 1..=ORDER {
             let name = format!("Kneser–Ney, order {order}");
-            rows.push(row(&name, &iid(&mut Ngram::train(&train, order), &corpus, law)?));
+            rows.push(row(&name, &iid(&mut Ngram::train(&train, order), &corpus, law, None)?));
         }
-        rows.push(row("optimum", &iid(&mut ExactLaw { scorer }, &corpus, law)?));
+        rows.push(row("optimum", &iid(&mut ExactLaw { scorer }, &corpus, law, None)?));
         Ok(rows)
     }
 
@@ -251,10 +264,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Free samples and valid ones.
-    fn generation(&self) -> Result<Value> {
+    fn generation(&mut self) -> Result<Value> {
+        let (law, known) = (&self.data.law, self.known()?);
         let Some((_, theta)) = &self.network else { bail!("no model") };
-        let law = &self.data.law;
-        let known = Known::of(&self.data.train()?);
         let reference = Reference::of(law, REFERENCE)?;
         let draw = |mask| {
             let request = Request { prompt: Vec::new(), max_tokens: LONGEST, mask };
@@ -269,6 +281,7 @@ impl<'a> Judge<'a> {
             let valid = draw(Some(sampling::valid_mask(law, LONGEST)))?;
             fields.insert("valid".to_owned(), json!(judge(&valid, law, &known, &reference)));
         }
+        self.known = Some(known);
         Ok(answer)
     }
 }
@@ -302,6 +315,24 @@ fn expectations(config: &Config, found: &Map<String, Value>) -> Vec<Value> {
         .collect()
 }
 
+/// The excess on what the model has seen and on what it has not.
+fn novelty_lines(evaluation: &Value, suite: &str) -> String {
+    let rows = evaluation.pointer(&format!("/{suite}/by_novelty")).and_then(Value::as_array);
+    let line = |row: &Value| {
+        let at = |path: &str| row.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        let key = row.get("key").and_then(Value::as_str).unwrap_or_default();
+        format!(
+            "  {key}: excess {:.4} ± {:.4} on {} formulas\n",
+            at("/excess/value"),
+            1.96 * at("/excess/se"),
+            at("/formulas")
+        )
+    };
+    let of_level =
+        |row: &&Value| row.get("key").and_then(Value::as_str).is_some_and(|k| k.contains(", level"));
+    rows.map_or_else(String::new, |rows| rows.iter().filter(|row| !of_level(row)).map(line).collect())
+}
+
 /// The few lines that people want first.
 pub(crate) fn print_summary(evaluation: &Value) {
     let at = |path: &str| evaluation.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
@@ -318,6 +349,7 @@ pub(crate) fn print_summary(evaluation: &Value) {
                 p("top1/observed"),
                 p("optimum/top1"),
             ));
+            text.push_str(&novelty_lines(evaluation, suite));
         }
     }
     if let Some(rows) = evaluation.get("baselines").and_then(Value::as_array) {

@@ -3,6 +3,10 @@
 //! Each command is a file. Exit status: 0 done, 1 refused, 2 wrong usage; 130 or 143 after a signal.
 
 mod answer;
+#[cfg(feature = "bench")]
+mod bench;
+#[cfg(not(feature = "bench"))]
+#[path = "bench_elsewhere.rs"]
 mod bench;
 mod completion;
 mod config;

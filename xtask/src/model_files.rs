@@ -32,8 +32,10 @@ pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, dat
     }
     let text = serde_json::to_string_pretty(&about)? + "\n";
     training::files::write(&folder.join("config.json"), text.as_bytes())?;
-    let tokenizer = symbolic_transformer::tokenizer::json()?;
-    Ok(training::files::write(&folder.join("tokenizer.json"), tokenizer.as_bytes())?)
+    Ok(training::files::write(
+        &folder.join("tokenizer.json"),
+        symbolic_transformer::tokenizer::JSON.as_bytes(),
+    )?)
 }
 
 /// The network and the best weights of a run.

@@ -10,7 +10,7 @@ use fol::read::{Mode, Source};
 use serde_json::{Value, json};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::lstm::LstmDecoder;
-use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
+use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
 
 use crate::answer::{print_json, print_text, usage};
 use crate::config::{Config, Model};
@@ -163,6 +163,40 @@ pub(crate) fn draw_from(config: &Config, theta: &[f32], request: &Request, ask: 
             ask_decoder(&mut CachedTransformer::new(&shape, theta)?, &request, ask)
         }
         Model::Lstm => ask_decoder(&mut LstmDecoder::new(&shape, theta)?, request, ask),
+        Model::Ngram => bail!("an n-gram run draws no samples"),
+    }
+}
+
+/// The best continuation of each request: greedy, or by a beam of a width.
+pub(crate) fn continuations(
+    config: &Config,
+    theta: &[f32],
+    requests: &[Request],
+    beam: Option<(usize, f64)>,
+) -> Result<Vec<Sample>> {
+    fn best<D: Decoder>(
+        decoder: &mut D,
+        requests: &[Request],
+        beam: Option<(usize, f64)>,
+    ) -> Result<Vec<Sample>> {
+        let Some((width, alpha)) = beam else {
+            return Ok(complete(decoder, requests, Choice::Greedy, 0, |_| {})?);
+        };
+        let answers = beams(decoder, requests, width, alpha)?;
+        answers
+            .into_iter()
+            .map(|samples| samples.into_iter().next().ok_or_else(|| anyhow!("a beam without a hypothesis")))
+            .collect()
+    }
+    let shape = config.shape()?;
+    match config.model {
+        Model::Transformer => {
+            let room = |r: &Request| r.max_tokens.min(shape.max_len.saturating_sub(r.prompt.len()));
+            let requests: Vec<Request> =
+                requests.iter().map(|r| Request { max_tokens: room(r), ..r.clone() }).collect();
+            best(&mut CachedTransformer::new(&shape, theta)?, &requests, beam)
+        }
+        Model::Lstm => best(&mut LstmDecoder::new(&shape, theta)?, requests, beam),
         Model::Ngram => bail!("an n-gram run draws no samples"),
     }
 }

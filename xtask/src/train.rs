@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context, Result, anyhow, bail};
+#[cfg(feature = "candle")]
 use candle_core::DType;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, Learner as Transformer};
 use symbolic_transformer::lstm::Lstm;
+#[cfg(feature = "candle")]
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::Order;
@@ -110,7 +112,13 @@ pub(crate) fn network(config: &Config) -> Result<Box<dyn Network>> {
     }
     match device {
         DeviceSpec::Cpu => Ok(Box::new(Explicit::new(shape)?)),
+        #[cfg(feature = "candle")]
         _ => Ok(Box::new(Composed::new(shape, DType::F32, device.open()?)?)),
+        #[cfg(not(feature = "candle"))]
+        _ => {
+            device.check_built()?;
+            bail!("device {device} needs a build with --features candle")
+        }
     }
 }
 

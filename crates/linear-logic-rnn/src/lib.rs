@@ -17,6 +17,7 @@ mod program;
 
 pub mod engine;
 
+#[cfg(feature = "candle")]
 pub mod composed;
 
 mod unique;

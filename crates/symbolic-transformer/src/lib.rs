@@ -21,6 +21,7 @@
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod config;
 
+#[cfg(feature = "candle")]
 pub mod model;
 
 pub mod batch;

@@ -17,6 +17,7 @@ pub mod parameters;
 
 pub mod kernels;
 
+#[cfg(feature = "candle")]
 pub mod composed;
 
 pub mod optimiser;

@@ -32,7 +32,7 @@ pub(crate) struct BenchArgs {
     /// A Python with PyTorch, the peer of `train` and `rnn`, or with duckdb, one of `tl`; without it the peer is left out.
     #[arg(long, value_name = "PYTHON")]
     python: Option<String>,
-    /// The folder of the peers of `tl`: their drivers, with `peers/` built in it.
+    /// The folder of the peers of `tl` and `einsum` (default `xtask/peers`; its README says how they are installed).
     #[arg(long, value_name = "DIR")]
     peers: Option<std::path::PathBuf>,
     /// Where the inputs of `tl` stand or are written (default `target/bench`).
@@ -41,6 +41,14 @@ pub(crate) struct BenchArgs {
     /// Prints one JSON document to standard output.
     #[arg(long)]
     json: bool,
+}
+
+impl BenchArgs {
+    /// The folder of the peers, if there is one.
+    fn peers_folder(&self) -> Option<std::path::PathBuf> {
+        let folder = self.peers.clone().unwrap_or_else(|| std::path::Path::new("xtask/peers").to_owned());
+        folder.is_dir().then_some(folder)
+    }
 }
 
 /// One measured figure.

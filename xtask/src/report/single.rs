@@ -17,6 +17,7 @@ pub(crate) fn page(run: &Run) -> String {
         ("Expected and measured", expect::table(run)),
         ("Training", training(run)),
         ("Model, baselines and optimum", baselines(run)),
+        ("Seen and new", novelty(run)),
         ("Where the loss above the optimum comes from", groups(run)),
         ("Calibration and classes", calibration(run)),
         ("Generation", generation(run)),
@@ -175,6 +176,42 @@ fn baselines(run: &Run) -> String {
         )));
     }
     part
+}
+
+/// The loss on formulas that stand in the training set beside that on those that do not.
+fn novelty(run: &Run) -> String {
+    let rows = run.eval.pointer("/iid/by_novelty").and_then(Value::as_array).cloned().unwrap_or_default();
+    if rows.is_empty() {
+        return no_suite("iid");
+    }
+    let mut table = Table::new([
+        "formulas",
+        "#number",
+        "#targets",
+        "#nats per token",
+        "#optimum",
+        "#excess, 95 %",
+        "#mean KL, 95 %",
+    ]);
+    for row in &rows {
+        let at = |path: &str| row.pointer(path).and_then(Value::as_f64);
+        let half = |path: &str| at(path).map(|se| 1.96 * se);
+        table.row(vec![
+            text(row.get("key").and_then(Value::as_str).unwrap_or_default()),
+            number(count(row.get("formulas").and_then(Value::as_u64))),
+            number(count(row.get("targets").and_then(Value::as_u64))),
+            number(fixed(at("/nats_per_token"), 4)),
+            number(fixed(at("/optimum"), 4)),
+            number(plus_minus(at("/excess/value"), half("/excess/se"), 4)),
+            number(plus_minus(at("/kl/value"), half("/kl/se"), 4)),
+        ]);
+    }
+    table.html()
+        + &html::note(
+            "Seen: the formula stands in the training set, token for token. New: it does not. New up to renaming: it \
+             does not under any other names of its variables, predicates, functions and constants either. The law \
+             repeats short formulas, so most of what is drawn from it has been seen.",
+        )
 }
 
 fn groups(run: &Run) -> String {

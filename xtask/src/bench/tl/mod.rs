@@ -66,7 +66,7 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
         ids => ids.iter().map(|id| case(id)).collect::<Result<_>>()?,
     };
     let python = args.python.clone().unwrap_or_else(|| "python3".to_owned());
-    let installed = Installed { folder: args.peers.clone(), python };
+    let installed = Installed { folder: args.peers_folder(), python };
     let folder = inputs_folder(args);
     let mut documents = Vec::new();
     let mut failed = false;
