@@ -1,7 +1,7 @@
 //! `cargo xtask bench` in a build without the benches: builds them, and hands the command over.
 //!
 //! What the benches measure beside the learners (the equation language, the composed engines on candle) takes longer to
-//! compile than all the rest, and nobody who trains a model should wait for it.
+//! compile than all the rest, and nobody who trains a model should wait for it. They have a profile of their own, too.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -22,7 +22,7 @@ pub(crate) struct BenchArgs {
 pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(&cargo)
-        .args(["run", "--release", "--package", "xtask", "--features", "bench", "--", "bench"])
+        .args(["run", "--profile", "measured", "--package", "xtask", "--features", "bench", "--", "bench"])
         .args(&args.rest)
         .status()
         .with_context(|| format!("the benches are built by {}", cargo.display()))?;

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
     }
     if args.csv {
         let runs = read(&folders)?;
-        let text = metrics_csv(&runs);
+        let text = metrics_csv(&runs)?;
         match &args.out {
             Some(path) => training::files::write(path, text.as_bytes())?,
             None => print_text(&text),
@@ -91,7 +91,7 @@ pub(crate) fn write(runs: &[PathBuf], out: Option<&Path>) -> Result<PathBuf> {
     let (page, place) = match read.as_slice() {
         [] => bail!("no run to report"),
         [run] => (single::page(run), run.folder.join("report.html")),
-        runs => (comparison("Comparison", "", runs), Path::new(run_folder::RUNS).join("comparison.html")),
+        runs => (comparison("Comparison", None, runs), Path::new(run_folder::RUNS).join("comparison.html")),
     };
     let path = out.map_or(place, Path::to_owned);
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -102,7 +102,7 @@ pub(crate) fn write(runs: &[PathBuf], out: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// The page of several runs, with HTML that stands above their table.
-pub(crate) fn comparison(title: &str, summary: &str, runs: &[Run]) -> String {
+pub(crate) fn comparison(title: &str, summary: Option<maud::Markup>, runs: &[Run]) -> String {
     compare::page(title, summary, runs)
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn read(folders: &[PathBuf]) -> Result<Vec<Run>> {
 }
 
 /// The lines of all metrics, each with the name of its run first.
-fn metrics_csv(runs: &[Run]) -> String {
+fn metrics_csv(runs: &[Run]) -> Result<String> {
     let mut rows = Vec::new();
     for run in runs {
         for line in &run.metrics {

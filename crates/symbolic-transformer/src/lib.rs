@@ -55,3 +55,8 @@ pub mod evaluate;
 pub mod tokenizer;
 
 pub mod export;
+
+/// The README's program is run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

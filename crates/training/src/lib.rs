@@ -47,3 +47,8 @@ pub use optimiser::Optimiser;
 pub use parameters::{Decay, Initial, Layout};
 pub use progress::Progress;
 pub use trainer::{Evaluation, Loss, Outcome, Piece, Settings, Task, Trainer};
+
+/// The README's program is run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

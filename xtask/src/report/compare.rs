@@ -1,22 +1,18 @@
 //! The page of several runs: one table, shared axes.
 
+use maud::Markup;
 use serde_json::{Map, Value, json};
 
 use super::curves;
 use super::expect;
-use super::html::{self, Cell, Table, number, text};
+use super::html::{self, Table, number, text};
 use super::numbers::{count, duration, fixed, percent, plus_minus};
 use super::run::Run;
 
 /// The page of several runs; `summary` stands above everything else.
-pub(crate) fn page(title: &str, summary: &str, runs: &[Run]) -> String {
-    let mut body = format!(
-        "<h1>{}</h1>\n<p class=\"lead\">{} runs on shared axes.</p>\n",
-        html::escape(title),
-        count(Some(runs.len() as u64))
-    );
-    body.push_str(&warnings(runs));
-    body.push_str(summary);
+pub(crate) fn page(title: &str, summary: Option<Markup>, runs: &[Run]) -> String {
+    let lead = format!("{} runs on shared axes.", count(Some(runs.len() as u64)));
+    let head = [html::heading(title, &lead), warnings(runs)].into_iter().chain(summary);
     let parts = [
         ("Runs", table(runs)),
         ("What differs", differences(runs)),
@@ -34,24 +30,22 @@ pub(crate) fn page(title: &str, summary: &str, runs: &[Run]) -> String {
         ),
         ("Data and commits", origins(runs)),
     ];
-    for (title, part) in parts {
-        body.push_str(&html::section(title, &part));
-    }
-    html::page(title, &body)
+    let parts = parts.iter().map(|(title, part)| html::section(title, part));
+    html::page(title, &html::join(head.chain(parts)))
 }
 
-fn figures(plots: Vec<super::plot::Plot>, otherwise: &str) -> String {
+fn figures(plots: Vec<super::plot::Plot>, otherwise: &str) -> Markup {
     let figures: Vec<String> = plots.iter().map(|p| p.figure()).collect();
     if figures.is_empty() { html::left_out(otherwise) } else { html::figures(&figures) }
 }
 
-fn warnings(runs: &[Run]) -> String {
-    let mut all = String::new();
+fn warnings(runs: &[Run]) -> Markup {
+    let mut all = Vec::new();
     let mut digests: Vec<String> = runs.iter().filter_map(Run::data_digest).collect();
     digests.sort();
     digests.dedup();
     if digests.len() > 1 {
-        all.push_str(&html::warning(
+        all.push(html::warning(
             "These runs were judged on different data: compare the excess over the optimum, not the losses.",
         ));
     }
@@ -59,13 +53,13 @@ fn warnings(runs: &[Run]) -> String {
         let missed = expect::missed(run).into_iter();
         all.extend(missed.map(|m| html::warning(&format!("{}: {m}", run.name))));
         if let Some(failed) = run.eval.get("failed").and_then(Value::as_str) {
-            all.push_str(&html::warning(&format!("{}: evaluation failed: {failed}.", run.name)));
+            all.push(html::warning(&format!("{}: evaluation failed: {failed}.", run.name)));
         }
     }
-    all
+    html::join(all)
 }
 
-fn table(runs: &[Run]) -> String {
+fn table(runs: &[Run]) -> Markup {
     let mut table = Table::new([
         "run",
         "model",
@@ -110,17 +104,15 @@ fn table(runs: &[Run]) -> String {
         .map(|o| fixed(Some(o), 4))
         .collect();
     optima.dedup();
-    let mut part = table.html();
+    let mut part = vec![table.html()];
     if let [optimum] = optima.as_slice() {
-        part.push_str(&html::note(&format!(
-            "The exact optimum on the same targets is {optimum} nats per token."
-        )));
+        part.push(html::note(&format!("The exact optimum on the same targets is {optimum} nats per token.")));
     }
-    part
+    html::join(part)
 }
 
 /// The keys of the configurations that are not the same everywhere.
-fn differences(runs: &[Run]) -> String {
+fn differences(runs: &[Run]) -> Markup {
     let tables: Vec<toml::Table> =
         runs.iter().map(|r| toml::Table::try_from(&r.config).unwrap_or_default()).collect();
     let mut keys: Vec<&String> = tables.iter().flat_map(|t| t.keys()).collect();
@@ -144,19 +136,18 @@ fn differences(runs: &[Run]) -> String {
     table.html()
 }
 
-fn origins(runs: &[Run]) -> String {
+fn origins(runs: &[Run]) -> Markup {
     let mut table = Table::new(["run", "#seed", "data", "data digest", "commit", "device and machine"]);
     for run in runs {
         let digest = run.data_digest().unwrap_or_else(|| "unknown".to_owned());
         let commit =
             run.made_with("version").and_then(|v| v.split_once("commit ")).map_or("unknown", |c| c.1);
-        let code = |words: &str| Cell::Html(format!("<code>{}</code>", html::escape(words)));
         table.row(vec![
             text(run.name.clone()),
             number(run.config.seed.to_string()),
             text(run.config.data.clone()),
-            code(digest.get(..16).unwrap_or(&digest)),
-            code(commit),
+            html::code(digest.get(..16).unwrap_or(&digest)),
+            html::code(commit),
             text(run.made_with("device").unwrap_or("unknown")),
         ]);
     }

@@ -1,39 +1,30 @@
 //! Tables as CSV (RFC 4180), for spreadsheets.
 
+use anyhow::{Result, anyhow};
 use serde_json::{Map, Value};
 
 /// Objects as lines below a head: the columns in the order in which keys first occur, or as `first` begins them.
-pub(crate) fn table(first: &[&str], rows: &[Map<String, Value>]) -> String {
+pub(crate) fn table(first: &[&str], rows: &[Map<String, Value>]) -> Result<String> {
     let mut columns: Vec<String> = first.iter().map(|c| (*c).to_owned()).collect();
     for key in rows.iter().flat_map(|r| r.keys()) {
         if !columns.iter().any(|c| c == key) {
             columns.push(key.clone());
         }
     }
-    let mut text = line(columns.iter().map(|c| quoted(c)));
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    writer.write_record(&columns)?;
     for row in rows {
-        text.push_str(&line(columns.iter().map(|c| cell(row.get(c)))));
+        writer.write_record(columns.iter().map(|c| cell(row.get(c))))?;
     }
-    text
-}
-
-fn line(cells: impl Iterator<Item = String>) -> String {
-    cells.collect::<Vec<String>>().join(",") + "\r\n"
+    let bytes = writer.into_inner().map_err(|e| anyhow!("{}", e.error()))?;
+    Ok(String::from_utf8(bytes)?)
 }
 
 fn cell(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(words)) => quoted(words),
-        Some(other) => quoted(&other.to_string()),
-    }
-}
-
-fn quoted(words: &str) -> String {
-    if words.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", words.replace('"', "\"\""))
-    } else {
-        words.to_owned()
+        Some(Value::String(words)) => words.clone(),
+        Some(other) => other.to_string(),
     }
 }
 
@@ -46,6 +37,9 @@ mod tests {
     fn columns_quotes_and_holes() {
         let rows = [json!({"a": 1, "b": "x,\"y\""}), json!({"c": null, "a": {"k": [1, 2]}})];
         let rows: Vec<_> = rows.iter().map(|r| r.as_object().unwrap().clone()).collect();
-        assert_eq!(table(&["b"], &rows), "b,a,c\r\n\"x,\"\"y\"\"\",1,\r\n,\"{\"\"k\"\":[1,2]}\",\r\n");
+        assert_eq!(
+            table(&["b"], &rows).unwrap(),
+            "b,a,c\r\n\"x,\"\"y\"\"\",1,\r\n,\"{\"\"k\"\":[1,2]}\",\r\n"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The expected beside the measured.
 
+use maud::Markup;
 use serde_json::Value;
 
 use super::html::{self, Table, number, text};
@@ -76,7 +77,7 @@ fn lines(run: &Run) -> Vec<Line> {
 }
 
 /// The table.
-pub(crate) fn table(run: &Run) -> String {
+pub(crate) fn table(run: &Run) -> Markup {
     let lines = lines(run);
     if lines.is_empty() {
         return html::left_out("Left out: the configuration has no table [expect].");

@@ -1,19 +1,20 @@
-//! The pieces of a page: escaping, tables, warnings, and the one style sheet.
+//! The pieces of a page: tables, warnings, and the one style sheet. What is put in is escaped by `maud`.
 
-/// Text as HTML, in elements and in attributes.
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Text as it stands in elements and attributes, for the pictures, which are written by hand.
 pub(crate) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
+    html! { (text) }.into_string()
+}
+
+/// Pieces of a page behind each other.
+pub(crate) fn join(pieces: impl IntoIterator<Item = Markup>) -> Markup {
+    html! { @for piece in pieces { (piece) } }
+}
+
+/// Text in the letters of a program.
+pub(crate) fn code(words: &str) -> Cell {
+    Cell::Html(html! { code { (words) } })
 }
 
 /// One cell of a table.
@@ -26,7 +27,7 @@ pub(crate) enum Cell {
     /// A share from 0 to 1 behind its number, as a shade.
     Shade(f64, String),
     /// Ready HTML.
-    Html(String),
+    Html(Markup),
 }
 
 /// Words.
@@ -68,79 +69,96 @@ impl Table {
     }
 
     /// The HTML.
-    pub(crate) fn html(&self) -> String {
-        let mut page = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-        for name in &self.head {
-            match name.strip_prefix('#') {
-                Some(name) => page.push_str(&format!("<th class=\"n\">{}</th>", escape(name))),
-                None => page.push_str(&format!("<th>{}</th>", escape(name))),
+    pub(crate) fn html(&self) -> Markup {
+        html! {
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            @for name in &self.head {
+                                @match name.strip_prefix('#') {
+                                    Some(name) => { th.n { (name) } }
+                                    None => { th { (name) } }
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for (class, cells) in &self.rows {
+                            tr class=[(!class.is_empty()).then_some(class)] {
+                                @for cell in cells { (cell.html()) }
+                            }
+                        }
+                    }
+                }
             }
         }
-        page.push_str("</tr></thead>\n<tbody>\n");
-        for (class, cells) in &self.rows {
-            if class.is_empty() {
-                page.push_str("<tr>");
-            } else {
-                page.push_str(&format!("<tr class=\"{class}\">"));
-            }
-            cells.iter().for_each(|cell| page.push_str(&cell.html()));
-            page.push_str("</tr>\n");
-        }
-        page.push_str("</tbody></table></div>\n");
-        page
     }
 }
 
 impl Cell {
-    fn html(&self) -> String {
+    fn html(&self) -> Markup {
         match self {
-            Self::Text(words) => format!("<td>{}</td>", escape(words)),
-            Self::Number(digits) => format!("<td class=\"n\">{}</td>", escape(digits)),
+            Self::Text(words) => html! { td { (words) } },
+            Self::Number(digits) => html! { td.n { (digits) } },
             Self::Shade(share, digits) => {
                 let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
                 let shade = (share * 100.0).round();
-                let class = if shade >= 60.0 { "n heat strong" } else { "n heat" };
-                format!("<td class=\"{class}\" style=\"--heat:{shade}%\">{}</td>", escape(digits))
+                html! {
+                    td.n.heat.strong[shade >= 60.0] style={ "--heat:" (shade) "%" } { (digits) }
+                }
             }
-            Self::Html(ready) => format!("<td>{ready}</td>"),
+            Self::Html(ready) => html! { td { (ready) } },
         }
     }
 }
 
 /// A line that says what is not here, and why.
-pub(crate) fn left_out(what: &str) -> String {
-    format!("<p class=\"left-out\">{}</p>\n", escape(what))
+pub(crate) fn left_out(what: &str) -> Markup {
+    html! { p.left-out { (what) } }
 }
 
 /// A line that stands out.
-pub(crate) fn warning(what: &str) -> String {
-    format!("<p class=\"warning\"><span aria-hidden=\"true\">⚠</span> {}</p>\n", escape(what))
+pub(crate) fn warning(what: &str) -> Markup {
+    html! { p.warning { span aria-hidden="true" { "⚠" } " " (what) } }
 }
 
 /// A paragraph of explanation.
-pub(crate) fn note(words: &str) -> String {
-    format!("<p class=\"note\">{}</p>\n", escape(words))
+pub(crate) fn note(words: &str) -> Markup {
+    html! { p.note { (words) } }
+}
+
+/// The heading of a page, and a line below it.
+pub(crate) fn heading(title: &str, lead: &str) -> Markup {
+    html! { h1 { (title) } p.lead { (lead) } }
 }
 
 /// A titled part of the page.
-pub(crate) fn section(title: &str, body: &str) -> String {
-    format!("<section>\n<h2>{}</h2>\n{body}</section>\n", escape(title))
+pub(crate) fn section(title: &str, body: &Markup) -> Markup {
+    html! { section { h2 { (title) } (body) } }
 }
 
-/// Pictures side by side where there is room.
-pub(crate) fn figures(figures: &[String]) -> String {
-    format!("<div class=\"figures\">\n{}</div>\n", figures.concat())
+/// Pictures, side by side where there is room.
+pub(crate) fn figures(figures: &[String]) -> Markup {
+    html! { div.figures { @for figure in figures { (PreEscaped(figure)) } } }
 }
 
 /// The whole page.
-pub(crate) fn page(title: &str, body: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>\n{COLOURS}{STYLE}{PLOTS}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        escape(title)
-    )
+pub(crate) fn page(title: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(COLOURS)) (PreEscaped(STYLE)) (PreEscaped(PLOTS)) }
+            }
+            body { main { (body) } }
+        }
+    };
+    page.into_string() + "\n"
 }
 
 /// The colours, light and dark; those of the series keep their order in every picture.
@@ -156,19 +174,27 @@ mod tests {
 
     #[test]
     fn nothing_gets_through_unescaped() {
-        assert_eq!(escape("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;");
+        // Attributes stand in double quotes, so a single one is harmless.
+        assert_eq!(escape("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;'&amp;");
         let evil = "<script>alert(1)</script>";
         let mut table = Table::new([evil, &format!("#{evil}")]);
         table.row(vec![text(evil), number(evil), Cell::Shade(0.5, evil.to_owned())]);
-        let all =
-            page(evil, &(section(evil, &table.html()) + &note(evil) + &warning(evil) + &left_out(evil)));
+        let parts = [
+            heading(evil, evil),
+            section(evil, &table.html()),
+            note(evil),
+            warning(evil),
+            left_out(evil),
+            html! { (code(evil).html()) },
+        ];
+        let all = page(evil, &join(parts));
         assert!(!all.contains("<script"), "{all}");
-        assert_eq!(all.matches("&lt;script").count(), 10);
+        assert_eq!(all.matches("&lt;script").count(), 13);
     }
 
     #[test]
     fn shades_stay_within_bounds() {
-        assert!(Cell::Shade(f64::NAN, String::new()).html().contains("--heat:0%"));
-        assert!(Cell::Shade(7.0, String::new()).html().contains("--heat:100%"));
+        assert!(Cell::Shade(f64::NAN, String::new()).html().into_string().contains("--heat:0%"));
+        assert!(Cell::Shade(7.0, String::new()).html().into_string().contains("--heat:100%"));
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use fol::score::Scorer;
+use maud::{Markup, PreEscaped, html as markup};
 use symbolic_transformer::sample::{Choice, Request, Sample};
 
 use super::html;
@@ -20,7 +21,7 @@ const IN_A_LINE: usize = 28;
 const CELL: f64 = 1.0;
 
 /// The list, or a line that says why there is none.
-pub(crate) fn list(run: &Run) -> String {
+pub(crate) fn list(run: &Run) -> Markup {
     if !run.is_trained() {
         return html::left_out("Left out: an n-gram run draws no samples.");
     }
@@ -28,13 +29,14 @@ pub(crate) fn list(run: &Run) -> String {
         return html::left_out("Left out: the run has no model.safetensors.");
     }
     match draw(run) {
-        Ok((samples, scorer)) => {
+        Ok((samples, scorer)) => html::join([
             html::note(
                 "Drawn free, at temperature 1. Beside each: −ln of its probability in nats under the model and under \
                  the true law, so a small difference means that the model finds it as likely as it is. Impossible: the \
                  law never draws it.",
-            ) + &show(&samples, scorer)
-        }
+            ),
+            show(&samples, scorer),
+        ]),
         Err(e) => html::left_out(&format!("Left out: {e:#}.")),
     }
 }
@@ -49,40 +51,32 @@ fn draw(run: &Run) -> Result<(Vec<Sample>, Result<Scorer>)> {
 }
 
 /// The samples as a list.
-fn show(samples: &[Sample], scorer: Result<Scorer>) -> String {
-    let mut list = String::new();
-    let mut scorer = match scorer {
-        Ok(scorer) => Some(scorer),
-        Err(e) => {
-            list.push_str(&html::left_out(&format!("The true law cannot be asked: {e:#}.")));
-            None
-        }
+fn show(samples: &[Sample], scorer: Result<Scorer>) -> Markup {
+    let (mut scorer, silent) = match scorer {
+        Ok(scorer) => (Some(scorer), None),
+        Err(e) => (None, Some(format!("The true law cannot be asked: {e:#}."))),
     };
-    list.push_str("<ol class=\"samples\">\n");
-    for sample in samples {
-        list.push_str(&item(sample, scorer.as_mut()));
+    let items = samples.iter().map(|sample| item(sample, scorer.as_mut())).collect::<Vec<Markup>>();
+    markup! {
+        @if let Some(why) = silent { (html::left_out(&why)) }
+        ol.samples { (html::join(items)) }
     }
-    list + "</ol>\n"
 }
 
-fn item(sample: &Sample, scorer: Option<&mut Scorer>) -> String {
-    let law = match scorer {
-        None => String::new(),
-        Some(_) if !sample.finished => "<br><span class=\"impossible\">not finished</span>".to_owned(),
-        Some(scorer) => match scorer.score(&sample.tokens) {
-            Ok(nats) => format!("<br>law {} nats", html::escape(&fixed(Some(nats), 3))),
-            Err(refusal) => format!(
-                "<br><span class=\"impossible\" title=\"{}\">law: impossible</span>",
-                html::escape(&refusal.to_string())
-            ),
-        },
-    };
-    let strips: String = sample.tokens.chunks(IN_A_LINE).map(|c| fol::glyph::strip_svg(c, CELL)).collect();
-    format!(
-        "<li><div class=\"formula\">{}</div><div class=\"law\">model {} nats{law}</div><div class=\"glyphs\">{strips}</div></li>\n",
-        html::escape(&sampling::shown(sample)),
-        html::escape(&fixed(Some(sample.nll), 3)),
-    )
+fn item(sample: &Sample, scorer: Option<&mut Scorer>) -> Markup {
+    let law = scorer.map(|scorer| match scorer.score(&sample.tokens) {
+        _ if !sample.finished => markup! { br; span.impossible { "not finished" } },
+        Ok(nats) => markup! { br; "law " (fixed(Some(nats), 3)) " nats" },
+        Err(refusal) => markup! { br; span.impossible title=(refusal) { "law: impossible" } },
+    });
+    let strips = sample.tokens.chunks(IN_A_LINE).map(|c| PreEscaped(fol::glyph::strip_svg(c, CELL)));
+    markup! {
+        li {
+            div.formula { (sampling::shown(sample)) }
+            div.law { "model " (fixed(Some(sample.nll), 3)) " nats" @if let Some(law) = law { (law) } }
+            div.glyphs { (html::join(strips)) }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +95,7 @@ mod tests {
         let law = Law::named("public", &[]).unwrap();
         // A predicate of three arguments is not in this law.
         let samples = [sample("P0(x0)", true), sample("P0(x0, x1, x2)", true), sample("P0(x0)", false)];
-        let list = show(&samples, Scorer::new(&law).map_err(|r| anyhow!("{r}")));
+        let list = show(&samples, Scorer::new(&law).map_err(|r| anyhow!("{r}"))).into_string();
         assert_eq!(list.matches("<li>").count(), 3);
         assert_eq!(list.matches("law: impossible").count(), 1, "{list}");
         assert_eq!(list.matches("not finished").count(), 1);
@@ -109,6 +103,6 @@ mod tests {
         let nats = scorer.score(&samples[0].tokens).unwrap();
         assert!(list.contains(&format!("law {nats:.3} nats")), "{list}");
         assert!(list.contains("model 2.500 nats"));
-        assert!(show(&samples, Err(anyhow!("<no law>"))).contains("&lt;no law&gt;"));
+        assert!(show(&samples, Err(anyhow!("<no law>"))).into_string().contains("&lt;no law&gt;"));
     }
 }

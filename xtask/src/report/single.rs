@@ -1,5 +1,6 @@
 //! The page of one run, part by part, in the order in which a reader asks.
 
+use maud::{Markup, html as markup};
 use serde_json::Value;
 
 use super::curves::{self, Row};
@@ -10,9 +11,7 @@ use super::{expect, samples};
 
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
-    let mut body = format!("<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", html::escape(&run.name), lead(run));
-    body.push_str(&warnings(run));
-    body.push_str(&tiles(run));
+    let head = [html::heading(&run.name, &lead(run)), warnings(run), tiles(run)];
     let parts = [
         ("Expected and measured", expect::table(run)),
         ("Training", training(run)),
@@ -24,10 +23,8 @@ pub(crate) fn page(run: &Run) -> String {
         ("Twenty samples", samples::list(run)),
         ("What was run", what_was_run(run)),
     ];
-    for (title, part) in parts {
-        body.push_str(&html::section(title, &part));
-    }
-    html::page(&run.name, &body)
+    let parts = parts.iter().map(|(title, part)| html::section(title, part));
+    html::page(&run.name, &html::join(head.into_iter().chain(parts)))
 }
 
 fn lead(run: &Run) -> String {
@@ -38,10 +35,10 @@ fn lead(run: &Run) -> String {
         Some(n) => format!(" with {} parameters", count(Some(n))),
         None => String::new(),
     };
-    html::escape(&format!("A {model}{size} on {}, law {law}, seed {}.", run.config.data, run.config.seed))
+    format!("A {model}{size} on {}, law {law}, seed {}.", run.config.data, run.config.seed)
 }
 
-fn warnings(run: &Run) -> String {
+fn warnings(run: &Run) -> Markup {
     let mut all: Vec<String> = expect::missed(run);
     all.extend(run.eval.get("failed").and_then(Value::as_str).map(|f| format!("Evaluation failed: {f}.")));
     if run.is_trained() && !run.metrics.is_empty() && run.ended().is_none() {
@@ -54,17 +51,13 @@ fn warnings(run: &Run) -> String {
     if skipped > 0 {
         all.push(format!("Updates skipped because a loss or a gradient was not finite: {skipped}."));
     }
-    all.iter().map(|w| html::warning(w)).collect()
+    html::join(all.iter().map(|w| html::warning(w)))
 }
 
-fn tiles(run: &Run) -> String {
-    let mut tiles = String::new();
+fn tiles(run: &Run) -> Markup {
+    let mut tiles = Vec::new();
     let mut tile = |big: String, small: String| {
-        tiles.push_str(&format!(
-            "<div class=\"tile\"><b>{}</b><span>{}</span></div>\n",
-            html::escape(&big),
-            html::escape(&small)
-        ));
+        tiles.push(markup! { div.tile { b { (big) } span { (small) } } });
     };
     if let Some(excess) = run.eval("/iid/excess/value") {
         let half = run.eval("/iid/excess/se").map(|s| 1.96 * s);
@@ -86,10 +79,10 @@ fn tiles(run: &Run) -> String {
         let updates = count(run.updates());
         tile(duration(Some(seconds)), format!("of training for {updates} updates"));
     }
-    if tiles.is_empty() { tiles } else { format!("<div class=\"tiles\">\n{tiles}</div>\n") }
+    markup! { @if !tiles.is_empty() { div.tiles { (html::join(tiles)) } } }
 }
 
-fn training(run: &Run) -> String {
+fn training(run: &Run) -> Markup {
     if run.metrics.is_empty() {
         return html::left_out(if run.is_trained() {
             "Left out: the run has no metrics.jsonl."
@@ -109,10 +102,10 @@ fn training(run: &Run) -> String {
     }));
     facts.extend(run.best().map(|b| format!("best validation loss {} nats per token", fixed(Some(b), 4))));
     let plots: Vec<String> = curves::training(std::slice::from_ref(run)).iter().map(|p| p.figure()).collect();
-    html::note(&(facts.join(" · ") + ".")) + &html::figures(&plots)
+    html::join([html::note(&(facts.join(" · ") + ".")), html::figures(&plots)])
 }
 
-fn no_suite(suite: &str) -> String {
+fn no_suite(suite: &str) -> Markup {
     html::left_out(&format!("Left out: eval.json does not have the suite {suite}."))
 }
 
@@ -131,7 +124,7 @@ fn system(name: &str, at: &dyn Fn(&str) -> Option<f64>, top: &str) -> Vec<Cell> 
     ]
 }
 
-fn baselines(run: &Run) -> String {
+fn baselines(run: &Run) -> Markup {
     if !run.eval.get("iid").is_some_and(Value::is_object) {
         return no_suite("iid");
     }
@@ -166,20 +159,20 @@ fn baselines(run: &Run) -> String {
         count(run.eval.pointer("/iid/formulas").and_then(Value::as_u64)),
         count(run.eval.pointer("/iid/targets").and_then(Value::as_u64)),
     );
-    let mut part = table.html() + &html::note(&note);
+    let mut part = vec![table.html(), html::note(&note)];
     if let Some(excess) = run.eval("/test/excess/value") {
         let half = run.eval("/test/excess/se").map(|s| 1.96 * s);
-        part.push_str(&html::note(&format!(
+        part.push(html::note(&format!(
             "On the test set: {} nats per token, excess {}.",
             fixed(run.eval("/test/nats_per_token"), 4),
             plus_minus(Some(excess), half, 4)
         )));
     }
-    part
+    html::join(part)
 }
 
 /// The loss on formulas that stand in the training set beside that on those that do not.
-fn novelty(run: &Run) -> String {
+fn novelty(run: &Run) -> Markup {
     let rows = run.eval.pointer("/iid/by_novelty").and_then(Value::as_array).cloned().unwrap_or_default();
     if rows.is_empty() {
         return no_suite("iid");
@@ -206,36 +199,39 @@ fn novelty(run: &Run) -> String {
             number(plus_minus(at("/kl/value"), half("/kl/se"), 4)),
         ]);
     }
-    table.html()
-        + &html::note(
+    html::join([
+        table.html(),
+        html::note(
             "Seen: the formula stands in the training set, token for token. New: it does not. New up to renaming: it \
              does not under any other names of its variables, predicates, functions and constants either. The law \
              repeats short formulas, so most of what is drawn from it has been seen.",
-        )
+        ),
+    ])
 }
 
-fn groups(run: &Run) -> String {
+fn groups(run: &Run) -> Markup {
     let plots: Vec<String> = curves::groups(std::slice::from_ref(run)).iter().map(|p| p.figure()).collect();
     if plots.is_empty() {
         return no_suite("iid");
     }
-    let mut part = html::note(
-        "Mean KL compares the two distributions at every prefix exactly. Excess on the targets is what the drawn \
-         targets cost above the law: noisier, and below zero where they happened to suit the model.",
-    );
-    part.push_str(&html::figures(&plots));
-    part.push_str("<div class=\"columns\">\n");
-    for (list, title, key) in [
+    let tables = [
         ("by_level", "By structural level", "level"),
         ("by_depth", "By quantifier depth", "depth"),
         ("by_class", "By class of target", "class"),
-    ] {
-        let table = group_table(key, &curves::rows(run, list));
-        if !table.is_empty() {
-            part.push_str(&format!("<div><h3>{title}</h3>\n{}</div>\n", table.html()));
+    ];
+    let tables = tables.map(|(list, title, key)| (title, group_table(key, &curves::rows(run, list))));
+    markup! {
+        (html::note(
+            "Mean KL compares the two distributions at every prefix exactly. Excess on the targets is what the drawn \
+             targets cost above the law: noisier, and below zero where they happened to suit the model.",
+        ))
+        (html::figures(&plots))
+        div.columns {
+            @for (title, table) in tables.iter().filter(|(_, table)| !table.is_empty()) {
+                div { h3 { (title) } (table.html()) }
+            }
         }
     }
-    part + "</div>\n"
 }
 
 fn group_table(key: &str, rows: &[Row]) -> Table {
@@ -258,23 +254,21 @@ fn group_table(key: &str, rows: &[Row]) -> Table {
 /// The classes in the order of the confusion matrix.
 const CLASSES: [&str; 6] = ["structure", "operator", "category", "new name", "old name", "<eos>"];
 
-fn calibration(run: &Run) -> String {
+fn calibration(run: &Run) -> Markup {
     let confusion = confusion(run);
     let Some(plot) = curves::calibration(std::slice::from_ref(run)) else {
-        return if confusion.is_empty() { no_suite("iid") } else { confusion };
+        return confusion.unwrap_or_else(|| no_suite("iid"));
     };
     let words = html::note(&format!(
         "Expected calibration error {}; Brier distance to the law {}.",
         fixed(run.eval("/iid/calibration/ece"), 4),
         fixed(run.eval("/iid/calibration/brier"), 4)
     ));
-    words + &html::figures(&[plot.figure()]) + &confusion
+    html::join([words, html::figures(&[plot.figure()])].into_iter().chain(confusion))
 }
 
-fn confusion(run: &Run) -> String {
-    let Some(rows) = run.eval.pointer("/iid/confusion").and_then(Value::as_array) else {
-        return String::new();
-    };
+fn confusion(run: &Run) -> Option<Markup> {
+    let rows = run.eval.pointer("/iid/confusion").and_then(Value::as_array)?;
     let head = ["target is".to_owned()].into_iter().chain(CLASSES.iter().map(|c| format!("#{c}")));
     let mut table = Table::new(head);
     for (i, row) in rows.iter().enumerate() {
@@ -287,10 +281,10 @@ fn confusion(run: &Run) -> String {
     }
     let note = "Each row: where the model puts its probability when the target is of the row's class. A name is old if it \
                 occurred earlier in the formula in the same category.";
-    format!("<h3>Probability by class</h3>\n{}{}", table.html(), html::note(note))
+    Some(markup! { h3 { "Probability by class" } (table.html()) (html::note(note)) })
 }
 
-fn generation(run: &Run) -> String {
+fn generation(run: &Run) -> Markup {
     if !run.eval.get("generation").is_some_and(Value::is_object) {
         return if run.is_trained() {
             no_suite("generation")
@@ -333,10 +327,8 @@ fn generation(run: &Run) -> String {
     row("levels against the law: p-value", "levels/p", &p_value);
     row("sizes against the law: total variation", "size_tv", &|v| fixed(v, 4));
     let n = count(run.eval.pointer("/generation/samples").and_then(Value::as_u64));
-    table.html()
-        + &html::note(&format!(
-            "{n} samples at temperature 1 each way. – where the law has nothing to compare with."
-        ))
+    let note = format!("{n} samples at temperature 1 each way. – where the law has nothing to compare with.");
+    html::join([table.html(), html::note(&note)])
 }
 
 /// The levels that occur in either way.
@@ -351,23 +343,27 @@ fn levels(run: &Run) -> Vec<String> {
     levels
 }
 
-fn what_was_run(run: &Run) -> String {
+fn what_was_run(run: &Run) -> Markup {
     let mut table = Table::new(["", ""]);
     let commit = run.made_with("version").and_then(|v| v.split_once("commit ")).map(|c| c.1);
     let judged = run.eval.get("commit").and_then(Value::as_str);
     let machine = run.made_with("device");
-    let code = |words: &str| Cell::Html(format!("<code>{}</code>", html::escape(words)));
     table.row(vec![text("seed"), text(run.config.seed.to_string())]);
-    table.row(vec![text("commit of the training"), code(commit.unwrap_or("unknown"))]);
-    table.row(vec![text("commit of the evaluation"), code(judged.unwrap_or("unknown"))]);
+    table.row(vec![text("commit of the training"), html::code(commit.unwrap_or("unknown"))]);
+    table.row(vec![text("commit of the evaluation"), html::code(judged.unwrap_or("unknown"))]);
     table.row(vec![text("data"), text(run.config.data.clone())]);
-    table.row(vec![text("data digest"), code(&run.data_digest().unwrap_or_else(|| "unknown".to_owned()))]);
+    table.row(vec![
+        text("data digest"),
+        html::code(&run.data_digest().unwrap_or_else(|| "unknown".to_owned())),
+    ]);
     table.row(vec![text("device and machine"), text(machine.unwrap_or("unknown"))]);
     table.row(vec![
         text("command"),
-        code(&run.made_with("xtask").map_or_else(|| "unknown".to_owned(), |c| format!("cargo xtask {c}"))),
+        html::code(
+            &run.made_with("xtask").map_or_else(|| "unknown".to_owned(), |c| format!("cargo xtask {c}")),
+        ),
     ]);
     let keys: String =
         run.config_text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
-    format!("{}<h3>Configuration</h3>\n<pre>{}</pre>\n", table.html(), html::escape(keys.trim_end()))
+    markup! { (table.html()) h3 { "Configuration" } pre { (keys.trim_end()) } }
 }

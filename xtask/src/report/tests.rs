@@ -154,7 +154,7 @@ fn several_runs_make_one_page() {
 fn metrics_as_csv() {
     let root = tempfile::tempdir().unwrap();
     let runs = read(&[folder(root.path(), "a", METRICS, "")]).unwrap();
-    let text = metrics_csv(&runs);
+    let text = metrics_csv(&runs).unwrap();
     assert_eq!(text.lines().count(), 8);
     assert!(text.starts_with("run,kind,step,"), "{text}");
     assert!(text.lines().nth(3).unwrap().starts_with("a,update,50,"));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::plan::{Plan, Point, shown};
 use crate::config::Config;
@@ -43,37 +44,9 @@ pub(crate) fn mean(values: &[f64]) -> Option<Mean> {
     Some(Mean { value, half: Some(student_quantile(degrees) * (variance / n as f64).sqrt()) })
 }
 
-/// P(|T| ≤ t) of Student's distribution (Abramowitz & Stegun 26.7.3, 26.7.4).
-fn student_two_sided(t: f64, degrees: usize) -> f64 {
-    let theta = (t / (degrees as f64).sqrt()).atan();
-    let (sin, cos) = theta.sin_cos();
-    let odd = degrees % 2 == 1;
-    let (mut term, mut sum) = if odd { (cos, cos) } else { (1.0, 1.0) };
-    let mut k = if odd { 2 } else { 1 };
-    while k + 1 < degrees {
-        term *= cos * cos * k as f64 / (k + 1) as f64;
-        sum += term;
-        k += 2;
-    }
-    match (odd, degrees) {
-        (true, 1) => theta * 2.0 / std::f64::consts::PI,
-        (true, _) => (theta + sin * sum) * 2.0 / std::f64::consts::PI,
-        (false, _) => sin * sum,
-    }
-}
-
-/// t₀.₉₇₅ by bisection.
+/// t₀.₉₇₅ of Student's distribution.
 fn student_quantile(degrees: usize) -> f64 {
-    let (mut low, mut high) = (1.9, 13.0);
-    for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if student_two_sided(middle, degrees.max(1)) < 0.95 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
+    StudentsT::new(0.0, 1.0, degrees.max(1) as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.975))
 }
 
 /// A point with what its runs showed.
@@ -154,7 +127,7 @@ pub(crate) fn write(
     let plots = plots(&rows);
     let page = html_page(plan, &rows, &plots, &all, &document);
     let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
-    put("table.csv", &csv::table(&["point", "seed"], &lines))?;
+    put("table.csv", &csv::table(&["point", "seed"], &lines)?)?;
     put("table.json", &(serde_json::to_string_pretty(&document)? + "\n"))?;
     put("table.md", &markdown(plan, &rows, &document))?;
     for (name, plot) in &plots {
@@ -280,8 +253,8 @@ fn html_page(
         table.row(cells);
     }
     let figures: Vec<String> = plots.iter().map(|p| p.1.figure()).collect();
-    let body = table.html() + &html::note(&origin(plan, document)) + &html::figures(&figures);
-    crate::report::comparison(&plan.name, &html::section("Points", &body), runs)
+    let body = html::join([table.html(), html::note(&origin(plan, document)), html::figures(&figures)]);
+    crate::report::comparison(&plan.name, Some(html::section("Points", &body)), runs)
 }
 
 #[cfg(test)]
