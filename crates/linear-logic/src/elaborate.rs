@@ -6,6 +6,7 @@
 
 mod check;
 mod linearity;
+mod mend;
 mod names;
 mod structural;
 
@@ -73,9 +74,7 @@ pub fn elaborate_against(
         let found = names.formula(written)?;
         closed(names, &query.term, Some(&found))?;
         if found != *formula {
-            let message = format!("the type `{formula}` is wanted; found: {found}");
-            let refusal = names.refuse(Kind::TypeMismatch, written.span, message);
-            return Err(refusal.expected(formula).found(found));
+            return Err(names.mismatch(written.span, formula, &found));
         }
     }
     closed(names, &query.term, Some(formula))

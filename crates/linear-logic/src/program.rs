@@ -114,6 +114,16 @@ impl Program {
         self.definitions.get(name).or_else(|| self.library.get(name))
     }
 
+    /// The names that may stand in a term, in no order.
+    pub(crate) fn definition_names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|definition| &*definition.name)
+    }
+
+    /// The names of types and atoms that are declared, in no order.
+    pub(crate) fn formula_names(&self) -> impl Iterator<Item = &str> {
+        self.types.keys().chain(&self.atoms).map(|name| &**name)
+    }
+
     pub(crate) fn abbreviation(&self, name: &str) -> Option<&Abbreviation> {
         self.types.get(name)
     }
@@ -200,7 +210,8 @@ impl Program {
 
 fn duplicate(source: &Rc<Source>, name: &Name, what: &str) -> Refusal {
     let message = format!("`{}` is the name of a {what} already", name.text);
-    Refusal::new(Kind::DuplicateName, message).at(source, name.span).variable(&*name.text)
+    let help = "give one of the two another name".to_owned();
+    Refusal::new(Kind::DuplicateName, message).at(source, name.span).variable(&*name.text).help(help)
 }
 
 fn distinct(source: &Rc<Source>, parameters: &[Name]) -> Result<Vec<Rc<str>>> {

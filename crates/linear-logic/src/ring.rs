@@ -20,6 +20,7 @@ use crate::error::{Kind, Refusal};
 
 /// Why an operation has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The result is outside the range of the machine's numbers.
     #[error("the result of an operation is out of range")]
@@ -32,6 +33,10 @@ pub enum Fault {
     NotInRing,
 }
 
+/// What mends a scalar that is not in the ring.
+const NEEDS_INVERSE: &str =
+    "a fraction needs a ring in which its denominator has an inverse, such as `--ring rat`";
+
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
         let kind = match fault {
@@ -39,7 +44,12 @@ impl From<Fault> for Refusal {
             Fault::TooLarge => Kind::Limit,
             Fault::NotInRing => Kind::NotInRing,
         };
-        Self::new(kind, fault.to_string())
+        let refusal = Self::new(kind, fault.to_string());
+        match fault {
+            Fault::Overflow => refusal.help("`--ring int` and `--ring rat` have no bounds".to_owned()),
+            Fault::TooLarge => refusal,
+            Fault::NotInRing => refusal.found("a scalar").help(NEEDS_INVERSE.to_owned()),
+        }
     }
 }
 

@@ -27,7 +27,9 @@ impl<C: Carrier> Evaluator<C> {
             Connective::With(a, b) | Connective::Plus(a, b) => {
                 self.dimension(a)?.checked_add(self.dimension(b)?)
             }
-            Connective::Bang(_) | Connective::Parameter(_) => return Err(Obstacle::NotFinite),
+            Connective::Bang(_) | Connective::Parameter(_) => {
+                return Err(Obstacle::NotFinite(formula.to_string()));
+            }
         };
         found.filter(|n| *n <= MAX_ENTRIES).ok_or(Obstacle::Limit("a space has too many dimensions"))
     }
@@ -139,7 +141,9 @@ impl<C: Carrier> Evaluator<C> {
                     Value::Table { matrix: Rc::new(matrix), from: a.clone(), to: b.clone() }
                 }
             }
-            Connective::Bang(_) | Connective::Parameter(_) => return Err(Obstacle::NotFinite),
+            Connective::Bang(_) | Connective::Parameter(_) => {
+                return Err(Obstacle::NotFinite(formula.to_string()));
+            }
         };
         Ok(self.values.add(found))
     }

@@ -6,14 +6,11 @@
 use linear_logic_rnn::document::{answer, refused};
 use serde_json::Value;
 
-#[path = "../../linear-logic/tests/common/mismatch.rs"]
-mod mismatch;
-
-use mismatch::mismatch;
+use crate::mismatch::mismatch;
 
 #[test]
 fn every_case_answers_what_it_should() {
-    let text = include_str!("cases/cell.jsonl");
+    let text = include_str!("../cases/cell.jsonl");
     let mut wrong = Vec::new();
     for line in text.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
