@@ -2,11 +2,13 @@
 //!
 //! *Synthesis* finds a type, *checking* is given one. Nodes are pushed to the draft behind their parts.
 
+use std::rc::Rc;
+
 use crate::ast::{self, Name, Side, TermKind};
 use crate::error::{Kind, Refusal, Result, Span};
 use crate::formula::{Connective, Formula};
 use crate::parse::MAX_LITERAL;
-use crate::term::{Node, NodeId, Term, Variable};
+use crate::term::{Definition, Node, NodeId, Term, Variable};
 
 use super::linearity::{Fork, Scope};
 use super::names::default_base;
@@ -16,6 +18,8 @@ pub(super) struct Checker<'a> {
     names: Names<'a>,
     draft: Term,
     scope: Scope,
+    /// The definition without braces whose argument is read: where the argument stands, and its number.
+    applied: Option<(Span, Rc<Definition>, usize)>,
 }
 
 /// How a body gets its type.
@@ -29,7 +33,7 @@ type Typed = (NodeId, Formula);
 
 impl<'a> Checker<'a> {
     pub(super) fn new(names: Names<'a>) -> Self {
-        Self { names, draft: Term::default(), scope: Scope::default() }
+        Self { names, draft: Term::default(), scope: Scope::default(), applied: None }
     }
 
     /// The draft, and which of its variables are banged and not linear.
@@ -123,6 +127,7 @@ impl<'a> Checker<'a> {
                     return Err(self
                         .not_a(Kind::NotAFunction, head, "a function", &found, |f| f.as_lolli().is_some()));
                 };
+                self.applied = self.generic_head(head).map(|(found, number)| (argument.span, found, number));
                 let argument = self.check(argument, domain)?;
                 (self.draft.push(Node::Apply(function, argument)), codomain.clone())
             }
@@ -157,6 +162,18 @@ impl<'a> Checker<'a> {
             // The other kinds have their arms in `term`.
             _ => (self.draft.push(Node::Unit), Formula::one()),
         })
+    }
+
+    /// The definition at the head of an application, if it is used without braces, and how many arguments it has had.
+    fn generic_head(&self, mut head: &ast::Term) -> Option<(Rc<Definition>, usize)> {
+        let mut number = 0;
+        while let TermKind::Apply(inner, _) = &head.kind {
+            head = inner;
+            number += 1;
+        }
+        let TermKind::Name { name, braces: None } = &head.kind else { return None };
+        let definition = self.names.program.definition(name).filter(|_| self.scope.lookup(name).is_none())?;
+        (!definition.parameters.is_empty()).then(|| (definition.clone(), number))
     }
 
     /// A bound variable, else a definition.
@@ -438,7 +455,7 @@ impl<'a> Checker<'a> {
         }
         let refusal = self.not_a(Kind::NotBanged, term, "of a type `!A`", &found, |_| false);
         Err(if self.scope.is_closed_since(&before) {
-            refusal.help(mend::boxed(self.names.source, term))
+            refusal.help(mend::boxed(self.names.source, term.span))
         } else {
             refusal
         })
@@ -509,22 +526,30 @@ impl<'a> Checker<'a> {
 
     /// A term of another type than is wanted, which begins at `before`.
     fn mismatch(&self, term: &ast::Term, wanted: &Formula, found: &Formula, before: &Fork) -> Refusal {
-        let definition = match &term.kind {
-            TermKind::Name { name, .. } if self.scope.lookup(name).is_none() => {
-                self.names.program.definition(name)
-            }
-            _ => None,
-        };
-        let definition = definition.map(|definition| &**definition);
-        let closed = self.scope.is_closed_since(before);
-        let help = mend::mismatch(self.names.source, term, definition, (wanted, found), closed);
+        let definition = self.generic_head(term).filter(|(_, number)| *number == 0);
+        let head = self.applied.as_ref().filter(|(span, ..)| *span == term.span);
+        let help = definition
+            .and_then(|(definition, _)| mend::braces(&definition, &definition.formula, wanted))
+            .or_else(|| head.and_then(|(_, head, number)| mend::head(head, *number, found)))
+            .or_else(|| {
+                let closed = self.scope.is_closed_since(before);
+                mend::mismatch(self.names.source, term, (wanted, found), closed)
+            });
         self.names.mismatch(term.span, wanted, found).help(help)
     }
 
     /// A term that builds another connective than is wanted.
     fn misfit(&self, span: Span, wanted: &Formula, found: &str) -> Refusal {
         let message = format!("the type `{}` is wanted, and this is {found}", wanted.short());
-        self.names.refuse(Kind::TypeMismatch, span, message).expected(wanted).found(found)
+        let is_inside = wanted.as_bang().is_some_and(|inner| match inner.connective() {
+            Connective::Lolli(..) => found == "a function",
+            Connective::Tensor(..) => found == "a tensor",
+            Connective::With(..) => found == "a pair",
+            Connective::Plus(..) => found == "an injection",
+            _ => false,
+        });
+        let help = is_inside.then(|| mend::boxed(self.names.source, span));
+        self.names.refuse(Kind::TypeMismatch, span, message).expected(wanted).found(found).help(help)
     }
 
     /// A term of the wrong connective; `fits` says whether a formula would do.

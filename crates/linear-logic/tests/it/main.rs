@@ -15,6 +15,8 @@ mod ill;
 #[cfg(feature = "cli")]
 mod mismatch;
 #[cfg(feature = "cli")]
+mod pages;
+#[cfg(feature = "cli")]
 mod refusals;
 #[cfg(feature = "cli")]
 mod texts;
