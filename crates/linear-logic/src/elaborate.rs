@@ -12,42 +12,14 @@ mod structural;
 
 use std::rc::Rc;
 
+pub use crate::declared::{Extension, Mode, Structure};
 pub(crate) use names::Names;
 
 use crate::ast::{Query, Term};
+use crate::declared::{Checked, Program};
 use crate::error::{Kind, Refusal, Result, Source};
 use crate::formula::{Formula, Instance, MAX_DEPTH, MAX_SIZE};
-use crate::program::{Checked, Program};
 use crate::term::{Definition, Node, Term as KernelTerm};
-
-/// What a text may leave out, and what it may contain.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mode {
-    /// Whether copies, discards and sources of boxes are inserted.
-    pub structure: Structure,
-    /// Whether the differential extension is on.
-    pub extension: Extension,
-}
-
-/// Who writes the structural rules.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Structure {
-    /// The elaborator.
-    #[default]
-    Inserted,
-    /// The text: every variable is linear.
-    Explicit,
-}
-
-/// Whether `coweaken`, `cocopy` and `coderelict` are terms.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Extension {
-    /// They are refused.
-    #[default]
-    None,
-    /// They are accepted.
-    Differential,
-}
 
 /// The kernel term and the type of a query.
 ///

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::dense::Matrix;
+use super::matrix::Matrix;
 use crate::error::{Kind, Refusal};
 use crate::ring::{Fault, Name, Ring};
 

@@ -6,8 +6,9 @@
 use std::rc::Rc;
 
 use super::carrier::{Carrier, Obstacle, Outcome, Scalar};
-use super::dense::{MAX_ENTRIES, Matrix};
+use super::dense::MAX_ENTRIES;
 use super::evaluate::Evaluator;
+use super::matrix::Matrix;
 use super::value::{Value, ValueId};
 use crate::formula::{Connective, Formula};
 use crate::ring::Ring;

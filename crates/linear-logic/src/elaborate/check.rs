@@ -11,8 +11,10 @@ use crate::parse::MAX_LITERAL;
 use crate::term::{Definition, Node, NodeId, Term, Variable};
 
 use super::linearity::{Fork, Scope};
+use super::mend;
+use super::names::Names;
 use super::names::default_base;
-use super::{Extension, Names, mend};
+use crate::declared::Extension;
 
 pub(super) struct Checker<'a> {
     names: Names<'a>,

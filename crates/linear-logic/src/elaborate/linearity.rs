@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{Names, Structure};
+use super::names::Names;
 use crate::ast::Name;
+use crate::declared::Structure;
 use crate::error::{Kind, Result, Span};
 use crate::formula::Formula;
 use crate::term::{Term, Variable};

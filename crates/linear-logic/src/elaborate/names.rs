@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use crate::ast::{self, FormulaKind};
+use crate::declared::Program;
 use crate::error::{Kind, Refusal, Result, Source, Span};
 use crate::formula::{Apart, Formula, Instance, MAX_DEPTH, MAX_SIZE};
 use crate::nearest::nearest;
-use crate::program::Program;
 use crate::term::Definition;
 
 /// What a text can refer to: the program so far and the parameters of its own declaration.
