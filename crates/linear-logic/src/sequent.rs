@@ -7,7 +7,7 @@ mod draw;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Kind, Refusal, Result};
 use crate::formula::{Connective, Formula};
@@ -112,7 +112,13 @@ impl Proof {
         let left: Vec<Value> =
             self.left.iter().map(|(h, a)| json!([format!("h{}", h.0), a.to_string()])).collect();
         let premises: Vec<Value> = self.premises.iter().map(Self::json).collect();
-        json!({ "rule": self.rule.name(), "left": left, "right": self.right.to_string(), "premises": premises })
+        // `json!` would copy the premises once for every inference below them.
+        Value::Object(Map::from_iter([
+            ("rule".to_owned(), self.rule.name().into()),
+            ("left".to_owned(), left.into()),
+            ("right".to_owned(), self.right.to_string().into()),
+            ("premises".to_owned(), premises.into()),
+        ]))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The engine against its oracles, on every kind of cell with every option: finite differences of its own loss, the
 //! composed step on candle, f32 against f64, a batch against its rows, one thread against many.
 
-use candle_core::{DType, Device};
 use crate::common::{cell, dense, draws, observed, small_weights};
+use candle_core::{DType, Device};
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::composed::Composed;
 use linear_logic_rnn::engine::{Engine, Inputs, Objective, Sequences, Starts, Targets};

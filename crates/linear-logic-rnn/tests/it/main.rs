@@ -4,7 +4,9 @@
 mod cell_laws;
 mod cells;
 mod common;
+mod configurations;
 mod gradients;
 mod mismatch;
+mod pages;
 mod plain;
 mod refusals;
