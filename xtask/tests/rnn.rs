@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-#[path = "../../crates/linear-logic/tests/common/mismatch.rs"]
+#[path = "../../crates/linear-logic/tests/it/mismatch.rs"]
 mod mismatch;
 
 fn xtask(args: &[&str], stdin: &[u8]) -> Output {

@@ -72,7 +72,7 @@ pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicU
 
 /// How words are read, for reports.
 fn order(config: &Config) -> &'static str {
-    config.options.order.map_or("literal", |order| order.name())
+    config.options.order().map_or("literal", |order| order.name())
 }
 
 fn settings(config: &Config) -> Result<Settings> {

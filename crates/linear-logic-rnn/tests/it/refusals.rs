@@ -1,7 +1,5 @@
 //! What is refused, and how: every kind that a cell can be refused with, and documents that mean harm. Nothing
 //! panics, nothing takes long, and every message says where.
-#![expect(clippy::panic, reason = "a test stops where something is not as it should be")]
-
 use std::time::{Duration, Instant};
 
 use linear_logic_rnn::document::{answer, refused};

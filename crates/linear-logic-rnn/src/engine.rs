@@ -11,6 +11,7 @@ mod lanes;
 mod loss;
 mod pack;
 mod real;
+mod tiled;
 mod weights;
 
 use std::sync::{Arc, Mutex, PoisonError};

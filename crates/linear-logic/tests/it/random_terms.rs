@@ -2,14 +2,11 @@
 //! proofs agree with the terms, and mutated texts are refused or keep a type.
 //!
 //! The default is 600 terms; `CALCULEMUS_SLOW=1` makes it 10,000. The seed is printed when a test fails.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
-
-#[path = "common/terms.rs"]
-mod terms;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::terms::Terms;
 use linear_logic::denote::{Dense, Evaluator, Outcome, ValueId};
 use linear_logic::elaborate::{Mode, Structure, elaborate};
 use linear_logic::error::{Kind, Source};
@@ -22,7 +19,6 @@ use linear_logic::sequent::{self, Hypothesis, Proof};
 use linear_logic::term::Term;
 use linear_logic::{parse, print, verify};
 use seeded::{Family, Stream};
-use terms::Terms;
 
 fn count() -> u64 {
     if std::env::var_os("CALCULEMUS_SLOW").is_some() { 10_000 } else { 600 }

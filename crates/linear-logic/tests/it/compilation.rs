@@ -1,6 +1,4 @@
 //! Compiled programs beside the evaluator, on all back ends and rings, and the bounds on their instructions.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use linear_logic::argument::{denote, dimensions};

@@ -1,11 +1,8 @@
 //! What cells are, said a second time: counts by formula, cells as special cases of others, plain loops, exact
 //! automata, and derivatives that a proof has as a proof.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
-mod common;
-mod plain;
-
-use common::{cell, dense, draws, observed, small_weights, try_cell};
+use crate::common::{cell, dense, draws, observed, small_weights, try_cell};
+use crate::plain::entries;
 use linear_logic::compile::{Backend, Inputs as PlanInputs, Operand, Slot, compile};
 use linear_logic::denote::Matrix;
 use linear_logic::elaborate::{Mode, elaborate};
@@ -17,7 +14,6 @@ use linear_logic::ring::{Double, Epsilons, Infinitesimal, Ring};
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::engine::{Engine, Inputs, Objective, Sequences, Starts};
 use linear_logic_rnn::step::Part;
-use plain::entries;
 use seeded::Stream;
 use serde_json::{Value, json};
 

@@ -1,7 +1,5 @@
 //! The evaluator beside its oracles: products of matrices by hand, the free monoid, closed forms of kets, Taylor
 //! sums, finite differences; and the number of products that sharing allows.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
-
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

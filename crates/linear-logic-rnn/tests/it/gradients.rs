@@ -1,11 +1,8 @@
 //! The engine against its oracles, on every kind of cell with every option: finite differences of its own loss, the
 //! composed step on candle, f32 against f64, a batch against its rows, one thread against many.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
-mod common;
-
+use crate::common::{cell, dense, draws, observed, small_weights};
 use candle_core::{DType, Device};
-use common::{cell, dense, draws, observed, small_weights};
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::composed::Composed;
 use linear_logic_rnn::engine::{Engine, Inputs, Objective, Sequences, Starts, Targets};
