@@ -20,7 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use config::{Config, Dedup, Splitting};
 pub use dataset::{Dataset, Split};
 pub use item::Record;
-pub use manifest::{Draws, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, SplitEntry, Splits};
+pub use manifest::{
+    Draws, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, PerForm, SplitEntry, Splits,
+};
 
 use crate::error::{Kind, Refusal};
 

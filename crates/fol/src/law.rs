@@ -4,6 +4,7 @@
 //! or `count` (uniform over the formulas of a size); `preset` names a built-in law whose keys are then the
 //! defaults. What a law can draw is [`sample`](crate::sample), how probable a text is [`score`](crate::score).
 
+pub(crate) mod by_size;
 pub(crate) mod classes;
 pub(crate) mod config;
 mod count_law;

@@ -37,6 +37,8 @@ mod symbol_set;
 
 pub mod codec;
 
+mod blocks;
+
 mod index;
 
 pub mod read;

@@ -7,8 +7,6 @@ mod choice;
 mod count;
 mod depth;
 
-pub(crate) use depth::arity_in;
-
 use seeded::Stream;
 
 use crate::error::{Kind, Refusal};

@@ -5,9 +5,10 @@
 
 use super::CountLaw;
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
+use crate::blocks::{arity_in, numbered};
 use crate::codec::{digits, shifted};
 use crate::error::{Kind, Refusal};
-use crate::index::IndexWeights;
+use crate::index::{Block, IndexWeights};
 use crate::symbol::{Numeral, SymbolId};
 use crate::{SymbolSet, expected_labels};
 
@@ -20,8 +21,7 @@ pub(super) fn check(
 ) -> Result<(), Refusal> {
     let scope = (0..free).collect();
     Fit { law, scope, bound, position: 0 }.formula(formula).map_err(|refusal| {
-        let mut tokens = Vec::new();
-        crate::encode::push_formula(&mut tokens, formula);
+        let tokens = crate::encode::encode_formula(formula);
         let found = refusal.token.and_then(|at| tokens.get(at)).map_or("end", |symbol| symbol.label());
         refusal.found(found)
     })
@@ -41,16 +41,9 @@ impl Fit<'_> {
     }
 
     /// Blocks of predicate indices that can be completed here.
-    fn predicates(&self, terms: bool) -> Vec<(u64, u64, f64)> {
-        let mut first = 0;
-        let mut usable = Vec::new();
-        for &(arity, number) in &self.law.predicates {
-            if arity == 0 || terms {
-                usable.push((first, first + number, 1.0));
-            }
-            first += number;
-        }
-        usable
+    fn predicates(&self, terms: bool) -> Vec<Block> {
+        let usable = numbered(&self.law.predicates).filter(|(arity, _)| *arity == 0 || terms);
+        usable.map(|(_, indices)| (indices.start, indices.end, 1.0)).collect()
     }
 
     /// Whether any atom can stand here, or below one more quantifier.
@@ -141,15 +134,8 @@ impl Fit<'_> {
 
     fn predicate(&mut self, index: u64, arguments: &[Term]) -> Result<(), Refusal> {
         let usable = self.predicates(self.terms());
-        self.index(index, &usable, &[])?;
-        let mut first = 0;
-        let mut arity = 0;
-        for &(a, number) in &self.law.predicates {
-            if (first..first + number).contains(&index) {
-                arity = a;
-            }
-            first += number;
-        }
+        self.index(index, &usable)?;
+        let arity = arity_in(&self.law.predicates, index);
         if arguments.is_empty() {
             // What follows, whatever it is, stands where the parenthesis should.
             return if arity == 0 { Ok(()) } else { Err(refusal(self.position, "end", &[SymbolId::LPAREN])) };
@@ -175,18 +161,18 @@ impl Fit<'_> {
             Term::Variable(Variable(index)) => {
                 self.expect(SymbolId::VAR, starts)?;
                 let scope: Vec<_> = self.scope.iter().map(|&v| (v, v.saturating_add(1), 1.0)).collect();
-                self.index(*index, &scope, &[])
+                self.index(*index, &scope)
             }
             Term::Constant(constant) => {
                 self.expect(SymbolId::CONST, starts)?;
-                self.index(constant.0, &[(0, self.law.constants, 1.0)], &[])
+                self.index(constant.0, &[(0, self.law.constants, 1.0)])
             }
             Term::Function(..) => self.expect(SymbolId::FUNC, starts),
         }
     }
 
-    fn index(&mut self, index: u64, allowed: &[(u64, u64, f64)], points: &[u64]) -> Result<(), Refusal> {
-        let weights = IndexWeights { blocks: allowed, points, point: 1.0, without: None };
+    fn index(&mut self, index: u64, blocks: &[Block]) -> Result<(), Refusal> {
+        let weights = IndexWeights { blocks, points: &[], point: 0.0, without: None };
         let mut value = None;
         for digit in digits(index).into_iter().filter_map(Numeral::new) {
             let mut possible = Vec::new();

@@ -130,7 +130,7 @@ impl CountLaw {
         let classes = present(self, self.largest());
         for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
             let is_empty = |n: usize| {
-                let [none, one, more] = classes.get(n).copied().unwrap_or([false; 3]);
+                let [none, one, more] = classes.get(n, 0);
                 match level {
                     1 => n > 1 || !none,
                     2 => n == 1 || !none,

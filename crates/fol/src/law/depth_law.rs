@@ -7,6 +7,7 @@ use super::config::Keys;
 use super::parts::Parts;
 use super::{MAX_ARITY, MAX_SYMBOLS};
 use crate::ast::{Connective, Quantifier, Relation};
+use crate::blocks::number_of;
 use crate::error::Refusal;
 use crate::signature::Signature;
 use crate::symbol::SymbolId;
@@ -264,7 +265,7 @@ impl DepthLaw {
     }
 
     fn mean_term_leaves(&self) -> f64 {
-        let number: u64 = self.functions.iter().map(|f| f.1).sum();
+        let number = number_of(&self.functions);
         let places: f64 = self.functions.iter().map(|f| f.0 as f64 * f.1 as f64).sum();
         if number == 0 {
             return 1.0;
@@ -387,7 +388,7 @@ impl Predicates {
     pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Overloaded { names, .. } => *names,
-            Self::Blocks(blocks) => blocks.iter().map(|b| b.1).sum(),
+            Self::Blocks(blocks) => number_of(blocks),
         }
     }
 

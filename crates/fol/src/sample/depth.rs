@@ -5,8 +5,10 @@ use seeded::Stream;
 use super::choice::Choice;
 use super::{Facts, insert_sorted, unused};
 use crate::ast::{Quantifier, Relation};
+use crate::blocks::{arity_in, number_of};
 use crate::codec::push_index;
 use crate::law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
+use crate::measure::level_of;
 use crate::symbol::SymbolId;
 
 /// A law with the sums of its weights, and room to draw in.
@@ -46,7 +48,7 @@ impl DepthSampler {
             Predicates::Overloaded { arities, .. } => arities.iter().map(|a| a.1).collect(),
             Predicates::Blocks(_) => Vec::new(),
         };
-        let number_of_functions = law.functions.iter().map(|f| f.1).sum();
+        let number_of_functions = number_of(&law.functions);
         let [variable, constant, function] = law.terms;
         let constant = if law.constants > 0 { constant } else { 0 };
         let function = if number_of_functions > 0 { function } else { 0 };
@@ -126,12 +128,7 @@ impl Text<'_> {
             self.out.clear();
             self.nodes = 0;
             let quantifier_depth = self.formula_of_mix();
-            let level = match (self.nodes, quantifier_depth) {
-                (1, _) => 1,
-                (_, 0) => 2,
-                (_, 1) => 3,
-                _ => 4,
-            };
+            let level = level_of(self.nodes.into(), quantifier_depth.into());
             if wanted.is_none_or(|wanted| wanted == level) {
                 return Facts { nodes: self.nodes, quantifier_depth, level, redraws: 0 };
             }
@@ -313,13 +310,7 @@ impl Text<'_> {
             self.push(SymbolId::DOT);
             single = false;
         }
-        let level = match (single, self.nodes, deepest) {
-            (false, _, _) => 0,
-            (true, 1, _) => 1,
-            (true, _, 0) => 2,
-            (true, _, 1) => 3,
-            (true, _, _) => 4,
-        };
+        let level = if single { level_of(self.nodes.into(), deepest.into()) } else { 0 };
         Facts { nodes: self.nodes, quantifier_depth: deepest, level, redraws: 0 }
     }
 
@@ -393,16 +384,4 @@ impl Text<'_> {
             text.named(SymbolId::VAR, name);
         });
     }
-}
-
-/// The arity of a symbol whose blocks are numbered through.
-pub(crate) fn arity_in(blocks: &[(usize, u64)], index: u64) -> usize {
-    let mut end = 0;
-    for &(arity, number) in blocks {
-        end += number;
-        if index < end {
-            return arity;
-        }
-    }
-    0
 }

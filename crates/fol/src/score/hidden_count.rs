@@ -8,7 +8,8 @@ use super::hidden::{Event, Place};
 use super::hidden_depth::below_seen;
 use crate::error::Refusal;
 use crate::law::CountLaw;
-use crate::law::classes::{ByClass, Classes, add_scaled, atoms, below, join};
+use crate::law::by_size::{ByClass, add_scaled, below, join};
+use crate::law::classes::{Classes, atoms};
 
 /// Scaled numbers of formulas by number of nodes.
 type Counts = Vec<ByClass>;

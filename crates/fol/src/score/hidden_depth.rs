@@ -8,7 +8,7 @@
 use super::hidden::{Event, Place};
 use super::model::shares;
 use crate::law::DepthLaw;
-use crate::law::classes::{ByClass, add_scaled, below, join};
+use crate::law::by_size::{ByClass, add_scaled, below, join};
 
 /// Weights of the hidden values, scaled so that the present prefix has weight 1.
 #[derive(Debug, Clone)]

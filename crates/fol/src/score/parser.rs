@@ -212,7 +212,7 @@ impl Parser {
             }
             State::SortSymbol => only(SymbolId::SORT, State::Index(Use::Sort), &mut self.state),
             State::Term => Some(self.term_start(symbol, model)),
-            State::Index(of) => symbol.numeral().map(|digit| self.digit(of, u64::from(digit.get()), model)),
+            State::Index(of) => symbol.numeral().map(|digit| self.digit(of, digit, model)),
             State::PredicateOpen(arity) if symbol == SymbolId::LPAREN => {
                 let p = more(arity, 0, model);
                 self.open(arity);

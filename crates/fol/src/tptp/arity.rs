@@ -14,7 +14,7 @@ pub(super) struct Arities(BTreeMap<(SymbolId, u64), BTreeSet<usize>>);
 impl Arities {
     pub(super) fn of(text: &Text) -> Self {
         let mut arities: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
-        walk(text, &mut |_, event| {
+        walk(text, |_, event| {
             if let Event::Name { category, index, arity, .. } = event {
                 arities.entry((category, index)).or_default().insert(arity);
             }

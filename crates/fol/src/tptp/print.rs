@@ -33,7 +33,7 @@ pub fn print(text: &Text) -> Result<String, Refusal> {
 /// The canonical token of the first conclusion `<unknown>`.
 fn unknown_conclusion(text: &Text) -> Option<usize> {
     let mut found = None;
-    walk(text, &mut |at, event| {
+    walk(text, |at, event| {
         if event == Event::Symbol(SymbolId::UNKNOWN) {
             found = found.or(Some(at));
         }

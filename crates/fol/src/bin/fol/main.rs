@@ -106,7 +106,7 @@ impl Command {
             Self::Encode(args) => formula_commands::encode(&args)?.into(),
             Self::Decode(args) => formula_commands::decode(args)?.into(),
             Self::Check(args) => check_commands::check(&args)?.into(),
-            Self::Canon(args) => check_commands::canon(&args)?.into(),
+            Self::Canon(args) => check_commands::canonical(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Next(args) => next_command::next(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),

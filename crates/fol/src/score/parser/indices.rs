@@ -2,10 +2,12 @@
 
 use super::terms::predicate_arity;
 use super::{Arity, Frame, Head, Parser, State, Use};
+use crate::blocks::arity_in;
+use crate::codec::shifted;
 use crate::index::IndexWeights;
-use crate::sample::{arity_in, insert_sorted};
+use crate::sample::insert_sorted;
 use crate::score::model::{BinderLaw, Model};
-use crate::symbol::BASE;
+use crate::symbol::Numeral;
 
 impl Parser {
     pub(super) fn weights<'a>(&'a self, of: Use, model: &'a Model) -> IndexWeights<'a> {
@@ -36,15 +38,15 @@ impl Parser {
         self.weight = self.weights(of, model).total();
     }
 
-    pub(super) fn digit(&mut self, of: Use, digit: u64, model: &Model) -> f64 {
+    pub(super) fn digit(&mut self, of: Use, digit: Numeral, model: &Model) -> f64 {
         // States that name an index directly have not weighed it yet.
         if self.value.is_none() {
             self.weight = self.weights(of, model).total();
         }
         let value = match self.value {
-            None => digit,
+            None => u64::from(digit.get()),
             Some(0) => return 0.0,
-            Some(value) => match value.checked_mul(u64::from(BASE)).and_then(|v| v.checked_add(digit)) {
+            Some(value) => match shifted(value, digit) {
                 Some(value) => value,
                 None => return 0.0,
             },

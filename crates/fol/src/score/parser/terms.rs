@@ -1,7 +1,7 @@
 //! How the parser reads terms, arguments and parameters: what may begin, and what a complete one leads to.
 
 use super::{Arity, Frame, Head, Parser, State, Use};
-use crate::sample::arity_in;
+use crate::blocks::arity_in;
 use crate::score::model::{Arities, Model};
 use crate::symbol::SymbolId;
 
@@ -126,7 +126,7 @@ impl Parser {
 pub(super) fn predicate_arity(index: u64, model: &Model) -> Arity {
     match &model.arities {
         Arities::Fixed(blocks) => Arity::Fixed(arity_in(blocks, index)),
-        Arities::Drawn { .. } => Arity::Drawn,
+        Arities::Drawn(_) => Arity::Drawn,
     }
 }
 
@@ -134,11 +134,9 @@ pub(super) fn predicate_arity(index: u64, model: &Model) -> Arity {
 pub(super) fn more(arity: Arity, done: usize, model: &Model) -> f64 {
     match (arity, &model.arities) {
         (Arity::Fixed(arity), _) => f64::from(u8::from(done < arity)),
-        (Arity::Drawn, Arities::Drawn { exactly, at_least }) => {
-            let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
-            // An exact 1 where no arity is `done`.
-            if at(exactly, done) <= 0.0 { 1.0 } else { at(at_least, done + 1) / at(at_least, done) }
-        }
+        // An exact 1 where no arity is `done`.
+        (Arity::Drawn, Arities::Drawn(arities)) if arities.exactly(done) <= 0.0 => 1.0,
+        (Arity::Drawn, Arities::Drawn(arities)) => arities.at_least(done + 1) / arities.at_least(done),
         (Arity::Drawn, Arities::Fixed(_)) => 0.0,
     }
 }
