@@ -13,7 +13,7 @@ use num_traits::{CheckedAdd, CheckedMul, FromPrimitive, Unsigned};
 
 use crate::ast::{Formula, Variable};
 use crate::error::{Kind, Refusal};
-use crate::law::by_size::{Amount, BySize, Ways, deepest};
+use crate::law::by_size::{Amount, BySize, Ways};
 use crate::law::config::bad_value;
 use crate::law::{CountLaw, Law, MAX_NODES};
 use crate::measure::nodes;
@@ -79,7 +79,7 @@ pub(crate) const VARIABLE: Piece = 1 << 16;
 impl<N: Number> Table<N> {
     /// The table up to `nodes`; `None` if a number does not fit into `N`.
     pub(crate) fn new(law: &CountLaw, nodes: usize, free: u64, bound: Option<usize>) -> Option<Self> {
-        let deepest = bound.map_or(usize::MAX, |r| r).min(deepest(law, nodes));
+        let deepest = bound.map_or(usize::MAX, |r| r).min(law.deepest(nodes));
         let ways = Ways {
             not: law.not.then(N::one),
             binary: N::from_usize(law.connectives.len()),

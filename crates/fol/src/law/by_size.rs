@@ -9,8 +9,6 @@
 //! says whether there are any, and with lengths under max or min it finds the longest or the shortest: an
 //! [`Amount`] says what +, ×, ↑ and · are. Most readings tell quantifier depth 0, 1 and more apart ([`ByClass`]).
 
-use super::CountLaw;
-
 /// What is known of some formulas together.
 pub(crate) trait Amount: Clone {
     /// What a connective or quantifier multiplies with.
@@ -39,11 +37,6 @@ pub(crate) struct BySize<A> {
     pub(crate) formulas: Vec<Vec<A>>,
     /// `pairs[k][n]`: the operands of a binary formula of n nodes.
     pub(crate) pairs: Vec<Vec<A>>,
-}
-
-/// The largest number of quantifiers on a path of a formula of so many nodes.
-pub(crate) fn deepest(law: &CountLaw, nodes: usize) -> usize {
-    if law.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) }
 }
 
 impl<A: Amount> BySize<A> {

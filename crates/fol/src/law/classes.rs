@@ -4,8 +4,9 @@
 //! number is a sum of products of positive numbers, so nothing cancels and zero means none. Counts grow beyond
 //! any exponent, so those of n nodes are divided by λⁿ; products of counts whose nodes add up stay on the scale.
 
-use super::CountLaw;
-use super::by_size::{ByClass, BySize, Ways, deepest};
+use super::by_size::{ByClass, BySize, Ways};
+use super::count_law::CountLaw;
+use crate::error::{Kind, Refusal};
 
 /// The table.
 #[derive(Debug, Clone)]
@@ -42,7 +43,7 @@ impl Classes {
         };
         let atoms = |k| [atoms(law, k) / scale, 0.0, 0.0];
         let each = |sum: ByClass| sum.map(|x| x / scale);
-        Self { counts: BySize::new(nodes, deepest(law, nodes), atoms, &ways, each), scale }
+        Self { counts: BySize::new(nodes, law.deepest(nodes), atoms, &ways, each), scale }
     }
 
     /// The scaled numbers of formulas of n nodes below k quantifiers.
@@ -66,14 +67,43 @@ impl Classes {
 
 /// Whether formulas of n nodes below k quantifiers of quantifier depth 0, 1 and more exist. Unlike counts in
 /// floating point, which may be too small to tell from none, this is exact.
-pub(super) fn present(law: &CountLaw, nodes: usize) -> BySize<ByClass<bool>> {
+fn present(law: &CountLaw, nodes: usize) -> BySize<ByClass<bool>> {
     let ways = Ways {
         not: law.not.then_some(true),
         binary: Some(!law.connectives.is_empty()),
         quantifier: Some(!law.quantifiers.is_empty()),
     };
     let atoms = |k| [atoms(law, k) > 0.0, false, false];
-    BySize::new(nodes, deepest(law, nodes), atoms, &ways, |sum| sum)
+    BySize::new(nodes, law.deepest(nodes), atoms, &ways, |sum| sum)
+}
+
+impl CountLaw {
+    /// Refuses a range of sizes that contains an empty class.
+    pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
+        let classes = present(self, self.largest());
+        for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
+            let is_empty = |n: usize| {
+                let [none, one, more] = classes.get(n, 0);
+                match level {
+                    1 => n > 1 || !none,
+                    2 => n == 1 || !none,
+                    3 => !one,
+                    4 => !more,
+                    _ => !(none || one || more),
+                }
+            };
+            if let Some(n) = (lo..=hi).find(|&n| is_empty(n)) {
+                return Err(empty_size(level, n));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a size without formulas.
+pub(crate) fn empty_size(level: u8, nodes: usize) -> Refusal {
+    let class = if level == 0 { String::new() } else { format!(" of level {level}") };
+    Refusal::new(Kind::EmptySize, format!("this law has no formula{class} of {nodes} nodes"))
 }
 
 /// The number of atoms with k variables in scope.

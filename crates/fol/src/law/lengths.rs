@@ -3,17 +3,17 @@
 //! Both are one recursion over the grammar: alternatives compete, parts add up. So lengths are a semiring, with
 //! max or min for +. Formulas are told apart by quantifier depth (0, 1, more), because levels condition on it.
 
-use super::by_size::{Amount, ByClass, BySize, Semiring, Ways, add_scaled, below, deepest, join};
+use super::by_size::{Amount, ByClass, BySize, Semiring, Ways, add_scaled, below, join};
 use super::count_law::CountLaw;
 use super::depth_law::{Arguments, DepthLaw, Predicates};
+use super::family::Family;
 use super::parts::Parts;
-use super::{Family, Law};
 use crate::blocks::numbered;
 use crate::codec::digit_count;
 
 /// The longest text with `<bos>` and `<eos>`; `None` if only `max_tokens` bounds it.
-pub(super) fn longest(law: &Law) -> Option<usize> {
-    if law.has_statements() {
+pub(super) fn longest(law: &Family) -> Option<usize> {
+    if matches!(law, Family::Depth(law) if law.statements.is_some()) {
         return None;
     }
     let Length(tokens) = text::<true>(law);
@@ -21,13 +21,13 @@ pub(super) fn longest(law: &Law) -> Option<usize> {
 }
 
 /// The shortest text with `<bos>` and `<eos>`.
-pub(super) fn shortest(law: &Law) -> usize {
+pub(super) fn shortest(law: &Family) -> usize {
     let Length(tokens) = text::<false>(law);
     tokens.and_then(|n| usize::try_from(n.saturating_add(2)).ok()).unwrap_or(usize::MAX)
 }
 
-fn text<const LONGEST: bool>(law: &Law) -> Length<LONGEST> {
-    match &law.family {
+fn text<const LONGEST: bool>(law: &Family) -> Length<LONGEST> {
+    match law {
         Family::Depth(law) => match &law.statements {
             None => Depth { law }.text(),
             Some(parts) => Depth { law }.statements(parts),
@@ -237,7 +237,7 @@ fn count_text<const LONGEST: bool>(law: &CountLaw) -> Length<LONGEST> {
     };
     let largest = law.largest();
     let atoms = |_| [atom, Length::ZERO, Length::ZERO];
-    let table = BySize::new(largest, deepest(law, largest), atoms, &ways, |best| best);
+    let table = BySize::new(largest, law.deepest(largest), atoms, &ways, |best| best);
     Length::best(law.sizes.iter().filter(|s| s.1 > 0).flat_map(|&(level, _, lo, hi)| {
         let rows = (lo..=hi).map(|n| table.get(n, 0));
         rows.map(move |row| match level {

@@ -4,9 +4,11 @@ use num_bigint::BigUint;
 use seeded::Stream;
 
 use super::choice::Choice;
-use super::{Facts, empty_size, insert_sorted, unused};
+use super::distinct::{insert_sorted, unused};
+use super::facts::Facts;
 use crate::count::{Number, Piece, Table, VARIABLE, write_pieces};
 use crate::error::Refusal;
+use crate::law::classes::empty_size;
 use crate::law::config::bad_value;
 use crate::law::{BinderNames, CountLaw, MAX_NODES};
 use crate::measure::level_of;

@@ -3,7 +3,8 @@
 use seeded::Stream;
 
 use super::choice::Choice;
-use super::{Facts, insert_sorted, unused};
+use super::distinct::{insert_sorted, unused};
+use super::facts::Facts;
 use crate::ast::{Quantifier, Relation};
 use crate::blocks::{arity_in, number_of};
 use crate::codec::push_index;
@@ -330,23 +331,16 @@ impl Text<'_> {
             4 => {
                 let predicate = self.stream.below(self.law.number_of_predicates);
                 let arity = self.predicate_arity(predicate);
-                self.named(SymbolId::PRED, predicate);
-                self.parameters(arity);
-                self.push(SymbolId::DEFINE);
+                self.head(SymbolId::PRED, predicate, arity);
                 self.formula_of_mix()
             }
-            5 => {
-                let function = self.stream.below(self.law.number_of_functions);
-                self.named(SymbolId::FUNC, function);
-                self.parameters(arity_in(&self.law.law.functions, function));
-                self.push(SymbolId::DEFINE);
-                self.term(0);
-                0
-            }
             _ => {
-                let constant = self.stream.below(self.law.law.constants);
-                self.named(SymbolId::CONST, constant);
-                self.push(SymbolId::DEFINE);
+                let (category, number, blocks) = match kind {
+                    5 => (SymbolId::FUNC, self.law.number_of_functions, self.law.law.functions.as_slice()),
+                    _ => (SymbolId::CONST, self.law.law.constants, &[][..]),
+                };
+                let defined = self.stream.below(number);
+                self.head(category, defined, arity_in(blocks, defined));
                 self.term(0);
                 0
             }
@@ -373,8 +367,9 @@ impl Text<'_> {
         deepest
     }
 
-    /// Distinct names, which are then the scope.
-    fn parameters(&mut self, arity: usize) {
+    /// What is defined, its parameters, which are distinct names and then the scope, and DEFINE.
+    fn head(&mut self, category: SymbolId, index: u64, arity: usize) {
+        self.named(category, index);
         let mut used: Vec<u64> = Vec::with_capacity(arity);
         self.list(arity, |text| {
             let j = text.stream.below(text.law.law.names - used.len() as u64);
@@ -383,5 +378,6 @@ impl Text<'_> {
             text.scope.push(name);
             text.named(SymbolId::VAR, name);
         });
+        self.push(SymbolId::DEFINE);
     }
 }

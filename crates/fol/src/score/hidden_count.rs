@@ -4,7 +4,7 @@
 //! completions: the open places share the nodes that remain, a convolution of their counts. Counts are on the
 //! scale of [`Classes`]; a node that is read takes its factor λ with it.
 
-use super::hidden::{Event, Place};
+use super::event::{Event, Place};
 use super::hidden_depth::below_seen;
 use crate::error::Refusal;
 use crate::law::CountLaw;

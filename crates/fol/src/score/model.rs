@@ -2,11 +2,15 @@
 
 use std::ops::Range;
 
-use crate::ast::{Connective, Quantifier, Relation};
-use crate::blocks::{number_of, numbered};
+use crate::ast::Sign;
+use crate::blocks::{arity_in, number_of, numbered};
 use crate::index::Block;
 use crate::law::classes::atoms;
 use crate::law::{Arguments, Binder, BinderNames, CountLaw, DepthLaw, Family, Law, Predicates};
+use crate::symbol::VOCABULARY;
+
+/// Probabilities by symbol id.
+pub type Distribution = [f64; VOCABULARY];
 
 /// Local probabilities.
 #[derive(Debug, Clone)]
@@ -55,6 +59,13 @@ pub(super) enum Arities {
     Drawn(Numbers),
 }
 
+/// The arity of one use of a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arity {
+    Fixed(usize),
+    Drawn,
+}
+
 /// A distribution over small numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Numbers {
@@ -101,10 +112,10 @@ pub(super) fn shares<const N: usize>(weights: [u64; N]) -> [f64; N] {
     weights.map(|w| if sum == 0 { 0.0 } else { w as f64 / sum as f64 })
 }
 
-/// Equal shares for the members of a list, by position in `all`.
-fn equal<T: PartialEq, const N: usize>(all: &[T], chosen: &[T]) -> [f64; N] {
+/// Equal shares for the chosen signs.
+fn equal<T: Sign, const N: usize>(chosen: &[T]) -> [f64; N] {
     let mut weights = [0; N];
-    for (weight, member) in weights.iter_mut().zip(all) {
+    for (weight, member) in weights.iter_mut().zip(T::ALL) {
         *weight = u64::from(chosen.contains(member));
     }
     shares(weights)
@@ -164,9 +175,9 @@ impl Model {
         let number_of_predicates = number_of(&law.predicates);
         let canonical = law.names == BinderNames::Canonical;
         Self {
-            binary: equal(Connective::ALL, &law.connectives),
-            quantifiers: equal(Quantifier::ALL, &law.quantifiers),
-            relations: equal(Relation::ALL, &law.relations),
+            binary: equal(&law.connectives),
+            quantifiers: equal(&law.quantifiers),
+            relations: equal(&law.relations),
             truth: shares([u64::from(law.truth); 2]),
             by_scope: (0..law.largest()).map(|k| ByScope::of_count(law, k)).collect(),
             arities: Arities::Fixed(law.predicates.clone()),
@@ -180,6 +191,25 @@ impl Model {
             all_constants: all(law.constants),
             all_names: all(law.pool),
             all_sorts: all(0),
+        }
+    }
+
+    /// The arity of a predicate.
+    pub(super) fn arity(&self, predicate: u64) -> Arity {
+        match &self.arities {
+            Arities::Fixed(blocks) => Arity::Fixed(arity_in(blocks, predicate)),
+            Arities::Drawn(_) => Arity::Drawn,
+        }
+    }
+
+    /// The probability of one more argument after so many.
+    pub(super) fn more(&self, arity: Arity, done: usize) -> f64 {
+        match (arity, &self.arities) {
+            (Arity::Fixed(arity), _) => f64::from(u8::from(done < arity)),
+            // An exact 1 where no arity is `done`.
+            (Arity::Drawn, Arities::Drawn(arities)) if arities.exactly(done) <= 0.0 => 1.0,
+            (Arity::Drawn, Arities::Drawn(arities)) => arities.at_least(done + 1) / arities.at_least(done),
+            (Arity::Drawn, Arities::Fixed(_)) => 0.0,
         }
     }
 

@@ -5,9 +5,8 @@
 //! ends, and no draw in it depends on which it is. A definition begins with the same symbols as some formulas;
 //! until they part, a second parser reads along, and both have a share.
 
-use super::Distribution;
 use super::hidden::Hidden;
-use super::model::{Model, Numbers, shares};
+use super::model::{Distribution, Model, Numbers, shares};
 use super::parser::{Head, Parser, Step};
 use crate::error::Refusal;
 use crate::law::{Family, Law, Parts};
@@ -193,8 +192,7 @@ impl Text {
     /// their sum.
     fn weigh(&mut self, as_formula: f64, as_definition: f64) -> f64 {
         let sum = as_formula + as_definition;
-        if let Some((share, mut parser)) = self.definition.take() {
-            let _ = share;
+        if let Some((_, mut parser)) = self.definition.take() {
             if as_formula <= 0.0 {
                 std::mem::swap(&mut self.parser, &mut parser);
                 self.stage = Stage::In(Role::Last);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Item;
 use crate::formula_commands::{Read, id_list, ids, one_formula};
-use crate::law_signature::law_signature;
+use crate::law_commands::law_signature;
 
 /// `fol check`
 #[derive(Debug, Args)]

@@ -1,12 +1,11 @@
 //! How the parser reads indices: which are possible, digit by digit, and what their end leads to.
 
-use super::terms::predicate_arity;
-use super::{Arity, Frame, Head, Parser, State, Use};
+use super::{Frame, Head, Parser, State, Use};
 use crate::blocks::arity_in;
 use crate::codec::shifted;
 use crate::index::IndexWeights;
-use crate::sample::insert_sorted;
-use crate::score::model::{BinderLaw, Model};
+use crate::sample::distinct::insert_sorted;
+use crate::score::model::{Arity, BinderLaw, Model};
 use crate::symbol::Numeral;
 
 impl Parser {
@@ -78,7 +77,7 @@ impl Parser {
                 self.state = if model.sorted.is_some() { State::AfterBinder } else { State::Formula };
             }
             Use::Sort => self.state = State::Formula,
-            Use::Predicate => match predicate_arity(index, model) {
+            Use::Predicate => match model.arity(index) {
                 Arity::Fixed(0) => self.complete_formula(),
                 arity => self.state = State::PredicateOpen(arity),
             },
@@ -88,7 +87,7 @@ impl Parser {
                 self.state = State::FunctionOpen;
             }
             Use::Constant | Use::Scope | Use::ScopeWithout(_) | Use::Name => self.complete_term(index, model),
-            Use::Head(Head::Predicate) => match predicate_arity(index, model) {
+            Use::Head(Head::Predicate) => match model.arity(index) {
                 Arity::Fixed(0) => self.state = State::Define,
                 arity => self.state = State::PredicateOpen(arity),
             },
@@ -101,7 +100,7 @@ impl Parser {
                 if let Some(Frame::Parameters { done, .. }) = self.frames.last_mut() {
                     *done += 1;
                 }
-                self.state = State::AfterParameter;
+                self.state = State::AfterArgument;
             }
         }
     }
