@@ -70,11 +70,41 @@ pub enum Relation {
     GreaterEqual,
 }
 
+/// Signs of one kind, each with its symbol.
+pub(crate) trait Sign: Copy + PartialEq + 'static {
+    /// All of them, in id order.
+    const ALL: &'static [Self];
+
+    /// The symbol.
+    fn symbol(self) -> SymbolId;
+
+    /// The place of the sign of a symbol among all.
+    fn place(symbol: SymbolId) -> Option<usize> {
+        Self::ALL.iter().position(|sign| sign.symbol() == symbol)
+    }
+
+    /// What belongs to the sign of a symbol in a list with one number for each.
+    fn share(symbol: SymbolId, shares: &[f64]) -> f64 {
+        Self::place(symbol).and_then(|place| shares.get(place)).copied().unwrap_or(0.0)
+    }
+}
+
 macro_rules! symbol_of {
     ($type:ident: $($variant:ident $symbol:ident),* $(,)?) => {
+        impl Sign for $type {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn symbol(self) -> SymbolId {
+                Self::symbol(self)
+            }
+        }
+
         impl $type {
             /// All of them, in id order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The symbols of all.
+            pub(crate) const SYMBOLS: &'static [SymbolId] = &[$(SymbolId::$symbol),*];
 
             /// The symbol.
             pub fn symbol(self) -> SymbolId {

@@ -72,7 +72,7 @@ pub fn check(parsed: &Parsed, options: &Options) -> Result<Report, Refusal> {
 /// What a text uses, and all its violations, the first one first.
 pub fn examine(parsed: &Parsed, options: &Options) -> (Report, Vec<Refusal>) {
     let mut checker = Checker::new(options);
-    walk(&parsed.text, &mut |at, event| checker.event(at, event));
+    walk(&parsed.text, |at, event| checker.event(at, event));
     checker.finish();
     let Checker { mut report, mut violations, .. } = checker;
     let rank = |kind: Kind| RULES.iter().position(|rule| *rule == kind);
@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
         }
         match event {
             Event::Statement => (self.head, self.parameters) = (None, 0),
-            Event::Symbol(_) | Event::Define(_) | Event::Dot { .. } => {}
+            Event::Symbol(_) | Event::Punctuation(_) | Event::Define(_) | Event::Dot { .. } => {}
             Event::Name { category, index, arity, head } => {
                 if head {
                     self.head = Some((category, index, arity));
@@ -224,7 +224,7 @@ impl<'a> Checker<'a> {
         // The category symbol of a quantifier's variable stands after the quantifier.
         let (at, fits) = match event {
             Event::Statement => return,
-            Event::Symbol(symbol) => (at, signature.has_symbol(symbol)),
+            Event::Symbol(symbol) | Event::Punctuation(symbol) => (at, signature.has_symbol(symbol)),
             Event::Define(category) => (at, signature.defines(category)),
             Event::Dot { last } => (
                 at,

@@ -4,7 +4,7 @@
 //! [`read_number`] and [`read_digits`] read what people type.
 
 use crate::error::{Kind, Refusal, Stage};
-use crate::read::Mode;
+use crate::input::{Mode, pieces};
 use crate::symbol::{BASE, Numeral, SymbolId};
 
 /// The most digits that an index has: 625⁷ exceeds 2⁶⁴.
@@ -59,7 +59,7 @@ pub fn read_number(input: &str) -> Result<u64, Refusal> {
             Refusal::new(Kind::BadNumber, format!("{number:?} is not a decimal number")).found(number)
         );
     }
-    number.parse().map_err(|_| overflow().found(number))
+    number.parse().map_err(|_| Refusal::index_overflow().stage(Stage::Codec).found(number))
 }
 
 /// Digits, decimal numbers separated by blanks or commas, as an index. The leftmost mistake is reported.
@@ -68,7 +68,7 @@ pub fn read_number(input: &str) -> Result<u64, Refusal> {
 /// `EmptyIndex`, `BadNumber`, `DigitOutOfRange`, `LeadingZero` (strict), `IndexOverflow`.
 pub fn read_digits(input: &str, mode: Mode) -> Result<u64, Refusal> {
     let mut value = None;
-    for (at, piece) in crate::read::pieces(input).enumerate() {
+    for (at, piece) in pieces(input).enumerate() {
         let refuse = |refusal: Refusal| Err(refusal.at(at).found(piece));
         if !piece.bytes().all(|b| b.is_ascii_digit()) {
             return refuse(Refusal::new(Kind::BadNumber, format!("{piece:?} is not a decimal number")));
@@ -80,19 +80,15 @@ pub fn read_digits(input: &str, mode: Mode) -> Result<u64, Refusal> {
             );
         };
         if value == Some(0) && mode == Mode::Strict {
-            let refusal = Refusal::new(Kind::LeadingZero, "an index does not start with digit 0");
-            return refuse(refusal.stage(Stage::Codec).help("leave the zero out, or read with --lenient"));
+            let refusal = Refusal::leading_zero().stage(Stage::Codec);
+            return refuse(refusal.help("leave the zero out, or read with --lenient"));
         }
         match shifted(value.unwrap_or(0), digit) {
             Some(longer) => value = Some(longer),
-            None => return refuse(overflow()),
+            None => return refuse(Refusal::index_overflow().stage(Stage::Codec)),
         }
     }
     value.ok_or_else(|| Refusal::new(Kind::EmptyIndex, "an index has at least one digit"))
-}
-
-fn overflow() -> Refusal {
-    Refusal::new(Kind::IndexOverflow, format!("an index is at most {}", u64::MAX)).stage(Stage::Codec)
 }
 
 #[cfg(test)]

@@ -36,6 +36,9 @@ kinds! {
     Import: TptpUnsupported, UnmappedSymbol, BadRecord;
 }
 
+/// How many NOT, quantifier, binary, parenthesis and FUNC nodes may enclose a node.
+pub(crate) const MAX_DEPTH: usize = 1024;
+
 /// Where in the way from text to answer an input was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -104,6 +107,21 @@ impl Refusal {
             message: message.into(),
             help: None,
         }
+    }
+
+    /// An index that starts with digit 0.
+    pub(crate) fn leading_zero() -> Self {
+        Self::new(Kind::LeadingZero, "an index does not start with digit 0")
+    }
+
+    /// An index above 2⁶⁴ − 1.
+    pub(crate) fn index_overflow() -> Self {
+        Self::new(Kind::IndexOverflow, format!("an index is at most {}", u64::MAX))
+    }
+
+    /// Something too deeply nested, which begins with `found`.
+    pub(crate) fn too_deep(found: impl std::fmt::Display) -> Self {
+        Self::new(Kind::TooDeep, format!("more than {MAX_DEPTH} nodes enclose what {found} begins"))
     }
 
     /// By another stage.

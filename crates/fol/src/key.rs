@@ -25,11 +25,6 @@ impl fmt::Display for Key {
     }
 }
 
-/// The key of tokens without `<bos>` and `<eos>`.
-pub fn key(tokens: &[SymbolId]) -> Key {
-    Key::of(tokens)
-}
-
 /// The bucket of a K2 key, below 1000: membership in a split is a function of the class alone.
 pub fn bucket(key: &Key) -> u16 {
     let low = key.0.iter().take(8).rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));

@@ -4,20 +4,25 @@
 //! or `count` (uniform over the formulas of a size); `preset` names a built-in law whose keys are then the
 //! defaults. What a law can draw is [`sample`](crate::sample), how probable a text is [`score`](crate::score).
 
+pub(crate) mod by_size;
 pub(crate) mod classes;
 pub(crate) mod config;
 mod count_law;
 mod depth_law;
+mod family;
 mod lengths;
 mod parts;
 mod presets;
+mod tables;
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 pub(crate) use count_law::{BinderNames, CountLaw};
-pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
+pub(crate) use depth_law::{Arguments, Binder, DepthLaw, Predicates};
+pub(crate) use family::Family;
 pub(crate) use parts::Parts;
+pub(crate) use tables::CONNECTIVE_SYMBOLS;
 
 use crate::error::{Kind, Refusal};
 use crate::signature::Signature;
@@ -26,23 +31,10 @@ use config::{bad_value, document, loose_value, nearest, set};
 /// The largest number of nodes for which formulas are counted.
 pub const MAX_NODES: usize = 512;
 
-/// The largest arity.
-pub(crate) const MAX_ARITY: u64 = 255;
-
-/// The largest number of predicates, or of functions.
-pub(crate) const MAX_SYMBOLS: u64 = 1_000_000;
-
 /// A distribution over texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Law {
     pub(crate) family: Family,
-}
-
-/// The two ways to draw.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Family {
-    Depth(Box<DepthLaw>),
-    Count(CountLaw),
 }
 
 impl Law {
@@ -112,7 +104,7 @@ impl Law {
     /// The number of tokens of the longest text, `<bos>` and `<eos>` included; `None` for laws with statements,
     /// which only `max_tokens` bounds, and where the number passes 2⁶⁴.
     pub fn max_tokens_bound(&self) -> Option<usize> {
-        lengths::longest(self)
+        lengths::longest(&self.family)
     }
 
     /// Longer texts, `<bos>` and `<eos>` included, are drawn again.
@@ -151,7 +143,7 @@ impl Law {
         if let Family::Count(law) = &self.family {
             law.check_sizes()?;
         }
-        if lengths::shortest(self) > self.max_tokens() {
+        if lengths::shortest(&self.family) > self.max_tokens() {
             return Err(bad_value("max_tokens", "every text of this law is longer"));
         }
         Ok(())

@@ -37,7 +37,13 @@ mod symbol_set;
 
 pub mod codec;
 
+mod blocks;
+
+mod built;
+
 mod index;
+
+mod input;
 
 pub mod read;
 
@@ -86,7 +92,7 @@ pub mod data;
 pub mod exchange;
 
 pub use encode::encode;
-pub use key::{DEFAULT_WEIGHTS, Key, bucket, key, split};
+pub use key::{DEFAULT_WEIGHTS, Key, bucket, split};
 pub use print::{Style, print, words};
 pub use read::decode;
 pub use subst::substitute;

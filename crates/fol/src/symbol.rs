@@ -43,18 +43,8 @@ pub enum SymbolKind {
 
 impl SymbolKind {
     /// The name in the vocabulary listing.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Numeral => "numeral",
-            Self::Connective => "connective",
-            Self::Quantifier => "quantifier",
-            Self::Relation => "relation",
-            Self::Structure => "structure",
-            Self::Category => "category",
-            Self::Truth => "truth",
-            Self::Meta => "meta",
-            Self::Control => "control",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 

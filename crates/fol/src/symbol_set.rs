@@ -17,11 +17,6 @@ impl SymbolSet {
     /// The set without elements.
     pub const EMPTY: Self = Self { words: [0; WORDS] };
 
-    /// The set of these symbols.
-    pub fn of(symbols: &[SymbolId]) -> Self {
-        symbols.iter().copied().collect()
-    }
-
     /// Puts a symbol in.
     pub fn insert(&mut self, symbol: SymbolId) {
         if let Some(word) = self.words.get_mut(symbol.index() / 64) {

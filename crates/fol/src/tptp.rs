@@ -4,7 +4,6 @@
 //! text. TPTP closes every variable, so a free variable `n` of ours, a rigid parameter, travels as the
 //! constant `v<n>`. Sorts (written as guards), ∃! (written out) and MODELS do not come back.
 
-mod arity;
 mod cursor;
 mod formula;
 mod lex;

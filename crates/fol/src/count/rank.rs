@@ -8,6 +8,7 @@ use num_traits::ToPrimitive;
 
 use super::{Number, Piece, Table, VARIABLE};
 use crate::ast::{Constant, Formula, Term, Variable};
+use crate::blocks::numbered;
 use crate::measure;
 use crate::symbol::{BASE, SymbolId};
 
@@ -59,7 +60,7 @@ impl<N: Number + ToPrimitive> Table<N> {
             }
             rank = rank - below;
         }
-        let pairs = self.pairs.get(k).and_then(|row| row.get(n)).cloned().unwrap_or_else(N::zero);
+        let pairs = self.pairs(n, k);
         for connective in &self.law.connectives {
             if rank < pairs {
                 return self.unrank_binary(n, k, connective.symbol(), rank, out);
@@ -110,14 +111,13 @@ impl<N: Number + ToPrimitive> Table<N> {
     }
 
     fn unrank_atom(&self, k: usize, mut rank: N, out: &mut Unranked) {
-        let mut first = 0;
-        for &(arity, number) in &self.law.predicates {
+        for (arity, indices) in numbered(&self.law.predicates) {
             let each = self.power(k, arity).unwrap_or_else(N::zero);
-            let block = each.clone() * N::from_u64(number).unwrap_or_else(N::zero);
+            let block = each.clone() * N::from_u64(indices.end - indices.start).unwrap_or_else(N::zero);
             if rank < block {
                 let offset = rank.clone() / each.clone();
                 out.push(SymbolId::PRED);
-                out.index(first + offset.to_u64().unwrap_or(0));
+                out.index(indices.start + offset.to_u64().unwrap_or(0));
                 if arity > 0 {
                     out.push(SymbolId::LPAREN);
                     self.unrank_arguments(k, arity, rank - offset * each, SymbolId::COMMA, out);
@@ -126,7 +126,6 @@ impl<N: Number + ToPrimitive> Table<N> {
                 return;
             }
             rank = rank - block;
-            first += number;
         }
         let each = self.power(k, 2).unwrap_or_else(N::zero);
         for relation in &self.law.relations {
@@ -163,7 +162,7 @@ impl<N: Number + ToPrimitive> Table<N> {
         let n = nodes(formula);
         let k = scope.len() - usize::try_from(self.free).ok()?;
         let not = if self.law.not { self.get(n.saturating_sub(1), k) } else { N::zero() };
-        let pairs = self.pairs.get(k)?.get(n).cloned().unwrap_or_else(N::zero);
+        let pairs = self.pairs(n, k);
         match formula {
             Formula::Truth(_) | Formula::Predicate(..) | Formula::Relation(..) => {
                 self.rank_atom(formula, k, scope)
@@ -194,17 +193,15 @@ impl<N: Number + ToPrimitive> Table<N> {
 
     fn rank_atom(&self, formula: &Formula, k: usize, scope: &[Variable]) -> Option<N> {
         let mut rank = N::zero();
-        let mut first = 0;
-        for &(arity, number) in &self.law.predicates {
+        for (arity, indices) in numbered(&self.law.predicates) {
             let each = self.power(k, arity)?;
             if let Formula::Predicate(predicate, arguments) = formula
-                && (first..first + number).contains(&predicate.0)
+                && indices.contains(&predicate.0)
             {
-                let offset = N::from_u64(predicate.0 - first)?;
+                let offset = N::from_u64(predicate.0 - indices.start)?;
                 return Some(rank + offset * each + self.rank_arguments(arguments.iter(), k, scope)?);
             }
-            rank = rank + each * N::from_u64(number)?;
-            first += number;
+            rank = rank + each * N::from_u64(indices.end - indices.start)?;
         }
         let each = self.power(k, 2)?;
         for relation in &self.law.relations {

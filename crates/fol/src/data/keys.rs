@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::manifest::{KeyCounts, KeyShares, SPLITS};
+use super::manifest::{KeyCounts, KeyShares, PerForm, SPLITS};
 use super::parts::Part;
 use crate::error::Refusal;
 use crate::key::Key;
@@ -47,21 +47,15 @@ pub(super) fn compare(
     head: usize,
     sides: &[Vec<Side>],
 ) -> Result<([KeyCounts; 4], BTreeMap<String, KeyShares>), Refusal> {
-    let level = |level| Ok::<_, Refusal>(Level::of(&sorted(parts, head, sides, level)?));
-    let [k0, k1, k2, k3] = [level(0)?, level(1)?, level(2)?, level(3)?];
-    let distinct = std::array::from_fn(|split| KeyCounts {
-        k0: k0.distinct[split],
-        k1: k1.distinct[split],
-        k2: k2.distinct[split],
-        k3: k3.distinct[split],
-    });
-    let shares = |pair: usize| KeyShares {
-        k0: k0.overlap[pair],
-        k1: k1.overlap[pair],
-        k2: k2.overlap[pair],
-        k3: k3.overlap[pair],
-    };
-    let overlap = PAIRS.iter().enumerate().map(|(pair, (a, b))| (format!("{a}/{b}"), shares(pair)));
+    let mut levels = Vec::with_capacity(4);
+    for level in 0..4 {
+        levels.push(Level::of(&sorted(parts, head, sides, level)?));
+    }
+    let distinct = std::array::from_fn(|split| PerForm::of(|form| levels[form].distinct[split]));
+    let overlap = PAIRS
+        .iter()
+        .enumerate()
+        .map(|(pair, (a, b))| (format!("{a}/{b}"), PerForm::of(|form| levels[form].overlap[pair])));
     Ok((distinct, overlap.collect()))
 }
 

@@ -66,27 +66,29 @@ pub struct SplitEntry {
     pub files: Vec<FileEntry>,
 }
 
-/// Numbers of classes.
+/// A number for each canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "the names of the canonical forms")]
-pub struct KeyCounts {
-    pub k0: u64,
-    pub k1: u64,
-    pub k2: u64,
-    pub k3: u64,
+pub struct PerForm<T> {
+    pub k0: T,
+    pub k1: T,
+    pub k2: T,
+    pub k3: T,
 }
 
-/// Shares of formulas.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names of the canonical forms")]
-pub struct KeyShares {
-    pub k0: f64,
-    pub k1: f64,
-    pub k2: f64,
-    pub k3: f64,
+impl<T> PerForm<T> {
+    /// What belongs to the forms K0 to K3.
+    pub(super) fn of(mut form: impl FnMut(usize) -> T) -> Self {
+        Self { k0: form(0), k1: form(1), k2: form(2), k3: form(3) }
+    }
 }
+
+/// Numbers of classes.
+pub type KeyCounts = PerForm<u64>;
+
+/// Shares of formulas.
+pub type KeyShares = PerForm<f64>;
 
 /// The three files of a piece of a split.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

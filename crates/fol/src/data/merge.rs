@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::Watch;
 use super::config::{Config, Dedup, Splitting};
 use super::files::{self, WholeFile, io};
 use super::item::Item;
 use super::keys::{self, Side};
 use super::manifest::{Draws, FILE, FileDigests, FileEntry, Manifest, SCHEMA, SPLITS, SplitEntry, Splits};
 use super::parts::Part;
+use super::watch::Watch;
 use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
+use crate::file::TEMPORARY;
 use crate::key::{Key, bucket, split};
 use crate::record::Record;
 use crate::score::Scorer;
@@ -25,6 +26,7 @@ use crate::symbol::{SymbolId, VOCABULARY};
 
 /// Formulas of train in the preview.
 const PREVIEW: u64 = 1000;
+const PREVIEW_FILE: &str = "preview.jsonl";
 
 /// Merges finished parts; `None` if the run was stopped.
 pub(super) fn merge(
@@ -45,7 +47,7 @@ pub(super) fn merge(
         draws: Draws::default(),
         sides: Vec::new(),
         histogram: vec![0; VOCABULARY],
-        preview: WholeFile::create(&folder.join("preview.jsonl"))?,
+        preview: WholeFile::create(&folder.join(PREVIEW_FILE))?,
     };
     merge.count_classes()?;
     if watch.stopped() {
@@ -56,19 +58,17 @@ pub(super) fn merge(
     preview.finish()?;
     let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides)?;
     let mut all = blake3::Hasher::new();
-    let mut finished = Vec::new();
-    for (writer, distinct) in writers.into_iter().zip(distinct) {
+    let mut finished = SPLITS.map(|_| SplitEntry::default());
+    for ((writer, distinct), finished) in writers.into_iter().zip(distinct).zip(&mut finished) {
         let entry = SplitEntry { distinct, ..writer.finish()? };
         for file in &entry.files {
             let path = folder.join(&file.tok);
             std::io::copy(&mut files::open(&path)?, &mut all).map_err(|e| io(&path, &e))?;
         }
-        finished.push(entry);
+        *finished = entry;
     }
-    let entry = |name: &str| {
-        finished.iter().zip(SPLITS).find(|f| f.1 == name).map(|f| f.0.clone()).unwrap_or_default()
-    };
-    let splits = Splits { train: entry("train"), val: entry("val"), test: entry("test"), iid: entry("iid") };
+    let [train, val, test, iid] = finished;
+    let splits = Splits { train, val, test, iid };
     draws.kept = splits.train.formulas + splits.val.formulas + splits.test.formulas;
     draws.duplicates = draws.made - draws.kept;
     let manifest = Manifest {
@@ -111,9 +111,9 @@ fn remove_strangers(folder: &Path, manifest: &Manifest) -> Result<(), Refusal> {
     };
     for entry in std::fs::read_dir(folder).map_err(|e| io(folder, &e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours =
-            SPLITS.iter().any(|split| name.strip_prefix(split).is_some_and(|rest| rest.starts_with('-')));
-        let ends = [".tok", ".off", ".rec", ".tmp"].iter().any(|end| name.ends_with(end));
+        let of_split = |split: &&str| name.strip_prefix(*split).is_some_and(|rest| rest.starts_with('-'));
+        let ours = SPLITS.iter().any(of_split) || name.starts_with(PREVIEW_FILE) || name.starts_with(FILE);
+        let ends = [".tok", ".off", ".rec", TEMPORARY].iter().any(|end| name.ends_with(end));
         if ours && ends && !known(&name) {
             files::remove(&entry.path())?;
         }

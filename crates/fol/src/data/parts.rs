@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::Watch;
 use super::config::Config;
 use super::files::{self, WholeFile, io};
 use super::item::{Drawer, Item};
+use super::watch::Watch;
 use crate::error::Refusal;
 use crate::sample::{Sampler, family};
 use crate::score::Scorer;

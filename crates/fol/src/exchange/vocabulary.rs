@@ -5,7 +5,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use super::import::bad;
+use super::format::bad;
 use crate::error::{Kind, Refusal};
 use crate::symbol::{BASE, SymbolId};
 

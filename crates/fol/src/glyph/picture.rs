@@ -6,7 +6,7 @@ use std::io::{BufRead, Seek, Write};
 
 use ::png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, EncodingError};
 
-use super::{Glyph, SIDE};
+use super::grid::{Glyph, SIDE};
 use crate::error::{Kind, Refusal};
 
 const BLACK: u8 = 0;

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
+use super::font;
+use super::grid::{Glyph, SIDE};
 use super::picture::{Lines, paint, write_grey};
 use super::svg::{escaped, path};
-use super::{Glyph, SIDE, font};
 use crate::symbol::{SymbolId, VOCABULARY};
 
 /// Glyphs in a row.

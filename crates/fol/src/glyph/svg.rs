@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::grid::{Glyph, SIDE};
 use super::picture::Lines;
-use super::{Glyph, SIDE};
 use crate::symbol::SymbolId;
 
 /// White cells between two glyphs of a strip.

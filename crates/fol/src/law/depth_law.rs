@@ -5,11 +5,11 @@ use toml::Table;
 
 use super::config::Keys;
 use super::parts::Parts;
-use super::{MAX_ARITY, MAX_SYMBOLS};
+use super::tables::{MAX_ARITY, MAX_SYMBOLS, SORTED, blocks, named, select, spread};
 use crate::ast::{Connective, Quantifier, Relation};
+use crate::blocks::number_of;
 use crate::error::Refusal;
 use crate::signature::Signature;
-use crate::symbol::SymbolId;
 
 /// The largest maximal depth.
 const MAX_DEPTH: u64 = 1000;
@@ -53,7 +53,6 @@ const QUANTIFIERS: [&str; 3] = ["FORALL", "EXISTS", "EXISTS1"];
 const RELATIONS: [&str; 6] =
     ["EQUALS", "NOT_EQUALS", "LESS_THAN", "GREATER_THAN", "LESS_EQUAL", "GREATER_EQUAL"];
 const TRUTH: [&str; 2] = ["TRUE", "FALSE"];
-pub(super) const SORTED: [&str; 2] = ["no", "yes"];
 
 /// The keys of family `depth`. Weights stand in the order in which alternatives are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,10 +183,39 @@ impl DepthLaw {
         self.check_terms(keys)?;
         self.check_levels(keys)?;
         if let Some(parts) = &self.statements {
-            parts.check(self, keys)?;
+            self.check_parts(parts, keys)?;
         }
         let nodes = self.mean_nodes(deepest) * self.mean_term_leaves();
         need(nodes < MAX_MEAN_NODES, "depth_mix", "the mean text has more than a million nodes")
+    }
+
+    /// Refuses statements that leave a draw without an alternative.
+    fn check_parts(&self, parts: &Parts, keys: &Keys) -> Result<(), Refusal> {
+        let need = |holds: bool, key: &str, why: &str| {
+            if holds { Ok(()) } else { Err(keys.bad(&format!("statements.{key}"), why)) }
+        };
+        let positive = "some weight must be positive";
+        let sequents = parts.kinds[1] > 0 || parts.kinds[2] > 0;
+        need(parts.count.iter().any(|c| c.1 > 0), "count", positive)?;
+        need(parts.count.iter().all(|c| c.0 > 0 || c.1 == 0), "count", "a text has at least one statement")?;
+        need(parts.dot.iter().any(|&w| w > 0), "dot", positive)?;
+        need(parts.kinds.iter().any(|&w| w > 0), "kinds", positive)?;
+        need(!sequents || parts.premises.iter().any(|p| p.1 > 0), "premises", positive)?;
+        need(!sequents || parts.conclusion.iter().any(|&w| w > 0), "conclusion", positive)?;
+        need(
+            parts.kinds[4] == 0 || self.predicates.number() > 0,
+            "kinds",
+            "there are no predicates to define",
+        )?;
+        need(parts.kinds[5] == 0 || !self.functions.is_empty(), "kinds", "there are no functions to define")?;
+        need(parts.kinds[6] == 0 || self.constants > 0, "kinds", "there are no constants to define")?;
+        let functions = self.functions.iter().map(|f| f.0).max().filter(|_| parts.kinds[5] > 0).unwrap_or(0);
+        let predicates = match &self.predicates {
+            Predicates::Overloaded { arities: list, .. } | Predicates::Blocks(list) => {
+                list.iter().filter(|a| a.1 > 0).map(|a| a.0).max().filter(|_| parts.kinds[4] > 0).unwrap_or(0)
+            }
+        };
+        need(self.names >= functions.max(predicates) as u64, "kinds", "there are fewer names than parameters")
     }
 
     /// Where terms stand, one must always be drawable.
@@ -264,7 +292,7 @@ impl DepthLaw {
     }
 
     fn mean_term_leaves(&self) -> f64 {
-        let number: u64 = self.functions.iter().map(|f| f.1).sum();
+        let number = number_of(&self.functions);
         let places: f64 = self.functions.iter().map(|f| f.0 as f64 * f.1 as f64).sum();
         if number == 0 {
             return 1.0;
@@ -387,7 +415,7 @@ impl Predicates {
     pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Overloaded { names, .. } => *names,
-            Self::Blocks(blocks) => blocks.iter().map(|b| b.1).sum(),
+            Self::Blocks(blocks) => number_of(blocks),
         }
     }
 
@@ -403,35 +431,3 @@ impl Predicates {
         }
     }
 }
-
-/// Blocks of arity and number, empty blocks left out.
-pub(super) fn blocks(keys: &Keys, key: &str, least: u64) -> Result<Vec<(usize, u64)>, Refusal> {
-    let rows = keys.rows::<2>(key)?;
-    if rows.iter().any(|r| r[0] < least || r[0] > MAX_ARITY) {
-        return Err(keys.bad(key, format!("arities go from {least} to {MAX_ARITY}")));
-    }
-    let number = rows.iter().try_fold(0u64, |a, r| a.checked_add(r[1]));
-    if number.is_none_or(|n| n > MAX_SYMBOLS) {
-        return Err(keys.bad(key, format!("at most {MAX_SYMBOLS} symbols are possible")));
-    }
-    Ok(rows.into_iter().filter(|r| r[1] > 0).map(|[arity, number]| (arity as usize, number)).collect())
-}
-
-/// For each symbol, numbered through, its one arity.
-pub(super) fn spread(blocks: &[(usize, u64)]) -> Vec<Vec<usize>> {
-    blocks.iter().flat_map(|&(arity, number)| (0..number).map(move |_| vec![arity])).collect()
-}
-
-/// The members whose position is chosen.
-pub(super) fn select<T: Copy>(all: &[T], chosen: impl Fn(usize) -> bool) -> Vec<T> {
-    all.iter().enumerate().filter(|(i, _)| chosen(*i)).map(|(_, member)| *member).collect()
-}
-
-/// Weights by name.
-pub(super) fn named(names: &[&str], weights: &[u64]) -> Json {
-    Json::Object(names.iter().zip(weights).map(|(n, w)| ((*n).to_owned(), json!(w))).collect())
-}
-
-/// The symbols of the five connectives in the order of their weights.
-pub(crate) const CONNECTIVE_SYMBOLS: [SymbolId; 5] =
-    [SymbolId::NOT, SymbolId::AND, SymbolId::OR, SymbolId::IMPLIES, SymbolId::IFF];

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::config::Keys;
-use super::depth_law::{DepthLaw, Predicates, SORTED, named, select};
+use super::tables::{SORTED, named, select};
 use crate::ast::Turnstile;
 use crate::error::Refusal;
 use crate::signature::Statements;
@@ -40,35 +40,6 @@ impl Parts {
             premises: inner.weighted("premises", 1000)?,
             conclusion: inner.weights("conclusion", &["formula", "unknown"])?,
         }))
-    }
-
-    /// Refuses tables that leave a draw without an alternative.
-    pub(super) fn check(&self, law: &DepthLaw, keys: &Keys) -> Result<(), Refusal> {
-        let need = |holds: bool, key: &str, why: &str| {
-            if holds { Ok(()) } else { Err(keys.bad(&format!("statements.{key}"), why)) }
-        };
-        let positive = "some weight must be positive";
-        let sequents = self.kinds[1] > 0 || self.kinds[2] > 0;
-        need(self.count.iter().any(|c| c.1 > 0), "count", positive)?;
-        need(self.count.iter().all(|c| c.0 > 0 || c.1 == 0), "count", "a text has at least one statement")?;
-        need(self.dot.iter().any(|&w| w > 0), "dot", positive)?;
-        need(self.kinds.iter().any(|&w| w > 0), "kinds", positive)?;
-        need(!sequents || self.premises.iter().any(|p| p.1 > 0), "premises", positive)?;
-        need(!sequents || self.conclusion.iter().any(|&w| w > 0), "conclusion", positive)?;
-        need(
-            self.kinds[4] == 0 || law.predicates.number() > 0,
-            "kinds",
-            "there are no predicates to define",
-        )?;
-        need(self.kinds[5] == 0 || !law.functions.is_empty(), "kinds", "there are no functions to define")?;
-        need(self.kinds[6] == 0 || law.constants > 0, "kinds", "there are no constants to define")?;
-        let functions = law.functions.iter().map(|f| f.0).max().filter(|_| self.kinds[5] > 0).unwrap_or(0);
-        let predicates = match &law.predicates {
-            Predicates::Overloaded { arities: list, .. } | Predicates::Blocks(list) => {
-                list.iter().filter(|a| a.1 > 0).map(|a| a.0).max().filter(|_| self.kinds[4] > 0).unwrap_or(0)
-            }
-        };
-        need(law.names >= functions.max(predicates) as u64, "kinds", "there are fewer names than parameters")
     }
 
     /// The statements that the law can produce.

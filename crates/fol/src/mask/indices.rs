@@ -3,8 +3,8 @@
 //! Without a law every index up to the largest one is there, with any arity. With a law the indices are a
 //! tree of digits, whose nodes know how few tokens complete a name from there on.
 
-use super::rules::{Cost, NEVER, TERM_COSTS, arguments, class, cost_if, sum};
-use crate::codec::{digits, following};
+use super::cost::{Cost, NEVER, TERM_COSTS, arguments, class, cost_if, sum};
+use crate::codec::{digit_count, digits, following};
 use crate::symbol::{BASE, SymbolId};
 use crate::symbol_set::SymbolSet;
 
@@ -39,6 +39,11 @@ pub(super) struct Digits {
 
 impl Digits {
     pub(super) const NONE: Self = Self { value: 0, count: 0, node: 0 };
+
+    /// A whole index.
+    pub(super) fn of(value: u64) -> Self {
+        Self { value, count: digit_count(value), node: 0 }
+    }
 }
 
 /// How many numerals, from 0 on, may follow in an index of at most `most`.

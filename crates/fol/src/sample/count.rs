@@ -4,11 +4,14 @@ use num_bigint::BigUint;
 use seeded::Stream;
 
 use super::choice::Choice;
-use super::{Facts, empty_size, insert_sorted, unused};
+use super::distinct::{insert_sorted, unused};
+use super::facts::Facts;
 use crate::count::{Number, Piece, Table, VARIABLE, write_pieces};
 use crate::error::Refusal;
+use crate::law::classes::empty_size;
 use crate::law::config::bad_value;
 use crate::law::{BinderNames, CountLaw, MAX_NODES};
+use crate::measure::level_of;
 use crate::symbol::SymbolId;
 
 /// A law with its tables, and room to draw in.
@@ -82,12 +85,7 @@ impl CountSampler {
         loop {
             self.pieces.clear();
             let quantifier_depth = table.draw(nodes, stream, &mut self.pieces);
-            let drawn = match (nodes, quantifier_depth) {
-                (1, _) => 1,
-                (_, 0) => 2,
-                (_, 1) => 3,
-                _ => 4,
-            };
+            let drawn = level_of(nodes as u64, quantifier_depth.into());
             if level == 0 || level == drawn {
                 self.write(stream, out);
                 return Facts { nodes: nodes as u32, quantifier_depth, level: drawn, redraws: 0 };

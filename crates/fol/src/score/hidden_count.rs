@@ -4,11 +4,12 @@
 //! completions: the open places share the nodes that remain, a convolution of their counts. Counts are on the
 //! scale of [`Classes`]; a node that is read takes its factor λ with it.
 
-use super::hidden::{Event, Place};
+use super::event::{Event, Place};
 use super::hidden_depth::below_seen;
 use crate::error::Refusal;
 use crate::law::CountLaw;
-use crate::law::classes::{ByClass, Classes, add_scaled, atoms, below, join};
+use crate::law::by_size::{ByClass, add_scaled, below, join};
+use crate::law::classes::{Classes, atoms};
 
 /// Scaled numbers of formulas by number of nodes.
 type Counts = Vec<ByClass>;

@@ -5,10 +5,10 @@
 //! classes of quantifier depth (0, 1, more), and the class of several open places is that of the deepest one;
 //! so each open place is a triple of probabilities and places combine by [`join`], without subtraction.
 
-use super::hidden::{Event, Place};
+use super::event::{Event, Place};
 use super::model::shares;
 use crate::law::DepthLaw;
-use crate::law::classes::{ByClass, add_scaled, below, join};
+use crate::law::by_size::{ByClass, add_scaled, below, join};
 
 /// Weights of the hidden values, scaled so that the present prefix has weight 1.
 #[derive(Debug, Clone)]

@@ -13,13 +13,14 @@ use serde_json::{Value, json};
 
 use crate::answer::Item;
 use crate::formula_commands::ids;
+use crate::input::one_of;
 
 /// `fol import`
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// What the file is.
-    #[arg(long, value_enum)]
-    format: FormatName,
+    #[arg(long, value_parser = one_of(FORMATS))]
+    format: Format,
     /// The file; `-` is standard input.
     file: PathBuf,
     /// Write the records here, as jsonl [default: standard output].
@@ -36,11 +37,11 @@ pub(crate) struct Export {
     /// The folder of a data set.
     folder: PathBuf,
     /// Which formulas.
-    #[arg(long, value_enum)]
-    split: Split,
+    #[arg(long, value_parser = ["train", "val", "test", "iid"])]
+    split: String,
     /// What to write.
-    #[arg(long, value_enum)]
-    format: FormatName,
+    #[arg(long, value_parser = one_of(FORMATS))]
+    format: Format,
     /// Where to write; with tptp a folder.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -52,43 +53,12 @@ pub(crate) struct Export {
     vocab: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum FormatName {
-    Jsonl,
-    Parquet,
-    Tptp,
-    PublicJson,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Split {
-    Train,
-    Val,
-    Test,
-    Iid,
-}
-
-impl FormatName {
-    fn format(self) -> Format {
-        match self {
-            Self::Jsonl => Format::Jsonl,
-            Self::Parquet => Format::Parquet,
-            Self::Tptp => Format::Tptp,
-            Self::PublicJson => Format::PublicJson,
-        }
-    }
-}
-
-impl Split {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Val => "val",
-            Self::Test => "test",
-            Self::Iid => "iid",
-        }
-    }
-}
+const FORMATS: &[(&str, Format)] = &[
+    ("jsonl", Format::Jsonl),
+    ("parquet", Format::Parquet),
+    ("tptp", Format::Tptp),
+    ("public-json", Format::PublicJson),
+];
 
 pub(crate) fn import(args: &Import) -> Vec<Item> {
     let input = args.file.to_string_lossy();
@@ -123,7 +93,7 @@ pub(crate) fn import(args: &Import) -> Vec<Item> {
 
 /// Imports into the file named, or into lines for standard output.
 fn imported(args: &Import) -> Result<(Imported, String), Refusal> {
-    let format = args.format.format();
+    let format = args.format;
     let vocabulary = vocabulary(args.vocab.as_deref())?;
     let file: Box<dyn BufRead> = if args.file == Path::new("-") {
         Box::new(BufReader::new(std::io::stdin()))
@@ -149,9 +119,9 @@ fn imported(args: &Import) -> Result<(Imported, String), Refusal> {
 pub(crate) fn export(args: &Export) -> Vec<Item> {
     let folder = args.folder.to_string_lossy();
     let written = vocabulary(args.vocab.as_deref()).and_then(|vocabulary| {
-        let split = Dataset::open(&args.folder)?.split(args.split.name())?;
+        let split = Dataset::open(&args.folder)?.split(&args.split)?;
         let records = exchange::records(&split).take(args.limit.unwrap_or(usize::MAX));
-        exchange::export(records, args.format.format(), &vocabulary, &args.out)
+        exchange::export(records, args.format, &vocabulary, &args.out)
     });
     vec![match written {
         Ok(written) => Item::answered(&folder, json!({"written": written}), format!("written {written}")),

@@ -9,7 +9,7 @@ use fol::{Style, codec, measure};
 use serde_json::json;
 
 use crate::answer::Item;
-use crate::input::{From, Inputs, Reading};
+use crate::input::{Inputs, Reading, one_of};
 
 /// Inputs and how they are read.
 #[derive(Debug, Args)]
@@ -39,20 +39,22 @@ impl Read {
 #[derive(Debug, Args)]
 pub(crate) struct Print {
     /// How to write.
-    #[arg(long, value_enum, default_value = "unicode")]
-    style: StyleName,
+    #[arg(long, value_parser = one_of(STYLES), default_value = "unicode")]
+    style: Written,
     #[command(flatten)]
     read: Read,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum StyleName {
-    Unicode,
-    Ascii,
-    Subscript,
-    Words,
-    Tptp,
-}
+/// A style; TPTP is none of ours.
+type Written = Option<Style>;
+
+const STYLES: &[(&str, Written)] = &[
+    ("unicode", Some(Style::Unicode)),
+    ("ascii", Some(Style::Ascii)),
+    ("subscript", Some(Style::Subscript)),
+    ("words", Some(Style::Words)),
+    ("tptp", None),
+];
 
 /// `fol encode`
 #[derive(Debug, Args)]
@@ -126,21 +128,14 @@ pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
 
 pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
     args.read.each(|input, parsed| {
-        let text = styled(&parsed.text, args.style).map_err(|refusal| match refusal.token {
-            Some(canonical) => parsed.locate(refusal, canonical),
-            None => refusal,
-        })?;
+        let text = match args.style {
+            Some(style) => fol::print(&parsed.text, style),
+            None => fol::tptp::print(&parsed.text).map_err(|refusal| match refusal.token {
+                Some(canonical) => parsed.locate(refusal, canonical),
+                None => refusal,
+            })?,
+        };
         Ok(Item::answered(input, json!({"text": text}), text))
-    })
-}
-
-fn styled(text: &Text, style: StyleName) -> Result<String, Refusal> {
-    Ok(match style {
-        StyleName::Unicode => fol::print(text, Style::Unicode),
-        StyleName::Ascii => fol::print(text, Style::Ascii),
-        StyleName::Subscript => fol::print(text, Style::Subscript),
-        StyleName::Words => fol::print(text, Style::Words),
-        StyleName::Tptp => fol::tptp::print(text)?,
     })
 }
 
@@ -162,7 +157,7 @@ pub(crate) fn encode(args: &Encode) -> anyhow::Result<Vec<Item>> {
 
 pub(crate) fn decode(args: Decode) -> anyhow::Result<Vec<Item>> {
     let Read { reading, inputs } = args.read;
-    let reading = reading.or_from(From::Tokens);
+    let reading = reading.or_from(Source::Tokens);
     if args.index {
         return inputs.each(|input| Ok(index_item(input, codec::read_digits(input, reading.mode())?)));
     }

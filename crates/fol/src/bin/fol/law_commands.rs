@@ -12,6 +12,7 @@ use fol::measure;
 use fol::read::{Parsed, Symbols};
 use fol::sample::{Facts, Sampler, family};
 use fol::score::{ExactScorer, Scorer};
+use fol::signature::Signature;
 use fol::symbol::SymbolId;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -48,6 +49,11 @@ impl LawChoice {
     fn law(&self) -> Result<Law, Refusal> {
         Law::named(&self.law, &self.set.set)
     }
+}
+
+/// The signature of a built-in law or of a law in a file, for `check --law` and `next --within`.
+pub(crate) fn law_signature(name: &str) -> Result<Signature, Refusal> {
+    Law::named(name, &[]).map(|law| law.signature())
 }
 
 /// Where formulas are counted.
@@ -251,12 +257,10 @@ pub(crate) fn next_of_law(
     inputs: &Inputs,
 ) -> anyhow::Result<Vec<Item>> {
     let scorer = Law::named(law, set).and_then(|law| Scorer::new(&law));
-    let answer = |input: &String| {
+    inputs.each_marked(reading, |input| {
         let symbols = reading.symbols(input)?;
         next_item(&mut scorer.clone()?, input, &symbols)
-    };
-    let item = |input: &String| answer(input).unwrap_or_else(|refusal| reading.refused(input, refusal));
-    Ok(inputs.all()?.iter().map(item).collect())
+    })
 }
 
 fn next_item(scorer: &mut Scorer, input: &str, prefix: &Symbols) -> Result<Item, Refusal> {

@@ -11,14 +11,13 @@ mod formula_commands;
 mod glyph_command;
 mod input;
 mod law_commands;
-mod law_signature;
 mod next_command;
 mod vocab_command;
 
 use std::process::ExitCode;
 
 use answer::Answer;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// First-order logic in 663 symbols.
 #[derive(Debug, Parser)]
@@ -74,30 +73,6 @@ enum Command {
 }
 
 impl Command {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Vocab => "vocab",
-            Self::Parse(_) => "parse",
-            Self::Print(_) => "print",
-            Self::Encode(_) => "encode",
-            Self::Decode(_) => "decode",
-            Self::Check(_) => "check",
-            Self::Canon(_) => "canon",
-            Self::Subst(_) => "subst",
-            Self::Level(_) => "level",
-            Self::Glyph(_) => "glyph",
-            Self::Import(_) => "import",
-            Self::Export(_) => "export",
-            Self::Count(_) => "count",
-            Self::Rank(_) => "rank",
-            Self::Unrank(_) => "unrank",
-            Self::Score(_) => "score",
-            Self::Next(_) => "next",
-            Self::Sample(_) => "sample",
-            Self::Law(_) => "law",
-        }
-    }
-
     fn run(self) -> anyhow::Result<Answer> {
         Ok(match self {
             Self::Vocab => vocab_command::vocab(),
@@ -106,7 +81,7 @@ impl Command {
             Self::Encode(args) => formula_commands::encode(&args)?.into(),
             Self::Decode(args) => formula_commands::decode(args)?.into(),
             Self::Check(args) => check_commands::check(&args)?.into(),
-            Self::Canon(args) => check_commands::canon(&args)?.into(),
+            Self::Canon(args) => check_commands::canonical(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Next(args) => next_command::next(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
@@ -124,8 +99,9 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let name = cli.command.name();
+    let matches = Cli::command().get_matches();
+    let name = matches.subcommand_name().unwrap_or_default();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|usage| usage.exit());
     let status = cli.command.run().and_then(|answer| Ok(answer::print(name, answer, cli.json)?));
     match status {
         Ok(status) => ExitCode::from(status),

@@ -1,5 +1,4 @@
 //! The checker: each rule accepted and refused, at its place.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
 use fol::ast::{Connective, Quantifier, Relation, Turnstile};
 use fol::check::{Options, Report, check as check_text};

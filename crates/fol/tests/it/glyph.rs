@@ -1,7 +1,5 @@
 //! `fol glyph` from the shell: pictures there and back, and what is refused.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
-
 use std::process::Command;
 
 use fol::glyph::Glyph;

@@ -3,14 +3,10 @@
 //! A case is `{"id", "args", "exit", "expect", "stdin"?}`. Standard output must be one JSON document that
 //! matches `expect`: objects may have further keys (but for `next`, `posterior` and `names`), arrays have the
 //! same length, numbers match within 10⁻⁹, everything else exactly.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
-
-#[path = "common/command.rs"]
-mod command;
 
 use std::path::Path;
 
-use command::fol;
+use crate::command::fol;
 use serde_json::Value;
 
 /// Why `found` does not match `wanted`, if it does not.
@@ -58,10 +54,11 @@ fn run(case: &Value) -> Result<(), String> {
     mismatch(expect, &found, "").map_or(Ok(()), Err)
 }
 
-/// Runs all cases of a file.
-fn check_file(file: &str) {
+/// Runs all cases of a file, which has so many.
+fn check_file(file: &str, size: usize) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(file);
     let text = std::fs::read_to_string(path).unwrap();
+    assert_eq!(text.lines().count(), size, "{file} has lost or won cases");
     let failures: Vec<String> = text
         .lines()
         .filter_map(|line| {
@@ -73,15 +70,31 @@ fn check_file(file: &str) {
 }
 
 macro_rules! files {
-    ($($name:ident)*) => {$(
+    ($($name:ident $size:literal,)*) => {
+        $(
+            #[test]
+            fn $name() {
+                check_file(concat!(stringify!($name), ".jsonl"), $size);
+            }
+        )*
+
         #[test]
-        fn $name() {
-            check_file(concat!(stringify!($name), ".jsonl"));
+        fn every_file_is_run() {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+            let names = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+            let mut found: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+            let mut known = vec!["vocab.json", $(concat!(stringify!($name), ".jsonl")),*];
+            found.sort();
+            known.sort();
+            assert_eq!(found, known);
         }
-    )*};
+    };
 }
 
-files! { codec parse refuse encode print level check canon glyph count sample score next more }
+files! {
+    codec 4, parse 6, refuse 5, encode 3, print 7, level 1, check 7, canon 5, glyph 2, count 37, sample 5, score 4,
+    next 9, more 62,
+}
 
 #[test]
 fn vocab() {

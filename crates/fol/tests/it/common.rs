@@ -1,11 +1,21 @@
 //! Random trees, for the tests that compare a clever way with a plain one.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use fol::ast::{
     Connective, Constant, Definition, Formula, Function, Predicate, Quantifier, Relation, Sort, Statement,
     Term, Text, Turnstile, Variable,
 };
+use fol::law::Law;
 use seeded::{Family, Stream};
+
+/// Changes of keys, as the library takes them.
+pub(crate) fn changes(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+}
+
+/// A built-in law with some keys changed.
+pub(crate) fn law(name: &str, pairs: &[(&str, &str)]) -> Law {
+    Law::named(name, &changes(pairs)).unwrap()
+}
 
 /// A source of random trees over small or large indices.
 pub(crate) struct Trees {

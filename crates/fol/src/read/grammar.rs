@@ -12,27 +12,18 @@
 mod formula;
 mod term;
 
-use super::Mode;
-use crate::ast::{Definition, Formula, Statement, Term, Text, Turnstile, Variable};
+use crate::ast::{
+    Connective, Definition, Formula, Quantifier, Relation, Statement, Term, Text, Turnstile, Variable,
+};
 use crate::error::{Kind, Refusal, Stage};
+use crate::input::Mode;
 use crate::symbol::{BASE, SymbolId};
 use crate::symbol_set::{SymbolSet, expected_labels};
-use formula::Opening;
 
-/// How many NOT, quantifier, binary, parenthesis and FUNC nodes may enclose a node.
-pub(crate) const MAX_DEPTH: usize = 1024;
-
-const QUANTIFIERS: &[SymbolId] = &[SymbolId::FORALL, SymbolId::EXISTS, SymbolId::EXISTS1];
-const CONNECTIVES: &[SymbolId] = &[SymbolId::AND, SymbolId::OR, SymbolId::IMPLIES, SymbolId::IFF];
-const RELATIONS: &[SymbolId] = &[
-    SymbolId::EQUALS,
-    SymbolId::NOT_EQUALS,
-    SymbolId::LESS_THAN,
-    SymbolId::GREATER_THAN,
-    SymbolId::LESS_EQUAL,
-    SymbolId::GREATER_EQUAL,
-];
-const TURNSTILES: &[SymbolId] = &[SymbolId::ENTAILS, SymbolId::MODELS];
+const QUANTIFIERS: &[SymbolId] = Quantifier::SYMBOLS;
+const CONNECTIVES: &[SymbolId] = Connective::SYMBOLS;
+const RELATIONS: &[SymbolId] = Relation::SYMBOLS;
+const TURNSTILES: &[SymbolId] = Turnstile::SYMBOLS;
 
 /// Reads a text, with or without `<bos>` and `<eos>`.
 pub(super) fn text(tokens: &[SymbolId], mode: Mode) -> Result<Text, Refusal> {
@@ -45,6 +36,13 @@ pub(super) fn term(tokens: &[SymbolId], mode: Mode) -> Result<Term, Refusal> {
         let (term, _) = reader.term(0)?;
         if reader.at_end() { Ok(term) } else { reader.refuse("a complete term") }
     })
+}
+
+/// What stands at the start of a statement.
+enum Opening {
+    Formula(Formula),
+    /// The head of a definition by a term.
+    Head(Term),
 }
 
 type Read<T> = Result<T, Refusal>;
@@ -112,19 +110,16 @@ impl<'a> Reader<'a> {
     fn refuse_as<T>(&self, what: &str, too_deep: bool) -> Read<T> {
         let found = self.next().map_or("end", SymbolId::label);
         let digit = self.next().and_then(SymbolId::numeral).and(self.index_before);
-        let (kind, message) = match (self.next(), digit) {
-            _ if too_deep => {
-                (Kind::TooDeep, format!("more than {MAX_DEPTH} nodes enclose what {found} begins"))
-            }
-            (None, _) => (Kind::UnexpectedEnd, format!("the input ends after {what}")),
-            (_, Some(0)) => (Kind::LeadingZero, "an index does not start with digit 0".to_owned()),
-            (_, Some(_)) => (Kind::IndexOverflow, format!("an index is at most {}", u64::MAX)),
-            _ => (Kind::UnexpectedSymbol, format!("{found} cannot follow {what}")),
+        let refusal = match (self.next(), digit) {
+            _ if too_deep => Refusal::too_deep(found),
+            (None, _) => Refusal::new(Kind::UnexpectedEnd, format!("the input ends after {what}")),
+            (_, Some(0)) => Refusal::leading_zero(),
+            (_, Some(_)) => Refusal::index_overflow(),
+            _ => Refusal::new(Kind::UnexpectedSymbol, format!("{found} cannot follow {what}")),
         };
-        let mut refusal = Refusal::new(kind, message).stage(Stage::Parse).at(self.at).found(found);
-        refusal.expected = Some(expected_labels(&self.expected()));
-        refusal.help = self.help(kind).map(str::to_owned);
-        Err(refusal)
+        let help = self.help(refusal.kind).map(str::to_owned);
+        let expected = expected_labels(&self.expected());
+        Err(Refusal { help, ..refusal.stage(Stage::Parse).at(self.at).found(found).expected(expected) })
     }
 
     fn expected(&self) -> SymbolSet {

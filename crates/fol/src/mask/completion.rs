@@ -1,9 +1,9 @@
 //! How few tokens complete a prefix, from its stack of frames.
 
+use super::cost::{Cost, NEVER, arguments, cost_if, sum};
 use super::indices::{Digits, Indices};
-use super::rules::{Cost, NEVER, arguments, cost_if, sum};
-use super::{Frame, Head, Mask, Phase};
-use crate::read::MAX_DEPTH;
+use super::{Category, Frame, Head, Mask, Phase, Spot};
+use crate::error::MAX_DEPTH;
 use crate::symbol::SymbolId;
 
 impl Mask {
@@ -18,7 +18,13 @@ impl Mask {
 
     /// The least cost of a formula inside so many nodes.
     pub(super) fn formula(&self, term: Cost, depth: usize) -> Cost {
-        cost_if(depth <= MAX_DEPTH, self.rules.formula(term, depth < MAX_DEPTH))
+        cost_if(depth <= MAX_DEPTH, self.rules.formula(term, depth < MAX_DEPTH && self.may_bind()))
+    }
+
+    /// Whether one more quantifier may stand on this path.
+    pub(super) fn may_bind(&self) -> bool {
+        let pending = matches!(self.spot, Spot::Binder | Spot::Index(Category::Binder, _));
+        self.most_scope.is_none_or(|most| self.scope.len() + usize::from(pending) < most)
     }
 
     /// How few tokens complete the input, `<eos>` included, once what is being read is complete, if the

@@ -1,18 +1,14 @@
 //! The sampler: worked items, level shares, uniformity, every symbol.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::collections::BTreeMap;
 
 use fol::count::Counter;
 use fol::law::Law;
+
+use crate::common::law;
 use fol::sample::{Facts, Sampler, family};
 use fol::symbol::SymbolId;
 use serde_json::Value;
-
-fn law(name: &str, changes: &[(&str, &str)]) -> Law {
-    let changes: Vec<_> = changes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Law::named(name, &changes).unwrap()
-}
 
 fn items(law: &Law, number: u64) -> impl Iterator<Item = (Vec<SymbolId>, Facts)> {
     let mut sampler = Sampler::new(law).unwrap();
@@ -27,7 +23,7 @@ fn items(law: &Law, number: u64) -> impl Iterator<Item = (Vec<SymbolId>, Facts)>
 #[test]
 fn worked_items() {
     let mut laws = 0;
-    for line in include_str!("cases/sample.jsonl").lines() {
+    for line in include_str!("../cases/sample.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let law = law(case["args"][2].as_str().unwrap(), &[]);
         let expected = case["expect"]["items"].as_array().unwrap();

@@ -1,10 +1,8 @@
 //! Substitution against the procedure of the specification, word for word, and against de Bruijn indices.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::Trees;
+use crate::common::Trees;
 use fol::ast::{Formula, Predicate, Quantifier, Term, Text, Variable};
 use fol::{free_variables, substitute};
 

@@ -1,5 +1,4 @@
 //! Data sets: the same bytes whatever the threads, shards and file sizes; every damage is named.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,8 +13,7 @@ const STREAM: &str = "seed = 3\nlaw = \"seed\"\nstream = { train = 700, val = 90
 const HASH: &str = "law = \"public\"\nsplit = \"hash\"\ndraws = 3000\niid = 40";
 
 fn config(text: &str, changes: &[(&str, &str)]) -> Config {
-    let changes: Vec<_> = changes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Config::read(text, &changes).unwrap()
+    Config::read(text, &crate::common::changes(changes)).unwrap()
 }
 
 fn run(config: &Config, folder: &Path, options: Options) -> Result<Outcome, Kind> {

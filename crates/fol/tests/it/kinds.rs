@@ -1,5 +1,4 @@
 //! Every kind of refusal is produced: most by a case of the corpus, the rest here.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -38,8 +37,8 @@ fn of_the_cases() -> BTreeSet<String> {
 
 /// A data set in a folder, made if it is not there.
 fn make(folder: &Path, changes: &[(&str, &str)]) -> Result<(), Refusal> {
-    let changes: Vec<_> = changes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let config = Config::read("stream = { train = 5, val = 1, test = 1 }\niid = 1", &changes)?;
+    let config =
+        Config::read("stream = { train = 5, val = 1, test = 1 }\niid = 1", &crate::common::changes(changes))?;
     let watch = Watch { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) };
     generate(&config, folder, Options::default(), &watch).map(drop)
 }

@@ -1,9 +1,6 @@
 //! Masks against the strict reader, and against enumeration of all completions.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
-mod common;
-
-use common::Trees;
+use crate::common::Trees;
 use fol::ast::{Connective, Quantifier, Relation, Turnstile};
 use fol::check;
 use fol::error::Kind;
@@ -36,6 +33,7 @@ fn agree(prefix: &[SymbolId], mask: &Mask) {
 
 #[test]
 fn the_mask_accepts_what_the_strict_reader_accepts() {
+    let mut compared = 0;
     for item in 0..400 {
         let mut trees = Trees::new("mask", item);
         let mut tokens = encode(&trees.text());
@@ -48,6 +46,7 @@ fn the_mask_accepts_what_the_strict_reader_accepts() {
         for (at, &token) in tokens.iter().enumerate() {
             if trees.one_in(6) {
                 agree(&tokens[..at], &mask);
+                compared += 1;
             }
             if token == SymbolId::EOS || mask.push(token).is_err() {
                 assert!(token == SymbolId::EOS || strict(&tokens[..at], token).is_err());
@@ -55,6 +54,7 @@ fn the_mask_accepts_what_the_strict_reader_accepts() {
             }
         }
     }
+    assert!(compared > 500, "{compared}");
 }
 
 #[test]
@@ -236,6 +236,7 @@ fn every_legal_symbol_has_a_completion_and_no_other_one() {
 
 #[test]
 fn a_random_walk_under_a_mask_ends_within_the_budget() {
+    let mut walked = 0;
     for item in 0..2000 {
         let mut trees = Trees::new("walk", item);
         let signature = signature(&mut trees);
@@ -252,6 +253,7 @@ fn a_random_walk_under_a_mask_ends_within_the_budget() {
         if mask.legal().is_empty() {
             continue;
         }
+        walked += 1;
         while !mask.is_complete() {
             let legal: Vec<SymbolId> = mask.legal().iter().collect();
             assert!(!legal.is_empty(), "{} under {options:?}", words(&tokens));
@@ -265,4 +267,5 @@ fn a_random_walk_under_a_mask_ends_within_the_budget() {
         let checks = check::Options { within: options.within, closed: options.closed, ..Default::default() };
         assert!(obeys(&read, &checks), "{}", words(&tokens));
     }
+    assert!(walked > 1000, "{walked}");
 }

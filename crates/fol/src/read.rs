@@ -9,48 +9,14 @@ mod align;
 mod grammar;
 mod lex;
 mod names;
-
-use std::collections::BTreeMap;
-
-pub(crate) use grammar::MAX_DEPTH;
+pub(crate) mod unused;
 
 use crate::ast::{Term, Text};
+use crate::encode::encode;
 use crate::error::{Kind, Refusal, Stage};
+use crate::input::pieces;
+pub use crate::input::{Mode, Names, Source, Symbols};
 use crate::symbol::SymbolId;
-
-/// What an input is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// Formulas as people write them.
-    Text,
-    /// Decimal ids, separated by blanks or commas.
-    Tokens,
-    /// Labels, separated by blanks.
-    Words,
-}
-
-/// How much freedom an input has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Canonical form only.
-    Strict,
-    /// With precedence, redundant parentheses and leading zeros.
-    Lenient,
-}
-
-/// The indices given to names: category label, then name.
-pub type Names = BTreeMap<&'static str, BTreeMap<String, u64>>;
-
-/// An input, cut into symbols.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Symbols {
-    /// The symbols as given.
-    pub symbols: Vec<SymbolId>,
-    /// For each symbol its bytes in the text; empty unless the source is a text.
-    pub spans: Vec<(usize, usize)>,
-    /// The indices given to names that do not carry their own.
-    pub names: Names,
-}
 
 /// A tree with the places that it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,21 +40,6 @@ impl Parsed {
     }
 }
 
-impl Symbols {
-    /// Puts a refusal at a token of the input.
-    pub fn locate(&self, refusal: Refusal, at: usize) -> Refusal {
-        let mut refusal = refusal.at(at);
-        refusal.found = Some(self.symbols.get(at).map_or("end", |symbol| symbol.label()).to_owned());
-        refusal.span = self.spans.get(at).copied();
-        refusal
-    }
-}
-
-/// The pieces of a list of numbers.
-pub(crate) fn pieces(input: &str) -> impl Iterator<Item = &str> {
-    input.split(|c: char| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty())
-}
-
 /// Cuts an input into symbols. The input may be a prefix: nothing is parsed.
 ///
 /// # Errors
@@ -100,7 +51,11 @@ pub fn symbols(input: &str, source: Source, mode: Mode) -> Result<Symbols, Refus
         })
     };
     let symbols: Result<Vec<_>, _> = match source {
-        Source::Text => return lex::cut(input, mode),
+        Source::Text => {
+            let (lexemes, unknown) = lex::lexemes(input);
+            let symbols = names::resolve(lexemes, mode)?;
+            return unknown.map_or(Ok(symbols), Err);
+        }
         Source::Tokens => {
             pieces(input).enumerate().map(|(at, piece)| known((at, piece), id(piece))).collect()
         }
@@ -122,9 +77,16 @@ fn id(piece: &str) -> Option<SymbolId> {
 /// # Errors
 /// The kinds of the stages `lex` and `parse`.
 pub fn parse(input: &str, source: Source, mode: Mode) -> Result<Parsed, Refusal> {
-    let given = symbols(input, source, mode)?;
+    parse_symbols(symbols(input, source, mode)?, mode)
+}
+
+/// Reads symbols that have been cut.
+///
+/// # Errors
+/// The kinds of the stage `parse`.
+pub(crate) fn parse_symbols(given: Symbols, mode: Mode) -> Result<Parsed, Refusal> {
     let text = grammar::text(&given.symbols, mode).map_err(|refusal| with_span(refusal, &given))?;
-    let tokens = crate::encode(&text);
+    let tokens = encode(&text);
     let positions = align::positions(&tokens, &given.symbols);
     Ok(Parsed { text, tokens, positions, given })
 }

@@ -10,52 +10,23 @@
 //! candidate. The odd case is the start of a statement, where `P(x1` may begin an atom or the head of a
 //! definition: `Head` keeps both readings, with their costs, until one is excluded.
 
-mod costs;
+mod completion;
+mod cost;
 mod indices;
 mod legal;
+mod options;
 mod rules;
 mod transitions;
 
 use std::sync::Arc;
 
-use crate::error::{Kind, Refusal, Stage};
-use crate::read::MAX_DEPTH;
-use crate::signature::Signature;
+use crate::error::{Kind, MAX_DEPTH, Refusal, Stage};
 use crate::symbol::{SymbolId, SymbolKind};
 use crate::symbol_set::{SymbolSet, expected_labels};
+use cost::Cost;
 use indices::Digits;
-use rules::{Cost, Rules};
-
-/// What a complete input is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grammar {
-    /// One formula.
-    Formula,
-    /// Any text.
-    Text,
-}
-
-/// What a mask allows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// What a complete input is.
-    pub grammar: Grammar,
-    /// Only symbols, indices and arities that a law with this signature can produce.
-    pub within: Option<Signature>,
-    /// Every variable occurrence is bound.
-    pub closed: bool,
-    /// The rest, `<eos>` included, fits in so many tokens.
-    pub budget: Option<u32>,
-    /// The largest index.
-    pub max_index: u64,
-}
-
-impl Options {
-    /// The whole grammar.
-    pub fn new(grammar: Grammar) -> Self {
-        Self { grammar, within: None, closed: false, budget: None, max_index: u64::MAX }
-    }
-}
+pub use options::{Grammar, Options};
+use rules::Rules;
 
 /// A prefix, without `<bos>`, and what may follow it.
 #[derive(Debug, Clone)]
@@ -67,6 +38,8 @@ pub struct Mask {
     depth: usize,
     /// Variables in scope, innermost last.
     scope: Vec<Bound>,
+    /// The most variables in scope, if quantifiers may not nest at will.
+    most_scope: Option<usize>,
     phase: Phase,
     head: Option<Head>,
     /// How many more tokens fit, if there is a bound.
@@ -160,11 +133,24 @@ impl Mask {
             frames: Vec::new(),
             depth: 0,
             scope: Vec::new(),
+            most_scope: None,
             phase: Phase::First,
             head: None,
             budget: options.budget,
             legal: SymbolSet::EMPTY,
         };
+        mask.legal = mask.find_legal();
+        mask
+    }
+
+    /// The mask of formulas below so many free variables, with at most so many quantifiers on a path.
+    pub(crate) fn below(options: &Options, free: u64, quantifiers: Option<usize>) -> Self {
+        let mut mask = Self::new(options);
+        if let Some(rules) = Arc::get_mut(&mut mask.rules) {
+            rules.variables = Some(u64::MAX); // binders may have any name
+        }
+        (0..free).for_each(|index| mask.bind(Digits::of(index)));
+        mask.most_scope = quantifiers.map(|most| mask.scope.len().saturating_add(most));
         mask.legal = mask.find_legal();
         mask
     }
@@ -216,19 +202,18 @@ impl Mask {
             _ => false,
         };
         let term = self.spot == Spot::Term || operand;
-        let (kind, message) = match (self.spot, digit) {
+        let refusal = match (self.spot, digit) {
             (Spot::Index(_, digits), Some(_)) if digits.count > 0 && digits.value == 0 => {
-                (Kind::LeadingZero, "an index does not start with digit 0".to_owned())
+                Refusal::leading_zero()
             }
             (Spot::Index(_, digits), Some(digit)) if crate::codec::shifted(digits.value, digit).is_none() => {
-                (Kind::IndexOverflow, format!("an index is at most {}", u64::MAX))
+                Refusal::index_overflow()
             }
             _ if deepest && (operand && opens || term && symbol == SymbolId::FUNC) => {
-                (Kind::TooDeep, format!("more than {MAX_DEPTH} nodes enclose what {symbol} begins"))
+                Refusal::too_deep(symbol)
             }
-            _ => (Kind::UnexpectedSymbol, format!("{symbol} cannot stand here")),
+            _ => Refusal::new(Kind::UnexpectedSymbol, format!("{symbol} cannot stand here")),
         };
-        let refusal = Refusal::new(kind, message).stage(Stage::Parse).found(symbol.label());
-        refusal.expected(expected_labels(&self.legal))
+        refusal.stage(Stage::Parse).found(symbol.label()).expected(expected_labels(&self.legal))
     }
 }

@@ -1,7 +1,5 @@
 //! TPTP: what is read as what, what is refused where, and writing beside reading.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use fol::ast::{
     Connective, Constant, Formula, Function, Predicate, Quantifier, Relation, Statement, Term, Text,
     Turnstile, Variable,

@@ -1,5 +1,4 @@
 //! Slow, plain ways beside the clever ones: enumeration, and the generator's own probability from the tree.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::collections::BTreeMap;
 
@@ -7,16 +6,13 @@ use fol::ast::{Formula, Term};
 use fol::count::Counter;
 use fol::error::Kind;
 use fol::law::Law;
+
+use crate::common::law;
 use fol::measure::{level, nodes, quantifier_depth};
 use fol::sample::{Sampler, family};
 use fol::score::{ExactScorer, Scorer};
 use fol::symbol::SymbolId;
 use num_bigint::BigUint;
-
-fn law(name: &str, changes: &[(&str, &str)]) -> Law {
-    let changes: Vec<_> = changes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Law::named(name, &changes).unwrap()
-}
 
 fn formula(tokens: &[SymbolId]) -> Formula {
     fol::decode(tokens).unwrap().as_formula().unwrap().clone()

@@ -1,12 +1,8 @@
 //! The command as people meet it: standard input, exit statuses, pictures of refusals.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
-
-#[path = "common/command.rs"]
-mod command;
 
 use std::process::{Command, Stdio};
 
-use command::fol;
+use crate::command::fol;
 use serde_json::Value;
 
 #[track_caller]

@@ -1,5 +1,4 @@
 //! Laws as tables: presets, changes, refusals, bounds.
-#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use fol::error::Kind;
 use fol::law::Law;
@@ -7,8 +6,8 @@ use fol::sample::{Sampler, family};
 use fol::score::{ExactScorer, Scorer};
 
 fn changed(name: &str, changes: &[(&str, &str)]) -> Result<Law, (Kind, String)> {
-    let changes: Vec<_> = changes.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Law::named(name, &changes).map_err(|refusal| (refusal.kind, refusal.help.unwrap_or_default()))
+    Law::named(name, &crate::common::changes(changes))
+        .map_err(|refusal| (refusal.kind, refusal.help.unwrap_or_default()))
 }
 
 fn law(name: &str, changes: &[(&str, &str)]) -> Law {
