@@ -6,7 +6,7 @@ mod generate;
 mod naive;
 mod scale;
 
-use naive::{Program, Trouble, Tuples};
+use self::naive::{Program, Trouble, Tuples};
 use seeded::Family;
 use tensor_logic::relational::{Constants, Database, Failure, Limits, RelationId, Rule, evaluate, magic};
 

@@ -2,8 +2,8 @@
 
 use tensor_logic::answer::{Answer, Content};
 
-use super::common::answers::{calculated, engines};
 use super::{folder, program};
+use crate::common::answers::{calculated, engines};
 
 pub(crate) const PROGRAMS: [&str; 3] = ["learn-table1", "learn-table2", "learn-tucker"];
 

@@ -8,9 +8,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::engines::{STORAGES, analysed, disagreement};
-
-mod common;
+use crate::common::engines::{STORAGES, analysed, disagreement};
 
 /// How a program disagrees, if it is legal; a program that takes long is left out.
 fn wrong(text: &str) -> Option<String> {
@@ -95,7 +93,7 @@ fn random_programs_mean_the_same_to_both_engines() {
     let mut failures = Vec::new();
     for seed in first..first + count {
         let mut stream = seeded::Family::new("tensor-logic/tests", "random programs", seed).stream(0);
-        let lines = common::generator::program(&mut stream);
+        let lines = crate::common::generator::program(&mut stream);
         let text = lines.join("\n");
         match analysed(&text) {
             Ok(_) => legal += 1,

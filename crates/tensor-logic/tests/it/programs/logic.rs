@@ -21,7 +21,7 @@ fn vector() -> Vec<Want> {
 }
 
 fn text() -> Vec<Want> {
-    let said = include_str!("../../programs/alice.txt").split_whitespace().enumerate();
+    let said = include_str!("../../../programs/alice.txt").split_whitespace().enumerate();
     let spelled = |word: &str| {
         if word.starts_with(char::is_uppercase) { word.to_owned() } else { format!("{word:?}") }
     };

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use common::answers::{calculated, commented, contradiction, engines};
+use crate::common::answers::{calculated, commented, contradiction, engines};
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::error::{Code, Places, Report};
 use tensor_logic::format::format;
@@ -16,8 +16,6 @@ use tensor_logic::function::{BUILT_IN, OTHERS};
 use tensor_logic::gradient::evaluate::{gradients, with_respect_to};
 use tensor_logic::program::Action;
 use tensor_logic::world::Calculated;
-
-mod common;
 
 /// A program of a page, and the block of text below it.
 struct Example {

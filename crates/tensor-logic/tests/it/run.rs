@@ -13,8 +13,6 @@ use tensor_logic::program::{Kind, Program};
 use tensor_logic::reference::Reference;
 use tensor_logic::run::{Host, Outcome, refusals as refusals_without_a_run, run};
 
-mod common;
-
 const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
 
 fn analysed(text: &str, semiring: Option<Kind>) -> Result<Program, Vec<Report>> {
@@ -120,7 +118,7 @@ fn difference(found: &Json, wanted: &Json, path: &str) -> Option<String> {
 }
 
 fn wanted(name: &str) -> Json {
-    let path = common::folder().join(format!("{name}.json"));
+    let path = crate::common::folder().join(format!("{name}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -129,7 +127,7 @@ fn the_corpus_answers_as_it_should() {
     // These need files or embedding space.
     let others = ["run-04-text-file", "run-37-embedding-space"];
     let mut wrong = Vec::new();
-    for (name, text) in common::programs() {
+    for (name, text) in crate::common::programs() {
         let runs = name.starts_with("run-") || name.starts_with("explain-");
         if !runs || others.contains(&name.as_str()) {
             continue;
@@ -196,7 +194,7 @@ fn refusals_of_a_run_stand_where_they_should() {
 
 #[test]
 fn gradients_of_the_corpus() {
-    for (name, text) in common::programs() {
+    for (name, text) in crate::common::programs() {
         if !name.starts_with("grad-") {
             continue;
         }
@@ -418,7 +416,7 @@ fn samples_are_unbiased_and_repeat() {
 /// Random rules and sums against loops over all assignments.
 #[test]
 fn plans_find_the_bindings_that_loops_find() {
-    let mut stream = common::stream("plans");
+    let mut stream = crate::common::stream("plans");
     for _ in 0..300 {
         let mut below = |n: u64| stream.below(n) as usize;
         let mut facts = [[[false; 4]; 4]; 2];

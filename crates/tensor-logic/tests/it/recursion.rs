@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod common;
-
+use crate::common;
 use tensor_logic::error::{Places, Report};
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options, lower};

@@ -1,11 +1,10 @@
 //! The refusals of the stage "reading": each code where the specification's table puts it, each
 //! refused in one program and accepted in another.
 
+use crate::common;
 use tensor_logic::error::{Code, Places};
 use tensor_logic::function::{Function, UserFunction, UserFunctions};
 use tensor_logic::read::{decode, read};
-
-mod common;
 
 /// Code and place of every refusal, and the texts of the first.
 fn refusals(text: &str) -> Vec<(&'static str, usize, usize)> {

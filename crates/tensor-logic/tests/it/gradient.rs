@@ -12,8 +12,6 @@ use tensor_logic::program::{Program, TensorId};
 use tensor_logic::reference::{Reference, variables};
 use tensor_logic::start::start_values;
 
-mod common;
-
 const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
 
 fn program(text: &str) -> Program {

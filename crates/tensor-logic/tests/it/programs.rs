@@ -6,12 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use common::answers::{bindings, calculated, commented, contradiction, engines};
+use crate::common::answers::{bindings, calculated, commented, contradiction, engines};
 use tensor_logic::answer::Answer;
 use tensor_logic::world::Calculated;
-
-#[path = "../common/mod.rs"]
-mod common;
 
 mod article;
 mod learning;

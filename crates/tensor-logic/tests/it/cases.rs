@@ -8,10 +8,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::common;
 use rayon::prelude::*;
 use serde_json::Value as Json;
-
-mod common;
 
 /// Cases whose parts of the command are not built yet.
 const NOT_YET: &[&str] = &[];

@@ -14,8 +14,6 @@ use tensor_logic::show;
 use tensor_logic::start::all_start_values;
 use tensor_logic::walk;
 
-mod common;
-
 const BUDGET: Budget = Budget { tuples: 200, bytes: 1 << 24 };
 
 fn analysed(text: &str) -> Result<Program, Vec<Report>> {
@@ -110,7 +108,7 @@ fn fault(text: &str) -> Option<String> {
 #[test]
 fn the_corpus_means_the_same_when_written_out() {
     let mut wrong = Vec::new();
-    for (name, text) in common::programs() {
+    for (name, text) in crate::common::programs() {
         wrong.extend(fault(&text).map(|fault| format!("{name}: {fault}")));
         let Ok(program) = analysed(&text) else { continue };
         let once = written_out(&text, &program);
@@ -245,7 +243,7 @@ fn random(stream: &mut seeded::Stream) -> String {
 
 #[test]
 fn random_equations_mean_the_same_when_written_out() {
-    let mut stream = common::stream("written out");
+    let mut stream = crate::common::stream("written out");
     let most = 3000;
     let mut accepted = 0;
     let mut wrong = Vec::new();
@@ -285,7 +283,7 @@ fn whole_fault(text: &str) -> Option<String> {
 #[test]
 fn the_corpus_means_the_same_when_printed_whole() {
     let mut wrong = Vec::new();
-    for (name, text) in common::programs() {
+    for (name, text) in crate::common::programs() {
         wrong.extend(whole_fault(&text).map(|fault| format!("{name}: {fault}")));
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
@@ -293,7 +291,7 @@ fn the_corpus_means_the_same_when_printed_whole() {
 
 #[test]
 fn random_programs_mean_the_same_when_printed_whole() {
-    let mut stream = common::stream("printed whole");
+    let mut stream = crate::common::stream("printed whole");
     let mut wrong = Vec::new();
     for _ in 0..1500 {
         let text = random(&mut stream);

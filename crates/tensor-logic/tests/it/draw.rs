@@ -5,8 +5,6 @@ use tensor_logic::ast::Span;
 use tensor_logic::draw::{Severity, Sheet};
 use tensor_logic::error::{Code, Report};
 
-mod common;
-
 /// The place of the occurrence number `nth` of a piece of a text.
 fn at(text: &str, piece: &str, nth: usize) -> Span {
     let start = text.match_indices(piece).nth(nth).map_or(0, |(at, _)| at);
@@ -81,9 +79,9 @@ fn what_is_drawn_is_bounded() {
 
 #[test]
 fn every_report_of_a_soup_can_be_drawn() {
-    let mut stream = common::stream("draw soup");
+    let mut stream = crate::common::stream("draw soup");
     for _ in 0..2_000 {
-        let text = common::soup(&mut stream, 30);
+        let text = crate::common::soup(&mut stream, 30);
         let sheet = Sheet::new("a.tl", &text);
         for report in tensor_logic::parse::parse(&text).1 {
             assert!(sheet.draw(&report, Severity::Error).contains('^'));

@@ -6,14 +6,12 @@
 use serde_json::Value as Json;
 use tensor_logic::error::Code;
 
-mod common;
-
 /// Codes of what is not built yet: `@embed`, and legal weighted facts.
 const NOT_YET: &[&str] =
     &["own-refuse-not-certified", "own-accept-not-certified", "own-accept-bad-probability"];
 
 fn case(name: &str) -> Option<Json> {
-    let text = std::fs::read_to_string(common::folder().join(format!("{name}.json"))).ok()?;
+    let text = std::fs::read_to_string(crate::common::folder().join(format!("{name}.json"))).ok()?;
     Some(serde_json::from_str(&text).unwrap())
 }
 

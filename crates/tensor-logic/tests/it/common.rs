@@ -1,6 +1,5 @@
 //! What several test files share: the corpus, and trees without places.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
-#![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod answers;
 pub(crate) mod engines;

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
+use crate::common;
 use tensor_logic::analyse::analyse;
 use tensor_logic::console::{Console, Next, Reaction};
 use tensor_logic::explain::explain;
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options};
 use tensor_logic::notebook::{Array, EngineKind, Notebook};
-
-mod common;
 
 /// Lines in, what is said out: complaints begin with `!` and are cut to their first line.
 fn talk(console: &mut Console, lines: &[&str]) -> Vec<String> {
