@@ -145,7 +145,8 @@ impl Builder {
     }
 
     fn power(&mut self, base: &Expr, exponent: &Expr, scope: &Scope, factors: Vec<Expr>, span: Span) {
-        if self.depends(base) {
+        let constant = matches!(exponent, Expr::Number(n) if *n == 0.0);
+        if self.depends(base) && !constant {
             let slope = match exponent {
                 Expr::Number(n) if *n == 2.0 => vec![Expr::Number(2.0), base.clone()],
                 Expr::Number(n) => {
@@ -154,7 +155,11 @@ impl Builder {
                 }
                 n => {
                     let less = Expr::Plus(vec![n.clone(), Expr::Number(-1.0)]);
-                    vec![n.clone(), Expr::Power(Box::new(base.clone()), Box::new(less))]
+                    let lower = Expr::Power(Box::new(base.clone()), Box::new(less));
+                    // X^0 is 1 everywhere: its slope is 0, also where X^-1 is infinite.
+                    let powers = Guard::Compare(Comparison::NotEqual, n.clone(), Expr::Number(0.0));
+                    let when = When { exists: Vec::new(), guards: vec![powers] };
+                    vec![under(when, Expr::Product(vec![n.clone(), lower]), span)]
                 }
             };
             let mut along = factors.clone();

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::evaluate::Entries;
 use super::number::Number;
-use super::store::{Cell, Store, domains, element, position};
+use super::store::{Cell, Store, domains, position};
 use crate::engine::{Request, Tuples, Value};
 use crate::error::Result;
 use crate::program::{
     Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
 };
 use crate::start::start_values;
-use crate::value::{Const, Domain, Tuple};
+use crate::value::{Const, Domain, Tuple, element};
 
 /// Everything that an evaluation knows.
 pub(super) struct Machine<'p, N> {

@@ -1,7 +1,21 @@
 //! The corpus against the built command: every `cases/NAME.tl` must answer what `NAME.json` says.
 //!
-//! The keys are those that the corpus's README lists. The environment variable `TL_CASE` chooses
-//! the cases whose names contain it, those that are expected to fail included.
+//! The keys of a case:
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `command`, `args`, `files` | the words behind `tl`, options, text files beside the program |
+//! | `exit` | the exit status; 0 if it is missing |
+//! | `ok`, `queries`, `gradients`, `value`, `of`, `text`, `changed`, `tensors`, `components`, `written` | equal the same key of the document; what is not listed inside is not looked at |
+//! | `contents` | what the text files that were written hold |
+//! | `errors` | the first error |
+//! | `warnings` | of a program that is accepted exactly these are given, and none where the key is missing |
+//! | `X_between`, `X_at_most` | bounds of `X` |
+//! | `variants`, `threads`, `shuffle`, `seeds`, `emit`, `idempotent` | the same by other options, numbers of threads, orders, seeds; what is printed runs |
+//! | `tolerance` | of numbers, absolute below 1 and relative above |
+//!
+//! The environment variable `TL_CASE` chooses the cases whose names contain it, those that are
+//! expected to fail included; that there is one is a condition too.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
@@ -12,8 +26,13 @@ use crate::common;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 
-/// Cases whose parts of the command are not built yet.
-const NOT_YET: &[&str] = &[];
+/// Cases of what is not built yet: each must fail until it is.
+///
+/// The engine of blocks multiplies constants before it meets the data. Values are numbers of 64 bits
+/// with a point wherever an engine hands them on, so that a count beyond 2^53 has no place. No engine
+/// watches the sign of what a Boolean recursion under `=` adds up.
+const NOT_YET: &[&str] =
+    &["own-constants-beside-data", "own-count-of-64-bits", "own-boolean-recursion-below-zero"];
 
 type Verdict = Result<(), String>;
 
@@ -22,6 +41,7 @@ fn every_case_answers_what_it_should() {
     let chosen = std::env::var("TL_CASE").ok();
     let wanted = |name: &str| chosen.as_ref().is_none_or(|part| name.contains(part.as_str()));
     let programs: Vec<_> = common::all_programs().into_iter().filter(|(name, _)| wanted(name)).collect();
+    assert!(!programs.is_empty(), "no case has `{}` in its name", chosen.as_deref().unwrap_or(""));
     let verdict = |(name, text): &(String, String)| {
         let expected = chosen.is_none() && NOT_YET.contains(&name.as_str());
         match case(name, text) {
@@ -81,7 +101,7 @@ impl Case<'_> {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let document =
             serde_json::from_str(&printed).map_err(|error| format!("{error} in {printed}, {said}"))?;
-        let exit = self.want["exit"].as_i64().unwrap_or(0);
+        let exit = self.exit();
         if output.status.code().map(i64::from) != Some(exit) {
             return Err(format!("exit status {:?} instead of {exit}: {said}", output.status.code()));
         }
@@ -94,7 +114,18 @@ impl Case<'_> {
     /// Compares a document with what is wanted; without `lines`, not the lines of queries.
     fn verdict(&self, document: &Json, lines: bool) -> Verdict {
         let tolerance = self.want["tolerance"].as_f64().unwrap_or(1e-9);
-        let keys = ["ok", "queries", "gradients", "value", "of", "text", "changed", "tensors", "components"];
+        let keys = [
+            "ok",
+            "queries",
+            "gradients",
+            "value",
+            "of",
+            "text",
+            "changed",
+            "tensors",
+            "components",
+            "written",
+        ];
         for key in keys.iter().filter(|key| self.want.get(**key).is_some()) {
             let mut want = self.want[*key].clone();
             if !lines {
@@ -110,19 +141,46 @@ impl Case<'_> {
                 return Err(format!("errors[0].{key} is missing"));
             }
         }
-        for warning in self.want["warnings"].as_array().into_iter().flatten() {
-            let mut found = document["warnings"].as_array().into_iter().flatten();
-            if !found.any(|found| difference(found, warning, tolerance, "").is_ok()) {
-                return Err(format!("the warning {warning} is missing"));
+        self.warnings(document, lines)?;
+        for (file, content) in self.want["contents"].as_object().into_iter().flatten() {
+            let written = std::fs::read_to_string(self.folder.join(file));
+            let written = written.map_err(|error| format!("`{file}` was not written: {error}"))?;
+            if Some(written.as_str()) != content.as_str() {
+                return Err(format!("`{file}` holds {written:?} instead of {content}"));
             }
         }
         Ok(())
+    }
+
+    /// All warnings that are wanted, and of an accepted program no others. In another order of
+    /// statements they stand on other lines.
+    fn warnings(&self, document: &Json, lines: bool) -> Verdict {
+        let wanted = self.want["warnings"].as_array().map_or(&[] as &[Json], Vec::as_slice);
+        let found = document["warnings"].as_array().map_or(&[] as &[Json], Vec::as_slice);
+        let same = |found: &Json, wanted: &Json| {
+            if lines { difference(found, wanted, 0.0, "").is_ok() } else { found["code"] == wanted["code"] }
+        };
+        if let Some(missing) = wanted.iter().find(|wanted| !found.iter().any(|found| same(found, wanted))) {
+            return Err(format!("the warning {missing} is missing"));
+        }
+        let listed = |found: &Json| wanted.iter().any(|wanted| same(found, wanted));
+        let unlisted = found.iter().find(|found| self.exit() == 0 && !listed(found));
+        unlisted.map_or(Ok(()), |warning| Err(format!("the warning {warning} is not listed")))
+    }
+
+    fn exit(&self) -> i64 {
+        self.want["exit"].as_i64().unwrap_or(0)
     }
 
     fn variants(&self, file: &str) -> Verdict {
         for variant in self.want["variants"].as_array().into_iter().flatten() {
             let (document, _) = self.go(file, &words(variant))?;
             self.verdict(&document, true).map_err(|why| format!("with {variant}: {why}"))?;
+        }
+        // The interpreter's derivatives are dual numbers: a second way to every gradient.
+        if self.command().first().is_some_and(|command| command == "grad") {
+            let (document, _) = self.go(file, &["--engine".to_owned(), "reference".to_owned()])?;
+            self.verdict(&document, true).map_err(|why| format!("by dual numbers: {why}"))?;
         }
         Ok(())
     }

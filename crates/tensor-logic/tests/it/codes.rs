@@ -3,6 +3,7 @@
 //! (`own-warn-CODE-none`). What the cases say is checked by `tests/cases.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
+use crate::common;
 use serde_json::Value as Json;
 use tensor_logic::error::Code;
 
@@ -11,7 +12,7 @@ const NOT_YET: &[&str] =
     &["own-refuse-not-certified", "own-accept-not-certified", "own-accept-bad-probability"];
 
 fn case(name: &str) -> Option<Json> {
-    let text = std::fs::read_to_string(crate::common::folder().join(format!("{name}.json"))).ok()?;
+    let text = std::fs::read_to_string(common::folder().join(format!("{name}.json"))).ok()?;
     Some(serde_json::from_str(&text).unwrap())
 }
 

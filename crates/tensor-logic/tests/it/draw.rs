@@ -1,5 +1,6 @@
 //! The shape of a refusal, for people and for programs.
 
+use crate::common;
 use tensor_logic::answer::json;
 use tensor_logic::ast::Span;
 use tensor_logic::draw::{Severity, Sheet};
@@ -79,9 +80,9 @@ fn what_is_drawn_is_bounded() {
 
 #[test]
 fn every_report_of_a_soup_can_be_drawn() {
-    let mut stream = crate::common::stream("draw soup");
+    let mut stream = common::stream("draw soup");
     for _ in 0..2_000 {
-        let text = crate::common::soup(&mut stream, 30);
+        let text = common::soup(&mut stream, 30);
         let sheet = Sheet::new("a.tl", &text);
         for report in tensor_logic::parse::parse(&text).1 {
             assert!(sheet.draw(&report, Severity::Error).contains('^'));

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use crate::common;
 use tensor_logic::ast::{Name, Span, Text};
 use tensor_logic::engine::{Tuples, Value};
 use tensor_logic::error::Code;
@@ -220,7 +221,7 @@ fn hostile_safetensors_are_refused() {
 /// No bytes, random or nearly right, make a reader panic, hang or allocate more than they hold.
 #[test]
 fn random_bytes() {
-    let mut stream = crate::common::stream("files");
+    let mut stream = common::stream("files");
     let mut valid: Vec<Vec<u8>> = vec![
         b"Ann,3,0.5\r\n\"x\"\"y\",4,1e3\n".to_vec(),
         file(1, &dictionary("<f4", "True", "(2, 3)"), &[1; 24]),
@@ -267,7 +268,7 @@ fn random_bytes() {
 /// A relation of every kind of word comes back as it was.
 #[test]
 fn tables_come_back() {
-    let mut stream = crate::common::stream("tables");
+    let mut stream = common::stream("tables");
     for dialect in [Dialect::Commas, Dialect::Tabs, Dialect::RawTabs] {
         for _ in 0..300 {
             let mut symbols = Symbols::default();

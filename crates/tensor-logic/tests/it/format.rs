@@ -1,5 +1,6 @@
 //! The formatter: the canonical form, that it is stable, and that it changes no meaning.
 
+use crate::common;
 use tensor_logic::format::format;
 use tensor_logic::parse::parse;
 
@@ -14,8 +15,8 @@ fn canonical(text: &str) -> String {
     let once = formatted(text);
     assert_eq!(formatted(&once), once, "of {text:?}");
     assert_eq!(
-        crate::common::tree(&parse(&once).0),
-        crate::common::tree(&parse(text).0),
+        common::tree(&parse(&once).0),
+        common::tree(&parse(text).0),
         "{text:?} became {once:?}"
     );
     once
@@ -86,7 +87,7 @@ fn lines_comments_and_brackets() {
 
 #[test]
 fn every_program_of_the_corpus_keeps_its_tree() {
-    for (name, text) in crate::common::programs() {
+    for (name, text) in common::programs() {
         if name != "refuse-01-syntax" {
             canonical(&text);
         }
@@ -132,14 +133,14 @@ fn mangled(text: &str, stream: &mut seeded::Stream) -> String {
 
 #[test]
 fn however_a_program_is_typed_its_canonical_form_has_its_tree() {
-    let mut stream = crate::common::stream("mangled");
-    for (name, text) in crate::common::programs() {
+    let mut stream = common::stream("mangled");
+    for (name, text) in common::programs() {
         for _ in 0..20 {
             let other = mangled(&text, &mut stream);
             if name != "refuse-01-syntax" {
                 assert_eq!(
-                    crate::common::tree(&parse(&other).0),
-                    crate::common::tree(&parse(&text).0),
+                    common::tree(&parse(&other).0),
+                    common::tree(&parse(&text).0),
                     "{other}"
                 );
                 canonical(&other);
@@ -150,10 +151,10 @@ fn however_a_program_is_typed_its_canonical_form_has_its_tree() {
 
 #[test]
 fn token_soup_that_can_be_read_is_stable() {
-    let mut stream = crate::common::stream("format soup");
+    let mut stream = common::stream("format soup");
     let mut read = 0;
     for _ in 0..60_000 {
-        let soup = crate::common::soup(&mut stream, 12);
+        let soup = common::soup(&mut stream, 12);
         if format(&soup).is_ok() {
             canonical(&soup);
             read += 1;

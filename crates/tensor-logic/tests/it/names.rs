@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+use crate::common;
 use tensor_logic::error::{Places, Report};
 use tensor_logic::names::{self, Names};
 use tensor_logic::parse::parse;
@@ -235,7 +236,7 @@ fn one_slice_of_a_virtual_place_is_kept() {
 /// No legal case is refused by this stage, and those that it must refuse are.
 #[test]
 fn cases() {
-    for (name, text) in crate::common::programs() {
+    for (name, text) in common::programs() {
         let expected = match name.as_str() {
             "refuse-01-syntax" => continue,
             "refuse-03-arity" => Some("arity 2:8"),
@@ -252,7 +253,7 @@ fn cases() {
 
 #[test]
 fn the_case_of_scopes_is_warned_of_three_times() {
-    let text = std::fs::read_to_string(crate::common::folder().join("run-14-scopes.tl")).unwrap();
+    let text = std::fs::read_to_string(common::folder().join("run-14-scopes.tl")).unwrap();
     let scopes: Vec<String> = warned(&text).into_iter().filter(|at| at.starts_with("scope")).collect();
     assert_eq!(scopes, ["scope 3:16", "scope 4:18", "scope 5:23"]);
 }
@@ -262,10 +263,10 @@ fn the_case_of_scopes_is_warned_of_three_times() {
 #[test]
 fn mutated_programs() {
     use tensor_logic::lower::{NoFiles, Options};
-    let programs = crate::common::programs();
+    let programs = common::programs();
     let lines: Vec<&str> = programs.iter().flat_map(|(_, text)| text.lines()).collect();
     let letters: Vec<char> = "xyijAB01+-*/()[],.|^=<>~? ".chars().collect();
-    let mut stream = crate::common::stream("names");
+    let mut stream = common::stream("names");
     let mut resolved = 0;
     for _ in 0..3000 {
         let mut text = String::new();

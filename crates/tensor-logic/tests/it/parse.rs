@@ -1,4 +1,5 @@
 //! The parser: places of syntax errors, shapes of trees, and that nothing makes it stumble.
+use crate::common;
 use tensor_logic::error::{Code, Places};
 use tensor_logic::parse::parse;
 
@@ -13,12 +14,12 @@ fn errors(text: &str) -> Vec<(usize, usize)> {
 fn tree(text: &str) -> String {
     let (program, reports) = parse(text);
     assert_eq!(reports, [], "{text}");
-    crate::common::tree(&program)
+    common::tree(&program)
 }
 
 #[test]
 fn all_cases_are_read() {
-    for (name, text) in crate::common::programs() {
+    for (name, text) in common::programs() {
         let wanted: &[(usize, usize)] = if name == "refuse-01-syntax" { &[(2, 14)] } else { &[] };
         assert_eq!(errors(&text), wanted, "{name}");
     }
@@ -189,9 +190,9 @@ fn long_index_expressions_are_refused_and_long_values_are_not() {
 
 #[test]
 fn token_soup_is_read_or_refused() {
-    let mut stream = crate::common::stream("soup");
+    let mut stream = common::stream("soup");
     for _ in 0..20_000 {
-        let text = crate::common::soup(&mut stream, 30);
+        let text = common::soup(&mut stream, 30);
         let (program, reports) = parse(&text);
         let inside = |span: tensor_logic::ast::Span| span.start <= span.end && span.end <= text.len();
         assert!(program.statements.iter().all(|statement| inside(statement.span)), "{text:?}");
@@ -203,14 +204,14 @@ fn token_soup_is_read_or_refused() {
 
 #[test]
 fn megabytes_of_anything_take_a_moment() {
-    let mut stream = crate::common::stream("bytes");
+    let mut stream = common::stream("bytes");
     let bytes: Vec<u8> = (0..2_000_000).map(|_| stream.below(256) as u8).collect();
     parse(&String::from_utf8_lossy(&bytes));
     let ascii: String = bytes.iter().map(|byte| char::from(byte & 127)).collect();
     parse(&ascii);
     let line: String = ascii.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     parse(&line);
-    for piece in crate::common::PIECES {
+    for piece in common::PIECES {
         parse(&piece.repeat(60_000 / piece.len()));
         parse(&format!("{piece}\n").repeat(60_000 / (piece.len() + 1)));
         parse(&format!("{piece} ").repeat(60_000 / (piece.len() + 1)));

@@ -226,7 +226,7 @@ fn cases() {
             _ if name.starts_with("refuse") => continue,
             _ => None,
         };
-        if names::resolve(&text, &parse(&text).0).is_err() || text.contains("::") {
+        if common::legal(&name, names::resolve(&text, &parse(&text).0)).is_none() {
             continue;
         }
         assert_eq!(refusals(&text).first().map(String::as_str), expected, "{name}");

@@ -1,6 +1,7 @@
 //! The corpus on the reference interpreter: text in, JSON out, compared with what is expected.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
+use crate::common;
 use serde_json::Value as Json;
 use tensor_logic::analyse::analyse;
 use tensor_logic::answer::json;
@@ -118,7 +119,7 @@ fn difference(found: &Json, wanted: &Json, path: &str) -> Option<String> {
 }
 
 fn wanted(name: &str) -> Json {
-    let path = crate::common::folder().join(format!("{name}.json"));
+    let path = common::folder().join(format!("{name}.json"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -127,7 +128,7 @@ fn the_corpus_answers_as_it_should() {
     // These need files or embedding space.
     let others = ["run-04-text-file", "run-37-embedding-space"];
     let mut wrong = Vec::new();
-    for (name, text) in crate::common::programs() {
+    for (name, text) in common::programs() {
         let runs = name.starts_with("run-") || name.starts_with("explain-");
         if !runs || others.contains(&name.as_str()) {
             continue;
@@ -194,7 +195,7 @@ fn refusals_of_a_run_stand_where_they_should() {
 
 #[test]
 fn gradients_of_the_corpus() {
-    for (name, text) in crate::common::programs() {
+    for (name, text) in common::programs() {
         if !name.starts_with("grad-") {
             continue;
         }
@@ -416,7 +417,7 @@ fn samples_are_unbiased_and_repeat() {
 /// Random rules and sums against loops over all assignments.
 #[test]
 fn plans_find_the_bindings_that_loops_find() {
-    let mut stream = crate::common::stream("plans");
+    let mut stream = common::stream("plans");
     for _ in 0..300 {
         let mut below = |n: u64| stream.below(n) as usize;
         let mut facts = [[[false; 4]; 4]; 2];

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::common;
 use tensor_logic::analyse::analyse;
 use tensor_logic::domains;
 use tensor_logic::engine::{Budget, Engine, Request, Value};
@@ -108,9 +109,9 @@ fn fault(text: &str) -> Option<String> {
 #[test]
 fn the_corpus_means_the_same_when_written_out() {
     let mut wrong = Vec::new();
-    for (name, text) in crate::common::programs() {
+    for (name, text) in common::programs() {
         wrong.extend(fault(&text).map(|fault| format!("{name}: {fault}")));
-        let Ok(program) = analysed(&text) else { continue };
+        let Some(program) = common::legal(&name, analysed(&text)) else { continue };
         let once = written_out(&text, &program);
         let twice = analysed(&once).map(|program| written_out(&once, &program));
         if twice.as_ref() != Ok(&once) {
@@ -243,7 +244,7 @@ fn random(stream: &mut seeded::Stream) -> String {
 
 #[test]
 fn random_equations_mean_the_same_when_written_out() {
-    let mut stream = crate::common::stream("written out");
+    let mut stream = common::stream("written out");
     let most = 3000;
     let mut accepted = 0;
     let mut wrong = Vec::new();
@@ -283,22 +284,27 @@ fn whole_fault(text: &str) -> Option<String> {
 #[test]
 fn the_corpus_means_the_same_when_printed_whole() {
     let mut wrong = Vec::new();
-    for (name, text) in crate::common::programs() {
-        wrong.extend(whole_fault(&text).map(|fault| format!("{name}: {fault}")));
+    for (name, text) in common::programs() {
+        if common::legal(&name, analysed(&text)).is_some() {
+            wrong.extend(whole_fault(&text).map(|fault| format!("{name}: {fault}")));
+        }
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
 #[test]
 fn random_programs_mean_the_same_when_printed_whole() {
-    let mut stream = crate::common::stream("printed whole");
+    let mut stream = common::stream("printed whole");
+    let mut printed = 0;
     let mut wrong = Vec::new();
     for _ in 0..1500 {
         let text = random(&mut stream);
         if analysed(&text).is_ok_and(|program| !asks_deeper(&program)) {
+            printed += 1;
             wrong.extend(whole_fault(&text).map(|fault| format!("{text}\n{fault}")));
         }
     }
+    assert!(printed > 300, "only {printed} programs were printed");
     let count = wrong.len();
     wrong.sort_by_key(String::len);
     wrong.truncate(4);

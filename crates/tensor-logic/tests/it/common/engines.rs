@@ -48,16 +48,31 @@ pub(crate) fn goals(program: &Program) -> Vec<TensorId> {
         .collect()
 }
 
+/// What the reference says of every tensor that can be asked for.
+pub(crate) type Wanted = Vec<(TensorId, Result<Vec<Value>, Report>)>;
+
+/// What the reference says of a program.
+pub(crate) fn wanted(program: &Program) -> Wanted {
+    let parameters = Parameters::new();
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    let value = |goal: TensorId| (goal, Reference::default().values(&request, &[goal]));
+    goals(program).into_iter().map(value).collect()
+}
+
 /// How the fast engine differs from the reference on any tensor of a program.
 pub(crate) fn disagreement(program: &Program, storage: Storage) -> Option<String> {
+    difference(program, storage, &wanted(program))
+}
+
+/// How the fast engine differs from what is wanted of a program.
+pub(crate) fn difference(program: &Program, storage: Storage, wanted: &Wanted) -> Option<String> {
     let parameters = Parameters::new();
     let request = Request { program, parameters: &parameters, budget: BUDGET };
     let mut fast = Fast::with_storage(storage);
-    for goal in goals(program) {
-        let name = program.name(goal);
-        let wanted = Reference::default().values(&request, &[goal]);
-        let found = fast.values(&request, &[goal]);
-        let difference = match (&found, &wanted) {
+    for (goal, wanted) in wanted {
+        let name = program.name(*goal);
+        let found = fast.values(&request, &[*goal]);
+        let difference = match (&found, wanted) {
             (Ok(found), Ok(wanted)) => value_difference(&found[0], &wanted[0]),
             (Err(found), Err(wanted)) if found.code == wanted.code && found.span == wanted.span => None,
             _ => Some(format!("{found:?}\n instead of {wanted:?}")),
