@@ -12,8 +12,8 @@ use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Range, Role, Sense, Style,
-    TensorId,
+    Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Range, Role, Sense,
+    Style, TensorId,
 };
 use crate::value::{Const, Domain, element};
 
@@ -295,11 +295,9 @@ impl Inference<'_> {
                         if of_index && matches!(self.classes.domain(class, symbols), Ok(Some(_)) | Err(_)) {
                             bound_by_relation = Some(span);
                         } else if let Some((from, to)) =
-                            interval::bounds_counted(
-                                function,
-                                &|id| self.reach(equation, id, 0),
-                                &|id| Some(self.range_len(id)),
-                            )
+                            interval::bounds_counted(function, &|id| self.reach(equation, id, 0), &|id| {
+                                Some(self.range_len(id))
+                            })
                         {
                             values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
                         } else {

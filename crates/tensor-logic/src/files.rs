@@ -33,6 +33,7 @@ pub struct Dense {
 }
 
 /// Why bytes are not of a format: what is wrong and where.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// In a text.

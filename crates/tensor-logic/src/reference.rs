@@ -90,18 +90,11 @@ impl Engine for Reference {
         Ok(answers(&machine, goals))
     }
 
-    fn slopes(
-        &mut self,
-        request: &Request<'_>,
-        goal: TensorId,
-        wrt: &[TensorId],
-    ) -> Option<Result<Slopes>> {
-        let shaped = |(tensor, slopes): (&TensorId, Vec<f64>)| {
-            match request.program.tensor(*tensor).style {
-                Style::Square => Value::Dense(Arc::new(slopes)),
-                Style::Round => {
-                    Value::Tuples(Tuples { tuples: variables(request.program, *tensor), values: slopes })
-                }
+    fn slopes(&mut self, request: &Request<'_>, goal: TensorId, wrt: &[TensorId]) -> Option<Result<Slopes>> {
+        let shaped = |(tensor, slopes): (&TensorId, Vec<f64>)| match request.program.tensor(*tensor).style {
+            Style::Square => Value::Dense(Arc::new(slopes)),
+            Style::Round => {
+                Value::Tuples(Tuples { tuples: variables(request.program, *tensor), values: slopes })
             }
         };
         let found = self.gradient(request, goal, wrt);

@@ -68,7 +68,8 @@ pub fn prove(
         search.collect(tensor);
         if search.room.is_none() {
             let limit = request.budget.bytes;
-            let message = format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
+            let message =
+                format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
             let help = "ask without `@explain`, or raise `--max-bytes`";
             return Err(Report::new(Code::Budget, query.span, message).help(help));
         }

@@ -135,6 +135,19 @@ fn explain_says_what_a_program_is() {
 }
 
 #[test]
+fn shells_complete_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, script, said) = tl(folder.path(), &["completions", shell], b"");
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{shell}");
+        for word in ["explain", "max-bytes", "only-queries"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    assert_eq!(tl(folder.path(), &["completions", "abacus"], b"").0, Some(2));
+}
+
+#[test]
 fn the_repl_talks_through_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("a.tl"), "Edge(Ann, Bob)\n").unwrap();

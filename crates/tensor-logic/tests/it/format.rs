@@ -14,11 +14,7 @@ fn formatted(text: &str) -> String {
 fn canonical(text: &str) -> String {
     let once = formatted(text);
     assert_eq!(formatted(&once), once, "of {text:?}");
-    assert_eq!(
-        common::tree(&parse(&once).0),
-        common::tree(&parse(text).0),
-        "{text:?} became {once:?}"
-    );
+    assert_eq!(common::tree(&parse(&once).0), common::tree(&parse(text).0), "{text:?} became {once:?}");
     once
 }
 
@@ -138,11 +134,7 @@ fn however_a_program_is_typed_its_canonical_form_has_its_tree() {
         for _ in 0..20 {
             let other = mangled(&text, &mut stream);
             if name != "refuse-01-syntax" {
-                assert_eq!(
-                    common::tree(&parse(&other).0),
-                    common::tree(&parse(&text).0),
-                    "{other}"
-                );
+                assert_eq!(common::tree(&parse(&other).0), common::tree(&parse(&text).0), "{other}");
                 canonical(&other);
             }
         }

@@ -31,4 +31,5 @@ mod codes;
 mod command;
 mod console;
 mod programs;
+mod reference;
 mod tutorial;
