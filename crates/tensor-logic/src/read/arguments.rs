@@ -6,7 +6,7 @@
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
-use super::{TYPES, advice, listed, nearest};
+use super::words::{TYPES, advice, listed, nearest};
 use crate::ast::{
     Argument, Directive, Goal, Name, Program, Reference, RightSide, Span, Statement, StatementKind, Value,
 };

@@ -11,9 +11,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::bind::{Lookup, Plan, Scope, round_reads};
-use super::evaluate::Entries;
 use super::number::Number;
-use super::store::{Cell, Store, domains, position};
+use super::store::{Cell, Entries, Store, domains, position};
 use crate::engine::{Request, Tuples, Value};
 use crate::error::Result;
 use crate::program::{

@@ -6,6 +6,9 @@ use super::number::Number;
 use crate::program::{Combine, Place, Style, Tensor};
 use crate::value::{Const, Domain, Tuple, element};
 
+/// The values of the entries along an axis, by the values of its indices.
+pub(super) type Entries<N> = BTreeMap<Vec<Option<Const>>, N>;
+
 /// The state of a tensor.
 #[derive(Debug, Clone)]
 pub(super) enum Store<N> {

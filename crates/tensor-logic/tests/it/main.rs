@@ -30,6 +30,7 @@ mod cases;
 mod codes;
 mod command;
 mod console;
+mod modules;
 mod programs;
 mod reference;
 mod tutorial;

@@ -5,7 +5,8 @@
 
 use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Span, Statement, StatementKind};
 use crate::error::{Code, Report};
-use crate::names::{Names, scopes};
+use crate::names::known::Names;
+use crate::names::scopes;
 
 /// An index that the language sums: where, and where it occurs.
 struct Sum<'a> {
