@@ -88,7 +88,9 @@ pub(crate) fn seed() -> u64 {
             Ok(number) => number.parse().unwrap(),
             Err(_) => 0,
         };
-        writeln!(std::io::stderr(), "CALCULEMUS_SEED={seed}").unwrap();
+        // Straight to standard error: what a test prints by a macro is shown only if it fails.
+        let mut shown = std::io::stderr();
+        writeln!(shown, "CALCULEMUS_SEED={seed}").unwrap();
         seed
     })
 }
