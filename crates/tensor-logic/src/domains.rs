@@ -12,10 +12,10 @@ use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Form, Given, Guard, IndexFn, IndexId, Range, Role, Sense, Style,
-    TensorId,
+    Argument, Equation, EquationId, Expr, Facts, Form, Given, Guard, IndexFn, IndexId, Range, Role, Sense,
+    Style, TensorId,
 };
-use crate::value::{Const, Domain};
+use crate::value::{Const, Domain, element};
 
 mod binding;
 mod classes;
@@ -141,8 +141,11 @@ impl Inference<'_> {
                     entry.limit = limit;
                 }
             }
-            if self.draft.program.tensor(id).role == Role::Missing {
-                self.poisoned.insert(id);
+            let tensor = self.draft.program.tensor(id);
+            match (tensor.style, tensor.role) {
+                (_, Role::Missing) => drop(self.poisoned.insert(id)),
+                (Style::Square, Role::Data) => self.place_arrays(id),
+                _ => {}
             }
         }
     }
@@ -200,16 +203,70 @@ impl Inference<'_> {
                     Some(Some(value)) => parts.push((*value, *span)),
                     _ => {
                         let open = fixed.iter().take(place).filter(|value| value.is_none()).count();
-                        let size = shape.get(open).copied().unwrap_or(0) as i64;
-                        if size > 0 {
-                            parts.push((Const::Int(0), *span));
-                            parts.push((Const::Int(size - 1), *span));
-                        }
+                        let size = shape.get(open).copied().unwrap_or(0);
+                        let entries = self.entries(id, place, size);
+                        let ends = [0, size.saturating_sub(1)];
+                        let held: Vec<Const> = match &entries {
+                            Domain::Interval { .. } => {
+                                ends.into_iter().filter_map(|at| entries.value(at)).collect()
+                            }
+                            Domain::Listed(_) => entries.values().take(size).collect(),
+                        };
+                        parts.extend(held.into_iter().map(|value| (value, *span)));
                     }
                 },
             }
         }
         parts
+    }
+
+    /// The values that the entries of an array stand for at a place that it leaves open: those of
+    /// the declared or supplied domain in its order, else 0, 1, ….
+    fn entries(&self, id: TensorId, place: usize, size: usize) -> Domain {
+        let source = self.classes.source(self.classes.place(id, place)).map(|source| &source.domain);
+        source.filter(|domain| size <= domain.len()).cloned().unwrap_or(Domain::size(size))
+    }
+
+    /// Arrays for a part whose entries are not the first values of the tensor's places, because
+    /// another left side writes before them, become facts that say where each entry stands.
+    fn place_arrays(&mut self, id: TensorId) {
+        let tensor = self.draft.program.tensor(id);
+        let mut placed: Vec<(usize, Facts)> = Vec::new();
+        for (nth, given) in tensor.given.iter().enumerate() {
+            let Given::Array { fixed, shape, values, span } = given else { continue };
+            let mut sizes = shape.iter().copied();
+            let mut axes: Vec<(Domain, usize)> = Vec::new();
+            let mut moved = false;
+            for (place, (fixed, entry)) in fixed.iter().zip(&tensor.places).enumerate() {
+                let axis = match fixed {
+                    Some(value) => (Domain::listed([*value]), 1),
+                    None => {
+                        let size = sizes.next().unwrap_or(0);
+                        let entries = self.entries(id, place, size);
+                        let domain = entry.domain.as_ref();
+                        let held = |at| domain.and_then(|domain| domain.value(at));
+                        moved |= (0..size).any(|at| entries.value(at) != held(at));
+                        (entries, size)
+                    }
+                };
+                axes.push(axis);
+            }
+            if !moved {
+                continue;
+            }
+            let axes: Vec<Domain> =
+                axes.iter().map(|(domain, size)| Domain::listed(domain.values().take(*size))).collect();
+            let mut facts = Facts { arity: axes.len(), source: *span, ..Facts::default() };
+            for (at, value) in values.iter().enumerate() {
+                facts.push(&element(&axes, at), *value, None);
+            }
+            placed.push((nth, facts));
+        }
+        for (nth, facts) in placed {
+            if let Some(given) = self.draft.program.tensors[id.0 as usize].given.get_mut(nth) {
+                *given = Given::Facts(std::sync::Arc::new(facts));
+            }
+        }
     }
 
     /// The domains of a computed tensor's places: the smallest that hold what its left sides
@@ -238,7 +295,9 @@ impl Inference<'_> {
                         if of_index && matches!(self.classes.domain(class, symbols), Ok(Some(_)) | Err(_)) {
                             bound_by_relation = Some(span);
                         } else if let Some((from, to)) =
-                            interval::bounds_with(function, &|id| self.reach(equation, id, 0))
+                            interval::bounds_counted(function, &|id| self.reach(equation, id, 0), &|id| {
+                                Some(self.range_len(id))
+                            })
                         {
                             values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
                         } else {
@@ -278,6 +337,7 @@ impl Inference<'_> {
                 entry.domain = Some(domain);
             }
         }
+        self.place_arrays(id);
     }
 
     /// Between which integers an index lies that tuples or an assignment bind.
