@@ -11,7 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The circles that are left, as `crate: module module …`, each with its reason in a comment.
-const LEFT: [&str; 0] = [];
+const LEFT: [&str; 2] = [
+    // The evaluation of blocks is to be replaced as a whole.
+    "tensor-logic: fast::contract fast::gather fast::machine fast::plan fast::scope fast::support",
+    "xtask: completion config eval learner model_files report rnn run_folder sampling sweep train",
+];
 
 type Module = Vec<String>;
 
