@@ -2,22 +2,29 @@
 //!
 //! Each command is a file. Exit status: 0 done, 1 refused, 2 wrong usage; 130 or 143 after a signal.
 
+// `eprintln!` panics where standard error is closed or full; `say!` does not.
+#![deny(clippy::print_stderr)]
+
 mod answer;
 mod bench;
 mod completion;
 mod config;
 mod data;
+mod dry_run;
 mod eval;
 mod export;
 mod keys;
 mod learner;
 mod model_files;
+mod place;
 mod report;
 mod rnn;
 mod run_folder;
+mod runs;
 mod sampling;
 mod signals;
 mod sweep;
+mod test;
 mod train;
 mod transformer;
 
@@ -55,6 +62,10 @@ enum Command {
     Report(report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
     Sweep(sweep::SweepArgs),
+    /// List the runs: their state, what they reached, their size.
+    Runs(runs::RunsArgs),
+    /// Run the project's tests, with --slow also their slow halves.
+    Test(test::TestArgs),
     /// Show one cell's exact values, with given weights.
     Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
@@ -63,7 +74,18 @@ enum Command {
     Optim(rnn::optim::OptimArgs),
 }
 
+/// candle's own pool spins: with more than one thread it is three to four times slower when another process holds a
+/// core. What the user has set stays.
+#[expect(unsafe_code, clippy::disallowed_methods, reason = "the one place: process start, before any thread")]
+fn one_thread_for_candle() {
+    if std::env::var_os("CANDLE_NUM_THREADS").is_none() {
+        // SAFETY: called first in `main`; no other thread is there that could read the environment meanwhile.
+        unsafe { std::env::set_var("CANDLE_NUM_THREADS", "1") };
+    }
+}
+
 fn main() -> ExitCode {
+    one_thread_for_candle();
     let cli = Cli::parse();
     let answer = match &cli.command {
         Command::GenData(args) => data::gen_data(args),
@@ -74,6 +96,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Runs(args) => runs::run(args),
+        Command::Test(args) => test::run(args),
         Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),
@@ -81,8 +105,9 @@ fn main() -> ExitCode {
     match answer {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
-            eprintln!("error: {e:#}");
-            ExitCode::from(if e.is::<answer::Usage>() { 2 } else { 1 })
+            answer::say!("error: {e:#}");
+            let stopped = e.downcast_ref::<signals::Stopped>().map(|s| signals::status(s.signal));
+            ExitCode::from(stopped.unwrap_or(if e.is::<answer::Usage>() { 2 } else { 1 }))
         }
     }
 }

@@ -1,14 +1,12 @@
 //! The commands `task` and `optim`: the corpus of cases, each a run of the command, and nonsense.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-#[path = "../../crates/linear-logic/tests/common/mismatch.rs"]
+#[path = "../../../crates/linear-logic/tests/common/mismatch.rs"]
 mod mismatch;
 
 fn xtask(args: &[&str], stdin: &[u8]) -> Output {

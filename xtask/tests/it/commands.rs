@@ -1,14 +1,9 @@
 //! The commands as a user calls them: from nothing to a report, killed and resumed, and with nonsense.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Place, fields_are_documented, metrics};
-use seeded::Family;
+use crate::common::{Place, fields_are_documented, metrics};
 use serde_json::Value;
 
 const RUN: &str = "data = \"few\"\nsuites = []\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\nmax_steps = 60\n\
@@ -78,51 +73,6 @@ fn threads_and_names_change_nothing() {
     place.ok(&["train", "--config", "run.toml", "--name", "one", "--quiet"]);
     place.ok(&["train", "--config", "run.toml", "--name", "two", "--set", "threads=2", "--quiet"]);
     place.same_result("runs/one", "runs/two");
-}
-
-/// Kills a training at pseudo-random moments, resumes it each time, and compares it with an unbroken run.
-fn kill_and_resume(kills: u64) {
-    let place = place();
-    place.ok(&["train", "--config", "run.toml", "--name", "whole", "--quiet"]);
-    let mut stream = Family::named("kill").stream(kills);
-    let mut killed = 0;
-    let mut attempt = 0;
-    while killed < kills {
-        attempt += 1;
-        assert!(attempt < 20 * kills, "the run is never caught");
-        let _ = std::fs::remove_dir_all(place.path("runs/broken"));
-        let mut first = true;
-        // Several kills of one run, as long as it lasts.
-        loop {
-            let start = ["train", "--config", "run.toml", "--name", "broken", "--quiet"];
-            let go_on = ["train", "--resume", "broken", "--quiet"];
-            let mut child =
-                place.command(if first { &start } else { &go_on }).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(30 + stream.below(400)));
-            if child.try_wait().unwrap().is_some() {
-                break;
-            }
-            child.kill().unwrap();
-            child.wait().unwrap();
-            killed += 1;
-            first = !place.path("runs/broken/config.toml").is_file();
-            if first {
-                let _ = std::fs::remove_dir_all(place.path("runs/broken"));
-            } else if killed >= kills {
-                place.ok(&["train", "--resume", "broken", "--quiet"]);
-                break;
-            }
-        }
-    }
-    place.same_result("runs/whole", "runs/broken");
-}
-
-#[test]
-fn a_killed_run_resumes_bit_for_bit() {
-    kill_and_resume(1);
-    if std::env::var_os("CALCULEMUS_SLOW").is_some() {
-        kill_and_resume(20);
-    }
 }
 
 #[test]

@@ -1,14 +1,10 @@
 //! Recurrent runs as a user has them: repeated, stopped and resumed, diverged, swept, refused.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, fields_are_documented, metrics};
+use crate::common::{Place, fields_are_documented, metrics};
 use serde_json::Value;
 
 const RUN: &str = "kind = \"rnn\"\ntask = \"parity\"\nmin_length = 1\nmax_length = 6\ncell = \"gru\"\nhidden = 4\n\
