@@ -70,9 +70,25 @@ fn one_command_from_nothing_to_a_report() {
 #[test]
 fn threads_and_names_change_nothing() {
     let place = place();
-    place.ok(&["train", "--config", "run.toml", "--name", "one", "--quiet"]);
-    place.ok(&["train", "--config", "run.toml", "--name", "two", "--set", "threads=2", "--quiet"]);
-    place.same_result("runs/one", "runs/two");
+    // Without the key: all cores.
+    place.ok(&["train", "--config", "run.toml", "--name", "all", "--quiet"]);
+    for threads in ["1", "2", "3"] {
+        let set = format!("threads={threads}");
+        place.ok(&["train", "--config", "run.toml", "--name", threads, "--set", &set, "--quiet"]);
+        place.same_result("runs/all", &format!("runs/{threads}"));
+    }
+}
+
+#[test]
+fn a_person_sees_the_configuration_and_the_validation_as_it_is_measured() {
+    let place = place();
+    let output = place.command(&["train", "--config", "run.toml", "--name", "a"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("\nd_model = 16\n") && said.contains("\nthreads = 0\n"), "{said}");
+    for step in [0, 20, 40, 60] {
+        let line = said.lines().find(|l| l.starts_with(&format!("update {step}/60  validation ")));
+        assert!(line.is_some_and(|l| l.contains("over the optimum")), "{step}: {said}");
+    }
 }
 
 #[test]
@@ -111,6 +127,15 @@ fn a_dry_run_writes_nothing_and_counts() {
     let probe: Vec<u64> = d["lr_probe"].as_array().unwrap().iter().map(|p| p[0].as_u64().unwrap()).collect();
     assert_eq!(probe, [0, 1, 3, 31, 60]);
     assert_eq!(d["lr_probe"][2][1], 0.01);
+    // The first batch of the run itself.
+    assert_eq!((d["step"]["formulas"].as_u64(), d["data_present"].as_bool()), (Some(16), Some(true)));
+    let targets = d["step"]["targets"].as_f64().unwrap();
+    assert_eq!(d["step"]["flop"].as_f64().unwrap(), 6.0 * targets * d["params"].as_f64().unwrap());
+    let said = place.ok(&["train", "--config", "run.toml", "--dry-run"]);
+    for word in ["parameters", "memory", "TFLOP", "60 updates", "16 formulas", "ln of the vocabulary 6.497"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(serde_json::from_str::<Value>(&said).is_err() && !said.contains("NaN"), "{said}");
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn a_finished_run_is_not_judged_twice_and_one_that_went_on_is() {
     let place = place();
     train(&place, "a", &[]);
     place.ok(&["eval", "a", "--suite", "test", "--quiet"]);
+    place.ok(&["report", "a"]);
     let (before, judged) = (files(&place.path("runs/a")), eval_json(&place, "runs/a"));
     place.ok(&["train", "--resume", "a", "--quiet"]);
     assert!(files(&place.path("runs/a")) == before);
@@ -307,7 +308,8 @@ fn a_run_can_begin_with_the_weights_of_another() {
         assert_eq!(of(&format!("runs/{name}"), "eval")[0]["nats_per_token"], best);
         assert!(of(&format!("runs/{name}"), "start")[0]["init"].is_string());
     }
-    place.same_result("runs/b", "runs/c");
+    let weights = |run: &str| std::fs::read(place.path(run).join("model.safetensors")).unwrap();
+    assert!(weights("runs/b") == weights("runs/c"));
     let said = place.refused(
         &["train", "--config", "run.toml", "--name", "d", "--set", "init_from=a", "--set", "d_model=8"],
         1,
@@ -349,4 +351,32 @@ fn commands_find_the_workspace_above() {
     assert!(place.path("runs/a/report.html").is_file() && place.path("data/few/manifest.json").is_file());
     assert!(in_folder(&["sample", "a", "--n", "1", "--json"]).contains("\"items\""));
     assert_eq!(std::fs::read_dir(place.path("some/where")).unwrap().count(), 0);
+}
+
+#[test]
+fn other_data_a_file_and_a_checkpoint_are_judged_beside_the_run() {
+    let place = place();
+    train(&place, "a", &[]);
+    let own = std::fs::read(place.path("runs/a/eval.json")).unwrap();
+    place.ok(&["gen-data", "--config", "few.toml", "--out", "data/other", "--set", "seed=5", "--quiet"]);
+    let other = place.json(&["eval", "a", "--data", "other", "--json", "--quiet"]);
+    let mine: Value = serde_json::from_slice(&own).unwrap();
+    assert_ne!(other["data_digest"], mine["data_digest"]);
+    assert_ne!(other["iid"]["nats_per_token"], mine["iid"]["nats_per_token"]);
+    assert!(place.path("runs/a/eval-other.json").is_file());
+
+    std::fs::write(place.path("three.txt"), "P0(x0)\n\n∀x0 P0(x0)\n").unwrap();
+    let said = place.ok(&["eval", "a", "--data", "three.txt", "--quiet"]);
+    assert!(said.starts_with("file: "), "{said}");
+    std::fs::write(place.path("three.txt"), "P0(x0)\nP0(\n").unwrap();
+    assert!(place.refused(&["eval", "a", "--data", "three.txt"], 1).contains("three.txt:2"));
+
+    // The best weights are those of one of the two checkpoints.
+    let of =
+        |step: &str| place.json(&["eval", "a", "--checkpoint", step, "--json", "--quiet"])["iid"].clone();
+    let (six, twelve) = (of("6"), of("12"));
+    assert!(six != twelve && (six == mine["iid"] || twelve == mine["iid"]));
+    let said = place.refused(&["eval", "a", "--checkpoint", "7"], 1);
+    assert!(said.contains("there are: 12, 6"), "{said}");
+    assert_eq!(std::fs::read(place.path("runs/a/eval.json")).unwrap(), own);
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
 
 mod composed;
+mod threads;
 mod trainer;
 mod upstream_traps;
 mod vectors;
