@@ -104,6 +104,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
         config_digest: String::new(),
         data_digest: String::new(),
         optimum: None,
+        initial: None,
     };
     let folder = tempfile::tempdir().unwrap();
     let theta = {

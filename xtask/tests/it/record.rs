@@ -380,3 +380,59 @@ fn other_data_a_file_and_a_checkpoint_are_judged_beside_the_run() {
     assert!(said.contains("there are: 12, 6"), "{said}");
     assert_eq!(std::fs::read(place.path("runs/a/eval.json")).unwrap(), own);
 }
+
+#[test]
+fn a_signal_in_evaluation_ends_at_once_and_the_run_goes_on_from_there() {
+    let place = place();
+    let args = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
+    let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+    let ended = || {
+        let text = std::fs::read_to_string(place.path("runs/a/metrics.jsonl")).unwrap_or_default();
+        text.contains("\"kind\":\"end\"")
+    };
+    while !ended() && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(!place.path("runs/a/eval.json").exists());
+    place.ok(&["train", "--resume", "a", "--quiet"]);
+    assert!(ended() && place.path("runs/a/report.html").is_file());
+}
+
+/// `cargo` is a script here that says what it was called with.
+#[cfg(unix)]
+#[test]
+fn the_slow_tests_have_one_command_and_their_last_run_stands_in_the_log() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = place();
+    let log = place.path("docs/results/LOG.md");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let head =
+        "# Log\n\n| date | what | number | what it showed |\n|---|---|---|---|\n| 2026-01-01 | a | b | c |\n";
+    std::fs::write(&log, head).unwrap();
+    let cargo = place.path("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\necho \"slow=$CALCULEMUS_SLOW $*\"\n[ \"$2\" != fail ]\n").unwrap();
+    std::fs::set_permissions(&cargo, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = place.command(args);
+        let output = command.env("CARGO", &cargo).env_remove("CALCULEMUS_SLOW").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(run(&["test"]), (Some(0), "slow= test --workspace\n".to_owned()));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), head);
+    assert_eq!(run(&["test", "--slow"]), (Some(0), "slow=1 test --workspace\n".to_owned()));
+    assert_eq!(run(&["test", "--slow", "--", "fail"]).0, Some(1));
+    let text = std::fs::read_to_string(&log).unwrap();
+    let rows: Vec<&str> = text.strip_prefix(head).unwrap().lines().collect();
+    assert_eq!(rows.len(), 2);
+    for (row, verdict) in rows.iter().zip(["all pass", "**not all pass**"]) {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        assert_eq!(cells.len(), 4, "{row}");
+        assert!(
+            cells[0].starts_with("| 2") && cells[0].len() == 12 && cells[2].starts_with(verdict),
+            "{row}"
+        );
+        assert!(cells[1].contains("xtask test --slow") && cells[3].contains("commit "), "{row}");
+    }
+}

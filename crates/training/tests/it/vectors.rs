@@ -98,3 +98,18 @@ fn the_instruction_set_changes_no_bit() {
         assert!(said.contains(&format!("found {set} {here}")), "{set}, wanted {here}:\n{said}");
     }
 }
+
+/// Every kernel against its composed form, with each set of instructions.
+#[test]
+fn every_instruction_set_agrees_with_the_composed_forms() {
+    if std::env::var_os(VECTORS).is_some() {
+        return;
+    }
+    for set in instruction_sets() {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let output = command.arg("composed::").env(VECTORS, set).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{set}:\n{said}");
+        assert!(said.contains("test composed::norms ... ok"), "{set} ran no test:\n{said}");
+    }
+}
