@@ -1,6 +1,13 @@
-//! The one file that prints to standard output, and the two kinds of refusal.
+//! The one file that prints to standard output; the macro for lines on standard error; the refusal of wrong usage.
 
 use std::io::Write;
+
+/// A line on standard error, written as `format!` is. Unlike `eprintln!` it does not end a run whose standard error is
+/// closed or full.
+macro_rules! say {
+    ($($text:tt)*) => { training::progress::say(format_args!($($text)*)) };
+}
+pub(crate) use say;
 
 /// One JSON document.
 pub(crate) fn print_json(document: &serde_json::Value) -> std::io::Result<()> {

@@ -68,6 +68,9 @@ pub(crate) struct Expect {
 pub(crate) struct Config {
     pub(crate) model: Model,
     pub(crate) data: String,
+    /// A run, or a file of weights, that the weights begin as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) init_from: Option<String>,
     pub(crate) seed: u64,
     pub(crate) suites: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +135,7 @@ impl Default for Config {
         Self {
             model: Model::Transformer,
             data: "public-iid".to_owned(),
+            init_from: None,
             seed: 0,
             suites: vec!["iid".to_owned(), "generation".to_owned()],
             order: None,
@@ -170,14 +174,15 @@ impl Default for Config {
             clip: 1.0,
             label_smoothing: 0.0,
             ema: 0.0,
-            patience: 5,
+            // The last and best part of a declining rate is never cut off (docs/sources.md, T6).
+            patience: 0,
             min_delta: 1e-3,
             eval_every: 0,
             log_every: 50,
             save_every: 1000,
             precision: "f32".to_owned(),
             device: "cpu".to_owned(),
-            threads: 1,
+            threads: 0,
             expect: None,
         }
     }
@@ -241,7 +246,7 @@ impl Config {
         ] {
             demand(value >= 0.0 && value.is_finite(), format!("{key} = {value}: 0 or above"));
         }
-        demand((1..=1024).contains(&threads), format!("threads = {threads}: 1 to 1024"));
+        demand(threads <= 1024, format!("threads = {threads}: 0 (all cores) to 1024"));
         demand(
             self.epochs >= 1 || self.max_steps >= 1,
             "epochs = 0 and max_steps = 0: nothing to train".to_owned(),

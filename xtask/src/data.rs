@@ -1,7 +1,6 @@
 //! Data sets: `cargo xtask gen-data`, and what `train` and `eval` read.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -12,14 +11,11 @@ use fol::symbol::SymbolId;
 use serde_json::json;
 use symbolic_transformer::learner::Corpus;
 use training::Progress;
+use training::files::{Lock, Sharing};
 
-use crate::answer::{print_json, print_text};
-use crate::{keys, signals};
-
-/// The folder of data configurations.
-const CONFIGS: &str = "configs/data";
-/// The folder of data sets.
-const FOLDER: &str = "data";
+use crate::answer::{print_json, print_text, say};
+use crate::signals::{self, Stop, Stopped};
+use crate::{keys, place};
 
 /// Options of `gen-data`.
 #[derive(Debug, Args)]
@@ -74,7 +70,7 @@ fn refused(refusal: Refusal) -> anyhow::Error {
 pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     let (file, text) = match &args.config {
         Some(name) => {
-            let path = keys::find(name, Path::new(CONFIGS))?;
+            let path = keys::find(name, &place::data_configs())?;
             let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             (Some(path), text)
         }
@@ -90,14 +86,15 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     let stem = file.as_deref().and_then(Path::file_stem).map(|s| s.to_string_lossy().into_owned());
     let folder = match (&args.out, config.name.clone().or(stem)) {
         (Some(out), _) => out.clone(),
-        (None, Some(name)) => Path::new(FOLDER).join(name),
+        (None, Some(name)) => place::data().join(name),
         (None, None) => bail!("say --config NAME.toml or --out DIR"),
     };
     if config.name.is_none() {
         config.name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
     }
     let options = Options { shard: args.shard, force: args.force };
-    match make(&config, &folder, options, args.quiet)? {
+    let stop = Stop::watch()?;
+    match make(&config, &folder, options, args.quiet, &stop)? {
         Outcome::Done(manifest) => {
             if args.json {
                 print_json(&json!(manifest))?;
@@ -115,23 +112,29 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
             Ok(0)
         }
         Outcome::Cancelled => {
-            eprintln!("stopped; the same command goes on with the parts that are finished");
-            Ok(130)
+            say!("stopped; the same command goes on with the parts that are finished");
+            Ok(signals::status(stop.signal().unwrap_or_default()))
         }
     }
 }
 
+/// The right to write a data set, or one shard of it: shards may be made by several processes at once.
+fn locks(folder: &Path, shard: Option<(u64, u64)>) -> Result<Vec<Lock>> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let Some((i, n)) = shard else { return Ok(vec![training::files::lock(folder, Sharing::Alone)?]) };
+    let all = training::files::lock(folder, Sharing::Together)?;
+    let parts = folder.join("parts");
+    std::fs::create_dir_all(&parts).with_context(|| parts.display().to_string())?;
+    Ok(vec![all, training::files::lock_file(&parts.join(format!("{i}-of-{n}.lock")), Sharing::Alone)?])
+}
+
 /// Makes a data set with progress on standard error.
-fn make(config: &Config, folder: &Path, options: Options, quiet: bool) -> Result<Outcome> {
-    let cancelled = AtomicBool::new(false);
-    let signal = signals::watch()?;
+fn make(config: &Config, folder: &Path, options: Options, quiet: bool, stop: &Stop) -> Result<Outcome> {
+    let _alone = locks(folder, options.shard)?;
     let progress = Progress::new(1, quiet);
     let clock = std::time::Instant::now();
     let shown = std::sync::Mutex::new(0.0);
     let report = |done: u64, total: u64| {
-        if signal.load(Ordering::Relaxed) != 0 {
-            cancelled.store(true, Ordering::Relaxed);
-        }
         if let Progress::Bar(bar) = &progress {
             bar.set_length(total);
             bar.set_position(done);
@@ -142,7 +145,7 @@ fn make(config: &Config, folder: &Path, options: Options, quiet: bool) -> Result
             progress.note(format!("{done} of {total} formulas"));
         }
     };
-    let watch = Watch { progress: &report, cancelled: &cancelled };
+    let watch = Watch { progress: &report, cancelled: stop.came() };
     let outcome = generate(config, folder, options, &watch).map_err(refused);
     progress.finish();
     outcome
@@ -233,12 +236,12 @@ fn law_of(value: &serde_json::Value) -> Result<Law> {
 /// The folder of a data set that a run names: a folder with a manifest, or a name in data/.
 fn folder_of(name: &str) -> PathBuf {
     let given = PathBuf::from(name);
-    if given.join("manifest.json").is_file() { given } else { Path::new(FOLDER).join(name) }
+    if given.join("manifest.json").is_file() { given } else { place::data().join(name) }
 }
 
 /// The configuration that makes a data set.
 fn config_of(name: &str) -> Result<Config> {
-    let file = keys::find(&format!("{name}.toml"), Path::new(CONFIGS))
+    let file = keys::find(&format!("{name}.toml"), &place::data_configs())
         .with_context(|| format!("the data set {name} is not there, and nothing says how to make it"))?;
     let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
     let mut config = Config::read(&text, &[]).map_err(refused).with_context(|| file.display().to_string())?;
@@ -246,25 +249,75 @@ fn config_of(name: &str) -> Result<Config> {
     Ok(config)
 }
 
-/// The data set of a run; made first if it is missing.
-pub(crate) fn load(name: &str, quiet: bool) -> Result<Data> {
+/// The data set of a run that is trained; made first if it is missing. One that is not what its configuration now says
+/// is refused.
+pub(crate) fn load(name: &str, quiet: bool, stop: &Stop) -> Result<Data> {
     let folder = folder_of(name);
     if !folder.join("manifest.json").is_file() {
         let config = config_of(name)?;
         if !quiet {
-            eprintln!("the data set {name} is not there: generating {}", folder.display());
+            say!("the data set {name} is not there: generating {}", folder.display());
         }
-        if make(&config, &folder, Options::default(), quiet)? == Outcome::Cancelled {
-            bail!("stopped while generating {}", folder.display());
+        if make(&config, &folder, Options::default(), quiet, stop)? == Outcome::Cancelled {
+            let what = format!("{} is not whole; the same command goes on with it", folder.display());
+            return Err(Stopped { signal: stop.signal().unwrap_or_default(), what }.into());
         }
     }
+    check_config(name, &folder)?;
     Data::open(&folder)
 }
 
-/// The data set of a run, if it is there.
+/// Refuses a data set in `data/` whose configuration was edited after it was made.
+fn check_config(name: &str, folder: &Path) -> Result<()> {
+    let file = place::data_configs().join(format!("{name}.toml"));
+    if folder != place::data().join(name) || !file.is_file() {
+        return Ok(());
+    }
+    let (made, now) =
+        (fol::data::Manifest::read(folder).map_err(refused)?.config_digest, config_of(name)?.digest());
+    if made != now {
+        let (folder, file) = (folder.display(), file.display());
+        bail!(
+            "{folder} was made from a configuration with the digest {made}, and {file} now has {now}: make the data \
+             again with `cargo xtask gen-data --config {name}.toml --force`, or undo the change, or give the changed \
+             file a name of its own"
+        );
+    }
+    Ok(())
+}
+
+/// A data set, if it is there.
 pub(crate) fn open_if_present(name: &str) -> Result<Option<Data>> {
     let folder = folder_of(name);
     if folder.join("manifest.json").is_file() { Data::open(&folder).map(Some) } else { Ok(None) }
+}
+
+/// A data set to judge a run on; made first if it is missing. Whether it is that of the run, its digest says.
+pub(crate) fn load_to_judge(name: &str, quiet: bool) -> Result<Data> {
+    match open_if_present(name)? {
+        Some(data) => Ok(data),
+        None => load(name, quiet, &Stop::watch()?),
+    }
+}
+
+/// The formulas of a text file, one a line, empty lines left out, with what a law says of them. One that cannot be read
+/// is refused with its line.
+pub(crate) fn texts(path: &Path, law: &Law) -> Result<Corpus> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut scorer = fol::score::Scorer::new(law).map_err(refused)?;
+    let mut corpus = Corpus::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let place = || format!("{}:{}", path.display(), number + 1);
+        let read = fol::read::parse(line, fol::read::Source::Text, fol::read::Mode::Strict);
+        let tokens = read.map_err(refused).with_context(place)?.tokens;
+        let nll = scorer.score(&tokens).map_err(refused).with_context(place)?;
+        let framed = [SymbolId::BOS].into_iter().chain(tokens).chain([SymbolId::EOS]);
+        corpus.push(framed.map(SymbolId::get), nll);
+    }
+    if corpus.is_empty() {
+        bail!("{}: no formula", path.display());
+    }
+    Ok(corpus)
 }
 
 /// `n` texts of a data set's law, drawn in memory.

@@ -14,14 +14,17 @@ use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
 use symbolic_transformer::sample::{Choice, Request};
 
-use crate::answer::{print_json, print_text, usage};
+use crate::answer::{print_json, print_text, say, usage};
 use crate::config::{Config, Model};
 use crate::data::Data;
 use crate::sampling::{self, Ask};
-use crate::{completion, data, model_files, rnn, run_folder};
+use crate::{completion, data, model_files, rnn, run_folder, train};
 
 /// The suites.
 pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
+
+/// The suite of a file of texts.
+const FILE: &str = "file";
 
 /// Samples of the suite `generation`.
 const SAMPLES: usize = 10_000;
@@ -40,6 +43,14 @@ pub(crate) struct EvalArgs {
     /// A suite: iid, test, generation, completion. Repeatable; without it the suites of the configuration.
     #[arg(long, value_name = "NAME")]
     suite: Vec<String>,
+    /// Judges on another data set (a name in data/, or a folder) instead, or on a text file with a formula a line; the
+    /// answer goes to eval-NAME.json.
+    #[arg(long, value_name = "NAME|FILE")]
+    data: Option<String>,
+    /// Judges the weights of the checkpoint of this update in last/ instead of the best ones; the answer goes to
+    /// eval-step-N.json.
+    #[arg(long, value_name = "N")]
+    checkpoint: Option<u64>,
     /// A further length to test a recurrent run at. Repeatable.
     #[arg(long, value_name = "N")]
     length: Vec<usize>,
@@ -61,6 +72,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
         if let Some(suite) = args.suite.first() {
             return Err(usage(format!("--suite {suite}: a recurrent run is tested at its eval_lengths")));
         }
+        if args.data.is_some() || args.checkpoint.is_some() {
+            return Err(usage("--data, --checkpoint: only runs of the symbolic transformer are judged so"));
+        }
         return rnn::eval(&folder, &args.length, args.json, args.quiet);
     }
     if let Some(length) = args.length.first() {
@@ -68,9 +82,27 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
     }
     let config: Config = run_folder::config(&folder)?;
     training::threads::set(config.threads)?;
-    let data = data::load(&config.data, args.quiet)?;
-    let suites = if args.suite.is_empty() { config.suites.clone() } else { args.suite.clone() };
-    let evaluation = evaluate(&folder, &config, &data, &suites, args.quiet)?;
+    let file = args.data.as_deref().map(Path::new).filter(|path| path.is_file());
+    let other = args.data.as_deref().filter(|_| file.is_none());
+    let data = data::load_to_judge(other.unwrap_or(&config.data), args.quiet)?;
+    if other.is_none() {
+        run_folder::check_data(&folder, &config.data, data.digest())?;
+    }
+    let _alone = run_folder::lock(&folder)?;
+    let mut suites = if args.suite.is_empty() { config.suites.clone() } else { args.suite.clone() };
+    let texts = file.map(|path| data::texts(path, &data.law)).transpose()?;
+    if texts.is_some() {
+        if let Some(suite) = args.suite.first() {
+            return Err(usage(format!("--suite {suite}: a file of texts is judged as it is")));
+        }
+        suites = vec![FILE.to_owned()];
+    }
+    let stem = args.data.as_deref().and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let step = args.checkpoint.map(|step| format!("step-{step}"));
+    let parts: Vec<String> =
+        ["eval".to_owned()].into_iter().chain(stem.map(Into::into)).chain(step).collect();
+    let what = What { texts, checkpoint: args.checkpoint, file: format!("{}.json", parts.join("-")) };
+    let evaluation = evaluate_as(&folder, &config, &data, &suites, args.quiet, &what)?;
     if args.json {
         let mut document = json!({"schema": "xtask/1", "command": "eval"});
         if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
@@ -82,14 +114,39 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
     }
     match evaluation.get("failed").and_then(Value::as_str) {
         Some(reason) => {
-            eprintln!("error: {reason}");
+            say!("error: {reason}");
             Ok(1)
         }
         None => Ok(0),
     }
 }
 
-/// Judges a run on the suites and writes `eval.json`, where suites judged earlier stay.
+/// The digest of the weights that a run is judged by; none for an n-gram run, which has no weights.
+fn model_digest(folder: &Path) -> Result<Option<String>> {
+    match std::fs::read(train::weights_path(folder)) {
+        Ok(bytes) => Ok(Some(blake3::hash(&bytes).to_hex().to_string())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Whether an evaluation has every suite of a configuration, and is about the weights that the run has now.
+pub(crate) fn is_whole(evaluation: &Value, folder: &Path, config: &Config) -> Result<bool> {
+    let trained = config.model != Model::Ngram;
+    let whole = config.suites.iter().all(|s| evaluation.get(s).is_some_and(|v| !v.is_null() || !trained));
+    let judged = evaluation.get("model_digest").and_then(Value::as_str);
+    Ok(evaluation.is_object() && whole && judged == model_digest(folder)?.as_deref())
+}
+
+/// The evaluation of a run, if it was judged as its configuration asks.
+pub(crate) fn judged_before(folder: &Path, config: &Config) -> Result<Option<Value>> {
+    let text = std::fs::read_to_string(folder.join("eval.json")).unwrap_or_default();
+    let Ok(evaluation) = serde_json::from_str::<Value>(&text) else { return Ok(None) };
+    Ok(is_whole(&evaluation, folder, config)?.then_some(evaluation))
+}
+
+/// Judges a run on the suites and writes `eval.json`, where suites judged earlier stay if they are about the same
+/// weights.
 pub(crate) fn evaluate(
     folder: &Path,
     config: &Config,
@@ -97,28 +154,59 @@ pub(crate) fn evaluate(
     suites: &[String],
     quiet: bool,
 ) -> Result<Value> {
-    let path = folder.join("eval.json");
+    let what = What { texts: None, checkpoint: None, file: "eval.json".to_owned() };
+    evaluate_as(folder, config, data, suites, quiet, &what)
+}
+
+/// What is judged beside a run's best weights on its own data, and the file of the answer.
+struct What {
+    texts: Option<Corpus>,
+    checkpoint: Option<u64>,
+    file: String,
+}
+
+fn evaluate_as(
+    folder: &Path,
+    config: &Config,
+    data: &Data,
+    suites: &[String],
+    quiet: bool,
+    what: &What,
+) -> Result<Value> {
+    let path = folder.join(&what.file);
     let earlier = std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Value>(&t).ok());
     let mut found: Map<String, Value> = match earlier {
         Some(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
+    let model = model_digest(folder)?;
+    if found.get("model_digest").and_then(Value::as_str) != model.as_deref() {
+        found.clear();
+    }
     found.remove("failed");
     found.insert("run".to_owned(), json!(folder.file_name().map(|n| n.to_string_lossy().into_owned())));
     found.insert("model".to_owned(), json!(config.model));
     found.insert("law".to_owned(), json!(data.law_name()));
     found.insert("data_digest".to_owned(), json!(data.digest()));
+    found.insert("model_digest".to_owned(), json!(model));
     found.insert("commit".to_owned(), json!(run_folder::commit()));
-    let mut judge = Judge::new(folder, config, data)?;
+    if let Some(step) = what.checkpoint {
+        found.insert("checkpoint".to_owned(), json!(step));
+    }
+    let mut judge = Judge::new(folder, config, data, what.checkpoint)?;
     for suite in suites {
         if !quiet {
-            eprintln!("suite {suite}");
+            say!("suite {suite}");
         }
         let answer = match suite.as_str() {
             "iid" => {
                 found.insert("baselines".to_owned(), json!(judge.baselines()?));
                 judge.full(&data.iid()?, &mut found)?
             }
+            FILE => match &what.texts {
+                Some(texts) => judge.full(texts, &mut found)?,
+                None => Value::Null,
+            },
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?)?,
             "test" => judge.full(&data.test()?, &mut found)?,
             "generation" | "completion" if config.model == Model::Ngram => Value::Null,
@@ -150,13 +238,19 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(folder: &Path, config: &'a Config, data: &'a Data) -> Result<Self> {
+    fn new(folder: &Path, config: &'a Config, data: &'a Data, checkpoint: Option<u64>) -> Result<Self> {
         let (network, ngram) = match config.model {
             Model::Ngram => {
                 let train = data.train()?.first(config.train_limit);
                 (None, Some(Ngram::train(&train, config.order.unwrap_or(ORDER))))
             }
-            Model::Transformer | Model::Lstm => (Some(model_files::load(folder, config)?), None),
+            Model::Transformer | Model::Lstm => {
+                let loaded = match checkpoint {
+                    Some(step) => model_files::load_checkpoint(folder, config, step)?,
+                    None => model_files::load(folder, config)?,
+                };
+                (Some(loaded), None)
+            }
         };
         Ok(Self { config, data, network, ngram, known: None })
     }
@@ -337,18 +431,24 @@ fn novelty_lines(evaluation: &Value, suite: &str) -> String {
 pub(crate) fn print_summary(evaluation: &Value) {
     let at = |path: &str| evaluation.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let mut text = String::new();
-    for suite in ["iid", "test"] {
+    for suite in ["iid", "test", FILE] {
         if evaluation.get(suite).is_some_and(Value::is_object) {
             let p = |path: &str| at(&format!("/{suite}/{path}"));
+            let (optimum, nats, excess) =
+                (p("optimum/nats_per_token"), p("nats_per_token"), p("excess/value"));
+            // Where texts were removed only whole formulas have an optimum: none for single symbols.
+            let whole = optimum.is_nan();
+            let optimum = if whole { nats - excess } else { optimum };
             text.push_str(&format!(
-                "{suite}: {:.4} nats/token, optimum {:.4}, excess {:.4} ± {:.4}; top-1 {:.4} (best possible {:.4})\n",
-                p("nats_per_token"),
-                p("optimum/nats_per_token"),
-                p("excess/value"),
+                "{suite}: {nats:.4} nats/token, optimum {optimum:.4}, excess {excess:.4} ± {:.4}",
                 1.96 * p("excess/se"),
-                p("top1/observed"),
-                p("optimum/top1"),
             ));
+            if whole {
+                text.push_str("; whole formulas, as texts were removed\n");
+            } else {
+                let (top, best) = (p("top1/observed"), p("optimum/top1"));
+                text.push_str(&format!("; top-1 {top:.4} (best possible {best:.4})\n"));
+            }
             text.push_str(&novelty_lines(evaluation, suite));
         }
     }

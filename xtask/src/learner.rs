@@ -2,13 +2,13 @@
 //! ([`crate::config::Config`]), and the recurrent one's ([`crate::rnn::config::Config`], `kind = "rnn"`).
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::keys::parse_table;
+use crate::signals::Stop;
 use crate::sweep::plan::{Plan, Point};
 use crate::train::Ended;
 
@@ -40,20 +40,20 @@ pub(crate) trait Learner: Clone + PartialEq + Serialize + Send + Sync + Sized {
     /// Where it runs.
     fn device(&self) -> &str;
 
-    /// Threads of a run.
+    /// Threads of a run; 0 for all cores.
     fn threads(&self) -> usize;
 
     /// What runs share (a data set), by name.
     fn shared(&self) -> Option<&str>;
 
     /// Makes what runs share, if it is missing.
-    fn prepare(shared: &str, quiet: bool) -> Result<()>;
+    fn prepare(shared: &str, quiet: bool, stop: &Stop) -> Result<()>;
 
     /// Shows what would be done; returns the exit status.
     fn dry_run(&self, json: bool) -> Result<u8>;
 
     /// Trains in a folder, from the start or from its newest checkpoint, and judges the best model.
-    fn run_in(&self, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended>;
+    fn run_in(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended>;
 
     /// Writes the page of a finished run and returns its path.
     fn report(folder: &Path) -> Result<PathBuf>;

@@ -2,6 +2,9 @@
 //!
 //! Each command is a file. Exit status: 0 done, 1 refused, 2 wrong usage; 130 or 143 after a signal.
 
+// `eprintln!` panics where standard error is closed or full; `say!` does not.
+#![deny(clippy::print_stderr)]
+
 mod answer;
 #[cfg(feature = "bench")]
 mod bench;
@@ -11,23 +14,27 @@ mod bench;
 mod completion;
 mod config;
 mod data;
+mod dry_run;
 mod eval;
 mod export;
 mod keys;
 mod learner;
 mod model_files;
+mod place;
 mod report;
 mod rnn;
 mod run_folder;
+mod runs;
 mod sampling;
 mod signals;
 mod sweep;
+mod test;
 mod train;
 mod transformer;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 // A training step takes a third less time than with the system's allocator, which maps and unmaps large buffers.
 #[global_allocator]
@@ -35,7 +42,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Data, training, evaluation, samples, reports.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", version, max_term_width = 110)]
+#[command(name = "calculemus", version, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -59,16 +66,51 @@ enum Command {
     Report(report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
     Sweep(sweep::SweepArgs),
+    /// List the runs: their state, what they reached, their size.
+    Runs(runs::RunsArgs),
+    /// Run the project's tests, with --slow also their slow halves.
+    Test(test::TestArgs),
     /// Show one cell's exact values, with given weights.
     Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
     Task(rnn::task::TaskArgs),
     /// Show the weights after each update of an optimiser.
     Optim(rnn::optim::OptimArgs),
+    /// Write completions of the command `calculemus` for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The command line; a wrong one ends here. Help says the name by which the program was called: cargo tells that it
+/// runs it, and else it is the installed one.
+fn command_line() -> Cli {
+    let name = if std::env::var_os("CARGO").is_some() { "cargo xtask" } else { "calculemus" };
+    let matches = Cli::command().name(name).bin_name(name).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "calculemus", &mut script);
+    answer::print_text(&String::from_utf8_lossy(&script));
+    Ok(0)
+}
+
+/// candle's own pool spins: with more than one thread it is three to four times slower when another process holds a
+/// core. What the user has set stays.
+#[expect(unsafe_code, clippy::disallowed_methods, reason = "the one place: process start, before any thread")]
+fn one_thread_for_candle() {
+    if std::env::var_os("CANDLE_NUM_THREADS").is_none() {
+        // SAFETY: called first in `main`; no other thread is there that could read the environment meanwhile.
+        unsafe { std::env::set_var("CANDLE_NUM_THREADS", "1") };
+    }
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    one_thread_for_candle();
+    let cli = command_line();
     let answer = match &cli.command {
         Command::GenData(args) => data::gen_data(args),
         Command::Train(args) => train::train(args),
@@ -78,15 +120,19 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => report::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Runs(args) => runs::run(args),
+        Command::Test(args) => test::run(args),
         Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),
+        Command::Completions { shell } => completions(*shell),
     };
     match answer {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
-            eprintln!("error: {e:#}");
-            ExitCode::from(if e.is::<answer::Usage>() { 2 } else { 1 })
+            answer::say!("error: {e:#}");
+            let stopped = e.downcast_ref::<signals::Stopped>().map(|s| signals::status(s.signal));
+            ExitCode::from(stopped.unwrap_or(if e.is::<answer::Usage>() { 2 } else { 1 }))
         }
     }
 }

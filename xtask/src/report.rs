@@ -28,7 +28,7 @@ pub(crate) use run::Run;
 
 use crate::answer::{print_json, print_text};
 use crate::config::Model;
-use crate::run_folder;
+use crate::{place, run_folder};
 
 /// Options of `report`.
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ pub(crate) fn write(runs: &[PathBuf], out: Option<&Path>) -> Result<PathBuf> {
     let (page, place) = match read.as_slice() {
         [] => bail!("no run to report"),
         [run] => (single::page(run), run.folder.join("report.html")),
-        runs => (comparison("Comparison", None, runs), Path::new(run_folder::RUNS).join("comparison.html")),
+        runs => (comparison("Comparison", None, runs), place::runs().join("comparison.html")),
     };
     let path = out.map_or(place, Path::to_owned);
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {

@@ -3,23 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Map, Value};
+use training::files::{Lock, Sharing};
 
 use crate::answer::usage;
 use crate::learner::{self, Learner};
-
-/// The folder of all runs.
-pub(crate) const RUNS: &str = "runs";
+use crate::place;
 
 /// A run by folder, or by name in `runs/`.
 pub(crate) fn find(run: &str) -> Result<PathBuf> {
-    let (given, inside) = (PathBuf::from(run), Path::new(RUNS).join(run));
+    let (given, inside) = (PathBuf::from(run), place::runs().join(run));
     for folder in [&given, &inside] {
         if folder.join("config.toml").is_file() {
             return Ok(folder.clone());
         }
     }
-    let mut there: Vec<String> = std::fs::read_dir(RUNS)
+    let mut there: Vec<String> = std::fs::read_dir(place::runs())
         .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
         .unwrap_or_default();
     there.sort();
@@ -46,8 +46,82 @@ pub(crate) fn is_recurrent(folder: &Path) -> Result<bool> {
     learner::is_recurrent(&name, &text)
 }
 
+/// The right to write in a run's folder; refused while another process has it.
+pub(crate) fn lock(folder: &Path) -> Result<Lock> {
+    Ok(training::files::lock(folder, Sharing::Alone)?)
+}
+
+/// Whether a folder holds nothing of a run: it is not there, or a kill came before its first file was whole.
+pub(crate) fn is_empty(folder: &Path) -> Result<bool> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        Err(e) => return Err(e).with_context(|| folder.display().to_string()),
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        if name != ".lock" && !name.ends_with(".tmp") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the page of a run is there and was written after the run was judged.
+pub(crate) fn has_page(folder: &Path) -> Result<bool> {
+    let written = |name: &str| std::fs::metadata(folder.join(name)).and_then(|m| m.modified()).ok();
+    let (page, judged) = (written("report.html"), written("eval.json"));
+    Ok(page.is_some() && page >= judged)
+}
+
+/// The lines of a run's metrics; none where there is no such file.
+pub(crate) fn metrics(folder: &Path) -> Result<Vec<Map<String, Value>>> {
+    let path = folder.join("metrics.jsonl");
+    Ok(if path.is_file() { training::metrics::read(&path)? } else { Vec::new() })
+}
+
+/// The digest of the data that a run was made with: as its record says, or else a comment of its `config.toml`.
+pub(crate) fn data_digest(folder: &Path) -> Result<Option<String>> {
+    let text = |v: &Value| v.as_str().map(ToOwned::to_owned);
+    let start = metrics(folder)?.into_iter().find(|l| l.get("kind").and_then(Value::as_str) == Some("start"));
+    if let Some(digest) = start.as_ref().and_then(|l| l.get("data")).and_then(text) {
+        return Ok(Some(digest));
+    }
+    if !folder.join("config.toml").is_file() {
+        return Ok(None);
+    }
+    let (_, config) = self::text(folder)?;
+    let comment = config.lines().rfind(|l| l.starts_with("# data "));
+    Ok(comment.and_then(|l| l.split_whitespace().next_back()).map(ToOwned::to_owned))
+}
+
+/// Refuses data that are not those of the run.
+pub(crate) fn check_data(folder: &Path, data: &str, digest: &str) -> Result<()> {
+    match data_digest(folder)? {
+        Some(recorded) if recorded != digest => bail!(
+            "{} was made with data of the digest {recorded}, and the data set {data} has {digest}: put the old data \
+             back, or train a new run",
+            folder.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Writes `config.toml`: the resolved configuration, below it what the run was made with. A file that already says the
+/// same configuration stays as it is, with what stands below it.
+pub(crate) fn write_config<L: Learner>(folder: &Path, config: &L, further: &str) -> Result<bool> {
+    if folder.join("config.toml").is_file() && self::config::<L>(folder)? == *config {
+        return Ok(false);
+    }
+    let made_with = made_with(config.device(), training::threads::resolve(config.threads(), 1));
+    let text = format!("{}\n{made_with}{further}", config.to_toml()?);
+    training::files::write(&folder.join("config.toml"), text.as_bytes())?;
+    Ok(true)
+}
+
 /// Comments for `config.toml`: version, commit, machine and command line.
-pub(crate) fn made_with(device: &str, threads: usize) -> String {
+fn made_with(device: &str, threads: usize) -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     format!(
         "# version {}, commit {}\n# device {device}, {threads} threads, {}\n# xtask {}\n",

@@ -7,16 +7,15 @@ mod jobs;
 pub(crate) mod plan;
 pub(crate) mod table;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
-
 use anyhow::Result;
 use clap::Args;
+use std::path::{Path, PathBuf};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::{print_json, print_text, say};
 use crate::config::Config;
 use crate::learner::Learner;
-use crate::{keys, rnn, run_folder, signals};
+use crate::signals::{self, Stop};
+use crate::{keys, place, rnn, run_folder};
 
 /// Options of `sweep`.
 #[derive(Debug, Args)]
@@ -24,7 +23,7 @@ pub(crate) struct SweepArgs {
     /// The sweep: a path, or a name in configs/.
     #[arg(long, value_name = "NAME.toml")]
     config: String,
-    /// Runs at the same time; each has the threads of its configuration.
+    /// Runs at the same time; each has the threads of its configuration; 0 there shares all cores.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     /// Prints the table as one JSON document to standard output.
@@ -37,8 +36,8 @@ pub(crate) struct SweepArgs {
 
 /// `cargo xtask sweep`; returns the exit status.
 pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
-    let file = keys::find(&args.config, Path::new("configs"))?;
-    let stop = signals::watch()?;
+    let file = keys::find(&args.config, &place::configs())?;
+    let stop = Stop::watch()?.shared();
     let draft = plan::Draft::read(&file)?;
     if draft.is_recurrent()? {
         answer(args, &draft.plan::<rnn::config::Config>()?, &stop)
@@ -47,13 +46,15 @@ pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
     }
 }
 
-fn answer<L: Learner>(args: &SweepArgs, plan: &plan::Plan<L>, stop: &AtomicUsize) -> Result<u8> {
-    let folder = Path::new(run_folder::RUNS).join(&plan.name);
+fn answer<L: Learner>(args: &SweepArgs, plan: &plan::Plan<L>, stop: &Stop) -> Result<u8> {
+    let folder = place::runs().join(&plan.name);
+    std::fs::create_dir_all(&folder)?;
+    let _alone = run_folder::lock(&folder)?;
     let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop };
     match sweep(plan, &folder, &how)? {
         Swept::Interrupted(signal) => {
-            eprintln!("stopped; the same command goes on");
-            Ok(128 + signal as u8)
+            say!("stopped; the same command goes on");
+            Ok(signals::status(signal))
         }
         Swept::Done { document, page } => {
             if args.json {

@@ -1,7 +1,6 @@
 //! `cargo xtask train`: from a configuration to a trained and judged model with a report, in one command.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context, Result, anyhow, bail};
 #[cfg(feature = "candle")]
@@ -13,16 +12,17 @@ use symbolic_transformer::learner::{Corpus, Learner as Transformer};
 use symbolic_transformer::lstm::Lstm;
 #[cfg(feature = "candle")]
 use symbolic_transformer::model::Composed;
-use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::network::Network;
 use symbolic_transformer::order::Order;
 use training::trainer::MAX_SKIPPED;
 use training::{DeviceSpec, Outcome, Progress, Settings, Task, Trainer};
 
-use crate::answer::{print_json, usage};
+use crate::answer::{print_json, say, usage};
 use crate::config::{Config, Model};
 use crate::data::{self, Data};
 use crate::learner::{Learner, is_recurrent};
-use crate::{eval, keys, model_files, rnn, run_folder, signals};
+use crate::signals::{self, Stop};
+use crate::{eval, keys, model_files, place, rnn, run_folder};
 
 /// Options of `train`.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ impl Train {
 
 /// Name and text of a configuration: a path, or a name in configs/.
 fn read_config(file: &str) -> Result<(String, String)> {
-    let path = keys::find(file, Path::new("configs"))?;
+    let path = keys::find(file, &place::configs())?;
     let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
     Ok((path.display().to_string(), text))
 }
@@ -161,8 +161,8 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
         return config.dry_run(args.json);
     }
     let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
-    let folder = Path::new(run_folder::RUNS).join(&name);
-    if folder.exists() {
+    let folder = place::runs().join(&name);
+    if !run_folder::is_empty(&folder)? {
         bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());
     }
     run(args, config, &folder)
@@ -172,18 +172,21 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
 fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
     training::threads::set(config.threads())?;
     if cfg!(debug_assertions) {
-        eprintln!("warning: this is a build without optimisation; use `cargo xtask train`");
+        say!("warning: this is a build without optimisation; use `cargo xtask train`");
     }
-    let stop = signals::watch()?;
+    if !args.quiet {
+        say!("{}", config.to_toml()?.trim_end());
+    }
+    let stop = Stop::watch()?;
     let (updates, evaluation, status) = match config.run_in(folder, args.quiet, &stop)? {
         Ended::Interrupted { signal, step } => {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            eprintln!("stopped at update {step}; go on with: cargo xtask train --resume {name}");
-            return Ok(128 + signal as u8);
+            say!("stopped at update {step}; go on with: cargo xtask train --resume {name}");
+            return Ok(signals::status(signal));
         }
         Ended::Finished { updates, evaluation } => (updates, evaluation, 0),
         Ended::Diverged { step, evaluation } => {
-            eprintln!("error: the loss left the numbers; the run ended as diverged at update {step}");
+            say!("error: the loss left the numbers; the run ended as diverged at update {step}");
             (Some(step), evaluation, 1)
         }
     };
@@ -212,73 +215,119 @@ pub(crate) enum Ended {
 }
 
 /// Trains in a folder, from the start or from its newest checkpoint, and judges the best model. Work runs on the
-/// thread pool of the caller.
-pub(crate) fn run_in(folder: &Path, config: &Config, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+/// thread pool of the caller. Whatever may refuse comes before the first change of a file.
+pub(crate) fn run_in(folder: &Path, config: &Config, quiet: bool, stop: &Stop) -> Result<Ended> {
     let say = |message: String| {
         if !quiet {
-            eprintln!("{message}");
+            say!("{message}");
         }
     };
     say(format!(
         "{} on {}, {} threads, precision {}",
         folder.display(),
         config.device,
-        config.threads,
+        rayon::current_num_threads(),
         config.precision
     ));
-    let data = data::load(&config.data, quiet)?;
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    write_config(config, folder, &data)?;
-    let judged = || eval::evaluate(folder, config, &data, &config.suites, quiet);
+    let before = folder.is_dir().then(|| run_folder::lock(folder)).transpose()?;
+    let data = data::load(&config.data, quiet, stop)?;
+    run_folder::check_data(folder, &config.data, data.digest())?;
+    let further = format!("# data {} {}\n", config.data, data.digest());
+    let alone = || {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        before.map_or_else(|| run_folder::lock(folder), Ok)
+    };
     if config.model == Model::Ngram {
-        return Ok(Ended::Finished { updates: None, evaluation: judged()? });
+        let _alone = alone()?;
+        run_folder::write_config(folder, config, &further)?;
+        let evaluation = eval::evaluate(folder, config, &data, &config.suites, quiet)?;
+        return Ok(Ended::Finished { updates: None, evaluation });
     }
     let mut learner = learner(config, &data)?;
-    let settings = settings(config, &data, &learner)?;
-    model_files::write_about(folder, config, learner.layout().len(), &data)?;
+    let mut settings = settings(config, &data, &learner)?;
+    let found = Trainer::<Transformer<'_>>::find(learner.layout(), &settings, folder)?;
+    if let (Some(from), None) = (&config.init_from, &found) {
+        settings.initial = Some(initial(from, config, &learner)?);
+    }
+    let _alone = alone()?;
+    let changed = run_folder::write_config(folder, config, &further)?;
+    if changed || !folder.join("config.json").is_file() || !folder.join("tokenizer.json").is_file() {
+        model_files::write_about(folder, config, learner.layout().len(), &data)?;
+    }
     let progress = Progress::new(settings.schedule.total, quiet);
-    let start = start_line(folder, config, &learner, &data)?;
+    let start = start_line(folder, config, &settings, &learner, &data)?;
     let total = settings.schedule.total;
-    let mut trainer = Trainer::open(&mut learner, settings, folder, start)?;
-    if trainer.state().step > 0 {
-        progress.say(&format!("going on from update {}", trainer.state().step));
+    let from = found.as_ref().map_or(0, |f| f.state.step);
+    let mut trainer = Trainer::begin(&mut learner, settings, folder, found, start)?;
+    if from > 0 && from < total {
+        progress.say(&format!("going on from update {from}"));
     }
     progress.say(&format!("{total} updates"));
-    let outcome = trainer.run(stop, &progress);
+    let outcome = trainer.run(stop.number(), &progress);
     progress.finish();
     let step = trainer.state().step;
     match outcome? {
         Outcome::Interrupted(signal) => Ok(Ended::Interrupted { signal, step }),
         Outcome::Finished(reason) => {
+            if let Some(signal) = stop.signal() {
+                return Ok(Ended::Interrupted { signal, step });
+            }
             say(format!("trained for {step} updates (ended by {reason})"));
-            Ok(Ended::Finished { updates: Some(step), evaluation: judged()? })
+            let judged = eval::judged_before(folder, config)?.filter(|_| step == from);
+            let evaluation = match judged {
+                Some(evaluation) => {
+                    say("the run was finished and judged before".to_owned());
+                    evaluation
+                }
+                None => {
+                    stop.nothing_to_lose();
+                    eval::evaluate(folder, config, &data, &config.suites, quiet)?
+                }
+            };
+            Ok(Ended::Finished { updates: Some(step), evaluation })
         }
     }
+}
+
+/// The weights that a run begins with, where its configuration names others than drawn ones: those of a run, or of a
+/// file.
+fn initial(from: &str, config: &Config, learner: &Transformer<'_>) -> Result<Vec<f32>> {
+    let file = Path::new(from);
+    let path = if file.is_file() { file.to_owned() } else { weights_path(&run_folder::find(from)?) };
+    let weights = training::checkpoint::load_weights(&path, learner.layout());
+    weights.with_context(|| {
+        format!("init_from = \"{from}\": weights of another shape than {:?} has", config.model)
+    })
 }
 
 /// The learner of a configuration over its data.
 pub(crate) fn learner<'a>(config: &Config, data: &Data) -> Result<Transformer<'a>> {
     let train = data.train()?.first(config.train_limit);
+    let validation = data.val()?;
     let network = network(config)?;
-    check_lengths(config, &train)?;
+    check_lengths(config, &train, &validation)?;
     let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
     Ok(Transformer {
         network,
         train,
-        validation: data.val()?,
+        validation,
         order,
         seed: config.seed,
         smoothing: config.label_smoothing,
     })
 }
 
-fn check_lengths(config: &Config, corpus: &Corpus) -> Result<()> {
-    let longest = corpus.lengths().into_iter().max().unwrap_or(0) as usize;
+fn check_lengths(config: &Config, corpus: &Corpus, validation: &Corpus) -> Result<()> {
+    let lengths = [corpus.lengths(), validation.lengths()].concat();
+    let longest = lengths.into_iter().max().unwrap_or(0) as usize;
     if config.model == Model::Transformer && longest > config.max_len {
         bail!("the longest text of the data has {longest} tokens, max_len = {}", config.max_len);
     }
     if corpus.is_empty() {
         bail!("the training set is empty");
+    }
+    if validation.is_empty() {
+        bail!("the validation set is empty: nothing would say which weights are the best");
     }
     Ok(())
 }
@@ -300,126 +349,35 @@ fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<S
         seed: config.seed,
         config_digest: config.digest()?,
         data_digest: data.digest().to_owned(),
-        optimum: data.optimum(),
+        // Of texts that were removed nothing says what the next symbol costs at best.
+        optimum: data.optimum().filter(|_| !data.is_filtered()),
+        initial: None,
     })
 }
 
 fn start_line(
     folder: &Path,
     config: &Config,
+    settings: &Settings,
     learner: &Transformer<'_>,
     data: &Data,
 ) -> Result<Map<String, Value>> {
     let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let line = json!({
-        "step": 0, "schema": 1, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
+    let mut line = json!({
+        "step": 0, "schema": 2, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
         "data": data.digest(), "device": config.device,
     });
+    if let (Some(initial), Value::Object(fields)) = (&settings.initial, &mut line) {
+        let mut hasher = blake3::Hasher::new();
+        for x in initial {
+            hasher.update(&x.to_le_bytes());
+        }
+        fields.insert("init".to_owned(), json!(hasher.finalize().to_hex().to_string()));
+    }
     match line {
         Value::Object(fields) => Ok(fields),
         _ => Err(anyhow!("no fields")),
     }
-}
-
-/// The resolved configuration, and below it what the run was made with.
-fn write_config(config: &Config, folder: &Path, data: &Data) -> Result<()> {
-    let text = format!(
-        "{}\n{}# data {} {}\n",
-        config.to_toml()?,
-        run_folder::made_with(&config.device, config.threads),
-        config.data,
-        data.digest(),
-    );
-    Ok(training::files::write(&folder.join("config.toml"), text.as_bytes())?)
-}
-
-/// The places of the schedule that a reader checks: 0, w/2, w, (w+T)/2, T.
-fn lr_probe(config: &Config, total: u64) -> Result<Vec<(u64, f64)>> {
-    let schedule = config.schedule(total)?;
-    let (w, t) = (schedule.warmup, total);
-    Ok([0, w / 2, w, (w + t) / 2, t].map(|u| (u, schedule.rate(u))).to_vec())
-}
-
-/// What a run would be, and one step of it in memory.
-pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
-    training::threads::set(config.threads)?;
-    let present = data::open_if_present(&config.data)?;
-    let mut document = json!({
-        "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
-        "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": config,
-    });
-    let Value::Object(fields) = &mut document else { bail!("no document") };
-    if config.model == Model::Ngram {
-        fields.insert("params".to_owned(), json!(0));
-    } else {
-        let mut network = network(config)?;
-        fields.insert("params".to_owned(), json!(network.layout().len()));
-        fields.insert("parameters".to_owned(), parameters(network.as_ref()));
-        let sample = data::in_memory(&config.data, 64)?;
-        fields.insert("step".to_owned(), one_step(network.as_mut(), config, &sample)?);
-        if let Some(data) = &present {
-            let train = data.train()?.first(config.train_limit);
-            let order =
-                Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
-            let per_epoch = order.batches() as u64;
-            let total = config.total_updates(per_epoch);
-            fields.insert("targets_per_epoch".to_owned(), json!(train.targets()));
-            fields.insert("updates_per_epoch".to_owned(), json!(per_epoch));
-            fields.insert("total_updates".to_owned(), json!(total));
-            fields.insert("warmup_steps".to_owned(), json!(config.schedule(total)?.warmup));
-            fields.insert("lr_probe".to_owned(), json!(lr_probe(config, total)?));
-            let step = fields.get("step").and_then(|s| s.get("seconds_per_target")).and_then(Value::as_f64);
-            let share = total as f64 / per_epoch as f64 * train.targets() as f64;
-            fields.insert("seconds_estimated".to_owned(), json!(step.map(|s| s * share)));
-        }
-    }
-    if let Some(data) = &present {
-        fields.insert("optimum_nats_per_token".to_owned(), json!(data.optimum()));
-    }
-    let missing = present.is_none();
-    fields.insert("data_present".to_owned(), json!(!missing));
-    if json {
-        print_json(&document)?;
-    } else {
-        crate::answer::print_text(&format!("{}\n", serde_json::to_string_pretty(&document)?));
-        if missing {
-            eprintln!("the data set {} is not there; `train` would generate it", config.data);
-        }
-    }
-    Ok(0)
-}
-
-/// Parameters by module, and with and without decay.
-fn parameters(network: &dyn Network) -> Value {
-    let mut modules: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-    let mut decayed = 0;
-    for p in network.layout().iter() {
-        let module: Vec<&str> =
-            p.name.split('.').take(if p.name.starts_with("layers.") { 2 } else { 1 }).collect();
-        *modules.entry(module.join(".")).or_default() += p.range.len();
-        if p.decay == training::Decay::Yes {
-            decayed += p.range.len();
-        }
-    }
-    let all = network.layout().len();
-    // Weights, gradient and two moments.
-    json!({"all": all, "with_decay": decayed, "without_decay": all - decayed, "modules": modules, "state_bytes": 16 * all})
-}
-
-/// One forward and backward pass without an update.
-fn one_step(network: &mut dyn Network, config: &Config, sample: &Corpus) -> Result<Value> {
-    let theta = network.layout().initialise(config.seed);
-    let batch = symbolic_transformer::batch::Batch::new(sample.iter());
-    let mut gradient = vec![0.0; theta.len()];
-    let noise = Noise { seed: config.seed, update: 1, smoothing: 0.0 };
-    let clock = std::time::Instant::now();
-    let loss = network.gradient(&theta, &batch, noise, &mut gradient)?;
-    let seconds = clock.elapsed().as_secs_f64();
-    let targets = loss.targets.max(1) as f64;
-    Ok(json!({
-        "targets": loss.targets, "loss": loss.sum / targets, "ln_vocabulary": (fol::symbol::VOCABULARY as f64).ln(),
-        "flop_per_token": 6 * theta.len(), "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
-    }))
 }
 
 /// Where the model of a run is.

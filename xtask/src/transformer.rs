@@ -1,7 +1,6 @@
 //! The symbolic transformer's configuration as a learner.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;
@@ -9,9 +8,10 @@ use serde_json::Value;
 use crate::config::{self, Config, Model};
 use crate::learner::Learner;
 use crate::report::{self, Run};
+use crate::signals::Stop;
 use crate::sweep::plan::{Plan, Point};
 use crate::train::Ended;
-use crate::{data, eval, sweep, train};
+use crate::{data, dry_run, eval, sweep, train};
 
 impl Learner for Config {
     const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
@@ -57,15 +57,15 @@ impl Learner for Config {
         Some(&self.data)
     }
 
-    fn prepare(shared: &str, quiet: bool) -> Result<()> {
-        data::load(shared, quiet).map(|_| ())
+    fn prepare(shared: &str, quiet: bool, stop: &Stop) -> Result<()> {
+        data::load(shared, quiet, stop).map(|_| ())
     }
 
     fn dry_run(&self, json: bool) -> Result<u8> {
-        train::dry_run(self, json)
+        dry_run::dry_run(self, json)
     }
 
-    fn run_in(&self, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+    fn run_in(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
         train::run_in(folder, self, quiet, stop)
     }
 
@@ -79,12 +79,11 @@ impl Learner for Config {
 
     fn is_judged(&self, folder: &Path) -> Result<bool> {
         let run = Run::read(folder)?;
-        let judged =
-            self.suites.iter().all(|s| run.eval.get(s).is_some_and(|v| !v.is_null() || !run.is_trained()));
+        let judged = eval::is_whole(&run.eval, folder, self)?;
         // Whoever asks for other updates, intervals or patience than the run had is not answered by it.
         let as_long = Self { threads: self.threads, expect: None, ..run.config.clone() }
             == Self { expect: None, ..self.clone() };
-        Ok(judged && as_long && run.eval.is_object() && (!run.is_trained() || run.ended().is_some()))
+        Ok(judged && as_long && (!run.is_trained() || run.ended().is_some()))
     }
 
     fn best_loss(&self, folder: &Path) -> Result<f64> {

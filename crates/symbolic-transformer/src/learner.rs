@@ -128,6 +128,11 @@ impl Task for Learner<'_> {
         self.order.batches() as u64
     }
 
+    /// Batches differ in their targets, most of all those of similar length; each target of an epoch weighs the same.
+    fn mean_targets(&self) -> Option<f64> {
+        Some(self.train.targets() as f64 / self.order.batches() as f64)
+    }
+
     fn batch(&mut self, epoch: u64, index: u64) -> Result<Batch> {
         let sequences = self.order.batch(epoch, index as usize);
         Ok(Batch::new(sequences.iter().map(|&i| self.train.get(i as usize))))

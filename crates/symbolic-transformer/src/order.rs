@@ -50,13 +50,13 @@ impl Order {
         Self { lengths, batching, unit, size: size.max(1), family, cached: None }
     }
 
-    /// The number of batches, the same in every epoch.
+    /// The number of batches, the same in every epoch: no more than there are sequences.
     pub fn batches(&self) -> usize {
         let all = match self.unit {
             BatchUnit::Formulas => self.lengths.len(),
             BatchUnit::Tokens => self.lengths.iter().map(|&l| l as usize).sum(),
         };
-        all.div_ceil(self.size).max(1)
+        all.div_ceil(self.size).min(self.lengths.len()).max(1)
     }
 
     /// The sequences of batch `index` of an epoch.
@@ -94,17 +94,23 @@ impl Order {
         self.lengths.get(i as usize).copied().unwrap_or(0)
     }
 
-    /// Cuts an order into [`batches`](Self::batches) pieces: by number, or by the targets that stand before.
+    /// Cuts an order into [`batches`](Self::batches) pieces, by number or by the targets that stand before; none of them
+    /// is empty, also where one sequence is longer than a batch.
     fn cut(&self, order: &[u32]) -> Vec<Vec<u32>> {
         let mut batches = vec![Vec::new(); self.batches()];
-        let mut before = 0;
+        let (mut before, mut at) = (0, 0);
         for (i, &sequence) in order.iter().enumerate() {
-            let at = match self.unit {
+            let wanted = match self.unit {
                 BatchUnit::Formulas => i,
                 BatchUnit::Tokens => before,
-            };
+            } / self.size;
+            let later = batches.len() - 1 - at;
+            // One step at most, so that no batch is passed over; and in time, so that each later one has a sequence.
+            if i > 0 && later > 0 && (wanted > at || order.len() - i <= later) {
+                at += 1;
+            }
             before += self.length(sequence) as usize;
-            if let Some(batch) = batches.get_mut(at / self.size) {
+            if let Some(batch) = batches.get_mut(at) {
                 batch.push(sequence);
             }
         }
@@ -129,6 +135,29 @@ mod tests {
                 for mut all in [first, second] {
                     all.sort_unstable();
                     assert!(all.iter().copied().eq(0..10_001));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_batch_is_empty_however_long_a_sequence_is() {
+        let mut stream = Family::named("order").stream(0);
+        for _ in 0..300 {
+            let n = 1 + stream.below(40);
+            let long = stream.below(3) == 0;
+            let lengths: Vec<u32> =
+                (0..n).map(|_| 1 + stream.below(if long { 400 } else { 20 }) as u32).collect();
+            let size = 1 + stream.below(60) as usize;
+            for batching in [Batching::Bucket, Batching::Plain] {
+                for unit in [BatchUnit::Formulas, BatchUnit::Tokens] {
+                    let mut order = Order::new(lengths.clone(), batching, unit, size, 1);
+                    let batches: Vec<Vec<u32>> =
+                        (0..order.batches()).map(|b| order.batch(2, b).to_vec()).collect();
+                    assert!(batches.iter().all(|b| !b.is_empty()), "{lengths:?}, {size} {unit:?}");
+                    let mut all = batches.concat();
+                    all.sort_unstable();
+                    assert!(all.iter().copied().eq(0..n as u32));
                 }
             }
         }

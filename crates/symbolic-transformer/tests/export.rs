@@ -285,3 +285,20 @@ fn what_no_class_computes_is_refused() {
         ModelConfig { n_heads: 3, embedding: Embedding::Learned, activation: Activation::Relu, ..good };
     assert!(matches!(hf(&wrong, &[0.0], &About::default(), folder.path()), Err(Error::Training(_))));
 }
+
+/// Nothing compared is no success: without its packages the script fails, unless it is told to skip.
+#[test]
+fn the_comparison_with_transformers_fails_where_nothing_can_be_compared() {
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hf_parity.py");
+    let run = |more: &[&str]| {
+        // `-I -S`: the packages of this machine are out of sight.
+        let mut command = std::process::Command::new("python3");
+        command.args(["-I", "-S"]).arg(&script).args(more).arg("folder").output().ok()
+    };
+    let (Some(plain), Some(told)) = (run(&[]), run(&["--skip-without-packages"])) else {
+        println!("skipped: there is no python3 here");
+        return;
+    };
+    assert_eq!((plain.status.code(), told.status.code()), (Some(3), Some(0)));
+    assert!(String::from_utf8_lossy(&told.stdout).contains("skipped"));
+}

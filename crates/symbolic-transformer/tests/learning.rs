@@ -8,16 +8,18 @@ use std::sync::atomic::AtomicUsize;
 use fol::law::Law;
 use fol::score::Scorer;
 use fol::symbol::SymbolId;
+use symbolic_transformer::batch::Batch;
 use symbolic_transformer::config::ModelConfig;
 use symbolic_transformer::evaluate::iid::iid;
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, Learner, validate};
+use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::order::{BatchUnit, Batching, Order};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
 use training::trainer::MAX_SKIPPED;
-use training::{Outcome, Progress, Settings, Trainer};
+use training::{Outcome, Progress, Settings, Task, Trainer};
 
 fn public(purpose: &str, n: u64) -> (Law, Corpus) {
     let law = Law::named("public", &[]).unwrap();
@@ -102,6 +104,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
         config_digest: String::new(),
         data_digest: String::new(),
         optimum: None,
+        initial: None,
     };
     let folder = tempfile::tempdir().unwrap();
     let theta = {
@@ -116,4 +119,57 @@ fn sixty_four_formulas_are_learned_by_heart() {
     assert!(nats < least + 0.05, "{nats} nats per token; at best {least}");
     assert!(nats > least - 1e-4, "{nats} is below what is possible, {least}");
     println!("{nats:.4} nats per token, at best {least:.4}");
+}
+
+/// Batches of similar length, each update weighted by its targets: their mean is the gradient of the epoch's mean loss.
+#[test]
+fn buckets_weighted_by_their_targets_are_unbiased() {
+    let (_, train) = public("train", 400);
+    let config =
+        ModelConfig { d_model: 16, n_heads: 2, d_ff: 32, dropout: 0.0, ..ModelConfig::size("tiny").unwrap() };
+    let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
+    let mut whole = Explicit::new(config.clone()).unwrap();
+    let theta = whole.layout().initialise(3);
+    let mut mean = vec![0.0; theta.len()];
+    let loss = whole.gradient(&theta, &Batch::new(train.iter()), noise, &mut mean).unwrap();
+    mean.iter_mut().for_each(|g| *g /= loss.targets as f32);
+    let size = |x: &[f64]| x.iter().map(|v| v * v).sum::<f64>().sqrt();
+    for (batching, unit, batch) in [
+        (Batching::Bucket, BatchUnit::Formulas, 16),
+        (Batching::Bucket, BatchUnit::Tokens, 100),
+        (Batching::Plain, BatchUnit::Formulas, 30),
+    ] {
+        let mut learner = Learner {
+            network: Box::new(Explicit::new(config.clone()).unwrap()),
+            order: Order::new(train.lengths(), batching, unit, batch, 0),
+            train: train.clone(),
+            validation: Corpus::new(),
+            seed: 0,
+            smoothing: 0.0,
+        };
+        let (batches, expected) = (learner.updates_per_epoch(), learner.mean_targets().unwrap());
+        let (mut weighted, mut plain) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
+        let mut targets = 0;
+        for index in 0..batches {
+            let batch = learner.batch(1, index).unwrap();
+            let mut gradient = vec![0.0; theta.len()];
+            let piece = training::Piece { part: 0, parts: 1 };
+            let loss = learner.gradient(&theta, &batch, piece, 1, &mut gradient).unwrap();
+            targets += loss.targets;
+            for ((w, p), g) in weighted.iter_mut().zip(&mut plain).zip(gradient) {
+                *w += f64::from(g) / expected / batches as f64;
+                *p += f64::from(g) / loss.targets as f64 / batches as f64;
+            }
+        }
+        assert_eq!(targets as f64, expected * batches as f64);
+        let far = |x: &[f64]| {
+            let apart: Vec<f64> = x.iter().zip(&mean).map(|(a, b)| a - f64::from(*b)).collect();
+            size(&apart) / size(x)
+        };
+        assert!(far(&weighted) < 1e-5, "{batching:?} {unit:?}: {}", far(&weighted));
+        // What was done before is another direction where lengths are sorted by number of formulas.
+        if batching == Batching::Bucket && unit == BatchUnit::Formulas {
+            assert!(far(&plain) > 0.02, "{}", far(&plain));
+        }
+    }
 }

@@ -123,11 +123,13 @@ pub fn save_weights(path: &Path, layout: &Layout, theta: &[f32]) -> Result<()> {
     files::write(path, &serialise(&tensors, ("format", "pt".to_owned()), path)?)
 }
 
-/// Reads weights; missing, unknown and misshapen tensors are refused by name.
+/// Reads weights; missing, unknown and misshapen tensors are refused by name, and so are entries that are not finite.
 pub fn load_weights(path: &Path, layout: &Layout) -> Result<Vec<f32>> {
     let bytes = std::fs::read(path).map_err(Error::io(path))?;
     let tensors = open(path, &bytes)?;
-    gather(path, layout, &tensors, "")
+    let theta = gather(path, layout, &tensors, "")?;
+    layout.check_finite(&theta).map_err(|e| Error::bad_file(path, e.to_string()))?;
+    Ok(theta)
 }
 
 fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>> {
@@ -311,6 +313,21 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         assert_eq!(Checkpoint::newest(folder.path(), &layout).unwrap().unwrap(), old);
+    }
+
+    #[test]
+    fn weights_that_are_not_finite_are_refused_by_tensor_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let (layout, checkpoint) = sample(5);
+        let path = folder.path().join("model.safetensors");
+        let a = layout.get("a").unwrap().range.clone();
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut theta = checkpoint.theta.clone();
+            theta[a.start + 2] = bad;
+            save_weights(&path, &layout, &theta).unwrap();
+            let refusal = load_weights(&path, &layout).unwrap_err().to_string();
+            assert!(refusal.contains("`a`") && refusal.contains("entry 2"), "{refusal}");
+        }
     }
 
     #[test]

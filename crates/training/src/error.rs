@@ -31,6 +31,22 @@ pub enum Error {
         /// The shape of the model.
         expected: Vec<usize>,
     },
+    /// A tensor with an entry that is no number, or infinite.
+    #[error("tensor `{name}` holds {found} at entry {entry}: these weights left the numbers in training")]
+    NotFinite {
+        /// Its name.
+        name: String,
+        /// What stands there.
+        found: f32,
+        /// Where, counted row by row from 0.
+        entry: usize,
+    },
+    /// A folder that another process is writing to.
+    #[error("{path}: another process is at work in this folder; wait for it, or stop it", path = path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A file that is not what it should be.
     #[error("{path}: {reason}", path = path.display())]
     BadFile {

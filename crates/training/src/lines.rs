@@ -22,6 +22,8 @@ pub(crate) struct Interval {
     pub(crate) loss: f64,
     pub(crate) lr: f64,
     pub(crate) grad_norm: f64,
+    /// Targets and sequence-steps that this process saw in these seconds, skipped updates and those before a kill
+    /// included or left out on both sides alike.
     pub(crate) targets: u64,
     pub(crate) sequence_steps: u64,
     pub(crate) seconds: f64,

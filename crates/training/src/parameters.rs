@@ -160,6 +160,17 @@ impl Layout {
         flat
     }
 
+    /// Refuses a buffer with an entry that is not finite, by the first such tensor in name order.
+    pub fn check_finite(&self, flat: &[f32]) -> Result<()> {
+        for p in self.by_name() {
+            let entries = flat.get(p.range.clone()).unwrap_or_default();
+            if let Some((entry, &found)) = entries.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+                return Err(Error::NotFinite { name: p.name.clone(), found, entry });
+            }
+        }
+        Ok(())
+    }
+
     /// Gathers a flat buffer from named tensors; `get` gives shape and entries of a name. Missing tensors and
     /// wrong shapes are refused, and so are the names in `present` that this layout does not know.
     pub fn gather<'a>(

@@ -43,7 +43,7 @@ impl Progress {
     pub fn note(&self, message: impl Into<String>) {
         match self {
             Self::Bar(bar) => bar.set_message(message.into()),
-            Self::Lines => line(&message.into()),
+            Self::Lines => say(format_args!("{}", message.into())),
             Self::Quiet => {}
         }
     }
@@ -52,7 +52,7 @@ impl Progress {
     pub fn say(&self, message: &str) {
         match self {
             Self::Bar(bar) => bar.println(message),
-            Self::Lines => line(message),
+            Self::Lines => say(format_args!("{message}")),
             Self::Quiet => {}
         }
     }
@@ -65,7 +65,7 @@ impl Progress {
     }
 }
 
-/// One line on standard error; a reader that has gone away stops no run.
-fn line(message: &str) {
+/// One line on standard error. A reader that has gone away, or a full disk behind it, stops no run.
+pub fn say(message: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{message}");
 }

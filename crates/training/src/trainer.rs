@@ -13,7 +13,7 @@ use crate::checkpoint::{self, Checkpoint, State};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
-use crate::metrics::Metrics;
+use crate::metrics::{From, Metrics};
 use crate::optimiser::{Optimiser, Update, clip_factor, global_norm};
 use crate::parameters::Layout;
 use crate::progress::Progress;
@@ -67,6 +67,18 @@ pub trait Task {
 
     /// Judges weights on the validation set.
     fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation>;
+
+    /// The targets of an update on average over an epoch, where batches differ in size and every *target* shall
+    /// weigh the same: an update then counts by its targets over this number. Without it every *update* weighs the
+    /// same, whatever its size.
+    ///
+    /// Let S(b) be the summed loss of batch b, n(b) its targets, and n̄ their mean over the N batches of an epoch.
+    /// The gradient of the epoch's mean loss is Σ ∇S(b) / Σ n(b) = 1/N · Σ n(b)/n̄ · ∇S(b)/n(b): the mean over the
+    /// updates of each update's own mean, weighted by n(b)/n̄. Unweighted, a batch of short sequences pulls as much
+    /// as one of long ones, and each of its targets more.
+    fn mean_targets(&self) -> Option<f64> {
+        None
+    }
 
     /// What the lines of `metrics.jsonl` are called.
     fn lines(&self) -> Lines {
@@ -133,6 +145,8 @@ pub struct Settings {
     pub data_digest: String,
     /// The known optimum in nats per token, for the progress line.
     pub optimum: Option<f64>,
+    /// The weights that the run begins with; without them each parameter is drawn.
+    pub initial: Option<Vec<f32>>,
 }
 
 /// How a run ended.
@@ -153,31 +167,69 @@ pub struct Trainer<'a, T: Task> {
     at: Checkpoint,
     gradient: Vec<f32>,
     metrics: Metrics,
+    watch: Watch,
+}
+
+/// What was done since the last `update` line by this process: its clock knows of no other.
+#[derive(Debug)]
+struct Watch {
     clock: Instant,
-    /// The sequence-steps at the last `update` line.
-    logged: u64,
+    /// Seconds of evaluations, which have lines of their own.
+    elsewhere: f64,
+    /// The targets and the sequence-steps when the clock started.
+    targets: u64,
+    sequence_steps: u64,
+}
+
+impl Watch {
+    fn start(state: &State) -> Self {
+        let State { targets, sequence_steps, .. } = *state;
+        Self { clock: Instant::now(), elsewhere: 0.0, targets, sequence_steps }
+    }
 }
 
 impl<'a, T: Task> Trainer<'a, T> {
-    /// Begins a run in an existing folder, or goes on from the newest checkpoint in its `last/`. Removes what a
-    /// kill left behind.
+    /// The newest checkpoint of a folder, checked: one that is damaged, or was made with another configuration or
+    /// other data, is refused. No file is changed.
+    pub fn find(layout: &Layout, settings: &Settings, folder: &Path) -> Result<Option<Checkpoint>> {
+        let found = Checkpoint::newest(&folder.join("last"), layout)?;
+        if let Some(found) = &found {
+            check_digest(folder, "configuration", &found.state.config_digest, &settings.config_digest)?;
+            check_digest(folder, "data set", &found.state.data_digest, &settings.data_digest)?;
+        }
+        Ok(found)
+    }
+
+    /// [`find`](Self::find) and [`begin`](Self::begin) in one.
     pub fn open(
         task: &'a mut T,
         settings: Settings,
         folder: &Path,
         start: Map<String, Value>,
     ) -> Result<Self> {
+        let found = Self::find(task.layout(), &settings, folder)?;
+        Self::begin(task, settings, folder, found, start)
+    }
+
+    /// Begins a run in an existing folder, or goes on from the checkpoint that [`find`](Self::find) has found there.
+    /// Removes what a kill left behind.
+    pub fn begin(
+        task: &'a mut T,
+        settings: Settings,
+        folder: &Path,
+        found: Option<Checkpoint>,
+        start: Map<String, Value>,
+    ) -> Result<Self> {
         files::remove_leftovers(folder)?;
         let last = folder.join("last");
         std::fs::create_dir_all(&last).map_err(Error::io(&last))?;
         files::remove_leftovers(&last)?;
-        let found = Checkpoint::newest(&last, task.layout())?;
-        if let Some(found) = &found {
-            check_digest(folder, "configuration", &found.state.config_digest, &settings.config_digest)?;
-            check_digest(folder, "data set", &found.state.data_digest, &settings.data_digest)?;
-        }
-        let metrics_path = folder.join("metrics.jsonl");
-        let mut metrics = Metrics::open(&metrics_path, found.as_ref().map(|c| c.state.step))?;
+        let from = match found.as_ref().map(|c| &c.state) {
+            None => From::Start,
+            Some(state) if end_of(state, &settings).is_some() => From::End(state.step),
+            Some(state) => From::Step(state.step),
+        };
+        let mut metrics = Metrics::open(&folder.join("metrics.jsonl"), from)?;
         let at = match found {
             Some(checkpoint) => checkpoint,
             None => {
@@ -186,17 +238,13 @@ impl<'a, T: Task> Trainer<'a, T> {
             }
         };
         let gradient = vec![0.0; at.theta.len()];
-        let (clock, logged) = (Instant::now(), at.state.sequence_steps);
-        let mut trainer =
-            Self { task, settings, folder: folder.to_owned(), at, gradient, metrics, clock, logged };
-        if trainer.at.state.step == 0 && trainer.at.state.best.is_none() {
-            trainer.evaluate()?;
-        }
-        Ok(trainer)
+        let watch = Watch::start(&at.state);
+        Ok(Self { task, settings, folder: folder.to_owned(), at, gradient, metrics, watch })
     }
 
     fn first(layout: &Layout, settings: &Settings) -> Checkpoint {
-        let theta = layout.initialise(settings.seed);
+        let drawn = || layout.initialise(settings.seed);
+        let theta = settings.initial.clone().filter(|t| t.len() == layout.len()).unwrap_or_else(drawn);
         let moments = settings.optimiser.start(&theta);
         let state = State {
             seed: settings.seed,
@@ -220,10 +268,17 @@ impl<'a, T: Task> Trainer<'a, T> {
     /// Trains to the end, or until `stop` holds a signal number.
     pub fn run(&mut self, stop: &AtomicUsize, progress: &Progress) -> Result<Outcome> {
         let total = self.settings.schedule.total;
-        if self.at.state.step >= total || self.at.state.ended.as_deref() == Some("patience") {
-            return Ok(Outcome::Finished(self.at.state.ended.clone().unwrap_or_else(|| "steps".to_owned())));
+        if let Some(reason) = end_of(&self.at.state, &self.settings) {
+            if !self.metrics.has_end()? {
+                self.write_end(reason)?;
+            }
+            return Ok(Outcome::Finished(reason.to_owned()));
         }
         self.at.state.ended = None;
+        self.watch = Watch::start(&self.at.state);
+        if self.at.state.step == 0 && self.at.state.best.is_none() {
+            self.evaluate(progress)?;
+        }
         loop {
             self.update()?;
             let step = self.at.state.step;
@@ -232,7 +287,7 @@ impl<'a, T: Task> Trainer<'a, T> {
                 self.log_interval(progress)?;
             }
             let patience_ended = (step.is_multiple_of(self.settings.eval_every) || step == total)
-                .then(|| self.evaluate())
+                .then(|| self.evaluate(progress))
                 .transpose()?
                 .unwrap_or(false);
             if step == total || patience_ended {
@@ -281,7 +336,10 @@ impl<'a, T: Task> Trainer<'a, T> {
         state.interval.0 += loss.sum;
         state.interval.1 += loss.targets;
         state.interval.2 += norm * loss.targets as f64;
-        let factor = clip_factor(norm, self.settings.clip) / loss.targets.max(1) as f64;
+        // Clipped as a mean over its own targets, as it is logged, then weighted by them: clipping after the weight
+        // would take it away again.
+        let per = self.task.mean_targets().unwrap_or(loss.targets as f64).max(1.0);
+        let factor = clip_factor(norm, self.settings.clip) / per;
         let rate = self.settings.schedule.rate(update);
         let at = &mut self.at;
         let done = update - at.state.skipped; // the bias correction counts real updates
@@ -324,28 +382,41 @@ impl<'a, T: Task> Trainer<'a, T> {
     }
 
     fn log_interval(&mut self, progress: &Progress) -> Result<()> {
-        let seconds = self.clock.elapsed().as_secs_f64();
-        self.clock = Instant::now();
         let state = &mut self.at.state;
+        let watch = std::mem::replace(&mut self.watch, Watch::start(state));
+        let seconds = (watch.clock.elapsed().as_secs_f64() - watch.elsewhere).max(0.0);
         let (sum, targets, norms) = std::mem::take(&mut state.interval);
-        let n = targets.max(1) as f64;
-        let sequence_steps = state.sequence_steps - std::mem::replace(&mut self.logged, state.sequence_steps);
+        // Where every update was skipped nothing is known: 0/0, which is `null` in the line.
+        let n = targets as f64;
         let (loss, lr) = (sum / n, self.settings.schedule.rate(state.step));
-        let interval = Interval { loss, lr, grad_norm: norms / n, targets, sequence_steps, seconds };
+        let interval = Interval {
+            loss,
+            lr,
+            grad_norm: norms / n,
+            targets: state.targets - watch.targets,
+            sequence_steps: state.sequence_steps - watch.sequence_steps,
+            seconds,
+        };
         let lines = self.task.lines();
         self.metrics.write("update", lines.update(state, interval))?;
+        let (step, total) = (state.step, self.settings.schedule.total);
+        let loss = if loss.is_finite() { self.shown(loss) } else { "loss – (all skipped)".to_owned() };
+        let speed = interval.speed(lines);
+        progress.note(format!("update {step}/{total}  {loss}  lr {lr:.2e}  {speed}"));
+        Ok(())
+    }
+
+    /// A loss for people, beside the known optimum.
+    fn shown(&self, loss: f64) -> String {
         let excess = self
             .settings
             .optimum
             .map_or_else(String::new, |o| format!("  {:+.4} over the optimum", loss - o));
-        let (step, total) = (state.step, self.settings.schedule.total);
-        let speed = interval.speed(lines);
-        progress.note(format!("update {step}/{total}  loss {loss:.4}{excess}  lr {lr:.2e}  {speed}"));
-        Ok(())
+        format!("loss {loss:.4}{excess}")
     }
 
     /// Evaluates, writes the line, keeps the best weights. True if patience has run out.
-    fn evaluate(&mut self) -> Result<bool> {
+    fn evaluate(&mut self, progress: &Progress) -> Result<bool> {
         let clock = Instant::now();
         let weights = self.at.moments.ema.as_deref().unwrap_or(&self.at.theta);
         let evaluation = self.task.evaluate(weights)?;
@@ -353,10 +424,18 @@ impl<'a, T: Task> Trainer<'a, T> {
         let which = if self.at.moments.ema.is_some() { "ema" } else { "raw" };
         let mut fields = self.task.lines().eval(state.step, which, watched);
         fields.extend(evaluation.fields);
-        fields.insert("seconds".to_owned(), json!(clock.elapsed().as_secs_f64()));
+        let excess = fields.get("excess").and_then(Value::as_f64);
+        let excess = excess.map_or_else(String::new, |e| format!("  {e:+.4} over the optimum"));
+        let (step, total) = (state.step, self.settings.schedule.total);
+        progress.say(&format!("update {step}/{total}  validation {watched:.4}{excess}"));
+        let seconds = clock.elapsed().as_secs_f64();
+        self.watch.elsewhere += seconds;
+        fields.insert("seconds".to_owned(), json!(seconds));
         self.metrics.write("eval", fields)?;
-        // A value that is not finite is never the best, and never leaves JSON.
-        if watched.is_finite() && state.best.is_none_or(|(best, _)| watched < best) {
+        // A value that is not finite is never the best, and never leaves JSON; nor are weights that are not, though
+        // validation may not have touched them.
+        let whole = || weights.iter().all(|x| x.is_finite());
+        if watched.is_finite() && state.best.is_none_or(|(best, _)| watched < best) && whole() {
             state.best = Some((watched, state.step));
             let path = self.folder.join("model.safetensors");
             checkpoint::save_weights(&path, self.task.layout(), weights)?;
@@ -379,13 +458,28 @@ impl<'a, T: Task> Trainer<'a, T> {
     }
 
     fn end(&mut self, reason: &str) -> Result<Outcome> {
-        let state = &mut self.at.state;
-        state.ended = Some(reason.to_owned());
-        let (best, best_step) = state.best.unwrap_or_default();
-        let fields = json!({"step": state.step, "reason": reason, "best_step": best_step, "best": best});
-        self.metrics.write("end", object(fields))?;
+        self.at.state.ended = Some(reason.to_owned());
+        self.write_end(reason)?;
         self.save()?;
         Ok(Outcome::Finished(reason.to_owned()))
+    }
+
+    fn write_end(&mut self, reason: &str) -> Result<()> {
+        let state = &self.at.state;
+        let (best, best_step) = state.best.unzip();
+        let fields = json!({"step": state.step, "reason": reason, "best_step": best_step, "best": best});
+        self.metrics.write("end", object(fields))
+    }
+}
+
+/// Why a run is over, if it is under these settings: all its updates are done, or patience has run out. A resumed run
+/// may ask for more updates or more patience than it had, and goes on then.
+fn end_of(state: &State, settings: &Settings) -> Option<&'static str> {
+    let patient = settings.patience == 0 || state.waited < settings.patience;
+    match state.ended.as_deref() {
+        Some("patience") if !patient => Some("patience"),
+        _ if state.step >= settings.schedule.total => Some("steps"),
+        _ => None,
     }
 }
 

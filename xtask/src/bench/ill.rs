@@ -94,7 +94,7 @@ fn repeat() -> Result<Vec<Figure>> {
 fn whole_command() -> Result<Vec<Figure>> {
     let ill = std::env::current_exe()?.with_file_name(format!("ill{}", std::env::consts::EXE_SUFFIX));
     if !ill.is_file() {
-        eprintln!("{} is not built; the time of the whole command is left out", ill.display());
+        crate::answer::say!("{} is not built; the time of the whole command is left out", ill.display());
         return Ok(Vec::new());
     }
     let text = nested();

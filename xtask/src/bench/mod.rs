@@ -149,7 +149,12 @@ fn digits(x: f64) -> String {
 }
 
 /// The median time of `runs` calls after one warm-up, in seconds.
-pub(crate) fn median(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<f64> {
+pub(crate) fn median(runs: usize, f: impl FnMut() -> Result<()>) -> Result<f64> {
+    Ok(times(runs, f)?.get(runs / 2).copied().unwrap_or(f64::NAN))
+}
+
+/// The times of `runs` calls after one warm-up, in seconds, the least first.
+fn times(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
     f()?;
     let mut times = Vec::with_capacity(runs);
     for _ in 0..runs {
@@ -158,5 +163,5 @@ pub(crate) fn median(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<f
         times.push(clock.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
-    Ok(times.get(runs / 2).copied().unwrap_or(f64::NAN))
+    Ok(times)
 }

@@ -84,7 +84,7 @@ impl Run {
         self.lines("update").last()?.get("targets")?.as_u64()
     }
 
-    /// Seconds of training and of validation, the pauses between left out.
+    /// Seconds of training and of validation, each counted in lines of its own; the pauses between left out.
     pub(crate) fn seconds(&self) -> Option<f64> {
         let times = || self.metrics.iter().filter_map(|l| field(l, "seconds"));
         times().next().map(|_| times().sum())

@@ -139,7 +139,7 @@ impl Default for Config {
             seed: 0,
             device: "cpu".to_owned(),
             dtype: Precision::F32,
-            threads: 1,
+            threads: 0,
             task: String::new(),
             min_length: 0,
             max_length: 0,
@@ -284,7 +284,7 @@ impl Config {
         ] {
             demand(!missing, format!("missing key \"{key}\""));
         }
-        demand(self.threads >= 1, "threads = 0: at least 1".to_owned());
+        demand(self.threads <= 1024, format!("threads = {}: 0 (all cores) to 1024", self.threads));
         demand(self.eval_every >= 1 && self.save_every >= 1, "eval_every, save_every: at least 1".to_owned());
         demand(self.max_skipped >= 1, "max_skipped = 0: at least 1".to_owned());
         demand(self.eval_sequences >= 1, "eval_sequences = 0: at least 1".to_owned());

@@ -10,7 +10,6 @@ mod table;
 pub(crate) mod task;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Result, anyhow, bail};
 use linear_logic_rnn::error::{Kind, Refusal};
@@ -19,6 +18,7 @@ use serde_json::{Value, json};
 use crate::answer::{print_json, print_text};
 use crate::learner::Learner;
 use crate::run_folder;
+use crate::signals::Stop;
 use crate::sweep::plan::{Plan, Point};
 use crate::train::Ended;
 use config::Config;
@@ -64,7 +64,7 @@ impl Learner for Config {
         None
     }
 
-    fn prepare(_shared: &str, _quiet: bool) -> Result<()> {
+    fn prepare(_shared: &str, _quiet: bool, _stop: &Stop) -> Result<()> {
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl Learner for Config {
         Ok(0)
     }
 
-    fn run_in(&self, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+    fn run_in(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
         run::run_in(self, folder, quiet, stop)
     }
 
@@ -148,6 +148,7 @@ pub(crate) fn eval(folder: &Path, further: &[usize], json: bool, quiet: bool) ->
     config.eval_lengths = Some(lengths);
     config.check(&folder.display().to_string())?;
     training::threads::set(config.threads)?;
+    let _alone = run_folder::lock(folder)?;
     let evaluation = run::judge_again(&config, folder, quiet)?;
     if json {
         print_json(&evaluation)?;

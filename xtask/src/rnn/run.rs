@@ -1,7 +1,6 @@
 //! A recurrent run in its folder: training, the test at each length, `eval.json`.
 
 use std::path::Path;
-use std::sync::atomic::AtomicUsize;
 
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::ProgressBar;
@@ -12,56 +11,68 @@ use training::schedule::{Decline, Schedule};
 use training::{Outcome, Progress, Settings, Task, Trainer};
 
 use super::config::Config;
+use crate::answer::say;
 use crate::run_folder;
+use crate::signals::Stop;
 use crate::train::{Ended, weights_path};
 
 /// Updates between `update` lines.
 const LOG_EVERY: u64 = 100;
 
 /// Trains in a folder and judges the best model.
-pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &AtomicUsize) -> Result<Ended> {
+pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
     let cell = config.cell()?;
     let say = |message: String| {
         if !quiet {
-            eprintln!("{message}");
+            say!("{message}");
         }
     };
     for warning in &cell.warnings {
-        eprintln!("warning: {}: {}", warning.kind, warning.message);
+        say!("warning: {}: {}", warning.kind, warning.message);
     }
     let order = order(config);
     say(format!(
         "{} on {}, {} threads: {} with {} weights on {}, words read {order}",
         folder.display(),
         config.device,
-        config.threads,
+        rayon::current_num_threads(),
         config.cell,
         cell.count(),
         config.task
     ));
     let mut learner = config.learner(&cell)?;
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    write_config(config, folder)?;
-    write_about(config, &cell, folder)?;
+    // Whatever may refuse comes before the first change of a file.
+    let before = folder.is_dir().then(|| run_folder::lock(folder)).transpose()?;
     let settings = settings(config)?;
+    let found = Trainer::<Recurrent>::find(learner.layout(), &settings, folder)?;
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let _alone = before.map_or_else(|| run_folder::lock(folder), Ok)?;
+    let changed = run_folder::write_config(folder, config, "")?;
+    if changed || !folder.join("config.json").is_file() {
+        write_about(config, &cell, folder)?;
+    }
     let progress = Progress::new(settings.schedule.total, quiet);
     let start = start_line(config, &learner, folder)?;
-    let mut trainer = Trainer::open(&mut learner, settings, folder, start)?;
+    let mut trainer = Trainer::begin(&mut learner, settings, folder, found, start)?;
     if trainer.state().step > 0 {
         progress.say(&format!("going on from update {}", trainer.state().step));
     }
-    let outcome = trainer.run(stop, &progress);
+    let outcome = trainer.run(stop.number(), &progress);
     progress.finish();
     let state = trainer.state().clone();
     let status = match outcome {
         Ok(Outcome::Interrupted(signal)) => return Ok(Ended::Interrupted { signal, step: state.step }),
         Ok(Outcome::Finished(_)) => "done",
         Err(error @ training::Error::Diverged { .. }) => {
-            eprintln!("{error}");
+            say!("{error}");
             "diverged"
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(signal) = stop.signal() {
+        return Ok(Ended::Interrupted { signal, step: state.step });
+    }
+    stop.nothing_to_lose();
     let evaluation = evaluate(config, &cell, &mut learner, folder, status, quiet)?;
     if status == "diverged" {
         return Ok(Ended::Diverged { step: state.step, evaluation });
@@ -98,25 +109,20 @@ fn settings(config: &Config) -> Result<Settings> {
         config_digest: config.digest()?,
         data_digest: String::new(),
         optimum: None,
+        initial: None,
     })
 }
 
 fn start_line(config: &Config, learner: &Recurrent, folder: &Path) -> Result<Map<String, Value>> {
     let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let line = json!({
-        "step": 0, "schema": 1, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
+        "step": 0, "schema": 2, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
         "device": config.device,
     });
     match line {
         Value::Object(fields) => Ok(fields),
         _ => Err(anyhow!("no fields")),
     }
-}
-
-/// The resolved configuration, and below it what the run was made with.
-fn write_config(config: &Config, folder: &Path) -> Result<()> {
-    let text = format!("{}\n{}", config.to_toml()?, run_folder::made_with(&config.device, config.threads));
-    Ok(training::files::write(&folder.join("config.toml"), text.as_bytes())?)
 }
 
 /// `config.json`: the cell, its sizes, its programs in canonical text and the word order.
@@ -210,14 +216,9 @@ impl Record<'_> {
         lines.reduce(|best, next| if next.0 < best.0 { next } else { best })
     }
 
-    /// Seconds of training. The evaluations before the last `update` line lie within its intervals: they are left out.
+    /// Seconds of training, without the evaluations.
     pub(crate) fn seconds(&self) -> f64 {
-        let step = |line: &Map<String, Value>| line.get("step").and_then(Value::as_u64);
-        let seconds = |line: &Map<String, Value>| line.get("seconds").and_then(Value::as_f64);
-        let last = self.lines("update").last().and_then(step);
-        let all: f64 = self.lines("update").filter_map(seconds).sum();
-        let evaluations: f64 = self.lines("eval").filter(|line| step(line) < last).filter_map(seconds).sum();
-        (all - evaluations).max(0.0)
+        self.lines("update").filter_map(|line| line.get("seconds").and_then(Value::as_f64)).sum()
     }
 
     /// Sequence-steps in a second of training.

@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::plan::Job;
 use crate::learner::Learner;
+use crate::signals::Stop;
 use crate::{run_folder, train};
 
 /// How to run.
@@ -17,8 +17,8 @@ pub(crate) struct How<'a> {
     pub(crate) at_once: usize,
     /// Warnings and errors only.
     pub(crate) quiet: bool,
-    /// The number of the signal that came, or 0.
-    pub(crate) stop: &'a AtomicUsize,
+    /// Whether a signal came.
+    pub(crate) stop: &'a Stop,
 }
 
 /// Runs all jobs that are not finished. Answers with the signal that stopped them, if one did.
@@ -30,6 +30,9 @@ pub(crate) fn all<'a, L: Learner + 'a>(
     for job in jobs {
         if is_finished(job)? {
             say(how, &format!("{}: finished before", job.folder.display()));
+            if !run_folder::has_page(&job.folder)? {
+                L::report(&job.folder)?;
+            }
         } else {
             left.push_back(job);
         }
@@ -39,7 +42,7 @@ pub(crate) fn all<'a, L: Learner + 'a>(
     shared.sort_unstable();
     shared.dedup();
     for name in shared {
-        L::prepare(name, how.quiet)?;
+        L::prepare(name, how.quiet, how.stop)?;
     }
     let workers = how.at_once.min(left.len());
     let left = Mutex::new(left);
@@ -53,13 +56,13 @@ pub(crate) fn all<'a, L: Learner + 'a>(
     if let Some(first) = failed.into_iter().next() {
         return Err(first);
     }
-    Ok(Some(how.stop.load(Ordering::Relaxed)).filter(|&s| s != 0))
+    Ok(how.stop.signal())
 }
 
 /// Takes jobs until none is left, one failed, or a signal came.
 fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::Error>>, how: &How<'_>) {
     let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    while how.stop.load(Ordering::Relaxed) == 0 && lock().is_empty() {
+    while how.stop.signal().is_none() && lock().is_empty() {
         let next = left.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
         let Some(job) = next else { return };
         say(how, &format!("{}: running", job.folder.display()));
@@ -73,7 +76,7 @@ fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::
 const STACK: usize = 16 << 20;
 
 fn one<L: Learner>(job: &Job<L>, how: &How<'_>) -> Result<()> {
-    let threads = job.config.threads().max(1);
+    let threads = training::threads::resolve(job.config.threads(), how.at_once);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
     // With several at a time their lines and bars would mix.
     let quiet = how.quiet || how.at_once > 1;
@@ -109,6 +112,6 @@ fn first_difference<L: Learner>(old: &L, new: &L) -> Result<String> {
 
 fn say(how: &How<'_>, message: &str) {
     if !how.quiet {
-        eprintln!("{message}");
+        crate::answer::say!("{message}");
     }
 }

@@ -22,8 +22,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::keys;
 use crate::learner::{self, Learner};
+use crate::{keys, place};
 
 /// The file.
 #[derive(Debug, Clone, Deserialize)]
@@ -111,7 +111,7 @@ impl Draft {
         let base = if beside.is_file() {
             beside
         } else {
-            keys::find(&file.base, Path::new("configs")).with_context(|| format!("{shown}: base"))?
+            keys::find(&file.base, &place::configs()).with_context(|| format!("{shown}: base"))?
         };
         let base_text = std::fs::read_to_string(&base).with_context(|| base.display().to_string())?;
         let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();

@@ -1,5 +1,3 @@
-use std::sync::atomic::AtomicUsize;
-
 use super::*;
 use serde_json::json;
 
@@ -32,7 +30,7 @@ fn a_sweep_runs_selects_skips_and_tabulates() {
     std::fs::write(&file, text).unwrap();
     let plan = plan::Draft::read(&file).unwrap().plan::<Config>().unwrap();
     let folder = root.path().join("runs/small-sweep");
-    let stop = AtomicUsize::new(0);
+    let stop = Stop::default();
     let how = jobs::How { at_once: 2, quiet: true, stop: &stop };
     let Swept::Done { document, page } = sweep(&plan, &folder, &how).unwrap() else { panic!("interrupted") };
 

@@ -41,6 +41,7 @@ pub(super) fn merge(
     let mut merge = Merge {
         config,
         parts,
+        watch,
         head: Part::head(digest),
         writers: SPLITS.map(|name| SplitWriter::new(folder, name, config.file_formulas)),
         classes: HashMap::new(),
@@ -49,19 +50,22 @@ pub(super) fn merge(
         histogram: vec![0; VOCABULARY],
         preview: WholeFile::create(&folder.join(PREVIEW_FILE))?,
     };
-    merge.count_classes()?;
-    if watch.stopped() {
+    if !merge.count_classes()? || !merge.write()? {
         return Ok(None);
     }
-    merge.write()?;
     let Merge { writers, mut draws, histogram, preview, sides, .. } = merge;
     preview.finish()?;
-    let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides)?;
+    let Some((distinct, overlap)) = keys::compare(parts, Part::head(digest), &sides, watch)? else {
+        return Ok(None);
+    };
     let mut all = blake3::Hasher::new();
     let mut finished = SPLITS.map(|_| SplitEntry::default());
     for ((writer, distinct), finished) in writers.into_iter().zip(distinct).zip(&mut finished) {
         let entry = SplitEntry { distinct, ..writer.finish()? };
         for file in &entry.files {
+            if watch.stopped() {
+                return Ok(None);
+            }
             let path = folder.join(&file.tok);
             std::io::copy(&mut files::open(&path)?, &mut all).map_err(|e| io(&path, &e))?;
         }
@@ -71,6 +75,7 @@ pub(super) fn merge(
     let splits = Splits { train, val, test, iid };
     draws.kept = splits.train.formulas + splits.val.formulas + splits.test.formulas;
     draws.duplicates = draws.made - draws.kept;
+    let Some(texts) = texts_of_iid(config, parts, Part::head(digest), watch)? else { return Ok(None) };
     let manifest = Manifest {
         schema: SCHEMA.to_owned(),
         name: config.name.clone().unwrap_or_else(|| last_part(folder)),
@@ -85,7 +90,7 @@ pub(super) fn merge(
         overlap,
         draws,
         histogram,
-        optimum: optimum(config, parts, Part::head(digest))?,
+        optimum: optimum(config, &texts)?,
         digest: all.finalize().to_hex().to_string(),
     };
     let path = folder.join(FILE);
@@ -124,6 +129,7 @@ fn remove_strangers(folder: &Path, manifest: &Manifest) -> Result<(), Refusal> {
 struct Merge<'a> {
     config: &'a Config,
     parts: &'a [Part],
+    watch: &'a Watch<'a>,
     head: usize,
     writers: [SplitWriter; 4],
     /// For each class, how many items were drawn; 0 once its first is written.
@@ -140,15 +146,18 @@ impl Merge<'_> {
         &mut self,
         stream: usize,
         mut item: impl FnMut(&mut Self, Item) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         for part in self.parts {
-            part.for_each(stream, self.head, |read| item(self, read))?;
+            if !part.for_each(stream, self.head, self.watch, |read| item(self, read))? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn count_classes(&mut self) -> Result<(), Refusal> {
-        let Dedup::Key(level) = self.config.dedup else { return Ok(()) };
+    /// False if the run was stopped.
+    fn count_classes(&mut self) -> Result<bool, Refusal> {
+        let Dedup::Key(level) = self.config.dedup else { return Ok(!self.watch.stopped()) };
         self.for_each(0, |merge, item| {
             if let Some(&key) = item.keys.get(level) {
                 let number = merge.classes.entry(key).or_insert(0);
@@ -158,17 +167,21 @@ impl Merge<'_> {
         })
     }
 
-    fn write(&mut self) -> Result<(), Refusal> {
+    /// False if the run was stopped.
+    fn write(&mut self) -> Result<bool, Refusal> {
         for (stream, (purpose, _)) in self.config.streams().into_iter().enumerate() {
             let mut sides = Vec::new();
-            self.for_each(stream, |merge, item| {
+            let whole = self.for_each(stream, |merge, item| {
                 sides.push(merge.item(purpose, item)?);
                 Ok(())
             })?;
+            if !whole {
+                return Ok(false);
+            }
             self.sides.push(sides);
         }
         self.classes = HashMap::new();
-        Ok(())
+        Ok(true)
     }
 
     fn item(&mut self, purpose: &str, mut item: Item) -> Result<Side, Refusal> {
@@ -307,18 +320,34 @@ impl SplitWriter {
     }
 }
 
-/// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
-fn optimum(config: &Config, parts: &[Part], head: usize) -> Result<Option<Optimum>, Refusal> {
+/// The texts of the set `iid` that the optimum is measured on; `None` if the run was stopped.
+fn texts_of_iid(
+    config: &Config,
+    parts: &[Part],
+    head: usize,
+    watch: &Watch,
+) -> Result<Option<Vec<Vec<SymbolId>>>, Refusal> {
+    let mut texts = Vec::new();
     if config.law.has_statements() || config.iid == 0 {
-        return Ok(None);
+        return Ok(Some(texts));
     }
     let stream = config.streams().len() - 1;
-    let mut texts: Vec<Vec<SymbolId>> = Vec::new();
     for part in parts {
-        part.for_each(stream, head, |item| {
+        let whole = part.for_each(stream, head, watch, |item| {
             texts.push(item.tokens);
             Ok(())
         })?;
+        if !whole {
+            return Ok(None);
+        }
+    }
+    Ok(Some(texts))
+}
+
+/// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
+fn optimum(config: &Config, texts: &[Vec<SymbolId>]) -> Result<Option<Optimum>, Refusal> {
+    if config.law.has_statements() || config.iid == 0 {
+        return Ok(None);
     }
     let scorer = Scorer::new(&config.law)?;
     let measured: Vec<TextOptimum> = texts

@@ -202,13 +202,15 @@ impl<'a> Maker<'a> {
 }
 
 impl Part {
-    /// Calls with each item of one stream, in order; `streams` is the number of streams before it.
+    /// Calls with each item of one stream, in order; `streams` is the number of streams before it. False if the run was
+    /// stopped before the last.
     pub(super) fn for_each(
         &self,
         streams: usize,
         head: usize,
+        watch: &Watch,
         mut item: impl FnMut(Item) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<bool, Refusal> {
         let mut reader = files::open(&self.path)?;
         let broken = || {
             let error =
@@ -220,13 +222,16 @@ impl Part {
             let mut count = [0; 8];
             reader.read_exact(&mut count).map_err(|e| io(&self.path, &e))?;
             for _ in 0..u64::from_le_bytes(count) {
+                if watch.stopped() {
+                    return Ok(false);
+                }
                 let read = Item::read(&mut reader).ok_or_else(broken)?;
                 if stream == streams {
                     item(read)?;
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The length of what stands before the streams.

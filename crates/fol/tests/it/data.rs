@@ -219,6 +219,33 @@ fn a_run_can_be_watched_and_stopped() {
 }
 
 #[test]
+fn a_run_can_be_stopped_while_its_parts_are_merged() {
+    let place = tempfile::tempdir().unwrap();
+    let config = config(STREAM, &[("stream.train", "60000")]);
+    let (folder, whole) = (place.path().join("a/set"), place.path().join("b/set"));
+    let cancelled = AtomicBool::new(false);
+    let watch = Watch { progress: &|_, _| {}, cancelled: &cancelled };
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The merge has begun once it writes its first file.
+            while !folder.join("train-00000.tok.tmp").exists() && !folder.join("manifest.json").exists() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            cancelled.store(true, Ordering::Relaxed);
+        });
+        generate(&config, &folder, Options::default(), &watch)
+    });
+    assert_eq!(outcome, Ok(Outcome::Cancelled));
+    assert_eq!(Dataset::open(&folder).err().map(|r| r.kind), Some(Kind::NotFound));
+    // The parts stayed, and the same command makes of them what an unbroken one makes.
+    let parts = std::fs::read_dir(folder.join("parts")).unwrap().count();
+    assert!(parts > 0);
+    make(&config, &folder);
+    make(&config, &whole);
+    assert!(bytes(&folder) == bytes(&whole));
+}
+
+#[test]
 fn laws_with_statements_have_no_optimum() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = make(&config(STREAM, &[("law", "full"), ("law.max_tokens", "60")]), folder.path());

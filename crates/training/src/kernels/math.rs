@@ -2,36 +2,63 @@
 
 use super::multiversion;
 
-/// The instruction set that the kernels run with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The instruction set that the kernels run with, from the least to the widest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum VectorLevel {
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "detected on x86-64 only"))]
-    Avx512,
+    Plain,
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "detected on x86-64 only"))]
     Avx2,
-    Plain,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "detected on x86-64 only"))]
+    Avx512,
 }
 
-/// What this processor offers, detected once.
+impl VectorLevel {
+    const ALL: [(&'static str, Self); 3] =
+        [("plain", Self::Plain), ("avx2", Self::Avx2), ("avx512", Self::Avx512)];
+}
+
+/// The variable that holds the kernels to a narrower set than the processor has.
+pub const VECTORS: &str = "CALCULEMUS_VECTORS";
+
+/// What the kernels run with, decided once: the widest set that this processor has, or the one that the environment
+/// names if that is narrower. Another word there, or a wider set, changes nothing.
 pub(crate) fn vector_level() -> VectorLevel {
     static LEVEL: std::sync::LazyLock<VectorLevel> = std::sync::LazyLock::new(|| {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("fma")
-            {
-                return VectorLevel::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return VectorLevel::Avx2;
-            }
-        }
-        VectorLevel::Plain
+        let wanted = std::env::var(VECTORS).unwrap_or_default();
+        let limit = VectorLevel::ALL.iter().find(|(name, _)| *name == wanted);
+        limit.map_or(widest(), |limit| limit.1.min(widest()))
     });
     *LEVEL
+}
+
+/// What this processor offers.
+fn widest() -> VectorLevel {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("fma")
+        {
+            return VectorLevel::Avx512;
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return VectorLevel::Avx2;
+        }
+    }
+    VectorLevel::Plain
+}
+
+/// The name of the instruction set that the kernels run with: `plain`, `avx2` or `avx512`.
+pub fn instruction_set() -> &'static str {
+    let level = vector_level();
+    VectorLevel::ALL.iter().find(|(_, l)| *l == level).map_or("plain", |(name, _)| name)
+}
+
+/// The names of the instruction sets that this processor has, from the least to the widest.
+pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
+    VectorLevel::ALL.into_iter().filter(|(_, level)| *level <= widest()).map(|(name, _)| name)
 }
 
 /// The number of partial sums of a row, whatever the vector width.

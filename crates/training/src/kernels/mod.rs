@@ -6,7 +6,8 @@
 //! Two promises hold for all of them. **Threads change nothing**: rows are independent, and what is summed over
 //! rows is summed in blocks of a fixed number of rows, in order. **Vector width changes nothing**: the vector
 //! code is the scalar code compiled for wider registers (`multiversion`), with sums in 16 fixed lanes and
-//! explicit fused multiply-adds. Only the matrix products of the crate `gemm` differ between processors.
+//! explicit fused multiply-adds; `CALCULEMUS_VECTORS` = `plain`, `avx2` or `avx512` holds a process to a narrower set
+//! than its processor has, so that one machine can test them all. Only the matrix products of the crate `gemm` differ between processors.
 
 mod activation;
 mod attention;
@@ -27,7 +28,7 @@ pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::{Dropout, add_dropout, dropout_in_place};
 pub use linear::{linear, linear_backward_input, linear_backward_weights};
 pub use lstm::{LstmSaved, LstmStep, lstm_step, lstm_step_backward};
-pub use math::{exp, log_sum_exp, softmax_in_place};
+pub use math::{VECTORS, exp, instruction_set, instruction_sets, log_sum_exp, softmax_in_place};
 pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
 pub use product::{Mat, MatMut, Real, product};
 pub use rotary::{rotary, rotary_table};
@@ -67,3 +68,29 @@ macro_rules! multiversion {
     };
 }
 pub(crate) use multiversion;
+
+#[cfg(test)]
+mod tests {
+    use super::{VECTORS, instruction_set, instruction_sets};
+
+    /// The tests of this module once more with each narrower set of instructions, in processes of their own.
+    #[test]
+    fn the_narrower_instruction_sets_pass_the_same_tests() {
+        if std::env::var_os(VECTORS).is_some() {
+            let wanted = std::env::var(VECTORS).unwrap();
+            assert!(instruction_set() == wanted || !instruction_sets().any(|set| set == wanted));
+            return;
+        }
+        let sets: Vec<&str> = instruction_sets().collect();
+        assert_eq!(sets.last(), Some(&instruction_set()), "without a word the widest");
+        for set in sets {
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            let output = command.arg("kernels::").env(VECTORS, set).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{set}:\n{said}");
+            let passed =
+                said.rsplit_once(" passed").and_then(|(head, _)| head.rsplit(' ').next()?.parse().ok());
+            assert!(passed.is_some_and(|n: usize| n >= 10), "{set} ran too few tests:\n{said}");
+        }
+    }
+}

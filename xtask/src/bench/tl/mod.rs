@@ -81,7 +81,7 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
             }
             Err(error) => {
                 failed = true;
-                eprintln!("error: {}: {error:#}", case.id);
+                crate::answer::say!("error: {}: {error:#}", case.id);
             }
         }
     }

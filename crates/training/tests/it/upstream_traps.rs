@@ -9,10 +9,6 @@
     clippy::disallowed_types,
     reason = "the traps are what is banned elsewhere"
 )]
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at what should not be, and means exact values where it compares them"
-)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,7 +1,5 @@
 //! The map and the arrows: what `docs/architecture.md` says of the crates is what cargo sees.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,8 +3,6 @@
 //!
 //! The gradient of a fused operation y = f(x) is asked for with random dy = r; candle's is that of Σ r∘y.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
-
 use candle_core::{D, DType, Device, Tensor, Var};
 use seeded::{Family, Stream};
 use training::composed;

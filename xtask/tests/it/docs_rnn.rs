@@ -1,13 +1,8 @@
 //! `docs/linear-logic-rnn.md`: its files are written, its commands run, their answers compared with the page.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
-#[expect(dead_code, reason = "the page needs less of it than the runs")]
-mod common;
-
 use std::path::Path;
 
-use common::Place;
+use crate::common::Place;
 
 /// The fenced blocks: the word behind the fence, and the text.
 fn blocks(page: &str) -> Vec<(&str, &str)> {

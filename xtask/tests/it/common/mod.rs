@@ -27,7 +27,7 @@ impl Place {
 
     /// The command, not yet started.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_calculemus"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
         command
     }
@@ -90,4 +90,34 @@ pub(crate) fn fields_are_documented(run: &Path) {
             assert!(row(kind) || row("all"), "{kind}: {name} is not documented");
         }
     }
+}
+
+/// Every file of a folder, all levels, with its bytes. The lock says nothing and is left out.
+pub(crate) fn files(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.file_name().unwrap() != ".lock" {
+                let bytes = std::fs::read(&path).unwrap();
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), bytes);
+            }
+        }
+    }
+    found
+}
+
+/// A text of metrics with the fields that depend on the clock set to 1.
+pub(crate) fn without_clocks(text: &str) -> String {
+    let line = |line: &str| {
+        let mut fields: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
+        for clock in ["seconds", "targets_per_second"] {
+            fields.entry(clock).and_modify(|v| *v = Value::from(1.0));
+        }
+        format!("{}\n", Value::Object(fields))
+    };
+    text.lines().map(line).collect()
 }

@@ -1,13 +1,9 @@
 //! The data set that is stored with the project, and what the smallest run expects of it.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::Place;
+use super::common::Place;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()

@@ -1,7 +1,5 @@
 //! The loop on a task small enough to be obvious: a linear map learned from noise-free pairs.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +27,8 @@ struct Linear {
     /// Whether the weight is cut off from the loss.
     cut: bool,
     evaluations: Vec<f64>,
+    /// How long a judgement takes.
+    judged_in: std::time::Duration,
     lines: Lines,
 }
 
@@ -46,6 +46,7 @@ impl Linear {
             broken: 0..0,
             cut: false,
             evaluations: Vec::new(),
+            judged_in: std::time::Duration::ZERO,
             lines: Lines::Tokens,
         }
     }
@@ -106,6 +107,7 @@ impl Task for Linear {
     }
 
     fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation> {
+        std::thread::sleep(self.judged_in);
         let x = vec![1.0; IN];
         let watched = (0..OUT).map(|o| f64::from(Self::error(theta, &x, o)).powi(2)).sum();
         let watched = self.evaluations.pop().unwrap_or(watched);
@@ -141,6 +143,7 @@ fn settings(total: u64) -> Settings {
         config_digest: "c".to_owned(),
         data_digest: "d".to_owned(),
         optimum: None,
+        initial: None,
     }
 }
 
@@ -254,10 +257,11 @@ fn a_loss_that_is_no_number_is_skipped_and_ten_in_a_row_end_the_run() {
     let folder = tempfile::tempdir().unwrap();
     task = Linear::new();
     task.broken = 5..100;
-    match train(&mut task, settings(50), folder.path()) {
-        Err(Error::Diverged { skipped: 10, step: 14, parameter }) => assert_eq!(parameter, "`map.bias`"),
-        other => assert!(other.is_err(), "10 skipped updates must end the run"),
-    }
+    let ended = train(&mut task, settings(50), folder.path()).unwrap_err();
+    let Error::Diverged { skipped, step, parameter } = &ended else {
+        panic!("10 skipped updates must end the run as diverged: {ended}")
+    };
+    assert_eq!((*skipped, *step, parameter.as_str()), (10, 14, "`map.bias`"));
     assert!(folder.path().join("last/step-0000012.safetensors").exists(), "the last checkpoint is kept");
 }
 
@@ -288,4 +292,189 @@ fn a_checkpoint_of_other_data_is_refused() {
     let other = Settings { data_digest: "e".to_owned(), ..settings(9) };
     let refused = train(&mut Linear::new(), other, folder.path()).unwrap_err().to_string();
     assert!(refused.contains("another data set"), "{refused}");
+}
+
+/// The files of a folder with their bytes, all levels.
+fn files(folder: &Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_finished_run_that_is_resumed_keeps_every_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    train(&mut Linear::new(), settings(20), folder.path()).unwrap();
+    let whole = files(folder.path());
+    assert_eq!(lines(folder.path()).last().unwrap()["kind"], "end");
+    for _ in 0..2 {
+        let (outcome, _) = train(&mut Linear::new(), settings(20), folder.path()).unwrap();
+        assert_eq!(outcome, Outcome::Finished("steps".to_owned()));
+        assert!(files(folder.path()) == whole);
+    }
+    // A run whose end an earlier version lost gets it back.
+    let metrics = folder.path().join("metrics.jsonl");
+    let text = std::fs::read_to_string(&metrics).unwrap();
+    let (head, _) = text.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(&metrics, format!("{head}\n")).unwrap();
+    train(&mut Linear::new(), settings(20), folder.path()).unwrap();
+    assert!(files(folder.path()) == whole);
+    // One that goes on has one end, at its own.
+    train(&mut Linear::new(), settings(30), folder.path()).unwrap();
+    let ends: Vec<_> = lines(folder.path()).into_iter().filter(|l| l["kind"] == "end").collect();
+    assert_eq!((ends.len(), ends[0]["step"].as_u64()), (1, Some(30)));
+}
+
+#[test]
+fn a_run_that_patience_ended_goes_on_with_more_patience() {
+    let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // From the back: no gain from update 6 on, and patience for two evaluations.
+    let values = || vec![0.1, 0.2, 0.3, 0.4, 0.5, 0.5, 0.5, 0.5];
+    let task = || Linear { evaluations: values(), ..Linear::new() };
+    let (_, expected) = train(&mut task(), settings(40), whole.path()).unwrap();
+    let impatient = Settings { patience: 2, ..settings(40) };
+    let (outcome, _) = train(&mut task(), impatient.clone(), broken.path()).unwrap();
+    assert_eq!(outcome, Outcome::Finished("patience".to_owned()));
+    let ended = files(broken.path());
+    let again = train(&mut task(), impatient.clone(), broken.path()).unwrap();
+    assert_eq!(again.0, Outcome::Finished("patience".to_owned()));
+    assert!(files(broken.path()) == ended, "the same patience changes nothing");
+    let rest = Linear { evaluations: values()[..5].to_vec(), ..Linear::new() };
+    let (outcome, weights) = train(&mut { rest }, settings(40), broken.path()).unwrap();
+    assert_eq!(outcome, Outcome::Finished("steps".to_owned()));
+    assert_eq!(weights, expected);
+    assert_eq!(lines(broken.path()), lines(whole.path()));
+}
+
+#[test]
+fn where_every_update_was_skipped_nothing_is_said_of_the_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut task = Linear { broken: 3..6, ..Linear::new() };
+    train(&mut task, Settings { log_every: 1, ..settings(8) }, folder.path()).unwrap();
+    for line in lines(folder.path()).iter().filter(|l| l["kind"] == "update") {
+        let skipped = (3..6).contains(&line["step"].as_u64().unwrap());
+        assert_eq!(line["loss"].is_null(), skipped, "{line:?}");
+        assert_eq!(line["grad_norm"].is_null(), skipped, "{line:?}");
+    }
+}
+
+#[test]
+fn time_is_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = std::time::Duration::from_millis(60);
+    let mut task = Linear { judged_in: slow, ..Linear::new() };
+    let clock = std::time::Instant::now();
+    train(&mut task, settings(20), folder.path()).unwrap();
+    let whole = clock.elapsed().as_secs_f64();
+    let lines = training::metrics::read(&folder.path().join("metrics.jsonl")).unwrap();
+    let sum = |kind: &str| -> f64 {
+        lines.iter().filter(|l| l["kind"] == kind).map(|l| l["seconds"].as_f64().unwrap()).sum()
+    };
+    assert!(sum("eval") >= 5.0 * slow.as_secs_f64());
+    // The lines together say no more than the clock on the wall.
+    assert!(sum("update") + sum("eval") <= whole, "{} {} {whole}", sum("update"), sum("eval"));
+}
+
+#[test]
+fn a_refused_resume_changes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    train(&mut Linear { stop_at: 7, ..Linear::new() }, settings(20), folder.path()).unwrap();
+    std::fs::write(folder.path().join("left.tmp"), "by a kill").unwrap();
+    let before = files(folder.path());
+    let other = || Settings { data_digest: "e".to_owned(), ..settings(20) };
+    assert!(train(&mut Linear::new(), other(), folder.path()).is_err());
+    assert!(files(folder.path()) == before);
+    let checkpoint = folder.path().join("last/step-0000007.safetensors");
+    std::fs::write(checkpoint, "damaged").unwrap();
+    let before = files(folder.path());
+    assert!(train(&mut Linear::new(), settings(20), folder.path()).is_err());
+    assert!(files(folder.path()) == before);
+}
+
+/// A loss that is linear in the weights: each target has a gradient of its own, whatever the weights are.
+struct Sloped {
+    layout: Layout,
+    /// The targets of each batch of an epoch.
+    sizes: Vec<u64>,
+    weighted: bool,
+}
+
+impl Sloped {
+    const WIDTH: usize = 5;
+
+    fn new(sizes: &[u64], weighted: bool) -> Self {
+        let mut layout = Layout::default();
+        layout.add("slope", &[Self::WIDTH], Decay::Yes, Initial::Constant(0.0));
+        Self { layout, sizes: sizes.to_vec(), weighted }
+    }
+
+    /// The gradient of the summed loss of a batch: long sequences pull elsewhere than short ones.
+    fn slope(&self, index: usize) -> Vec<f64> {
+        let mut stream = Family::named("slope").stream(index as u64);
+        (0..Self::WIDTH).map(|_| self.sizes[index] as f64 * (stream.normal() + index as f64)).collect()
+    }
+}
+
+impl Task for Sloped {
+    type Batch = usize;
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn updates_per_epoch(&self) -> u64 {
+        self.sizes.len() as u64
+    }
+
+    fn batch(&mut self, _epoch: u64, index: u64) -> Result<usize> {
+        Ok(index as usize)
+    }
+
+    fn gradient(&mut self, _: &[f32], batch: &usize, _: Piece, _: u64, gradient: &mut [f32]) -> Result<Loss> {
+        let slope = self.slope(*batch);
+        gradient.iter_mut().zip(slope).for_each(|(g, s)| *g += s as f32);
+        Ok(Loss { sum: 1.0, targets: self.sizes[*batch] })
+    }
+
+    fn evaluate(&mut self, _: &[f32]) -> Result<Evaluation> {
+        Ok(Evaluation { watched: 1.0, fields: Map::new() })
+    }
+
+    fn mean_targets(&self) -> Option<f64> {
+        self.weighted.then(|| self.sizes.iter().sum::<u64>() as f64 / self.sizes.len() as f64)
+    }
+}
+
+#[test]
+fn an_epoch_of_unequal_batches_moves_along_the_gradient_of_its_mean() {
+    // With these constants RMSProp is plain descent: the mean square stays at 1.
+    let descent = RmsProp { decay: 1.0, momentum: 0.0, eps: 0.0 };
+    let sizes = [3, 4, 4, 9, 12, 40, 41];
+    let rate = 1.0 / 64.0;
+    let moved = |weighted| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut task = Sloped::new(&sizes, weighted);
+        let schedule = Schedule { lr: rate, warmup: 0, total: 7, min_lr: 0.0, decline: Decline::Constant };
+        let settings =
+            Settings { optimiser: descent.into(), schedule, clip: 0.0, accumulate: 1, ..settings(7) };
+        let start = Map::from_iter([("step".to_owned(), Value::from(0))]);
+        let mut trainer = Trainer::open(&mut task, settings, folder.path(), start).unwrap();
+        trainer.run(&AtomicUsize::new(0), &Progress::Quiet).unwrap();
+        trainer.weights().iter().map(|&w| -f64::from(w) / (7.0 * rate)).collect::<Vec<f64>>()
+    };
+    let task = Sloped::new(&sizes, true);
+    let all = sizes.iter().sum::<u64>() as f64;
+    let mean: Vec<f64> =
+        (0..Sloped::WIDTH).map(|i| (0..sizes.len()).map(|b| task.slope(b)[i]).sum::<f64>() / all).collect();
+    let far = |found: &[f64]| found.iter().zip(&mean).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(far(&moved(true)) < 1e-5, "{:?} {mean:?}", moved(true));
+    assert!(far(&moved(false)) > 0.5, "these batches cannot tell the two apart");
 }

@@ -1,18 +1,16 @@
 //! The commands `task` and `optim`: the corpus of cases, each a run of the command, and nonsense.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-#[path = "../../crates/linear-logic/tests/it/mismatch.rs"]
+#[path = "../../../crates/linear-logic/tests/it/mismatch.rs"]
 mod mismatch;
 
 fn xtask(args: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_calculemus"))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

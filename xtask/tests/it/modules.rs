@@ -5,8 +5,6 @@
 //! file below the first names something below the second. A module and its own children belong together and are not
 //! compared. Unit tests are left out.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,43 @@
+//! Where `configs/`, `data/` and `runs/` are: in the folder of the call, or in the workspace around it.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The folder that holds them: the current one (as an empty path, so that messages stay short), or the nearest above
+/// it that is a workspace with configurations.
+fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        if Path::new("configs").is_dir() {
+            return PathBuf::new();
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        let above = here.ancestors().find(|f| f.join("configs").is_dir() && f.join("Cargo.toml").is_file());
+        above.map(Path::to_owned).unwrap_or_default()
+    })
+}
+
+/// The folder of configurations.
+pub(crate) fn configs() -> PathBuf {
+    home().join("configs")
+}
+
+/// The folder of the configurations of data sets.
+pub(crate) fn data_configs() -> PathBuf {
+    home().join("configs/data")
+}
+
+/// The folder of data sets.
+pub(crate) fn data() -> PathBuf {
+    home().join("data")
+}
+
+/// The folder of all runs.
+pub(crate) fn runs() -> PathBuf {
+    home().join("runs")
+}
+
+/// A file of the project.
+pub(crate) fn file(name: &str) -> PathBuf {
+    home().join(name)
+}

@@ -1,0 +1,192 @@
+//! SIGKILL at random moments, in training, in evaluation, while the report is written and in a sweep: what is there in
+//! the end is what an unbroken run leaves, byte for byte but for clocks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use seeded::{Family, Stream};
+
+use crate::common::{Place, files, without_clocks};
+use crate::seed;
+
+const RUN: &str = "data = \"few\"\nsuites = [\"iid\", \"test\"]\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\n\
+    max_steps = 60\nbatch = 16\naccumulate = 2\nlr = 1e-2\neval_every = 20\nlog_every = 7\nsave_every = 1\nema = 0.9\n\
+    max_len = 200\nthreads = 1\n";
+const DATA: &str = "law = \"public\"\nstream = { train = 300, val = 40, test = 40 }\niid = 40\n";
+const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n";
+
+fn place() -> Place {
+    let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA), ("two.toml", SWEEP)]);
+    place.ok(&["gen-data", "--config", "few.toml", "--quiet"]);
+    place
+}
+
+/// Where a run is when it is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Training,
+    Evaluation,
+    Report,
+}
+
+impl Phase {
+    /// Whether a run has come so far.
+    fn has_begun(self, run: &Path) -> bool {
+        match self {
+            Self::Training => run.join("metrics.jsonl").is_file(),
+            Self::Evaluation => {
+                let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
+                text.contains("\"kind\":\"end\"")
+            }
+            Self::Report => run.join("eval.json").is_file(),
+        }
+    }
+
+    /// Whether it is over.
+    fn is_over(self, run: &Path) -> bool {
+        match self {
+            Self::Training => Self::Evaluation.has_begun(run),
+            Self::Evaluation => Self::Report.has_begun(run),
+            Self::Report => run.join("report.html").is_file(),
+        }
+    }
+
+    /// How long to wait at most in it before the kill.
+    fn spread(self) -> Duration {
+        Duration::from_micros(match self {
+            Self::Training => 400_000,
+            Self::Evaluation => 300_000,
+            Self::Report => 3_000,
+        })
+    }
+}
+
+/// Waits until a phase has begun, or the process has ended.
+fn wait(child: &mut Child, mut begun: impl FnMut() -> bool) {
+    let clock = Instant::now();
+    while !begun() && child.try_wait().unwrap().is_none() {
+        assert!(clock.elapsed() < Duration::from_secs(300), "it never comes");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Starts the command that begins or goes on with the run, kills it in a phase at a random moment; true if it was
+/// still there to be killed.
+fn kill_in(place: &Place, phase: Phase, stream: &mut Stream) -> bool {
+    let run = place.path("runs/a");
+    let begin = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
+    let go_on = ["train", "--resume", "a", "--quiet"];
+    let args: &[&str] = if run.join("config.toml").is_file() { &go_on } else { &begin };
+    let mut child = place.command(args).stderr(Stdio::null()).spawn().unwrap();
+    wait(&mut child, || phase.has_begun(&run));
+    let spread = phase.spread().as_micros() as u64;
+    std::thread::sleep(Duration::from_micros(stream.below(spread)));
+    if child.try_wait().unwrap().is_some() {
+        return false;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    true
+}
+
+/// What a run leaves, with the clocks of its metrics set to 1 and its page written anew from that.
+fn left_behind(place: &Place, run: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let metrics = place.path(run).join("metrics.jsonl");
+    std::fs::write(&metrics, without_clocks(&std::fs::read_to_string(&metrics).unwrap())).unwrap();
+    let page = std::fs::read_to_string(place.path(run).join("report.html")).unwrap();
+    assert!(!page.contains("has not ended"));
+    place.ok(&["report", run]);
+    files(&place.path(run))
+}
+
+#[track_caller]
+fn same(whole: &BTreeMap<PathBuf, Vec<u8>>, broken: &BTreeMap<PathBuf, Vec<u8>>) {
+    assert_eq!(whole.keys().collect::<Vec<_>>(), broken.keys().collect::<Vec<_>>());
+    for (name, bytes) in whole {
+        assert!(broken[name] == *bytes, "{} is another one after kills", name.display());
+    }
+}
+
+#[test]
+fn a_run_that_is_killed_anywhere_leaves_what_an_unbroken_one_leaves() {
+    let rounds = if std::env::var_os("CALCULEMUS_SLOW").is_some() { 8 } else { 1 };
+    let whole = place();
+    whole.ok(&["train", "--config", "run.toml", "--name", "a", "--quiet"]);
+    let whole = left_behind(&whole, "runs/a");
+    let mut stream = Family::new("xtask/tests", "kill", seed::first()).stream(0);
+    for _ in 0..rounds {
+        let place = place();
+        let run = place.path("runs/a");
+        let mut kills = Vec::new();
+        for phase in [Phase::Training, Phase::Training, Phase::Evaluation, Phase::Evaluation, Phase::Report] {
+            if !phase.is_over(&run) && kill_in(&place, phase, &mut stream) {
+                kills.push(phase);
+                if run.join("model.safetensors").is_file() {
+                    place.ok(&["sample", "a", "--n", "1", "--json"]);
+                }
+            }
+        }
+        assert!(kills.contains(&Phase::Training) && kills.contains(&Phase::Evaluation), "{kills:?}");
+        if run.join("config.toml").is_file() {
+            place.ok(&["train", "--resume", "a", "--quiet"]);
+        } else {
+            place.ok(&["train", "--config", "run.toml", "--name", "a", "--quiet"]);
+        }
+        same(&whole, &left_behind(&place, "runs/a"));
+        // Once more changes nothing: what is finished and judged stays.
+        let before = left_behind(&place, "runs/a");
+        place.ok(&["train", "--resume", "a", "--quiet"]);
+        same(&before, &left_behind(&place, "runs/a"));
+    }
+}
+
+/// The table of a sweep without the columns of clocks.
+fn table(place: &Place) -> Vec<String> {
+    let text = std::fs::read_to_string(place.path("runs/two/table.csv")).unwrap();
+    let mut lines = text.lines().map(|l| l.split(',').collect::<Vec<&str>>());
+    let head = lines.next().unwrap();
+    let timed = |column: usize| head[column].contains("second");
+    assert!((0..head.len()).any(timed));
+    let row = |cells: Vec<&str>| {
+        let kept = cells.into_iter().enumerate().filter(|(c, _)| !timed(*c));
+        kept.map(|(_, cell)| cell).collect::<Vec<_>>().join(",")
+    };
+    lines.map(row).collect()
+}
+
+#[test]
+fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_twice() {
+    let slow = std::env::var_os("CALCULEMUS_SLOW").is_some();
+    let whole = place();
+    let clock = Instant::now();
+    whole.ok(&["sweep", "--config", "two.toml", "--quiet"]);
+    let lasted = clock.elapsed().as_micros() as u64;
+    let runs: Vec<String> = ["none", "sinusoidal"]
+        .iter()
+        .flat_map(|p| [0, 1].map(|s| format!("runs/two/position={p}/seed-{s}")))
+        .collect();
+    let place = place();
+    let mut stream = Family::new("xtask/tests", "kill", seed::first()).stream(1);
+    for _ in 0..if slow { 20 } else { 3 } {
+        let args = ["sweep", "--config", "two.toml", "--quiet"];
+        let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(stream.below(lasted)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    place.ok(&["sweep", "--config", "two.toml", "--quiet"]);
+    assert_eq!(table(&whole), table(&place));
+    // A further call finds every run finished: no evaluation is written again.
+    let written = |run: &String| {
+        let path = place.path(run).join("eval.json");
+        std::fs::metadata(path).unwrap().modified().unwrap()
+    };
+    let before: Vec<_> = runs.iter().map(written).collect();
+    place.ok(&["sweep", "--config", "two.toml", "--quiet"]);
+    assert_eq!(before, runs.iter().map(written).collect::<Vec<_>>());
+    for run in &runs {
+        same(&left_behind(&whole, run), &left_behind(&place, run));
+    }
+}

@@ -1,0 +1,18 @@
+//! The commands as a user calls them, and what the project says of itself. One program, so that it is linked once.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
+mod common;
+
+mod architecture;
+mod commands;
+mod docs_rnn;
+mod examples;
+mod kills;
+mod modules;
+mod record;
+mod rnn;
+mod runs_rnn;
+mod sample;
+#[path = "../../../crates/seeded/tests/seed/mod.rs"]
+mod seed;
