@@ -11,25 +11,17 @@ mod bench;
 #[cfg(not(feature = "bench"))]
 #[path = "bench_elsewhere.rs"]
 mod bench;
-mod completion;
-mod config;
+mod commands;
 mod data;
-mod dry_run;
-mod eval;
-mod export;
+mod draw;
 mod keys;
 mod learner;
-mod model_files;
 mod place;
-mod report;
 mod rnn;
+mod run;
 mod run_folder;
-mod runs;
-mod sampling;
 mod signals;
 mod sweep;
-mod test;
-mod train;
 mod transformer;
 
 use std::process::ExitCode;
@@ -53,23 +45,23 @@ enum Command {
     /// Generate a data set.
     GenData(data::GenData),
     /// Train a model: from a configuration to a report.
-    Train(train::Train),
+    Train(commands::train::Train),
     /// Judge a run against the exact optimum.
-    Eval(eval::EvalArgs),
+    Eval(commands::eval::EvalArgs),
     /// Sample from a run.
-    Sample(sampling::SampleArgs),
+    Sample(transformer::sampling::SampleArgs),
     /// Write a run in a format that other programs open.
-    Export(export::ExportArgs),
+    Export(transformer::export::ExportArgs),
     /// Measure speeds, beside goals and peers in the same run.
     Bench(bench::BenchArgs),
     /// Write a page about a run, or one that compares several.
-    Report(report::ReportArgs),
+    Report(commands::report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
-    Sweep(sweep::SweepArgs),
+    Sweep(commands::sweep::SweepArgs),
     /// List the runs: their state, what they reached, their size.
-    Runs(runs::RunsArgs),
+    Runs(commands::runs::RunsArgs),
     /// Run the project's tests, with --slow also their slow halves.
-    Test(test::TestArgs),
+    Test(commands::test::TestArgs),
     /// Show one cell's exact values, with given weights.
     Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
@@ -113,15 +105,15 @@ fn main() -> ExitCode {
     let cli = command_line();
     let answer = match &cli.command {
         Command::GenData(args) => data::gen_data(args),
-        Command::Train(args) => train::train(args),
-        Command::Eval(args) => eval::run(args),
-        Command::Sample(args) => sampling::run(args),
-        Command::Export(args) => export::run(args),
+        Command::Train(args) => commands::train::train(args),
+        Command::Eval(args) => commands::eval::run(args),
+        Command::Sample(args) => transformer::sampling::run(args),
+        Command::Export(args) => transformer::export::run(args),
         Command::Bench(args) => bench::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Sweep(args) => sweep::run(args),
-        Command::Runs(args) => runs::run(args),
-        Command::Test(args) => test::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Sweep(args) => commands::sweep::run(args),
+        Command::Runs(args) => commands::runs::run(args),
+        Command::Test(args) => commands::test::run(args),
         Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),

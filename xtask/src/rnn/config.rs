@@ -430,7 +430,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::learner;
+    use crate::learner::Kind;
     use crate::sweep::plan::Draft;
 
     /// The configurations of the project: they parse, sweeps too, and what is expected is counted.
@@ -446,10 +446,10 @@ mod tests {
             let text = std::fs::read_to_string(&path).unwrap();
             if parse_table(&name, &text).unwrap().contains_key("base") {
                 let draft = Draft::read(&path).unwrap();
-                if draft.is_recurrent().unwrap() {
+                if draft.kind().unwrap() == Kind::Recurrent {
                     draft.plan::<Config>().unwrap();
                 }
-            } else if learner::is_recurrent(&name, &text).unwrap() {
+            } else if Kind::of(&name, &text).unwrap() == Kind::Recurrent {
                 let config = Config::from_text(&name, &text, &[]).unwrap();
                 if let Some(params) = config.expect.as_ref().and_then(|expect| expect.params) {
                     assert_eq!(config.cell().unwrap().count(), params, "{name}");

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use super::config::Config;
 use super::run::{Record, eval};
-use crate::report::html::{self, Table};
-use crate::report::numbers::{count, duration, fixed};
-use crate::report::plot::{Mark, Plot, Point};
-use crate::report::{Axis, Scale};
+use crate::draw::html::{self, Table};
+use crate::draw::numbers::{count, duration, fixed};
+use crate::draw::plot::{Mark, Plot, Point};
+use crate::draw::{Axis, Scale};
 use crate::run_folder;
 
 /// Writes `report.html` and returns its path.

@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 
 use super::config::Config;
 use super::run::{Record, eval};
-use crate::report::html::{self, Table};
-use crate::report::numbers::{count, fixed, p_value};
-use crate::report::plot::{Mark, Plot, Point as Dot};
-use crate::report::{Axis, Scale, csv};
+use crate::draw::html::{self, Table};
+use crate::draw::numbers::{count, fixed, p_value};
+use crate::draw::plot::{Mark, Plot, Point as Dot};
+use crate::draw::{Axis, Scale, csv};
 use crate::run_folder;
-use crate::sweep::plan::{Plan, Point, shown};
+use crate::sweep::plan::shown;
+use crate::sweep::{Plan, Point};
 
 /// The measures of a test.
 const MEASURES: [&str; 3] = ["symbol_error", "sequence_exact", "last_symbol"];

@@ -22,7 +22,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::learner::{self, Learner};
+use crate::learner::{Kind, Learner};
 use crate::{keys, place};
 
 /// The file.
@@ -119,8 +119,8 @@ impl Draft {
     }
 
     /// Whether its base is a recurrent run.
-    pub(crate) fn is_recurrent(&self) -> Result<bool> {
-        learner::is_recurrent(&self.base_name, &self.base_text)
+    pub(crate) fn kind(&self) -> Result<Kind> {
+        Kind::of(&self.base_name, &self.base_text)
     }
 
     /// The plan, checked.
@@ -349,7 +349,7 @@ fn same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::transformer::config::Config;
 
     const BASE: &str = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\n";
 

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::curves;
 use super::expect;
-use super::html::{self, Table, number, text};
-use super::numbers::{count, duration, fixed, percent, plus_minus};
 use super::run::Run;
+use crate::draw::html::{self, Table, number, text};
+use crate::draw::numbers::{count, duration, fixed, percent, plus_minus};
 
 /// The page of several runs; `summary` stands above everything else.
 pub(crate) fn page(title: &str, summary: Option<Markup>, runs: &[Run]) -> String {
@@ -34,7 +34,7 @@ pub(crate) fn page(title: &str, summary: Option<Markup>, runs: &[Run]) -> String
     html::page(title, &html::join(head.chain(parts)))
 }
 
-fn figures(plots: Vec<super::plot::Plot>, otherwise: &str) -> Markup {
+fn figures(plots: Vec<crate::draw::plot::Plot>, otherwise: &str) -> Markup {
     let figures: Vec<String> = plots.iter().map(|p| p.figure()).collect();
     if figures.is_empty() { html::left_out(otherwise) } else { html::figures(&figures) }
 }
@@ -79,7 +79,7 @@ fn table(runs: &[Run]) -> Markup {
     for run in runs {
         table.row(vec![
             text(run.name.clone()),
-            text(super::model_name(run)),
+            text(run.model_name()),
             number(count(run.parameters())),
             number(fixed(run.eval("/iid/nats_per_token"), 4)),
             number(plus_minus(
@@ -129,7 +129,7 @@ fn differences(runs: &[Run]) -> Markup {
         let values = keys.iter().map(|k| match config.get(*k) {
             Some(toml::Value::String(s)) => text(s.clone()),
             Some(value) => text(value.to_string()),
-            None => text(super::numbers::MISSING),
+            None => text(crate::draw::numbers::MISSING),
         });
         table.row(std::iter::once(text(run.name.clone())).chain(values).collect());
     }

@@ -4,10 +4,10 @@ use maud::{Markup, html as markup};
 use serde_json::Value;
 
 use super::curves::{self, Row};
-use super::html::{self, Cell, Table, number, text};
-use super::numbers::{count, duration, fixed, p_value, percent, plus_minus};
 use super::run::Run;
 use super::{expect, samples};
+use crate::draw::html::{self, Cell, Table, number, text};
+use crate::draw::numbers::{count, duration, fixed, p_value, percent, plus_minus};
 
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
@@ -28,7 +28,7 @@ pub(crate) fn page(run: &Run) -> String {
 }
 
 fn lead(run: &Run) -> String {
-    let model = crate::report::model_name(run);
+    let model = run.model_name();
     let law =
         run.about.get("law").or_else(|| run.eval.get("law")).and_then(Value::as_str).unwrap_or("unknown");
     let size = match run.parameters() {

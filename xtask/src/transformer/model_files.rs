@@ -1,14 +1,13 @@
-//! The files beside the weights: `config.json` and `tokenizer.json`, and reading a run's model back.
+//! The files beside the weights: `config.json` and `tokenizer.json`.
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use serde_json::{Value, json};
-use symbolic_transformer::network::Network;
 
-use crate::config::{Config, Model};
+use super::config::{Config, Model};
 use crate::data::Data;
-use crate::{run_folder, train};
+use crate::run_folder;
 
 /// The keys of a model's shape that an LSTM has.
 const LSTM_KEYS: [&str; 5] = ["vocab_size", "d_model", "scale_embedding", "init", "dropout"];
@@ -49,33 +48,4 @@ pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, dat
         &folder.join("tokenizer.json"),
         symbolic_transformer::tokenizer::JSON.as_bytes(),
     )?)
-}
-
-/// The network and the weights of a checkpoint that is still there: their average where there is one.
-pub(crate) fn load_checkpoint(
-    folder: &Path,
-    config: &Config,
-    step: u64,
-) -> Result<(Box<dyn Network>, Vec<f32>)> {
-    let network = train::network(config)?;
-    let last = folder.join("last");
-    let there = training::checkpoint::list(&last)?;
-    let Some((_, path)) = there.iter().find(|(s, _)| *s == step) else {
-        let steps: Vec<String> = there.iter().map(|(s, _)| s.to_string()).collect();
-        bail!("{}: no checkpoint of update {step}; there are: {}", last.display(), steps.join(", "));
-    };
-    let found = training::checkpoint::Checkpoint::load(path, network.layout())?;
-    Ok((network, found.moments.ema.unwrap_or(found.theta)))
-}
-
-/// The network and the best weights of a run.
-pub(crate) fn load(folder: &Path, config: &Config) -> Result<(Box<dyn Network>, Vec<f32>)> {
-    if config.model == Model::Ngram {
-        bail!("{}: an n-gram run has no weights", folder.display());
-    }
-    let network = train::network(config)?;
-    let path = train::weights_path(folder);
-    let theta =
-        training::checkpoint::load_weights(&path, network.layout()).context("the model of the run")?;
-    Ok((network, theta))
 }

@@ -20,6 +20,20 @@ pub(crate) enum Model {
     Ngram,
 }
 
+impl Model {
+    /// Its name in a configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Transformer => "transformer",
+            Self::Lstm => "lstm",
+            Self::Ngram => "ngram",
+        }
+    }
+}
+
+/// The suites of an evaluation.
+pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
+
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -265,7 +279,7 @@ impl Config {
         demand(self.notation == "infix", format!("notation = \"{}\": this build has infix", self.notation));
         demand(self.order.is_none_or(|o| (1..=7).contains(&o)), "order: 1 to 7".to_owned());
         for suite in &self.suites {
-            let known = crate::eval::SUITES;
+            let known = SUITES;
             demand(
                 known.contains(&suite.as_str()),
                 format!("suites: \"{suite}\" is none of {}", known.join(", ")),
@@ -424,7 +438,7 @@ mod tests {
                 continue;
             }
             let expected = config.expect.as_ref().and_then(|e| e.params);
-            let network = crate::train::network(&config).unwrap();
+            let network = super::super::network::of(&config).unwrap();
             assert_eq!(Some(network.layout().len()), expected, "{name}");
             checked += 1;
         }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::sample::{Request, Sample};
 
-use crate::config::Config;
-use crate::sampling;
+use super::config::Config;
+use super::sampling;
 
 /// Formulas that are cut.
 const FORMULAS: usize = 1000;

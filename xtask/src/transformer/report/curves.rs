@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::axis::{Axis, Scale};
-use super::plot::{Mark, Plot, Point};
 use super::run::Run;
+use crate::draw::plot::{Mark, Plot, Point};
+use crate::draw::{Axis, Scale};
 
 /// Fewer targets than this make a mean that is mostly noise.
 const FEW: u64 = 30;

@@ -12,9 +12,10 @@ use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::lstm::LstmDecoder;
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
 
+use super::config::{Config, Model};
+use super::network;
 use crate::answer::{print_json, print_text, usage};
-use crate::config::{Config, Model};
-use crate::{data, model_files, run_folder};
+use crate::{data, run_folder};
 
 /// Options of `sample`.
 #[derive(Debug, Args)]
@@ -149,7 +150,7 @@ pub(crate) struct Ask {
 
 /// Samples from the best weights of a run.
 pub(crate) fn draw(folder: &Path, config: &Config, request: &Request, ask: &Ask) -> Result<Vec<Sample>> {
-    let (_, theta) = model_files::load(folder, config)?;
+    let (_, theta) = network::load(folder, config)?;
     draw_from(config, &theta, request, ask)
 }
 

@@ -5,11 +5,11 @@ use fol::score::Scorer;
 use maud::{Markup, PreEscaped, html as markup};
 use symbolic_transformer::sample::{Choice, Request, Sample};
 
-use super::html;
-use super::numbers::fixed;
+use super::super::sampling::{self, Ask};
 use super::run::Run;
-use crate::sampling::{self, Ask};
-use crate::{data, train};
+use crate::draw::html;
+use crate::draw::numbers::fixed;
+use crate::{data, run_folder};
 
 /// How many.
 const N: usize = 20;
@@ -25,7 +25,7 @@ pub(crate) fn list(run: &Run) -> Markup {
     if !run.is_trained() {
         return html::left_out("Left out: an n-gram run draws no samples.");
     }
-    if !train::weights_path(&run.folder).is_file() {
+    if !run_folder::weights(&run.folder).is_file() {
         return html::left_out("Left out: the run has no model.safetensors.");
     }
     match draw(run) {

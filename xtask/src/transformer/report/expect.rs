@@ -3,9 +3,9 @@
 use maud::Markup;
 use serde_json::Value;
 
-use super::html::{self, Table, number, text};
-use super::numbers::{MISSING, count, fixed};
 use super::run::Run;
+use crate::draw::html::{self, Table, number, text};
+use crate::draw::numbers::{MISSING, count, fixed};
 
 /// What is known about one expectation.
 struct Line {
@@ -50,7 +50,7 @@ fn lines(run: &Run) -> Vec<Line> {
         let met = measured.map(|m| if key.ends_with("_min") { m >= expected } else { m <= expected });
         let show = |v: f64| {
             if v != 0.0 && v.abs() < 1e-4 {
-                super::numbers::power_of_ten(v, 1)
+                crate::draw::numbers::power_of_ten(v, 1)
             } else {
                 fixed(Some(v), digits)
             }

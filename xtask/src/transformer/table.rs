@@ -7,11 +7,13 @@ use anyhow::Result;
 use serde_json::{Map, Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::plan::{Plan, Point, shown};
-use crate::config::Config;
-use crate::report::numbers::{count, duration, plus_minus};
-use crate::report::plot::{Mark, Plot, Point as Dot};
-use crate::report::{Axis, Run, Scale, csv, html, numbers_of};
+use super::config::Config;
+use super::report::{Run, comparison, numbers_of};
+use crate::draw::numbers::{count, duration, plus_minus};
+use crate::draw::plot::{Mark, Plot, Point as Dot};
+use crate::draw::{Axis, Scale, csv, html};
+use crate::sweep::plan::shown;
+use crate::sweep::{Plan, Point};
 
 /// What is compared: key of a run, name for people with the unit, digits.
 const MEASURES: [(&str, &str, usize); 4] = [
@@ -254,7 +256,7 @@ fn html_page(
     }
     let figures: Vec<String> = plots.iter().map(|p| p.1.figure()).collect();
     let body = html::join([table.html(), html::note(&origin(plan, document)), html::figures(&figures)]);
-    crate::report::comparison(&plan.name, Some(html::section("Points", &body)), runs)
+    comparison(&plan.name, Some(html::section("Points", &body)), runs)
 }
 
 #[cfg(test)]

@@ -19,13 +19,15 @@ use crate::answer::{print_json, print_text};
 use crate::learner::Learner;
 use crate::run_folder;
 use crate::signals::Stop;
-use crate::sweep::plan::{Plan, Point};
-use crate::train::Ended;
+use crate::sweep::{Plan, Point, Tables};
 use config::Config;
 
 impl Learner for Config {
+    type Subject = run::OnTask;
+
     const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
     const SILENT: &'static [&'static str] = &config::SILENT;
+    const JUDGES_DIVERGED: bool = true;
 
     fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
         Self::from_text(name, text, sets)
@@ -84,8 +86,13 @@ impl Learner for Config {
         Ok(0)
     }
 
-    fn run_in(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
-        run::run_in(self, folder, quiet, stop)
+    fn headline(&self) -> Result<String> {
+        let (count, order) = (self.cell()?.count(), run::order(self));
+        Ok(format!("{} with {count} weights on {}, words read {order}", self.cell, self.task))
+    }
+
+    fn open(&self, _folder: &Path, _quiet: bool, _stop: &Stop) -> Result<run::OnTask> {
+        run::OnTask::open(self)
     }
 
     fn report(folder: &Path) -> Result<PathBuf> {
@@ -132,7 +139,9 @@ impl Learner for Config {
         }
         Ok(())
     }
+}
 
+impl Tables for Config {
     fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)> {
         table::write(plan, folder, points)
     }

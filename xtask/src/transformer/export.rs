@@ -7,9 +7,10 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use symbolic_transformer::export::{self, About};
 
+use super::config::{Config, Model};
+use super::network;
 use crate::answer::{print_json, print_text};
-use crate::config::{Config, Model};
-use crate::{data, model_files, run_folder};
+use crate::{data, run_folder};
 
 /// Options of `export`.
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     if config.model != Model::Transformer {
         bail!("NotRepresentable: only a transformer has a class that loads it exactly");
     }
-    let (_, theta) = model_files::load(&folder, &config)?;
+    let (_, theta) = network::load(&folder, &config)?;
     let evaluation = std::fs::read_to_string(folder.join("eval.json")).ok();
     let evaluation: serde_json::Value =
         evaluation.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();

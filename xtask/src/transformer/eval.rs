@@ -1,9 +1,8 @@
-//! `cargo xtask eval`: a run's best model beside the exact optimum and the baselines.
+//! Judging a run's model beside the exact optimum and the baselines: `eval.json`.
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use clap::Args;
 use fol::score::Scorer;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::evaluate::Known;
@@ -14,17 +13,15 @@ use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
 use symbolic_transformer::sample::{Choice, Request};
 
-use crate::answer::{print_json, print_text, say, usage};
-use crate::config::{Config, Model};
+use super::config::{Config, Model, SUITES};
+use super::sampling::{self, Ask};
+use super::{completion, network};
+use crate::answer::{print_text, say};
 use crate::data::Data;
-use crate::sampling::{self, Ask};
-use crate::{completion, data, model_files, rnn, run_folder, train};
-
-/// The suites.
-pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
+use crate::run_folder;
 
 /// The suite of a file of texts.
-const FILE: &str = "file";
+pub(super) const FILE: &str = "file";
 
 /// Samples of the suite `generation`.
 const SAMPLES: usize = 10_000;
@@ -35,95 +32,9 @@ const REFERENCE: u64 = 100_000;
 /// The order of the n-gram baseline.
 const ORDER: usize = 7;
 
-/// Options of `eval`.
-#[derive(Debug, Args)]
-pub(crate) struct EvalArgs {
-    /// A folder, or a name in runs/.
-    run: String,
-    /// A suite: iid, test, generation, completion. Repeatable; without it the suites of the configuration.
-    #[arg(long, value_name = "NAME")]
-    suite: Vec<String>,
-    /// Judges on another data set (a name in data/, or a folder) instead, or on a text file with a formula a line; the
-    /// answer goes to eval-NAME.json.
-    #[arg(long, value_name = "NAME|FILE")]
-    data: Option<String>,
-    /// Judges the weights of the checkpoint of this update in last/ instead of the best ones; the answer goes to
-    /// eval-step-N.json.
-    #[arg(long, value_name = "N")]
-    checkpoint: Option<u64>,
-    /// A further length to test a recurrent run at. Repeatable.
-    #[arg(long, value_name = "N")]
-    length: Vec<usize>,
-    /// Prints one JSON document to standard output.
-    #[arg(long)]
-    json: bool,
-    /// Warnings and errors only.
-    #[arg(long)]
-    quiet: bool,
-}
-
-/// `cargo xtask eval`; returns the exit status.
-pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
-    if let Some(unknown) = args.suite.iter().find(|s| !SUITES.contains(&s.as_str())) {
-        return Err(usage(format!("--suite {unknown}: none of {}", SUITES.join(", "))));
-    }
-    let folder = run_folder::find(&args.run)?;
-    if run_folder::is_recurrent(&folder)? {
-        if let Some(suite) = args.suite.first() {
-            return Err(usage(format!("--suite {suite}: a recurrent run is tested at its eval_lengths")));
-        }
-        if args.data.is_some() || args.checkpoint.is_some() {
-            return Err(usage("--data, --checkpoint: only runs of the symbolic transformer are judged so"));
-        }
-        return rnn::eval(&folder, &args.length, args.json, args.quiet);
-    }
-    if let Some(length) = args.length.first() {
-        return Err(usage(format!("--length {length}: only recurrent runs are tested at lengths")));
-    }
-    let config: Config = run_folder::config(&folder)?;
-    training::threads::set(config.threads)?;
-    let file = args.data.as_deref().map(Path::new).filter(|path| path.is_file());
-    let other = args.data.as_deref().filter(|_| file.is_none());
-    let data = data::load_to_judge(other.unwrap_or(&config.data), args.quiet)?;
-    if other.is_none() {
-        run_folder::check_data(&folder, &config.data, data.digest())?;
-    }
-    let _alone = run_folder::lock(&folder)?;
-    let mut suites = if args.suite.is_empty() { config.suites.clone() } else { args.suite.clone() };
-    let texts = file.map(|path| data::texts(path, &data.law)).transpose()?;
-    if texts.is_some() {
-        if let Some(suite) = args.suite.first() {
-            return Err(usage(format!("--suite {suite}: a file of texts is judged as it is")));
-        }
-        suites = vec![FILE.to_owned()];
-    }
-    let stem = args.data.as_deref().and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
-    let step = args.checkpoint.map(|step| format!("step-{step}"));
-    let parts: Vec<String> =
-        ["eval".to_owned()].into_iter().chain(stem.map(Into::into)).chain(step).collect();
-    let what = What { texts, checkpoint: args.checkpoint, file: format!("{}.json", parts.join("-")) };
-    let evaluation = evaluate_as(&folder, &config, &data, &suites, args.quiet, &what)?;
-    if args.json {
-        let mut document = json!({"schema": "xtask/1", "command": "eval"});
-        if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
-            document.extend(found.clone());
-        }
-        print_json(&document)?;
-    } else {
-        print_summary(&evaluation);
-    }
-    match evaluation.get("failed").and_then(Value::as_str) {
-        Some(reason) => {
-            say!("error: {reason}");
-            Ok(1)
-        }
-        None => Ok(0),
-    }
-}
-
 /// The digest of the weights that a run is judged by; none for an n-gram run, which has no weights.
 fn model_digest(folder: &Path) -> Result<Option<String>> {
-    match std::fs::read(train::weights_path(folder)) {
+    match std::fs::read(run_folder::weights(folder)) {
         Ok(bytes) => Ok(Some(blake3::hash(&bytes).to_hex().to_string())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e.into()),
@@ -159,13 +70,13 @@ pub(crate) fn evaluate(
 }
 
 /// What is judged beside a run's best weights on its own data, and the file of the answer.
-struct What {
-    texts: Option<Corpus>,
-    checkpoint: Option<u64>,
-    file: String,
+pub(super) struct What {
+    pub(super) texts: Option<Corpus>,
+    pub(super) checkpoint: Option<u64>,
+    pub(super) file: String,
 }
 
-fn evaluate_as(
+pub(super) fn evaluate_as(
     folder: &Path,
     config: &Config,
     data: &Data,
@@ -246,8 +157,8 @@ impl<'a> Judge<'a> {
             }
             Model::Transformer | Model::Lstm => {
                 let loaded = match checkpoint {
-                    Some(step) => model_files::load_checkpoint(folder, config, step)?,
-                    None => model_files::load(folder, config)?,
+                    Some(step) => network::load_checkpoint(folder, config, step)?,
+                    None => network::load(folder, config)?,
                 };
                 (Some(loaded), None)
             }

@@ -7,10 +7,11 @@ use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::{BatchUnit, Order};
 
+use super::config::{Config, Model};
+use super::network;
 use crate::answer::{print_json, print_text};
-use crate::config::{Config, Model};
-use crate::report::numbers::{count, duration};
-use crate::{data, train};
+use crate::data;
+use crate::draw::numbers::{count, duration};
 
 /// Says what a run would be; returns the exit status.
 pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
@@ -28,7 +29,7 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
     if config.model == Model::Ngram {
         fields.insert("params".to_owned(), json!(0));
     } else {
-        let mut network = train::network(config)?;
+        let mut network = network::of(config)?;
         fields.insert("params".to_owned(), json!(network.layout().len()));
         fields.insert("parameters".to_owned(), parameters(network.as_ref()));
         // Without the data set as many texts of its law, drawn in memory.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Map, Value};
 
-use crate::config::{Config, Model};
+use super::super::config::{Config, Model};
 use crate::run_folder;
 
 /// A run as a report sees it.
@@ -55,6 +55,16 @@ impl Run {
             eval: document(&folder.join("eval.json"))?,
             about: document(&folder.join("config.json"))?,
         })
+    }
+
+    /// The learner, for people.
+    pub(crate) fn model_name(&self) -> String {
+        match (self.config.model, self.config.order) {
+            (Model::Transformer, _) => "transformer".to_owned(),
+            (Model::Lstm, _) => "LSTM".to_owned(),
+            (Model::Ngram, Some(order)) => format!("Kneser–Ney model of order {order}"),
+            (Model::Ngram, None) => "Kneser–Ney model".to_owned(),
+        }
     }
 
     /// A number of `eval.json`.
