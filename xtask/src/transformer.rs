@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
-use crate::data;
+use crate::{data, keys};
 use crate::learner::Learner;
 use crate::signals::Stop;
 use crate::sweep::{Plan, Point, Tables};
@@ -49,10 +49,7 @@ impl Learner for Config {
     }
 
     fn knows(key: &str) -> bool {
-        // serde refuses a key that it does not know, whatever its value.
-        let table = toml::Table::from_iter([(key.to_owned(), toml::Value::Boolean(true))]);
-        let refusal = toml::from_str::<Self>(&table.to_string());
-        !refusal.is_err_and(|e| e.message().starts_with("unknown field"))
+        keys::of::<Self>().contains(&key)
     }
 
     fn filled(table: &toml::Table) -> toml::Table {

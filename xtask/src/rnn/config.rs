@@ -13,7 +13,7 @@ use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
 use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{explain, merge, parse_set, parse_table, place, unknown_key};
+use crate::keys::{merge, parse_set, parse_table, place, unknown_key};
 
 /// The word that names this learner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,7 +261,7 @@ impl Config {
             merge(&mut table, entry);
         }
         let config: Self =
-            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", explain(e.message())))?;
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
         config.check(name)?;
         Ok(config)
     }
@@ -421,7 +421,7 @@ fn one(key: &str, value: &toml::Value) -> Result<(), String> {
     let alone = toml::Table::from_iter([(key.to_owned(), value.clone())]);
     match alone.try_into::<Config>() {
         Ok(_) => Ok(()),
-        Err(error) => Err(format!("{key}: {}", explain(error.message()))),
+        Err(error) => Err(format!("{key}: {}", error.message())),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Defaults, then the file, then `--set`, then named flags. [`Config::from_text`] is the way in; a refusal names the file,
 //! the line and the column, or the option, and for an unknown key the nearest known one.
 
-use crate::keys::{explain, located, merge, parse_set, parse_table};
+use crate::keys::{self, Unknown, located, merge, parse_set, parse_table, place};
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
@@ -206,6 +206,15 @@ impl Default for Config {
 pub(crate) const CHANGEABLE: [&str; 7] =
     ["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
 
+/// Refuses a key that no run has, at the top and in `[expect]`.
+fn known(table: &toml::Table) -> std::result::Result<(), Unknown> {
+    keys::check(table, keys::of::<Config>())?;
+    match table.get("expect") {
+        Some(toml::Value::Table(expect)) => keys::check(expect, keys::of::<Expect>()),
+        _ => Ok(()),
+    }
+}
+
 impl Config {
     /// Reads a text, applies the options, checks everything.
     pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
@@ -214,15 +223,17 @@ impl Config {
             bail!("{name}: kind = {kind}: this command is for runs of the symbolic transformer");
         }
         // The file alone first, so that its own faults are located in it.
+        known(&table).map_err(|u| anyhow!("{name}{}: {}", place(text, &u.key), u.message))?;
         toml::from_str::<Self>(text).map_err(|e| located(name, text, &e))?;
         for set in sets {
             let entry = parse_set(set)?;
+            known(&entry).map_err(|u| anyhow!("--set {set}: {}", u.message))?;
             toml::from_str::<Self>(&entry.to_string())
-                .map_err(|e| anyhow!("--set {set}: {}", explain(e.message())))?;
+                .map_err(|e| anyhow!("--set {set}: {}", e.message()))?;
             merge(&mut table, entry);
         }
         let config: Self =
-            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", explain(e.message())))?;
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
         config.check(name)?;
         Ok(config)
     }
@@ -388,6 +399,19 @@ mod tests {
             refusal(TINY, &["epohcs=3"]),
             "--set epohcs=3: unknown key \"epohcs\"; did you mean \"epochs\"?"
         );
+    }
+
+    #[test]
+    fn keys_of_the_table_of_expectations_are_known_too() {
+        let text = format!("{TINY}[expect]\nexces_max = 1.0");
+        assert_eq!(
+            refusal(&text, &[]),
+            "x.toml:6:1: unknown key \"exces_max\"; did you mean \"excess_max\"?"
+        );
+        assert_eq!(keys::of::<Expect>().len(), 7);
+        // Every key that is written is one that is known.
+        let whole = toml::Table::try_from(Config::from_text("x", TINY, &[]).unwrap()).unwrap();
+        assert!(whole.keys().all(|k| keys::of::<Config>().contains(&k.as_str())));
     }
 
     #[test]
