@@ -1,4 +1,4 @@
-//! Canonical forms: which texts count as the same.
+//! Canonical forms: which texts count as the same (F25, F26, F27).
 //!
 //! K0 is the tokens. K1 ([`alpha`]) forgets the names of bound variables, K2 ([`sig`]) also those of free
 //! variables, predicates, functions, constants and sorts, K3 ([`skeleton`]) also who the arguments are. A

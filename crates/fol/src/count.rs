@@ -1,4 +1,4 @@
-//! Counting formulas exactly, and the order that numbers them.
+//! Counting formulas exactly, and the order that numbers them (F31).
 //!
 //! G(n, s, r) is the number of formulas of n nodes over s variables in scope with quantifier depth at most r, up
 //! to names of bound variables. Enter at [`Counter`]. One `Table` holds the values that one start (s, r) can
@@ -15,7 +15,7 @@ use crate::ast::{Formula, Variable};
 use crate::error::{Kind, Refusal};
 use crate::law::by_size::{Amount, BySize, Ways};
 use crate::law::config::bad_value;
-use crate::law::{CountLaw, Law, MAX_NODES};
+use crate::law::{CountLaw, Law};
 use crate::measure::nodes;
 use crate::symbol::SymbolId;
 
@@ -140,10 +140,7 @@ impl Counter {
     /// Formulas up to `nodes` nodes over the signature of a law of family `count`, with `free` free variables
     /// and quantifier depth at most `bound`.
     pub fn new(law: &Law, nodes: usize, free: u64, bound: Option<usize>) -> Result<Self, Refusal> {
-        let law = law.counting()?;
-        if nodes > MAX_NODES {
-            return Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")));
-        }
+        let law = law.counting(nodes)?;
         if free > MAX_FREE {
             return Err(bad_value("free", format!("at most {MAX_FREE} variables are possible")));
         }

@@ -1,4 +1,4 @@
-//! Data sets: texts of a law in binary files, with records and a manifest.
+//! Data sets: texts of a law in binary files, with records and a manifest (F52, F55).
 //!
 //! Enter at [`generate`] to make one and at [`Dataset::open`] to read one. Items are drawn in parallel, block
 //! by block, into *parts* (one for each shard); parts are merged in the order of items, so the result depends on

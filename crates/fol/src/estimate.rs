@@ -1,4 +1,4 @@
-//! What the best possible predictor of a law reaches, measured on texts drawn from it.
+//! What the best possible predictor of a law reaches, measured on texts drawn from it (F47).
 //!
 //! At each prefix the exact scorer gives the conditional entropy and the largest probabilities; their means over
 //! the prefixes of drawn texts estimate the law's entropy rate and the best accuracies. Conditional entropies

@@ -1,4 +1,4 @@
-//! Measures of formulas: nodes, quantifier depth, level.
+//! Measures of formulas: nodes, quantifier depth, level (F24).
 
 use crate::ast::{Definition, Formula, Statement, Text};
 
@@ -68,7 +68,7 @@ pub fn of_record(text: &Text) -> Measures {
 }
 
 /// The formulas of a statement, from the left.
-pub fn formulas(statement: &Statement) -> Vec<&Formula> {
+pub(crate) fn formulas(statement: &Statement) -> Vec<&Formula> {
     match statement {
         Statement::Formula(formula) => vec![formula],
         Statement::Sequent(_, premises, conclusion) => premises.iter().chain(conclusion).collect(),

@@ -1,4 +1,4 @@
-//! Canonical text of a tree, in the styles that the readers read back.
+//! Canonical text of a tree, in the styles that the readers read back (F17, F18).
 //!
 //! Enter at [`print`]. The text follows the canonical tokens one by one: the layout, blanks around what stands
 //! between two things, is one for all styles; a style chooses spellings and digits.
@@ -10,6 +10,7 @@ use crate::symbol::{SymbolId, SymbolKind};
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Style {
     /// `∀x1 (P5(x1) ∧ ¬x1 = c2)`
     Unicode,

@@ -11,7 +11,7 @@ use crate::places::{EmbeddingPlaces, Linear};
 
 /// The pictures: [663, 625], 1 for a black cell.
 pub(crate) fn glyph_cells() -> Vec<f32> {
-    let cells = fol::symbol::SymbolId::all().flat_map(|symbol| fol::glyph::cells(symbol).concat());
+    let cells = fol::symbol::SymbolId::all().flat_map(|symbol| fol::glyph::Glyph::of(symbol).0.concat());
     cells.map(|black| if black { 1.0 } else { 0.0 }).collect()
 }
 

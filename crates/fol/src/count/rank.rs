@@ -1,4 +1,4 @@
-//! The order of formulas: unranking into pieces, and ranking trees.
+//! The order of formulas: unranking into pieces, and ranking trees (F32).
 //!
 //! One node: predicates by index, then relations, then truth values, arguments lexicographically. More: NOT;
 //! then each binary connective, by the size of the left operand, then its rank, then that of the right; then

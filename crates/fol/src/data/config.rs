@@ -1,12 +1,12 @@
-//! The configuration of a data set.
+//! The configuration of a data set (F51).
 
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
 use crate::error::{Kind, Refusal};
 use crate::key::DEFAULT_WEIGHTS;
-use crate::law::Law;
 use crate::law::config::{Keys, bad_value, document, loose_value, set};
+use crate::law::{Law, digest_of};
 
 const KEYS: [&str; 12] = [
     "name",
@@ -188,7 +188,7 @@ impl Config {
 
     /// BLAKE3 over every key but `name` and `threads`, in hexadecimal.
     pub fn digest(&self) -> String {
-        blake3::hash(crate::law::canonical_json(&self.to_json()).as_bytes()).to_hex().to_string()
+        digest_of(&self.to_json())
     }
 
     /// Purposes and numbers of items of the streams that are drawn.

@@ -1,4 +1,4 @@
-//! Reading a data set back, every byte checked.
+//! Reading a data set back, every byte checked (F57).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The manifest of a data set.
+//! The manifest of a data set (F56).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) const SPLITS: [&str; 4] = ["train", "val", "test", "iid"];
 
 /// Everything about a data set but its formulas. The names are the keys of `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the specification's section on data sets explains each key")]
+#[expect(missing_docs, reason = "the reference explains each key")]
 pub struct Manifest {
     pub schema: String,
     pub name: String,
@@ -91,7 +91,7 @@ pub type KeyCounts = PerForm<u64>;
 pub type KeyShares = PerForm<f64>;
 
 /// The three files of a piece of a split.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct FileEntry {
     pub tok: String,
@@ -103,7 +103,7 @@ pub struct FileEntry {
 }
 
 /// Digests in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct FileDigests {
     pub tok: String,

@@ -250,14 +250,7 @@ impl SplitWriter {
             tok: create(&tok)?,
             off: create(&off)?,
             rec: create(&rec)?,
-            entry: FileEntry {
-                tok,
-                off,
-                rec,
-                formulas: 0,
-                tokens: 0,
-                blake3: FileDigests { tok: String::new(), off: String::new(), rec: String::new() },
-            },
+            entry: FileEntry { tok, off, rec, ..FileEntry::default() },
         };
         file.off.write(&0u64.to_le_bytes())?;
         Ok(file)

@@ -1,4 +1,4 @@
-//! Parts: the items of one shard, drawn block by block.
+//! Parts: the items of one shard, drawn block by block (F54).
 //!
 //! A part holds, for each stream of the configuration, the items ⌊I·n/N⌋ … ⌊(I+1)·n/N⌋ − 1. It names its
 //! configuration at its head and ends in the digest of all before, so a part that was cut short or belongs to

@@ -1,4 +1,4 @@
-//! Family `count`: a size is drawn, then a formula uniformly among all of that size.
+//! Family `count`: a size is drawn, then a formula uniformly among all of that size (F40).
 
 use serde_json::{Value as Json, json};
 use toml::Table;

@@ -1,4 +1,4 @@
-//! What a command answers: one item for each input, printed as JSON or for people.
+//! What a command answers: one item for each input, printed as JSON or for people (F66).
 //!
 //! This is the only file that prints.
 
