@@ -15,15 +15,19 @@ pub(crate) const BASE_U64: u64 = BASE as u64;
 
 /// The number of digits of an index.
 pub(crate) fn digit_count(index: u64) -> u32 {
-    index.checked_ilog(BASE_U64).map_or(1, |log| log + 1)
+    if index < BASE_U64 { 1 } else { 1 + index.ilog(BASE_U64) }
 }
 
 /// Writes an index.
 pub(crate) fn push_index(out: &mut Vec<SymbolId>, index: u64) {
-    if index >= BASE_U64 {
-        push_index(out, index / BASE_U64);
+    // Nearly all indices are one digit; those need no division.
+    match u16::try_from(index).ok().and_then(Numeral::new) {
+        Some(digit) => out.push(digit.symbol()),
+        None => {
+            push_index(out, index / BASE_U64);
+            out.push(Numeral::last_of(index).symbol());
+        }
     }
-    out.push(Numeral::last_of(index).symbol());
 }
 
 /// The digits of an index.

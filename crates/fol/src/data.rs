@@ -60,8 +60,9 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
             return Ok(part.map_or(Outcome::Cancelled, |part| Outcome::Part(part.path)));
         }
         let Some(parts) = maker.all()? else { return Ok(Outcome::Cancelled) };
-        let Some(manifest) = merge::merge(config, folder, &digest, &parts, watch)? else {
-            return Ok(Outcome::Cancelled);
+        let manifest = match merge::merge(config, folder, &digest, &parts, watch) {
+            Err(_) if watch.stopped() => return Ok(Outcome::Cancelled),
+            merged => merged?,
         };
         files::remove_folder(&folder.join(parts::FOLDER))?;
         Ok(Outcome::Done(Box::new(manifest)))

@@ -22,6 +22,11 @@ pub fn nodes(formula: &Formula) -> u64 {
     }
 }
 
+/// The number of nodes as a size.
+pub(crate) fn size(formula: &Formula) -> usize {
+    usize::try_from(nodes(formula)).unwrap_or(usize::MAX)
+}
+
 /// The largest number of quantifiers on one path.
 pub fn quantifier_depth(formula: &Formula) -> u64 {
     match formula {

@@ -126,9 +126,6 @@ impl Config {
             (None, Splitting::Stream) => Dedup::None,
             (None, Splitting::Hash) => Dedup::Key(2),
         };
-        let small = |key: &str| -> Result<usize, Refusal> {
-            Ok(usize::try_from(keys.number(key)?).unwrap_or(usize::MAX))
-        };
         Ok(Self {
             name: keys.get("name").map(|_| keys.string("name")).transpose()?,
             law: law(&keys, &law_changes)?,
@@ -140,8 +137,8 @@ impl Config {
             weights: weights(&keys)?,
             iid: keys.number("iid")?,
             file_formulas: keys.number("file_formulas")?,
-            max_tokens: small("max_tokens")?,
-            threads: small("threads")?,
+            max_tokens: keys.size("max_tokens")?,
+            threads: keys.size("threads")?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::Refusal;
 pub(super) use crate::file::refusal as io;
@@ -10,7 +10,6 @@ use crate::file::{self, Whole};
 
 /// A file that is there whole or not at all, with the digest of what is written.
 pub(super) struct WholeFile {
-    path: PathBuf,
     file: Whole,
     hasher: blake3::Hasher,
 }
@@ -21,13 +20,13 @@ impl WholeFile {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|e| io(folder, &e))?;
         }
-        Ok(Self { path: path.to_owned(), file: Whole::create(path)?, hasher: blake3::Hasher::new() })
+        Ok(Self { file: Whole::create(path)?, hasher: blake3::Hasher::new() })
     }
 
     /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.hasher.update(bytes);
-        self.file.write_all(bytes).map_err(|e| io(&self.path, &e))
+        self.file.writer.write_all(bytes).map_err(|e| io(&self.file.path, &e))
     }
 
     /// The digest of what is written so far.

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::manifest::{KeyCounts, KeyShares, PerForm, SPLITS};
 use super::parts::Part;
+use super::watch::Watch;
 use crate::error::Refusal;
 use crate::key::Key;
 
@@ -46,10 +47,11 @@ pub(super) fn compare(
     parts: &[Part],
     head: usize,
     sides: &[Vec<Side>],
+    watch: &Watch,
 ) -> Result<([KeyCounts; 4], BTreeMap<String, KeyShares>), Refusal> {
     let mut levels = Vec::with_capacity(4);
     for level in 0..4 {
-        levels.push(Level::of(&sorted(parts, head, sides, level)?));
+        levels.push(Level::of(&sorted(parts, head, sides, watch, level)?));
     }
     let distinct = std::array::from_fn(|split| PerForm::of(|form| levels[form].distinct[split]));
     let overlap = PAIRS
@@ -60,13 +62,19 @@ pub(super) fn compare(
 }
 
 /// The keys of each split at one level, ascending.
-fn sorted(parts: &[Part], head: usize, sides: &[Vec<Side>], level: usize) -> Result<[Vec<Key>; 4], Refusal> {
+fn sorted(
+    parts: &[Part],
+    head: usize,
+    sides: &[Vec<Side>],
+    watch: &Watch,
+    level: usize,
+) -> Result<[Vec<Key>; 4], Refusal> {
     let formulas = |split| sides.iter().flatten().filter(|side| usize::from(side.0) == split).count();
     let mut splits: [Vec<Key>; 4] = std::array::from_fn(|split| Vec::with_capacity(formulas(split)));
     for (stream, sides) in sides.iter().enumerate() {
         let mut sides = sides.iter();
         for part in parts {
-            part.for_each(stream, head, |item| {
+            part.for_each(stream, head, watch, |item| {
                 let keys = sides.next().and_then(|side| side.get_mut(&mut splits));
                 if let (Some(keys), Some(&key)) = (keys, item.keys.get(level)) {
                     keys.push(key);

@@ -53,6 +53,13 @@ pub struct Splits {
     pub iid: SplitEntry,
 }
 
+impl Splits {
+    /// In the order of their names.
+    pub(super) fn all(&self) -> [&SplitEntry; 4] {
+        [&self.train, &self.val, &self.test, &self.iid]
+    }
+}
+
 /// One split.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
@@ -141,13 +148,7 @@ impl Manifest {
 
     /// A split by its name.
     pub fn split(&self, name: &str) -> Option<&SplitEntry> {
-        match name {
-            "train" => Some(&self.splits.train),
-            "val" => Some(&self.splits.val),
-            "test" => Some(&self.splits.test),
-            "iid" => Some(&self.splits.iid),
-            _ => None,
-        }
+        SPLITS.iter().zip(self.splits.all()).find(|(split, _)| **split == name).map(|(_, entry)| entry)
     }
 }
 

@@ -28,19 +28,20 @@ use crate::symbol::{SymbolId, VOCABULARY};
 const PREVIEW: u64 = 1000;
 const PREVIEW_FILE: &str = "preview.jsonl";
 
-/// Merges finished parts; `None` if the run was stopped.
+/// Merges finished parts; refuses to go on once the run is to stop.
 pub(super) fn merge(
     config: &Config,
     folder: &Path,
     digest: &str,
     parts: &[Part],
     watch: &Watch,
-) -> Result<Option<Manifest>, Refusal> {
+) -> Result<Manifest, Refusal> {
     // From here to the new manifest the folder holds no data set.
     files::remove(&folder.join(FILE))?;
     let mut merge = Merge {
         config,
         parts,
+        watch,
         head: Part::head(digest),
         writers: SPLITS.map(|name| SplitWriter::new(folder, name, config.file_formulas)),
         classes: HashMap::new(),
@@ -50,13 +51,10 @@ pub(super) fn merge(
         preview: WholeFile::create(&folder.join(PREVIEW_FILE))?,
     };
     merge.count_classes()?;
-    if watch.stopped() {
-        return Ok(None);
-    }
     merge.write()?;
     let Merge { writers, mut draws, histogram, preview, sides, .. } = merge;
     preview.finish()?;
-    let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides)?;
+    let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides, watch)?;
     let mut all = blake3::Hasher::new();
     let mut finished = SPLITS.map(|_| SplitEntry::default());
     for ((writer, distinct), finished) in writers.into_iter().zip(distinct).zip(&mut finished) {
@@ -85,7 +83,7 @@ pub(super) fn merge(
         overlap,
         draws,
         histogram,
-        optimum: optimum(config, parts, Part::head(digest))?,
+        optimum: optimum(config, parts, Part::head(digest), watch)?,
         digest: all.finalize().to_hex().to_string(),
     };
     let path = folder.join(FILE);
@@ -95,7 +93,7 @@ pub(super) fn merge(
     file.write(text.as_bytes())?;
     file.write(b"\n")?;
     file.finish()?;
-    Ok(Some(manifest))
+    Ok(manifest)
 }
 
 /// The last part of a folder's path.
@@ -106,8 +104,12 @@ fn last_part(folder: &Path) -> String {
 /// Removes files of an earlier data set that this one does not have.
 fn remove_strangers(folder: &Path, manifest: &Manifest) -> Result<(), Refusal> {
     let known = |name: &str| {
-        let entries = SPLITS.iter().filter_map(|split| manifest.split(split));
-        entries.flat_map(|entry| &entry.files).any(|f| f.tok == name || f.off == name || f.rec == name)
+        manifest
+            .splits
+            .all()
+            .into_iter()
+            .flat_map(|entry| &entry.files)
+            .any(|f| f.tok == name || f.off == name || f.rec == name)
     };
     for entry in std::fs::read_dir(folder).map_err(|e| io(folder, &e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -124,6 +126,7 @@ fn remove_strangers(folder: &Path, manifest: &Manifest) -> Result<(), Refusal> {
 struct Merge<'a> {
     config: &'a Config,
     parts: &'a [Part],
+    watch: &'a Watch<'a>,
     head: usize,
     writers: [SplitWriter; 4],
     /// For each class, how many items were drawn; 0 once its first is written.
@@ -142,7 +145,7 @@ impl Merge<'_> {
         mut item: impl FnMut(&mut Self, Item) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         for part in self.parts {
-            part.for_each(stream, self.head, |read| item(self, read))?;
+            part.for_each(stream, self.head, self.watch, |read| item(self, read))?;
         }
         Ok(())
     }
@@ -301,14 +304,14 @@ impl SplitWriter {
 }
 
 /// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
-fn optimum(config: &Config, parts: &[Part], head: usize) -> Result<Option<Optimum>, Refusal> {
+fn optimum(config: &Config, parts: &[Part], head: usize, watch: &Watch) -> Result<Option<Optimum>, Refusal> {
     if config.law.has_statements() || config.iid == 0 {
         return Ok(None);
     }
     let stream = config.streams().len() - 1;
     let mut texts: Vec<Vec<SymbolId>> = Vec::new();
     for part in parts {
-        part.for_each(stream, head, |item| {
+        part.for_each(stream, head, watch, |item| {
             texts.push(item.tokens);
             Ok(())
         })?;

@@ -14,7 +14,7 @@ use super::config::Config;
 use super::files::{self, WholeFile, io};
 use super::item::{Drawer, Item};
 use super::watch::Watch;
-use crate::error::Refusal;
+use crate::error::{Kind, Refusal};
 use crate::sample::{Sampler, family};
 use crate::score::Scorer;
 
@@ -202,11 +202,13 @@ impl<'a> Maker<'a> {
 }
 
 impl Part {
-    /// Calls with each item of one stream, in order; `streams` is the number of streams before it.
+    /// Calls with each item of one stream, in order; `streams` is the number of streams before it. Refuses to go on
+    /// once the run is to stop.
     pub(super) fn for_each(
         &self,
         streams: usize,
         head: usize,
+        watch: &Watch,
         mut item: impl FnMut(Item) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let mut reader = files::open(&self.path)?;
@@ -221,6 +223,9 @@ impl Part {
             reader.read_exact(&mut count).map_err(|e| io(&self.path, &e))?;
             for _ in 0..u64::from_le_bytes(count) {
                 let read = Item::read(&mut reader).ok_or_else(broken)?;
+                if watch.stopped() {
+                    return Err(Refusal::new(Kind::Io, "the run was stopped"));
+                }
                 if stream == streams {
                     item(read)?;
                 }

@@ -151,7 +151,7 @@ impl DepthLaw {
             sorted: keys.weights("sorted", &SORTED)?,
             sorts: keys.number("sorts")?,
             statements: Parts::read(&keys)?,
-            max_tokens: usize::try_from(keys.number("max_tokens")?).unwrap_or(usize::MAX),
+            max_tokens: keys.size("max_tokens")?,
         };
         law.check(&keys)?;
         Ok(law)

@@ -219,6 +219,37 @@ fn a_run_can_be_watched_and_stopped() {
 }
 
 #[test]
+fn a_merge_can_be_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(STREAM, &[("law", "public"), ("stream.train", "40000")]);
+    assert!(matches!(run(&config, folder.path(), shard(0, 1)), Ok(Outcome::Part(_))));
+    let (cancelled, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let watch = Watch { progress: &|_, _| {}, cancelled: &cancelled };
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The first file of the merge is there: it has begun.
+            let begun = || {
+                let files = std::fs::read_dir(folder.path()).unwrap().flatten();
+                files.into_iter().any(|file| file.path().extension().is_some_and(|end| end == "tmp"))
+            };
+            while !begun() && !ended.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            cancelled.store(true, Ordering::Relaxed);
+        });
+        let outcome = generate(&config, folder.path(), Options::default(), &watch);
+        ended.store(true, Ordering::Relaxed);
+        outcome
+    });
+    assert_eq!(outcome, Ok(Outcome::Cancelled));
+    assert_eq!(Dataset::open(folder.path()).err().map(|r| r.kind), Some(Kind::NotFound));
+    // What is left behind is in nobody's way.
+    make(&config, folder.path());
+    Dataset::open(folder.path()).unwrap();
+    assert!(bytes(folder.path()).keys().all(|name| !name.ends_with(".tmp")));
+}
+
+#[test]
 fn laws_with_statements_have_no_optimum() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = make(&config(STREAM, &[("law", "full"), ("law.max_tokens", "60")]), folder.path());

@@ -65,9 +65,9 @@ pub(crate) fn import(args: &Import) -> Vec<Item> {
     let (imported, lines) = match imported(args) {
         Ok(found) => found,
         Err(refusal) => {
-            let mut item = Item::answered(&input, json!({"read": 0, "written": 0, "refused": []}), "");
-            item.refused = Some((refusal, input.into_owned()));
-            return vec![item];
+            let nothing = json!({"read": 0, "written": 0, "refused": []});
+            let refused = Some((refusal, input.to_string()));
+            return vec![Item { refused, ..Item::answered(&input, nothing, "") }];
         }
     };
     let Imported { read, written, refused, text, source } = imported;

@@ -311,8 +311,7 @@ pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
 }
 
 fn sampled(index: u64, tokens: &[SymbolId], facts: Facts, nll: Option<f64>) -> Result<Item, Refusal> {
-    let text = printed(tokens)?;
-    let one = facts.level > 0;
+    let (text, one) = (printed(tokens)?, facts.level > 0);
     let fields = json!({
         "index": index,
         "text": text,
@@ -350,12 +349,7 @@ pub(crate) fn law(args: &ShowLaw) -> Vec<Item> {
 
 /// A refusal with keys of its own and without an input.
 fn refused(fields: Value, refusal: Refusal) -> Item {
-    let mut item = Item::refused("", refusal);
-    item.fields.remove("input");
-    if let Value::Object(fields) = fields {
-        item.fields.extend(fields);
-    }
-    item
+    Item { refused: Some((refusal, String::new())), ..Item::new(fields, "") }
 }
 
 /// Tokens as people read them.
