@@ -1,4 +1,4 @@
-//! The tree: what a text *is*, whatever its spelling.
+//! The tree: what a text *is*, whatever its spelling (F6).
 
 use crate::symbol::SymbolId;
 
@@ -78,14 +78,10 @@ pub(crate) trait Sign: Copy + PartialEq + 'static {
     /// The symbol.
     fn symbol(self) -> SymbolId;
 
-    /// The place of the sign of a symbol among all.
-    fn place(symbol: SymbolId) -> Option<usize> {
-        Self::ALL.iter().position(|sign| sign.symbol() == symbol)
-    }
-
     /// What belongs to the sign of a symbol in a list with one number for each.
     fn share(symbol: SymbolId, shares: &[f64]) -> f64 {
-        Self::place(symbol).and_then(|place| shares.get(place)).copied().unwrap_or(0.0)
+        let found = Self::ALL.iter().zip(shares).find(|(sign, _)| sign.symbol() == symbol);
+        found.map_or(0.0, |(_, share)| *share)
     }
 }
 

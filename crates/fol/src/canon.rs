@@ -1,4 +1,4 @@
-//! Canonical forms: which texts count as the same.
+//! Canonical forms: which texts count as the same (F25, F26, F27).
 //!
 //! K0 is the tokens. K1 ([`alpha`]) forgets the names of bound variables, K2 ([`sig`]) also those of free
 //! variables, predicates, functions, constants and sorts, K3 ([`skeleton`]) also who the arguments are. A
@@ -9,87 +9,138 @@
 
 use std::collections::HashMap;
 
-use crate::ast::{Text, Variable};
+use crate::ast::Text;
 use crate::codec::push_index;
 use crate::encode::push;
 use crate::error::Refusal;
 use crate::key::Key;
 use crate::read::decode;
 use crate::symbol::SymbolId;
-use crate::walk::{Event, free_variables, walk};
+use crate::walk::{Event, walk};
 
 /// The form up to names of bound variables (K1).
 pub fn alpha(text: &Text) -> Vec<SymbolId> {
-    let mut out = Vec::new();
-    write_alpha(text, &free_variables(text), &mut out);
-    out
+    Canonicalizer::of(text).alpha().to_vec()
 }
 
 /// The form up to names of any kind (K2).
 pub fn sig(text: &Text) -> Vec<SymbolId> {
-    let mut out = Vec::new();
-    write_sig(text, &free_variables(text), &mut Numbering::default(), &mut out);
-    out
+    Canonicalizer::of(text).sig().to_vec()
 }
 
 /// The connectives, quantifiers and shapes of atoms (K3).
 pub fn skeleton(text: &Text) -> Vec<SymbolId> {
-    let mut out = Vec::new();
-    write_skeleton(text, &mut out);
-    out
+    Canonicalizer::of(text).skeleton().to_vec()
 }
 
 /// The keys of a text at K0, K1, K2 and K3.
 pub type Keys = [Key; 4];
 
-/// Brings canonical tokens into their forms, with buffers that are kept from text to text.
+/// Brings texts into their forms, with buffers that are kept from text to text.
 #[derive(Debug, Default)]
 pub struct Canonicalizer {
+    events: Vec<Event>,
+    /// The free variables, ascending.
+    free: Vec<u64>,
+    /// The indices of the binders at K1.
+    binders: Vec<u64>,
     numbering: Numbering,
     out: Vec<SymbolId>,
 }
 
 impl Canonicalizer {
+    fn of(text: &Text) -> Self {
+        let mut canonicalizer = Self::default();
+        canonicalizer.take(text);
+        canonicalizer
+    }
+
     /// The keys of canonical tokens, without `<bos>` and `<eos>`.
     ///
     /// # Errors
     /// As the strict reader, if the tokens are not canonical.
     pub fn keys(&mut self, tokens: &[SymbolId]) -> Result<Keys, Refusal> {
-        let text = decode(tokens)?;
-        let free = free_variables(&text);
-        let Self { numbering, out } = self;
-        let mut key = |write: &mut dyn FnMut(&mut Vec<SymbolId>)| {
-            out.clear();
-            write(out);
-            Key::of(out)
-        };
-        Ok([
-            Key::of(tokens),
-            key(&mut |out| write_alpha(&text, &free, out)),
-            key(&mut |out| write_sig(&text, &free, numbering, out)),
-            key(&mut |out| write_skeleton(&text, out)),
-        ])
+        self.take(&decode(tokens)?);
+        Ok([Key::of(tokens), Key::of(self.alpha()), Key::of(self.sig()), Key::of(self.skeleton())])
     }
-}
 
-/// K1: binder number k has the k-th smallest index that is not free.
-fn write_alpha(text: &Text, free: &[Variable], out: &mut Vec<SymbolId>) {
-    let mut free: Vec<u64> = free.iter().map(|variable| variable.0).collect();
-    free.sort_unstable();
-    let mut free = free.into_iter().peekable();
-    let mut unused = (0..).filter(|index| free.next_if_eq(index).is_none());
-    let mut binders = Vec::new();
-    walk(text, |_, event| {
-        if let Event::Binder { .. } = event {
-            binders.extend(unused.next());
+    fn take(&mut self, text: &Text) {
+        self.events.clear();
+        self.free.clear();
+        walk(text, |_, event| {
+            self.events.push(event);
+            if let Event::Occurrence { variable, binder: None, .. } = event {
+                self.free.push(variable.0);
+            }
+        });
+        self.free.sort_unstable();
+        self.free.dedup();
+    }
+
+    /// K1: binder number k has the k-th smallest index that is not free.
+    fn alpha(&mut self) -> &[SymbolId] {
+        let Self { events, free, binders, out, .. } = self;
+        let mut free = free.iter().copied().peekable();
+        let mut unused = (0..).filter(|index| free.next_if_eq(index).is_none());
+        binders.clear();
+        out.clear();
+        for &event in &*events {
+            let renamed = match event {
+                Event::Binder { .. } => {
+                    binders.extend(unused.next());
+                    binders.last().copied()
+                }
+                Event::Occurrence { binder: Some(binder), .. } => binders.get(binder).copied(),
+                _ => None,
+            };
+            push(out, event, renamed);
         }
-        let renamed = match event {
-            Event::Binder { .. } => binders.last().copied(),
-            Event::Occurrence { binder: Some(binder), .. } => binders.get(binder).copied(),
-            _ => None,
-        };
-        push(out, event, renamed);
-    });
+        out
+    }
+
+    /// K2: all names are numbered by first occurrence; binders follow the free variables.
+    fn sig(&mut self) -> &[SymbolId] {
+        let Self { events, free, numbering, out, .. } = self;
+        numbering.numbers.clear();
+        numbering.series.clear();
+        out.clear();
+        let mut binders = free.len() as u64;
+        for &event in &*events {
+            let renamed = match event {
+                Event::Binder { .. } => {
+                    binders += 1;
+                    Some(binders - 1)
+                }
+                Event::Occurrence { binder: Some(binder), .. } => Some((free.len() + binder) as u64),
+                Event::Occurrence { variable, .. } => Some(numbering.number(SymbolId::VAR, 0, variable.0)),
+                Event::Name { category, index, arity, .. } => Some(numbering.number(category, arity, index)),
+                Event::Sort(index) => Some(numbering.number(SymbolId::SORT, 0, index)),
+                _ => None,
+            };
+            push(out, event, renamed);
+        }
+        out
+    }
+
+    /// K3: no name but the category and arity of a predicate, and of what a definition defines.
+    fn skeleton(&mut self) -> &[SymbolId] {
+        let Self { events, out, .. } = self;
+        out.clear();
+        for &event in &*events {
+            match event {
+                Event::Symbol(_) | Event::Define(_) | Event::Dot { .. } => push(out, event, None),
+                Event::Binder { quantifier, .. } => out.extend(quantifier),
+                Event::Name { category, arity, head, .. } if head || category == SymbolId::PRED => {
+                    out.push(category);
+                    if category != SymbolId::CONST {
+                        push_index(out, arity as u64);
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
 }
 
 /// Numbers from 0 by first occurrence, in a series for each category and arity.
@@ -107,40 +158,4 @@ impl Numbering {
             *next - 1
         })
     }
-}
-
-/// K2: all names are numbered by first occurrence; binders follow the free variables.
-fn write_sig(text: &Text, free: &[Variable], numbering: &mut Numbering, out: &mut Vec<SymbolId>) {
-    numbering.numbers.clear();
-    numbering.series.clear();
-    let mut binders = free.len() as u64;
-    walk(text, |_, event| {
-        let renamed = match event {
-            Event::Binder { .. } => {
-                binders += 1;
-                Some(binders - 1)
-            }
-            Event::Occurrence { binder: Some(binder), .. } => Some((free.len() + binder) as u64),
-            Event::Occurrence { variable, .. } => Some(numbering.number(SymbolId::VAR, 0, variable.0)),
-            Event::Name { category, index, arity, .. } => Some(numbering.number(category, arity, index)),
-            Event::Sort(index) => Some(numbering.number(SymbolId::SORT, 0, index)),
-            _ => None,
-        };
-        push(out, event, renamed);
-    });
-}
-
-/// K3: no name but the category and arity of a predicate, and of what a definition defines.
-fn write_skeleton(text: &Text, out: &mut Vec<SymbolId>) {
-    walk(text, |_, event| match event {
-        Event::Symbol(_) | Event::Define(_) | Event::Dot { .. } => push(out, event, None),
-        Event::Binder { quantifier, .. } => out.extend(quantifier),
-        Event::Name { category, arity, head, .. } if head || category == SymbolId::PRED => {
-            out.push(category);
-            if category != SymbolId::CONST {
-                push_index(out, arity as u64);
-            }
-        }
-        _ => {}
-    });
 }

@@ -1,7 +1,7 @@
-//! Checking a tree that was read: arities, scopes, definitions, sorts, and whether a law can produce it.
+//! Checking (F20, F21, F22, F23) a tree that was read: arities, scopes, definitions, sorts, and whether a law can produce it.
 //!
 //! Enter at [`check`]. Every rule looks at the events of one walk and notes its violations; of all of them
-//! the one that stands first is reported, at one place the one whose rule comes first in `RULES`.
+//! the one that stands first is reported, at one place the one whose kind comes first in the table of kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,6 @@ use crate::read::Parsed;
 use crate::signature::Signature;
 use crate::symbol::SymbolId;
 use crate::walk::{Event, Place, walk};
-
-/// The rules, the more important ones first.
-const RULES: [Kind; 9] = [
-    Kind::ArityMismatch,
-    Kind::NotInSignature,
-    Kind::FreeVariable,
-    Kind::VacuousBinder,
-    Kind::ShadowedBinder,
-    Kind::DuplicateParameter,
-    Kind::FreeInDefinition,
-    Kind::CircularDefinition,
-    Kind::SortMismatch,
-];
 
 /// Which rules hold beside those that always do.
 #[derive(Debug, Clone, Default)]
@@ -75,12 +62,11 @@ pub fn examine(parsed: &Parsed, options: &Options) -> (Report, Vec<Refusal>) {
     walk(&parsed.text, |at, event| checker.event(at, event));
     checker.finish();
     let Checker { mut report, mut violations, .. } = checker;
-    let rank = |kind: Kind| RULES.iter().position(|rule| *rule == kind);
-    violations.sort_by_key(|(at, refusal)| (*at, rank(refusal.kind)));
+    violations.sort_by_key(|(at, refusal)| (*at, refusal.kind));
     for at in report.vacuous.iter_mut().chain(&mut report.shadowed) {
         *at = parsed.positions.get(*at).copied().unwrap_or(*at);
     }
-    let violations = violations.into_iter().map(|(at, refusal)| parsed.locate(refusal, at));
+    let violations = violations.into_iter().map(|(at, refusal)| parsed.locate(refusal.at(at)));
     (report, violations.collect())
 }
 

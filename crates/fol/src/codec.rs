@@ -1,4 +1,4 @@
-//! Indices as digits: big-endian, base 625, shortest form.
+//! Indices as digits: big-endian, base 625, shortest form (F3, F4).
 //!
 //! [`push_index`] writes; [`following`] is the one rule of reading, by which digit after digit is taken up;
 //! [`read_number`] and [`read_digits`] read what people type.
@@ -14,16 +14,20 @@ pub const MAX_DIGITS: u32 = 7;
 pub(crate) const BASE_U64: u64 = BASE as u64;
 
 /// The number of digits of an index.
-pub fn digit_count(index: u64) -> u32 {
-    index.checked_ilog(BASE_U64).map_or(1, |log| log + 1)
+pub(crate) fn digit_count(index: u64) -> u32 {
+    if index < BASE_U64 { 1 } else { 1 + index.ilog(BASE_U64) }
 }
 
 /// Writes an index.
-pub fn push_index(out: &mut Vec<SymbolId>, index: u64) {
-    if index >= BASE_U64 {
-        push_index(out, index / BASE_U64);
+pub(crate) fn push_index(out: &mut Vec<SymbolId>, index: u64) {
+    // Nearly all indices are one digit; those need no division.
+    match u16::try_from(index).ok().and_then(Numeral::new) {
+        Some(digit) => out.push(digit.symbol()),
+        None => {
+            push_index(out, index / BASE_U64);
+            out.push(Numeral::last_of(index).symbol());
+        }
     }
-    out.push(Numeral::last_of(index).symbol());
 }
 
 /// The digits of an index.
@@ -34,7 +38,7 @@ pub fn digits(index: u64) -> Vec<u16> {
 }
 
 /// How many numerals, from 0 on, may follow digits of this value in an index of at most `most`.
-pub fn following(value: u64, most: u64) -> u64 {
+pub(crate) fn following(value: u64, most: u64) -> u64 {
     match (value, value.checked_mul(BASE_U64)) {
         (1.., Some(shifted)) => {
             most.checked_sub(shifted).map_or(0, |room| room.saturating_add(1).min(BASE_U64))
@@ -44,7 +48,7 @@ pub fn following(value: u64, most: u64) -> u64 {
 }
 
 /// The value after one more digit.
-pub fn shifted(value: u64, digit: Numeral) -> Option<u64> {
+pub(crate) fn shifted(value: u64, digit: Numeral) -> Option<u64> {
     value.checked_mul(BASE_U64)?.checked_add(u64::from(digit.get()))
 }
 

@@ -1,4 +1,4 @@
-//! Counting formulas exactly, and the order that numbers them.
+//! Counting formulas exactly, and the order that numbers them (F31).
 //!
 //! G(n, s, r) is the number of formulas of n nodes over s variables in scope with quantifier depth at most r, up
 //! to names of bound variables. Enter at [`Counter`]. One `Table` holds the values that one start (s, r) can
@@ -15,8 +15,8 @@ use crate::ast::{Formula, Variable};
 use crate::error::{Kind, Refusal};
 use crate::law::by_size::{Amount, BySize, Ways};
 use crate::law::config::bad_value;
-use crate::law::{CountLaw, Law, MAX_NODES};
-use crate::measure::nodes;
+use crate::law::{CountLaw, Law};
+use crate::measure::size;
 use crate::symbol::SymbolId;
 
 /// The largest number of free variables.
@@ -66,7 +66,7 @@ pub(crate) struct Table<N> {
     law: CountLaw,
     /// Variables in scope at the start.
     free: u64,
-    numbers: BySize<Option<N>>,
+    numbers: BySize<N>,
 }
 
 /// A symbol, or from [`VARIABLE`] on a variable by its number: an unranked formula whose binders have no names
@@ -86,19 +86,18 @@ impl<N: Number> Table<N> {
             quantifier: N::from_usize(law.quantifiers.len()),
         };
         let atoms = |k| atoms(law, free, k);
-        let numbers = BySize::new(nodes, deepest, atoms, &ways, |sum| sum);
-        let fit = numbers.formulas.iter().chain(&numbers.pairs).flatten().all(Option::is_some);
-        fit.then(|| Self { law: law.clone(), free, numbers })
+        let numbers = BySize::new(nodes, deepest, atoms, &ways, |sum| sum).whole()?;
+        Some(Self { law: law.clone(), free, numbers })
     }
 
     /// Formulas of n nodes below k quantifiers.
     pub(crate) fn get(&self, n: usize, k: usize) -> N {
-        self.numbers.get(n, k).unwrap_or_else(N::zero)
+        at(&self.numbers.formulas, n, k)
     }
 
     /// Pairs of operands of binary formulas of n nodes below k quantifiers.
     fn pairs(&self, n: usize, k: usize) -> N {
-        self.numbers.pairs.get(k).and_then(|row| row.get(n)).cloned().flatten().unwrap_or_else(N::zero)
+        at(&self.numbers.pairs, n, k)
     }
 
     /// Terms below k quantifiers.
@@ -109,6 +108,10 @@ impl<N: Number> Table<N> {
     fn power(&self, k: usize, arity: usize) -> Option<N> {
         power(&self.terms(k)?, arity)
     }
+}
+
+fn at<N: Number>(rows: &[Vec<N>], n: usize, k: usize) -> N {
+    rows.get(k).and_then(|row| row.get(n)).cloned().unwrap_or_else(N::zero)
 }
 
 fn terms<N: Number>(law: &CountLaw, free: u64, k: usize) -> Option<N> {
@@ -140,10 +143,7 @@ impl Counter {
     /// Formulas up to `nodes` nodes over the signature of a law of family `count`, with `free` free variables
     /// and quantifier depth at most `bound`.
     pub fn new(law: &Law, nodes: usize, free: u64, bound: Option<usize>) -> Result<Self, Refusal> {
-        let law = law.counting()?;
-        if nodes > MAX_NODES {
-            return Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")));
-        }
+        let law = law.counting(nodes)?;
         if free > MAX_FREE {
             return Err(bad_value("free", format!("at most {MAX_FREE} variables are possible")));
         }
@@ -175,7 +175,7 @@ impl Counter {
     /// an outer one.
     pub fn rank(&self, formula: &Formula) -> Result<(usize, BigUint), Refusal> {
         fit::check(formula, &self.table.law, self.table.free, self.bound)?;
-        let nodes = usize::try_from(nodes(formula)).unwrap_or(usize::MAX);
+        let nodes = size(formula);
         if nodes > self.nodes {
             return Err(bad_value(
                 "nodes",

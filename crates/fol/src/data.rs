@@ -1,4 +1,4 @@
-//! Data sets: texts of a law in binary files, with records and a manifest.
+//! Data sets: texts of a law in binary files, with records and a manifest (F52, F55).
 //!
 //! Enter at [`generate`] to make one and at [`Dataset::open`] to read one. Items are drawn in parallel, block
 //! by block, into *parts* (one for each shard); parts are merged in the order of items, so the result depends on
@@ -60,8 +60,9 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
             return Ok(part.map_or(Outcome::Cancelled, |part| Outcome::Part(part.path)));
         }
         let Some(parts) = maker.all()? else { return Ok(Outcome::Cancelled) };
-        let Some(manifest) = merge::merge(config, folder, &digest, &parts, watch)? else {
-            return Ok(Outcome::Cancelled);
+        let manifest = match merge::merge(config, folder, &digest, &parts, watch) {
+            Err(_) if watch.stopped() => return Ok(Outcome::Cancelled),
+            merged => merged?,
         };
         files::remove_folder(&folder.join(parts::FOLDER))?;
         Ok(Outcome::Done(Box::new(manifest)))

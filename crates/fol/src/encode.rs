@@ -1,21 +1,14 @@
 //! Canonical tokens of a tree: what each event of a walk writes.
 
-use crate::ast::{Formula, Text};
+use crate::ast::Text;
 use crate::codec::push_index;
 use crate::symbol::SymbolId;
-use crate::walk::{Event, walk, walk_formula};
+use crate::walk::{Event, walk};
 
 /// The canonical tokens of a text, without `<bos>` and `<eos>`.
 pub fn encode(text: &Text) -> Vec<SymbolId> {
     let mut out = Vec::new();
     walk(text, |_, event| push(&mut out, event, None));
-    out
-}
-
-/// The canonical tokens of a formula.
-pub(crate) fn encode_formula(formula: &Formula) -> Vec<SymbolId> {
-    let mut out = Vec::new();
-    walk_formula(formula, |_, event| push(&mut out, event, None));
     out
 }
 

@@ -1,8 +1,10 @@
-//! What the best possible predictor of a law reaches, measured on texts drawn from it.
+//! What the best possible predictor of a law reaches, measured on texts drawn from it (F47).
 //!
 //! At each prefix the exact scorer gives the conditional entropy and the largest probabilities; their means over
 //! the prefixes of drawn texts estimate the law's entropy rate and the best accuracies. Conditional entropies
 //! vary less than −ln p, so a few thousand texts are enough.
+
+use std::f64::consts::LN_2;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -127,10 +129,7 @@ pub fn estimate(law: &Law, formulas: u64, seed: u64) -> Result<Estimate, Refusal
 
 impl Estimate {
     fn of(texts: &[TextOptimum]) -> Self {
-        let bits = |m: Measured| Measured {
-            value: m.value / std::f64::consts::LN_2,
-            se: m.se / std::f64::consts::LN_2,
-        };
+        let bits = |nats: Measured| Measured { value: nats.value / LN_2, se: nats.se / LN_2 };
         let per_target = |x: &dyn Fn(&TextOptimum) -> f64| ratio(texts, x, &|t| t.targets as f64);
         let nats = per_target(&|t| t.entropy);
         Self {

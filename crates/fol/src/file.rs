@@ -15,15 +15,15 @@ use crate::error::{Kind, Refusal};
 /// `NotFound` if the folder is missing, `Io`, and what `fill` refuses.
 pub fn write<T>(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut whole = Whole::create(path)?;
-    let filled = fill(&mut whole)?;
+    let filled = fill(&mut whole.writer)?;
     whole.finish()?;
     Ok(filled)
 }
 
 /// A file under a temporary name until it is whole.
 pub(crate) struct Whole {
-    path: PathBuf,
-    writer: BufWriter<NamedTempFile>,
+    pub(crate) path: PathBuf,
+    pub(crate) writer: BufWriter<NamedTempFile>,
 }
 
 impl Whole {
@@ -53,16 +53,6 @@ impl Whole {
             let _ = folder.sync_all();
         }
         Ok(())
-    }
-}
-
-impl Write for Whole {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.writer.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.writer.flush()
     }
 }
 

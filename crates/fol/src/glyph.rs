@@ -1,4 +1,4 @@
-//! Glyphs: each symbol as a grid of 25 × 25 black and white cells.
+//! Glyphs: each symbol as a grid of 25 × 25 black and white cells (F30).
 //!
 //! Numeral n fills the first n cells in reading order, control symbol k is a hollow square of side 2k + 3,
 //! and the other thirty are drawn by hand (`glyph/drawings.txt`, or the mirror image of such a drawing).

@@ -1,4 +1,4 @@
-//! Keys of token sequences, and the buckets that split a data set.
+//! Keys of token sequences, and the buckets that split a data set (F28).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Laws: distributions over texts whose probabilities are computable.
+//! Laws: distributions over texts whose probabilities are computable (F35).
 //!
 //! Enter at [`Law::named`]. A law is a TOML table of family `depth` (draw a maximal depth, then node by node)
 //! or `count` (uniform over the formulas of a size); `preset` names a built-in law whose keys are then the
@@ -98,7 +98,7 @@ impl Law {
 
     /// BLAKE3 over the keys in their order, in hexadecimal: equal for equal laws, however they were written.
     pub fn digest(&self) -> String {
-        blake3::hash(canonical_json(&self.to_json()).as_bytes()).to_hex().to_string()
+        digest_of(&self.to_json())
     }
 
     /// The number of tokens of the longest text, `<bos>` and `<eos>` included; `None` for laws with statements,
@@ -128,9 +128,12 @@ impl Law {
         }
     }
 
-    /// The counting law, or the refusal of a command that needs one.
-    pub(crate) fn counting(&self) -> Result<&CountLaw, Refusal> {
+    /// The counting law, or the refusal of a command that needs one, or of too many nodes.
+    pub(crate) fn counting(&self, nodes: usize) -> Result<&CountLaw, Refusal> {
         match &self.family {
+            Family::Count(_) if nodes > MAX_NODES => {
+                Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")))
+            }
             Family::Count(law) => Ok(law),
             Family::Depth(_) => {
                 Err(bad_value("law", "the family is depth; counting needs a law of family count"))
@@ -209,8 +212,13 @@ fn fill(full: &mut Table, key: &str, defaults: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// BLAKE3 of a value's one text, in hexadecimal.
+pub(crate) fn digest_of(value: &Json) -> String {
+    blake3::hash(canonical_json(value).as_bytes()).to_hex().to_string()
+}
+
 /// JSON with sorted keys and without blanks: one text for one value.
-pub(crate) fn canonical_json(value: &Json) -> String {
+fn canonical_json(value: &Json) -> String {
     match value {
         Json::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();

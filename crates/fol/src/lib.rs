@@ -83,6 +83,7 @@ pub mod score;
 
 pub mod estimate;
 
+#[doc(hidden)] // for the command
 pub mod file;
 
 mod record;
@@ -90,6 +91,11 @@ mod record;
 pub mod data;
 
 pub mod exchange;
+
+/// The code of the README, tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub use encode::encode;
 pub use key::{DEFAULT_WEIGHTS, Key, bucket, split};

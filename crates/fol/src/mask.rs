@@ -1,4 +1,4 @@
-//! Legal-symbol masks: which symbols may follow a prefix.
+//! Legal-symbol masks: which symbols may follow a prefix (F48, F50).
 //!
 //! Enter at [`Mask`]: [`push`](Mask::push) a symbol, look at [`legal`](Mask::legal), clone for beams. A symbol
 //! is legal if prefix and symbol begin some complete input, so decoding under a mask never ends in a dead

@@ -1,4 +1,4 @@
-//! Measures of formulas: nodes, quantifier depth, level.
+//! Measures of formulas: nodes, quantifier depth, level (F24).
 
 use crate::ast::{Definition, Formula, Statement, Text};
 
@@ -20,6 +20,11 @@ pub fn nodes(formula: &Formula) -> u64 {
         Formula::Not(operand) | Formula::Quantified(_, _, _, operand) => 1 + nodes(operand),
         Formula::Binary(_, left, right) => 1 + nodes(left) + nodes(right),
     }
+}
+
+/// The number of nodes as a size.
+pub(crate) fn size(formula: &Formula) -> usize {
+    usize::try_from(nodes(formula)).unwrap_or(usize::MAX)
 }
 
 /// The largest number of quantifiers on one path.
@@ -68,7 +73,7 @@ pub fn of_record(text: &Text) -> Measures {
 }
 
 /// The formulas of a statement, from the left.
-pub fn formulas(statement: &Statement) -> Vec<&Formula> {
+pub(crate) fn formulas(statement: &Statement) -> Vec<&Formula> {
     match statement {
         Statement::Formula(formula) => vec![formula],
         Statement::Sequent(_, premises, conclusion) => premises.iter().chain(conclusion).collect(),

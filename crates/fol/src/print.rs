@@ -1,4 +1,4 @@
-//! Canonical text of a tree, in the styles that the readers read back.
+//! Canonical text of a tree, in the styles that the readers read back (F17, F18).
 //!
 //! Enter at [`print`]. The text follows the canonical tokens one by one: the layout, blanks around what stands
 //! between two things, is one for all styles; a style chooses spellings and digits.
@@ -10,6 +10,7 @@ use crate::symbol::{SymbolId, SymbolKind};
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Style {
     /// `∀x1 (P5(x1) ∧ ¬x1 = c2)`
     Unicode,
@@ -42,7 +43,11 @@ pub fn print(text: &Text, style: Style) -> String {
                 index = shifted(index, digit).unwrap_or(u64::MAX);
                 rest.next();
             }
-            push_number(&mut out, index, style);
+            let digits = index.to_string();
+            match style {
+                Style::Subscript => out.extend(digits.chars().filter_map(subscript)),
+                _ => out.push_str(&digits),
+            }
             if binder && rest.peek() != Some(&SymbolId::COLON) {
                 out.push(' ');
                 binder = false;
@@ -67,14 +72,8 @@ fn blanks(symbol: SymbolId, before: SymbolId, next: Option<SymbolId>, style: Sty
     }
 }
 
-fn push_number(out: &mut String, number: u64, style: Style) {
-    let digits = number.to_string();
-    match style {
-        Style::Subscript => {
-            out.extend(digits.chars().filter_map(|c| "₀₁₂₃₄₅₆₇₈₉".chars().nth(c.to_digit(10)? as usize)));
-        }
-        _ => out.push_str(&digits),
-    }
+fn subscript(digit: char) -> Option<char> {
+    "₀₁₂₃₄₅₆₇₈₉".chars().nth(digit.to_digit(10)? as usize)
 }
 
 /// The labels of symbols, separated by one blank.

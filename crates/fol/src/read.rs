@@ -33,10 +33,13 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// Puts a refusal at a canonical token: its position and bytes in the input, and what stands there.
-    pub fn locate(&self, refusal: Refusal, canonical: usize) -> Refusal {
-        let Some(&at) = self.positions.get(canonical) else { return refusal };
-        self.given.locate(refusal, at)
+    /// Moves a refusal at a canonical token to its position and bytes in the input, and says what stands there;
+    /// after the last token the input ends.
+    pub fn locate(&self, refusal: Refusal) -> Refusal {
+        let Some(canonical) = refusal.token else { return refusal };
+        let symbols = &self.given.symbols;
+        let end = || symbols.iter().position(|&s| s == SymbolId::EOS).unwrap_or(symbols.len());
+        self.given.locate(refusal, self.positions.get(canonical).copied().unwrap_or_else(end))
     }
 }
 

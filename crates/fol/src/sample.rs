@@ -16,7 +16,7 @@ use crate::error::Refusal;
 use crate::law::{Family, Law};
 use crate::symbol::SymbolId;
 
-/// The randomness of items: family `fol663-v1:PURPOSE:SEED`.
+/// The randomness of items (F33): family `fol663-v1:PURPOSE:SEED`.
 pub fn family(purpose: &str, seed: u64) -> seeded::Family {
     seeded::Family::new("fol663-v1", purpose, seed)
 }
@@ -44,7 +44,7 @@ impl Sampler {
         law.check_drawable()?;
         let family = match &law.family {
             Family::Depth(law) => Draws::Depth(Box::new(depth::DepthSampler::new(law))),
-            Family::Count(law) => Draws::Count(Box::new(count::CountSampler::new(law)?)),
+            Family::Count(law) => Draws::Count(Box::new(count::CountSampler::new(law.clone())?)),
         };
         Ok(Self { family, limit: law.max_tokens().saturating_sub(2) })
     }
@@ -54,7 +54,7 @@ impl Sampler {
     /// # Errors
     /// `BadValue` for a law of family `depth` or too many nodes; `EmptySize` if there is no such formula.
     pub fn of_size(law: &Law, nodes: usize) -> Result<Self, Refusal> {
-        let family = Draws::Count(Box::new(count::CountSampler::of_size(law.counting()?, nodes)?));
+        let family = Draws::Count(Box::new(count::CountSampler::of_size(law.counting(nodes)?, nodes)?));
         Ok(Self { family, limit: law.max_tokens().saturating_sub(2) })
     }
 

@@ -1,4 +1,4 @@
-//! The exact probability of every next symbol.
+//! The exact probability of every next symbol (F44, F46).
 //!
 //! Enter at [`Scorer`]: push the symbols of a text and read the negative logarithm of its probability, or ask
 //! for the distribution of the next symbol. Three machines work together: `text` knows how statements make a

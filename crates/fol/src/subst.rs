@@ -1,4 +1,4 @@
-//! Substitution of a term for a variable, without capture.
+//! Substitution of a term for a variable, without capture (F29).
 //!
 //! A binder in the way is renamed first, which is a substitution of its own. All that is to be substituted is
 //! carried down in one pass, in its order, instead of rewriting the body once for each binder.

@@ -36,13 +36,6 @@ impl SymbolSet {
         }
     }
 
-    /// Puts all symbols of another set in.
-    pub fn extend_from(&mut self, other: &Self) {
-        for (word, more) in self.words.iter_mut().zip(other.words) {
-            *word |= more;
-        }
-    }
-
     /// Whether a symbol is in.
     pub fn contains(&self, symbol: SymbolId) -> bool {
         self.words.get(symbol.index() / 64).is_some_and(|word| word >> (symbol.index() % 64) & 1 == 1)
@@ -60,10 +53,7 @@ impl SymbolSet {
 
     /// The symbols, in id order.
     pub fn iter(&self) -> impl Iterator<Item = SymbolId> + '_ {
-        self.words
-            .iter()
-            .zip(0u16..)
-            .flat_map(|(&word, i)| Bits(word).filter_map(move |b| SymbolId::new(i * 64 + b)))
+        SymbolId::all().filter(|symbol| self.contains(*symbol))
     }
 
     /// The bits, symbol 0 the lowest bit of the first word.
@@ -77,21 +67,6 @@ impl FromIterator<SymbolId> for SymbolSet {
         let mut set = Self::EMPTY;
         symbols.into_iter().for_each(|symbol| set.insert(symbol));
         set
-    }
-}
-
-/// The positions of the ones in a word, ascending.
-struct Bits(u64);
-
-impl Iterator for Bits {
-    type Item = u16;
-
-    fn next(&mut self) -> Option<u16> {
-        (self.0 != 0).then(|| {
-            let lowest = self.0.trailing_zeros();
-            self.0 &= self.0 - 1;
-            lowest as u16
-        })
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct Place {
 
 /// Visits a text: each event with the position of its first canonical token.
 pub(crate) fn walk(text: &Text, visit: impl FnMut(usize, Event)) {
-    let mut walker = Walker { at: 0, scope: Vec::new(), binders: 0, visit };
+    let mut walker = Walker::new(visit);
     for (i, statement) in text.statements.iter().enumerate() {
         if i > 0 {
             walker.emit(Event::Dot { last: false });
@@ -72,12 +72,12 @@ pub(crate) fn walk(text: &Text, visit: impl FnMut(usize, Event)) {
 
 /// Visits a formula that stands alone.
 pub(crate) fn walk_formula(formula: &Formula, visit: impl FnMut(usize, Event)) {
-    Walker { at: 0, scope: Vec::new(), binders: 0, visit }.formula(formula);
+    Walker::new(visit).formula(formula);
 }
 
 /// Visits a term that stands alone.
 pub(crate) fn walk_term(term: &Term, visit: impl FnMut(usize, Event)) {
-    Walker { at: 0, scope: Vec::new(), binders: 0, visit }.term(term, None);
+    Walker::new(visit).term(term, None);
 }
 
 /// The free variables of a text, by first occurrence.
@@ -103,6 +103,10 @@ struct Walker<V> {
 }
 
 impl<V: FnMut(usize, Event)> Walker<V> {
+    fn new(visit: V) -> Self {
+        Self { at: 0, scope: Vec::new(), binders: 0, visit }
+    }
+
     fn emit(&mut self, event: Event) {
         (self.visit)(self.at, event);
         let (symbol, name) = event.tokens();

@@ -2,8 +2,8 @@
 //!
 //! The mask of the signature, in a scope with the free variables, takes the tokens of the formula one by one.
 
-use crate::ast::Formula;
-use crate::encode::encode_formula;
+use crate::ast::{Formula, Text};
+use crate::encode::encode;
 use crate::error::{Kind, Refusal};
 use crate::law::CountLaw;
 use crate::mask::{Grammar, Mask, Options};
@@ -21,7 +21,7 @@ pub(super) fn check(
     signature.variables = signature.variables.max(1);
     let options = Options { within: Some(signature), closed: true, ..Options::new(Grammar::Formula) };
     let mut mask = Mask::below(&options, free, bound);
-    let tokens = encode_formula(formula);
+    let tokens = encode(&Text::formula(formula.clone()));
     for (at, &token) in tokens.iter().chain([&SymbolId::EOS]).enumerate() {
         let legal = *mask.legal();
         if mask.push(token).is_err() {
@@ -38,11 +38,8 @@ pub(super) fn check(
 /// The refusal of a symbol. After digits, those of an index of this category, what the index needs is told apart
 /// from what could follow it.
 fn refusal(symbol: SymbolId, legal: SymbolSet, category: Option<SymbolId>) -> Refusal {
-    let digits = |wanted: bool| {
-        let of_kind = |other: &SymbolId| other.numeral().is_some() == wanted;
-        legal.iter().filter(of_kind).collect::<SymbolSet>()
-    };
-    let (index, others) = (digits(true), digits(false));
+    let (index, others): (Vec<_>, Vec<_>) = legal.iter().partition(|symbol| symbol.numeral().is_some());
+    let (index, others): (SymbolSet, SymbolSet) = (index.into_iter().collect(), others.into_iter().collect());
     let predicate = category == Some(SymbolId::PRED);
     let (message, expected) = match symbol.numeral() {
         _ if category.is_none() => (symbol.label(), legal),

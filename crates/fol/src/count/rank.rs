@@ -1,4 +1,4 @@
-//! The order of formulas: unranking into pieces, and ranking trees.
+//! The order of formulas: unranking into pieces, and ranking trees (F32).
 //!
 //! One node: predicates by index, then relations, then truth values, arguments lexicographically. More: NOT;
 //! then each binary connective, by the size of the left operand, then its rank, then that of the right; then
@@ -9,12 +9,8 @@ use num_traits::ToPrimitive;
 use super::{Number, Piece, Table, VARIABLE};
 use crate::ast::{Constant, Formula, Term, Variable};
 use crate::blocks::numbered;
-use crate::measure;
+use crate::measure::size;
 use crate::symbol::{BASE, SymbolId};
-
-fn nodes(formula: &Formula) -> usize {
-    usize::try_from(measure::nodes(formula)).unwrap_or(usize::MAX)
-}
 
 /// What unranking carries along.
 struct Unranked<'a> {
@@ -159,7 +155,7 @@ impl<N: Number + ToPrimitive> Table<N> {
 
     /// The rank of a formula of the signature; `None` if it is not one.
     pub(crate) fn rank(&self, formula: &Formula, scope: &mut Vec<Variable>) -> Option<N> {
-        let n = nodes(formula);
+        let n = size(formula);
         let k = scope.len() - usize::try_from(self.free).ok()?;
         let not = if self.law.not { self.get(n.saturating_sub(1), k) } else { N::zero() };
         let pairs = self.pairs(n, k);
@@ -171,12 +167,12 @@ impl<N: Number + ToPrimitive> Table<N> {
             Formula::Binary(connective, left, right) => {
                 let before = self.law.connectives.iter().position(|c| c == connective)?;
                 let mut rank = not + pairs * N::from_usize(before)?;
-                let size = nodes(left);
-                for i in 1..size {
+                let before_right = size(left);
+                for i in 1..before_right {
                     rank = rank + self.get(i, k) * self.get(n - 1 - i, k);
                 }
                 let left = self.rank(left, scope)?;
-                Some(rank + left * self.get(n - 1 - size, k) + self.rank(right, scope)?)
+                Some(rank + left * self.get(n - 1 - before_right, k) + self.rank(right, scope)?)
             }
             Formula::Quantified(quantifier, variable, _, body) => {
                 let before = self.law.quantifiers.iter().position(|q| q == quantifier)?;

@@ -1,8 +1,8 @@
 //! Files that are there whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, Write};
+use std::path::Path;
 
 use crate::error::Refusal;
 pub(super) use crate::file::refusal as io;
@@ -10,7 +10,6 @@ use crate::file::{self, Whole};
 
 /// A file that is there whole or not at all, with the digest of what is written.
 pub(super) struct WholeFile {
-    path: PathBuf,
     file: Whole,
     hasher: blake3::Hasher,
 }
@@ -21,13 +20,13 @@ impl WholeFile {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|e| io(folder, &e))?;
         }
-        Ok(Self { path: path.to_owned(), file: Whole::create(path)?, hasher: blake3::Hasher::new() })
+        Ok(Self { file: Whole::create(path)?, hasher: blake3::Hasher::new() })
     }
 
     /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.hasher.update(bytes);
-        self.file.write_all(bytes).map_err(|e| io(&self.path, &e))
+        self.file.writer.write_all(bytes).map_err(|e| io(&self.file.path, &e))
     }
 
     /// The digest of what is written so far.
@@ -49,31 +48,23 @@ pub(super) fn open(path: &Path) -> Result<BufReader<File>, Refusal> {
 
 /// Size and digest of a file.
 pub(super) fn fingerprint(path: &Path) -> Result<(u64, String), Refusal> {
-    let mut reader = open(path)?;
     let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 18];
-    let mut size = 0;
-    loop {
-        let read = reader.read(&mut buffer).map_err(|e| io(path, &e))?;
-        if read == 0 {
-            return Ok((size, hasher.finalize().to_hex().to_string()));
-        }
-        size += read as u64;
-        hasher.update(buffer.get(..read).unwrap_or(&[]));
-    }
+    hasher.update_reader(open(path)?).map_err(|e| io(path, &e))?;
+    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 
 /// Removes a file if it is there.
 pub(super) fn remove(path: &Path) -> Result<(), Refusal> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path, &error)),
-        _ => Ok(()),
-    }
+    gone(path, fs::remove_file(path))
 }
 
 /// Removes a folder with all that is in it, if it is there.
 pub(super) fn remove_folder(path: &Path) -> Result<(), Refusal> {
-    match fs::remove_dir_all(path) {
+    gone(path, fs::remove_dir_all(path))
+}
+
+fn gone(path: &Path, removed: std::io::Result<()>) -> Result<(), Refusal> {
+    match removed {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path, &error)),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! The manifest of a data set.
+//! The manifest of a data set (F56).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) const SPLITS: [&str; 4] = ["train", "val", "test", "iid"];
 
 /// Everything about a data set but its formulas. The names are the keys of `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the specification's section on data sets explains each key")]
+#[expect(missing_docs, reason = "the reference explains each key")]
 pub struct Manifest {
     pub schema: String,
     pub name: String,
@@ -51,6 +51,13 @@ pub struct Splits {
     pub test: SplitEntry,
     /// What the exact optimum is measured on, never filtered.
     pub iid: SplitEntry,
+}
+
+impl Splits {
+    /// In the order of their names.
+    pub(super) fn all(&self) -> [&SplitEntry; 4] {
+        [&self.train, &self.val, &self.test, &self.iid]
+    }
 }
 
 /// One split.
@@ -91,7 +98,7 @@ pub type KeyCounts = PerForm<u64>;
 pub type KeyShares = PerForm<f64>;
 
 /// The three files of a piece of a split.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct FileEntry {
     pub tok: String,
@@ -103,7 +110,7 @@ pub struct FileEntry {
 }
 
 /// Digests in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct FileDigests {
     pub tok: String,
@@ -141,13 +148,7 @@ impl Manifest {
 
     /// A split by its name.
     pub fn split(&self, name: &str) -> Option<&SplitEntry> {
-        match name {
-            "train" => Some(&self.splits.train),
-            "val" => Some(&self.splits.val),
-            "test" => Some(&self.splits.test),
-            "iid" => Some(&self.splits.iid),
-            _ => None,
-        }
+        SPLITS.iter().zip(self.splits.all()).find(|(split, _)| **split == name).map(|(_, entry)| entry)
     }
 }
 

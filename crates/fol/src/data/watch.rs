@@ -18,7 +18,7 @@ pub struct Options {
 pub struct Watch<'a> {
     /// Called with the items drawn so far and the items to draw.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
-    /// The run stops between blocks once this is set; finished parts stay.
+    /// The run stops once this is set, between blocks of items and in the merge; finished parts stay.
     pub cancelled: &'a AtomicBool,
 }
 

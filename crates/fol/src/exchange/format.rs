@@ -4,6 +4,7 @@ use crate::error::{Kind, Refusal};
 
 /// A format of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// One object a line.
     Jsonl,

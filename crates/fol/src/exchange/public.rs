@@ -1,4 +1,4 @@
-//! The sample files of the public project *Symbolic-Transformers* (Kerr).
+//! The sample files of the public project *Symbolic-Transformers* (Kerr), read and written (F59).
 //!
 //! A file holds prefixes with their next symbols, as ids of a vocabulary whose *labels* agree with ours where
 //! the symbols do. A formula is read from the sample that closes it.

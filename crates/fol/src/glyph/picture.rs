@@ -204,7 +204,9 @@ mod tests {
             for bit in 0..8 {
                 let mut damaged = whole.clone();
                 damaged[at] ^= 1 << bit;
-                let _ = read(Cursor::new(damaged));
+                if let Ok(read) = read(Cursor::new(damaged)) {
+                    assert_eq!(read, Glyph::of(SymbolId::SORT));
+                }
             }
         }
     }

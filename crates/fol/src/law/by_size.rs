@@ -79,6 +79,16 @@ impl<A: Amount> BySize<A> {
     }
 }
 
+impl<T> BySize<Option<T>> {
+    /// The table, if all of it is there.
+    pub(crate) fn whole(self) -> Option<BySize<T>> {
+        let rows =
+            |rows: Vec<Vec<Option<T>>>| rows.into_iter().map(|row| row.into_iter().collect()).collect();
+        let (formulas, pairs): (Option<_>, Option<_>) = (rows(self.formulas), rows(self.pairs));
+        Some(BySize { formulas: formulas?, pairs: pairs? })
+    }
+}
+
 /// Numbers in which one adds over alternatives and multiplies over parts.
 pub(crate) trait Semiring: Copy {
     /// Of no alternative.
@@ -89,29 +99,24 @@ pub(crate) trait Semiring: Copy {
     fn times(self, other: Self) -> Self;
 }
 
-impl Semiring for f64 {
-    const ZERO: Self = 0.0;
+macro_rules! semiring {
+    ($number:ty: $zero:literal $plus:tt $times:tt) => {
+        impl Semiring for $number {
+            const ZERO: Self = $zero;
 
-    fn plus(self, other: Self) -> Self {
-        self + other
-    }
+            fn plus(self, other: Self) -> Self {
+                self $plus other
+            }
 
-    fn times(self, other: Self) -> Self {
-        self * other
-    }
+            fn times(self, other: Self) -> Self {
+                self $times other
+            }
+        }
+    };
 }
 
-impl Semiring for bool {
-    const ZERO: Self = false;
-
-    fn plus(self, other: Self) -> Self {
-        self || other
-    }
-
-    fn times(self, other: Self) -> Self {
-        self && other
-    }
-}
+semiring!(f64: 0.0 + *);
+semiring!(bool: false || &&);
 
 /// Numbers for quantifier depth 0, 1 and more.
 pub(crate) type ByClass<T = f64> = [T; 3];

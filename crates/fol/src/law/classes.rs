@@ -4,7 +4,7 @@
 //! number is a sum of products of positive numbers, so nothing cancels and zero means none. Counts grow beyond
 //! any exponent, so those of n nodes are divided by λⁿ; products of counts whose nodes add up stay on the scale.
 
-use super::by_size::{ByClass, BySize, Ways};
+use super::by_size::{ByClass, BySize, Semiring, Ways};
 use super::count_law::CountLaw;
 use crate::error::{Kind, Refusal};
 
@@ -50,18 +50,17 @@ impl Classes {
     pub(crate) fn get(&self, n: usize, k: usize) -> ByClass {
         self.counts.get(n, k)
     }
+}
 
-    /// The scaled number of closed formulas of n nodes of a level; level 0 stands for all.
-    pub(crate) fn of_level(&self, n: usize, level: u8) -> f64 {
-        let [none, one, more] = self.get(n, 0);
-        match level {
-            1 if n == 1 => none,
-            2 if n > 1 => none,
-            3 => one,
-            4 => more,
-            0 => none + one + more,
-            _ => 0.0,
-        }
+/// Closed formulas of n nodes of a level; level 0 stands for all.
+pub(crate) fn of_level<T: Semiring>([none, one, more]: ByClass<T>, n: usize, level: u8) -> T {
+    match level {
+        1 if n == 1 => none,
+        2 if n > 1 => none,
+        3 => one,
+        4 => more,
+        0 => none.plus(one).plus(more),
+        _ => T::ZERO,
     }
 }
 
@@ -82,17 +81,7 @@ impl CountLaw {
     pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
         let classes = present(self, self.largest());
         for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
-            let is_empty = |n: usize| {
-                let [none, one, more] = classes.get(n, 0);
-                match level {
-                    1 => n > 1 || !none,
-                    2 => n == 1 || !none,
-                    3 => !one,
-                    4 => !more,
-                    _ => !(none || one || more),
-                }
-            };
-            if let Some(n) = (lo..=hi).find(|&n| is_empty(n)) {
+            if let Some(n) = (lo..=hi).find(|&n| !of_level(classes.get(n, 0), n, level)) {
                 return Err(empty_size(level, n));
             }
         }

@@ -95,6 +95,11 @@ impl Keys {
         natural(self.need(key)?).ok_or_else(|| self.bad(key, "a natural number is needed"))
     }
 
+    /// A natural number that is a size of something; one beyond all sizes stands for the largest.
+    pub(crate) fn size(&self, key: &str) -> Result<usize, Refusal> {
+        Ok(usize::try_from(self.number(key)?).unwrap_or(usize::MAX))
+    }
+
     /// A truth value.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, Refusal> {
         self.need(key)?.as_bool().ok_or_else(|| self.bad(key, "true or false is needed"))

@@ -1,4 +1,4 @@
-//! Family `count`: a size is drawn, then a formula uniformly among all of that size.
+//! Family `count`: a size is drawn, then a formula uniformly among all of that size (F40).
 
 use serde_json::{Value as Json, json};
 use toml::Table;
@@ -78,7 +78,7 @@ impl CountLaw {
                 &[("canonical", BinderNames::Canonical), ("distinct", BinderNames::Distinct)],
             )?,
             pool: keys.number("pool")?,
-            max_tokens: usize::try_from(keys.number("max_tokens")?).unwrap_or(usize::MAX),
+            max_tokens: keys.size("max_tokens")?,
         };
         if law.constants > u64::from(u32::MAX) {
             return Err(keys.bad("constants", "at most 4294967295 are possible"));

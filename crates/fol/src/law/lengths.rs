@@ -1,4 +1,4 @@
-//! The longest and the shortest text of a law.
+//! The longest (F43) and the shortest text of a law.
 //!
 //! Both are one recursion over the grammar: alternatives compete, parts add up. So lengths are a semiring, with
 //! max or min for +. Formulas are told apart by quantifier depth (0, 1, more), because levels condition on it.
@@ -119,11 +119,9 @@ impl<const LONGEST: bool> Depth<'_, LONGEST> {
             levels => levels.iter().filter(|l| l.1 > 0).map(|l| l.0).collect(),
         };
         let depths = self.law.depth_mix.iter().filter(|m| m.1 > 0).map(|m| m.0);
-        Length::best(
-            depths
-                .flat_map(|d| levels.iter().filter_map(move |&l| Some((l, d))))
-                .filter_map(|(l, d)| of_level(l, d)),
-        )
+        Length::best(depths.flat_map(|depth| {
+            levels.iter().filter_map(move |&level| of_level(level, depth)).collect::<Vec<_>>()
+        }))
     }
 
     /// For each number of levels that remain, the best formulas outside and inside binders.
@@ -165,14 +163,10 @@ impl<const LONGEST: bool> Depth<'_, LONGEST> {
     }
 
     fn binder(&self) -> u64 {
+        let [no, yes] = self.law.sorted;
+        let sorted = self.law.sorts > 0 && yes > 0 && (LONGEST || no == 0);
         let sort = 1 + Length::<LONGEST>::index(0, self.law.sorts);
-        let sort = match (self.law.sorts, self.law.sorted) {
-            (0, _) | (_, [_, 0]) => 0,
-            (_, [0, _]) => sort,
-            _ if LONGEST => sort,
-            _ => 0,
-        };
-        1 + self.variable() + sort
+        1 + self.variable() + if sorted { sort } else { 0 }
     }
 
     fn atom(&self, scoped: bool) -> Length<LONGEST> {

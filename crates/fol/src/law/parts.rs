@@ -1,10 +1,9 @@
-//! The statements of a law of family `depth`: the table `statements`.
+//! The statements of a law of family `depth`: the table `statements` (F38, F39).
 
 use serde_json::{Value as Json, json};
 
 use super::config::Keys;
-use super::tables::{SORTED, named, select};
-use crate::ast::Turnstile;
+use super::tables::{SORTED, drawn, named};
 use crate::error::Refusal;
 use crate::signature::Statements;
 
@@ -44,12 +43,12 @@ impl Parts {
 
     /// The statements that the law can produce.
     pub(super) fn signature(&self) -> Statements {
-        let [formula, entails, models, equivalence, predicate, function, constant] =
-            self.kinds.map(|w| w > 0);
+        let [_, entails, models, ..] = self.kinds;
+        let [formula, _, _, equivalence, predicate, function, constant] = self.kinds.map(|w| w > 0);
         Statements {
             formula,
-            sequents: select(Turnstile::ALL, |i| [entails, models].get(i).copied().unwrap_or(false)),
-            unknown_conclusion: (entails || models) && self.conclusion[1] > 0,
+            sequents: drawn(&[entails, models]),
+            unknown_conclusion: entails.max(models) > 0 && self.conclusion[1] > 0,
             equivalence,
             define_predicate: predicate,
             define_function: function,

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::config::Keys;
+use crate::ast::Sign;
 use crate::error::Refusal;
 use crate::symbol::SymbolId;
 
@@ -33,9 +34,9 @@ pub(super) fn spread(blocks: &[(usize, u64)]) -> Vec<Vec<usize>> {
     blocks.iter().flat_map(|&(arity, number)| (0..number).map(move |_| vec![arity])).collect()
 }
 
-/// The members whose position is chosen.
-pub(super) fn select<T: Copy>(all: &[T], chosen: impl Fn(usize) -> bool) -> Vec<T> {
-    all.iter().enumerate().filter(|(i, _)| chosen(*i)).map(|(_, member)| *member).collect()
+/// The signs with a positive weight.
+pub(super) fn drawn<T: Sign>(weights: &[u64]) -> Vec<T> {
+    T::ALL.iter().zip(weights).filter(|(_, weight)| **weight > 0).map(|(sign, _)| *sign).collect()
 }
 
 /// Weights by name.

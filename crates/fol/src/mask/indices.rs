@@ -90,7 +90,7 @@ impl Indices {
                     let own = node.arities.first().map_or(NEVER, |&arity| arguments(arity, term));
                     children
                         .iter()
-                        .map(|(_, cost, _)| sum([1, cost.get(i).copied().unwrap_or(NEVER)]))
+                        .map(|(cost, _)| sum([1, cost.get(i).copied().unwrap_or(NEVER)]))
                         .fold(own, Cost::min)
                 });
             }),
@@ -109,7 +109,7 @@ impl Indices {
             Self::Below { least, head, .. } => *head = of_arity(*least),
             Self::Tree(nodes) => bottom_up(nodes, |node, children| {
                 let own = node.arities.iter().map(|&arity| of_arity(arity)).fold(NEVER, Cost::min);
-                node.head = children.iter().map(|(_, _, head)| sum([1, *head])).fold(own, Cost::min);
+                node.head = children.iter().map(|(_, head)| sum([1, *head])).fold(own, Cost::min);
             }),
         }
     }
@@ -215,15 +215,14 @@ fn child(nodes: &mut Vec<Node>, at: usize, digit: SymbolId) -> usize {
     }
 }
 
-type Costs = (usize, [Cost; TERM_COSTS], Cost);
+type Costs = ([Cost; TERM_COSTS], Cost);
 
 /// Visits the nodes, children before parents; a child is made after its parent.
 fn bottom_up(nodes: &mut [Node], visit: impl Fn(&mut Node, &[Costs])) {
     for at in (0..nodes.len()).rev() {
         let children: Vec<Costs> = nodes.get(at).map_or(Vec::new(), |node| {
-            let costs =
-                |(_, child): &(SymbolId, usize)| nodes.get(*child).map(|node| (*child, node.cost, node.head));
-            node.children.iter().filter_map(costs).collect()
+            let children = node.children.iter().filter_map(|(_, child)| nodes.get(*child));
+            children.map(|child| (child.cost, child.head)).collect()
         });
         if let Some(node) = nodes.get_mut(at) {
             visit(node, &children);

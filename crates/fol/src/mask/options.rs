@@ -1,4 +1,4 @@
-//! What a mask allows.
+//! What a mask allows (F49).
 
 use crate::signature::Signature;
 

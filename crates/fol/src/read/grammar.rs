@@ -1,10 +1,10 @@
-//! The grammar: symbols to a tree.
+//! The grammar: symbols to a tree (F5, F7, F9).
 //!
 //! Enter at `text`. Statements are read by plain descent; formulas and terms, which nest, by machines with
 //! a stack of their own (`formula`, `term`), so that depth costs memory
 //! on the heap only and is cut at `MAX_DEPTH`.
 //!
-//! The expected set of a refusal is what was *tried* at the position: every question that the reader asks of
+//! The expected set of a refusal (F10) is what was *tried* at the position: every question that the reader asks of
 //! the next symbol is noted, and the notes are dropped when it goes on. The reader asks for a symbol only
 //! where it can begin a legal continuation, so the notes at the first symbol that fits none are exact. The
 //! strict reader asks for less than the lenient one; otherwise they are the same machine.

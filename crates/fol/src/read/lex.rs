@@ -1,4 +1,4 @@
-//! A text, cut into lexemes: blanks separate, the longest spelling wins.
+//! A text, cut into lexemes: blanks separate, the longest spelling wins (F13).
 //!
 //! Enter at [`lexemes`]. Names are resolved by [`names`](super::names) once all lexemes are known, because the
 //! category of a name depends on what stands beside it and the index on the whole input.

@@ -1,4 +1,4 @@
-//! Names: which category a name belongs to, and which index it gets.
+//! Names: which category a name belongs to (F14), and which index it gets (F15, F16).
 //!
 //! Enter at [`resolve`]. A name of its category's own shape (`x12` for a variable) keeps its number; every
 //! other one gets the smallest index of its category that is still free, in order of first appearance.
@@ -45,7 +45,7 @@ pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refu
     Ok(out)
 }
 
-/// For each lexeme that is a name its category. The order of the rules is the specification's.
+/// For each lexeme that is a name its category. The order of the rules is that of (F14).
 fn categories(lexemes: &[Spanned]) -> Vec<Option<SymbolId>> {
     let symbol_at = |at: Option<usize>| match lexemes.get(at?) {
         Some((Lexeme::Symbol(symbol), _)) => Some(*symbol),

@@ -1,9 +1,9 @@
-//! Drawing from laws of family `depth`, one draw after the other in the order that the specification fixes.
+//! Drawing from laws of family `depth`, one draw after the other in the order that is fixed (F37, F38).
 
 use seeded::Stream;
 
 use super::choice::Choice;
-use super::distinct::{insert_sorted, unused};
+use super::distinct::take_unused;
 use super::facts::Facts;
 use crate::ast::{Quantifier, Relation};
 use crate::blocks::{arity_in, number_of};
@@ -373,8 +373,7 @@ impl Text<'_> {
         let mut used: Vec<u64> = Vec::with_capacity(arity);
         self.list(arity, |text| {
             let j = text.stream.below(text.law.law.names - used.len() as u64);
-            let name = unused(j, &used);
-            insert_sorted(&mut used, name);
+            let name = take_unused(j, &mut used);
             text.scope.push(name);
             text.named(SymbolId::VAR, name);
         });

@@ -1,8 +1,10 @@
 //! Distinct names: the j-th that is not used yet.
 
-/// The j-th smallest number that is not among the sorted `used`.
-pub(crate) fn unused(j: u64, used: &[u64]) -> u64 {
-    used.iter().fold(j, |x, &u| if u <= x { x + 1 } else { x })
+/// Takes the j-th smallest number that is not among the sorted `used`.
+pub(crate) fn take_unused(j: u64, used: &mut Vec<u64>) -> u64 {
+    let number = used.iter().fold(j, |x, &u| if u <= x { x + 1 } else { x });
+    insert_sorted(used, number);
+    number
 }
 
 /// Puts a number into a sorted list.

@@ -1,4 +1,4 @@
-//! What the generator drew and does not show, as a posterior.
+//! What the generator drew and does not show, as a posterior (F45).
 //!
 //! A node is one of four [`Event`]s: an atom, a quantifier, NOT, or a binary connective (read as its opening
 //! parenthesis, its name comes later). Each value of the hidden choices gives each event a probability that

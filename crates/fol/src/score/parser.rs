@@ -140,15 +140,11 @@ impl Parser {
 
     /// Back to before a formula, keeping the room.
     pub(super) fn restart(&mut self) {
-        self.state = State::Formula;
-        self.frames.clear();
-        self.place = Place::default();
-        self.value = None;
-        self.scope.clear();
-        self.number = [0];
-        self.used.clear();
-        self.defining = None;
-        self.body = false;
+        let Self { mut frames, mut scope, mut used, .. } = std::mem::replace(self, Self::formula());
+        frames.clear();
+        scope.clear();
+        used.clear();
+        *self = Self { frames, scope, used, ..Self::formula() };
     }
 
     /// As after something complete.

@@ -12,11 +12,8 @@ use crate::built::Built;
 use crate::error::{Kind, MAX_DEPTH, Refusal};
 use crate::input::Names;
 
-/// A term under construction.
-struct BuiltTerm {
-    term: Term,
-    height: usize,
-}
+/// A term under construction, and the nodes around the deepest node in it.
+type BuiltTerm = (Term, usize);
 
 /// A descent through the lexemes of one file.
 pub(super) struct Parser<'a> {
@@ -223,12 +220,11 @@ impl<'a> Parser<'a> {
         let Some(relation) = equation(self) else { return Err(self.cursor.unexpected("= or !=")) };
         self.cursor.advance();
         let right = self.term(depth)?;
-        let height = left.height.max(right.height);
-        Ok(Built::atom(Formula::Relation(relation, left.term, right.term), height))
+        Ok(Built::atom(Formula::Relation(relation, left.0, right.0), left.1.max(right.1)))
     }
 
     fn predicate(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<Built, Refusal> {
-        let height = arguments.iter().map(|t| t.height).max().unwrap_or(0);
+        let height = arguments.iter().map(|t| t.1).max().unwrap_or(0);
         let relation = match name {
             "lt" => Some(Relation::LessThan),
             "gt" => Some(Relation::GreaterThan),
@@ -236,7 +232,7 @@ impl<'a> Parser<'a> {
             "ge" => Some(Relation::GreaterEqual),
             _ => None,
         };
-        let mut terms: Vec<Term> = arguments.into_iter().map(|t| t.term).collect();
+        let mut terms: Vec<Term> = arguments.into_iter().map(|t| t.0).collect();
         if let (Some(relation), 2) = (relation, terms.len())
             && let (Some(right), Some(left)) = (terms.pop(), terms.pop())
         {
@@ -255,7 +251,7 @@ impl<'a> Parser<'a> {
                 let x = self.variable(&name)?;
                 self.occurs(x, &name);
                 self.cursor.advance();
-                Ok(BuiltTerm { term: Term::Variable(x), height: 0 })
+                Ok((Term::Variable(x), 0))
             }
             Some(Token::Lower(name)) => {
                 let (name, start) = (name.clone(), self.cursor.at());
@@ -269,17 +265,17 @@ impl<'a> Parser<'a> {
 
     /// A constant, a free variable, or a function of these arguments.
     fn applied(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<BuiltTerm, Refusal> {
-        let Some(deepest) = arguments.iter().map(|t| t.height).max() else {
+        let Some(deepest) = arguments.iter().map(|t| t.1).max() else {
             let term = self.names.constant(name, start).map_err(|r| self.cursor.located(r, start))?;
-            return Ok(BuiltTerm { term, height: 0 });
+            return Ok((term, 0));
         };
         if deepest >= MAX_DEPTH {
             return Err(self.too_deep());
         }
         let function =
             self.names.function(name, arguments.len(), start).map_err(|r| self.cursor.located(r, start))?;
-        let arguments = arguments.into_iter().map(|t| t.term).collect();
-        Ok(BuiltTerm { term: Term::Function(function, arguments), height: deepest + 1 })
+        let arguments = arguments.into_iter().map(|t| t.0).collect();
+        Ok((Term::Function(function, arguments), deepest + 1))
     }
 
     /// `(t, …)`, or nothing.

@@ -42,20 +42,26 @@ struct Kept {
     rigid: bool,
 }
 
+impl Kept {
+    fn plain(number: u64) -> Self {
+        Self { number, arity: None, rigid: false }
+    }
+}
+
 impl Table {
     /// The provisional variable of an upper-case word.
     pub(super) fn variable(&mut self, name: &str, at: usize) -> Result<Variable, Refusal> {
-        let kept = number(name, 'X')?.map(|number| Kept { number, arity: None, rigid: false });
+        let kept = number(name, 'X')?.map(Kept::plain);
         Ok(Variable(self.enter(SymbolId::VAR, name, kept, at)))
     }
 
     /// The provisional term of a name without arguments: `v<n>` is a free variable.
     pub(super) fn constant(&mut self, name: &str, at: usize) -> Result<Term, Refusal> {
         if let Some(number) = number(name, 'v')? {
-            let kept = Kept { number, arity: None, rigid: true };
-            return Ok(Term::Variable(Variable(self.enter(SymbolId::VAR, name, Some(kept), at))));
+            let kept = Some(Kept { rigid: true, ..Kept::plain(number) });
+            return Ok(Term::Variable(Variable(self.enter(SymbolId::VAR, name, kept, at))));
         }
-        let kept = number(name, 'c')?.map(|number| Kept { number, arity: None, rigid: false });
+        let kept = number(name, 'c')?.map(Kept::plain);
         Ok(Term::Constant(Constant(self.enter(SymbolId::CONST, name, kept, at))))
     }
 
@@ -80,10 +86,10 @@ impl Table {
         let suffixed =
             name.strip_suffix(&format!("_{arity}")).map(|stem| number(stem, letter)).transpose()?;
         let kept = match (suffixed.flatten(), number(name, letter)?) {
-            (Some(number), _) => Some(Kept { number, arity: Some(arity), rigid: false }),
+            (Some(number), _) => Some(Kept { arity: Some(arity), ..Kept::plain(number) }),
             (None, Some(number)) => {
                 self.plain.insert((category, number, arity));
-                Some(Kept { number, arity: None, rigid: false })
+                Some(Kept::plain(number))
             }
             (None, None) => None,
         };

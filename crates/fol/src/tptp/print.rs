@@ -19,40 +19,32 @@ const LONGEST: usize = 64 << 20;
 /// `TptpUnsupported` for a conclusion `<unknown>`, at its canonical token, and for a text whose ∃! would take more than 64 MiB when
 /// written out.
 pub fn print(text: &Text) -> Result<String, Refusal> {
-    if let Some(at) = unknown_conclusion(text) {
+    let (unknown, overloaded) = survey(text);
+    if let Some(at) = unknown {
         let message = "TPTP has no conjecture without a formula, so <unknown> cannot be written";
         return Err(Refusal::new(Kind::TptpUnsupported, message).at(at).found(SymbolId::UNKNOWN.label()));
     }
-    let mut writer = Writer { out: String::new(), overloaded: overloaded(text), scope: vec![], fresh: 0 };
+    let mut writer = Writer { out: String::new(), overloaded, scope: vec![], fresh: 0 };
     for (i, statement) in (1..).zip(&text.statements) {
         writer.statement(i, statement)?;
     }
     Ok(writer.out)
 }
 
-/// The canonical token of the first conclusion `<unknown>`.
-fn unknown_conclusion(text: &Text) -> Option<usize> {
-    let mut found = None;
-    walk(text, |at, event| {
-        if event == Event::Symbol(SymbolId::UNKNOWN) {
-            found = found.or(Some(at));
+/// The canonical token of the first conclusion `<unknown>`, and the predicates and functions that are used with
+/// more than one arity. TPTP wants one arity for each name, so such an index is written with its arity as a suffix.
+fn survey(text: &Text) -> (Option<usize>, BTreeSet<(SymbolId, u64)>) {
+    let (mut unknown, mut first, mut overloaded) = (None, BTreeMap::new(), BTreeSet::new());
+    walk(text, |at, event| match event {
+        Event::Symbol(SymbolId::UNKNOWN) => unknown = unknown.or(Some(at)),
+        Event::Name { category, index, arity, .. } => {
+            if *first.entry((category, index)).or_insert(arity) != arity {
+                overloaded.insert((category, index));
+            }
         }
+        _ => {}
     });
-    found
-}
-
-/// The predicates and functions that a text uses with more than one arity. TPTP wants one arity for each name, so
-/// such an index is written with its arity as a suffix.
-fn overloaded(text: &Text) -> BTreeSet<(SymbolId, u64)> {
-    let (mut first, mut several) = (BTreeMap::new(), BTreeSet::new());
-    walk(text, |_, event| {
-        if let Event::Name { category, index, arity, .. } = event
-            && *first.entry((category, index)).or_insert(arity) != arity
-        {
-            several.insert((category, index));
-        }
-    });
-    several
+    (unknown, overloaded)
 }
 
 struct Writer {
@@ -114,11 +106,9 @@ impl Writer {
                 self.defined(SymbolId::PRED, p.0, parameters, " <=> ", |w| w.formula(body))
             }
             Definition::Function(f, parameters, body) => {
-                self.defined(SymbolId::FUNC, f.0, parameters, " = ", |w| Ok(w.term(body)))
+                self.defined(SymbolId::FUNC, f.0, parameters, " = ", |w| w.body(body))
             }
-            Definition::Constant(c, body) => {
-                self.defined(SymbolId::CONST, c.0, &[], " = ", |w| Ok(w.term(body)))
-            }
+            Definition::Constant(c, body) => self.defined(SymbolId::CONST, c.0, &[], " = ", |w| w.body(body)),
         }
     }
 
@@ -145,6 +135,11 @@ impl Writer {
         body(self)?;
         self.out.push(')');
         self.scope.clear();
+        Ok(())
+    }
+
+    fn body(&mut self, term: &Term) -> Result<(), Refusal> {
+        self.term(term);
         Ok(())
     }
 

@@ -59,6 +59,47 @@ fn wrong_usage_is_status_2() {
 }
 
 #[test]
+fn completions_name_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = fol(["completions", shell], b"");
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        for command in ["vocab", "parse", "unrank", "completions"] {
+            assert!(script.contains(command), "{shell} {command}");
+        }
+    }
+    assert_eq!(fol(["completions", "tcl"], b"").status.code(), Some(2));
+}
+
+/// The words of a command line, some in single quotes.
+fn shell_words(line: &str) -> Vec<String> {
+    let parts = line.split('\'').enumerate();
+    parts
+        .flat_map(|(i, part)| match i % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+            _ => vec![part.to_owned()],
+        })
+        .collect()
+}
+
+#[test]
+fn the_commands_of_the_readme_run_and_answer_so() {
+    let readme = include_str!("../../README.md");
+    let block = readme.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut shown = 0;
+    for command in block.split("$ fol ").skip(1) {
+        let (line, answer) = command.split_once('\n').unwrap();
+        let output = fol(shell_words(line.split(" > ").next().unwrap()), b"");
+        assert_eq!(output.status.code(), Some(0), "{line}");
+        if !answer.is_empty() {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), answer, "{line}");
+            shown += 1;
+        }
+    }
+    assert_eq!(shown, 1);
+}
+
+#[test]
 fn budgets_count_what_follows_the_prefix() {
     let legal = |args: &[&str]| {
         let output = fol([&["next", "--grammar", "formula", "--json"], args].concat(), b"");

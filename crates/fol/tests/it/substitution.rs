@@ -1,4 +1,4 @@
-//! Substitution against the procedure of the specification, word for word, and against de Bruijn indices.
+//! Substitution against the procedure as it is written (F29), step by step, and against de Bruijn indices.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ fn literal(formula: &Formula, v: Variable, t: &Term) -> Formula {
 }
 
 #[test]
-fn substitution_is_the_procedure_of_the_specification() {
+fn substitution_is_the_procedure_as_written() {
     for item in 0..20_000 {
         let mut trees = Trees::new("substitution:literal", item);
         trees.names = 1 + item % 4;

@@ -65,9 +65,9 @@ pub(crate) fn import(args: &Import) -> Vec<Item> {
     let (imported, lines) = match imported(args) {
         Ok(found) => found,
         Err(refusal) => {
-            let mut item = Item::answered(&input, json!({"read": 0, "written": 0, "refused": []}), "");
-            item.refused = Some((refusal, input.into_owned()));
-            return vec![item];
+            let nothing = json!({"read": 0, "written": 0, "refused": []});
+            let refused = Some((refusal, input.to_string()));
+            return vec![Item { refused, ..Item::answered(&input, nothing, "") }];
         }
     };
     let Imported { read, written, refused, text, source } = imported;
@@ -93,27 +93,22 @@ pub(crate) fn import(args: &Import) -> Vec<Item> {
 
 /// Imports into the file named, or into lines for standard output.
 fn imported(args: &Import) -> Result<(Imported, String), Refusal> {
-    let format = args.format;
     let vocabulary = vocabulary(args.vocab.as_deref())?;
     let file: Box<dyn BufRead> = if args.file == Path::new("-") {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         Box::new(BufReader::new(file::open(&args.file)?))
     };
-    let Some(out) = &args.out else {
-        let mut lines = vec![];
-        let imported = exchange::import(format, file, &vocabulary, &mut |record: &Record| {
-            lines.push(record.line()?);
-            Ok(())
-        });
-        return imported.map(|imported| (imported, lines.join("\n")));
+    let into = |out: &mut dyn Write| {
+        let mut line = |record: &Record| Ok(writeln!(out, "{}", record.line()?)?);
+        exchange::import(args.format, file, &vocabulary, &mut line)
     };
-    let imported = file::write(out, |out: &mut dyn Write| {
-        exchange::import(format, file, &vocabulary, &mut |record: &Record| {
-            Ok(writeln!(out, "{}", record.line()?)?)
-        })
-    })?;
-    Ok((imported, String::new()))
+    let mut lines = Vec::new();
+    let imported = match &args.out {
+        Some(path) => file::write(path, into)?,
+        None => into(&mut lines)?,
+    };
+    Ok((imported, String::from_utf8_lossy(&lines).trim_end().to_owned()))
 }
 
 pub(crate) fn export(args: &Export) -> Vec<Item> {

@@ -1,14 +1,14 @@
-//! `fol parse`, `print`, `encode`, `decode`, `level`: one formula or text at a time.
+//! `fol vocab`: the symbols. `fol parse`, `print`, `encode`, `decode`, `level`: one formula or text at a time.
 
 use clap::Args;
 use fol::ast::{Formula, Text};
 use fol::error::{Kind, Refusal};
 use fol::read::{Mode, Parsed, Source};
-use fol::symbol::SymbolId;
+use fol::symbol::{SymbolId, VOCABULARY};
 use fol::{Style, codec, measure};
 use serde_json::json;
 
-use crate::answer::Item;
+use crate::answer::{Answer, Item};
 use crate::input::{Inputs, Reading, one_of};
 
 /// Inputs and how they are read.
@@ -130,10 +130,7 @@ pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
     args.read.each(|input, parsed| {
         let text = match args.style {
             Some(style) => fol::print(&parsed.text, style),
-            None => fol::tptp::print(&parsed.text).map_err(|refusal| match refusal.token {
-                Some(canonical) => parsed.locate(refusal, canonical),
-                None => refusal,
-            })?,
+            None => fol::tptp::print(&parsed.text).map_err(|refusal| parsed.locate(refusal))?,
         };
         Ok(Item::answered(input, json!({"text": text}), text))
     })
@@ -171,6 +168,17 @@ fn index_item(input: &str, index: u64) -> Item {
     let digits = codec::digits(index);
     let written = digits.iter().map(u16::to_string).collect::<Vec<_>>().join(" ");
     Item::answered(input, json!({"index": index, "digits": digits}), format!("{index} = {written}"))
+}
+
+/// The listing of the symbols.
+pub(crate) fn vocab() -> Answer {
+    let item = |symbol: SymbolId| {
+        let (id, label, kind) = (symbol.get(), symbol.label(), symbol.kind().name());
+        let (unicode, ascii) = (symbol.unicode(), symbol.ascii());
+        let fields = json!({"id": id, "label": label, "kind": kind, "unicode": unicode, "ascii": ascii});
+        Item::listed(fields, format!("{id:3}  {label:13}  {kind:10}  {unicode:9}  {ascii}"))
+    };
+    Answer { items: SymbolId::all().map(item).collect(), extra: json!({"size": VOCABULARY}) }
 }
 
 pub(crate) fn level(args: &Read) -> anyhow::Result<Vec<Item>> {

@@ -1,4 +1,4 @@
-//! The command `fol`: first-order logic in 663 symbols, from the shell.
+//! The command `fol`: first-order logic in 663 symbols, from the shell (F65, F67).
 //!
 //! Each command is a struct of arguments and a function from it to an [`Answer`](answer::Answer), in the file
 //! of its subject; here they are only listed. Exit status: 0 if every input is accepted, 1 if any is refused,
@@ -12,12 +12,12 @@ mod glyph_command;
 mod input;
 mod law_commands;
 mod next_command;
-mod vocab_command;
 
 use std::process::ExitCode;
 
-use answer::Answer;
+use answer::{Answer, Item};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use serde_json::json;
 
 /// First-order logic in 663 symbols.
 #[derive(Debug, Parser)]
@@ -70,12 +70,17 @@ enum Command {
     Sample(law_commands::Sample),
     /// Show a law.
     Law(law_commands::ShowLaw),
+    /// Completions for a shell (F68).
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
 }
 
 impl Command {
     fn run(self) -> anyhow::Result<Answer> {
         Ok(match self {
-            Self::Vocab => vocab_command::vocab(),
+            Self::Vocab => formula_commands::vocab(),
             Self::Parse(args) => formula_commands::parse(&args)?.into(),
             Self::Print(args) => formula_commands::print(&args)?.into(),
             Self::Encode(args) => formula_commands::encode(&args)?.into(),
@@ -94,8 +99,16 @@ impl Command {
             Self::Score(args) => law_commands::score(&args)?.into(),
             Self::Sample(args) => law_commands::sample(&args)?.into(),
             Self::Law(args) => law_commands::law(&args).into(),
+            Self::Completions { shell } => completions(shell).into(),
         })
     }
+}
+
+fn completions(shell: clap_complete::Shell) -> Vec<Item> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fol", &mut script);
+    let script = String::from_utf8_lossy(&script).trim_end().to_owned();
+    vec![Item::listed(json!({"shell": shell.to_string(), "script": script}), script)]
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
 //! Formulas: a machine with a stack of the nodes around the next operand.
 //!
-//! Enter at [`Reader::formula`]. Strict and lenient reading differ only in what may follow an operand.
+//! Enter at [`Reader::formula`]. Strict and lenient reading differ only in what may follow an operand (F12).
 
 use super::{CONNECTIVES, Opening, QUANTIFIERS, RELATIONS, Read, Reader};
 use crate::ast::{Connective, Formula, Predicate, Quantifier, Relation, Sort, Term, Variable};

@@ -1,4 +1,4 @@
-//! Terms, arguments and indices.
+//! Terms, arguments and indices (F11).
 
 use super::{Read, Reader};
 use crate::ast::{Constant, Function, Term, Variable};
