@@ -5,6 +5,7 @@
 //! boxes. The second (`structural`) counts those uses and writes the copies, discards and sources of boxes.
 
 mod check;
+mod faults;
 mod linearity;
 mod mend;
 mod names;

@@ -17,12 +17,10 @@ use crate::nearest::{did_you_mean, shortened};
 /// Every option of every cell with the type of its value, in the order in which documents are written.
 macro_rules! keys {
     ($($key:ident: $type:ty),+ $(,)?) => {
-        #[expect(non_camel_case_types, reason = "a type for each key, under the name of the key")]
-        mod key {
-            use super::*;
-
-            $(pub(super) type $key = $type;)+
-        }
+        $(
+            #[expect(non_camel_case_types, reason = "a type for each key, under the name of the key")]
+            type $key = $type;
+        )+
 
         /// The names of the options.
         pub(super) const KEYS: &[&str] = &[$(stringify!($key)),+];
@@ -109,7 +107,7 @@ macro_rules! cells {
                 $(
                     #[doc = concat!("The option `", stringify!($key), "`.")]
                     #[serde(skip_serializing_if = "Option::is_none")]
-                    pub $key: Option<key::$key>,
+                    pub $key: Option<$key>,
                 )*
             }
         )+

@@ -1,8 +1,8 @@
 //! What cells are, said a second time: counts by formula, cells as special cases of others, plain loops, exact
 //! automata, and derivatives that a proof has as a proof.
 
-use crate::common::{cell, dense, draws, observed, small_weights, try_cell};
-use crate::plain::entries;
+use crate::common::{self, cell, dense, draws, observed, small_weights, try_cell};
+use crate::plain::{self, entries};
 use linear_logic::compile::{Backend, Inputs as PlanInputs, Operand, Slot, compile};
 use linear_logic::denote::Matrix;
 use linear_logic::elaborate::{Mode, elaborate};

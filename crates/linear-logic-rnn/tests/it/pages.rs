@@ -55,6 +55,10 @@ fn cited(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in flat.match_indices("ection") {
         let rest = &flat[at + "ection".len()..];
+        // Words of a sentence: no function is cited.
+        if !rest.strip_prefix('s').unwrap_or(rest).starts_with(char::is_whitespace) {
+            continue;
+        }
         for word in rest.strip_prefix('s').unwrap_or(rest).split_whitespace().take(3) {
             let number = word.trim_matches(|c: char| !c.is_ascii_digit());
             if !number.is_empty() {

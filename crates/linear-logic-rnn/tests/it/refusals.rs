@@ -82,7 +82,8 @@ fn keys() {
     check("config", &elman("wieghts", &json!({})), &["`wieghts`", "did you mean \"weights\""]);
     check("config", &elman("sizes.hiden", &json!(1)), &["sizes", "did you mean \"hidden\""]);
     check("config", &elman("options", &json!({"acts": "relu"})), &["options", "did you mean \"act\""]);
-    check("config", &elman("options", &json!({"hh": true})), &["`hh`", "`elman`"]);
+    check("config", &elman("options", &json!({"zzz": 1})), &["`zzz`", "there are act, hh, "]);
+    check("config", &elman("options", &json!({"hh": true})), &["`hh`", "`elman`", "it has `act`"]);
     check("config", &elman("options", &json!({"preset": "paper"})), &["`preset`", "`elman`"]);
     check("config", &elman("options", &json!([1])), &["options"]);
     check("config", &elman("weights.W", &json!([1])), &["`W`", "H, U, B"]);
