@@ -26,14 +26,12 @@ fn train(place: &Place, name: &str, sets: &[&str]) -> String {
 
 /// Waits until a file is there, or fails after a while.
 fn wait_for(path: &Path, child: &mut Child) {
-    for _ in 0..6000 {
-        if path.exists() {
-            return;
-        }
+    let clock = std::time::Instant::now();
+    while !path.exists() {
+        assert!(clock.elapsed() < Duration::from_secs(120), "{} never comes", path.display());
         assert!(child.try_wait().unwrap().is_none(), "it ended before {} was there", path.display());
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(2));
     }
-    panic!("{} never comes", path.display());
 }
 
 fn signal(child: &Child, name: &str) {
