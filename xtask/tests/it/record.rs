@@ -434,3 +434,15 @@ fn the_slow_tests_have_one_command_and_their_last_run_stands_in_the_log() {
         assert!(cells[1].contains("xtask test --slow") && cells[3].contains("commit "), "{row}");
     }
 }
+
+#[test]
+fn a_signal_while_training_makes_its_data_ends_it_and_leaves_no_run() {
+    let place = place();
+    std::fs::write(place.path("configs/data/few.toml"), DATA.replace("300", "150000")).unwrap();
+    let args = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
+    let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(&place.path("data/few/train-00000.tok.tmp"), &mut child);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!place.path("runs/a").exists() && !place.path("data/few/manifest.json").exists());
+}
