@@ -80,9 +80,25 @@ impl Learner for Config {
         });
         if json {
             print_json(&document)?;
-        } else {
-            print_text(&format!("{}\n", serde_json::to_string_pretty(&document)?));
+            return Ok(0);
         }
+        let mut text = format!(
+            "{:18} {}, {:.1} kB with gradient and two moments\n",
+            "weights",
+            cell.count(),
+            16.0 * cell.count() as f64 / 1e3
+        );
+        for (_, weight) in cell.step.trained() {
+            let shape: Vec<String> = weight.shape.iter().map(ToString::to_string).collect();
+            text.push_str(&format!("  {:16} {}\n", weight.name, shape.join(" × ")));
+        }
+        let (updates, batch, longest) = (self.updates, self.batch, self.max_length);
+        let steps = updates.saturating_mul(batch as u64).saturating_mul(longest as u64);
+        text.push_str(&format!(
+            "{:18} {updates} updates of {batch} sequences of at most {longest} steps: at most {steps} steps\n",
+            "the run"
+        ));
+        print_text(&text);
         Ok(0)
     }
 

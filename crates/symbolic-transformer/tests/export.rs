@@ -289,7 +289,7 @@ fn what_no_class_computes_is_refused() {
 /// Nothing compared is no success: without its packages the script fails, unless it is told to skip.
 #[test]
 fn the_comparison_with_transformers_fails_where_nothing_can_be_compared() {
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hf_parity.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hf_parity.py");
     let run = |more: &[&str]| {
         // `-I -S`: the packages of this machine are out of sight.
         let mut command = std::process::Command::new("python3");

@@ -26,7 +26,12 @@ impl Metrics {
     /// Opens the file for a run that begins or goes on. What an interrupted run wrote after its checkpoint is
     /// dropped, with a torn last line; the rest is rewritten by a rename, if anything is dropped at all.
     pub fn open(path: &Path, from: From) -> Result<Self> {
-        let found = std::fs::read_to_string(path).ok();
+        let found = match std::fs::read_to_string(path) {
+            Ok(text) => Some(text),
+            Err(e) if from == From::Start || e.kind() == std::io::ErrorKind::NotFound => None,
+            // What cannot be read is not thrown away.
+            Err(e) => return Err(Error::io(path)(e)),
+        };
         let text = found.as_deref().unwrap_or_default();
         let kept: String = text.lines().filter(|l| keep(l, from)).map(|l| format!("{l}\n")).collect();
         if found.is_none_or(|found| found != kept) {
@@ -116,6 +121,12 @@ mod tests {
         let whole = std::fs::read(&path).unwrap();
         Metrics::open(&path, From::End(10)).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole);
+        // A record that is damaged is refused, and stays.
+        std::fs::write(&path, [&whole[..], &[0xff, 0xfe]].concat()).unwrap();
+        let refused = Metrics::open(&path, From::End(10)).unwrap_err().to_string();
+        assert!(refused.contains("metrics.jsonl"), "{refused}");
+        assert_eq!(std::fs::read(&path).unwrap().len(), whole.len() + 2);
+        std::fs::write(&path, &whole).unwrap();
         // An `end` behind the checkpoint was written before the kill that kept the checkpoint from it.
         Metrics::open(&path, From::End(9)).unwrap();
         assert!(read(&path).unwrap().is_empty());

@@ -17,7 +17,7 @@ const RUN: &str = "data = \"few\"\nsuites = [\"iid\", \"test\"]\nd_model = 16\nn
 const DATA: &str = "law = \"public\"\nstream = { train = 300, val = 40, test = 40 }\niid = 40\n";
 const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n";
 
-fn place() -> Place {
+fn fresh_place() -> Place {
     let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA), ("two.toml", SWEEP)]);
     place.ok(&["gen-data", "--config", "few.toml", "--quiet"]);
     place
@@ -79,7 +79,7 @@ fn kill_in(place: &Place, phase: Phase, stream: &mut Stream) -> bool {
     let begin = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
     let go_on = ["train", "--resume", "a", "--quiet"];
     let args: &[&str] = if run.join("config.toml").is_file() { &go_on } else { &begin };
-    let mut child = place.command(args).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = place.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait(&mut child, || phase.has_begun(&run));
     let spread = phase.spread().as_micros() as u64;
     std::thread::sleep(Duration::from_micros(stream.below(spread)));
@@ -112,12 +112,12 @@ fn same(whole: &BTreeMap<PathBuf, Vec<u8>>, broken: &BTreeMap<PathBuf, Vec<u8>>)
 #[test]
 fn a_run_that_is_killed_anywhere_leaves_what_an_unbroken_one_leaves() {
     let rounds = if std::env::var_os("CALCULEMUS_SLOW").is_some() { 8 } else { 1 };
-    let whole = place();
+    let whole = fresh_place();
     whole.ok(&["train", "--config", "run.toml", "--name", "a", "--quiet"]);
     let whole = left_behind(&whole, "runs/a");
     let mut stream = Family::new("xtask/tests", "kill", seed::first()).stream(0);
     for _ in 0..rounds {
-        let place = place();
+        let place = fresh_place();
         let run = place.path("runs/a");
         let mut kills = Vec::new();
         for phase in [Phase::Training, Phase::Training, Phase::Evaluation, Phase::Evaluation, Phase::Report] {
@@ -159,7 +159,7 @@ fn table(place: &Place) -> Vec<String> {
 #[test]
 fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_twice() {
     let slow = std::env::var_os("CALCULEMUS_SLOW").is_some();
-    let whole = place();
+    let whole = fresh_place();
     let clock = Instant::now();
     whole.ok(&["sweep", "--config", "two.toml", "--quiet"]);
     let lasted = clock.elapsed().as_micros() as u64;
@@ -167,14 +167,23 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
         .iter()
         .flat_map(|p| [0, 1].map(|s| format!("runs/two/position={p}/seed-{s}")))
         .collect();
-    let place = place();
+    let mut place = fresh_place();
     let mut stream = Family::new("xtask/tests", "kill", seed::first()).stream(1);
-    for _ in 0..if slow { 20 } else { 3 } {
+    let (wanted, mut killed, mut attempts) = (if slow { 20 } else { 3 }, 0, 0);
+    while killed < wanted {
+        attempts += 1;
+        assert!(attempts < 20 * wanted, "the sweep is never caught");
         let args = ["sweep", "--config", "two.toml", "--quiet"];
-        let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_micros(stream.below(lasted)));
+        if child.try_wait().unwrap().is_some() {
+            // It was finished: another one is begun.
+            place = fresh_place();
+            continue;
+        }
         child.kill().unwrap();
         child.wait().unwrap();
+        killed += 1;
     }
     place.ok(&["sweep", "--config", "two.toml", "--quiet"]);
     assert_eq!(table(&whole), table(&place));

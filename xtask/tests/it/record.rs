@@ -26,14 +26,12 @@ fn train(place: &Place, name: &str, sets: &[&str]) -> String {
 
 /// Waits until a file is there, or fails after a while.
 fn wait_for(path: &Path, child: &mut Child) {
-    for _ in 0..6000 {
-        if path.exists() {
-            return;
-        }
+    let clock = std::time::Instant::now();
+    while !path.exists() {
+        assert!(clock.elapsed() < Duration::from_secs(120), "{} never comes", path.display());
         assert!(child.try_wait().unwrap().is_none(), "it ended before {} was there", path.display());
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(2));
     }
-    panic!("{} never comes", path.display());
 }
 
 fn signal(child: &Child, name: &str) {
@@ -231,7 +229,7 @@ fn an_lstm_says_that_it_is_one() {
 fn one_process_writes_in_a_run() {
     let place = place();
     let args = ["train", "--config", "run.toml", "--name", "a", "--set", "max_steps=1000000", "--quiet"];
-    let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for(&place.path("runs/a/last/step-0000006.safetensors"), &mut child);
     for args in [&["train", "--resume", "a"][..], &["eval", "a"]] {
         let said = place.refused(args, 1);
@@ -243,8 +241,12 @@ fn one_process_writes_in_a_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     place.ok(&["eval", "a", "--quiet"]);
-    let mut child =
-        place.command(&["train", "--resume", "a", "--quiet"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = place
+        .command(&["train", "--resume", "a", "--quiet"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     std::thread::sleep(Duration::from_millis(300));
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(143));
@@ -257,7 +259,8 @@ fn one_process_writes_a_data_set_and_a_signal_ends_it_while_parts_are_merged() {
         ["gen-data", "--config", "few.toml", "--set", "stream.train=150000", "--quiet", "--threads", threads]
     };
     for (name, status) in [("-INT", 130), ("-TERM", 143)] {
-        let mut child = place.command(&args("2")).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            place.command(&args("2")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The parts are drawn, and merged now.
         wait_for(&place.path("data/few/train-00000.tok.tmp"), &mut child);
         let said = place.refused(&args("1"), 1);
@@ -385,7 +388,7 @@ fn other_data_a_file_and_a_checkpoint_are_judged_beside_the_run() {
 fn a_signal_in_evaluation_ends_at_once_and_the_run_goes_on_from_there() {
     let place = place();
     let args = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
-    let mut child = place.command(&args).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let ended = || {
         let text = std::fs::read_to_string(place.path("runs/a/metrics.jsonl")).unwrap_or_default();
         text.contains("\"kind\":\"end\"")
@@ -435,4 +438,16 @@ fn the_slow_tests_have_one_command_and_their_last_run_stands_in_the_log() {
         );
         assert!(cells[1].contains("xtask test --slow") && cells[3].contains("commit "), "{row}");
     }
+}
+
+#[test]
+fn a_signal_while_training_makes_its_data_ends_it_and_leaves_no_run() {
+    let place = place();
+    std::fs::write(place.path("configs/data/few.toml"), DATA.replace("300", "150000")).unwrap();
+    let args = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
+    let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(&place.path("data/few/train-00000.tok.tmp"), &mut child);
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!place.path("runs/a").exists() && !place.path("data/few/manifest.json").exists());
 }

@@ -281,7 +281,7 @@ fn a_wrong_configuration_is_refused_where_it_is_wrong() {
         ("batch=0", "batch = 0"),
         ("batch=99999999999", "too large"),
         ("updates=0", "missing key \"updates\""),
-        ("threads=2000", "threads = 0"),
+        ("threads=2000", "threads = 2000"),
         ("min_length=9", "min_length = 9"),
         ("eval_lengths=[0]", "eval_lengths: 0"),
         ("eval_lengths=[99999999999]", "eval_lengths: 99999999999"),

@@ -7,12 +7,9 @@
 /// # Panics
 /// If the variable is no number: a test must not try 0 where another seed was meant.
 pub(crate) fn first() -> u64 {
-    let seed = match std::env::var("CALCULEMUS_SEED") {
-        Ok(text) => {
-            text.trim().parse().unwrap_or_else(|_| panic!("CALCULEMUS_SEED={text}: a number is needed"))
-        }
-        Err(_) => 0,
-    };
-    println!("CALCULEMUS_SEED={seed} repeats this test");
-    seed
+    let text = std::env::var("CALCULEMUS_SEED").unwrap_or_else(|_| "0".to_owned());
+    let seed = text.trim().parse();
+    assert!(seed.is_ok(), "CALCULEMUS_SEED={text}: a number is needed");
+    eprintln!("CALCULEMUS_SEED={text} repeats this test");
+    seed.unwrap_or_default()
 }
