@@ -281,7 +281,7 @@ impl Generator<'_> {
                     own[g.below(own.len() as u64) as usize].clone()
                 }
             };
-            match g.below(9) {
+            match g.below(10) {
                 0..=2 => {
                     let (a, b) = (index(g, used), index(g, used));
                     let sign = g.pick(&["<", "<=", ">", ">=", "==", "!="]);
@@ -296,6 +296,12 @@ impl Generator<'_> {
                     format!("({a} - {b}) % 2 == 0")
                 }
                 5 => format!("{} < 2", index(g, used)),
+                // An index that guards alone compute and use.
+                8 => {
+                    let (a, b) = (index(g, used), index(g, used));
+                    let sign = g.pick(&["<", "<=", ">", "=="]);
+                    format!("r = {a} - {b}, r {sign} 1")
+                }
                 6 => {
                     let known = g.any();
                     if known.places.is_empty() { "1 < 2".to_owned() } else { g.reference(&known, true, used) }
@@ -329,7 +335,7 @@ impl Generator<'_> {
     }
 
     fn statement(&mut self) {
-        match self.below(20) {
+        match self.below(23) {
             0..=5 => self.equation(),
             6..=8 => self.rule(),
             9 | 10 => self.valued_rule(),
@@ -341,6 +347,9 @@ impl Generator<'_> {
             16 => self.pooled(),
             17 => self.stepped_relation(),
             18 => self.mixed_scope(),
+            19 => self.concatenated(),
+            20 => self.in_parts(),
+            21 => self.padded(),
             _ => self.several(),
         }
     }
@@ -408,7 +417,9 @@ impl Generator<'_> {
     fn along_an_axis(&mut self) {
         let mut used = Vec::new();
         let depth = self.below(2);
-        let body = self.expr(depth, &mut used);
+        // softmax of an exponential makes digits of the last bits of a large argument, and engines
+        // may add in different orders.
+        let body = self.expr(depth, &mut used).replace("exp(", "tanh(");
         let name = self.name("S");
         let mut left = self.left(&used);
         if left.is_empty() {
@@ -581,6 +592,76 @@ impl Generator<'_> {
         let last = self.read(&mut used);
         self.lines.push(format!("{head} = {function}({sparse} {dense}) {last}"));
         self.known.push(Known { name, places: Self::kinds(&left), round: false });
+    }
+
+    /// One or two tensors in a row, of places of both kinds, maybe with an index that stays.
+    fn concatenated(&mut self) {
+        let name = self.name("N");
+        let stays = self.chance(30);
+        let mut arguments = Vec::new();
+        for _ in 0..1 + self.below(2) {
+            let known = self.any();
+            let mut names: Vec<&str> =
+                known.places.iter().zip(["i", "j", "k"]).map(|(_, index)| index).collect();
+            for (index, kind) in names.iter_mut().zip(&known.places) {
+                if *kind == 'S' {
+                    *index = match *index {
+                        "i" => "x",
+                        "j" => "y",
+                        _ => "z",
+                    };
+                }
+            }
+            if !names.is_empty() && (!stays || names.contains(&"i")) {
+                arguments.push(format!("{}[{}]", known.name, names.join(", ")));
+            }
+        }
+        if arguments.is_empty() {
+            return;
+        }
+        let (head, places) = if stays { ("i, c", vec!['I', 'I']) } else { ("c", vec!['I']) };
+        self.lines.push(format!("{name}[{head}] = concat({})", arguments.join(", ")));
+        self.known.push(Known { name, places, round: false });
+    }
+
+    /// A tensor of which one row is computed and another given.
+    fn in_parts(&mut self) {
+        let vectors: Vec<Known> =
+            self.known.iter().filter(|known| known.places.len() == 1).cloned().collect();
+        if vectors.is_empty() {
+            return;
+        }
+        let vector = vectors[self.below(vectors.len() as u64) as usize].clone();
+        let name = self.name("B");
+        let kind = vector.places[0];
+        let index = if kind == 'I' { "i" } else { "x" };
+        let size = if self.chance(80) { self.size } else { 3 };
+        let numbers: Vec<String> = (0..size).map(|_| self.number()).collect();
+        let first = self.pick(&["0", "1", "2", "-1"]);
+        let moved = if kind == 'I' && self.chance(30) { "-1" } else { "" };
+        self.lines.push(format!("{name}[{first}, {index}{moved}] = 2 {}[{index}]", vector.name));
+        self.lines.push(format!("{name}[1, {index}] = [{}]", numbers.join(", ")));
+        self.known.push(Known { name, places: vec!['I', kind], round: false });
+    }
+
+    /// A product of two vectors along an index that is moved beside another.
+    fn padded(&mut self) {
+        let vectors: Vec<Known> =
+            self.known.iter().filter(|known| known.places == ['I'] && !known.round).cloned().collect();
+        if vectors.is_empty() {
+            return;
+        }
+        let mut any = || vectors[self.stream.below(vectors.len() as u64) as usize].name.clone();
+        let (filter, line) = (any(), any());
+        let name = self.name("F");
+        let (a, b) = (self.pick(&["i", "j"]), self.pick(&["k", "m"]));
+        let moved = self.pick(&["+", "-"]);
+        let by = self.pick(&["", "-1", "+1"]);
+        let sign = self.pick(&["=", "=", "max=", "min="]);
+        let body = format!("{filter}[{b}] {line}[{a}{moved}{b}{by}]");
+        let body = if self.chance(30) { format!("relu({body})") } else { body };
+        self.lines.push(format!("{name}[{a}] {sign} {body}"));
+        self.known.push(Known { name, places: vec!['I'], round: false });
     }
 
     /// Two equations of one tensor.
