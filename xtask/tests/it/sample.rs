@@ -18,7 +18,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
-            } else {
+            } else if path.file_name().is_some_and(|name| name != ".lock") {
                 let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
                 found.insert(name, std::fs::read(&path).unwrap());
             }
