@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use calculemus_base::word;
 use serde::de::{Deserialize, Deserializer, Visitor};
 
 /// A TOML text as a table, or the place where it stops being TOML.
@@ -85,17 +86,14 @@ fn position(text: &str, offset: usize) -> String {
 
 /// The message for a key that is not there.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
-    let near = known.iter().min_by(|a, b| {
-        let far = |k: &str| -strsim::jaro_winkler(key, k);
-        far(a).total_cmp(&far(b))
-    });
+    let near = word::nearest(key, known.iter().copied());
     let alias = match key {
         "learning_rate" => Some("lr"),
         "batch_size" => Some("batch"),
         "hidden_size" => Some("d_model"),
         _ => None,
     };
-    match alias.filter(|a| known.contains(a)).or(near.copied()) {
+    match alias.filter(|a| known.contains(a)).or(near) {
         Some(near) => format!("unknown key \"{key}\"; did you mean \"{near}\"?"),
         None => format!("unknown key \"{key}\""),
     }

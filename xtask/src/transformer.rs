@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
-use crate::{data, keys};
 use crate::learner::Learner;
 use crate::signals::Stop;
 use crate::sweep::{Plan, Point, Tables};
+use crate::{data, keys};
 use config::{Config, Model};
 use report::Run;
 use subject::OnData;

@@ -1,7 +1,10 @@
 //! Files that a kill cannot tear: a temporary name, a sync, a rename, a sync of the folder.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 /// The points at which writing can be cut short; a test fails at each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,33 +18,72 @@ pub enum Stage {
 }
 
 /// The ending of temporary names: what a kill leaves behind can be known by it.
-const ENDING: &str = ".tmp";
+pub const TEMPORARY: &str = ".tmp";
+
+/// A file under a temporary name until it is whole. Dropped before that, it leaves nothing.
+#[derive(Debug)]
+pub struct Whole {
+    path: PathBuf,
+    writer: BufWriter<NamedTempFile>,
+}
+
+impl Whole {
+    /// Begins a file in a folder that is there.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let builder = builder.prefix(&*name).suffix(TEMPORARY);
+        // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let writer = BufWriter::with_capacity(1 << 18, builder.tempfile_in(folder_of(path))?);
+        Ok(Self { path: path.to_owned(), writer })
+    }
+
+    /// The name that it will have.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file as it stands under its temporary name.
+    pub fn file(&self) -> &File {
+        self.writer.get_ref().as_file()
+    }
+
+    /// Syncs the file, gives it its name, and syncs the folder.
+    ///
+    /// # Errors
+    /// What the file system says; an old file of the name is whole then.
+    pub fn finish(self) -> std::io::Result<()> {
+        let temporary = self.writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(&self.path).map_err(|error| error.error)?;
+        sync_folder(&self.path);
+        Ok(())
+    }
+}
+
+impl Write for Whole {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.writer.flush()
+    }
+}
 
 /// Writes a file so that at every moment the old content or the new one stands there whole.
 ///
 /// # Errors
 /// What the file system says; the old file is whole then.
 pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    fill(path, |out| out.write_all(bytes))
-}
-
-/// [`write()`] for content that is made while it is written. If `fill` fails, the old file stays.
-///
-/// # Errors
-/// What `fill` refuses, and what the file system says.
-pub fn fill<T, E: From<std::io::Error>>(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> Result<T, E>,
-) -> Result<T, E> {
-    let mut temporary = temporary_beside(path)?;
-    let mut buffered = std::io::BufWriter::new(temporary.as_file_mut());
-    let filled = fill(&mut buffered)?;
-    buffered.flush()?;
-    drop(buffered);
-    temporary.as_file().sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    sync_folder(path)?;
-    Ok(filled)
+    let mut whole = Whole::create(path)?;
+    whole.write_all(bytes)?;
+    whole.finish()
 }
 
 /// [`write()`] with a hook that can fail at each [`Stage`], and then leaves behind what a kill would leave.
@@ -54,18 +96,19 @@ pub fn write_in_stages(
     hook: &mut dyn FnMut(Stage) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     hook(Stage::BeforeWrite)?;
-    let mut temporary = temporary_beside(path)?;
-    temporary.disable_cleanup(true);
+    let mut whole = Whole::create(path)?;
+    whole.writer.get_mut().disable_cleanup(true);
     let (first, second) = bytes.split_at(bytes.len() / 2);
-    temporary.write_all(first)?;
+    whole.write_all(first)?;
+    whole.flush()?;
     hook(Stage::HalfWritten)?;
-    temporary.write_all(second)?;
+    whole.write_all(second)?;
+    whole.flush()?;
     hook(Stage::BeforeSync)?;
-    temporary.as_file().sync_all()?;
+    whole.file().sync_all()?;
     hook(Stage::BeforeRename)?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    hook(Stage::AfterRename)?;
-    sync_folder(path)
+    whole.finish()?;
+    hook(Stage::AfterRename)
 }
 
 /// Removes temporary files that a kill left in a folder.
@@ -75,28 +118,22 @@ pub fn write_in_stages(
 pub fn remove_leftovers(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.is_file() && path.to_string_lossy().ends_with(ENDING) {
+        if path.is_file() && path.to_string_lossy().ends_with(TEMPORARY) {
             std::fs::remove_file(&path)?;
         }
     }
     Ok(())
 }
 
-fn temporary_beside(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.suffix(ENDING);
-    // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes a rename in the folder of `path` durable.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Only Unix opens folders.
-    if cfg!(unix) { std::fs::File::open(folder)?.sync_all() } else { Ok(()) }
+/// Makes a rename in the folder of `path` durable. Some systems cannot sync folders; the file itself is synced.
+fn sync_folder(path: &Path) {
+    if let Ok(folder) = File::open(folder_of(path)) {
+        let _ = folder.sync_all();
+    }
 }
 
 #[cfg(test)]
@@ -133,11 +170,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         write(&path, b"old").unwrap();
-        let refused = fill(&path, |out| -> std::io::Result<()> {
-            out.write_all(b"new")?;
-            Err(std::io::Error::other("refused"))
-        });
-        assert_eq!(refused.unwrap_err().to_string(), "refused");
+        let mut given_up = Whole::create(&path).unwrap();
+        given_up.write_all(b"new").unwrap();
+        drop(given_up);
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
         let nowhere = write(&folder.path().join("b/c"), b"x").unwrap_err();
