@@ -20,14 +20,10 @@ pub(crate) fn digit_count(index: u64) -> u32 {
 
 /// Writes an index.
 pub(crate) fn push_index(out: &mut Vec<SymbolId>, index: u64) {
-    // Nearly all indices are one digit; those need no division.
-    match u16::try_from(index).ok().and_then(Numeral::new) {
-        Some(digit) => out.push(digit.symbol()),
-        None => {
-            push_index(out, index / BASE_U64);
-            out.push(Numeral::last_of(index).symbol());
-        }
+    if index >= BASE_U64 {
+        push_index(out, index / BASE_U64);
     }
+    out.push(Numeral::last_of(index).symbol());
 }
 
 /// The digits of an index.

@@ -11,12 +11,18 @@ pub struct Key(pub [u8; 16]);
 impl Key {
     /// The key of tokens without `<bos>` and `<eos>`.
     pub fn of(tokens: &[SymbolId]) -> Self {
-        let mut bytes = Vec::with_capacity(2 * tokens.len());
-        tokens.iter().for_each(|token| bytes.extend(token.get().to_le_bytes()));
         let mut key = [0; 16];
-        key.iter_mut().zip(blake3::hash(&bytes).as_bytes()).for_each(|(to, from)| *to = *from);
+        key.iter_mut().zip(blake3::hash(&to_bytes(tokens)).as_bytes()).for_each(|(to, from)| *to = *from);
         Self(key)
     }
+}
+
+/// Tokens as 16-bit little-endian words.
+pub(crate) fn to_bytes(tokens: &[SymbolId]) -> Vec<u8> {
+    let mut bytes = vec![0; 2 * tokens.len()];
+    let (words, _) = bytes.as_chunks_mut::<2>();
+    words.iter_mut().zip(tokens).for_each(|(word, token)| *word = token.get().to_le_bytes());
+    bytes
 }
 
 impl fmt::Display for Key {

@@ -45,7 +45,11 @@ pub fn print(text: &Text, style: Style) -> String {
             }
             let digits = index.to_string();
             match style {
-                Style::Subscript => out.extend(digits.chars().filter_map(subscript)),
+                Style::Subscript => {
+                    out.extend(
+                        digits.chars().filter_map(|c| "₀₁₂₃₄₅₆₇₈₉".chars().nth(c.to_digit(10)? as usize)),
+                    );
+                }
                 _ => out.push_str(&digits),
             }
             if binder && rest.peek() != Some(&SymbolId::COLON) {
@@ -70,10 +74,6 @@ fn blanks(symbol: SymbolId, before: SymbolId, next: Option<SymbolId>, style: Sty
         (SymbolId::DOT, _) if next.is_some() => ["", " "],
         _ => ["", ""],
     }
-}
-
-fn subscript(digit: char) -> Option<char> {
-    "₀₁₂₃₄₅₆₇₈₉".chars().nth(digit.to_digit(10)? as usize)
 }
 
 /// The labels of symbols, separated by one blank.

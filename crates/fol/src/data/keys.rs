@@ -49,10 +49,8 @@ pub(super) fn compare(
     sides: &[Vec<Side>],
     watch: &Watch,
 ) -> Result<([KeyCounts; 4], BTreeMap<String, KeyShares>), Refusal> {
-    let mut levels = Vec::with_capacity(4);
-    for level in 0..4 {
-        levels.push(Level::of(&sorted(parts, head, sides, watch, level)?));
-    }
+    let level = |level| Ok::<_, Refusal>(Level::of(&sorted(parts, head, sides, watch, level)?));
+    let levels = [level(0)?, level(1)?, level(2)?, level(3)?];
     let distinct = std::array::from_fn(|split| PerForm::of(|form| levels[form].distinct[split]));
     let overlap = PAIRS
         .iter()

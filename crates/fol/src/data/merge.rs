@@ -19,7 +19,7 @@ use super::watch::Watch;
 use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
 use crate::file::TEMPORARY;
-use crate::key::{Key, bucket, split};
+use crate::key::{Key, bucket, split, to_bytes};
 use crate::record::Record;
 use crate::score::Scorer;
 use crate::symbol::{SymbolId, VOCABULARY};
@@ -264,11 +264,9 @@ impl SplitWriter {
             Some(file) => file,
             None => self.begin()?,
         };
-        let mut bytes = Vec::with_capacity(2 * item.tokens.len() + 4);
-        for token in [SymbolId::BOS].iter().chain(&item.tokens).chain([&SymbolId::EOS]) {
-            bytes.extend(token.get().to_le_bytes());
+        for tokens in [&[SymbolId::BOS][..], &item.tokens, &[SymbolId::EOS]] {
+            file.tok.write(&to_bytes(tokens))?;
         }
-        file.tok.write(&bytes)?;
         file.entry.formulas += 1;
         file.entry.tokens += item.tokens.len() as u64 + 2;
         file.off.write(&file.entry.tokens.to_le_bytes())?;

@@ -37,10 +37,10 @@ fn survey(text: &Text) -> (Option<usize>, BTreeSet<(SymbolId, u64)>) {
     let (mut unknown, mut first, mut overloaded) = (None, BTreeMap::new(), BTreeSet::new());
     walk(text, |at, event| match event {
         Event::Symbol(SymbolId::UNKNOWN) => unknown = unknown.or(Some(at)),
-        Event::Name { category, index, arity, .. } => {
-            if *first.entry((category, index)).or_insert(arity) != arity {
-                overloaded.insert((category, index));
-            }
+        Event::Name { category, index, arity, .. }
+            if *first.entry((category, index)).or_insert(arity) != arity =>
+        {
+            overloaded.insert((category, index));
         }
         _ => {}
     });
