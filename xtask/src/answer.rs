@@ -1,6 +1,4 @@
-//! The one file that prints to standard output; the macro for lines on standard error; the refusal of wrong usage.
-
-use std::io::Write;
+//! Answers to standard output; the macro for lines on standard error; the refusal of wrong usage.
 
 /// A line on standard error, written as `format!` is. Unlike `eprintln!` it does not end a run whose standard error is
 /// closed or full.
@@ -9,17 +7,12 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// One JSON document.
-pub(crate) fn print_json(document: &serde_json::Value) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, document)?;
-    writeln!(out)?;
-    out.flush()
-}
+pub(crate) use calculemus_base::stream::answer_json as print_json;
 
-/// Text for people. A reader that has gone away is no error.
+/// Text for people.
 pub(crate) fn print_text(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    // An answer that cannot be written has been computed and stands in a file; the work goes on.
+    let _ = calculemus_base::stream::answer(text);
 }
 
 /// Options that cannot be meant: the exit status is 2, not 1.

@@ -3,25 +3,78 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use calculemus_base::word;
+use serde::de::{Deserialize, Deserializer, Visitor};
 
 /// A TOML text as a table, or the place where it stops being TOML.
 pub(crate) fn parse_table(name: &str, text: &str) -> Result<toml::Table> {
     text.parse::<toml::Table>().map_err(|e| located(name, text, &e))
 }
 
-/// `file:line:column: message`, and for an unknown key the nearest known one.
+/// `file:line:column: message`.
 pub(crate) fn located(name: &str, text: &str, error: &toml::de::Error) -> anyhow::Error {
     let place = error.span().map_or_else(String::new, |span| position(text, span.start));
-    anyhow!("{name}{place}: {}", explain(error.message()))
+    anyhow!("{name}{place}: {}", error.message())
 }
 
-/// `:line:column` of a key at the top of a TOML text; nothing if it is not found.
+/// The keys of a configuration, as its type declares them: what serde would ask the file for.
+pub(crate) fn of<T: Deserialize<'static>>() -> &'static [&'static str] {
+    struct Fields<'a>(&'a mut &'static [&'static str]);
+
+    impl<'de> Deserializer<'de> for Fields<'_> {
+        type Error = serde::de::value::Error;
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> std::result::Result<V::Value, Self::Error> {
+            Err(serde::de::Error::custom("only the fields are asked for"))
+        }
+
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            visitor: V,
+        ) -> std::result::Result<V::Value, Self::Error> {
+            *self.0 = fields;
+            self.deserialize_any(visitor)
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+            unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    let mut fields: &'static [&'static str] = &[];
+    // It always refuses; what it was asked for is the answer.
+    let _ = T::deserialize(Fields(&mut fields));
+    fields
+}
+
+/// Refuses the first key of a table that is not known, with the nearest known one.
+pub(crate) fn check(table: &toml::Table, known: &[&str]) -> std::result::Result<(), Unknown> {
+    match table.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(Unknown { message: unknown_key(key, known), key: key.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// A key that is not known.
+#[derive(Debug)]
+pub(crate) struct Unknown {
+    /// The key.
+    pub(crate) key: String,
+    /// What is said of it.
+    pub(crate) message: String,
+}
+
+/// `:line:column` of a key of a TOML text, at the top or in a table there; nothing if it is not found.
 pub(crate) fn place(text: &str, key: &str) -> String {
     let Ok(table) = toml::de::DeTable::parse(text) else { return String::new() };
-    let Some((found, _)) = table.get_ref().iter().find(|(name, _)| name.get_ref() == key) else {
-        return String::new();
-    };
-    position(text, found.span().start)
+    let table = table.into_inner();
+    let inner = table.values().filter_map(|value| value.get_ref().as_table());
+    let mut all = std::iter::once(&table).chain(inner).flat_map(|table| table.keys());
+    let found = all.find(|name| name.get_ref() == key);
+    found.map_or_else(String::new, |name| position(text, name.span().start))
 }
 
 fn position(text: &str, offset: usize) -> String {
@@ -31,27 +84,16 @@ fn position(text: &str, offset: usize) -> String {
     format!(":{line}:{column}")
 }
 
-/// serde's message for an unknown key, shortened to the nearest key.
-pub(crate) fn explain(message: &str) -> String {
-    let Some(rest) = message.strip_prefix("unknown field `") else { return message.to_owned() };
-    let Some((key, known)) = rest.split_once('`') else { return message.to_owned() };
-    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-    unknown_key(key, &known)
-}
-
 /// The message for a key that is not there.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
-    let near = known.iter().min_by(|a, b| {
-        let far = |k: &str| -strsim::jaro_winkler(key, k);
-        far(a).total_cmp(&far(b))
-    });
+    let near = word::nearest(key, known.iter().copied());
     let alias = match key {
         "learning_rate" => Some("lr"),
         "batch_size" => Some("batch"),
         "hidden_size" => Some("d_model"),
         _ => None,
     };
-    match alias.filter(|a| known.contains(a)).or(near.copied()) {
+    match alias.filter(|a| known.contains(a)).or(near) {
         Some(near) => format!("unknown key \"{key}\"; did you mean \"{near}\"?"),
         None => format!("unknown key \"{key}\""),
     }

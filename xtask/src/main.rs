@@ -6,31 +6,27 @@
 #![deny(clippy::print_stderr)]
 
 mod answer;
+#[cfg(feature = "bench")]
 mod bench;
-mod completion;
-mod config;
+#[cfg(not(feature = "bench"))]
+#[path = "bench_elsewhere.rs"]
+mod bench;
+mod commands;
 mod data;
-mod dry_run;
-mod eval;
-mod export;
+mod draw;
 mod keys;
 mod learner;
-mod model_files;
 mod place;
-mod report;
 mod rnn;
+mod run;
 mod run_folder;
-mod runs;
-mod sampling;
 mod signals;
 mod sweep;
-mod test;
-mod train;
 mod transformer;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 // A training step takes a third less time than with the system's allocator, which maps and unmaps large buffers.
 #[global_allocator]
@@ -38,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Data, training, evaluation, samples, reports.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", version, max_term_width = 110)]
+#[command(name = "calculemus", version, max_term_width = 110)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -49,29 +45,49 @@ enum Command {
     /// Generate a data set.
     GenData(data::GenData),
     /// Train a model: from a configuration to a report.
-    Train(train::Train),
+    Train(commands::train::Train),
     /// Judge a run against the exact optimum.
-    Eval(eval::EvalArgs),
+    Eval(commands::eval::EvalArgs),
     /// Sample from a run.
-    Sample(sampling::SampleArgs),
+    Sample(transformer::sampling::SampleArgs),
     /// Write a run in a format that other programs open.
-    Export(export::ExportArgs),
+    Export(transformer::export::ExportArgs),
     /// Measure speeds, beside goals and peers in the same run.
     Bench(bench::BenchArgs),
     /// Write a page about a run, or one that compares several.
-    Report(report::ReportArgs),
+    Report(commands::report::ReportArgs),
     /// Run many configurations over seeds, and tabulate them.
-    Sweep(sweep::SweepArgs),
+    Sweep(commands::sweep::SweepArgs),
     /// List the runs: their state, what they reached, their size.
-    Runs(runs::RunsArgs),
+    Runs(commands::runs::RunsArgs),
     /// Run the project's tests, with --slow also their slow halves.
-    Test(test::TestArgs),
+    Test(commands::test::TestArgs),
     /// Show one cell's exact values, with given weights.
     Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
     Task(rnn::task::TaskArgs),
     /// Show the weights after each update of an optimiser.
     Optim(rnn::optim::OptimArgs),
+    /// Write completions of the command `calculemus` for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The command line; a wrong one ends here. Help says the name by which the program was called: cargo tells that it
+/// runs it, and else it is the installed one.
+fn command_line() -> Cli {
+    let name = if std::env::var_os("CARGO").is_some() { "cargo xtask" } else { "calculemus" };
+    let matches = Cli::command().name(name).bin_name(name).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+fn completions(shell: clap_complete::Shell) -> anyhow::Result<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "calculemus", &mut script);
+    answer::print_text(&String::from_utf8_lossy(&script));
+    Ok(0)
 }
 
 /// candle's own pool spins: with more than one thread it is three to four times slower when another process holds a
@@ -86,21 +102,22 @@ fn one_thread_for_candle() {
 
 fn main() -> ExitCode {
     one_thread_for_candle();
-    let cli = Cli::parse();
+    let cli = command_line();
     let answer = match &cli.command {
         Command::GenData(args) => data::gen_data(args),
-        Command::Train(args) => train::train(args),
-        Command::Eval(args) => eval::run(args),
-        Command::Sample(args) => sampling::run(args),
-        Command::Export(args) => export::run(args),
+        Command::Train(args) => commands::train::train(args),
+        Command::Eval(args) => commands::eval::run(args),
+        Command::Sample(args) => transformer::sampling::run(args),
+        Command::Export(args) => transformer::export::run(args),
         Command::Bench(args) => bench::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Sweep(args) => sweep::run(args),
-        Command::Runs(args) => runs::run(args),
-        Command::Test(args) => test::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Sweep(args) => commands::sweep::run(args),
+        Command::Runs(args) => commands::runs::run(args),
+        Command::Test(args) => commands::test::run(args),
         Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),
+        Command::Completions { shell } => completions(*shell),
     };
     match answer {
         Ok(status) => ExitCode::from(status),

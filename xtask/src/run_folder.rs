@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use training::files::{Lock, Sharing};
 
 use crate::answer::usage;
-use crate::learner::{self, Learner};
+use crate::learner::{Kind, Learner};
 use crate::place;
 
 /// A run by folder, or by name in `runs/`.
@@ -40,10 +40,15 @@ pub(crate) fn config<L: Learner>(folder: &Path) -> Result<L> {
     L::from_text(&name, &text, &[])
 }
 
-/// Whether it is a run of the recurrent learner.
-pub(crate) fn is_recurrent(folder: &Path) -> Result<bool> {
+/// The learner of a run.
+pub(crate) fn kind(folder: &Path) -> Result<Kind> {
     let (name, text) = text(folder)?;
-    learner::is_recurrent(&name, &text)
+    Kind::of(&name, &text)
+}
+
+/// Where the best weights of a run are.
+pub(crate) fn weights(folder: &Path) -> PathBuf {
+    folder.join("model.safetensors")
 }
 
 /// The right to write in a run's folder; refused while another process has it.

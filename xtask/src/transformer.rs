@@ -1,31 +1,55 @@
-//! The symbolic transformer's configuration as a learner.
+//! The symbolic transformer and what it is compared with: its configuration as a learner, and its own commands.
+
+pub(crate) mod config;
+
+mod network;
+
+mod model_files;
+
+pub(crate) mod sampling;
+
+mod completion;
+
+mod eval;
+
+mod subject;
+
+mod dry_run;
+
+pub(crate) mod report;
+
+mod table;
+
+pub(crate) mod export;
+
+pub(crate) mod judge;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
-use crate::config::{self, Config, Model};
 use crate::learner::Learner;
-use crate::report::{self, Run};
 use crate::signals::Stop;
-use crate::sweep::plan::{Plan, Point};
-use crate::train::Ended;
-use crate::{data, dry_run, eval, sweep, train};
+use crate::sweep::{Plan, Point, Tables};
+use crate::{data, keys};
+use config::{Config, Model};
+use report::Run;
+use subject::OnData;
 
 impl Learner for Config {
+    type Subject = OnData;
+
     const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
     const SILENT: &'static [&'static str] = &["expect", "suites"];
+    const JUDGES_DIVERGED: bool = false;
 
     fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
         Self::from_text(name, text, sets)
     }
 
     fn knows(key: &str) -> bool {
-        // serde refuses a key that it does not know, whatever its value.
-        let table = toml::Table::from_iter([(key.to_owned(), toml::Value::Boolean(true))]);
-        let refusal = toml::from_str::<Self>(&table.to_string());
-        !refusal.is_err_and(|e| e.message().starts_with("unknown field"))
+        keys::of::<Self>().contains(&key)
     }
 
     fn filled(table: &toml::Table) -> toml::Table {
@@ -65,8 +89,12 @@ impl Learner for Config {
         dry_run::dry_run(self, json)
     }
 
-    fn run_in(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
-        train::run_in(folder, self, quiet, stop)
+    fn headline(&self) -> Result<String> {
+        Ok(format!("{} on {}, precision {}", self.model.name(), self.data, self.precision))
+    }
+
+    fn open(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<OnData> {
+        OnData::open(self, folder, quiet, stop)
     }
 
     fn report(folder: &Path) -> Result<PathBuf> {
@@ -96,8 +124,10 @@ impl Learner for Config {
     fn check_in_sweep(&self) -> Result<()> {
         Ok(())
     }
+}
 
+impl Tables for Config {
     fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)> {
-        sweep::table::write(plan, folder, points)
+        table::write(plan, folder, points)
     }
 }

@@ -1,4 +1,5 @@
-//! A formula is read, brought into canonical form, and its probability under a law is exact.
+//! A formula is read, brought into canonical form, and its probability under a law is exact. Run it with
+//! `cargo run -p fol --example law`.
 use fol::read::{Mode, Source, parse};
 use fol::{Style, canon, law::Law, print, score::Scorer};
 

@@ -1,4 +1,4 @@
-//! The tree: what a text *is*, whatever its spelling.
+//! The tree: what a text *is*, whatever its spelling (F6).
 
 use crate::symbol::SymbolId;
 
@@ -70,11 +70,37 @@ pub enum Relation {
     GreaterEqual,
 }
 
+/// Signs of one kind, each with its symbol.
+pub(crate) trait Sign: Copy + PartialEq + 'static {
+    /// All of them, in id order.
+    const ALL: &'static [Self];
+
+    /// The symbol.
+    fn symbol(self) -> SymbolId;
+
+    /// What belongs to the sign of a symbol in a list with one number for each.
+    fn share(symbol: SymbolId, shares: &[f64]) -> f64 {
+        let found = Self::ALL.iter().zip(shares).find(|(sign, _)| sign.symbol() == symbol);
+        found.map_or(0.0, |(_, share)| *share)
+    }
+}
+
 macro_rules! symbol_of {
     ($type:ident: $($variant:ident $symbol:ident),* $(,)?) => {
+        impl Sign for $type {
+            const ALL: &'static [Self] = Self::ALL;
+
+            fn symbol(self) -> SymbolId {
+                Self::symbol(self)
+            }
+        }
+
         impl $type {
             /// All of them, in id order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The symbols of all.
+            pub(crate) const SYMBOLS: &'static [SymbolId] = &[$(SymbolId::$symbol),*];
 
             /// The symbol.
             pub fn symbol(self) -> SymbolId {

@@ -1,7 +1,7 @@
-//! Checking a tree that was read: arities, scopes, definitions, sorts, and whether a law can produce it.
+//! Checking (F20, F21, F22, F23) a tree that was read: arities, scopes, definitions, sorts, and whether a law can produce it.
 //!
 //! Enter at [`check`]. Every rule looks at the events of one walk and notes its violations; of all of them
-//! the one that stands first is reported, at one place the one whose rule comes first in `RULES`.
+//! the one that stands first is reported, at one place the one whose kind comes first in the table of kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,6 @@ use crate::read::Parsed;
 use crate::signature::Signature;
 use crate::symbol::SymbolId;
 use crate::walk::{Event, Place, walk};
-
-/// The rules, the more important ones first.
-const RULES: [Kind; 9] = [
-    Kind::ArityMismatch,
-    Kind::NotInSignature,
-    Kind::FreeVariable,
-    Kind::VacuousBinder,
-    Kind::ShadowedBinder,
-    Kind::DuplicateParameter,
-    Kind::FreeInDefinition,
-    Kind::CircularDefinition,
-    Kind::SortMismatch,
-];
 
 /// Which rules hold beside those that always do.
 #[derive(Debug, Clone, Default)]
@@ -72,15 +59,14 @@ pub fn check(parsed: &Parsed, options: &Options) -> Result<Report, Refusal> {
 /// What a text uses, and all its violations, the first one first.
 pub fn examine(parsed: &Parsed, options: &Options) -> (Report, Vec<Refusal>) {
     let mut checker = Checker::new(options);
-    walk(&parsed.text, &mut |at, event| checker.event(at, event));
+    walk(&parsed.text, |at, event| checker.event(at, event));
     checker.finish();
     let Checker { mut report, mut violations, .. } = checker;
-    let rank = |kind: Kind| RULES.iter().position(|rule| *rule == kind);
-    violations.sort_by_key(|(at, refusal)| (*at, rank(refusal.kind)));
+    violations.sort_by_key(|(at, refusal)| (*at, refusal.kind));
     for at in report.vacuous.iter_mut().chain(&mut report.shadowed) {
         *at = parsed.positions.get(*at).copied().unwrap_or(*at);
     }
-    let violations = violations.into_iter().map(|(at, refusal)| parsed.locate(refusal, at));
+    let violations = violations.into_iter().map(|(at, refusal)| parsed.locate(refusal.at(at)));
     (report, violations.collect())
 }
 
@@ -131,7 +117,7 @@ impl<'a> Checker<'a> {
         }
         match event {
             Event::Statement => (self.head, self.parameters) = (None, 0),
-            Event::Symbol(_) | Event::Define(_) | Event::Dot { .. } => {}
+            Event::Symbol(_) | Event::Punctuation(_) | Event::Define(_) | Event::Dot { .. } => {}
             Event::Name { category, index, arity, head } => {
                 if head {
                     self.head = Some((category, index, arity));
@@ -224,7 +210,7 @@ impl<'a> Checker<'a> {
         // The category symbol of a quantifier's variable stands after the quantifier.
         let (at, fits) = match event {
             Event::Statement => return,
-            Event::Symbol(symbol) => (at, signature.has_symbol(symbol)),
+            Event::Symbol(symbol) | Event::Punctuation(symbol) => (at, signature.has_symbol(symbol)),
             Event::Define(category) => (at, signature.defines(category)),
             Event::Dot { last } => (
                 at,

@@ -1,10 +1,10 @@
-//! Indices as digits: big-endian, base 625, shortest form.
+//! Indices as digits: big-endian, base 625, shortest form (F3, F4).
 //!
 //! [`push_index`] writes; [`following`] is the one rule of reading, by which digit after digit is taken up;
 //! [`read_number`] and [`read_digits`] read what people type.
 
 use crate::error::{Kind, Refusal, Stage};
-use crate::read::Mode;
+use crate::input::{Mode, pieces};
 use crate::symbol::{BASE, Numeral, SymbolId};
 
 /// The most digits that an index has: 625⁷ exceeds 2⁶⁴.
@@ -14,16 +14,20 @@ pub const MAX_DIGITS: u32 = 7;
 pub(crate) const BASE_U64: u64 = BASE as u64;
 
 /// The number of digits of an index.
-pub fn digit_count(index: u64) -> u32 {
-    index.checked_ilog(BASE_U64).map_or(1, |log| log + 1)
+pub(crate) fn digit_count(index: u64) -> u32 {
+    if index < BASE_U64 { 1 } else { 1 + index.ilog(BASE_U64) }
 }
 
 /// Writes an index.
-pub fn push_index(out: &mut Vec<SymbolId>, index: u64) {
-    if index >= BASE_U64 {
-        push_index(out, index / BASE_U64);
+pub(crate) fn push_index(out: &mut Vec<SymbolId>, index: u64) {
+    // Nearly all indices are one digit; those need no division.
+    match u16::try_from(index).ok().and_then(Numeral::new) {
+        Some(digit) => out.push(digit.symbol()),
+        None => {
+            push_index(out, index / BASE_U64);
+            out.push(Numeral::last_of(index).symbol());
+        }
     }
-    out.push(Numeral::last_of(index).symbol());
 }
 
 /// The digits of an index.
@@ -34,7 +38,7 @@ pub fn digits(index: u64) -> Vec<u16> {
 }
 
 /// How many numerals, from 0 on, may follow digits of this value in an index of at most `most`.
-pub fn following(value: u64, most: u64) -> u64 {
+pub(crate) fn following(value: u64, most: u64) -> u64 {
     match (value, value.checked_mul(BASE_U64)) {
         (1.., Some(shifted)) => {
             most.checked_sub(shifted).map_or(0, |room| room.saturating_add(1).min(BASE_U64))
@@ -44,7 +48,7 @@ pub fn following(value: u64, most: u64) -> u64 {
 }
 
 /// The value after one more digit.
-pub fn shifted(value: u64, digit: Numeral) -> Option<u64> {
+pub(crate) fn shifted(value: u64, digit: Numeral) -> Option<u64> {
     value.checked_mul(BASE_U64)?.checked_add(u64::from(digit.get()))
 }
 
@@ -59,7 +63,7 @@ pub fn read_number(input: &str) -> Result<u64, Refusal> {
             Refusal::new(Kind::BadNumber, format!("{number:?} is not a decimal number")).found(number)
         );
     }
-    number.parse().map_err(|_| overflow().found(number))
+    number.parse().map_err(|_| Refusal::index_overflow().stage(Stage::Codec).found(number))
 }
 
 /// Digits, decimal numbers separated by blanks or commas, as an index. The leftmost mistake is reported.
@@ -68,7 +72,7 @@ pub fn read_number(input: &str) -> Result<u64, Refusal> {
 /// `EmptyIndex`, `BadNumber`, `DigitOutOfRange`, `LeadingZero` (strict), `IndexOverflow`.
 pub fn read_digits(input: &str, mode: Mode) -> Result<u64, Refusal> {
     let mut value = None;
-    for (at, piece) in crate::read::pieces(input).enumerate() {
+    for (at, piece) in pieces(input).enumerate() {
         let refuse = |refusal: Refusal| Err(refusal.at(at).found(piece));
         if !piece.bytes().all(|b| b.is_ascii_digit()) {
             return refuse(Refusal::new(Kind::BadNumber, format!("{piece:?} is not a decimal number")));
@@ -80,19 +84,15 @@ pub fn read_digits(input: &str, mode: Mode) -> Result<u64, Refusal> {
             );
         };
         if value == Some(0) && mode == Mode::Strict {
-            let refusal = Refusal::new(Kind::LeadingZero, "an index does not start with digit 0");
-            return refuse(refusal.stage(Stage::Codec).help("leave the zero out, or read with --lenient"));
+            let refusal = Refusal::leading_zero().stage(Stage::Codec);
+            return refuse(refusal.help("leave the zero out, or read with --lenient"));
         }
         match shifted(value.unwrap_or(0), digit) {
             Some(longer) => value = Some(longer),
-            None => return refuse(overflow()),
+            None => return refuse(Refusal::index_overflow().stage(Stage::Codec)),
         }
     }
     value.ok_or_else(|| Refusal::new(Kind::EmptyIndex, "an index has at least one digit"))
-}
-
-fn overflow() -> Refusal {
-    Refusal::new(Kind::IndexOverflow, format!("an index is at most {}", u64::MAX)).stage(Stage::Codec)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Counting formulas exactly, and the order that numbers them.
+//! Counting formulas exactly, and the order that numbers them (F31).
 //!
 //! G(n, s, r) is the number of formulas of n nodes over s variables in scope with quantifier depth at most r, up
 //! to names of bound variables. Enter at [`Counter`]. One `Table` holds the values that one start (s, r) can
@@ -13,9 +13,10 @@ use num_traits::{CheckedAdd, CheckedMul, FromPrimitive, Unsigned};
 
 use crate::ast::{Formula, Variable};
 use crate::error::{Kind, Refusal};
+use crate::law::by_size::{Amount, BySize, Ways};
 use crate::law::config::bad_value;
-use crate::law::{CountLaw, Law, MAX_NODES};
-use crate::measure::nodes;
+use crate::law::{CountLaw, Law};
+use crate::measure::size;
 use crate::symbol::SymbolId;
 
 /// The largest number of free variables.
@@ -26,16 +27,46 @@ pub(crate) trait Number: Clone + Ord + Unsigned + CheckedAdd + CheckedMul + From
 impl Number for u128 {}
 impl Number for BigUint {}
 
+/// A number that may have grown beyond its type.
+impl<N: Number> Amount for Option<N> {
+    type Factor = N;
+
+    fn none() -> Self {
+        Some(N::zero())
+    }
+
+    fn add(&mut self, factor: &N, more: &Self) {
+        let product = more.as_ref().and_then(|more| factor.checked_mul(more));
+        *self = self.as_ref().zip(product).and_then(|(sum, product)| sum.checked_add(&product));
+    }
+
+    /// Each pair of different sizes is counted with its mirror image.
+    fn pairs(row: &[Self], n: usize) -> Self {
+        let at = |i: usize| row.get(i)?.as_ref();
+        let mut sum = N::zero();
+        for i in 1..n.div_ceil(2) {
+            sum = sum.checked_add(&at(i)?.checked_mul(at(n - i)?)?)?;
+        }
+        sum = sum.checked_add(&sum)?;
+        if n > 0 && n.is_multiple_of(2) {
+            let half = at(n / 2)?;
+            sum = sum.checked_add(&half.checked_mul(half)?)?;
+        }
+        Some(sum)
+    }
+
+    fn quantified(&self) -> Self {
+        self.clone()
+    }
+}
+
 /// G(n, s, r) for one start, and the sums that unranking needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Table<N> {
     law: CountLaw,
     /// Variables in scope at the start.
     free: u64,
-    /// `formulas[k][n]`: formulas of n nodes below k quantifiers.
-    formulas: Vec<Vec<N>>,
-    /// `pairs[k][n]`: pairs of operands of n nodes in all.
-    pairs: Vec<Vec<N>>,
+    numbers: BySize<N>,
 }
 
 /// A symbol, or from [`VARIABLE`] on a variable by its number: an unranked formula whose binders have no names
@@ -48,77 +79,57 @@ pub(crate) const VARIABLE: Piece = 1 << 16;
 impl<N: Number> Table<N> {
     /// The table up to `nodes`; `None` if a number does not fit into `N`.
     pub(crate) fn new(law: &CountLaw, nodes: usize, free: u64, bound: Option<usize>) -> Option<Self> {
-        let deepest = if law.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) };
-        let deepest = bound.map_or(deepest, |r| r.min(deepest));
-        let mut table = Self { law: law.clone(), free, formulas: Vec::new(), pairs: Vec::new() };
-        for k in 0..=deepest {
-            let atoms = table.atoms(k)?;
-            table.formulas.push(vec![N::zero(), atoms]);
-            table.pairs.push(vec![N::zero(), N::zero()]);
-        }
-        for n in 2..=nodes {
-            for k in 0..=deepest.min(nodes - n) {
-                let pairs = table.count_pairs(n - 1, k)?;
-                let all = table.count(n, k, &pairs)?;
-                table.pairs.get_mut(k)?.push(pairs);
-                table.formulas.get_mut(k)?.push(all);
-            }
-        }
-        Some(table)
+        let deepest = bound.map_or(usize::MAX, |r| r).min(law.deepest(nodes));
+        let ways = Ways {
+            not: law.not.then(N::one),
+            binary: N::from_usize(law.connectives.len()),
+            quantifier: N::from_usize(law.quantifiers.len()),
+        };
+        let atoms = |k| atoms(law, free, k);
+        let numbers = BySize::new(nodes, deepest, atoms, &ways, |sum| sum).whole()?;
+        Some(Self { law: law.clone(), free, numbers })
     }
 
     /// Formulas of n nodes below k quantifiers.
     pub(crate) fn get(&self, n: usize, k: usize) -> N {
-        self.formulas.get(k).and_then(|row| row.get(n)).cloned().unwrap_or_else(N::zero)
+        at(&self.numbers.formulas, n, k)
+    }
+
+    /// Pairs of operands of binary formulas of n nodes below k quantifiers.
+    fn pairs(&self, n: usize, k: usize) -> N {
+        at(&self.numbers.pairs, n, k)
     }
 
     /// Terms below k quantifiers.
     fn terms(&self, k: usize) -> Option<N> {
-        N::from_u64(self.free)?
-            .checked_add(&N::from_usize(k)?)?
-            .checked_add(&N::from_u64(self.law.constants)?)
+        terms(&self.law, self.free, k)
     }
 
     fn power(&self, k: usize, arity: usize) -> Option<N> {
-        let terms = self.terms(k)?;
-        (0..arity).try_fold(N::one(), |power, _| power.checked_mul(&terms))
+        power(&self.terms(k)?, arity)
     }
+}
 
-    fn atoms(&self, k: usize) -> Option<N> {
-        let mut sum = if self.law.truth { N::from_u8(2)? } else { N::zero() };
-        for &(arity, number) in &self.law.predicates {
-            sum = sum.checked_add(&self.power(k, arity)?.checked_mul(&N::from_u64(number)?)?)?;
-        }
-        let relations = N::from_usize(self.law.relations.len())?;
-        sum.checked_add(&self.power(k, 2)?.checked_mul(&relations)?)
-    }
+fn at<N: Number>(rows: &[Vec<N>], n: usize, k: usize) -> N {
+    rows.get(k).and_then(|row| row.get(n)).cloned().unwrap_or_else(N::zero)
+}
 
-    /// Σ G(i) G(n − i): pairs of operands of n nodes in all.
-    fn count_pairs(&self, n: usize, k: usize) -> Option<N> {
-        let row = self.formulas.get(k)?;
-        let mut sum = N::zero();
-        for i in 1..n.div_ceil(2) {
-            sum = sum.checked_add(&row.get(i)?.checked_mul(row.get(n - i)?)?)?;
-        }
-        sum = sum.checked_add(&sum)?;
-        if n > 0 && n.is_multiple_of(2) {
-            let half = row.get(n / 2)?;
-            sum = sum.checked_add(&half.checked_mul(half)?)?;
-        }
-        Some(sum)
-    }
+fn terms<N: Number>(law: &CountLaw, free: u64, k: usize) -> Option<N> {
+    N::from_u64(free)?.checked_add(&N::from_usize(k)?)?.checked_add(&N::from_u64(law.constants)?)
+}
 
-    fn count(&self, n: usize, k: usize, pairs: &N) -> Option<N> {
-        let mut sum = N::from_usize(self.law.connectives.len())?.checked_mul(pairs)?;
-        if self.law.not {
-            sum = sum.checked_add(self.formulas.get(k)?.get(n - 1)?)?;
-        }
-        if let Some(below) = self.formulas.get(k + 1) {
-            let quantifiers = N::from_usize(self.law.quantifiers.len())?;
-            sum = sum.checked_add(&quantifiers.checked_mul(below.get(n - 1)?)?)?;
-        }
-        Some(sum)
+fn power<N: Number>(terms: &N, arity: usize) -> Option<N> {
+    (0..arity).try_fold(N::one(), |power, _| power.checked_mul(terms))
+}
+
+fn atoms<N: Number>(law: &CountLaw, free: u64, k: usize) -> Option<N> {
+    let terms: N = terms(law, free, k)?;
+    let mut sum = if law.truth { N::from_u8(2)? } else { N::zero() };
+    for &(arity, number) in &law.predicates {
+        sum = sum.checked_add(&power(&terms, arity)?.checked_mul(&N::from_u64(number)?)?)?;
     }
+    let relations = N::from_usize(law.relations.len())?;
+    sum.checked_add(&power(&terms, 2)?.checked_mul(&relations)?)
 }
 
 /// Counts, ranks and unranks the formulas of one start.
@@ -132,10 +143,7 @@ impl Counter {
     /// Formulas up to `nodes` nodes over the signature of a law of family `count`, with `free` free variables
     /// and quantifier depth at most `bound`.
     pub fn new(law: &Law, nodes: usize, free: u64, bound: Option<usize>) -> Result<Self, Refusal> {
-        let law = law.counting()?;
-        if nodes > MAX_NODES {
-            return Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")));
-        }
+        let law = law.counting(nodes)?;
         if free > MAX_FREE {
             return Err(bad_value("free", format!("at most {MAX_FREE} variables are possible")));
         }
@@ -167,7 +175,7 @@ impl Counter {
     /// an outer one.
     pub fn rank(&self, formula: &Formula) -> Result<(usize, BigUint), Refusal> {
         fit::check(formula, &self.table.law, self.table.free, self.bound)?;
-        let nodes = usize::try_from(nodes(formula)).unwrap_or(usize::MAX);
+        let nodes = size(formula);
         if nodes > self.nodes {
             return Err(bad_value(
                 "nodes",

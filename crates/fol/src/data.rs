@@ -1,4 +1,4 @@
-//! Data sets: texts of a law in binary files, with records and a manifest.
+//! Data sets: texts of a law in binary files, with records and a manifest (F52, F55).
 //!
 //! Enter at [`generate`] to make one and at [`Dataset::open`] to read one. Items are drawn in parallel, block
 //! by block, into *parts* (one for each shard); parts are merged in the order of items, so the result depends on
@@ -13,50 +13,19 @@ mod keys;
 mod manifest;
 mod merge;
 mod parts;
+mod watch;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 
 pub use config::{Config, Dedup, Splitting};
 pub use dataset::{Dataset, Split};
 pub use item::Record;
-pub use manifest::{Draws, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, SplitEntry, Splits};
+pub use manifest::{
+    Draws, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, PerForm, SplitEntry, Splits,
+};
+pub use watch::{Options, Outcome, Watch};
 
 use crate::error::{Kind, Refusal};
-
-/// How a run goes about its configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Options {
-    /// Make only part I of N.
-    pub shard: Option<(u64, u64)>,
-    /// Replace a data set of another configuration.
-    pub force: bool,
-}
-
-/// Who watches a run and may stop it.
-pub struct Watch<'a> {
-    /// Called with the items drawn so far and the items to draw.
-    pub progress: &'a (dyn Fn(u64, u64) + Sync),
-    /// The run stops between blocks once this is set; finished parts stay.
-    pub cancelled: &'a AtomicBool,
-}
-
-impl Watch<'_> {
-    fn stopped(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// The data set is there.
-    Done(Box<Manifest>),
-    /// The part of the shard is there.
-    Part(PathBuf),
-    /// It was stopped.
-    Cancelled,
-}
 
 /// Makes a data set, or one part of it, in a folder.
 ///
@@ -91,8 +60,9 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
             return Ok(part.map_or(Outcome::Cancelled, |part| Outcome::Part(part.path)));
         }
         let Some(parts) = maker.all()? else { return Ok(Outcome::Cancelled) };
-        let Some(manifest) = merge::merge(config, folder, &digest, &parts, watch)? else {
-            return Ok(Outcome::Cancelled);
+        let manifest = match merge::merge(config, folder, &digest, &parts, watch) {
+            Err(_) if watch.stopped() => return Ok(Outcome::Cancelled),
+            merged => merged?,
         };
         files::remove_folder(&folder.join(parts::FOLDER))?;
         Ok(Outcome::Done(Box::new(manifest)))

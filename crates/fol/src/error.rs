@@ -1,4 +1,4 @@
-//! A refusal is an answer: kind, stage, place, what was found, what could stand there, and what would mend it.
+//! A refusal is an answer: kind, stage, place, what was found, what could stand there, and what would mend it (F62, F63).
 
 use serde::Serialize;
 use serde::ser::SerializeStruct;
@@ -7,7 +7,8 @@ macro_rules! kinds {
     ($($stage:ident: $($kind:ident),+;)*) => {
         /// What is wrong. The name is part of the interface.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-        #[expect(missing_docs, reason = "the names say it; the specification's table of refusals lists them")]
+        #[expect(missing_docs, reason = "the names say it; the reference lists them by stage")]
+        #[non_exhaustive]
         pub enum Kind { $($($kind),+),* }
 
         impl Kind {
@@ -36,10 +37,14 @@ kinds! {
     Import: TptpUnsupported, UnmappedSymbol, BadRecord;
 }
 
+/// How many NOT, quantifier, binary, parenthesis and FUNC nodes may enclose a node (F8).
+pub(crate) const MAX_DEPTH: usize = 1024;
+
 /// Where in the way from text to answer an input was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names of the stages")]
+#[non_exhaustive]
 pub enum Stage {
     Lex,
     Parse,
@@ -56,6 +61,7 @@ pub enum Stage {
 /// A refusal. Serialises to the `error` object of every `--json` answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind:?}: {message}")]
+#[non_exhaustive]
 pub struct Refusal {
     /// What is wrong.
     pub kind: Kind,
@@ -104,6 +110,21 @@ impl Refusal {
             message: message.into(),
             help: None,
         }
+    }
+
+    /// An index that starts with digit 0.
+    pub(crate) fn leading_zero() -> Self {
+        Self::new(Kind::LeadingZero, "an index does not start with digit 0")
+    }
+
+    /// An index above 2⁶⁴ − 1.
+    pub(crate) fn index_overflow() -> Self {
+        Self::new(Kind::IndexOverflow, format!("an index is at most {}", u64::MAX))
+    }
+
+    /// Something too deeply nested, which begins with `found`.
+    pub(crate) fn too_deep(found: impl std::fmt::Display) -> Self {
+        Self::new(Kind::TooDeep, format!("more than {MAX_DEPTH} nodes enclose what {found} begins"))
     }
 
     /// By another stage.

@@ -1,8 +1,10 @@
-//! What the best possible predictor of a law reaches, measured on texts drawn from it.
+//! What the best possible predictor of a law reaches, measured on texts drawn from it (F47).
 //!
 //! At each prefix the exact scorer gives the conditional entropy and the largest probabilities; their means over
 //! the prefixes of drawn texts estimate the law's entropy rate and the best accuracies. Conditional entropies
 //! vary less than −ln p, so a few thousand texts are enough.
+
+use std::f64::consts::LN_2;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -24,16 +26,16 @@ pub struct TextOptimum {
     pub top: [f64; 3],
 }
 
-/// The optimum as manifests give it.
+/// The optimum; the names are the keys of manifests and of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
-pub struct Optimum {
-    pub nats_per_token: f64,
-    pub perplexity: f64,
-    pub top1: f64,
-    pub top5: f64,
-    pub top10: f64,
-    pub bits_per_formula: f64,
+pub struct Optimum<T = f64> {
+    pub nats_per_token: T,
+    pub perplexity: T,
+    pub top1: T,
+    pub top5: T,
+    pub top10: T,
+    pub bits_per_formula: T,
 }
 
 /// An estimated number and its standard error.
@@ -50,12 +52,8 @@ pub struct Measured {
 pub struct Estimate {
     pub formulas: u64,
     pub targets_per_formula: Measured,
-    pub nats_per_token: Measured,
-    pub perplexity: Measured,
-    pub top1: Measured,
-    pub top5: Measured,
-    pub top10: Measured,
-    pub bits_per_formula: Measured,
+    #[serde(flatten)]
+    pub optimum: Optimum<Measured>,
 }
 
 impl TextOptimum {
@@ -80,24 +78,14 @@ impl TextOptimum {
 
     /// The optimum of all these texts together; `None` if there are none.
     pub fn mean(texts: &[Self]) -> Option<Optimum> {
-        let mut sum = Self::default();
-        for text in texts {
-            sum.targets += text.targets;
-            sum.entropy += text.entropy;
-            sum.top.iter_mut().zip(text.top).for_each(|(a, b)| *a += b);
-        }
-        if texts.is_empty() {
-            return None;
-        }
-        let targets = sum.targets as f64;
-        let [top1, top5, top10] = sum.top.map(|top| top / targets);
-        Some(Optimum {
-            nats_per_token: sum.entropy / targets,
-            perplexity: (sum.entropy / targets).exp(),
-            top1,
-            top5,
-            top10,
-            bits_per_formula: sum.entropy / texts.len() as f64 / std::f64::consts::LN_2,
+        let all = Estimate::of(texts).optimum;
+        (!texts.is_empty()).then_some(Optimum {
+            nats_per_token: all.nats_per_token.value,
+            perplexity: all.perplexity.value,
+            top1: all.top1.value,
+            top5: all.top5.value,
+            top10: all.top10.value,
+            bits_per_formula: all.bits_per_formula.value,
         })
     }
 }
@@ -141,21 +129,20 @@ pub fn estimate(law: &Law, formulas: u64, seed: u64) -> Result<Estimate, Refusal
 
 impl Estimate {
     fn of(texts: &[TextOptimum]) -> Self {
-        let bits = |m: Measured| Measured {
-            value: m.value / std::f64::consts::LN_2,
-            se: m.se / std::f64::consts::LN_2,
-        };
+        let bits = |nats: Measured| Measured { value: nats.value / LN_2, se: nats.se / LN_2 };
         let per_target = |x: &dyn Fn(&TextOptimum) -> f64| ratio(texts, x, &|t| t.targets as f64);
         let nats = per_target(&|t| t.entropy);
         Self {
             formulas: texts.len() as u64,
             targets_per_formula: ratio(texts, &|t| t.targets as f64, &|_| 1.0),
-            nats_per_token: nats,
-            perplexity: Measured { value: nats.value.exp(), se: nats.value.exp() * nats.se },
-            top1: per_target(&|t| t.top[0]),
-            top5: per_target(&|t| t.top[1]),
-            top10: per_target(&|t| t.top[2]),
-            bits_per_formula: bits(ratio(texts, &|t| t.entropy, &|_| 1.0)),
+            optimum: Optimum {
+                nats_per_token: nats,
+                perplexity: Measured { value: nats.value.exp(), se: nats.value.exp() * nats.se },
+                top1: per_target(&|t| t.top[0]),
+                top5: per_target(&|t| t.top[1]),
+                top10: per_target(&|t| t.top[2]),
+                bits_per_formula: bits(ratio(texts, &|t| t.entropy, &|_| 1.0)),
+            },
         }
     }
 }

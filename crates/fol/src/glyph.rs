@@ -1,4 +1,4 @@
-//! Glyphs: each symbol as a grid of 25 × 25 black and white cells.
+//! Glyphs: each symbol as a grid of 25 × 25 black and white cells (F30).
 //!
 //! Numeral n fills the first n cells in reading order, control symbol k is a hollow square of side 2k + 3,
 //! and the other thirty are drawn by hand (`glyph/drawings.txt`, or the mirror image of such a drawing).
@@ -6,29 +6,16 @@
 
 mod drawings;
 mod font;
+mod grid;
 pub mod picture;
 pub mod sheet;
 pub mod svg;
 
 use crate::symbol::{Numeral, SymbolId, SymbolKind};
+pub use grid::{Glyph, SIDE};
 pub use svg::strip_svg;
 
-/// The rows, and the columns, of a glyph.
-pub const SIDE: usize = 25;
-
-/// A grid of cells, row by row from the top; `true` is black.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Glyph(pub [[bool; SIDE]; SIDE]);
-
-/// The cells of the glyph of a symbol.
-pub fn cells(symbol: SymbolId) -> [[bool; SIDE]; SIDE] {
-    Glyph::of(symbol).0
-}
-
 impl Glyph {
-    /// All white.
-    pub const WHITE: Self = Self([[false; SIDE]; SIDE]);
-
     /// The glyph of a symbol.
     pub fn of(symbol: SymbolId) -> Self {
         match symbol.numeral() {
@@ -45,16 +32,6 @@ impl Glyph {
             .into_iter()
             .chain(SymbolId::all().filter(|symbol| symbol.numeral().is_none()))
             .find(|&symbol| Self::of(symbol) == *self)
-    }
-
-    /// The number of black cells.
-    pub fn black(&self) -> usize {
-        self.0.iter().flatten().filter(|&&black| black).count()
-    }
-
-    /// 25 strings of `#` and `.`.
-    pub fn rows(&self) -> Vec<String> {
-        self.0.iter().map(|row| row.iter().map(|&black| if black { '#' } else { '.' }).collect()).collect()
     }
 
     fn numeral(numeral: Numeral) -> Self {
@@ -85,41 +62,6 @@ impl Glyph {
             _ => drawings::drawing(symbol),
         }
     }
-
-    fn left_right(mut self) -> Self {
-        self.0.iter_mut().for_each(|row| row.reverse());
-        self
-    }
-
-    fn upside_down(mut self) -> Self {
-        self.0.reverse();
-        self
-    }
-
-    /// The black rectangles that a glyph is made of: runs of a row, joined over equal rows.
-    fn rectangles(&self) -> Vec<Rectangle> {
-        let mut rectangles = vec![];
-        let mut y = 0;
-        for rows in self.0.chunk_by(|above, below| above == below) {
-            let mut x = 0;
-            for run in rows.first().map_or(&[][..], |row| &row[..]).chunk_by(|left, right| left == right) {
-                if run.first() == Some(&true) {
-                    rectangles.push(Rectangle { x, y, width: run.len(), height: rows.len() });
-                }
-                x += run.len();
-            }
-            y += rows.len();
-        }
-        rectangles
-    }
-}
-
-/// Black cells, in cells from the upper left corner.
-struct Rectangle {
-    x: usize,
-    y: usize,
-    width: usize,
-    height: usize,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The tree as JSON: a node is an array, its name and then its contents.
+//! The tree as JSON: a node is an array, its name and then its contents (F19).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Keys of token sequences, and the buckets that split a data set.
+//! Keys of token sequences, and the buckets that split a data set (F28).
 
 use std::fmt;
 
@@ -23,11 +23,6 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
-}
-
-/// The key of tokens without `<bos>` and `<eos>`.
-pub fn key(tokens: &[SymbolId]) -> Key {
-    Key::of(tokens)
 }
 
 /// The bucket of a K2 key, below 1000: membership in a split is a function of the class alone.

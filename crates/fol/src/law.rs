@@ -1,23 +1,28 @@
-//! Laws: distributions over texts whose probabilities are computable.
+//! Laws: distributions over texts whose probabilities are computable (F35).
 //!
 //! Enter at [`Law::named`]. A law is a TOML table of family `depth` (draw a maximal depth, then node by node)
 //! or `count` (uniform over the formulas of a size); `preset` names a built-in law whose keys are then the
 //! defaults. What a law can draw is [`sample`](crate::sample), how probable a text is [`score`](crate::score).
 
+pub(crate) mod by_size;
 pub(crate) mod classes;
 pub(crate) mod config;
 mod count_law;
 mod depth_law;
+mod family;
 mod lengths;
 mod parts;
 mod presets;
+mod tables;
 
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
 pub(crate) use count_law::{BinderNames, CountLaw};
-pub(crate) use depth_law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
+pub(crate) use depth_law::{Arguments, Binder, DepthLaw, Predicates};
+pub(crate) use family::Family;
 pub(crate) use parts::Parts;
+pub(crate) use tables::CONNECTIVE_SYMBOLS;
 
 use crate::error::{Kind, Refusal};
 use crate::signature::Signature;
@@ -26,23 +31,10 @@ use config::{bad_value, document, loose_value, nearest, set};
 /// The largest number of nodes for which formulas are counted.
 pub const MAX_NODES: usize = 512;
 
-/// The largest arity.
-pub(crate) const MAX_ARITY: u64 = 255;
-
-/// The largest number of predicates, or of functions.
-pub(crate) const MAX_SYMBOLS: u64 = 1_000_000;
-
 /// A distribution over texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Law {
     pub(crate) family: Family,
-}
-
-/// The two ways to draw.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Family {
-    Depth(Box<DepthLaw>),
-    Count(CountLaw),
 }
 
 impl Law {
@@ -106,13 +98,13 @@ impl Law {
 
     /// BLAKE3 over the keys in their order, in hexadecimal: equal for equal laws, however they were written.
     pub fn digest(&self) -> String {
-        blake3::hash(canonical_json(&self.to_json()).as_bytes()).to_hex().to_string()
+        digest_of(&self.to_json())
     }
 
     /// The number of tokens of the longest text, `<bos>` and `<eos>` included; `None` for laws with statements,
     /// which only `max_tokens` bounds, and where the number passes 2⁶⁴.
     pub fn max_tokens_bound(&self) -> Option<usize> {
-        lengths::longest(self)
+        lengths::longest(&self.family)
     }
 
     /// Longer texts, `<bos>` and `<eos>` included, are drawn again.
@@ -136,9 +128,12 @@ impl Law {
         }
     }
 
-    /// The counting law, or the refusal of a command that needs one.
-    pub(crate) fn counting(&self) -> Result<&CountLaw, Refusal> {
+    /// The counting law, or the refusal of a command that needs one, or of too many nodes.
+    pub(crate) fn counting(&self, nodes: usize) -> Result<&CountLaw, Refusal> {
         match &self.family {
+            Family::Count(_) if nodes > MAX_NODES => {
+                Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")))
+            }
             Family::Count(law) => Ok(law),
             Family::Depth(_) => {
                 Err(bad_value("law", "the family is depth; counting needs a law of family count"))
@@ -151,7 +146,7 @@ impl Law {
         if let Family::Count(law) = &self.family {
             law.check_sizes()?;
         }
-        if lengths::shortest(self) > self.max_tokens() {
+        if lengths::shortest(&self.family) > self.max_tokens() {
             return Err(bad_value("max_tokens", "every text of this law is longer"));
         }
         Ok(())
@@ -217,8 +212,13 @@ fn fill(full: &mut Table, key: &str, defaults: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// BLAKE3 of a value's one text, in hexadecimal.
+pub(crate) fn digest_of(value: &Json) -> String {
+    blake3::hash(canonical_json(value).as_bytes()).to_hex().to_string()
+}
+
 /// JSON with sorted keys and without blanks: one text for one value.
-pub(crate) fn canonical_json(value: &Json) -> String {
+fn canonical_json(value: &Json) -> String {
     match value {
         Json::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();

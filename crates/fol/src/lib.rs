@@ -37,7 +37,13 @@ mod symbol_set;
 
 pub mod codec;
 
+mod blocks;
+
+mod built;
+
 mod index;
+
+mod input;
 
 pub mod read;
 
@@ -77,6 +83,7 @@ pub mod score;
 
 pub mod estimate;
 
+#[doc(hidden)] // for the command
 pub mod file;
 
 mod record;
@@ -85,8 +92,13 @@ pub mod data;
 
 pub mod exchange;
 
+/// The code of the README, tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use encode::encode;
-pub use key::{DEFAULT_WEIGHTS, Key, bucket, key, split};
+pub use key::{DEFAULT_WEIGHTS, Key, bucket, split};
 pub use print::{Style, print, words};
 pub use read::decode;
 pub use subst::substitute;

@@ -1,4 +1,4 @@
-//! Measures of formulas: nodes, quantifier depth, level.
+//! Measures of formulas: nodes, quantifier depth, level (F24).
 
 use crate::ast::{Definition, Formula, Statement, Text};
 
@@ -22,6 +22,11 @@ pub fn nodes(formula: &Formula) -> u64 {
     }
 }
 
+/// The number of nodes as a size.
+pub(crate) fn size(formula: &Formula) -> usize {
+    usize::try_from(nodes(formula)).unwrap_or(usize::MAX)
+}
+
 /// The largest number of quantifiers on one path.
 pub fn quantifier_depth(formula: &Formula) -> u64 {
     match formula {
@@ -34,17 +39,23 @@ pub fn quantifier_depth(formula: &Formula) -> u64 {
 
 /// 1 atomic, 2 simple compound, 3 quantified, 4 nested.
 pub fn level(formula: &Formula) -> u8 {
-    match (quantifier_depth(formula), formula) {
-        (0, Formula::Truth(_) | Formula::Predicate(..) | Formula::Relation(..)) => 1,
-        (0, _) => 2,
-        (1, _) => 3,
+    measures(formula).level
+}
+
+/// The level of a formula of so many nodes and such a quantifier depth.
+pub(crate) fn level_of(nodes: u64, quantifier_depth: u64) -> u8 {
+    match (nodes, quantifier_depth) {
+        (1, _) => 1,
+        (_, 0) => 2,
+        (_, 1) => 3,
         _ => 4,
     }
 }
 
 /// The measures of a formula.
 pub fn measures(formula: &Formula) -> Measures {
-    Measures { nodes: nodes(formula), quantifier_depth: quantifier_depth(formula), level: level(formula) }
+    let (nodes, quantifier_depth) = (nodes(formula), quantifier_depth(formula));
+    Measures { nodes, quantifier_depth, level: level_of(nodes, quantifier_depth) }
 }
 
 /// The measures of a record. A text that is not one formula without final DOT has level 0, the sum of the
@@ -62,7 +73,7 @@ pub fn of_record(text: &Text) -> Measures {
 }
 
 /// The formulas of a statement, from the left.
-pub fn formulas(statement: &Statement) -> Vec<&Formula> {
+pub(crate) fn formulas(statement: &Statement) -> Vec<&Formula> {
     match statement {
         Statement::Formula(formula) => vec![formula],
         Statement::Sequent(_, premises, conclusion) => premises.iter().chain(conclusion).collect(),

@@ -1,13 +1,16 @@
-//! Canonical text of a tree, in the styles that the readers read back.
+//! Canonical text of a tree, in the styles that the readers read back (F17, F18).
 //!
-//! Enter at [`print`]. The layout is one for all styles; a style chooses spellings and digits.
+//! Enter at [`print`]. The text follows the canonical tokens one by one: the layout, blanks around what stands
+//! between two things, is one for all styles; a style chooses spellings and digits.
 
-use crate::ast::{Definition, Formula, Statement, Term, Text, Variable};
+use crate::ast::Text;
+use crate::codec::shifted;
 use crate::encode::encode;
-use crate::symbol::SymbolId;
+use crate::symbol::{SymbolId, SymbolKind};
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Style {
     /// `∀x1 (P5(x1) ∧ ¬x1 = c2)`
     Unicode,
@@ -21,159 +24,59 @@ pub enum Style {
 
 /// The canonical text.
 pub fn print(text: &Text, style: Style) -> String {
+    let tokens = encode(text);
     if style == Style::Words {
-        return words(&encode(text));
+        return words(&tokens);
     }
-    let mut printer = Printer { out: String::new(), style };
-    for (i, statement) in text.statements.iter().enumerate() {
-        printer.out.push_str(if i > 0 { ". " } else { "" });
-        printer.statement(statement);
+    let mut out = String::new();
+    let mut rest = tokens.iter().copied().peekable();
+    let (mut before, mut binder) = (SymbolId::DOT, false);
+    while let Some(symbol) = rest.next() {
+        let spelling = if style == Style::Ascii { symbol.ascii() } else { symbol.unicode() };
+        let [left, right] = blanks(symbol, before, rest.peek().copied(), style);
+        out.push_str(left);
+        out.push_str(spelling);
+        out.push_str(right);
+        if symbol.kind() == SymbolKind::Category {
+            let mut index = 0;
+            while let Some(digit) = rest.peek().and_then(|next| next.numeral()) {
+                index = shifted(index, digit).unwrap_or(u64::MAX);
+                rest.next();
+            }
+            let digits = index.to_string();
+            match style {
+                Style::Subscript => out.extend(digits.chars().filter_map(subscript)),
+                _ => out.push_str(&digits),
+            }
+            if binder && rest.peek() != Some(&SymbolId::COLON) {
+                out.push(' ');
+                binder = false;
+            }
+        }
+        binder |= symbol.kind() == SymbolKind::Quantifier;
+        before = symbol;
     }
-    printer.out.push_str(if text.terminated { "." } else { "" });
-    printer.out
+    out
+}
+
+/// What stands on both sides of a symbol.
+fn blanks(symbol: SymbolId, before: SymbolId, next: Option<SymbolId>, style: Style) -> [&'static str; 2] {
+    match (symbol, symbol.kind()) {
+        (SymbolId::NOT, _) => ["", ""],
+        (SymbolId::ENTAILS | SymbolId::MODELS, _) if before == SymbolId::DOT => ["", " "],
+        (_, SymbolKind::Connective | SymbolKind::Relation | SymbolKind::Meta) => [" ", " "],
+        (_, SymbolKind::Quantifier) if style == Style::Ascii => ["", " "],
+        (SymbolId::COMMA, _) => ["", " "],
+        (SymbolId::DOT, _) if next.is_some() => ["", " "],
+        _ => ["", ""],
+    }
+}
+
+fn subscript(digit: char) -> Option<char> {
+    "₀₁₂₃₄₅₆₇₈₉".chars().nth(digit.to_digit(10)? as usize)
 }
 
 /// The labels of symbols, separated by one blank.
 pub fn words(symbols: &[SymbolId]) -> String {
     symbols.iter().map(|symbol| symbol.label()).collect::<Vec<_>>().join(" ")
-}
-
-struct Printer {
-    out: String,
-    style: Style,
-}
-
-impl Printer {
-    fn symbol(&mut self, symbol: SymbolId) {
-        self.out.push_str(if self.style == Style::Ascii { symbol.ascii() } else { symbol.unicode() });
-    }
-
-    /// A symbol between blanks.
-    fn infix(&mut self, symbol: SymbolId) {
-        self.out.push(' ');
-        self.symbol(symbol);
-        self.out.push(' ');
-    }
-
-    fn indexed(&mut self, category: SymbolId, index: u64) {
-        self.symbol(category);
-        let digits = index.to_string();
-        match self.style {
-            Style::Subscript => self
-                .out
-                .extend(digits.chars().filter_map(|c| "₀₁₂₃₄₅₆₇₈₉".chars().nth(c.to_digit(10)? as usize))),
-            _ => self.out.push_str(&digits),
-        }
-    }
-
-    fn statement(&mut self, statement: &Statement) {
-        match statement {
-            Statement::Formula(formula) => self.formula(formula),
-            Statement::Sequent(turnstile, premises, conclusion) => {
-                self.list(premises, Self::formula);
-                self.out.push_str(if premises.is_empty() { "" } else { " " });
-                self.symbol(turnstile.symbol());
-                self.out.push(' ');
-                match conclusion {
-                    Some(formula) => self.formula(formula),
-                    None => self.symbol(SymbolId::UNKNOWN),
-                }
-            }
-            Statement::Definition(definition) => self.definition(definition),
-            Statement::Equivalence(left, right) => {
-                self.formula(left);
-                self.infix(SymbolId::EQUIVALENT);
-                self.formula(right);
-            }
-        }
-    }
-
-    fn definition(&mut self, definition: &Definition) {
-        let variable = |printer: &mut Self, v: &Variable| printer.indexed(SymbolId::VAR, v.0);
-        match definition {
-            Definition::Predicate(predicate, parameters, body) => {
-                self.indexed(SymbolId::PRED, predicate.0);
-                self.arguments(parameters, variable);
-                self.infix(SymbolId::DEFINE);
-                self.formula(body);
-            }
-            Definition::Function(function, parameters, body) => {
-                self.indexed(SymbolId::FUNC, function.0);
-                self.arguments(parameters, variable);
-                self.infix(SymbolId::DEFINE);
-                self.term(body);
-            }
-            Definition::Constant(constant, body) => {
-                self.indexed(SymbolId::CONST, constant.0);
-                self.infix(SymbolId::DEFINE);
-                self.term(body);
-            }
-        }
-    }
-
-    fn formula(&mut self, formula: &Formula) {
-        match formula {
-            Formula::Truth(truth) => self.symbol(if *truth { SymbolId::TRUE } else { SymbolId::FALSE }),
-            Formula::Predicate(predicate, arguments) => {
-                self.indexed(SymbolId::PRED, predicate.0);
-                self.arguments(arguments, Self::term);
-            }
-            Formula::Relation(relation, left, right) => {
-                self.term(left);
-                self.infix(relation.symbol());
-                self.term(right);
-            }
-            Formula::Not(operand) => {
-                self.symbol(SymbolId::NOT);
-                self.formula(operand);
-            }
-            Formula::Binary(connective, left, right) => {
-                self.symbol(SymbolId::LPAREN);
-                self.formula(left);
-                self.infix(connective.symbol());
-                self.formula(right);
-                self.symbol(SymbolId::RPAREN);
-            }
-            Formula::Quantified(quantifier, variable, sort, body) => {
-                self.symbol(quantifier.symbol());
-                self.out.push_str(if self.style == Style::Ascii { " " } else { "" });
-                self.indexed(SymbolId::VAR, variable.0);
-                if let Some(sort) = sort {
-                    self.symbol(SymbolId::COLON);
-                    self.indexed(SymbolId::SORT, sort.0);
-                }
-                self.out.push(' ');
-                self.formula(body);
-            }
-        }
-    }
-
-    fn term(&mut self, term: &Term) {
-        match term {
-            Term::Variable(variable) => self.indexed(SymbolId::VAR, variable.0),
-            Term::Constant(constant) => self.indexed(SymbolId::CONST, constant.0),
-            Term::Function(function, arguments) => {
-                self.indexed(SymbolId::FUNC, function.0);
-                self.arguments(arguments, Self::term);
-            }
-        }
-    }
-
-    fn arguments<T>(&mut self, arguments: &[T], print: impl Fn(&mut Self, &T)) {
-        if !arguments.is_empty() {
-            self.symbol(SymbolId::LPAREN);
-            self.list(arguments, print);
-            self.symbol(SymbolId::RPAREN);
-        }
-    }
-
-    fn list<T>(&mut self, items: &[T], print: impl Fn(&mut Self, &T)) {
-        for (i, item) in items.iter().enumerate() {
-            if i > 0 {
-                self.symbol(SymbolId::COMMA);
-                self.out.push(' ');
-            }
-            print(self, item);
-        }
-    }
 }

@@ -1,6 +1,6 @@
-//! One formula with what is known of it: a line of `jsonl`.
+//! One formula with what is known of it: a line of `jsonl` (F58).
 
-use serde::Serialize;
+use serde_json::json;
 
 use crate::ast::Text;
 use crate::symbol::SymbolId;
@@ -17,18 +17,6 @@ pub struct Record {
     pub nll: Option<f64>,
 }
 
-/// The keys of a line, in their order.
-#[derive(Serialize)]
-struct Line<'a> {
-    item: u64,
-    level: Option<u8>,
-    nodes: Option<u64>,
-    text: &'a str,
-    tokens: &'a [u16],
-    nll: Option<f64>,
-    key: &'a str,
-}
-
 impl Record {
     /// The line, without its end: item, level and nodes (null for a text that is not one formula), text,
     /// tokens without boundaries, −ln p, and the K2 key.
@@ -38,15 +26,15 @@ impl Record {
     pub fn line(&self) -> std::io::Result<String> {
         let measures = self.text.as_formula().map(measure::measures);
         let tokens: Vec<u16> = encode(&self.text).into_iter().map(SymbolId::get).collect();
-        let line = Line {
-            item: self.item,
-            level: measures.map(|m| m.level),
-            nodes: measures.map(|m| m.nodes),
-            text: &print(&self.text, Style::Unicode),
-            tokens: &tokens,
-            nll: self.nll,
-            key: &Key::of(&canon::sig(&self.text)).to_string(),
-        };
+        let line = json!({
+            "item": self.item,
+            "level": measures.map(|m| m.level),
+            "nodes": measures.map(|m| m.nodes),
+            "text": print(&self.text, Style::Unicode),
+            "tokens": tokens,
+            "nll": self.nll,
+            "key": Key::of(&canon::sig(&self.text)).to_string(),
+        });
         Ok(serde_json::to_string(&line)?)
     }
 }

@@ -6,31 +6,19 @@
 mod choice;
 mod count;
 mod depth;
+pub(crate) mod distinct;
+mod facts;
 
-pub(crate) use depth::arity_in;
-
+pub use facts::Facts;
 use seeded::Stream;
 
-use crate::error::{Kind, Refusal};
+use crate::error::Refusal;
 use crate::law::{Family, Law};
 use crate::symbol::SymbolId;
 
-/// The randomness of items: family `fol663-v1:PURPOSE:SEED`.
+/// The randomness of items (F33): family `fol663-v1:PURPOSE:SEED`.
 pub fn family(purpose: &str, seed: u64) -> seeded::Family {
     seeded::Family::new("fol663-v1", purpose, seed)
-}
-
-/// What the sampler knows about the text that it drew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Facts {
-    /// Nodes of all formulas.
-    pub nodes: u32,
-    /// The largest number of quantifiers on one path.
-    pub quantifier_depth: u32,
-    /// 1 to 4; 0 for a text that is not one formula without final DOT.
-    pub level: u8,
-    /// How many texts before it were too long.
-    pub redraws: u32,
 }
 
 /// Draws texts of one law.
@@ -56,7 +44,7 @@ impl Sampler {
         law.check_drawable()?;
         let family = match &law.family {
             Family::Depth(law) => Draws::Depth(Box::new(depth::DepthSampler::new(law))),
-            Family::Count(law) => Draws::Count(Box::new(count::CountSampler::new(law)?)),
+            Family::Count(law) => Draws::Count(Box::new(count::CountSampler::new(law.clone())?)),
         };
         Ok(Self { family, limit: law.max_tokens().saturating_sub(2) })
     }
@@ -66,7 +54,7 @@ impl Sampler {
     /// # Errors
     /// `BadValue` for a law of family `depth` or too many nodes; `EmptySize` if there is no such formula.
     pub fn of_size(law: &Law, nodes: usize) -> Result<Self, Refusal> {
-        let family = Draws::Count(Box::new(count::CountSampler::of_size(law.counting()?, nodes)?));
+        let family = Draws::Count(Box::new(count::CountSampler::of_size(law.counting(nodes)?, nodes)?));
         Ok(Self { family, limit: law.max_tokens().saturating_sub(2) })
     }
 
@@ -84,21 +72,4 @@ impl Sampler {
             redraws += 1;
         }
     }
-}
-
-/// The refusal of a size without formulas.
-pub(crate) fn empty_size(level: u8, nodes: usize) -> Refusal {
-    let class = if level == 0 { String::new() } else { format!(" of level {level}") };
-    Refusal::new(Kind::EmptySize, format!("this law has no formula{class} of {nodes} nodes"))
-}
-
-/// The j-th smallest number that is not among the sorted `used`.
-pub(crate) fn unused(j: u64, used: &[u64]) -> u64 {
-    used.iter().fold(j, |x, &u| if u <= x { x + 1 } else { x })
-}
-
-/// Puts a number into a sorted list.
-pub(crate) fn insert_sorted(used: &mut Vec<u64>, n: u64) {
-    let at = used.partition_point(|&u| u < n);
-    used.insert(at, n);
 }

@@ -1,4 +1,4 @@
-//! The exact probability of every next symbol.
+//! The exact probability of every next symbol (F44, F46).
 //!
 //! Enter at [`Scorer`]: push the symbols of a text and read the negative logarithm of its probability, or ask
 //! for the distribution of the next symbol. Three machines work together: `text` knows how statements make a
@@ -7,6 +7,7 @@
 //! depends on the hidden choices; all other draws are local, so a push costs a few multiplications and the
 //! array of 663 probabilities is filled only when it is asked for.
 
+mod event;
 mod hidden;
 mod hidden_count;
 mod hidden_depth;
@@ -14,13 +15,12 @@ mod model;
 mod parser;
 mod text;
 
+pub use model::Distribution;
+
 use crate::error::{Kind, Refusal};
 use crate::law::Law;
 use crate::symbol::{SymbolId, VOCABULARY};
 use crate::{SymbolSet, expected_labels};
-
-/// Probabilities by symbol id.
-pub type Distribution = [f64; VOCABULARY];
 
 /// A law that knows the probability of every next symbol.
 pub trait ExactScorer {

@@ -60,16 +60,6 @@ pub struct Statements {
 }
 
 impl Signature {
-    /// The arities that a predicate index may have.
-    pub fn predicate_arities(&self, index: u64) -> &[usize] {
-        arities(&self.predicates, index)
-    }
-
-    /// The arities that a function index may have.
-    pub fn function_arities(&self, index: u64) -> &[usize] {
-        arities(&self.functions, index)
-    }
-
     /// Whether a symbol occurs in any text of the law. DEFINE and DOT depend on their place; here they occur
     /// if some definition and some DOT do.
     pub fn has_symbol(&self, symbol: SymbolId) -> bool {
@@ -106,8 +96,8 @@ impl Signature {
     /// Whether a name of a category (SORT and VAR: with any arity) can occur.
     pub fn has_name(&self, category: SymbolId, index: u64, arity: usize) -> bool {
         match category {
-            SymbolId::PRED => self.predicate_arities(index).contains(&arity),
-            SymbolId::FUNC => self.function_arities(index).contains(&arity),
+            SymbolId::PRED => has(&self.predicates, index, arity),
+            SymbolId::FUNC => has(&self.functions, index, arity),
             SymbolId::CONST => index < self.constants,
             SymbolId::VAR => index < self.variables,
             SymbolId::SORT => index < self.sorts,
@@ -126,6 +116,8 @@ impl Signature {
     }
 }
 
-fn arities(lists: &[Vec<usize>], index: u64) -> &[usize] {
-    usize::try_from(index).ok().and_then(|index| lists.get(index)).map_or(&[], Vec::as_slice)
+/// Whether an index may have this arity.
+fn has(lists: &[Vec<usize>], index: u64, arity: usize) -> bool {
+    let arities = usize::try_from(index).ok().and_then(|index| lists.get(index));
+    arities.is_some_and(|arities| arities.contains(&arity))
 }

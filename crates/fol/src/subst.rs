@@ -1,12 +1,13 @@
-//! Substitution of a term for a variable, without capture.
+//! Substitution of a term for a variable, without capture (F29).
 //!
 //! A binder in the way is renamed first, which is a substitution of its own. All that is to be substituted is
 //! carried down in one pass, in its order, instead of rewriting the body once for each binder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::ast::{Formula, Term, Variable};
+use crate::walk::{Event, walk_formula, walk_term};
 
 /// `φ[t/v]`: the free occurrences of `variable` become `term`.
 ///
@@ -27,7 +28,11 @@ struct Replacement {
 impl Replacement {
     fn new(variable: Variable, term: Term) -> Self {
         let mut captured = BTreeSet::new();
-        variables_of_term(&term, &mut captured);
+        walk_term(&term, |_, event| {
+            if let Event::Occurrence { variable, .. } = event {
+                captured.insert(variable);
+            }
+        });
         Self { variable, term, captured }
     }
 
@@ -111,44 +116,10 @@ fn in_term(term: &Term, pending: Pending) -> Term {
 /// The free variables of a formula.
 fn free_in(formula: &Formula) -> BTreeSet<Variable> {
     let mut free = BTreeSet::new();
-    collect(formula, &mut BTreeMap::new(), &mut free);
+    walk_formula(formula, |_, event| {
+        if let Event::Occurrence { variable, binder: None, .. } = event {
+            free.insert(variable);
+        }
+    });
     free
-}
-
-/// `scope` says how many binders of a variable stand around.
-fn collect(formula: &Formula, scope: &mut BTreeMap<Variable, usize>, free: &mut BTreeSet<Variable>) {
-    let mut occurring = BTreeSet::new();
-    match formula {
-        Formula::Truth(_) => {}
-        Formula::Predicate(_, arguments) => {
-            arguments.iter().for_each(|t| variables_of_term(t, &mut occurring))
-        }
-        Formula::Relation(_, left, right) => {
-            [left, right].into_iter().for_each(|t| variables_of_term(t, &mut occurring))
-        }
-        Formula::Not(operand) => collect(operand, scope, free),
-        Formula::Binary(_, left, right) => {
-            collect(left, scope, free);
-            collect(right, scope, free);
-        }
-        Formula::Quantified(_, variable, _, body) => {
-            *scope.entry(*variable).or_default() += 1;
-            collect(body, scope, free);
-            scope.entry(*variable).and_modify(|binders| *binders -= 1);
-        }
-    }
-    let is_free = |variable: &Variable| scope.get(variable).is_none_or(|binders| *binders == 0);
-    free.extend(occurring.into_iter().filter(is_free));
-}
-
-fn variables_of_term(term: &Term, variables: &mut BTreeSet<Variable>) {
-    match term {
-        Term::Variable(variable) => {
-            variables.insert(*variable);
-        }
-        Term::Constant(_) => {}
-        Term::Function(_, arguments) => {
-            arguments.iter().for_each(|argument| variables_of_term(argument, variables))
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The vocabulary: 663 symbols, ids 0 to 662.
+//! The vocabulary: 663 symbols, ids 0 to 662 (F1, F2).
 //!
 //! Ids 0–624 are the numerals, the digits of indices in base 625; the rest are named here. A symbol has one
 //! *label*, used in JSON, in `--from words`, in messages and in `tokenizer.json`. A numeral's value and a
@@ -43,18 +43,8 @@ pub enum SymbolKind {
 
 impl SymbolKind {
     /// The name in the vocabulary listing.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Numeral => "numeral",
-            Self::Connective => "connective",
-            Self::Quantifier => "quantifier",
-            Self::Relation => "relation",
-            Self::Structure => "structure",
-            Self::Category => "category",
-            Self::Truth => "truth",
-            Self::Meta => "meta",
-            Self::Control => "control",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
@@ -121,7 +111,7 @@ impl SymbolId {
     }
 
     /// All symbols, in id order.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
         (0..VOCABULARY as u16).map(Self)
     }
 

@@ -17,11 +17,6 @@ impl SymbolSet {
     /// The set without elements.
     pub const EMPTY: Self = Self { words: [0; WORDS] };
 
-    /// The set of these symbols.
-    pub fn of(symbols: &[SymbolId]) -> Self {
-        symbols.iter().copied().collect()
-    }
-
     /// Puts a symbol in.
     pub fn insert(&mut self, symbol: SymbolId) {
         if let Some(word) = self.words.get_mut(symbol.index() / 64) {
@@ -38,13 +33,6 @@ impl SymbolSet {
         }
         if let Some(word) = self.words.get_mut(whole) {
             *word |= (1 << part) - 1;
-        }
-    }
-
-    /// Puts all symbols of another set in.
-    pub fn extend_from(&mut self, other: &Self) {
-        for (word, more) in self.words.iter_mut().zip(other.words) {
-            *word |= more;
         }
     }
 
@@ -65,10 +53,7 @@ impl SymbolSet {
 
     /// The symbols, in id order.
     pub fn iter(&self) -> impl Iterator<Item = SymbolId> + '_ {
-        self.words
-            .iter()
-            .zip(0u16..)
-            .flat_map(|(&word, i)| Bits(word).filter_map(move |b| SymbolId::new(i * 64 + b)))
+        SymbolId::all().filter(|symbol| self.contains(*symbol))
     }
 
     /// The bits, symbol 0 the lowest bit of the first word.
@@ -82,21 +67,6 @@ impl FromIterator<SymbolId> for SymbolSet {
         let mut set = Self::EMPTY;
         symbols.into_iter().for_each(|symbol| set.insert(symbol));
         set
-    }
-}
-
-/// The positions of the ones in a word, ascending.
-struct Bits(u64);
-
-impl Iterator for Bits {
-    type Item = u16;
-
-    fn next(&mut self) -> Option<u16> {
-        (self.0 != 0).then(|| {
-            let lowest = self.0.trailing_zeros();
-            self.0 &= self.0 - 1;
-            lowest as u16
-        })
     }
 }
 

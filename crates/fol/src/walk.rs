@@ -12,8 +12,10 @@ use crate::symbol::SymbolId;
 pub(crate) enum Event {
     /// A statement begins.
     Statement,
-    /// A symbol without index, COLON and the commas and parentheses of arguments included.
+    /// A symbol without index.
     Symbol(SymbolId),
+    /// A symbol that only holds a name together: COLON, and the parentheses and commas of arguments.
+    Punctuation(SymbolId),
     /// The DEFINE of a definition with a head of this category.
     Define(SymbolId),
     /// A DOT; the last one ends the text.
@@ -22,10 +24,26 @@ pub(crate) enum Event {
     Name { category: SymbolId, index: u64, arity: usize, head: bool },
     /// SORT and an index.
     Sort(u64),
-    /// A quantifier, or the VAR of a parameter. Binders are numbered from 0 in this order.
+    /// A quantifier with its VAR, or the VAR of a parameter. Binders are numbered from 0 in this order.
     Binder { variable: Variable, sort: Option<u64>, quantifier: Option<SymbolId>, shadows: bool },
     /// The VAR of an occurrence, its binder, and the argument place that it fills.
     Occurrence { variable: Variable, binder: Option<usize>, place: Option<Place> },
+}
+
+impl Event {
+    /// The symbol without index and the name that the event writes.
+    pub(crate) fn tokens(self) -> (Option<SymbolId>, Option<(SymbolId, u64)>) {
+        match self {
+            Self::Statement => (None, None),
+            Self::Symbol(symbol) | Self::Punctuation(symbol) => (Some(symbol), None),
+            Self::Define(_) => (Some(SymbolId::DEFINE), None),
+            Self::Dot { .. } => (Some(SymbolId::DOT), None),
+            Self::Name { category, index, .. } => (None, Some((category, index))),
+            Self::Sort(index) => (None, Some((SymbolId::SORT, index))),
+            Self::Binder { variable, quantifier, .. } => (quantifier, Some((SymbolId::VAR, variable.0))),
+            Self::Occurrence { variable, .. } => (None, Some((SymbolId::VAR, variable.0))),
+        }
+    }
 }
 
 /// An argument place of a predicate or function.
@@ -38,25 +56,35 @@ pub(crate) struct Place {
 }
 
 /// Visits a text: each event with the position of its first canonical token.
-pub(crate) fn walk(text: &Text, visit: &mut dyn FnMut(usize, Event)) {
-    let mut walker = Walker { at: 0, scope: Vec::new(), binders: 0, visit };
+pub(crate) fn walk(text: &Text, visit: impl FnMut(usize, Event)) {
+    let mut walker = Walker::new(visit);
     for (i, statement) in text.statements.iter().enumerate() {
         if i > 0 {
-            walker.emit(Event::Dot { last: false }, 1);
+            walker.emit(Event::Dot { last: false });
         }
-        walker.emit(Event::Statement, 0);
+        walker.emit(Event::Statement);
         walker.statement(statement);
     }
     if text.terminated {
-        walker.emit(Event::Dot { last: true }, 1);
+        walker.emit(Event::Dot { last: true });
     }
+}
+
+/// Visits a formula that stands alone.
+pub(crate) fn walk_formula(formula: &Formula, visit: impl FnMut(usize, Event)) {
+    Walker::new(visit).formula(formula);
+}
+
+/// Visits a term that stands alone.
+pub(crate) fn walk_term(term: &Term, visit: impl FnMut(usize, Event)) {
+    Walker::new(visit).term(term, None);
 }
 
 /// The free variables of a text, by first occurrence.
 pub fn free_variables(text: &Text) -> Vec<Variable> {
     let mut free = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    walk(text, &mut |_, event| {
+    walk(text, |_, event| {
         if let Event::Occurrence { variable, binder: None, .. } = event
             && seen.insert(variable)
         {
@@ -66,26 +94,39 @@ pub fn free_variables(text: &Text) -> Vec<Variable> {
     free
 }
 
-struct Walker<'a> {
+struct Walker<V> {
     at: usize,
     /// Variables in scope with the numbers of their binders, innermost last.
     scope: Vec<(Variable, usize)>,
     binders: usize,
-    visit: &'a mut dyn FnMut(usize, Event),
+    visit: V,
 }
 
-impl Walker<'_> {
-    fn emit(&mut self, event: Event, tokens: usize) {
+impl<V: FnMut(usize, Event)> Walker<V> {
+    fn new(visit: V) -> Self {
+        Self { at: 0, scope: Vec::new(), binders: 0, visit }
+    }
+
+    fn emit(&mut self, event: Event) {
         (self.visit)(self.at, event);
-        self.at += tokens;
+        let (symbol, name) = event.tokens();
+        self.at += usize::from(symbol.is_some());
+        self.at += name.map_or(0, |(_, index)| 1 + digit_count(index) as usize);
     }
 
     fn symbol(&mut self, symbol: SymbolId) {
-        self.emit(Event::Symbol(symbol), 1);
+        self.emit(Event::Symbol(symbol));
     }
 
-    fn name(&mut self, category: SymbolId, index: u64, arity: usize, head: bool) {
-        self.emit(Event::Name { category, index, arity, head }, 1 + digit_count(index) as usize);
+    /// Parentheses and commas around arguments or parameters.
+    fn list<T>(&mut self, members: &[T], mut each: impl FnMut(&mut Self, usize, &T)) {
+        for (i, member) in members.iter().enumerate() {
+            self.emit(Event::Punctuation(if i == 0 { SymbolId::LPAREN } else { SymbolId::COMMA }));
+            each(self, i, member);
+        }
+        if !members.is_empty() {
+            self.emit(Event::Punctuation(SymbolId::RPAREN));
+        }
     }
 
     fn statement(&mut self, statement: &Statement) {
@@ -132,21 +173,14 @@ impl Walker<'_> {
     }
 
     fn head(&mut self, category: SymbolId, index: u64, parameters: &[Variable]) {
-        self.name(category, index, parameters.len(), true);
-        for (i, parameter) in parameters.iter().enumerate() {
-            self.symbol(if i == 0 { SymbolId::LPAREN } else { SymbolId::COMMA });
-            self.bind(*parameter, None, None);
-            self.at += 1 + digit_count(parameter.0) as usize;
-        }
-        if !parameters.is_empty() {
-            self.symbol(SymbolId::RPAREN);
-        }
-        self.emit(Event::Define(category), 1);
+        self.emit(Event::Name { category, index, arity: parameters.len(), head: true });
+        self.list(parameters, |walker, _, parameter| walker.bind(*parameter, None, None));
+        self.emit(Event::Define(category));
     }
 
     fn bind(&mut self, variable: Variable, sort: Option<u64>, quantifier: Option<SymbolId>) {
         let shadows = self.scope.iter().any(|(outer, _)| *outer == variable);
-        self.emit(Event::Binder { variable, sort, quantifier, shadows }, 0);
+        self.emit(Event::Binder { variable, sort, quantifier, shadows });
         self.scope.push((variable, self.binders));
         self.binders += 1;
     }
@@ -173,10 +207,9 @@ impl Walker<'_> {
             }
             Formula::Quantified(quantifier, variable, sort, body) => {
                 self.bind(*variable, sort.map(|sort| sort.0), Some(quantifier.symbol()));
-                self.at += 2 + digit_count(variable.0) as usize;
                 if let Some(sort) = sort {
-                    self.symbol(SymbolId::COLON);
-                    self.emit(Event::Sort(sort.0), 1 + digit_count(sort.0) as usize);
+                    self.emit(Event::Punctuation(SymbolId::COLON));
+                    self.emit(Event::Sort(sort.0));
                 }
                 self.formula(body);
                 self.scope.pop();
@@ -189,23 +222,18 @@ impl Walker<'_> {
             Term::Variable(variable) => {
                 let binder =
                     self.scope.iter().rev().find(|(bound, _)| bound == variable).map(|(_, binder)| *binder);
-                let tokens = 1 + digit_count(variable.0) as usize;
-                self.emit(Event::Occurrence { variable: *variable, binder, place }, tokens);
+                self.emit(Event::Occurrence { variable: *variable, binder, place });
             }
-            Term::Constant(constant) => self.name(SymbolId::CONST, constant.0, 0, false),
+            Term::Constant(constant) => self.applied(SymbolId::CONST, constant.0, &[]),
             Term::Function(function, arguments) => self.applied(SymbolId::FUNC, function.0, arguments),
         }
     }
 
     fn applied(&mut self, category: SymbolId, index: u64, arguments: &[Term]) {
         let arity = arguments.len();
-        self.name(category, index, arity, false);
-        for (argument, term) in arguments.iter().enumerate() {
-            self.symbol(if argument == 0 { SymbolId::LPAREN } else { SymbolId::COMMA });
-            self.term(term, Some(Place { category, index, arity, argument }));
-        }
-        if arity > 0 {
-            self.symbol(SymbolId::RPAREN);
-        }
+        self.emit(Event::Name { category, index, arity, head: false });
+        self.list(arguments, |walker, argument, term| {
+            walker.term(term, Some(Place { category, index, arity, argument }));
+        });
     }
 }

@@ -2,30 +2,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use training::{Decay, Layout};
 
 use crate::cells::{self, Notes};
-use crate::error::Result;
-use crate::options::{CellKind, Options, Sizes, not_too_large};
+pub use crate::error::Warning;
+use crate::error::{Refusal, Result};
+use crate::options::{CellKind, Configuration, Options, Sizes, not_too_large};
 use crate::program::ProgramText;
 use crate::step::{Builder, Factor, Part, Step, View};
-
-/// Something that is legal and probably not meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// The kind as it is reported.
-    pub kind: &'static str,
-    /// In words.
-    pub message: String,
-}
-
-impl Warning {
-    /// One entry of `warnings`.
-    pub fn json(&self) -> Value {
-        json!({"kind": self.kind, "message": self.message})
-    }
-}
 
 /// A cell and its readout.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,15 +25,23 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Builds a cell from options as they are written.
+    ///
+    /// # Errors
+    /// As for [`Cell::of`], and `config` for an option that does not belong to the cell.
+    pub fn new(kind: CellKind, sizes: &Sizes, options: &Options) -> Result<Self> {
+        Self::of(&options.of(kind)?, sizes)
+    }
+
     /// Builds a cell; with `output` in the sizes, its readout too.
     ///
     /// # Errors
     /// `config`, `shape` (of a constant), `proof`, `degenerate-pi`
-    pub fn new(kind: CellKind, sizes: &Sizes, options: &Options) -> Result<Self> {
-        options.check(kind)?;
+    pub fn of(configuration: &Configuration, sizes: &Sizes) -> Result<Self> {
+        let kind = configuration.kind();
         let mut b = Builder::new(sizes.need("input")?);
         let mut notes = Notes::default();
-        let glue = cells::write(&mut b, kind, sizes, options, &mut notes)?;
+        let glue = cells::write(&mut b, sizes, configuration, &mut notes)?;
         b.report("h", glue.next);
         if sizes.output.is_some() {
             let output = sizes.need("output")?;
@@ -101,10 +93,11 @@ pub fn largest_hidden(
     sizes_of: impl Fn(usize) -> Sizes,
     options: &Options,
 ) -> Result<usize> {
-    let count = |hidden: usize| Cell::new(kind, &sizes_of(hidden), options).map(|cell| cell.count());
+    let configuration = options.of(kind)?;
+    let count = |hidden: usize| Cell::of(&configuration, &sizes_of(hidden)).map(|cell| cell.count());
     let smallest = count(1)?;
     if smallest > budget {
-        return Err(crate::error::Refusal::config(format!(
+        return Err(Refusal::config(format!(
             "`budget` = {budget} is less than the {smallest} weights of `hidden` = 1"
         )));
     }

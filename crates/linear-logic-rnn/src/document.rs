@@ -124,7 +124,7 @@ fn counts(cell: &Cell) -> Map<String, Value> {
     }
     answer.insert(
         "warnings".to_owned(),
-        cell.warnings.iter().map(crate::cell::Warning::json).collect::<Value>(),
+        cell.warnings.iter().map(crate::error::Warning::json).collect::<Value>(),
     );
     answer
 }

@@ -8,6 +8,7 @@ macro_rules! kinds {
     ($($kind:ident = $name:literal),+ $(,)?) => {
         /// What is wrong. The names are part of the interface.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
         #[expect(missing_docs, reason = "the names say it")]
         pub enum Kind { $($kind),+ }
 
@@ -39,6 +40,7 @@ kinds! {
 
 /// Why a cell, a task or their configuration is refused.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// What is wrong.
     pub kind: Kind,
@@ -83,3 +85,19 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// Something that is legal and probably not meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The kind as it is reported.
+    pub kind: &'static str,
+    /// In words.
+    pub message: String,
+}
+
+impl Warning {
+    /// One entry of `warnings`.
+    pub fn json(&self) -> Value {
+        json!({"kind": self.kind, "message": self.message})
+    }
+}

@@ -2,12 +2,14 @@
 //!
 //! On the CPU the steps run in [`Engine`], on other devices in [`Composed`].
 
+#[cfg(feature = "candle")]
 use candle_core::DType;
 use serde::{Deserialize, Serialize};
 use training::trainer::{Evaluation, Loss, Piece};
 use training::{DeviceSpec, Layout, lines::Lines};
 
 use crate::cell::Cell;
+#[cfg(feature = "candle")]
 use crate::composed::Composed;
 use crate::engine::{Engine, Inputs, Objective, Predictions, Sequences, Targets};
 use crate::metrics::Score;
@@ -28,6 +30,7 @@ pub enum Precision {
 enum Computing {
     F32(Engine<f32>),
     F64(Engine<f64>),
+    #[cfg(feature = "candle")]
     Composed(Composed),
 }
 
@@ -41,6 +44,7 @@ impl Computing {
             Self::F64(engine) => {
                 engine.set(&theta.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>());
             }
+            #[cfg(feature = "candle")]
             Self::Composed(composed) => composed.set(theta)?,
         }
         Ok(())
@@ -51,6 +55,7 @@ impl Computing {
         let numbers = match self {
             Self::F32(engine) => engine.numbers(steps),
             Self::F64(engine) => engine.numbers(steps),
+            #[cfg(feature = "candle")]
             Self::Composed(_) => 0,
         };
         if numbers > MOST_NUMBERS {
@@ -115,6 +120,16 @@ impl Learner {
     ///
     /// # Errors
     /// If the device is not there.
+    #[cfg(not(feature = "candle"))]
+    pub fn on(self, device: DeviceSpec) -> training::Result<Self> {
+        device.check_built().map(|()| self)
+    }
+
+    /// The same on a device.
+    ///
+    /// # Errors
+    /// If the device is not there.
+    #[cfg(feature = "candle")]
     pub fn on(mut self, device: DeviceSpec) -> training::Result<Self> {
         let (step, dtype) = match &self.computing {
             _ if device == DeviceSpec::Cpu => return Ok(self),
@@ -138,6 +153,7 @@ impl Learner {
         Ok(match &self.computing {
             Computing::F32(engine) => engine.predict(sequences(batch), targets),
             Computing::F64(engine) => engine.predict(sequences(batch), targets),
+            #[cfg(feature = "candle")]
             Computing::Composed(composed) => composed.predict(sequences(batch), targets)?,
         })
     }
@@ -211,6 +227,7 @@ impl training::Task for Learner {
                 }
                 sum
             }
+            #[cfg(feature = "candle")]
             Computing::Composed(composed) => {
                 composed.gradient(sequences(batch), objective, &mut self.scratch)?
             }
@@ -246,7 +263,7 @@ impl training::Task for Learner {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "candle"))]
 mod tests {
     use training::Task as _;
 

@@ -1,4 +1,9 @@
 //! Recurrent cells whose step is a proof of linear logic (Hu & Murfet 2016), and the cells they are compared with.
+//!
+//! What a cell is told is an [`options::Configuration`]; [`cell::Cell`] writes it as a [`step::Step`]; [`engine`] runs
+//! that, forward and backward, and [`composed`] runs it on candle. Comments that speak of "section 3" mean the sections
+//! of the page on the rules of the cells, `docs/linear-logic/cells.md`. The features `cuda` and `metal`, off by default,
+//! give the composed engine a GPU.
 
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
@@ -17,6 +22,7 @@ mod program;
 
 pub mod engine;
 
+#[cfg(feature = "candle")]
 pub mod composed;
 
 mod unique;
@@ -34,3 +40,8 @@ pub mod learner;
 pub mod statistics;
 
 pub use program::ProgramText;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,11 +1,15 @@
 //! Words of a text in messages: the known one that an unknown one may mean, and no more of a long one than is read.
 
-/// The nearest of `known`, in quotes behind a question; nothing if nothing is known.
+use linear_logic::nearest::nearest;
+
+/// The nearest of `known`, in quotes behind a question; those that are known, if none is near.
 pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let word = shortened(word);
-    let far = |k: &str| -strsim::jaro_winkler(&word, k);
-    let near = known.into_iter().min_by(|a, b| far(a).total_cmp(&far(b)));
-    near.map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("; did you mean \"{near}\"?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; there are {}", cut(&known.join(", "), 400)),
+    }
 }
 
 /// A word as far as a message shows it.

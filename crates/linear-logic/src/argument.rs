@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::denote::{Carrier, Evaluator, Obstacle, ValueId, Words};
+use crate::denote::{Carrier, Evaluator, ValueId, Words};
 use crate::elaborate::{Extension, elaborate_against};
 use crate::error::{Kind, Refusal, Result, Source};
 use crate::formula::{Connective, Formula};
@@ -192,6 +192,19 @@ impl<C: Carrier> Reader<'_, C> {
     }
 }
 
+fn no_basis(formula: &Formula) -> String {
+    format!("the result has the type `{}`, whose space has no finite basis here", formula.short())
+}
+
+/// The refusal of a result without coordinates.
+fn not_finite(formula: &Formula) -> Refusal {
+    let help = match formula.as_lolli() {
+        Some((domain, _)) => Some(format!("give its argument of type `{}` by `--arg`", domain.short())),
+        None => Some("a result has coordinates if no `!` occurs in its type".to_owned()),
+    };
+    Refusal::new(Kind::NotFinite, no_basis(formula)).found(formula).help(help)
+}
+
 fn misfit(formula: &Formula) -> Refusal {
     refuse(format!("the value does not fit the type `{}`", formula.short()))
 }
@@ -256,7 +269,7 @@ impl<C: Carrier> Denotation<C> {
     /// `not-finite`, `dimension`, and what stands in the way of the value.
     pub fn coordinates(&mut self) -> Result<Vec<<C::Ring as Ring>::Element>> {
         if !self.formula.is_finite() {
-            return Err(Obstacle::NotFinite.into());
+            return Err(not_finite(&self.formula));
         }
         let found = self.evaluator.coordinates(self.value, &self.formula)?;
         let ring = self.evaluator.carrier().ring();
@@ -268,6 +281,9 @@ impl<C: Carrier> Denotation<C> {
     /// # Errors
     /// As for [`Denotation::coordinates`].
     pub fn columns(&mut self) -> Result<usize> {
+        if !self.formula.is_finite() {
+            return Err(not_finite(&self.formula));
+        }
         let Some((domain, _)) = self.formula.as_lolli() else { return Ok(1) };
         Ok(self.evaluator.dimension(&domain.clone())?)
     }
@@ -280,7 +296,9 @@ impl<R: Ring> Denotation<Words<R>> {
     /// `not-finite` for values of other types, and what stands in the way of the value.
     pub fn words(&mut self) -> Result<Vec<(String, R::Element)>> {
         if self.formula.as_operator().is_none_or(|(from, to)| from != to) {
-            return Err(Obstacle::NotFinite.into());
+            let help = "only a result of a type `α -o α` is a sum of words";
+            let refusal = Refusal::new(Kind::NotFinite, no_basis(&self.formula)).found(&self.formula);
+            return Err(refusal.help(help.to_owned()));
         }
         let operator = self.evaluator.operator(self.value)?.unwrap_or_default();
         let ring = self.evaluator.carrier().ring();

@@ -87,20 +87,21 @@ fn filled(
     subject: &Checked,
     slots: &[Slot],
 ) -> Result<ValueId> {
-    let not_compilable = |why: String| Refusal::new(Kind::NotCompilable, why);
+    let not_compilable = |why: String, help: &str| {
+        Refusal::new(Kind::NotCompilable, why).found(&subject.formula).help(help.to_owned())
+    };
     let mut formula = subject.formula.clone();
     let mut fillings = Vec::new();
     while formula.as_operator().is_none() {
         let Some((domain, codomain)) = formula.as_lolli() else {
-            return Err(not_compilable(format!("`{}` does not end in α ⊸ β", subject.formula.short())));
+            let why = format!("the type `{}` does not end in `α -o β`", subject.formula.short());
+            return Err(not_compilable(why, "a program computes an operator between atoms"));
         };
         let slot = slots.get(fillings.len()).cloned().unwrap_or_default();
         let inner = domain.as_bang().unwrap_or(domain);
         if slot == Slot::Operator && inner.as_operator().is_none() {
-            return Err(not_compilable(format!(
-                "an operator does not fit an argument of type `{}`",
-                domain.short()
-            )));
+            let why = format!("no operator fits the argument of type `{}`", domain.short());
+            return Err(not_compilable(why, "fill it with a mixture of terms: `--slot '{\"mix\":[…]}'`"));
         }
         fillings.push((slot, domain.clone()));
         formula = codomain.clone();

@@ -11,11 +11,13 @@ mod coordinates;
 mod dense;
 mod evaluate;
 mod linear;
+mod matrix;
 mod value;
 mod words;
 
 pub use carrier::{Carrier, Change, Obstacle, Outcome, Scalar};
-pub use dense::{Dense, MAX_ENTRIES, Matrix};
+pub use dense::{Dense, MAX_ENTRIES};
 pub use evaluate::Evaluator;
+pub use matrix::Matrix;
 pub use value::ValueId;
 pub use words::{FormalSum, Word, Words};

@@ -5,48 +5,22 @@
 //! boxes. The second (`structural`) counts those uses and writes the copies, discards and sources of boxes.
 
 mod check;
+mod faults;
 mod linearity;
+mod mend;
 mod names;
 mod structural;
 
 use std::rc::Rc;
 
+pub use crate::declared::{Extension, Mode, Structure};
 pub(crate) use names::Names;
 
 use crate::ast::{Query, Term};
+use crate::declared::{Checked, Program};
 use crate::error::{Kind, Refusal, Result, Source};
 use crate::formula::{Formula, Instance, MAX_DEPTH, MAX_SIZE};
-use crate::program::{Checked, Program};
 use crate::term::{Definition, Node, Term as KernelTerm};
-
-/// What a text may leave out, and what it may contain.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mode {
-    /// Whether copies, discards and sources of boxes are inserted.
-    pub structure: Structure,
-    /// Whether the differential extension is on.
-    pub extension: Extension,
-}
-
-/// Who writes the structural rules.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Structure {
-    /// The elaborator.
-    #[default]
-    Inserted,
-    /// The text: every variable is linear.
-    Explicit,
-}
-
-/// Whether `coweaken`, `cocopy` and `coderelict` are terms.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Extension {
-    /// They are refused.
-    #[default]
-    None,
-    /// They are accepted.
-    Differential,
-}
 
 /// The kernel term and the type of a query.
 ///
@@ -73,9 +47,7 @@ pub fn elaborate_against(
         let found = names.formula(written)?;
         closed(names, &query.term, Some(&found))?;
         if found != *formula {
-            let message = format!("the type `{formula}` is wanted; found: {found}");
-            let refusal = names.refuse(Kind::TypeMismatch, written.span, message);
-            return Err(refusal.expected(formula).found(found));
+            return Err(names.mismatch(written.span, formula, &found));
         }
     }
     closed(names, &query.term, Some(formula))

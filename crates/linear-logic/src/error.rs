@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 macro_rules! kinds {
-    ($($kind:ident = $name:literal),+ $(,)?) => {
+    ($($kind:ident = $name:literal [$($field:ident),*]),+ $(,)?) => {
         /// What is wrong. The names are part of the interface.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[expect(missing_docs, reason = "the names say it; the specification's table of refusals lists them")]
+        #[non_exhaustive]
+        #[expect(missing_docs, reason = "the names say it; the table of refusals in the reference lists them")]
         pub enum Kind { $($kind),+ }
 
         impl Kind {
@@ -20,39 +21,67 @@ macro_rules! kinds {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name),+ }
             }
+
+            /// The fields that every refusal of this kind carries.
+            pub fn fields(self) -> &'static [Field] {
+                match self { $(Self::$kind => &[$(Field::$field),*]),+ }
+            }
         }
     };
 }
 
+/// What a refusal says beside its kind, its message and its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// The name at fault.
+    Variable,
+    /// What would fit.
+    Expected,
+    /// What is there.
+    Found,
+}
+
+impl Field {
+    /// The key in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Variable => "variable",
+            Self::Expected => "expected",
+            Self::Found => "found",
+        }
+    }
+}
+
 kinds! {
-    Io = "io",
-    Syntax = "syntax",
-    Limit = "limit",
-    Unbound = "unbound",
-    UnknownType = "unknown-type",
-    Arity = "arity",
-    DuplicateName = "duplicate-name",
-    TypeMismatch = "type-mismatch",
-    NotAFunction = "not-a-function",
-    NotATensor = "not-a-tensor",
-    NotAUnit = "not-a-unit",
-    NotAWith = "not-a-with",
-    NotAPlus = "not-a-plus",
-    NotBanged = "not-banged",
-    CannotInfer = "cannot-infer",
-    LinearReuse = "linear-reuse",
-    LinearUnused = "linear-unused",
-    BoxCapture = "box-capture",
-    BranchMismatch = "branch-mismatch",
-    DifferentialDisabled = "differential-disabled",
-    Argument = "argument",
-    Dimension = "dimension",
-    NotInRing = "not-in-ring",
-    Overflow = "overflow",
-    NotFinite = "not-finite",
-    NotCompilable = "not-compilable",
-    Fuel = "fuel",
-    Unsupported = "unsupported",
+    Io = "io" [],
+    Syntax = "syntax" [],
+    Limit = "limit" [],
+    Unbound = "unbound" [Variable],
+    UnknownType = "unknown-type" [Variable],
+    Arity = "arity" [Expected, Found],
+    DuplicateName = "duplicate-name" [Variable],
+    TypeMismatch = "type-mismatch" [Expected, Found],
+    NotAFunction = "not-a-function" [Found],
+    NotATensor = "not-a-tensor" [Found],
+    NotAUnit = "not-a-unit" [Found],
+    NotAWith = "not-a-with" [Found],
+    NotAPlus = "not-a-plus" [Found],
+    NotBanged = "not-banged" [Found],
+    // That of a λ carries the variable.
+    CannotInfer = "cannot-infer" [],
+    LinearReuse = "linear-reuse" [Variable],
+    LinearUnused = "linear-unused" [Variable],
+    BoxCapture = "box-capture" [Variable, Found],
+    BranchMismatch = "branch-mismatch" [Variable],
+    DifferentialDisabled = "differential-disabled" [],
+    Argument = "argument" [],
+    Dimension = "dimension" [Variable],
+    NotInRing = "not-in-ring" [Found],
+    Overflow = "overflow" [],
+    NotFinite = "not-finite" [Found],
+    NotCompilable = "not-compilable" [Found],
+    Fuel = "fuel" [],
+    Unsupported = "unsupported" [],
 }
 
 /// A text with its name: a path, `<stdin>`, `<expr>`, `<argument>` or `<slot>`.
@@ -131,6 +160,7 @@ impl Span {
 /// A refusal, or a warning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("error[{}]: {message}", kind.name())]
+#[non_exhaustive]
 pub struct Refusal {
     /// What is wrong.
     pub kind: Kind,
@@ -144,6 +174,8 @@ pub struct Refusal {
     pub expected: Option<String>,
     /// The formula, the number of formulas, or a phrase for the term that is there.
     pub found: Option<String>,
+    /// What would mend the text.
+    pub help: Option<String>,
 }
 
 /// Short for a result that may be a refusal.
@@ -152,7 +184,15 @@ pub type Result<T> = std::result::Result<T, Refusal>;
 impl Refusal {
     /// A refusal without a place.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), at: None, variable: None, expected: None, found: None }
+        Self {
+            kind,
+            message: message.into(),
+            at: None,
+            variable: None,
+            expected: None,
+            found: None,
+            help: None,
+        }
     }
 
     /// At this span of a source.
@@ -182,6 +222,26 @@ impl Refusal {
         self.found = Some(found.to_string());
         self
     }
+
+    /// With what would mend the text, if that is known.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
+        self
+    }
+
+    /// Without a place: there is no text to point at.
+    #[must_use]
+    pub fn unplaced(self) -> Self {
+        Self { at: None, ..self }
+    }
+
+    /// The refusal of a term that breaks a rule of typing; terms that were checked never lead here.
+    pub(crate) fn ill_typed() -> Self {
+        Self::new(Kind::TypeMismatch, "the term does not check")
+            .expected("a term that checks")
+            .found("one that does not")
+    }
 }
 
 #[derive(Serialize)]
@@ -194,7 +254,12 @@ struct JsonSpan<'a> {
 impl Serialize for Refusal {
     /// The object of every `errors` list: absent fields are left out, but `span` is then `null`.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let optional = [("variable", &self.variable), ("expected", &self.expected), ("found", &self.found)];
+        let optional = [
+            ("variable", &self.variable),
+            ("expected", &self.expected),
+            ("found", &self.found),
+            ("help", &self.help),
+        ];
         let mut object = serializer.serialize_struct("Refusal", 3)?;
         object.serialize_field("kind", self.kind.name())?;
         object.serialize_field("message", &self.message)?;

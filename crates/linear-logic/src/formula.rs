@@ -252,17 +252,65 @@ impl Formula {
         }
     }
 
+    /// The parameters in the order of the text, each once.
+    fn parameters(&self, found: &mut Vec<Rc<str>>) {
+        if self.0.closed {
+            return;
+        }
+        match self.connective() {
+            Parameter(name) => {
+                if !found.contains(name) {
+                    found.push(name.clone());
+                }
+            }
+            Atom(_) | One => {}
+            Bang(a) => a.parameters(found),
+            Tensor(a, b) | Lolli(a, b) | With(a, b) | Plus(a, b) => {
+                a.parameters(found);
+                b.parameters(found);
+            }
+        }
+    }
+
+    /// The formulas for parameters with which this formula becomes another; `None` if there are none.
+    pub fn instance_of(&self, other: &Self, parameters: &[Rc<str>]) -> Option<Vec<Self>> {
+        let mut found = vec![None; parameters.len()];
+        self.matches(other, parameters, &mut found).then(|| found.into_iter().collect()).flatten()
+    }
+
+    fn matches(&self, other: &Self, parameters: &[Rc<str>], found: &mut [Option<Self>]) -> bool {
+        if self.0.closed {
+            return self == other;
+        }
+        match (self.connective(), other.connective()) {
+            (Parameter(name), _) => {
+                let place = parameters.iter().position(|p| p == name).and_then(|at| found.get_mut(at));
+                place.is_some_and(|place| place.get_or_insert_with(|| other.clone()) == other)
+            }
+            (Bang(a), Bang(b)) => a.matches(b, parameters, found),
+            (Tensor(a, b), Tensor(c, d))
+            | (Lolli(a, b), Lolli(c, d))
+            | (With(a, b), With(c, d))
+            | (Plus(a, b), Plus(c, d)) => a.matches(c, parameters, found) && b.matches(d, parameters, found),
+            _ => false,
+        }
+    }
+
     /// `type_short`: `bint{…}` and `int{…}` folded, outermost first, without braces at the atom `a`.
     pub fn short(&self) -> String {
+        self.text(Style { short: true, apart: &[] })
+    }
+
+    fn text(&self, style: Style<'_>) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = self.write(&mut text, 0, true);
+        let _ = self.write(&mut text, 0, style);
         text
     }
 
     /// `level` 0 to 5: what may stand there without parentheses, from ⊸ to !.
-    fn write(&self, out: &mut dyn Write, level: u8, short: bool) -> fmt::Result {
-        if short {
+    fn write(&self, out: &mut dyn Write, level: u8, style: Style<'_>) -> fmt::Result {
+        if style.short {
             let folded = self.as_bint().map(|b| ("bint", b)).or_else(|| self.as_int().map(|b| ("int", b)));
             if let Some((name, base)) = folded {
                 out.write_str(name)?;
@@ -270,16 +318,17 @@ impl Formula {
                     return Ok(());
                 }
                 out.write_char('{')?;
-                base.write(out, 0, short)?;
+                base.write(out, 0, style)?;
                 return out.write_char('}');
             }
         }
         let (own, sign, a, b) = match self.connective() {
+            Parameter(name) if style.apart.contains(name) => return write!(out, "{{{name}}}"),
             Atom(name) | Parameter(name) => return out.write_str(name),
             One => return out.write_char('1'),
             Bang(a) => {
                 out.write_char('!')?;
-                return a.write(out, 4, short);
+                return a.write(out, 4, style);
             }
             Lolli(a, b) => (0, " -o ", a, b),
             Plus(a, b) => (1, " + ", a, b),
@@ -290,9 +339,9 @@ impl Formula {
             out.write_char('(')?;
         }
         // ⊸ associates to the right, the others to the left.
-        a.write(out, own + u8::from(own == 0), short)?;
+        a.write(out, own + u8::from(own == 0), style)?;
         out.write_str(sign)?;
-        b.write(out, own + u8::from(own != 0), short)?;
+        b.write(out, own + u8::from(own != 0), style)?;
         if own < level { out.write_char(')') } else { Ok(()) }
     }
 }
@@ -300,7 +349,41 @@ impl Formula {
 impl fmt::Display for Formula {
     /// Expanded, in ASCII, with the fewest parentheses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, 0, false)
+        self.write(f, 0, Style { short: false, apart: &[] })
+    }
+}
+
+/// How a formula is printed.
+#[derive(Clone, Copy)]
+struct Style<'a> {
+    /// Whether `int` and `bint` are folded.
+    short: bool,
+    /// The parameters that are printed in braces, so that no atom is taken for them.
+    apart: &'a [Rc<str>],
+}
+
+/// Two formulas that differ, as texts that differ too.
+pub(crate) struct Apart {
+    /// Expanded, as in the fields of a refusal.
+    pub(crate) long: [String; 2],
+    /// Folded, as in messages.
+    pub(crate) short: [String; 2],
+}
+
+impl Apart {
+    /// Where one name is a parameter and an atom, the parameter is printed in braces: `{a}`.
+    pub(crate) fn new(one: &Formula, other: &Formula) -> Self {
+        let (mut atoms, mut apart) = (Vec::new(), Vec::new());
+        for formula in [one, other] {
+            formula.atoms(&mut atoms);
+            formula.parameters(&mut apart);
+        }
+        apart.retain(|name| atoms.contains(name));
+        let texts = |short| [one, other].map(|formula| formula.text(Style { short, apart: &apart }));
+        let (long, short) = (texts(false), texts(true));
+        // A parameter may be called `int`.
+        let short = if short[0] == short[1] { long.clone() } else { short };
+        Self { long, short }
     }
 }
 

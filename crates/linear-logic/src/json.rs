@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Kind, Refusal, Result};
 use crate::formula::{Connective, Formula};
-use crate::ring::{Number, Ring};
+use crate::ring::{Fault, Number, Ring};
 
 /// The deepest nesting of a JSON value.
 const MAX_DEPTH: usize = 128;
@@ -94,13 +94,17 @@ impl Json {
 /// # Errors
 /// `argument`, `not-in-ring`, or what stands in the way of the number.
 pub(crate) fn scalar<R: Ring>(ring: &R, json: &Json) -> Result<R::Element> {
+    let outside = |fault: Fault, text: &str| match fault {
+        Fault::NotInRing => Refusal::from(fault).found(text),
+        _ => fault.into(),
+    };
     match json {
-        Json::Number(text) => Ok(ring.decimal(text, &decimal(text)?)?),
+        Json::Number(text) => ring.decimal(text, &decimal(text)?).map_err(|fault| outside(fault, text)),
         Json::Text(text) => {
             if let Some(value) = fraction(text) {
-                let value =
-                    value.ok_or_else(|| Refusal::new(Kind::NotInRing, format!("`{text}` divides by 0")))?;
-                return Ok(ring.fraction(&value)?);
+                let message = format!("`{text}` divides by 0");
+                let value = value.ok_or_else(|| Refusal::new(Kind::NotInRing, message).found(text))?;
+                return ring.fraction(&value).map_err(|fault| outside(fault, text));
             }
             let variable = if crate::lex::is_name(text) { ring.variable(text) } else { None };
             variable.ok_or_else(|| refuse(format!("`{text}` is not a scalar")))

@@ -34,10 +34,15 @@
 //! # Ok::<(), linear_logic::error::Refusal>(())
 //! ```
 //!
+//! Comments here and in the code that speak of "section 8" mean the sections of the reference,
+//! `docs/linear-logic/reference.md`. The feature `cli`, off by default, is the command `ill`.
+//!
 //! Texts and evaluations may nest thousands of levels deep: run them inside [`stack::on_large_stack`].
 
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
+
+pub mod nearest;
 
 pub mod formula;
 
@@ -50,6 +55,8 @@ pub mod parse;
 pub mod term;
 
 pub mod literal;
+
+mod declared;
 
 pub mod elaborate;
 
@@ -84,3 +91,8 @@ pub mod compile;
 pub mod stack;
 
 pub use verify::verify;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

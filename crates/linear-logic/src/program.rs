@@ -1,4 +1,4 @@
-//! What is declared so far: types, atoms and definitions, and how texts add to them.
+//! How texts add to what is declared.
 //!
 //! The data way of a file: [`parse::file`] gives declarations, and [`Program::load`] elaborates one after the other,
 //! each against those before it. A refused definition leaves its declared type behind, so that those after it are
@@ -8,43 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::ast::{Declaration, Name};
+use crate::declared::Abbreviation;
+pub use crate::declared::{Checked, Program};
 use crate::elaborate::{self, Mode, Names};
 use crate::error::{Kind, Refusal, Result, Source};
-use crate::formula::Formula;
 use crate::library;
 use crate::literal::Order;
 use crate::parse;
-use crate::term::{Definition, Term};
-
-/// A formula with a name and parameters.
-#[derive(Debug)]
-pub(crate) struct Abbreviation {
-    pub(crate) parameters: Vec<Rc<str>>,
-    pub(crate) formula: Formula,
-}
-
-/// A closed proof with its type.
-#[derive(Debug, Clone)]
-pub struct Checked {
-    /// The kernel term.
-    pub term: Term,
-    /// Its type.
-    pub formula: Formula,
-}
-
-/// The declarations that later texts see.
-#[derive(Debug)]
-pub struct Program {
-    order: Order,
-    mode: Mode,
-    types: HashMap<Rc<str>, Abbreviation>,
-    atoms: HashSet<Rc<str>>,
-    definitions: HashMap<Rc<str>, Rc<Definition>>,
-    library: HashMap<Rc<str>, Rc<Definition>>,
-    /// All definitions, library first, in the order of the text.
-    list: Vec<Rc<Definition>>,
-    library_size: usize,
-}
+use crate::term::Definition;
 
 /// What a file led to.
 #[derive(Debug, Default)]
@@ -53,15 +24,6 @@ pub struct Loaded {
     pub refusals: Vec<Refusal>,
     /// Names of the library that are hidden from now on.
     pub warnings: Vec<Refusal>,
-}
-
-impl Drop for Program {
-    /// Later definitions refer to earlier ones: dropped from the end, none is dropped by another.
-    fn drop(&mut self) {
-        self.definitions.clear();
-        self.library.clear();
-        while self.list.pop().is_some() {}
-    }
 }
 
 impl Program {
@@ -87,39 +49,6 @@ impl Program {
         program.library = std::mem::take(&mut program.definitions);
         program.library_size = program.list.len();
         Ok(program)
-    }
-
-    /// The order of words that is in force.
-    pub fn order(&self) -> Order {
-        self.order
-    }
-
-    /// How texts are elaborated.
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// The definitions of the library.
-    pub fn library(&self) -> &[Rc<Definition>] {
-        self.list.get(..self.library_size).unwrap_or(&[])
-    }
-
-    /// The definitions of the files, in order.
-    pub fn definitions(&self) -> &[Rc<Definition>] {
-        self.list.get(self.library_size..).unwrap_or(&[])
-    }
-
-    /// The definition that a name means.
-    pub fn definition(&self, name: &str) -> Option<&Rc<Definition>> {
-        self.definitions.get(name).or_else(|| self.library.get(name))
-    }
-
-    pub(crate) fn abbreviation(&self, name: &str) -> Option<&Abbreviation> {
-        self.types.get(name)
-    }
-
-    pub(crate) fn has_atom(&self, name: &str) -> bool {
-        self.atoms.contains(name)
     }
 
     /// Adds the declarations of a file.
@@ -200,7 +129,8 @@ impl Program {
 
 fn duplicate(source: &Rc<Source>, name: &Name, what: &str) -> Refusal {
     let message = format!("`{}` is the name of a {what} already", name.text);
-    Refusal::new(Kind::DuplicateName, message).at(source, name.span).variable(&*name.text)
+    let help = "give one of the two another name".to_owned();
+    Refusal::new(Kind::DuplicateName, message).at(source, name.span).variable(&*name.text).help(help)
 }
 
 fn distinct(source: &Rc<Source>, parameters: &[Name]) -> Result<Vec<Rc<str>>> {

@@ -77,7 +77,8 @@ pub fn normalize(
             return Ok(Normalized { term: reduction.term(), steps, is_normal });
         }
         if steps == limits.fuel && !reduction.is_normal() {
-            return Err(Refusal::new(Kind::Fuel, format!("{steps} steps do not reach a normal form")));
+            let message = format!("{steps} steps do not reach a normal form");
+            return Err(Refusal::new(Kind::Fuel, message).help("`--fuel N` allows more".to_owned()));
         }
         let Some(step) = reduction.next().transpose()? else {
             return Ok(Normalized { term: reduction.term(), steps, is_normal: true });

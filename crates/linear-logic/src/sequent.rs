@@ -3,9 +3,11 @@
 //! Introductions are right rules. An elimination is unrolled to its head: a variable gets one left rule for each
 //! elimination, any other head is cut. So a normal form is read back without a cut.
 
+mod draw;
+
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Kind, Refusal, Result};
 use crate::formula::{Connective, Formula};
@@ -110,7 +112,13 @@ impl Proof {
         let left: Vec<Value> =
             self.left.iter().map(|(h, a)| json!([format!("h{}", h.0), a.to_string()])).collect();
         let premises: Vec<Value> = self.premises.iter().map(Self::json).collect();
-        json!({ "rule": self.rule.name(), "left": left, "right": self.right.to_string(), "premises": premises })
+        // `json!` would copy the premises once for every inference below them.
+        Value::Object(Map::from_iter([
+            ("rule".to_owned(), self.rule.name().into()),
+            ("left".to_owned(), left.into()),
+            ("right".to_owned(), self.right.to_string().into()),
+            ("premises".to_owned(), premises.into()),
+        ]))
     }
 }
 
@@ -316,7 +324,7 @@ impl Reader {
             (Frame::Derelict, Connective::Bang(a)) => (Rule::Der, a, Vec::new()),
             (Frame::First, Connective::With(a, _)) => (Rule::WithL1, a, Vec::new()),
             (Frame::Second, Connective::With(_, b)) => (Rule::WithL2, b, Vec::new()),
-            _ => return Err(ill_typed()),
+            _ => return Err(Refusal::ill_typed()),
         };
         let next = self.hypothesis(next.clone());
         let h = next.0;
@@ -353,14 +361,10 @@ impl Reader {
                 let goal = first.right.clone();
                 return self.infer(Rule::PlusL, goal, vec![first, second], Some(named), &[x, y]);
             }
-            _ => return Err(ill_typed()),
+            _ => return Err(Refusal::ill_typed()),
         };
         let premise = self.proof(body)?;
         let right = premise.right.clone();
         self.infer(rule, right, vec![premise], Some(named), &bound)
     }
-}
-
-fn ill_typed() -> Refusal {
-    Refusal::new(Kind::TypeMismatch, "the term does not check")
 }

@@ -3,7 +3,7 @@
 //! The elaborator is not trusted with this; tests run it on what elaboration, reduction and mutation make.
 
 use crate::error::{Kind, Refusal, Result};
-use crate::formula::{Connective, Formula, Instance};
+use crate::formula::{Apart, Connective, Formula, Instance};
 use crate::term::{Node, NodeId, Term, Variable};
 
 /// The deepest term that is checked.
@@ -16,7 +16,10 @@ const MAX_DEPTH: usize = 20_000;
 pub fn verify(term: &Term) -> Result<Formula> {
     let mut verifier = Verifier { term, types: vec![None; term.names().len()], trail: Vec::new(), depth: 0 };
     let formula = verifier.formula(term.root())?;
-    if verifier.trail.is_empty() { Ok(formula) } else { Err(refuse(Kind::Unbound, "a variable is free")) }
+    match verifier.trail.first() {
+        None => Ok(formula),
+        Some(free) => Err(verifier.about(Kind::Unbound, "a variable is free", *free)),
+    }
 }
 
 struct Verifier<'a> {
@@ -37,10 +40,16 @@ fn same(wanted: &Formula, found: &Formula) -> Result<()> {
     if wanted == found {
         return Ok(());
     }
-    Err(refuse(Kind::TypeMismatch, "two formulas differ").expected(wanted).found(found))
+    let [expected, found] = Apart::new(wanted, found).long;
+    Err(refuse(Kind::TypeMismatch, "two formulas differ").expected(expected).found(found))
 }
 
 impl Verifier<'_> {
+    /// A refusal about a variable.
+    fn about(&self, kind: Kind, message: &str, variable: Variable) -> Refusal {
+        refuse(kind, message).variable(self.term.name(variable))
+    }
+
     fn formula(&mut self, id: NodeId) -> Result<Formula> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -61,7 +70,9 @@ impl Verifier<'_> {
         let formula = self.formula(body)?;
         for (variable, _) in binders {
             let place = self.trail.iter().position(|used| used == variable);
-            self.trail.remove(place.ok_or_else(|| refuse(Kind::LinearUnused, "a variable is not used"))?);
+            let unused = || self.about(Kind::LinearUnused, "a variable is not used", *variable);
+            let place = place.ok_or_else(unused)?;
+            self.trail.remove(place);
             if let Some(place) = self.types.get_mut(variable.index()) {
                 *place = None;
             }
@@ -71,7 +82,7 @@ impl Verifier<'_> {
 
     fn banged(&mut self, id: NodeId) -> Result<Formula> {
         let found = self.formula(id)?;
-        found.as_bang().cloned().ok_or_else(|| refuse(Kind::NotBanged, "the type is not !A"))
+        found.as_bang().cloned().ok_or_else(|| refuse(Kind::NotBanged, "the type is not !A").found(&found))
     }
 
     /// Two branches use the same variables; they are used once.
@@ -87,7 +98,11 @@ impl Verifier<'_> {
         used.sort_unstable();
         self.trail.sort_unstable();
         if used != self.trail {
-            return Err(refuse(Kind::BranchMismatch, "two branches use different variables"));
+            let lacking =
+                |here: &[Variable], there: &[Variable]| here.iter().find(|v| !there.contains(v)).copied();
+            let lacking = lacking(&used, &self.trail).or(lacking(&self.trail, &used));
+            let message = "two branches use different variables";
+            return Err(self.about(Kind::BranchMismatch, message, lacking.unwrap_or(Variable::new(0))));
         }
         let shared = std::mem::replace(&mut self.trail, before);
         shared.into_iter().try_for_each(|variable| self.mark(variable))?;
@@ -96,7 +111,7 @@ impl Verifier<'_> {
 
     fn mark(&mut self, variable: Variable) -> Result<()> {
         if self.trail.contains(&variable) {
-            return Err(refuse(Kind::LinearReuse, "a variable is used twice"));
+            return Err(self.about(Kind::LinearReuse, "a variable is used twice", variable));
         }
         self.trail.push(variable);
         Ok(())
@@ -108,7 +123,7 @@ impl Verifier<'_> {
             Node::Variable(variable) => {
                 self.mark(*variable)?;
                 let formula = self.types.get(variable.index()).cloned().flatten();
-                formula.ok_or_else(|| refuse(Kind::Unbound, "a variable is out of scope"))?
+                formula.ok_or_else(|| self.about(Kind::Unbound, "a variable is out of scope", *variable))?
             }
             Node::Lambda { variable, domain, codomain, body } => {
                 let found = self.under(&[(*variable, domain.clone())], *body)?;
@@ -117,9 +132,8 @@ impl Verifier<'_> {
             }
             Node::Apply(function, argument) => {
                 let function = self.formula(*function)?;
-                let lolli = function.as_lolli();
-                let (domain, codomain) =
-                    lolli.ok_or_else(|| refuse(Kind::NotAFunction, "the head is no function"))?;
+                let no_function = || refuse(Kind::NotAFunction, "the head is no function").found(&function);
+                let (domain, codomain) = function.as_lolli().ok_or_else(no_function)?;
                 same(domain, &self.formula(*argument)?)?;
                 codomain.clone()
             }
@@ -127,14 +141,15 @@ impl Verifier<'_> {
             Node::LetTensor { scrutinee, left, right, body } => {
                 let found = self.formula(*scrutinee)?;
                 let Connective::Tensor(a, b) = found.connective() else {
-                    return Err(refuse(Kind::NotATensor, "the type is not A ⊗ B"));
+                    return Err(refuse(Kind::NotATensor, "the type is not A ⊗ B").found(&found));
                 };
                 self.under(&[(*left, a.clone()), (*right, b.clone())], *body)?
             }
             Node::Unit => Formula::one(),
             Node::LetUnit { scrutinee, body } => {
-                if self.formula(*scrutinee)? != Formula::one() {
-                    return Err(refuse(Kind::NotAUnit, "the type is not 1"));
+                let found = self.formula(*scrutinee)?;
+                if found != Formula::one() {
+                    return Err(refuse(Kind::NotAUnit, "the type is not 1").found(&found));
                 }
                 self.formula(*body)?
             }
@@ -146,8 +161,10 @@ impl Verifier<'_> {
                 }
                 let outside = std::mem::take(&mut self.trail);
                 let found = self.under(&binders, *body)?;
-                if !self.trail.is_empty() {
-                    return Err(refuse(Kind::BoxCapture, "a box uses a variable from outside"));
+                if let Some(outer) = self.trail.first() {
+                    let formula = self.types.get(outer.index()).cloned().flatten().unwrap_or(Formula::one());
+                    let message = "a box uses a variable from outside";
+                    return Err(self.about(Kind::BoxCapture, message, *outer).found(formula));
                 }
                 self.trail = outside;
                 found.bang()
@@ -167,7 +184,7 @@ impl Verifier<'_> {
             Node::First(pair) | Node::Second(pair) => {
                 let found = self.formula(*pair)?;
                 let Connective::With(a, b) = found.connective() else {
-                    return Err(refuse(Kind::NotAWith, "the type is not A & B"));
+                    return Err(refuse(Kind::NotAWith, "the type is not A & B").found(&found));
                 };
                 if matches!(term.node(id), Node::First(_)) { a.clone() } else { b.clone() }
             }
@@ -176,7 +193,7 @@ impl Verifier<'_> {
             Node::Case { scrutinee, left, right } => {
                 let found = self.formula(*scrutinee)?;
                 let Connective::Plus(a, b) = found.connective() else {
-                    return Err(refuse(Kind::NotAPlus, "the type is not A ⊕ B"));
+                    return Err(refuse(Kind::NotAPlus, "the type is not A ⊕ B").found(&found));
                 };
                 let (first, second) = self.branches(
                     |v| v.under(&[(left.0, a.clone())], left.1),

@@ -176,6 +176,11 @@ impl Stream {
     }
 }
 
+/// The README's program is run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     use super::*;

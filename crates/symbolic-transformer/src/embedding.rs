@@ -4,14 +4,15 @@
 //! gradient of the table goes back through that function once.
 
 use training::kernels::{
-    Activation, activate, activate_backward, linear, linear_backward_input, linear_backward_weights,
+    Activation, Mat, MatMut, Real, activate, activate_backward, linear, linear_backward_input,
+    linear_backward_weights, product,
 };
 
 use crate::places::{EmbeddingPlaces, Linear};
 
 /// The pictures: [663, 625], 1 for a black cell.
 pub(crate) fn glyph_cells() -> Vec<f32> {
-    let cells = fol::symbol::SymbolId::all().flat_map(|symbol| fol::glyph::cells(symbol).concat());
+    let cells = fol::symbol::SymbolId::all().flat_map(|symbol| fol::glyph::Glyph::of(symbol).0.concat());
     cells.map(|black| if black { 1.0 } else { 0.0 }).collect()
 }
 
@@ -50,8 +51,8 @@ impl Convolution {
         }
     }
 
-    fn patches(self, input: &[f32], pictures: usize) -> Vec<f32> {
-        let mut patches = vec![0.0; pictures * self.out_side().pow(2) * self.channels * 9];
+    fn patches<T: Real>(self, input: &[T], pictures: usize) -> Vec<T> {
+        let mut patches = vec![T::ZERO; pictures * self.out_side().pow(2) * self.channels * 9];
         self.visit(pictures, |entry, place| {
             if let (Some(to), Some(from)) = (patches.get_mut(entry), place.and_then(|p| input.get(p))) {
                 *to = *from;
@@ -76,8 +77,8 @@ const FIRST: Convolution = Convolution { channels: 1, side: 25 };
 const SECOND: Convolution = Convolution { channels: 16, side: 13 };
 
 /// [pictures·49, 16] ↔ [pictures, 16·49]: channels first, as convolutional libraries flatten.
-fn channels_first(x: &[f32], back: bool) -> Vec<f32> {
-    let mut y = vec![0.0; x.len()];
+fn channels_first<T: Real>(x: &[T], back: bool) -> Vec<T> {
+    let mut y = vec![T::ZERO; x.len()];
     for (p, picture) in x.chunks_exact(784).enumerate() {
         for (i, &v) in picture.iter().enumerate() {
             let to = if back { (i % 49) * 16 + i / 49 } else { (i % 16) * 49 + i / 16 };
@@ -191,10 +192,62 @@ impl Table {
     }
 }
 
+/// The vectors of the symbols [V, d] in f64, not scaled: the stored table, or what the glyphs give.
+pub(crate) fn symbol_vectors(places: &EmbeddingPlaces, theta: &[f32]) -> Vec<f64> {
+    let wide = |range: &std::ops::Range<usize>| -> Vec<f64> {
+        theta.get(range.clone()).unwrap_or_default().iter().map(|&x| f64::from(x)).collect()
+    };
+    let apply = |map: &Linear, x: &[f64], rows: usize| {
+        let (weight, bias) = (wide(&map.weight), wide(&map.bias));
+        let (inner, out) = (x.len() / rows.max(1), bias.len());
+        let mut y: Vec<f64> = bias.iter().copied().cycle().take(rows * out).collect();
+        let w = Mat::new(&weight, out, inner).t();
+        product(MatMut::new(&mut y, rows, out), true, 1.0, Mat::new(x, rows, inner), w, false);
+        y // [rows, out]
+    };
+    let relu = |y: Vec<f64>| y.into_iter().map(|x| x.max(0.0)).collect::<Vec<f64>>();
+    let cells = || glyph_cells().into_iter().map(f64::from).collect::<Vec<f64>>();
+    match places {
+        EmbeddingPlaces::Table(range) => wide(range),
+        EmbeddingPlaces::GlyphLinear(map) => apply(map, &cells(), SYMBOLS),
+        EmbeddingPlaces::GlyphCnn([first, second, last]) => {
+            let y = relu(apply(first, &FIRST.patches(&cells(), SYMBOLS), SYMBOLS * 169)); // [663·169, 16]
+            let y = relu(apply(second, &SECOND.patches(&y, SYMBOLS), SYMBOLS * 49)); // [663·49, 16]
+            apply(last, &channels_first(&y, false), SYMBOLS) // [663, d]
+        }
+    }
+}
+
 /// dW and db of a linear map into the flat gradient. Its weight stands right before its bias.
 pub(crate) fn weights_backward(map: &Linear, dy: &[f32], x: &[f32], gradient: &mut [f32], rows: usize) {
     let (before, from_bias) = gradient.split_at_mut(map.bias.start);
     let dweight = &mut before[map.weight.clone()];
     let dbias = &mut from_bias[..map.bias.len()];
     linear_backward_weights(dy, x, dweight, dbias, rows);
+}
+
+#[cfg(all(test, feature = "candle"))]
+mod tests {
+    use candle_core::{DType, Device};
+
+    use super::*;
+    use crate::config::{Embedding, ModelConfig};
+    use crate::model::Composed;
+    use crate::network::Network as _;
+    use crate::places::Places;
+
+    #[test]
+    fn vectors_by_hand_are_those_of_the_composed_model() {
+        for embedding in [Embedding::Learned, Embedding::GlyphLinear, Embedding::GlyphCnn] {
+            let config = ModelConfig { embedding, ..ModelConfig::size("tiny").unwrap() };
+            let composed = Composed::new(config.clone(), DType::F64, Device::Cpu).unwrap();
+            let theta = composed.layout().initialise(5);
+            let by_hand = symbol_vectors(&Places::new(&config).1.embedding, &theta);
+            let right = composed.symbol_vectors(&theta).unwrap();
+            assert_eq!((by_hand.len(), right.len()), (SYMBOLS * 128, SYMBOLS * 128));
+            let worst = by_hand.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-12, "{embedding:?}: {worst}");
+            assert!(right.iter().any(|x| x.abs() > 1e-3));
+        }
+    }
 }

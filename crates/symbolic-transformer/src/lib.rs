@@ -21,6 +21,7 @@
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod config;
 
+#[cfg(feature = "candle")]
 pub mod model;
 
 pub mod batch;
@@ -54,3 +55,8 @@ pub mod evaluate;
 pub mod tokenizer;
 
 pub mod export;
+
+/// The README's program is run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -157,14 +157,16 @@ mod tests {
         for name in ["public", "seed", "pr"] {
             let law = Law::named(name, &[]).unwrap();
             let corpus = corpus(&law, 200);
-            let exact = iid(&mut ExactLaw { scorer: Scorer::new(&law).unwrap() }, &corpus, &law).unwrap();
+            let exact =
+                iid(&mut ExactLaw { scorer: Scorer::new(&law).unwrap() }, &corpus, &law, None).unwrap();
             assert!(exact.excess.value.abs() < 1e-9 && exact.kl.value.abs() < 1e-9, "{name}");
             assert!((exact.top1.ratio - 1.0).abs() < 1e-9 && exact.calibration.brier < 1e-12);
             let mut options = Options::new(Grammar::Formula);
             options.within = Some(law.signature());
-            let grammar = iid(&mut GrammarUniform { mask: Mask::new(&options) }, &corpus, &law).unwrap();
+            let grammar =
+                iid(&mut GrammarUniform { mask: Mask::new(&options) }, &corpus, &law, None).unwrap();
             assert!(grammar.excess.value > 0.1 && grammar.kl.value > 0.1, "{name}: {}", grammar.excess.value);
-            let uniform = iid(&mut Uniform, &corpus, &law).unwrap();
+            let uniform = iid(&mut Uniform, &corpus, &law, None).unwrap();
             assert!((uniform.nats_per_token - 6.496775).abs() < 1e-6);
             assert!(uniform.nats_per_token > grammar.nats_per_token);
         }

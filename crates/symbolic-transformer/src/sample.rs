@@ -2,6 +2,12 @@
 //!
 //! Filters act on the logits in this order: legal mask, temperature, top-k, top-p; then softmax over what is left.
 //! Sample number i draws from stream i alone, so it does not depend on how many others are drawn beside it.
+//! Many are decoded side by side, with one prompt ([`sample`]) or each with its own ([`complete`]); a prompt is
+//! read symbol by symbol like everything else, so that a batch may mix long and short ones.
+
+mod beam;
+
+pub use beam::{beam, beams};
 
 use fol::mask::Mask;
 use fol::symbol::SymbolId;
@@ -120,25 +126,16 @@ fn cost(logits: &[f32], symbol: SymbolId) -> f64 {
     f64::from(log_sum_exp(logits)) - f64::from(logits.get(symbol.index()).copied().unwrap_or(f32::NAN))
 }
 
-struct Hypothesis<S> {
+struct Hypothesis<'a, S> {
     index: usize,
     state: S,
     next: SymbolId,
+    /// What of the prompt has not been read yet.
+    prompt: &'a [SymbolId],
     sample: Sample,
     mask: Option<Mask>,
     stream: Stream,
     left: usize,
-}
-
-/// Reads `<bos>` and the prompt; returns the state, the last token not yet read, and whether it may go on.
-fn begin<D: Decoder>(decoder: &mut D, prompt: &[SymbolId]) -> Result<(D::State, SymbolId)> {
-    let mut state = decoder.start();
-    let mut next = SymbolId::BOS;
-    for &symbol in prompt {
-        decoder.step(&mut [&mut state], &[u32::from(next.get())])?;
-        next = symbol;
-    }
-    Ok((state, next))
 }
 
 /// Draws `n` samples. `each` is called with the number of finished ones.
@@ -148,22 +145,49 @@ pub fn sample<D: Decoder>(
     n: usize,
     choice: Choice,
     seed: u64,
+    each: impl FnMut(usize),
+) -> Result<Vec<Sample>> {
+    draw(decoder, n, &|_| request, choice, seed, each)
+}
+
+/// Draws one sample for each request, many requests at once. `each` is called with the number of finished ones.
+pub fn complete<D: Decoder>(
+    decoder: &mut D,
+    requests: &[Request],
+    choice: Choice,
+    seed: u64,
+    each: impl FnMut(usize),
+) -> Result<Vec<Sample>> {
+    let nothing = Request { prompt: Vec::new(), max_tokens: 0, mask: None };
+    draw(decoder, requests.len(), &|i| requests.get(i).unwrap_or(&nothing), choice, seed, each)
+}
+
+/// Sample number i answers `request(i)`.
+fn draw<'a, D: Decoder>(
+    decoder: &mut D,
+    n: usize,
+    request: &dyn Fn(usize) -> &'a Request,
+    choice: Choice,
+    seed: u64,
     mut each: impl FnMut(usize),
 ) -> Result<Vec<Sample>> {
     let family = Family::new("fol663-v1", "sample", seed);
-    let (state, next) = begin(decoder, &request.prompt)?;
     let mut done: Vec<Option<Sample>> = vec![None; n];
     let mut finished = 0;
     for from in (0..n).step_by(WIDTH) {
-        let mut live: Vec<Hypothesis<D::State>> = (from..n.min(from + WIDTH))
-            .map(|index| Hypothesis {
-                index,
-                state: state.clone(),
-                next,
-                sample: Sample { tokens: request.prompt.clone(), nll: 0.0, finished: false, score: None },
-                mask: request.mask.clone(),
-                stream: family.stream(index as u64),
-                left: request.max_tokens,
+        let mut live: Vec<Hypothesis<'a, D::State>> = (from..n.min(from + WIDTH))
+            .map(|index| {
+                let request = request(index);
+                Hypothesis {
+                    index,
+                    state: decoder.start(),
+                    next: SymbolId::BOS,
+                    prompt: &request.prompt,
+                    sample: Sample { tokens: request.prompt.clone(), nll: 0.0, finished: false, score: None },
+                    mask: request.mask.clone(),
+                    stream: family.stream(index as u64),
+                    left: request.max_tokens,
+                }
             })
             .collect();
         while !live.is_empty() {
@@ -188,8 +212,12 @@ pub fn sample<D: Decoder>(
     Ok(done.into_iter().flatten().collect())
 }
 
-fn advance<S>(h: &mut Hypothesis<S>, logits: &[f32], choice: Choice) -> Result<()> {
+fn advance<S>(h: &mut Hypothesis<'_, S>, logits: &[f32], choice: Choice) -> Result<()> {
     if h.left == 0 {
+        return Ok(());
+    }
+    if let Some((&symbol, rest)) = h.prompt.split_first() {
+        (h.next, h.prompt) = (symbol, rest);
         return Ok(());
     }
     let symbol = choose(logits, h.mask.as_ref(), choice, &mut h.stream)?;
@@ -205,98 +233,4 @@ fn advance<S>(h: &mut Hypothesis<S>, logits: &[f32], choice: Choice) -> Result<(
     h.sample.tokens.push(symbol);
     h.next = symbol;
     Ok(())
-}
-
-/// A live hypothesis of a beam.
-struct Branch<S> {
-    state: S,
-    next: SymbolId,
-    tokens: Vec<SymbolId>,
-    mask: Option<Mask>,
-    log_p: f64,
-    steps: usize,
-}
-
-/// log p / ((5 + n)/6)^α (Wu et al. 2016).
-fn length_normalised(log_p: f64, n: usize, alpha: f64) -> f64 {
-    log_p / ((5.0 + n as f64) / 6.0).powf(alpha)
-}
-
-/// Beam search with `width` live hypotheses; the answer is sorted by score, best first.
-pub fn beam<D: Decoder>(decoder: &mut D, request: &Request, width: usize, alpha: f64) -> Result<Vec<Sample>> {
-    let width = width.max(1);
-    let (state, next) = begin(decoder, &request.prompt)?;
-    let (tokens, mask) = (request.prompt.clone(), request.mask.clone());
-    let mut live = vec![Branch { state, next, tokens, mask, log_p: 0.0, steps: 0 }];
-    let mut finished: Vec<Sample> = Vec::new();
-    while !live.is_empty() && live.first().is_some_and(|b| b.steps < request.max_tokens) {
-        let candidates = extensions(decoder, &mut live, width)?;
-        let mut next_live = Vec::with_capacity(width);
-        for (log_p, parent, symbol) in candidates {
-            if next_live.len() == width {
-                break;
-            }
-            let Some(branch) = live.get(parent) else { continue };
-            if symbol == SymbolId::EOS {
-                let score = length_normalised(log_p, branch.steps + 1, alpha);
-                let tokens = branch.tokens.clone();
-                finished.push(Sample { tokens, nll: -log_p, finished: true, score: Some(score) });
-                continue;
-            }
-            let mut mask = branch.mask.clone();
-            if let Some(mask) = &mut mask {
-                mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
-            }
-            let tokens = branch.tokens.iter().copied().chain([symbol]).collect();
-            let (state, steps) = (branch.state.clone(), branch.steps + 1);
-            next_live.push(Branch { state, next: symbol, tokens, mask, log_p, steps });
-        }
-        live = next_live;
-        finished.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)));
-        finished.truncate(width);
-        // The best that a live one can still reach: no further loss, and the longest length.
-        let best_live = live.first().map_or(f64::NEG_INFINITY, |b| {
-            let reachable = |n| length_normalised(b.log_p, n, alpha);
-            reachable(b.steps + 1).max(reachable(request.max_tokens))
-        });
-        let worst = finished.last().and_then(|s| s.score).unwrap_or(f64::NEG_INFINITY);
-        if finished.len() == width && best_live <= worst {
-            live.clear();
-        }
-    }
-    for b in live {
-        let score = length_normalised(b.log_p, b.steps, alpha);
-        finished.push(Sample { tokens: b.tokens, nll: -b.log_p, finished: false, score: Some(score) });
-    }
-    // Complete hypotheses first, then those that the limit cut off.
-    finished.sort_by(|a, b| {
-        let score = |s: &Sample| s.score.unwrap_or(0.0);
-        b.finished.cmp(&a.finished).then(score(b).total_cmp(&score(a)))
-    });
-    finished.truncate(width);
-    Ok(finished)
-}
-
-/// The best extensions of all live hypotheses, by total log-probability: (log p, parent, symbol). Enough of them for
-/// `width` to go on even if every parent's `<eos>` is among them.
-fn extensions<D: Decoder>(
-    decoder: &mut D,
-    live: &mut [Branch<D::State>],
-    width: usize,
-) -> Result<Vec<(f64, usize, SymbolId)>> {
-    let tokens: Vec<u32> = live.iter().map(|b| u32::from(b.next.get())).collect();
-    let mut states: Vec<&mut D::State> = live.iter_mut().map(|b| &mut b.state).collect();
-    let logits = decoder.step(&mut states, &tokens)?;
-    let v = (logits.len() / live.len().max(1)).max(1);
-    let mut candidates = Vec::new();
-    for (parent, (branch, logits)) in live.iter().zip(logits.chunks_exact(v)).enumerate() {
-        for (id, _) in filtered(logits, branch.mask.as_ref(), 1.0, width + 1, 1.0) {
-            if let Some(symbol) = SymbolId::new(id) {
-                candidates.push((branch.log_p - cost(logits, symbol), parent, symbol));
-            }
-        }
-    }
-    candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-    candidates.truncate(2 * width);
-    Ok(candidates)
 }

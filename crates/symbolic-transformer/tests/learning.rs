@@ -53,7 +53,7 @@ fn kneser_ney_reaches_the_reference_values() {
     ];
     let mut before = f64::INFINITY;
     for (order, nats, top1, top5) in reference {
-        let judged = iid(&mut Ngram::train(&train, order), &test, &law).unwrap();
+        let judged = iid(&mut Ngram::train(&train, order), &test, &law, None).unwrap();
         assert!((judged.nats_per_token - nats).abs() < 0.03, "order {order}: {}", judged.nats_per_token);
         assert!((judged.top1.observed - top1).abs() < 0.02 && (judged.top5.observed - top5).abs() < 0.02);
         assert!(judged.nats_per_token < before, "every order is better than the one below");

@@ -11,7 +11,7 @@ use symbolic_transformer::config::{ModelConfig, NormPlace, Position};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::{Network, Noise};
-use symbolic_transformer::sample::{Choice, Request, Sample, beam, sample};
+use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
 
 fn small() -> ModelConfig {
     ModelConfig {
@@ -213,6 +213,50 @@ fn samples_do_not_depend_on_their_number() {
     for (a, b) in few.iter().zip(&many) {
         assert_eq!(a.tokens, b.tokens);
     }
+}
+
+/// Prompts of all lengths, none among them, with and without a mask, in one batch: as one by one.
+#[test]
+fn many_prompts_at_once_are_completed_as_one_by_one() {
+    let config = small();
+    let model = Explicit::new(config.clone()).unwrap();
+    let theta = weights(&model, 11);
+    let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
+    let law = Law::named("public", &[]).unwrap();
+    let mut sampler = fol::sample::Sampler::new(&law).unwrap();
+    let family = fol::sample::family("completion-test", 0);
+    let requests: Vec<Request> = (0..300_u64)
+        .map(|item| {
+            let mut prompt = Vec::new();
+            sampler.sample(&mut family.stream(item), &mut prompt);
+            prompt.truncate(prompt.len() * (item as usize % 4) / 4);
+            let mask = (item % 3 == 0).then(|| {
+                let mut options = Options::new(Grammar::Formula);
+                options.budget = Some(60);
+                let mut mask = Mask::new(&options);
+                prompt.iter().for_each(|&s| mask.push(s).unwrap());
+                mask.set_budget(Some(20));
+                mask
+            });
+            Request { prompt, max_tokens: if item % 7 == 0 { 0 } else { 20 }, mask }
+        })
+        .collect();
+    let same = |a: &Sample, b: &Sample, i: usize| {
+        assert_eq!((&a.tokens, a.finished), (&b.tokens, b.finished), "request {i}");
+        assert!((a.nll - b.nll).abs() < 1e-3, "request {i}: {} {}", a.nll, b.nll);
+    };
+    let together = complete(&mut decoder, &requests, Choice::Greedy, 0, |_| {}).unwrap();
+    let beamed = beams(&mut decoder, &requests, 3, 1.0).unwrap();
+    assert_eq!((together.len(), beamed.len()), (requests.len(), requests.len()));
+    for (i, request) in requests.iter().enumerate().step_by(5) {
+        let alone = sample(&mut decoder, request, 1, Choice::Greedy, 0, |_| {}).unwrap();
+        same(&together[i], &alone[0], i);
+        let alone = beam(&mut decoder, request, 3, 1.0).unwrap();
+        assert_eq!(beamed[i].len(), alone.len(), "request {i}");
+        beamed[i].iter().zip(&alone).for_each(|(a, b)| same(a, b, i));
+    }
+    assert!(complete(&mut decoder, &[], Choice::Greedy, 0, |_| {}).unwrap().is_empty());
+    assert!(beams(&mut decoder, &[], 3, 1.0).unwrap().is_empty());
 }
 
 #[test]

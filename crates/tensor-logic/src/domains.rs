@@ -12,13 +12,13 @@ use crate::error::{Code, Report};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{
-    Argument, Equation, EquationId, Expr, Form, Given, Guard, IndexFn, IndexId, Range, Role, Sense, Style,
-    TensorId,
+    Argument, Equation, EquationId, Expr, Form, Guard, IndexFn, IndexId, Range, Role, Sense, Style, TensorId,
 };
 use crate::value::{Const, Domain};
 
 mod binding;
 mod classes;
+mod given;
 mod interval;
 mod ranges;
 
@@ -121,97 +121,6 @@ impl Inference<'_> {
         })
     }
 
-    /// The places of relations and of what is given.
-    fn given_places(&mut self) {
-        for id in self.tensor_ids() {
-            for place in 0..self.draft.program.tensor(id).places.len() {
-                let class = self.classes.place(id, place);
-                let limit = self.limit(id, place);
-                let tensor = self.draft.program.tensor(id);
-                let domain = match (tensor.style, tensor.role) {
-                    (Style::Round, _) => {
-                        self.classes.domain(class, &self.draft.program.symbols).ok().flatten()
-                    }
-                    (Style::Square, Role::Data) => self.data_place(id, place, class),
-                    (Style::Square, Role::Parameter) => self.classes.source(class).map(|s| s.domain.clone()),
-                    (Style::Square, _) => None,
-                };
-                if let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place) {
-                    entry.domain = domain;
-                    entry.limit = limit;
-                }
-            }
-            if self.draft.program.tensor(id).role == Role::Missing {
-                self.poisoned.insert(id);
-            }
-        }
-    }
-
-    /// The declared domain of an index that stands alone in a relation's place.
-    fn limit(&self, id: TensorId, place: usize) -> Option<Domain> {
-        if self.draft.program.tensor(id).style == Style::Square {
-            return None;
-        }
-        let mut alone = self
-            .draft
-            .alone
-            .iter()
-            .filter(|alone| !alone.query && alone.tensor == id && alone.place == place);
-        let read = alone.find_map(|alone| self.draft.indices.get(alone.index.0 as usize)?.declared.clone());
-        let mut declared = self.draft.declarations.iter().filter(|d| d.tensor == id && d.place == place);
-        read.or_else(|| declared.find_map(|declaration| declaration.declared.clone()))
-    }
-
-    /// A place of a given square tensor: the declared or supplied domain of its class, or the
-    /// smallest interval that holds its parts.
-    fn data_place(&mut self, id: TensorId, place: usize, class: usize) -> Option<Domain> {
-        if let Some(source) = self.classes.source(class) {
-            return Some(source.domain.clone());
-        }
-        let parts = self.parts(id, place);
-        match hull(&parts, &self.draft.program.symbols) {
-            Ok(domain) => Some(domain.unwrap_or(Domain::size(0))),
-            Err(span) => {
-                self.mixed(span);
-                Some(Domain::size(0))
-            }
-        }
-    }
-
-    fn mixed(&mut self, span: Span) {
-        let message = "integers and symbols meet in one place, which has no dense domain then";
-        let help = "use a relation in round brackets, or constants of one kind";
-        self.refused.domains.push(Report::new(Code::MixedDomain, span, message).help(help));
-    }
-
-    /// The constants that the given parts of a tensor name at a place.
-    fn parts(&self, id: TensorId, place: usize) -> Vec<(Const, Span)> {
-        let tensor = self.draft.program.tensor(id);
-        let mut parts = Vec::new();
-        for given in &tensor.given {
-            match given {
-                Given::Facts(facts) => {
-                    for at in 0..facts.count {
-                        let span = facts.spans.get(at).copied().unwrap_or(facts.source);
-                        parts.extend(facts.tuple(at).get(place).map(|value| (*value, span)));
-                    }
-                }
-                Given::Array { fixed, shape, span, .. } => match fixed.get(place) {
-                    Some(Some(value)) => parts.push((*value, *span)),
-                    _ => {
-                        let open = fixed.iter().take(place).filter(|value| value.is_none()).count();
-                        let size = shape.get(open).copied().unwrap_or(0) as i64;
-                        if size > 0 {
-                            parts.push((Const::Int(0), *span));
-                            parts.push((Const::Int(size - 1), *span));
-                        }
-                    }
-                },
-            }
-        }
-        parts
-    }
-
     /// The domains of a computed tensor's places: the smallest that hold what its left sides
     /// and its given parts write.
     fn computed_places(&mut self, id: TensorId) {
@@ -238,7 +147,9 @@ impl Inference<'_> {
                         if of_index && matches!(self.classes.domain(class, symbols), Ok(Some(_)) | Err(_)) {
                             bound_by_relation = Some(span);
                         } else if let Some((from, to)) =
-                            interval::bounds_with(function, &|id| self.reach(equation, id, 0))
+                            interval::bounds_counted(function, &|id| self.reach(equation, id, 0), &|id| {
+                                Some(self.range_len(id))
+                            })
                         {
                             values.extend([(Const::Int(from), span), (Const::Int(to), span)]);
                         } else {
@@ -278,6 +189,7 @@ impl Inference<'_> {
                 entry.domain = Some(domain);
             }
         }
+        self.place_arrays(id);
     }
 
     /// Between which integers an index lies that tuples or an assignment bind.

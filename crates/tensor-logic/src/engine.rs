@@ -29,6 +29,10 @@ pub struct Tuples {
     pub values: Vec<f64>,
 }
 
+/// A scalar's value, and its derivatives by the elements of each tensor asked for: all of a square
+/// tensor, the tuples that have one of a relation.
+pub type Slopes = (f64, Vec<Value>);
+
 /// The current values of parameters, row-major over their domains.
 pub type Parameters = HashMap<TensorId, Arc<[f64]>>;
 
@@ -62,6 +66,17 @@ pub trait Engine {
 
     /// How many tuples each computed relation held after the last call, by name.
     fn derived(&self) -> &[(String, u64)];
+
+    /// The value of a scalar goal and its derivatives by tensors, where the engine has a way of its
+    /// own to them; `None` where the adjoint program is to be evaluated.
+    fn slopes(
+        &mut self,
+        _request: &Request<'_>,
+        _goal: TensorId,
+        _wrt: &[TensorId],
+    ) -> Option<Result<Slopes>> {
+        None
+    }
 
     /// Forgets what was computed, but not what is given nor how to compute: the next call does the
     /// work of a run alone, which is what a measurement asks for.

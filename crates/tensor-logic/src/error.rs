@@ -6,6 +6,7 @@
 use crate::ast::Span;
 
 /// A refusal or a warning.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", code.name())]
 pub struct Report {
@@ -22,6 +23,7 @@ pub struct Report {
 }
 
 /// A further place that a report points at.
+#[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// Where.
@@ -57,6 +59,7 @@ pub type Result<T> = std::result::Result<T, Report>;
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
         /// The codes of refusals (section 9) and warnings (section 10).
+        #[non_exhaustive]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $($(#[$doc])* #[doc = concat!("`", $text, "`")] $variant,)*

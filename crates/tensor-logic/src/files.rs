@@ -18,43 +18,13 @@ use crate::program::{Facts, Program, TensorId};
 use crate::value::Symbols;
 
 mod cells;
+mod content;
 pub mod npy;
 pub mod safe;
 pub mod table;
 pub mod words;
 
-/// A dense array, row-major.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dense {
-    /// Its sizes.
-    pub shape: Vec<usize>,
-    /// Its values.
-    pub values: Vec<f64>,
-}
-
-/// Why bytes are not of a format: what is wrong and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// In a text.
-    #[error("line {line}: {what}")]
-    Line {
-        /// The line, from 1.
-        line: u64,
-        /// What is wrong.
-        what: String,
-    },
-    /// In a binary file.
-    #[error("at byte {offset}: {what}")]
-    Offset {
-        /// The offset, from 0.
-        offset: usize,
-        /// What is wrong.
-        what: String,
-    },
-    /// In the whole.
-    #[error("{0}")]
-    Whole(String),
-}
+pub use content::{Dense, Fault};
 
 /// The formats, by the endings of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

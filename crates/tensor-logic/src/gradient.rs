@@ -19,17 +19,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::ast::Span;
 use crate::program::{
-    Action, Argument, Combine, Equation, Expr, Facts, Given, Index, IndexFn, IndexId, Kind, Otherwise, Place,
-    Program, Range, Read, Role, Style, Tensor, TensorId, Term, When,
+    Action, Argument, Combine, Equation, Expr, Facts, Given, Kind, Otherwise, Program, Read, Role, Style,
+    TensorId, Term, When,
 };
-use crate::rename::Renaming;
-use crate::value::{Const, Domain};
 
 mod axis;
+mod builder;
 mod combine;
 mod derivative;
 pub mod evaluate;
 mod expression;
+mod forms;
+
+use builder::{Builder, Scope};
 
 /// A program that computes gradients beside what it computed before.
 #[derive(Debug, Clone)]
@@ -107,177 +109,7 @@ fn active(program: &Program, needed: &BTreeSet<TensorId>, wrt: &[TensorId]) -> B
     }
 }
 
-/// What grows.
-struct Builder {
-    program: Program,
-    active: BTreeSet<TensorId>,
-    /// The adjoint of each tensor that has one.
-    adjoints: HashMap<TensorId, TensorId>,
-    /// Counts and values of contributions, for tensors that are not sums.
-    contributions: HashMap<TensorId, combine::Contributions>,
-    /// Stored contributions, by equation and term.
-    entries: HashMap<(Span, TensorId, usize), TensorId>,
-    /// Helper tensors made, for their names.
-    made: usize,
-    /// The address of the function that is the right side at hand, and the read of the tensor that
-    /// holds its values.
-    stored: Option<(usize, Expr)>,
-}
-
-/// Indices that are bound at a point of an equation, and what must hold there.
-#[derive(Debug, Clone, Default)]
-struct Scope {
-    indices: Vec<IndexId>,
-    when: When,
-}
-
-impl Scope {
-    /// The scope with further indices and guards. Guards with indices of their own become a
-    /// factor instead: they ask whether some value satisfies them, and must not be counted.
-    fn opened(&self, indices: &[IndexId], when: &When, factor: &mut Vec<Expr>, span: Span) -> Scope {
-        let mut scope = self.clone();
-        scope.indices.extend(indices);
-        if when.exists.is_empty() {
-            scope.when.guards.extend(when.guards.iter().cloned());
-        } else {
-            factor.push(expression::only_if(when.clone(), span));
-        }
-        scope
-    }
-}
-
 impl Builder {
-    /// The adjoint of a tensor: of the same places, and for a relation at its tuples only.
-    fn adjoint_of(&mut self, id: TensorId) -> TensorId {
-        if let Some(adjoint) = self.adjoints.get(&id) {
-            return *adjoint;
-        }
-        let original = self.program.tensor(id).clone();
-        let version = if original.version > 0 { format!("_v{}", original.version) } else { String::new() };
-        let name =
-            if original.hidden { "Grad_Goal".to_owned() } else { format!("Grad_{}{version}", original.name) };
-        let adjoint = self.tensor(name, original.style, original.places.clone(), original.span);
-        self.adjoints.insert(id, adjoint);
-        adjoint
-    }
-
-    fn tensor(&mut self, name: String, style: Style, places: Vec<Place>, span: Span) -> TensorId {
-        let mut unique = name;
-        while self.program.tensors.iter().any(|tensor| tensor.name == unique && !tensor.hidden) {
-            unique.push('\'');
-        }
-        self.program.tensors.push(Tensor {
-            name: unique,
-            version: 0,
-            hidden: false,
-            style,
-            kind: Kind::Real,
-            combine: Combine::Sum,
-            places: places.into_iter().map(|place| Place { limit: None, star: false, ..place }).collect(),
-            role: Role::Computed,
-            given: Vec::new(),
-            start: None,
-            span,
-        });
-        TensorId(u32::try_from(self.program.tensors.len() - 1).unwrap_or(u32::MAX))
-    }
-
-    /// A helper tensor over indices: square where all of them have known ranges and nothing
-    /// restricts them, round otherwise, so that its size follows its support.
-    fn helper(&mut self, stem: &str, indices: &[IndexId], sparse: bool, span: Span) -> TensorId {
-        let ranges: Option<Vec<Domain>> = indices
-            .iter()
-            .map(|index| match &self.program.index(*index).range {
-                Range::Domain(domain) => Some(domain.clone()),
-                Range::Tuples | Range::Computed => None,
-            })
-            .collect();
-        let style = if sparse || ranges.is_none() { Style::Round } else { Style::Square };
-        let places = match ranges {
-            Some(ranges) => ranges.into_iter().map(Some).collect(),
-            None => vec![None; indices.len()],
-        };
-        let places = places.into_iter().map(|domain| Place { domain, limit: None, star: false }).collect();
-        self.made += 1;
-        let name = format!("{stem}_{}", self.made);
-        self.tensor(name, style, places, span)
-    }
-
-    fn set_combine_to(&mut self, id: TensorId, combine: Combine) {
-        if let Some(tensor) = self.program.tensors.get_mut(id.0 as usize) {
-            tensor.combine = combine;
-        }
-    }
-
-    /// Fresh indices that tuples bind.
-    fn indices_of(&mut self, count: usize, span: Span) -> Vec<IndexId> {
-        let first = self.program.indices.len();
-        for place in 0..count {
-            let index = Index { name: format!("x{place}"), range: Range::Tuples, span };
-            self.program.indices.push(index);
-        }
-        (first..first + count).map(|at| IndexId(u32::try_from(at).unwrap_or(u32::MAX))).collect()
-    }
-
-    /// The read of a helper at its own indices.
-    fn read_of(&self, id: TensorId, indices: &[IndexId], span: Span) -> Expr {
-        let round = self.program.tensor(id).style == Style::Round;
-        let otherwise = if round { Otherwise::Absent } else { Otherwise::Zero };
-        let arguments = indices.iter().map(|index| Argument::At(IndexFn::Index(*index))).collect();
-        Expr::Read(Read { tensor: id, arguments, otherwise, span })
-    }
-
-    /// Adds `tensor[head] += body` over all bindings of the scope.
-    fn push(&mut self, tensor: TensorId, head: Vec<IndexFn>, scope: &Scope, body: Expr, span: Span) {
-        let mut left = Vec::new();
-        for function in &head {
-            function.visit(&mut |index| {
-                if !left.contains(&index) {
-                    left.push(index);
-                }
-            });
-        }
-        let over = scope.indices.iter().copied().filter(|index| !left.contains(index)).collect();
-        let term = Term { over, when: scope.when.clone(), body };
-        let equation =
-            Equation { tensor, head, left, terms: vec![term], span, head_span: span, sign_span: span };
-        let equation = Renaming::new(&mut self.program).equation(&equation);
-        self.stay_inside(&equation);
-        self.program.equations.push(equation);
-    }
-
-    /// Elements outside the domain have no gradient. Where one index alone decides, its range says
-    /// so, so that a printed left side takes no other values either.
-    fn stay_inside(&mut self, equation: &Equation) {
-        for (place, function) in equation.head.iter().enumerate() {
-            let mut indices = Vec::new();
-            function.visit(&mut |index| indices.push(index));
-            let domain =
-                self.program.tensor(equation.tensor).places.get(place).and_then(|p| p.domain.clone());
-            let ([index], Some(Domain::Interval { from, to }), None) =
-                (indices.as_slice(), domain, function.alone())
-            else {
-                continue;
-            };
-            let Range::Domain(Domain::Interval { from: low, to: high }) = self.program.index(*index).range
-            else {
-                continue;
-            };
-            let inside = |value: &i64| {
-                let value = function.evaluate(&|_| Some(Const::Int(*value)), &|_| None).and_then(Const::int);
-                value.is_some_and(|value| from <= value && value <= to)
-            };
-            // Index functions of one index are monotone or periodic: only an end may be cut off.
-            let first = (low..=high).take(1 << 16).find(inside);
-            let last = (low..=high).rev().take(1 << 16).find(inside);
-            if let (Some(first), Some(last), Some(entry)) =
-                (first, last, self.program.indices.get_mut(index.0 as usize))
-            {
-                entry.range = Range::Domain(Domain::Interval { from: first, to: last });
-            }
-        }
-    }
-
     /// dGoal/dGoal = 1.
     fn seed(&mut self, seed: TensorId) {
         let mut facts = Facts::default();
@@ -336,14 +168,5 @@ impl Builder {
             _ => return None,
         };
         (alone && self.exists(&read)).then_some((address, Expr::Read(read)))
-    }
-
-    /// Whether an expression reads something active.
-    fn depends(&self, expr: &Expr) -> bool {
-        let mut depends = false;
-        expr.visit_reads(&mut |read, sense| {
-            depends |= sense == crate::program::Sense::Positive && self.active.contains(&read.tensor);
-        });
-        depends
     }
 }

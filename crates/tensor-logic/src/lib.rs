@@ -34,6 +34,11 @@
 //! # Ok::<(), Vec<tensor_logic::error::Report>>(())
 //! ```
 
+/// The README's program runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod ast;
 

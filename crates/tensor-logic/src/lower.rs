@@ -16,13 +16,14 @@ use crate::value::{Const, Domain};
 
 mod equation;
 mod expression;
+mod files;
 mod given;
 mod literal;
 mod query;
 mod scope;
 mod tensors;
 
-pub use given::{FileSource, Loaded, NoFiles};
+pub use files::{FileSource, Loaded, NoFiles};
 
 /// The core form with what is still open, and what later stages must know of the text.
 #[derive(Debug, Default)]

@@ -59,6 +59,7 @@ pub enum EngineKind {
 }
 
 /// A refused program or query.
+#[non_exhaustive]
 #[derive(Debug, Clone)]
 pub struct Refused {
     /// Why, in order of place.

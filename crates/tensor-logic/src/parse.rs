@@ -14,6 +14,9 @@ mod goal;
 mod reference;
 mod statement;
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
 use crate::ast::{Name, Number, Program, Span, Text};
 use crate::error::{Code, Report};
 use crate::lex::{Token, TokenKind, lex, unquote};
@@ -55,12 +58,14 @@ struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Token],
     state: State,
+    /// For every token whether it is a bracket that is closed somewhere; made where it is asked for.
+    closed: OnceCell<Vec<bool>>,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, tokens: &'a [Token]) -> Parser<'a> {
         let state = State { at: 0, fresh: 0, depth: 0, half: false, comparing: false, operators: 0 };
-        Parser { text, tokens, state }
+        Parser { text, tokens, state, closed: OnceCell::new() }
     }
 
     // -- looking ----------------------------------------------------------------------------
@@ -212,6 +217,9 @@ impl<'a> Parser<'a> {
 
     /// The next token cannot stand here.
     fn unexpected(&self, expected: &str) -> Report {
+        if let Some(report) = self.unclosed() {
+            return report;
+        }
         let token = self.token(self.state.at);
         let (span, found) = match self.peek() {
             TokenKind::Newline => (self.line_end(), "the end of the line".to_owned()),
@@ -220,6 +228,33 @@ impl<'a> Parser<'a> {
             _ => (token.span, quote(self.text_of(token.span))),
         };
         Report::new(Code::Syntax, span, format!("expected {expected}, found {found}"))
+    }
+
+    /// A bracket that nothing closes takes the next lines in; the mistake stands where the line ends
+    /// behind which reading fails, not in the statement that comes next.
+    fn unclosed(&self) -> Option<Report> {
+        let mut open = Vec::new();
+        for at in self.state.fresh..self.state.at {
+            match bracket(self.token(at).kind) {
+                Some((_, true)) => open.push(at),
+                Some((_, false)) => drop(open.pop()),
+                None => {}
+            }
+        }
+        let opened = open.pop().filter(|_| self.state.depth > 0)?;
+        let line = (opened + 1..=self.state.at).rev().find(|at| self.token(*at).breaks)?;
+        if self.closed.get_or_init(|| closed(self.tokens)).get(opened) == Some(&true) {
+            return None;
+        }
+        let token = self.token(opened);
+        let close = match token.kind {
+            TokenKind::LeftRound => ")",
+            TokenKind::LeftSquare => "]",
+            _ => "}",
+        };
+        let message = format!("expected `{close}`, found the end of the line");
+        let report = Report::new(Code::Syntax, self.line_end_behind(line.saturating_sub(1)), message);
+        Some(report.label(token.span, "this is not closed"))
     }
 
     fn bad_text(&self, span: Span) -> String {
@@ -238,13 +273,59 @@ impl<'a> Parser<'a> {
 
     /// Where the line of the last token ends.
     fn line_end(&self) -> Span {
-        let from = self.token(self.state.at.saturating_sub(1)).span.end;
+        self.line_end_behind(self.state.at.saturating_sub(1))
+    }
+
+    /// Where the line of a token ends.
+    fn line_end_behind(&self, token: usize) -> Span {
+        let from = self.token(token).span.end;
         let rest = self.text.get(from..).unwrap_or("");
         let width = rest.find('\n').unwrap_or(rest.len());
         let line = rest.get(..width).unwrap_or("");
         let start = from + line.strip_suffix('\r').unwrap_or(line).len();
         Span { start, end: start }
     }
+}
+
+/// The kind of a bracket, as that of the opening one, and whether it opens.
+fn bracket(kind: TokenKind) -> Option<(TokenKind, bool)> {
+    use TokenKind as K;
+    match kind {
+        K::LeftRound | K::LeftSquare | K::LeftBrace => Some((kind, true)),
+        K::RightRound => Some((K::LeftRound, false)),
+        K::RightSquare => Some((K::LeftSquare, false)),
+        K::RightBrace => Some((K::LeftBrace, false)),
+        _ => None,
+    }
+}
+
+/// For every token whether it is an opening bracket that a later one closes. A closing bracket closes
+/// the nearest open one of its kind; those opened behind that one stay open.
+fn closed(tokens: &[Token]) -> Vec<bool> {
+    let mut closed = vec![false; tokens.len()];
+    let mut open: Vec<(usize, TokenKind)> = Vec::new();
+    let mut waiting: HashMap<TokenKind, usize> = HashMap::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match bracket(token.kind) {
+            Some((kind, true)) => {
+                open.push((at, kind));
+                *waiting.entry(kind).or_insert(0usize) += 1;
+            }
+            // Only where one waits, so that every bracket is passed once.
+            Some((kind, false)) if waiting.get(&kind).is_some_and(|count| *count > 0) => {
+                while let Some((nearest, opened)) = open.pop() {
+                    *waiting.entry(opened).or_insert(1) -= 1;
+                    if opened == kind {
+                        closed[nearest] = true;
+                        break;
+                    }
+                }
+            }
+            Some(_) => {}
+            None => {}
+        }
+    }
+    closed
 }
 
 /// A piece of the text for a message: short, and without what would steer a terminal.

@@ -9,6 +9,7 @@ mod arguments;
 mod calls;
 mod constants;
 mod later;
+mod words;
 
 use crate::ast::{Name, Program, Reference, Span, Statement, StatementKind, TypeExpr};
 use crate::error::{Code, Places, Report};
@@ -16,9 +17,8 @@ use crate::function::UserFunctions;
 use crate::names::walk::{self, Visitor};
 use crate::parse::parse;
 
-/// The types (section 5), in the order of their table.
-pub const TYPES: &[&str] =
-    &["bool", "count", "real", "tropical", "maxtimes", "maxmin", "addmult", "prob", "topk"];
+use words::advice;
+pub use words::{TYPES, nearest};
 
 /// Reads a program: its tree, or all refusals of the stage in order of place. `broken` are those
 /// that were found when the text was decoded.
@@ -76,29 +76,6 @@ pub fn check(program: &Program, functions: &UserFunctions) -> Vec<Report> {
     }
     reports.sort_by_key(|report| report.span.start);
     reports
-}
-
-/// The nearest of some names, if it is near enough to be meant.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    let scored =
-        known.into_iter().map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name));
-    let (distance, name) = scored.min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1 + name.chars().count() / 3).then_some(name)
-}
-
-/// The names in backquotes, with commas.
-fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    quoted.join(", ")
-}
-
-/// The nearest name as an advice, or all of them.
-fn advice(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()) {
-        Some(name) => format!("`{name}` is nearest"),
-        None => format!("there are {}", listed(known.iter().copied())),
-    }
 }
 
 struct Reader<'a> {

@@ -17,10 +17,10 @@ pub use prove::prove;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::{Engine, Request, Tuples, Value};
+use crate::engine::{Engine, Request, Slopes, Tuples, Value};
 use crate::error::Result;
 use crate::program::{Given, Kind, Program, Role, Style, TensorId, Term};
-use crate::value::{Const, Domain, Tuple};
+use crate::value::{Const, Domain, Tuple, element};
 use machine::Machine;
 use number::{Dual, Exact, Number};
 use store::Store;
@@ -90,6 +90,17 @@ impl Engine for Reference {
         Ok(answers(&machine, goals))
     }
 
+    fn slopes(&mut self, request: &Request<'_>, goal: TensorId, wrt: &[TensorId]) -> Option<Result<Slopes>> {
+        let shaped = |(tensor, slopes): (&TensorId, Vec<f64>)| match request.program.tensor(*tensor).style {
+            Style::Square => Value::Dense(Arc::new(slopes)),
+            Style::Round => {
+                Value::Tuples(Tuples { tuples: variables(request.program, *tensor), values: slopes })
+            }
+        };
+        let found = self.gradient(request, goal, wrt);
+        Some(found.map(|(value, slopes)| (value, wrt.iter().zip(slopes).map(shaped).collect())))
+    }
+
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
     }
@@ -149,7 +160,7 @@ pub fn variables(program: &Program, id: TensorId) -> Vec<Tuple> {
     if tensor.style == Style::Square || tensor.role == Role::Parameter {
         let domains = store::domains(tensor);
         let count = domains.iter().map(Domain::len).product();
-        return (0..count).map(|at| store::element(&domains, at)).collect();
+        return (0..count).map(|at| element(&domains, at)).collect();
     }
     let mut tuples: Vec<Tuple> = Vec::new();
     for given in &tensor.given {

@@ -236,7 +236,7 @@ impl Run<'_> {
         }
         self.content(&program, &query, &mut answer)?;
         if query.directives.explain {
-            answer.explain = Some(self.explain(&program, &query, &answer));
+            answer.explain = Some(self.explain(&program, &query, &answer)?);
         }
         self.finite(&program, &query, &answer);
         self.outcome.answers.push(answer);
@@ -275,7 +275,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn explain(&mut self, program: &Program, query: &Query, answer: &Answer) -> Explained {
+    fn explain(&mut self, program: &Program, query: &Query, answer: &Answer) -> Result<Explained> {
         let derived = self.engine.derived().to_vec();
         let holds = match (&query.form, &answer.content) {
             (Form::Holds, Content::Scalar(Some(value))) => *value != 0.0,
@@ -283,8 +283,8 @@ impl Run<'_> {
             _ => false,
         };
         let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
-        let proof = if holds { prove(&request, self.engine, query, self.text) } else { None };
-        Explained { derived, proof }
+        let proof = if holds { prove(&request, self.engine, query, self.text)? } else { None };
+        Ok(Explained { derived, proof })
     }
 
     /// Warns of a NaN, and of an infinity that no aggregator puts where nothing contributes.

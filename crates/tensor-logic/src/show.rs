@@ -13,12 +13,14 @@
 //! | `piece` | numbers, and text that knows how tightly it binds |
 //! | `names` | the names of indices, fresh ones where two would meet |
 //! | `index` | index functions and constants |
+//! | `alone` | which indices stand in a place as they are |
 //! | `value` | values |
 //! | `scope` | scopes and guards |
 //! | `presence` | when a value is present |
 //! | `statement` | left sides, signs, equations and rules |
 //! | `whole` | declarations, data and programs |
 
+mod alone;
 mod index;
 mod names;
 mod piece;

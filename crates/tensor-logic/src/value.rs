@@ -184,3 +184,15 @@ impl Domain {
         (0..self.len()).map_while(|ordinal| self.value(ordinal))
     }
 }
+
+/// The element at a row-major position.
+pub(crate) fn element(domains: &[Domain], mut at: usize) -> Tuple {
+    let mut tuple: Tuple = Vec::with_capacity(domains.len());
+    for domain in domains.iter().rev() {
+        let size = domain.len().max(1);
+        tuple.extend(domain.value(at % size));
+        at /= size;
+    }
+    tuple.reverse();
+    tuple
+}

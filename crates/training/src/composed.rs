@@ -1,8 +1,11 @@
-//! The composed form of the fused operations: candle's operations, those whose gradients are right.
+//! The composed form of the fused operations: candle's and candle-nn's operations, those whose values and gradients are
+//! right.
 //!
-//! Slow and obvious, generic over dtype and device. The explicit engine is compared with it.
+//! Slow and obvious, generic over dtype and device. The explicit engine is compared with it. What is written out here
+//! is what candle 0.11.1 has wrong; `tests/upstream_traps.rs` holds each fault, under the name said beside it.
 
 use candle_core::{D, DType, Result, Tensor};
+use candle_nn::{Module, ops};
 
 /// The matrix product. candle 0.11.1 returns wrong values for some strided operands on the CPU, so both are made
 /// contiguous (free where they already are).
@@ -11,7 +14,8 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.contiguous()?.matmul(&b.contiguous()?)
 }
 
-/// x·Wᵀ + b for x of any rank: flattened to two dimensions, because candle's own layer is wrong on strided input.
+/// x·Wᵀ + b for x of any rank: flattened to contiguous rows, because the layer is wrong on strided input of higher rank.
+#[expect(clippy::disallowed_types, reason = "right on contiguous rows, and given nothing else")]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
     let (out, inner) = weight.dims2()?;
     let mut shape = x.dims().to_vec();
@@ -19,23 +23,18 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Result<Tensor> {
     if let Some(last) = shape.last_mut() {
         *last = out;
     }
-    let y = matmul(&x.reshape((rows, inner))?, &weight.t()?)?; // [rows, out]
-    y.broadcast_add(bias)?.reshape(shape)
+    let layer = candle_nn::Linear::new(weight.clone(), Some(bias.clone()));
+    layer.forward(&x.reshape((rows, inner))?.contiguous()?)?.reshape(shape) // [rows, out], then as x
 }
 
-/// Softmax over the last axis.
+/// Softmax over the last axis. (`softmax_last_dim` has no gradient.)
 pub fn softmax(x: &Tensor) -> Result<Tensor> {
-    let shifted = x.broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?;
-    let e = shifted.exp()?;
-    e.broadcast_div(&e.sum_keepdim(D::Minus1)?)
+    ops::softmax(x, D::Minus1)
 }
 
-/// Layer normalisation over the last axis, two passes.
-pub fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, epsilon: f64) -> Result<Tensor> {
-    let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
-    let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
-    let normal = centred.broadcast_div(&(variance + epsilon)?.sqrt()?)?;
-    normal.broadcast_mul(weight)?.broadcast_add(bias)
+/// Layer normalisation over the last axis, two passes. (`LayerNorm` and `ops::layer_norm` cut the graph.)
+pub fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, epsilon: f32) -> Result<Tensor> {
+    ops::layer_norm_slow(x, weight, bias, epsilon)
 }
 
 /// x·Φ(x), with candle's `erf`, whose gradient has full precision (its `gelu_erf` uses constants of six digits).
@@ -53,10 +52,8 @@ pub fn gelu_tanh(x: &Tensor) -> Result<Tensor> {
 
 /// Σ −ln softmax(logits)\[target\] over rows; `weights` \[rows\] is 1 for a valid target and 0 for padding.
 pub fn cross_entropy(logits: &Tensor, targets: &Tensor, weights: &Tensor) -> Result<Tensor> {
-    let shifted = logits.broadcast_sub(&logits.max_keepdim(D::Minus1)?.detach())?;
-    let log_sum = shifted.exp()?.sum_keepdim(D::Minus1)?.log()?;
-    let picked = shifted.gather(&targets.unsqueeze(1)?, 1)?; // [rows, 1]
-    ((log_sum - picked)?.squeeze(1)? * weights.to_dtype(logits.dtype())?)?.sum_all()
+    let log_q = ops::log_softmax(logits, D::Minus1)?.gather(&targets.unsqueeze(1)?, 1)?; // [rows, 1]
+    (log_q.squeeze(1)? * weights.to_dtype(logits.dtype())?)?.sum_all()?.neg()
 }
 
 /// A tensor from f32 entries, in the dtype and on the device of the computation.

@@ -1,5 +1,6 @@
 //! Where a model runs: the one place that names candle's devices.
 
+#[cfg(feature = "candle")]
 use candle_core::Device;
 
 use crate::error::{Error, Result};
@@ -73,6 +74,7 @@ impl DeviceSpec {
     }
 
     /// The device, or the driver's reason. There is no silent fallback to the CPU.
+    #[cfg(feature = "candle")]
     pub fn open(self) -> Result<Device> {
         self.check_built()?;
         match self {
@@ -83,6 +85,7 @@ impl DeviceSpec {
     }
 
     /// The device, with products of f32 in f32: a recurrent state repeats what is rounded.
+    #[cfg(feature = "candle")]
     pub fn open_exact(self) -> Result<Device> {
         let device = self.open()?;
         #[cfg(feature = "cuda")]
@@ -99,7 +102,7 @@ fn open_cuda(n: usize) -> Result<Device> {
     Ok(device)
 }
 
-#[cfg(not(feature = "cuda"))]
+#[cfg(all(feature = "candle", not(feature = "cuda")))]
 fn open_cuda(n: usize) -> Result<Device> {
     Ok(Device::new_cuda(n)?)
 }
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn rocm_is_understood_and_refused() {
-        let e = DeviceSpec::Rocm(0).open().unwrap_err().to_string();
+        let e = DeviceSpec::Rocm(0).check_built().unwrap_err().to_string();
         assert!(
             e.starts_with(
                 "device `rocm:0` is not in this build: there is no `rocm` feature yet. Available here: cpu"
@@ -132,7 +135,7 @@ mod tests {
     #[cfg(not(any(feature = "cuda", feature = "metal")))]
     #[test]
     fn absent_features_are_named() {
-        let e = DeviceSpec::Cuda(0).open().unwrap_err().to_string();
+        let e = DeviceSpec::Cuda(0).check_built().unwrap_err().to_string();
         assert_eq!(
             e,
             "device `cuda:0` is not in this build: this build was made without the feature `cuda`. Available here: cpu."

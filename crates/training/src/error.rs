@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// A refusal or a failure.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A device that is not there, or not in this build.
     #[error("{0}")]
@@ -88,11 +89,13 @@ pub enum Error {
     #[error("{0}")]
     Learner(String),
     /// The tensor library.
+    #[cfg(feature = "candle")]
     #[error("{}", first_line(.0))]
     Tensor(#[from] candle_core::Error),
 }
 
 /// candle prints a backtrace behind its message; people want the message.
+#[cfg(feature = "candle")]
 fn first_line(e: &candle_core::Error) -> String {
     e.to_string().lines().next().unwrap_or_default().to_owned()
 }

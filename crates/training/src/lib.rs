@@ -20,6 +20,7 @@ pub mod parameters;
 
 pub mod kernels;
 
+#[cfg(feature = "candle")]
 pub mod composed;
 
 pub mod optimiser;
@@ -49,3 +50,8 @@ pub use optimiser::Optimiser;
 pub use parameters::{Decay, Initial, Layout};
 pub use progress::Progress;
 pub use trainer::{Evaluation, Loss, Outcome, Piece, Settings, Task, Trainer};
+
+/// The README's program is run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,6 @@
 //! What people see while they wait: one bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -67,5 +67,5 @@ impl Progress {
 
 /// One line on standard error. A reader that has gone away, or a full disk behind it, stops no run.
 pub fn say(message: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr().lock(), "{message}");
+    calculemus_base::stream::say(&message.to_string());
 }

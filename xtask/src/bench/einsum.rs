@@ -320,10 +320,10 @@ fn verify(check: &Check, value: Option<&Value>) -> Result<()> {
 
 /// The times that the Python driver prints for this case: `CASE PEER: TIME ms`.
 fn peers(args: &BenchArgs, case: &Case) -> Vec<(String, f64)> {
-    let Some(folder) = &args.peers else { return Vec::new() };
+    let Some(folder) = args.peers_folder() else { return Vec::new() };
     let python = args.python.clone().unwrap_or_else(|| "python3".to_owned());
     let id = case.peer.split(' ').next().unwrap_or(case.peer);
-    let output = Command::new(python).arg("ein.py").arg(id).current_dir(folder).output();
+    let output = Command::new(python).arg(folder.join("ein.py")).arg(id).output();
     let Ok(output) = output else { return Vec::new() };
     let text = String::from_utf8_lossy(&output.stdout);
     let parse = |line: &str| {

@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::Args;
 use linear_logic_rnn::document::answer;
 
+use super::optim::text;
 use super::print;
-use crate::rnn::optim::text;
 
 /// Options of `cell`.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
 use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{explain, merge, parse_set, parse_table, place, unknown_key};
+use crate::keys::{merge, parse_set, parse_table, place, unknown_key};
 
 /// The word that names this learner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,7 +261,7 @@ impl Config {
             merge(&mut table, entry);
         }
         let config: Self =
-            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", explain(e.message())))?;
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
         config.check(name)?;
         Ok(config)
     }
@@ -421,7 +421,7 @@ fn one(key: &str, value: &toml::Value) -> Result<(), String> {
     let alone = toml::Table::from_iter([(key.to_owned(), value.clone())]);
     match alone.try_into::<Config>() {
         Ok(_) => Ok(()),
-        Err(error) => Err(format!("{key}: {}", explain(error.message()))),
+        Err(error) => Err(format!("{key}: {}", error.message())),
     }
 }
 
@@ -430,7 +430,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::learner;
+    use crate::learner::Kind;
     use crate::sweep::plan::Draft;
 
     /// The configurations of the project: they parse, sweeps too, and what is expected is counted.
@@ -446,10 +446,10 @@ mod tests {
             let text = std::fs::read_to_string(&path).unwrap();
             if parse_table(&name, &text).unwrap().contains_key("base") {
                 let draft = Draft::read(&path).unwrap();
-                if draft.is_recurrent().unwrap() {
+                if draft.kind().unwrap() == Kind::Recurrent {
                     draft.plan::<Config>().unwrap();
                 }
-            } else if learner::is_recurrent(&name, &text).unwrap() {
+            } else if Kind::of(&name, &text).unwrap() == Kind::Recurrent {
                 let config = Config::from_text(&name, &text, &[]).unwrap();
                 if let Some(params) = config.expect.as_ref().and_then(|expect| expect.params) {
                     assert_eq!(config.cell().unwrap().count(), params, "{name}");

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use maud::{Markup, html as markup};
 use serde_json::{Map, Value};
 
 use super::config::Config;
 use super::run::{Record, eval};
-use crate::report::html::{self, Table};
-use crate::report::numbers::{count, duration, fixed};
-use crate::report::plot::{Mark, Plot, Point};
-use crate::report::{Axis, Scale};
+use crate::draw::html::{self, Table};
+use crate::draw::numbers::{count, duration, fixed};
+use crate::draw::plot::{Mark, Plot, Point};
+use crate::draw::{Axis, Scale};
 use crate::run_folder;
 
 /// Writes `report.html` and returns its path.
@@ -22,23 +23,20 @@ pub(crate) fn write(folder: &Path) -> Result<PathBuf> {
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let record = Record { metrics: &metrics };
     let plots: Vec<String> = curves(&record).iter().filter(|p| !p.is_empty()).map(Plot::figure).collect();
-    let lead = format!(
-        "<h1>{}</h1>\n<p class=\"lead\">{} on {}</p>\n",
-        html::escape(&name),
-        config.cell,
-        config.task
-    );
-    let body = lead
-        + &html::section("Run", &about(&config, &eval, &record))
-        + &html::section("Test", &lengths(&eval))
-        + &html::section("Training", &html::figures(&plots))
-        + &html::section("Configuration", &format!("<pre>{}</pre>", html::escape(&config.to_toml()?)));
+    let text = config.to_toml()?;
+    let body = html::join([
+        html::heading(&name, &format!("{} on {}", config.cell, config.task)),
+        html::section("Run", &about(&config, &eval, &record)),
+        html::section("Test", &lengths(&eval)),
+        html::section("Training", &html::figures(&plots)),
+        html::section("Configuration", &markup! { pre { (text) } }),
+    ]);
     let page = folder.join("report.html");
     training::files::write(&page, html::page(&name, &body).as_bytes())?;
     Ok(page)
 }
 
-fn about(config: &Config, eval: &Value, record: &Record<'_>) -> String {
+fn about(config: &Config, eval: &Value, record: &Record<'_>) -> Markup {
     let mut table = Table::new(["", ""]);
     let mut row = |name: &str, value: String| table.row(vec![html::text(name), html::text(value)]);
     row("cell", config.cell.clone());
@@ -67,7 +65,7 @@ fn about(config: &Config, eval: &Value, record: &Record<'_>) -> String {
 }
 
 /// The lines of the test.
-fn lengths(eval: &Value) -> String {
+fn lengths(eval: &Value) -> Markup {
     let lines: Vec<&Map<String, Value>> = eval
         .get("lengths")
         .and_then(Value::as_array)

@@ -2,88 +2,71 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::learner::Learner as Recurrent;
 use serde_json::{Map, Value, json};
 use training::schedule::{Decline, Schedule};
-use training::{Outcome, Progress, Settings, Task, Trainer};
+use training::{Settings, Task};
 
 use super::config::Config;
 use crate::answer::say;
+use crate::learner::{State, Subject};
 use crate::run_folder;
-use crate::signals::Stop;
-use crate::train::{Ended, weights_path};
 
 /// Updates between `update` lines.
 const LOG_EVERY: u64 = 100;
 
-/// Trains in a folder and judges the best model.
-pub(crate) fn run_in(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
-    let cell = config.cell()?;
-    let say = |message: String| {
-        if !quiet {
-            say!("{message}");
+/// A cell on its task.
+pub(crate) struct OnTask {
+    config: Config,
+    cell: Cell,
+    learner: Recurrent,
+}
+
+impl OnTask {
+    /// The cell and its learner; what the cell warns of is said.
+    pub(crate) fn open(config: &Config) -> Result<Self> {
+        let cell = config.cell()?;
+        for warning in &cell.warnings {
+            say!("warning: {}: {}", warning.kind, warning.message);
         }
-    };
-    for warning in &cell.warnings {
-        say!("warning: {}: {}", warning.kind, warning.message);
+        let learner = config.learner(&cell)?;
+        Ok(Self { config: config.clone(), cell, learner })
     }
-    let order = order(config);
-    say(format!(
-        "{} on {}, {} threads: {} with {} weights on {}, words read {order}",
-        folder.display(),
-        config.device,
-        rayon::current_num_threads(),
-        config.cell,
-        cell.count(),
-        config.task
-    ));
-    let mut learner = config.learner(&cell)?;
-    // Whatever may refuse comes before the first change of a file.
-    let before = folder.is_dir().then(|| run_folder::lock(folder)).transpose()?;
-    let settings = settings(config)?;
-    let found = Trainer::<Recurrent>::find(learner.layout(), &settings, folder)?;
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let _alone = before.map_or_else(|| run_folder::lock(folder), Ok)?;
-    let changed = run_folder::write_config(folder, config, "")?;
-    if changed || !folder.join("config.json").is_file() {
-        write_about(config, &cell, folder)?;
+}
+
+impl Subject for OnTask {
+    type Task = Recurrent;
+
+    fn task(&mut self) -> Option<&mut Recurrent> {
+        Some(&mut self.learner)
     }
-    let progress = Progress::new(settings.schedule.total, quiet);
-    let start = start_line(config, &learner, folder)?;
-    let mut trainer = Trainer::begin(&mut learner, settings, folder, found, start)?;
-    if trainer.state().step > 0 {
-        progress.say(&format!("going on from update {}", trainer.state().step));
+
+    fn settings(&self) -> Result<Settings> {
+        settings(&self.config)
     }
-    let outcome = trainer.run(stop.number(), &progress);
-    progress.finish();
-    let state = trainer.state().clone();
-    let status = match outcome {
-        Ok(Outcome::Interrupted(signal)) => return Ok(Ended::Interrupted { signal, step: state.step }),
-        Ok(Outcome::Finished(_)) => "done",
-        Err(error @ training::Error::Diverged { .. }) => {
-            say!("{error}");
-            "diverged"
+
+    fn describe(&self, folder: &Path, anew: bool) -> Result<()> {
+        if anew || !folder.join("config.json").is_file() {
+            write_about(&self.config, &self.cell, folder)?;
         }
-        Err(error) => return Err(error.into()),
-    };
-    if let Some(signal) = stop.signal() {
-        return Ok(Ended::Interrupted { signal, step: state.step });
+        Ok(())
     }
-    stop.nothing_to_lose();
-    let evaluation = evaluate(config, &cell, &mut learner, folder, status, quiet)?;
-    if status == "diverged" {
-        return Ok(Ended::Diverged { step: state.step, evaluation });
+
+    fn judge(&mut self, folder: &Path, state: State, quiet: bool) -> Result<Value> {
+        let status = match state {
+            State::Done => "done",
+            State::Diverged => "diverged",
+        };
+        evaluate(&self.config, &self.cell, &mut self.learner, folder, status, quiet)
     }
-    say(format!("trained for {} updates", state.step));
-    Ok(Ended::Finished { updates: Some(state.step), evaluation })
 }
 
 /// How words are read, for reports.
-fn order(config: &Config) -> &'static str {
-    config.options.order.map_or("literal", |order| order.name())
+pub(super) fn order(config: &Config) -> &'static str {
+    config.options.order().map_or("literal", |order| order.name())
 }
 
 fn settings(config: &Config) -> Result<Settings> {
@@ -113,18 +96,6 @@ fn settings(config: &Config) -> Result<Settings> {
     })
 }
 
-fn start_line(config: &Config, learner: &Recurrent, folder: &Path) -> Result<Map<String, Value>> {
-    let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let line = json!({
-        "step": 0, "schema": 2, "run": run, "parameters": learner.layout().len(), "config": config.digest()?,
-        "device": config.device,
-    });
-    match line {
-        Value::Object(fields) => Ok(fields),
-        _ => Err(anyhow!("no fields")),
-    }
-}
-
 /// `config.json`: the cell, its sizes, its programs in canonical text and the word order.
 fn write_about(config: &Config, cell: &Cell, folder: &Path) -> Result<()> {
     let programs: Vec<Value> =
@@ -147,7 +118,7 @@ fn evaluate(
     status: &str,
     quiet: bool,
 ) -> Result<Value> {
-    let theta = training::checkpoint::load_weights(&weights_path(folder), learner.layout())
+    let theta = training::checkpoint::load_weights(&run_folder::weights(folder), learner.layout())
         .context("the model of the run")?;
     let mut lengths = Vec::new();
     for length in config.lengths() {
@@ -182,7 +153,7 @@ pub(crate) fn judge_again(config: &Config, folder: &Path, quiet: bool) -> Result
     let mut learner = config.learner(&cell)?;
     let earlier = eval(folder)?;
     let status = earlier.as_ref().and_then(|e| e.get("status")).and_then(Value::as_str).unwrap_or("done");
-    if !weights_path(folder).is_file() {
+    if !run_folder::weights(folder).is_file() {
         bail!("{}: no model yet; go on with `cargo xtask train --resume`", folder.display());
     }
     evaluate(config, &cell, &mut learner, folder, status, quiet)

@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 
 use super::config::Config;
 use super::run::{Record, eval};
-use crate::report::html::{self, Table};
-use crate::report::numbers::{count, fixed, p_value};
-use crate::report::plot::{Mark, Plot, Point as Dot};
-use crate::report::{Axis, Scale, csv};
+use crate::draw::html::{self, Table};
+use crate::draw::numbers::{count, fixed, p_value};
+use crate::draw::plot::{Mark, Plot, Point as Dot};
+use crate::draw::{Axis, Scale, csv};
 use crate::run_folder;
-use crate::sweep::plan::{Plan, Point, shown};
+use crate::sweep::plan::shown;
+use crate::sweep::{Plan, Point};
 
 /// The measures of a test.
 const MEASURES: [&str; 3] = ["symbol_error", "sequence_exact", "last_symbol"];
@@ -155,7 +156,7 @@ pub(crate) fn write(
     let report = verdict(&plan.name, &arms);
     let plots = plots(&arms);
     let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
-    put("table.csv", &csv::table(&COLUMNS, &lines))?;
+    put("table.csv", &csv::table(&COLUMNS, &lines)?)?;
     put("table.md", &markdown(plan, &arms, &report))?;
     let found = serde_json::to_value(&report)?;
     put("verdict.json", &(serde_json::to_string_pretty(&found)? + "\n"))?;
@@ -414,15 +415,14 @@ fn html_page(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report, plots: &[(S
     for row in rows {
         table.row(row.into_iter().map(html::text).collect());
     }
-    let title = format!("<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", html::escape(&plan.name), origin(plan));
-    let mut body = title
-        + &html::section(
-            &format!("Verdict: {}", word(&report.verdict)),
-            &(html::note(&report.question) + &table.html() + &html::note(LIMITS)),
-        );
+    let verdict = html::join([html::note(&report.question), table.html(), html::note(LIMITS)]);
     let figures: Vec<String> = plots.iter().map(|(_, plot)| plot.figure()).collect();
-    body += &html::section("Accuracy against length", &html::figures(&figures));
-    for (task, arms) in by_task(arms) {
+    let head = [
+        html::heading(&plan.name, &origin(plan)),
+        html::section(&format!("Verdict: {}", word(&report.verdict)), &verdict),
+        html::section("Accuracy against length", &html::figures(&figures)),
+    ];
+    let tasks = by_task(arms).into_iter().map(|(task, arms)| {
         let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
         let mut table = Table::new(head_of(&lengths, primary(task)));
         for arm in arms {
@@ -430,9 +430,9 @@ fn html_page(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report, plots: &[(S
             let first = row.next().map(html::text);
             table.row(first.into_iter().chain(row.map(html::number)).collect());
         }
-        body += &html::section(task, &table.html());
-    }
-    html::page(&plan.name, &body)
+        html::section(task, &table.html())
+    });
+    html::page(&plan.name, &html::join(head.into_iter().chain(tasks)))
 }
 
 fn head_of(lengths: &[u64], measure: &str) -> Vec<String> {

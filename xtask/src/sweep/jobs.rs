@@ -8,8 +8,9 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::plan::Job;
 use crate::learner::Learner;
+use crate::run::{Ended, train_in};
+use crate::run_folder;
 use crate::signals::Stop;
-use crate::{run_folder, train};
 
 /// How to run.
 pub(crate) struct How<'a> {
@@ -80,9 +81,9 @@ fn one<L: Learner>(job: &Job<L>, how: &How<'_>) -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
     // With several at a time their lines and bars would mix.
     let quiet = how.quiet || how.at_once > 1;
-    match pool.install(|| job.config.run_in(&job.folder, quiet, how.stop))? {
-        train::Ended::Finished { .. } | train::Ended::Diverged { .. } => L::report(&job.folder).map(|_| ()),
-        train::Ended::Interrupted { .. } => Ok(()),
+    match pool.install(|| train_in(&job.config, &job.folder, quiet, how.stop))? {
+        Ended::Finished { .. } | Ended::Diverged { .. } => L::report(&job.folder).map(|_| ()),
+        Ended::Interrupted { .. } => Ok(()),
     }
 }
 

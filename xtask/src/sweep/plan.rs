@@ -22,7 +22,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::learner::{self, Learner};
+use crate::learner::{Kind, Learner};
 use crate::{keys, place};
 
 /// The file.
@@ -101,11 +101,23 @@ pub(crate) struct Draft {
     base_text: String,
 }
 
+/// Refuses a key that no sweep has, at the top and in its tables.
+fn known(table: &Table) -> std::result::Result<(), keys::Unknown> {
+    keys::check(table, keys::of::<File>())?;
+    if let Some(Value::Table(select)) = table.get("select") {
+        keys::check(select, keys::of::<Select>())?;
+    }
+    let overrides = table.get("override").and_then(Value::as_array).into_iter().flatten();
+    overrides.filter_map(Value::as_table).try_for_each(|o| keys::check(o, keys::of::<Override>()))
+}
+
 impl Draft {
     /// Reads a file. Its base is looked for beside it, then as given, then in configs/.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| shown.clone())?;
+        let table = keys::parse_table(&shown, &text)?;
+        known(&table).map_err(|u| anyhow!("{shown}{}: {}", keys::place(&text, &u.key), u.message))?;
         let file: File = toml::from_str(&text).map_err(|e| keys::located(&shown, &text, &e))?;
         let beside = path.with_file_name(&file.base);
         let base = if beside.is_file() {
@@ -119,8 +131,8 @@ impl Draft {
     }
 
     /// Whether its base is a recurrent run.
-    pub(crate) fn is_recurrent(&self) -> Result<bool> {
-        learner::is_recurrent(&self.base_name, &self.base_text)
+    pub(crate) fn kind(&self) -> Result<Kind> {
+        Kind::of(&self.base_name, &self.base_text)
     }
 
     /// The plan, checked.
@@ -349,7 +361,7 @@ fn same(a: &Value, b: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::transformer::config::Config;
 
     const BASE: &str = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\n";
 
@@ -428,7 +440,8 @@ mod tests {
                 "of its own",
             ),
             ("base = \"b\"\nseeds = [1]\n[[override]]\nwhen = { lrr = 1 }\nset = {}", "unknown key"),
-            ("base = \"b\"\nseeds = [1]\nsed = 3", "unknown field"),
+            ("base = \"b\"\nseeds = [1]\nsed = 3", "3:1: unknown key \"sed\"; did you mean \"seeds\""),
+            ("base = \"b\"\nseeds = [1]\n[[override]]\nst = {}", "unknown key \"st\""),
         ] {
             let refusal = refusal(text);
             assert!(refusal.contains(part), "{text}: {refusal}");

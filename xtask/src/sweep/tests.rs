@@ -1,4 +1,6 @@
 use super::*;
+use crate::signals::Stop;
+use crate::transformer::config::Config;
 use serde_json::json;
 
 /// A data set of a few formulas in a folder of its own.

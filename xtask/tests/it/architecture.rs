@@ -6,29 +6,6 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The only arrows between our crates.
-const ARROWS: [(&str, &[&str]); 8] = [
-    ("seeded", &[]),
-    ("fol", &["seeded"]),
-    ("linear-logic", &[]),
-    ("training", &["seeded"]),
-    ("symbolic-transformer", &["fol", "training", "seeded"]),
-    ("tensor-logic", &["seeded", "training"]),
-    ("linear-logic-rnn", &["linear-logic", "seeded", "training"]),
-    (
-        "xtask",
-        &[
-            "fol",
-            "linear-logic",
-            "linear-logic-rnn",
-            "seeded",
-            "symbolic-transformer",
-            "tensor-logic",
-            "training",
-        ],
-    ),
-];
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
@@ -44,22 +21,69 @@ fn packages() -> Vec<Value> {
     serde_json::from_str::<Value>(&text).unwrap()["packages"].as_array().unwrap().clone()
 }
 
+/// The arrows of the map: `crate -> crate, crate  # remark`, in the block below its heading.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+    let map = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let block = map.split("## The only arrows\n```\n").nth(1).unwrap().split("```").next().unwrap();
+    let arrow = |line: &str| {
+        let (from, to) = line.split('#').next().unwrap().split_once("->").unwrap();
+        let to = to.split(',').map(str::trim).filter(|to| !to.is_empty()).map(str::to_owned);
+        (from.trim().to_owned(), to.collect())
+    };
+    block.lines().map(arrow).collect()
+}
+
 #[test]
-fn no_other_arrow() {
-    let allowed: BTreeMap<&str, BTreeSet<&str>> =
-        ARROWS.iter().map(|(from, to)| (*from, to.iter().copied().collect())).collect();
+fn the_arrows_of_the_map_are_those_of_cargo() {
     let packages = packages();
     let ours: BTreeSet<&str> = packages.iter().map(|p| p["name"].as_str().unwrap()).collect();
-    assert_eq!(ours, allowed.keys().copied().collect());
-    for p in &packages {
+    let seen: BTreeMap<String, BTreeSet<String>> = packages
+        .iter()
+        .map(|p| {
+            let to = p["dependencies"].as_array().unwrap().iter().filter(|d| d["kind"].is_null());
+            let to = to.map(|d| d["name"].as_str().unwrap()).filter(|to| ours.contains(to));
+            (p["name"].as_str().unwrap().to_owned(), to.map(str::to_owned).collect())
+        })
+        .collect();
+    assert_eq!(arrows(), seen);
+}
+
+/// A dependency that no line of a package names is one that its users compile for nothing.
+#[test]
+fn every_dependency_is_used() {
+    let mut unused = Vec::new();
+    for p in packages() {
         let name = p["name"].as_str().unwrap();
+        let folder = Path::new(p["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned();
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        let text: String = files.iter().map(|f| std::fs::read_to_string(f).unwrap()).collect();
         for d in p["dependencies"].as_array().unwrap() {
-            let to = d["name"].as_str().unwrap();
-            if ours.contains(to) && d["kind"].is_null() {
-                assert!(allowed[name].contains(to), "{name} -> {to} is not on the map");
+            let known_as = d["rename"].as_str().or(d["name"].as_str()).unwrap().replace('-', "_");
+            let named = ["::", ";", " as "].map(|after| format!("{known_as}{after}"));
+            if !named.iter().any(|n| text.contains(n)) {
+                unused.push(format!("{name}: {known_as}"));
             }
         }
     }
+    assert_eq!(unused, [""; 0]);
+}
+
+/// Every entry of the workspace's table of dependencies is taken by a package.
+#[test]
+fn every_workspace_dependency_is_taken() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let table = manifest.split("[workspace.dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    let listed: BTreeSet<&str> =
+        table.lines().filter_map(|l| l.split_once(" = ")).map(|(name, _)| name.trim()).collect();
+    let packages = packages();
+    let taken: BTreeSet<&str> = packages
+        .iter()
+        .flat_map(|p| p["dependencies"].as_array().unwrap())
+        .map(|d| d["name"].as_str().unwrap())
+        .collect();
+    assert!(listed.len() > 20);
+    assert_eq!(listed.difference(&taken).collect::<Vec<_>>(), [&""; 0]);
 }
 
 #[test]
@@ -112,12 +136,12 @@ fn tensor_logic_builds_without_candle() {
     assert!(tree.contains("clap") && !tree.contains("candle"), "tensor-logic pulls candle in:\n{tree}");
 }
 
-/// Files of the project, without what is generated.
+/// Files of the project, without what is generated and what it is compared with.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if path.is_dir() && !["target", ".git", "runs", "data"].contains(&name.as_str()) {
+        if path.is_dir() && !["target", ".git", "runs", "data", "peers"].contains(&name.as_str()) {
             sources(&path, found);
         } else if path.extension().is_some_and(|e| e == "rs") {
             found.push(path);

@@ -9,8 +9,10 @@ mod commands;
 mod docs_rnn;
 mod examples;
 mod kills;
+mod modules;
 mod record;
 mod rnn;
 mod runs_rnn;
+mod sample;
 #[path = "../../../crates/seeded/tests/seed/mod.rs"]
 mod seed;

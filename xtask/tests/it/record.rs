@@ -1,7 +1,7 @@
 //! What a run leaves behind is true: whose data it saw, which weights were judged, which process may write.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -26,12 +26,32 @@ fn train(place: &Place, name: &str, sets: &[&str]) -> String {
 
 /// Waits until a file is there, or fails after a while.
 fn wait_for(path: &Path, child: &mut Child) {
-    let clock = std::time::Instant::now();
-    while !path.exists() {
-        assert!(clock.elapsed() < Duration::from_secs(120), "{} never comes", path.display());
-        assert!(child.try_wait().unwrap().is_none(), "it ended before {} was there", path.display());
-        std::thread::sleep(Duration::from_millis(2));
+    wait_until(&path.display().to_string(), child, || path.exists());
+}
+
+/// Waits until the first file of the set is written from its parts.
+fn wait_for_merge(folder: &Path, child: &mut Child) {
+    wait_until("the first file of the merge", child, || unfinished(folder).next().is_some());
+}
+
+fn wait_until(what: &str, child: &mut Child, there: impl Fn() -> bool) {
+    for _ in 0..6000 {
+        if there() {
+            return;
+        }
+        assert!(child.try_wait().unwrap().is_none(), "it ended before {what} was there");
+        std::thread::sleep(Duration::from_millis(10));
     }
+    panic!("{what} never comes");
+}
+
+/// The training files of a set that have their temporary names still.
+fn unfinished(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("train-00000.tok") && name.ends_with(".tmp")
+    })
 }
 
 fn signal(child: &Child, name: &str) {
@@ -262,14 +282,14 @@ fn one_process_writes_a_data_set_and_a_signal_ends_it_while_parts_are_merged() {
         let mut child =
             place.command(&args("2")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The parts are drawn, and merged now.
-        wait_for(&place.path("data/few/train-00000.tok.tmp"), &mut child);
+        wait_for_merge(&place.path("data/few"), &mut child);
         let said = place.refused(&args("1"), 1);
         assert!(said.contains("another process"), "{said}");
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(status));
         assert!(!place.path("data/few/manifest.json").exists());
         // For the second signal the merge begins anew.
-        std::fs::remove_file(place.path("data/few/train-00000.tok.tmp")).unwrap();
+        unfinished(&place.path("data/few")).for_each(|path| std::fs::remove_file(path).unwrap());
     }
     place.ok(&args("2"));
     assert!(place.path("data/few/manifest.json").is_file());
@@ -446,7 +466,7 @@ fn a_signal_while_training_makes_its_data_ends_it_and_leaves_no_run() {
     std::fs::write(place.path("configs/data/few.toml"), DATA.replace("300", "150000")).unwrap();
     let args = ["train", "--config", "run.toml", "--name", "a", "--quiet"];
     let mut child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for(&place.path("data/few/train-00000.tok.tmp"), &mut child);
+    wait_for_merge(&place.path("data/few"), &mut child);
     signal(&child, "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!place.path("runs/a").exists() && !place.path("data/few/manifest.json").exists());

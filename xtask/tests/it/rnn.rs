@@ -6,11 +6,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-#[path = "../../../crates/linear-logic/tests/common/mismatch.rs"]
+#[path = "../../../crates/linear-logic/tests/it/mismatch.rs"]
 mod mismatch;
 
 fn xtask(args: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_calculemus"))
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

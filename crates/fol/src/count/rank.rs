@@ -1,4 +1,4 @@
-//! The order of formulas: unranking into pieces, and ranking trees.
+//! The order of formulas: unranking into pieces, and ranking trees (F32).
 //!
 //! One node: predicates by index, then relations, then truth values, arguments lexicographically. More: NOT;
 //! then each binary connective, by the size of the left operand, then its rank, then that of the right; then
@@ -8,12 +8,9 @@ use num_traits::ToPrimitive;
 
 use super::{Number, Piece, Table, VARIABLE};
 use crate::ast::{Constant, Formula, Term, Variable};
-use crate::measure;
+use crate::blocks::numbered;
+use crate::measure::size;
 use crate::symbol::{BASE, SymbolId};
-
-fn nodes(formula: &Formula) -> usize {
-    usize::try_from(measure::nodes(formula)).unwrap_or(usize::MAX)
-}
 
 /// What unranking carries along.
 struct Unranked<'a> {
@@ -59,7 +56,7 @@ impl<N: Number + ToPrimitive> Table<N> {
             }
             rank = rank - below;
         }
-        let pairs = self.pairs.get(k).and_then(|row| row.get(n)).cloned().unwrap_or_else(N::zero);
+        let pairs = self.pairs(n, k);
         for connective in &self.law.connectives {
             if rank < pairs {
                 return self.unrank_binary(n, k, connective.symbol(), rank, out);
@@ -110,14 +107,13 @@ impl<N: Number + ToPrimitive> Table<N> {
     }
 
     fn unrank_atom(&self, k: usize, mut rank: N, out: &mut Unranked) {
-        let mut first = 0;
-        for &(arity, number) in &self.law.predicates {
+        for (arity, indices) in numbered(&self.law.predicates) {
             let each = self.power(k, arity).unwrap_or_else(N::zero);
-            let block = each.clone() * N::from_u64(number).unwrap_or_else(N::zero);
+            let block = each.clone() * N::from_u64(indices.end - indices.start).unwrap_or_else(N::zero);
             if rank < block {
                 let offset = rank.clone() / each.clone();
                 out.push(SymbolId::PRED);
-                out.index(first + offset.to_u64().unwrap_or(0));
+                out.index(indices.start + offset.to_u64().unwrap_or(0));
                 if arity > 0 {
                     out.push(SymbolId::LPAREN);
                     self.unrank_arguments(k, arity, rank - offset * each, SymbolId::COMMA, out);
@@ -126,7 +122,6 @@ impl<N: Number + ToPrimitive> Table<N> {
                 return;
             }
             rank = rank - block;
-            first += number;
         }
         let each = self.power(k, 2).unwrap_or_else(N::zero);
         for relation in &self.law.relations {
@@ -160,10 +155,10 @@ impl<N: Number + ToPrimitive> Table<N> {
 
     /// The rank of a formula of the signature; `None` if it is not one.
     pub(crate) fn rank(&self, formula: &Formula, scope: &mut Vec<Variable>) -> Option<N> {
-        let n = nodes(formula);
+        let n = size(formula);
         let k = scope.len() - usize::try_from(self.free).ok()?;
         let not = if self.law.not { self.get(n.saturating_sub(1), k) } else { N::zero() };
-        let pairs = self.pairs.get(k)?.get(n).cloned().unwrap_or_else(N::zero);
+        let pairs = self.pairs(n, k);
         match formula {
             Formula::Truth(_) | Formula::Predicate(..) | Formula::Relation(..) => {
                 self.rank_atom(formula, k, scope)
@@ -172,12 +167,12 @@ impl<N: Number + ToPrimitive> Table<N> {
             Formula::Binary(connective, left, right) => {
                 let before = self.law.connectives.iter().position(|c| c == connective)?;
                 let mut rank = not + pairs * N::from_usize(before)?;
-                let size = nodes(left);
-                for i in 1..size {
+                let before_right = size(left);
+                for i in 1..before_right {
                     rank = rank + self.get(i, k) * self.get(n - 1 - i, k);
                 }
                 let left = self.rank(left, scope)?;
-                Some(rank + left * self.get(n - 1 - size, k) + self.rank(right, scope)?)
+                Some(rank + left * self.get(n - 1 - before_right, k) + self.rank(right, scope)?)
             }
             Formula::Quantified(quantifier, variable, _, body) => {
                 let before = self.law.quantifiers.iter().position(|q| q == quantifier)?;
@@ -194,17 +189,15 @@ impl<N: Number + ToPrimitive> Table<N> {
 
     fn rank_atom(&self, formula: &Formula, k: usize, scope: &[Variable]) -> Option<N> {
         let mut rank = N::zero();
-        let mut first = 0;
-        for &(arity, number) in &self.law.predicates {
+        for (arity, indices) in numbered(&self.law.predicates) {
             let each = self.power(k, arity)?;
             if let Formula::Predicate(predicate, arguments) = formula
-                && (first..first + number).contains(&predicate.0)
+                && indices.contains(&predicate.0)
             {
-                let offset = N::from_u64(predicate.0 - first)?;
+                let offset = N::from_u64(predicate.0 - indices.start)?;
                 return Some(rank + offset * each + self.rank_arguments(arguments.iter(), k, scope)?);
             }
-            rank = rank + each * N::from_u64(number)?;
-            first += number;
+            rank = rank + each * N::from_u64(indices.end - indices.start)?;
         }
         let each = self.power(k, 2)?;
         for relation in &self.law.relations {

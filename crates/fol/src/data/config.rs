@@ -1,12 +1,12 @@
-//! The configuration of a data set.
+//! The configuration of a data set (F51).
 
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
 use crate::error::{Kind, Refusal};
 use crate::key::DEFAULT_WEIGHTS;
-use crate::law::Law;
 use crate::law::config::{Keys, bad_value, document, loose_value, set};
+use crate::law::{Law, digest_of};
 
 const KEYS: [&str; 12] = [
     "name",
@@ -126,9 +126,6 @@ impl Config {
             (None, Splitting::Stream) => Dedup::None,
             (None, Splitting::Hash) => Dedup::Key(2),
         };
-        let small = |key: &str| -> Result<usize, Refusal> {
-            Ok(usize::try_from(keys.number(key)?).unwrap_or(usize::MAX))
-        };
         Ok(Self {
             name: keys.get("name").map(|_| keys.string("name")).transpose()?,
             law: law(&keys, &law_changes)?,
@@ -140,8 +137,8 @@ impl Config {
             weights: weights(&keys)?,
             iid: keys.number("iid")?,
             file_formulas: keys.number("file_formulas")?,
-            max_tokens: small("max_tokens")?,
-            threads: small("threads")?,
+            max_tokens: keys.size("max_tokens")?,
+            threads: keys.size("threads")?,
         })
     }
 
@@ -188,7 +185,7 @@ impl Config {
 
     /// BLAKE3 over every key but `name` and `threads`, in hexadecimal.
     pub fn digest(&self) -> String {
-        blake3::hash(crate::law::canonical_json(&self.to_json()).as_bytes()).to_hex().to_string()
+        digest_of(&self.to_json())
     }
 
     /// Purposes and numbers of items of the streams that are drawn.

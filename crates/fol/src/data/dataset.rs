@@ -1,11 +1,11 @@
-//! Reading a data set back, every byte checked.
+//! Reading a data set back, every byte checked (F57).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::files;
 use super::item::Record;
-use super::manifest::{FILE, FileEntry, Manifest, SPLITS, bad};
+use super::manifest::{FILE, FileEntry, Manifest, bad};
 use crate::error::{Kind, Refusal};
 use crate::symbol::SymbolId;
 
@@ -33,10 +33,9 @@ impl Dataset {
     /// `DigestMismatch` for one that differs.
     pub fn open(folder: &Path) -> Result<Self, Refusal> {
         let manifest = Manifest::read(folder)?;
-        for entry in SPLITS.iter().filter_map(|name| manifest.split(name)) {
-            let formulas: u64 = entry.files.iter().fold(0, |sum, file| sum.saturating_add(file.formulas));
-            let tokens: u64 = entry.files.iter().fold(0, |sum, file| sum.saturating_add(file.tokens));
-            if (formulas, tokens) != (entry.formulas, entry.tokens) {
+        for entry in manifest.splits.all() {
+            let sum = |of: fn(&FileEntry) -> u64| entry.files.iter().map(of).fold(0, u64::saturating_add);
+            if (sum(|f| f.formulas), sum(|f| f.tokens)) != (entry.formulas, entry.tokens) {
                 return Err(bad(&folder.join(FILE), "the files of a split do not sum to it"));
             }
             for file in &entry.files {

@@ -1,18 +1,16 @@
 //! Files that are there whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufReader, Write};
+use std::path::Path;
 
 use crate::error::Refusal;
-use crate::file;
 pub(super) use crate::file::refusal as io;
+use crate::file::{self, Whole};
 
-/// A file under a temporary name, with the digest of what is written.
+/// A file that is there whole or not at all, with the digest of what is written.
 pub(super) struct WholeFile {
-    path: PathBuf,
-    temporary: PathBuf,
-    writer: BufWriter<File>,
+    file: Whole,
     hasher: blake3::Hasher,
 }
 
@@ -22,18 +20,13 @@ impl WholeFile {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|e| io(folder, &e))?;
         }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".tmp");
-        let temporary = path.with_file_name(name);
-        let file = File::create(&temporary).map_err(|e| io(&temporary, &e))?;
-        let writer = BufWriter::with_capacity(1 << 18, file);
-        Ok(Self { path: path.to_owned(), temporary, writer, hasher: blake3::Hasher::new() })
+        Ok(Self { file: Whole::create(path)?, hasher: blake3::Hasher::new() })
     }
 
     /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.hasher.update(bytes);
-        self.writer.write_all(bytes).map_err(|e| io(&self.temporary, &e))
+        self.file.writer.write_all(bytes).map_err(|e| io(&self.file.path, &e))
     }
 
     /// The digest of what is written so far.
@@ -42,19 +35,9 @@ impl WholeFile {
     }
 
     /// Syncs, gives the file its name, and answers with the digest in hexadecimal.
-    pub(super) fn finish(mut self) -> Result<String, Refusal> {
-        let done = self.writer.flush().and_then(|()| self.writer.get_ref().sync_all());
-        done.and_then(|()| fs::rename(&self.temporary, &self.path)).map_err(|e| io(&self.temporary, &e))?;
-        sync_folder(&self.path);
+    pub(super) fn finish(self) -> Result<String, Refusal> {
+        self.file.finish()?;
         Ok(self.hasher.finalize().to_hex().to_string())
-    }
-}
-
-/// Makes a rename in the folder of a file durable, where the system can.
-fn sync_folder(path: &Path) {
-    if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
-        // Some systems cannot sync folders; the file itself is synced.
-        let _ = folder.sync_all();
     }
 }
 
@@ -65,31 +48,23 @@ pub(super) fn open(path: &Path) -> Result<BufReader<File>, Refusal> {
 
 /// Size and digest of a file.
 pub(super) fn fingerprint(path: &Path) -> Result<(u64, String), Refusal> {
-    let mut reader = open(path)?;
     let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; 1 << 18];
-    let mut size = 0;
-    loop {
-        let read = reader.read(&mut buffer).map_err(|e| io(path, &e))?;
-        if read == 0 {
-            return Ok((size, hasher.finalize().to_hex().to_string()));
-        }
-        size += read as u64;
-        hasher.update(buffer.get(..read).unwrap_or(&[]));
-    }
+    hasher.update_reader(open(path)?).map_err(|e| io(path, &e))?;
+    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 
 /// Removes a file if it is there.
 pub(super) fn remove(path: &Path) -> Result<(), Refusal> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path, &error)),
-        _ => Ok(()),
-    }
+    gone(path, fs::remove_file(path))
 }
 
 /// Removes a folder with all that is in it, if it is there.
 pub(super) fn remove_folder(path: &Path) -> Result<(), Refusal> {
-    match fs::remove_dir_all(path) {
+    gone(path, fs::remove_dir_all(path))
+}
+
+fn gone(path: &Path, removed: std::io::Result<()>) -> Result<(), Refusal> {
+    match removed {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path, &error)),
         _ => Ok(()),
     }

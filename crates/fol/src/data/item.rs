@@ -1,4 +1,4 @@
-//! One drawn text with all that is known about it, and its bytes in parts and records.
+//! One drawn text with all that is known about it, and its bytes in parts and records (F53).
 
 use std::io::Read;
 

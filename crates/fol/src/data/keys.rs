@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::Watch;
-use super::manifest::{KeyCounts, KeyShares, SPLITS};
+use super::manifest::{KeyCounts, KeyShares, PerForm, SPLITS};
 use super::parts::Part;
+use super::watch::Watch;
 use crate::error::Refusal;
 use crate::key::Key;
 
@@ -35,9 +35,6 @@ impl Side {
     }
 }
 
-/// The number of classes of each split, and for each pair of splits the shares that they have in common.
-type Compared = ([KeyCounts; 4], BTreeMap<String, KeyShares>);
-
 /// What one level of keys says: the number of classes of each split, and the share of each pair.
 struct Level {
     distinct: [u64; 4],
@@ -45,62 +42,49 @@ struct Level {
 }
 
 /// The number of classes of each split at each level, and for each pair a/b the share of the formulas of b whose
-/// key occurs in a. `sides` says for each stream and item which split has it. `None` if the run was stopped.
+/// key occurs in a. `sides` says for each stream and item which split has it.
 pub(super) fn compare(
     parts: &[Part],
     head: usize,
     sides: &[Vec<Side>],
     watch: &Watch,
-) -> Result<Option<Compared>, Refusal> {
-    let mut levels = Vec::new();
+) -> Result<([KeyCounts; 4], BTreeMap<String, KeyShares>), Refusal> {
+    let mut levels = Vec::with_capacity(4);
     for level in 0..4 {
-        let Some(keys) = sorted(parts, head, sides, level, watch)? else { return Ok(None) };
-        levels.push(Level::of(&keys));
+        levels.push(Level::of(&sorted(parts, head, sides, watch, level)?));
     }
-    let [k0, k1, k2, k3] = levels.as_slice() else { return Ok(None) };
-    let distinct = std::array::from_fn(|split| KeyCounts {
-        k0: k0.distinct[split],
-        k1: k1.distinct[split],
-        k2: k2.distinct[split],
-        k3: k3.distinct[split],
-    });
-    let shares = |pair: usize| KeyShares {
-        k0: k0.overlap[pair],
-        k1: k1.overlap[pair],
-        k2: k2.overlap[pair],
-        k3: k3.overlap[pair],
-    };
-    let overlap = PAIRS.iter().enumerate().map(|(pair, (a, b))| (format!("{a}/{b}"), shares(pair)));
-    Ok(Some((distinct, overlap.collect())))
+    let distinct = std::array::from_fn(|split| PerForm::of(|form| levels[form].distinct[split]));
+    let overlap = PAIRS
+        .iter()
+        .enumerate()
+        .map(|(pair, (a, b))| (format!("{a}/{b}"), PerForm::of(|form| levels[form].overlap[pair])));
+    Ok((distinct, overlap.collect()))
 }
 
-/// The keys of each split at one level, ascending; `None` if the run was stopped.
+/// The keys of each split at one level, ascending.
 fn sorted(
     parts: &[Part],
     head: usize,
     sides: &[Vec<Side>],
-    level: usize,
     watch: &Watch,
-) -> Result<Option<[Vec<Key>; 4]>, Refusal> {
+    level: usize,
+) -> Result<[Vec<Key>; 4], Refusal> {
     let formulas = |split| sides.iter().flatten().filter(|side| usize::from(side.0) == split).count();
     let mut splits: [Vec<Key>; 4] = std::array::from_fn(|split| Vec::with_capacity(formulas(split)));
     for (stream, sides) in sides.iter().enumerate() {
         let mut sides = sides.iter();
         for part in parts {
-            let whole = part.for_each(stream, head, watch, |item| {
+            part.for_each(stream, head, watch, |item| {
                 let keys = sides.next().and_then(|side| side.get_mut(&mut splits));
                 if let (Some(keys), Some(&key)) = (keys, item.keys.get(level)) {
                     keys.push(key);
                 }
                 Ok(())
             })?;
-            if !whole {
-                return Ok(None);
-            }
         }
     }
     splits.iter_mut().for_each(|keys| keys.par_sort_unstable());
-    Ok(Some(splits))
+    Ok(splits)
 }
 
 impl Level {

@@ -1,4 +1,4 @@
-//! The manifest of a data set.
+//! The manifest of a data set (F56).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) const SPLITS: [&str; 4] = ["train", "val", "test", "iid"];
 
 /// Everything about a data set but its formulas. The names are the keys of `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the specification's section on data sets explains each key")]
+#[expect(missing_docs, reason = "the reference explains each key")]
 pub struct Manifest {
     pub schema: String,
     pub name: String,
@@ -53,6 +53,13 @@ pub struct Splits {
     pub iid: SplitEntry,
 }
 
+impl Splits {
+    /// In the order of their names.
+    pub(super) fn all(&self) -> [&SplitEntry; 4] {
+        [&self.train, &self.val, &self.test, &self.iid]
+    }
+}
+
 /// One split.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
@@ -66,30 +73,32 @@ pub struct SplitEntry {
     pub files: Vec<FileEntry>,
 }
 
-/// Numbers of classes.
+/// A number for each canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[expect(missing_docs, reason = "the names of the canonical forms")]
-pub struct KeyCounts {
-    pub k0: u64,
-    pub k1: u64,
-    pub k2: u64,
-    pub k3: u64,
+pub struct PerForm<T> {
+    pub k0: T,
+    pub k1: T,
+    pub k2: T,
+    pub k3: T,
 }
+
+impl<T> PerForm<T> {
+    /// What belongs to the forms K0 to K3.
+    pub(super) fn of(mut form: impl FnMut(usize) -> T) -> Self {
+        Self { k0: form(0), k1: form(1), k2: form(2), k3: form(3) }
+    }
+}
+
+/// Numbers of classes.
+pub type KeyCounts = PerForm<u64>;
 
 /// Shares of formulas.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the names of the canonical forms")]
-pub struct KeyShares {
-    pub k0: f64,
-    pub k1: f64,
-    pub k2: f64,
-    pub k3: f64,
-}
+pub type KeyShares = PerForm<f64>;
 
 /// The three files of a piece of a split.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct FileEntry {
     pub tok: String,
@@ -101,7 +110,7 @@ pub struct FileEntry {
 }
 
 /// Digests in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names of the manifest's keys")]
 pub struct FileDigests {
     pub tok: String,
@@ -139,13 +148,7 @@ impl Manifest {
 
     /// A split by its name.
     pub fn split(&self, name: &str) -> Option<&SplitEntry> {
-        match name {
-            "train" => Some(&self.splits.train),
-            "val" => Some(&self.splits.val),
-            "test" => Some(&self.splits.test),
-            "iid" => Some(&self.splits.iid),
-            _ => None,
-        }
+        SPLITS.iter().zip(self.splits.all()).find(|(split, _)| **split == name).map(|(_, entry)| entry)
     }
 }
 

@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::Watch;
 use super::config::{Config, Dedup, Splitting};
 use super::files::{self, WholeFile, io};
 use super::item::Item;
 use super::keys::{self, Side};
 use super::manifest::{Draws, FILE, FileDigests, FileEntry, Manifest, SCHEMA, SPLITS, SplitEntry, Splits};
 use super::parts::Part;
+use super::watch::Watch;
 use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
+use crate::file::TEMPORARY;
 use crate::key::{Key, bucket, split};
 use crate::record::Record;
 use crate::score::Scorer;
@@ -25,15 +26,16 @@ use crate::symbol::{SymbolId, VOCABULARY};
 
 /// Formulas of train in the preview.
 const PREVIEW: u64 = 1000;
+const PREVIEW_FILE: &str = "preview.jsonl";
 
-/// Merges finished parts; `None` if the run was stopped.
+/// Merges finished parts; refuses to go on once the run is to stop.
 pub(super) fn merge(
     config: &Config,
     folder: &Path,
     digest: &str,
     parts: &[Part],
     watch: &Watch,
-) -> Result<Option<Manifest>, Refusal> {
+) -> Result<Manifest, Refusal> {
     // From here to the new manifest the folder holds no data set.
     files::remove(&folder.join(FILE))?;
     let mut merge = Merge {
@@ -46,36 +48,27 @@ pub(super) fn merge(
         draws: Draws::default(),
         sides: Vec::new(),
         histogram: vec![0; VOCABULARY],
-        preview: WholeFile::create(&folder.join("preview.jsonl"))?,
+        preview: WholeFile::create(&folder.join(PREVIEW_FILE))?,
     };
-    if !merge.count_classes()? || !merge.write()? {
-        return Ok(None);
-    }
+    merge.count_classes()?;
+    merge.write()?;
     let Merge { writers, mut draws, histogram, preview, sides, .. } = merge;
     preview.finish()?;
-    let Some((distinct, overlap)) = keys::compare(parts, Part::head(digest), &sides, watch)? else {
-        return Ok(None);
-    };
+    let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides, watch)?;
     let mut all = blake3::Hasher::new();
-    let mut finished = Vec::new();
-    for (writer, distinct) in writers.into_iter().zip(distinct) {
+    let mut finished = SPLITS.map(|_| SplitEntry::default());
+    for ((writer, distinct), finished) in writers.into_iter().zip(distinct).zip(&mut finished) {
         let entry = SplitEntry { distinct, ..writer.finish()? };
         for file in &entry.files {
-            if watch.stopped() {
-                return Ok(None);
-            }
             let path = folder.join(&file.tok);
             std::io::copy(&mut files::open(&path)?, &mut all).map_err(|e| io(&path, &e))?;
         }
-        finished.push(entry);
+        *finished = entry;
     }
-    let entry = |name: &str| {
-        finished.iter().zip(SPLITS).find(|f| f.1 == name).map(|f| f.0.clone()).unwrap_or_default()
-    };
-    let splits = Splits { train: entry("train"), val: entry("val"), test: entry("test"), iid: entry("iid") };
+    let [train, val, test, iid] = finished;
+    let splits = Splits { train, val, test, iid };
     draws.kept = splits.train.formulas + splits.val.formulas + splits.test.formulas;
     draws.duplicates = draws.made - draws.kept;
-    let Some(texts) = texts_of_iid(config, parts, Part::head(digest), watch)? else { return Ok(None) };
     let manifest = Manifest {
         schema: SCHEMA.to_owned(),
         name: config.name.clone().unwrap_or_else(|| last_part(folder)),
@@ -90,7 +83,7 @@ pub(super) fn merge(
         overlap,
         draws,
         histogram,
-        optimum: optimum(config, &texts)?,
+        optimum: optimum(config, parts, Part::head(digest), watch)?,
         digest: all.finalize().to_hex().to_string(),
     };
     let path = folder.join(FILE);
@@ -100,7 +93,7 @@ pub(super) fn merge(
     file.write(text.as_bytes())?;
     file.write(b"\n")?;
     file.finish()?;
-    Ok(Some(manifest))
+    Ok(manifest)
 }
 
 /// The last part of a folder's path.
@@ -111,14 +104,18 @@ fn last_part(folder: &Path) -> String {
 /// Removes files of an earlier data set that this one does not have.
 fn remove_strangers(folder: &Path, manifest: &Manifest) -> Result<(), Refusal> {
     let known = |name: &str| {
-        let entries = SPLITS.iter().filter_map(|split| manifest.split(split));
-        entries.flat_map(|entry| &entry.files).any(|f| f.tok == name || f.off == name || f.rec == name)
+        manifest
+            .splits
+            .all()
+            .into_iter()
+            .flat_map(|entry| &entry.files)
+            .any(|f| f.tok == name || f.off == name || f.rec == name)
     };
     for entry in std::fs::read_dir(folder).map_err(|e| io(folder, &e))?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let ours =
-            SPLITS.iter().any(|split| name.strip_prefix(split).is_some_and(|rest| rest.starts_with('-')));
-        let ends = [".tok", ".off", ".rec", ".tmp"].iter().any(|end| name.ends_with(end));
+        let of_split = |split: &&str| name.strip_prefix(*split).is_some_and(|rest| rest.starts_with('-'));
+        let ours = SPLITS.iter().any(of_split) || name.starts_with(PREVIEW_FILE) || name.starts_with(FILE);
+        let ends = [".tok", ".off", ".rec", TEMPORARY].iter().any(|end| name.ends_with(end));
         if ours && ends && !known(&name) {
             files::remove(&entry.path())?;
         }
@@ -146,18 +143,15 @@ impl Merge<'_> {
         &mut self,
         stream: usize,
         mut item: impl FnMut(&mut Self, Item) -> Result<(), Refusal>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<(), Refusal> {
         for part in self.parts {
-            if !part.for_each(stream, self.head, self.watch, |read| item(self, read))? {
-                return Ok(false);
-            }
+            part.for_each(stream, self.head, self.watch, |read| item(self, read))?;
         }
-        Ok(true)
+        Ok(())
     }
 
-    /// False if the run was stopped.
-    fn count_classes(&mut self) -> Result<bool, Refusal> {
-        let Dedup::Key(level) = self.config.dedup else { return Ok(!self.watch.stopped()) };
+    fn count_classes(&mut self) -> Result<(), Refusal> {
+        let Dedup::Key(level) = self.config.dedup else { return Ok(()) };
         self.for_each(0, |merge, item| {
             if let Some(&key) = item.keys.get(level) {
                 let number = merge.classes.entry(key).or_insert(0);
@@ -167,21 +161,17 @@ impl Merge<'_> {
         })
     }
 
-    /// False if the run was stopped.
-    fn write(&mut self) -> Result<bool, Refusal> {
+    fn write(&mut self) -> Result<(), Refusal> {
         for (stream, (purpose, _)) in self.config.streams().into_iter().enumerate() {
             let mut sides = Vec::new();
-            let whole = self.for_each(stream, |merge, item| {
+            self.for_each(stream, |merge, item| {
                 sides.push(merge.item(purpose, item)?);
                 Ok(())
             })?;
-            if !whole {
-                return Ok(false);
-            }
             self.sides.push(sides);
         }
         self.classes = HashMap::new();
-        Ok(true)
+        Ok(())
     }
 
     fn item(&mut self, purpose: &str, mut item: Item) -> Result<Side, Refusal> {
@@ -263,14 +253,7 @@ impl SplitWriter {
             tok: create(&tok)?,
             off: create(&off)?,
             rec: create(&rec)?,
-            entry: FileEntry {
-                tok,
-                off,
-                rec,
-                formulas: 0,
-                tokens: 0,
-                blake3: FileDigests { tok: String::new(), off: String::new(), rec: String::new() },
-            },
+            entry: FileEntry { tok, off, rec, ..FileEntry::default() },
         };
         file.off.write(&0u64.to_le_bytes())?;
         Ok(file)
@@ -320,34 +303,18 @@ impl SplitWriter {
     }
 }
 
-/// The texts of the set `iid` that the optimum is measured on; `None` if the run was stopped.
-fn texts_of_iid(
-    config: &Config,
-    parts: &[Part],
-    head: usize,
-    watch: &Watch,
-) -> Result<Option<Vec<Vec<SymbolId>>>, Refusal> {
-    let mut texts = Vec::new();
+/// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
+fn optimum(config: &Config, parts: &[Part], head: usize, watch: &Watch) -> Result<Option<Optimum>, Refusal> {
     if config.law.has_statements() || config.iid == 0 {
-        return Ok(Some(texts));
+        return Ok(None);
     }
     let stream = config.streams().len() - 1;
+    let mut texts: Vec<Vec<SymbolId>> = Vec::new();
     for part in parts {
-        let whole = part.for_each(stream, head, watch, |item| {
+        part.for_each(stream, head, watch, |item| {
             texts.push(item.tokens);
             Ok(())
         })?;
-        if !whole {
-            return Ok(None);
-        }
-    }
-    Ok(Some(texts))
-}
-
-/// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
-fn optimum(config: &Config, texts: &[Vec<SymbolId>]) -> Result<Option<Optimum>, Refusal> {
-    if config.law.has_statements() || config.iid == 0 {
-        return Ok(None);
     }
     let scorer = Scorer::new(&config.law)?;
     let measured: Vec<TextOptimum> = texts

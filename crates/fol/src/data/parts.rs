@@ -1,4 +1,4 @@
-//! Parts: the items of one shard, drawn block by block.
+//! Parts: the items of one shard, drawn block by block (F54).
 //!
 //! A part holds, for each stream of the configuration, the items ⌊I·n/N⌋ … ⌊(I+1)·n/N⌋ − 1. It names its
 //! configuration at its head and ends in the digest of all before, so a part that was cut short or belongs to
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::Watch;
 use super::config::Config;
 use super::files::{self, WholeFile, io};
 use super::item::{Drawer, Item};
-use crate::error::Refusal;
+use super::watch::Watch;
+use crate::error::{Kind, Refusal};
 use crate::sample::{Sampler, family};
 use crate::score::Scorer;
 
@@ -202,15 +202,15 @@ impl<'a> Maker<'a> {
 }
 
 impl Part {
-    /// Calls with each item of one stream, in order; `streams` is the number of streams before it. False if the run was
-    /// stopped before the last.
+    /// Calls with each item of one stream, in order; `streams` is the number of streams before it. Refuses to go on
+    /// once the run is to stop.
     pub(super) fn for_each(
         &self,
         streams: usize,
         head: usize,
         watch: &Watch,
         mut item: impl FnMut(Item) -> Result<(), Refusal>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<(), Refusal> {
         let mut reader = files::open(&self.path)?;
         let broken = || {
             let error =
@@ -222,16 +222,16 @@ impl Part {
             let mut count = [0; 8];
             reader.read_exact(&mut count).map_err(|e| io(&self.path, &e))?;
             for _ in 0..u64::from_le_bytes(count) {
-                if watch.stopped() {
-                    return Ok(false);
-                }
                 let read = Item::read(&mut reader).ok_or_else(broken)?;
+                if watch.stopped() {
+                    return Err(Refusal::new(Kind::Io, "the run was stopped"));
+                }
                 if stream == streams {
                     item(read)?;
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The length of what stands before the streams.

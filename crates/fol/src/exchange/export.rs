@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use super::{Format, Record, Vocabulary, no_parquet, public};
+use super::format::{Format, no_parquet};
+use super::public;
+use super::vocabulary::Vocabulary;
 use crate::data::Split;
 use crate::error::Refusal;
+use crate::record::Record;
 use crate::{decode, encode, file, tptp};
 
 /// The formulas of a split, in order.

@@ -7,10 +7,14 @@ use std::io::BufRead;
 
 use serde_json::Value;
 
-use super::{Format, Record, Vocabulary, no_parquet, public};
+use super::format::{Format, bad, no_parquet};
+use super::public;
+use super::vocabulary::Vocabulary;
 use crate::ast::Text;
-use crate::error::{Kind, Refusal};
-use crate::read::{Mode, Names, Source, parse};
+use crate::error::Refusal;
+use crate::read::{Mode, Names, Source, Symbols, parse, parse_symbols};
+use crate::record::Record;
+use crate::symbol::SymbolId;
 use crate::tptp;
 
 /// What became of the records of a file.
@@ -44,7 +48,7 @@ pub fn import(
         Format::Jsonl => import.lines(file)?,
         Format::PublicJson => {
             for tokens in public::formulas(file, vocabulary)? {
-                import.record(tokens.and_then(|tokens| lenient(&tokens)).map(|text| (None, text, None)))?;
+                import.record(tokens.and_then(lenient).map(|text| (None, text, None)))?;
             }
         }
         Format::Tptp => {
@@ -117,11 +121,6 @@ fn object(line: &[u8]) -> Result<Found, Refusal> {
     Ok((item, parse(text, Source::Text, Mode::Lenient)?.text, None))
 }
 
-fn lenient(tokens: &[u16]) -> Result<Text, Refusal> {
-    let ids: Vec<String> = tokens.iter().map(u16::to_string).collect();
-    Ok(parse(&ids.join(" "), Source::Tokens, Mode::Lenient)?.text)
-}
-
-pub(super) fn bad(message: &str) -> Refusal {
-    Refusal::new(Kind::BadRecord, message)
+fn lenient(symbols: Vec<SymbolId>) -> Result<Text, Refusal> {
+    Ok(parse_symbols(Symbols { symbols, ..Symbols::default() }, Mode::Lenient)?.text)
 }

@@ -1,4 +1,4 @@
-//! The sample files of the public project *Symbolic-Transformers* (Kerr).
+//! The sample files of the public project *Symbolic-Transformers* (Kerr), read and written (F59).
 //!
 //! A file holds prefixes with their next symbols, as ids of a vocabulary whose *labels* agree with ours where
 //! the symbols do. A formula is read from the sample that closes it.
@@ -8,7 +8,7 @@ use std::io::{BufRead, Write};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
-use super::import::bad;
+use super::format::bad;
 use super::vocabulary::{Vocabulary, is_end, symbol};
 use crate::error::{Kind, Refusal};
 use crate::symbol::SymbolId;
@@ -17,7 +17,7 @@ use crate::symbol::SymbolId;
 pub(super) fn formulas(
     file: impl BufRead,
     vocabulary: &Vocabulary,
-) -> Result<Vec<Result<Vec<u16>, Refusal>>, Refusal> {
+) -> Result<Vec<Result<Vec<SymbolId>, Refusal>>, Refusal> {
     let mut samples = Samples::new(vocabulary);
     let mut deserializer = serde_json::Deserializer::from_reader(file);
     let read = deserializer.deserialize_any(File(&mut samples)).and_then(|()| deserializer.end());
@@ -36,9 +36,9 @@ struct Samples<'a> {
     vocabulary: &'a Vocabulary,
     bounded: bool,
     /// The samples that end in a boundary.
-    closed: Vec<Result<Vec<u16>, Refusal>>,
+    closed: Vec<Result<Vec<SymbolId>, Refusal>>,
     /// The samples that the next one does not extend.
-    longest: Vec<Result<Vec<u16>, Refusal>>,
+    longest: Vec<Result<Vec<SymbolId>, Refusal>>,
     last: Option<Vec<Value>>,
 }
 
@@ -82,27 +82,27 @@ impl<'a> Samples<'a> {
         }
     }
 
-    fn formulas(mut self) -> Vec<Result<Vec<u16>, Refusal>> {
+    fn formulas(mut self) -> Vec<Result<Vec<SymbolId>, Refusal>> {
         self.flush();
         if self.bounded { self.closed } else { self.longest }
     }
 
     /// Ours, with both boundaries or with none, as the reader wants them.
-    fn tokens(&self, sequence: &[Value]) -> Result<Vec<u16>, Refusal> {
+    fn tokens(&self, sequence: &[Value]) -> Result<Vec<SymbolId>, Refusal> {
         let ours = |(at, token): (usize, &Value)| {
             let refused = |kind, message: String| Refusal::new(kind, message).at(at);
             let label = self.vocabulary.label(token).ok_or_else(|| {
                 refused(Kind::UnknownId, format!("{token} is not in the vocabulary")).found(token.to_string())
             })?;
-            symbol(label).map(SymbolId::get).ok_or_else(|| {
+            symbol(label).ok_or_else(|| {
                 refused(Kind::UnmappedSymbol, format!("{label} has no symbol here")).found(label)
             })
         };
-        let mut tokens: Vec<u16> = sequence.iter().enumerate().map(ours).collect::<Result<_, _>>()?;
-        let opened = tokens.first() == Some(&SymbolId::BOS.get());
-        match (opened, tokens.last() == Some(&SymbolId::EOS.get())) {
+        let mut tokens: Vec<SymbolId> = sequence.iter().enumerate().map(ours).collect::<Result<_, _>>()?;
+        let opened = tokens.first() == Some(&SymbolId::BOS);
+        match (opened, tokens.last() == Some(&SymbolId::EOS)) {
             (false, true) => drop(tokens.pop()),
-            (true, false) => tokens.push(SymbolId::EOS.get()),
+            (true, false) => tokens.push(SymbolId::EOS),
             _ => {}
         }
         Ok(tokens)

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use super::import::bad;
+use super::format::bad;
 use crate::error::{Kind, Refusal};
 use crate::symbol::{BASE, SymbolId};
 
@@ -51,7 +51,9 @@ impl Vocabulary {
         file.read_to_string(&mut text)
             .map_err(|error| bad(&format!("the vocabulary is no text: {error}")))?;
         let labels: Option<Vec<(u64, String)>> = match serde_json::from_str(&text) {
-            Ok(Value::Array(list)) => numbered(&list),
+            Ok(Value::Array(list)) => {
+                (0..).zip(&list).map(|(id, label)| Some((id, label.as_str()?.to_owned()))).collect()
+            }
             Ok(Value::Object(object)) => {
                 let part = ["id_to_label", "label_to_id", "tokens"].iter().find_map(|key| object.get(*key));
                 match part {
@@ -94,10 +96,6 @@ impl Vocabulary {
             Refusal::new(Kind::UnmappedSymbol, format!("the vocabulary has no {label}")).found(symbol.label())
         })
     }
-}
-
-fn numbered(list: &[Value]) -> Option<Vec<(u64, String)>> {
-    (0..).zip(list).map(|(id, label)| Some((id, label.as_str()?.to_owned()))).collect()
 }
 
 /// From ids to labels, or from labels to ids.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::Glyph;
+use super::grid::Glyph;
 use crate::symbol::SymbolId;
 
 /// The row of the grid in which a drawing begins.

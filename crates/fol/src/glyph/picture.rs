@@ -6,7 +6,7 @@ use std::io::{BufRead, Seek, Write};
 
 use ::png::{BitDepth, ColorType, Decoder, DecodingError, Encoder, EncodingError};
 
-use super::{Glyph, SIDE};
+use super::grid::{Glyph, SIDE};
 use crate::error::{Kind, Refusal};
 
 const BLACK: u8 = 0;
@@ -204,7 +204,9 @@ mod tests {
             for bit in 0..8 {
                 let mut damaged = whole.clone();
                 damaged[at] ^= 1 << bit;
-                let _ = read(Cursor::new(damaged));
+                if let Ok(read) = read(Cursor::new(damaged)) {
+                    assert_eq!(read, Glyph::of(SymbolId::SORT));
+                }
             }
         }
     }

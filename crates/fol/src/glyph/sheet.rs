@@ -1,11 +1,11 @@
 //! All 663 glyphs on one sheet, in 26 columns, each with its label.
 
-use std::fmt::Write as _;
 use std::io::Write;
 
+use super::font;
+use super::grid::{Glyph, SIDE};
 use super::picture::{Lines, paint, write_grey};
-use super::svg::{escaped, path};
-use super::{Glyph, SIDE, font};
+use super::svg::{escaped, tiles};
 use crate::symbol::{SymbolId, VOCABULARY};
 
 /// Glyphs in a row.
@@ -83,15 +83,13 @@ pub fn svg(scale: u32) -> String {
     const WIDTH: usize = 29;
     const HEIGHT: usize = 33;
     let (width, height) = (WIDTH * COLUMNS, HEIGHT * ROWS);
-    let (mut squares, mut black, mut labels) = (String::new(), String::new(), String::new());
-    for (i, symbol) in SymbolId::all().enumerate() {
-        let (x, y) = (i % COLUMNS * WIDTH + 2, i / COLUMNS * HEIGHT + 2);
-        black.push_str(&path(&Glyph::of(symbol), x, y));
-        let (middle, base, label) = (x as f64 + 12.5, y + 29, escaped(symbol.label()));
-        // Writing to a string cannot fail.
-        let _ = write!(squares, "M{x} {y}h25v25h-25z");
-        let _ = write!(labels, "<text x=\"{middle}\" y=\"{base}\">{label}</text>");
-    }
+    let at = |(i, symbol)| (symbol, i % COLUMNS * WIDTH + 2, i / COLUMNS * HEIGHT + 2);
+    let glyphs = SymbolId::all().enumerate().map(at);
+    let label = |(symbol, x, y): (SymbolId, usize, usize)| {
+        format!("<text x=\"{}\" y=\"{}\">{}</text>", x as f64 + 12.5, y + 29, escaped(symbol.label()))
+    };
+    let labels: String = glyphs.clone().map(label).collect();
+    let [squares, black] = tiles(glyphs);
     let (shown_width, shown_height) = (width as u64 * u64::from(scale), height as u64 * u64::from(scale));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{shown_width}\" \

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::grid::{Glyph, SIDE};
 use super::picture::Lines;
-use super::{Glyph, SIDE};
 use crate::symbol::SymbolId;
 
 /// White cells between two glyphs of a strip.
@@ -31,14 +31,9 @@ pub fn strip_svg(symbols: &[SymbolId], cell_px: f64) -> String {
     let width = symbols.len() * (SIDE + GAP) + GAP;
     let height = SIDE + 2 * GAP;
     let cell_px = if cell_px.is_finite() && cell_px > 0.0 { cell_px } else { 1.0 };
-    let (mut squares, mut black) = (String::new(), String::new());
     let labels: Vec<String> = symbols.iter().map(|symbol| escaped(symbol.label())).collect();
-    for (i, &symbol) in symbols.iter().enumerate() {
-        let x = GAP + i * (SIDE + GAP);
-        // Writing to a string cannot fail.
-        let _ = write!(squares, "M{x} {GAP}h25v25h-25z");
-        black.push_str(&path(&Glyph::of(symbol), x, GAP));
-    }
+    let at = |(i, &symbol): (usize, &SymbolId)| (symbol, GAP + i * (SIDE + GAP), GAP);
+    let [squares, black] = tiles(symbols.iter().enumerate().map(at));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{:.0}\" \
          height=\"{:.0}\" shape-rendering=\"crispEdges\"><title>{}</title>\
@@ -50,8 +45,19 @@ pub fn strip_svg(symbols: &[SymbolId], cell_px: f64) -> String {
     )
 }
 
+/// The path data of the squares of some glyphs, and of their black cells.
+pub(super) fn tiles(glyphs: impl Iterator<Item = (SymbolId, usize, usize)>) -> [String; 2] {
+    let mut tiles = [String::new(), String::new()];
+    for (symbol, x, y) in glyphs {
+        // Writing to a string cannot fail.
+        let _ = write!(tiles[0], "M{x} {y}h25v25h-25z");
+        tiles[1].push_str(&path(&Glyph::of(symbol), x, y));
+    }
+    tiles
+}
+
 /// The path data of the black cells, moved by x and y cells.
-pub(super) fn path(glyph: &Glyph, x: usize, y: usize) -> String {
+fn path(glyph: &Glyph, x: usize, y: usize) -> String {
     let mut data = String::new();
     for r in glyph.rectangles() {
         let _ = write!(data, "M{} {}h{w}v{}h-{w}z", x + r.x, y + r.y, r.height, w = r.width);

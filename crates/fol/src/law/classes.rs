@@ -4,37 +4,15 @@
 //! number is a sum of products of positive numbers, so nothing cancels and zero means none. Counts grow beyond
 //! any exponent, so those of n nodes are divided by λⁿ; products of counts whose nodes add up stay on the scale.
 
-use super::CountLaw;
-
-/// Numbers for quantifier depth 0, 1 and more.
-pub(crate) type ByClass = [f64; 3];
-
-/// The number of pairs: the quantifier depth of two formulas is the larger one.
-pub(crate) fn join(a: ByClass, b: ByClass) -> ByClass {
-    [a[0] * b[0], a[0] * b[1] + a[1] * (b[0] + b[1]), a[2] * (b[0] + b[1] + b[2]) + (a[0] + a[1]) * b[2]]
-}
-
-/// The classes of formulas below that many quantifiers, those included.
-pub(crate) fn below([none, one, more]: ByClass, quantifiers: usize) -> ByClass {
-    match quantifiers {
-        0 => [none, one, more],
-        1 => [0.0, none, one + more],
-        _ => [0.0, 0.0, none + one + more],
-    }
-}
-
-/// Adds `b`, times a factor.
-pub(crate) fn add_scaled(a: &mut ByClass, b: ByClass, factor: f64) {
-    for (x, y) in a.iter_mut().zip(b) {
-        *x += factor * y;
-    }
-}
+use super::by_size::{ByClass, BySize, Semiring, Ways};
+use super::count_law::CountLaw;
+use crate::error::{Kind, Refusal};
 
 /// The table.
 #[derive(Debug, Clone)]
 pub(crate) struct Classes {
-    /// `counts[k][n]`, divided by λⁿ.
-    counts: Vec<Vec<ByClass>>,
+    /// Counts, divided by λⁿ.
+    counts: BySize<ByClass>,
     /// λ
     pub(crate) scale: f64,
 }
@@ -43,7 +21,7 @@ impl Classes {
     /// The numbers up to `nodes`, on the smallest scale of a few tried that keeps them in range.
     pub(crate) fn new(law: &CountLaw, nodes: usize) -> Self {
         const LARGEST: f64 = 1e60;
-        let fits = |table: &Self| table.counts.iter().flatten().flatten().all(|x| *x < LARGEST);
+        let fits = |table: &Self| table.counts.formulas.iter().flatten().flatten().all(|x| *x < LARGEST);
         let plain = Self::on_scale(law, nodes, 1.0);
         if fits(&plain) {
             return plain;
@@ -58,80 +36,63 @@ impl Classes {
     }
 
     fn on_scale(law: &CountLaw, nodes: usize, scale: f64) -> Self {
-        let deepest = if law.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) };
-        let mut counts: Vec<Vec<ByClass>> =
-            (0..=deepest).map(|k| vec![[0.0; 3], [atoms(law, k) / scale, 0.0, 0.0]]).collect();
-        for n in 2..=nodes {
-            for k in 0..=deepest.min(nodes - n) {
-                let mut sum = [0.0; 3];
-                if let Some(row) = counts.get(k) {
-                    if law.not {
-                        add_scaled(&mut sum, at(row, n - 1), 1.0);
-                    }
-                    let pairs = pairs(row, n - 1);
-                    add_scaled(&mut sum, pairs, law.connectives.len() as f64);
-                }
-                if let Some(row) = counts.get(k + 1) {
-                    add_scaled(&mut sum, below(at(row, n - 1), 1), law.quantifiers.len() as f64);
-                }
-                if let Some(row) = counts.get_mut(k) {
-                    row.push(sum.map(|x| x / scale));
-                }
-            }
-        }
-        Self { counts, scale }
+        let ways = Ways {
+            not: law.not.then_some(1.0),
+            binary: Some(law.connectives.len() as f64),
+            quantifier: Some(law.quantifiers.len() as f64),
+        };
+        let atoms = |k| [atoms(law, k) / scale, 0.0, 0.0];
+        let each = |sum: ByClass| sum.map(|x| x / scale);
+        Self { counts: BySize::new(nodes, law.deepest(nodes), atoms, &ways, each), scale }
     }
 
     /// The scaled numbers of formulas of n nodes below k quantifiers.
     pub(crate) fn get(&self, n: usize, k: usize) -> ByClass {
-        self.counts.get(k).map_or([0.0; 3], |row| at(row, n))
-    }
-
-    /// The scaled number of closed formulas of n nodes of a level; level 0 stands for all.
-    pub(crate) fn of_level(&self, n: usize, level: u8) -> f64 {
-        let [none, one, more] = self.get(n, 0);
-        match level {
-            1 if n == 1 => none,
-            2 if n > 1 => none,
-            3 => one,
-            4 => more,
-            0 => none + one + more,
-            _ => 0.0,
-        }
+        self.counts.get(n, k)
     }
 }
 
-/// For each number of nodes, whether closed formulas of quantifier depth 0, 1 and more exist. Unlike counts in
-/// floating point, which may be too small to tell from none, this is exact.
-pub(super) fn present(law: &CountLaw, nodes: usize) -> Vec<[bool; 3]> {
-    let deepest = if law.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) };
-    let mut outer: Vec<[bool; 3]> = Vec::new();
-    // From the innermost scope outwards; all scopes but the outermost have a variable.
-    for k in (0..=deepest.min(1)).rev() {
-        let mut row = vec![[false; 3], [atoms(law, k) > 0.0, false, false]];
-        for n in 2..=nodes {
-            let at = |row: &[[bool; 3]], n: usize| row.get(n).copied().unwrap_or([false; 3]);
-            let mut any = if law.not { at(&row, n - 1) } else { [false; 3] };
-            if !law.connectives.is_empty() {
-                for i in 1..n - 1 {
-                    let (a, b) = (at(&row, i), at(&row, n - 1 - i));
-                    for (depth, there) in any.iter_mut().enumerate() {
-                        let up_to = |x: [bool; 3]| x.iter().take(depth + 1).any(|&x| x);
-                        *there |= (a.get(depth) == Some(&true) && up_to(b))
-                            || (b.get(depth) == Some(&true) && up_to(a));
-                    }
-                }
-            }
-            if !law.quantifiers.is_empty() {
-                // One variable more changes nothing once there is one.
-                let [none, one, more] = at(if k == 0 { &outer } else { &row }, n - 1);
-                any = [any[0], any[1] || none, any[2] || one || more];
-            }
-            row.push(any);
-        }
-        outer = row;
+/// Closed formulas of n nodes of a level; level 0 stands for all.
+pub(crate) fn of_level<T: Semiring>([none, one, more]: ByClass<T>, n: usize, level: u8) -> T {
+    match level {
+        1 if n == 1 => none,
+        2 if n > 1 => none,
+        3 => one,
+        4 => more,
+        0 => none.plus(one).plus(more),
+        _ => T::ZERO,
     }
-    outer
+}
+
+/// Whether formulas of n nodes below k quantifiers of quantifier depth 0, 1 and more exist. Unlike counts in
+/// floating point, which may be too small to tell from none, this is exact.
+fn present(law: &CountLaw, nodes: usize) -> BySize<ByClass<bool>> {
+    let ways = Ways {
+        not: law.not.then_some(true),
+        binary: Some(!law.connectives.is_empty()),
+        quantifier: Some(!law.quantifiers.is_empty()),
+    };
+    let atoms = |k| [atoms(law, k) > 0.0, false, false];
+    BySize::new(nodes, law.deepest(nodes), atoms, &ways, |sum| sum)
+}
+
+impl CountLaw {
+    /// Refuses a range of sizes that contains an empty class.
+    pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
+        let classes = present(self, self.largest());
+        for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
+            if let Some(n) = (lo..=hi).find(|&n| !of_level(classes.get(n, 0), n, level)) {
+                return Err(empty_size(level, n));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a size without formulas.
+pub(crate) fn empty_size(level: u8, nodes: usize) -> Refusal {
+    let class = if level == 0 { String::new() } else { format!(" of level {level}") };
+    Refusal::new(Kind::EmptySize, format!("this law has no formula{class} of {nodes} nodes"))
 }
 
 /// The number of atoms with k variables in scope.
@@ -140,16 +101,4 @@ pub(crate) fn atoms(law: &CountLaw, k: usize) -> f64 {
     let predicates: f64 =
         law.predicates.iter().map(|&(a, number)| terms.powi(a as i32) * number as f64).sum();
     predicates + law.relations.len() as f64 * terms * terms + if law.truth { 2.0 } else { 0.0 }
-}
-
-fn at(row: &[ByClass], n: usize) -> ByClass {
-    row.get(n).copied().unwrap_or([0.0; 3])
-}
-
-fn pairs(row: &[ByClass], n: usize) -> ByClass {
-    let mut sum = [0.0; 3];
-    for i in 1..n {
-        add_scaled(&mut sum, join(at(row, i), at(row, n - i)), 1.0);
-    }
-    sum
 }

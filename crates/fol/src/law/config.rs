@@ -6,6 +6,7 @@
 use toml::{Table, Value};
 
 use crate::error::{Kind, Refusal};
+use crate::symbol::SymbolId;
 
 /// A table all of whose keys are known.
 pub(crate) struct Keys {
@@ -94,6 +95,11 @@ impl Keys {
         natural(self.need(key)?).ok_or_else(|| self.bad(key, "a natural number is needed"))
     }
 
+    /// A natural number that is a size of something; one beyond all sizes stands for the largest.
+    pub(crate) fn size(&self, key: &str) -> Result<usize, Refusal> {
+        Ok(usize::try_from(self.number(key)?).unwrap_or(usize::MAX))
+    }
+
     /// A truth value.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, Refusal> {
         self.need(key)?.as_bool().ok_or_else(|| self.bad(key, "true or false is needed"))
@@ -149,26 +155,22 @@ impl Keys {
         sum_fits(&weights).then_some(pairs).ok_or_else(|| self.bad(key, "the weights are too large"))
     }
 
-    /// Members of `all`, by label, without repetition.
-    pub(crate) fn labels<T: Copy + PartialEq>(
-        &self,
-        key: &str,
-        all: &[(&str, T)],
-    ) -> Result<Vec<T>, Refusal> {
+    /// Symbols among `all`, by label, without repetition.
+    pub(crate) fn signs(&self, key: &str, all: &[SymbolId]) -> Result<Vec<SymbolId>, Refusal> {
         let Some(list) = self.need(key)?.as_array() else {
             return Err(self.bad(key, "a list of labels is needed"));
         };
         let mut chosen = Vec::new();
         for value in list {
             let label = value.as_str().unwrap_or("");
-            let Some((_, member)) = all.iter().find(|a| a.0 == label) else {
-                let known: Vec<&str> = all.iter().map(|a| a.0).collect();
+            let Some(symbol) = all.iter().find(|symbol| symbol.label() == label) else {
+                let known: Vec<&str> = all.iter().map(|symbol| symbol.label()).collect();
                 return Err(self.bad(key, format!("{value} is none of {}", known.join(", "))));
             };
-            if chosen.contains(member) {
+            if chosen.contains(symbol) {
                 return Err(self.bad(key, format!("{label} stands twice")));
             }
-            chosen.push(*member);
+            chosen.push(*symbol);
         }
         Ok(chosen)
     }

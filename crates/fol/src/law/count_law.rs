@@ -1,14 +1,14 @@
-//! Family `count`: a size is drawn, then a formula uniformly among all of that size.
+//! Family `count`: a size is drawn, then a formula uniformly among all of that size (F40).
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use toml::Table;
 
-use super::classes::present;
 use super::config::Keys;
-use super::depth_law::{blocks, spread};
-use crate::ast::{Connective, Quantifier, Relation};
+use super::tables::{CONNECTIVE_SYMBOLS, blocks, spread};
+use crate::ast::{Connective, Quantifier, Relation, Sign};
 use crate::error::Refusal;
 use crate::signature::Signature;
+use crate::symbol::SymbolId;
 
 const KEYS: [&str; 13] = [
     "predicates",
@@ -63,20 +63,14 @@ impl CountLaw {
     /// The law of a complete table.
     pub(super) fn read(table: Table) -> Result<Self, Refusal> {
         let keys = Keys::new(table, "", &KEYS)?;
-        let connectives = keys.labels("connectives", &connective_labels())?;
+        let connectives = keys.signs("connectives", CONNECTIVE_SYMBOLS)?;
         let law = Self {
             predicates: blocks(&keys, "predicates", 0)?,
             constants: keys.number("constants")?,
-            relations: in_order(
-                Relation::ALL,
-                &keys.labels("relations", &labels(Relation::ALL, |r| r.symbol().label()))?,
-            ),
-            quantifiers: in_order(
-                Quantifier::ALL,
-                &keys.labels("quantifiers", &labels(Quantifier::ALL, |q| q.symbol().label()))?,
-            ),
-            not: connectives.contains(&None),
-            connectives: in_order(Connective::ALL, &connectives.into_iter().flatten().collect::<Vec<_>>()),
+            relations: members(&keys.signs("relations", Relation::SYMBOLS)?),
+            quantifiers: members(&keys.signs("quantifiers", Quantifier::SYMBOLS)?),
+            not: connectives.contains(&SymbolId::NOT),
+            connectives: members(&connectives),
             truth: keys.flag("truth")?,
             sizes: sizes(&keys)?,
             names: keys.word(
@@ -84,7 +78,7 @@ impl CountLaw {
                 &[("canonical", BinderNames::Canonical), ("distinct", BinderNames::Distinct)],
             )?,
             pool: keys.number("pool")?,
-            max_tokens: usize::try_from(keys.number("max_tokens")?).unwrap_or(usize::MAX),
+            max_tokens: keys.size("max_tokens")?,
         };
         if law.constants > u64::from(u32::MAX) {
             return Err(keys.bad("constants", "at most 4294967295 are possible"));
@@ -93,6 +87,11 @@ impl CountLaw {
             return Err(keys.bad("pool", "a formula may have more binders than there are names"));
         }
         Ok(law)
+    }
+
+    /// The largest number of quantifiers on a path of a formula of so many nodes.
+    pub(crate) fn deepest(&self, nodes: usize) -> usize {
+        if self.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) }
     }
 
     /// The largest size.
@@ -125,29 +124,8 @@ impl CountLaw {
         }
     }
 
-    /// Refuses a range of sizes that contains an empty class.
-    pub(crate) fn check_sizes(&self) -> Result<(), Refusal> {
-        let classes = present(self, self.largest());
-        for &(level, _, lo, hi) in self.sizes.iter().filter(|s| s.1 > 0) {
-            let is_empty = |n: usize| {
-                let [none, one, more] = classes.get(n).copied().unwrap_or([false; 3]);
-                match level {
-                    1 => n > 1 || !none,
-                    2 => n == 1 || !none,
-                    3 => !one,
-                    4 => !more,
-                    _ => !(none || one || more),
-                }
-            };
-            if let Some(n) = (lo..=hi).find(|&n| is_empty(n)) {
-                return Err(crate::sample::empty_size(level, n));
-            }
-        }
-        Ok(())
-    }
-
     /// What the law can produce.
-    pub(super) fn signature(&self) -> Signature {
+    pub(crate) fn signature(&self) -> Signature {
         Signature {
             not: self.not,
             connectives: self.connectives.clone(),
@@ -168,36 +146,26 @@ impl CountLaw {
     /// Every key.
     pub(super) fn to_json(&self) -> Json {
         let not = self.not.then_some("NOT");
-        let connectives: Vec<&str> =
-            not.into_iter().chain(self.connectives.iter().map(|c| c.symbol().label())).collect();
+        let connectives: Vec<&str> = not.into_iter().chain(labels(&self.connectives)).collect();
         let levels: Vec<(u8, u64)> = self.sizes.iter().filter(|s| s.0 > 0).map(|s| (s.0, s.1)).collect();
         let sizes = match self.sizes.as_slice() {
             [(0, _, lo, hi)] => json!([lo, hi]),
             sizes => json!(sizes.iter().map(|s| (s.0, s.2, s.3)).collect::<Vec<_>>()),
         };
-        Json::Object(Map::from_iter([
-            ("family".to_owned(), json!("count")),
-            ("predicates".to_owned(), json!(self.predicates)),
-            ("constants".to_owned(), json!(self.constants)),
-            (
-                "relations".to_owned(),
-                json!(self.relations.iter().map(|r| r.symbol().label()).collect::<Vec<_>>()),
-            ),
-            (
-                "quantifiers".to_owned(),
-                json!(self.quantifiers.iter().map(|q| q.symbol().label()).collect::<Vec<_>>()),
-            ),
-            ("connectives".to_owned(), json!(connectives)),
-            ("truth".to_owned(), json!(self.truth)),
-            ("levels".to_owned(), json!(levels)),
-            ("sizes".to_owned(), sizes),
-            (
-                "names".to_owned(),
-                json!(if self.names == BinderNames::Distinct { "distinct" } else { "canonical" }),
-            ),
-            ("pool".to_owned(), json!(self.pool)),
-            ("max_tokens".to_owned(), json!(self.max_tokens)),
-        ]))
+        json!({
+            "family": "count",
+            "predicates": self.predicates,
+            "constants": self.constants,
+            "relations": labels(&self.relations),
+            "quantifiers": labels(&self.quantifiers),
+            "connectives": connectives,
+            "truth": self.truth,
+            "levels": levels,
+            "sizes": sizes,
+            "names": if self.names == BinderNames::Distinct { "distinct" } else { "canonical" },
+            "pool": self.pool,
+            "max_tokens": self.max_tokens,
+        })
     }
 }
 
@@ -231,16 +199,11 @@ fn sizes(keys: &Keys) -> Result<Vec<(u8, u64, usize, usize)>, Refusal> {
     Ok(sizes)
 }
 
-fn labels<T: Copy>(all: &[T], label: impl Fn(T) -> &'static str) -> Vec<(&'static str, T)> {
-    all.iter().map(|&member| (label(member), member)).collect()
+fn labels<T: Sign>(signs: &[T]) -> Vec<&'static str> {
+    signs.iter().map(|sign| sign.symbol().label()).collect()
 }
 
-/// NOT is `None`.
-fn connective_labels() -> Vec<(&'static str, Option<Connective>)> {
-    let binary = Connective::ALL.iter().map(|&c| (c.symbol().label(), Some(c)));
-    std::iter::once(("NOT", None)).chain(binary).collect()
-}
-
-fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
-    all.iter().copied().filter(|member| chosen.contains(member)).collect()
+/// The signs of these symbols, in id order.
+fn members<T: Sign>(symbols: &[SymbolId]) -> Vec<T> {
+    T::ALL.iter().copied().filter(|sign| symbols.contains(&sign.symbol())).collect()
 }

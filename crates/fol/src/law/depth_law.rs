@@ -1,15 +1,14 @@
-//! Family `depth`: a maximal depth is drawn, then the tree node by node from fixed weights.
+//! Family `depth`: a maximal depth is drawn, then the tree node by node from fixed weights (F36).
 
 use serde_json::{Map, Value as Json, json};
 use toml::Table;
 
 use super::config::Keys;
 use super::parts::Parts;
-use super::{MAX_ARITY, MAX_SYMBOLS};
-use crate::ast::{Connective, Quantifier, Relation};
+use super::tables::{MAX_ARITY, MAX_SYMBOLS, SORTED, blocks, drawn, named, spread};
+use crate::blocks::number_of;
 use crate::error::Refusal;
 use crate::signature::Signature;
-use crate::symbol::SymbolId;
 
 /// The largest maximal depth.
 const MAX_DEPTH: u64 = 1000;
@@ -45,6 +44,9 @@ const KEYS: [&str; 23] = [
     "family",
     "preset",
 ];
+/// What a table of weights needs where something is drawn from it.
+const POSITIVE: &str = "some weight must be positive";
+
 const KINDS: [&str; 3] = ["atom", "quantifier", "connective"];
 const ATOMS: [&str; 3] = ["predicate", "relation", "truth"];
 const TERMS: [&str; 3] = ["variable", "constant", "function"];
@@ -53,7 +55,6 @@ const QUANTIFIERS: [&str; 3] = ["FORALL", "EXISTS", "EXISTS1"];
 const RELATIONS: [&str; 6] =
     ["EQUALS", "NOT_EQUALS", "LESS_THAN", "GREATER_THAN", "LESS_EQUAL", "GREATER_EQUAL"];
 const TRUTH: [&str; 2] = ["TRUE", "FALSE"];
-pub(super) const SORTED: [&str; 2] = ["no", "yes"];
 
 /// The keys of family `depth`. Weights stand in the order in which alternatives are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +151,7 @@ impl DepthLaw {
             sorted: keys.weights("sorted", &SORTED)?,
             sorts: keys.number("sorts")?,
             statements: Parts::read(&keys)?,
-            max_tokens: usize::try_from(keys.number("max_tokens")?).unwrap_or(usize::MAX),
+            max_tokens: keys.size("max_tokens")?,
         };
         law.check(&keys)?;
         Ok(law)
@@ -161,33 +162,50 @@ impl DepthLaw {
         let need = |holds: bool, key: &str, why: &str| if holds { Ok(()) } else { Err(keys.bad(key, why)) };
         let some = |weights: &[u64]| weights.iter().any(|&w| w > 0);
         let deepest = self.deepest();
-        need(self.depth_mix.iter().any(|m| m.1 > 0), "depth_mix", "some weight must be positive")?;
-        if deepest > 0 {
-            need(some(&self.kinds), "kinds", "some weight must be positive")?;
-            need(
-                self.kinds[1] == 0 || some(&self.quantifiers),
-                "quantifiers",
-                "some weight must be positive",
-            )?;
-            need(
-                self.kinds[2] == 0 || some(&self.connectives),
-                "connectives",
-                "some weight must be positive",
-            )?;
-        }
-        need(some(&self.atoms), "atoms", "some weight must be positive")?;
-        need(self.atoms[0] == 0 || self.predicates.number() > 0, "predicates", "there are none")?;
-        need(self.atoms[1] == 0 || some(&self.relations), "relations", "some weight must be positive")?;
-        need(self.atoms[2] == 0 || some(&self.truth), "truth", "some weight must be positive")?;
+        let [_, quantifier, connective] = self.kinds.map(|weight| deepest > 0 && weight > 0);
+        let [predicate, relation, truth] = self.atoms.map(|weight| weight > 0);
+        need(self.depth_mix.iter().any(|m| m.1 > 0), "depth_mix", POSITIVE)?;
+        need(deepest == 0 || some(&self.kinds), "kinds", POSITIVE)?;
+        need(!quantifier || some(&self.quantifiers), "quantifiers", POSITIVE)?;
+        need(!connective || some(&self.connectives), "connectives", POSITIVE)?;
+        need(some(&self.atoms), "atoms", POSITIVE)?;
+        need(!predicate || self.predicates.number() > 0, "predicates", "there are none")?;
+        need(!relation || some(&self.relations), "relations", POSITIVE)?;
+        need(!truth || some(&self.truth), "truth", POSITIVE)?;
         need(self.names > 0, "names", "at least one is needed")?;
-        need(self.sorts == 0 || some(&self.sorted), "sorted", "some weight must be positive")?;
+        need(self.sorts == 0 || some(&self.sorted), "sorted", POSITIVE)?;
         self.check_terms(keys)?;
         self.check_levels(keys)?;
         if let Some(parts) = &self.statements {
-            parts.check(self, keys)?;
+            self.check_parts(parts, keys)?;
         }
         let nodes = self.mean_nodes(deepest) * self.mean_term_leaves();
         need(nodes < MAX_MEAN_NODES, "depth_mix", "the mean text has more than a million nodes")
+    }
+
+    /// Refuses statements that leave a draw without an alternative.
+    fn check_parts(&self, parts: &Parts, keys: &Keys) -> Result<(), Refusal> {
+        let need = |holds: bool, key: &str, why: &str| {
+            if holds { Ok(()) } else { Err(keys.bad(&format!("statements.{key}"), why)) }
+        };
+        let sequents = parts.kinds[1] > 0 || parts.kinds[2] > 0;
+        need(parts.count.iter().any(|c| c.1 > 0), "count", POSITIVE)?;
+        need(parts.count.iter().all(|c| c.0 > 0 || c.1 == 0), "count", "a text has at least one statement")?;
+        need(parts.dot.iter().any(|&w| w > 0), "dot", POSITIVE)?;
+        need(parts.kinds.iter().any(|&w| w > 0), "kinds", POSITIVE)?;
+        need(!sequents || parts.premises.iter().any(|p| p.1 > 0), "premises", POSITIVE)?;
+        need(!sequents || parts.conclusion.iter().any(|&w| w > 0), "conclusion", POSITIVE)?;
+        need(
+            parts.kinds[4] == 0 || self.predicates.number() > 0,
+            "kinds",
+            "there are no predicates to define",
+        )?;
+        need(parts.kinds[5] == 0 || !self.functions.is_empty(), "kinds", "there are no functions to define")?;
+        need(parts.kinds[6] == 0 || self.constants > 0, "kinds", "there are no constants to define")?;
+        let functions = self.functions.iter().map(|f| f.0).max().filter(|_| parts.kinds[5] > 0).unwrap_or(0);
+        let used = self.predicates.arities_and_weights().iter().filter(|a| a.1 > 0 && parts.kinds[4] > 0);
+        let predicates = used.map(|a| a.0).max().unwrap_or(0);
+        need(self.names >= functions.max(predicates) as u64, "kinds", "there are fewer names than parameters")
     }
 
     /// Where terms stand, one must always be drawable.
@@ -205,10 +223,7 @@ impl DepthLaw {
 
     /// Whether terms are drawn outside all binders, and inside some.
     fn term_places(&self) -> (bool, bool) {
-        let with_arguments = match &self.predicates {
-            Predicates::Overloaded { arities, .. } => arities.iter().any(|a| a.0 > 0 && a.1 > 0),
-            Predicates::Blocks(blocks) => blocks.iter().any(|b| b.0 > 0 && b.1 > 0),
-        };
+        let with_arguments = self.predicates.arities_and_weights().iter().any(|a| a.0 > 0 && a.1 > 0);
         let in_atoms = self.arguments == Arguments::Terms
             && (self.atoms[1] > 0 || (self.atoms[0] > 0 && with_arguments));
         let shallow = self.depth_mix.iter().any(|m| m.0 == 0 && m.1 > 0);
@@ -228,7 +243,7 @@ impl DepthLaw {
             return Err(keys.bad("levels", "texts of several statements have no level"));
         }
         if self.levels.iter().all(|l| l.1 == 0) {
-            return Err(keys.bad("levels", "some weight must be positive"));
+            return Err(keys.bad("levels", POSITIVE));
         }
         for &(level, _) in self.levels.iter().filter(|l| l.1 > 0) {
             if !(self.depth_mix.iter().any(|m| m.1 > 0 && self.reaches(level, m.0))) {
@@ -260,23 +275,22 @@ impl DepthLaw {
         let total = self.kinds.iter().sum::<u64>().max(1) as f64;
         let not = self.connectives[0] as f64 / self.connectives.iter().sum::<u64>().max(1) as f64;
         let children = (self.kinds[1] as f64 + self.kinds[2] as f64 * (2.0 - not)) / total;
-        (0..depth).fold(1.0, |nodes, _| (1.0 + children * nodes).min(MAX_MEAN_NODES))
+        mean_size(children, depth)
     }
 
     fn mean_term_leaves(&self) -> f64 {
-        let number: u64 = self.functions.iter().map(|f| f.1).sum();
+        let number = number_of(&self.functions);
         let places: f64 = self.functions.iter().map(|f| f.0 as f64 * f.1 as f64).sum();
         if number == 0 {
             return 1.0;
         }
         let share = self.terms[2] as f64 / self.terms.iter().sum::<u64>().max(1) as f64;
         let children = share * places / number as f64;
-        (0..self.term_depth).fold(1.0, |nodes, _| (1.0 + children * nodes).min(MAX_MEAN_NODES))
+        mean_size(children, self.term_depth)
     }
 
     /// What the law can produce.
     pub(super) fn signature(&self) -> Signature {
-        let present = |weights: &[u64], symbol: usize| weights.get(symbol).is_some_and(|&w| w > 0);
         let terms = self.arguments == Arguments::Terms;
         let kinds = self.statements.as_ref().map_or([0; 7], |parts| parts.kinds);
         let constant = self.terms[1] > 0 && (terms || kinds[5] > 0 || kinds[6] > 0);
@@ -284,13 +298,14 @@ impl DepthLaw {
         let deep = self.deepest() > 0;
         let quantified = deep && self.kinds[1] > 0;
         let compound = deep && self.kinds[2] > 0;
-        let filter = |on: bool, weights: &[u64], offset: usize, i: usize| on && present(weights, i + offset);
+        let [not, connectives @ ..] = &self.connectives;
+        let [yes, no] = self.truth.map(|weight| self.atoms[2] > 0 && weight > 0);
         Signature {
-            not: filter(compound, &self.connectives, 0, 0),
-            connectives: select(Connective::ALL, |i| filter(compound, &self.connectives, 1, i)),
-            quantifiers: select(Quantifier::ALL, |i| filter(quantified, &self.quantifiers, 0, i)),
-            relations: select(Relation::ALL, |i| filter(self.atoms[1] > 0, &self.relations, 0, i)),
-            truth: select(&[true, false], |i| filter(self.atoms[2] > 0, &self.truth, 0, i)),
+            not: compound && *not > 0,
+            connectives: if compound { drawn(connectives) } else { Vec::new() },
+            quantifiers: if quantified { drawn(&self.quantifiers) } else { Vec::new() },
+            relations: if self.atoms[1] > 0 { drawn(&self.relations) } else { Vec::new() },
+            truth: yes.then_some(true).into_iter().chain(no.then_some(false)).collect(),
             predicates: if self.atoms[0] > 0 || kinds[4] > 0 {
                 self.predicates.arities()
             } else {
@@ -363,6 +378,11 @@ impl DepthLaw {
     }
 }
 
+/// The mean number of nodes of a tree of some depth, from the mean number of children.
+fn mean_size(children: f64, depth: u32) -> f64 {
+    (0..depth).fold(1.0, |nodes, _| (1.0 + children * nodes).min(MAX_MEAN_NODES))
+}
+
 impl Predicates {
     fn read(keys: &Keys) -> Result<Self, Refusal> {
         if keys.get("predicates").is_some() {
@@ -374,7 +394,7 @@ impl Predicates {
         let inner = Keys::new(table.clone(), "overloaded.", &["names", "arities"])?;
         let arities = inner.weighted("arities", MAX_ARITY)?;
         if arities.iter().all(|a| a.1 == 0) {
-            return Err(inner.bad("arities", "some weight must be positive"));
+            return Err(inner.bad("arities", POSITIVE));
         }
         let names = inner.number("names")?;
         if names > MAX_SYMBOLS {
@@ -383,11 +403,18 @@ impl Predicates {
         Ok(Self::Overloaded { names, arities: arities.into_iter().map(|(a, w)| (a as usize, w)).collect() })
     }
 
+    /// Arities with their weights, or with the sizes of their blocks.
+    fn arities_and_weights(&self) -> &[(usize, u64)] {
+        match self {
+            Self::Overloaded { arities: list, .. } | Self::Blocks(list) => list,
+        }
+    }
+
     /// The number of predicate symbols.
     pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Overloaded { names, .. } => *names,
-            Self::Blocks(blocks) => blocks.iter().map(|b| b.1).sum(),
+            Self::Blocks(blocks) => number_of(blocks),
         }
     }
 
@@ -403,35 +430,3 @@ impl Predicates {
         }
     }
 }
-
-/// Blocks of arity and number, empty blocks left out.
-pub(super) fn blocks(keys: &Keys, key: &str, least: u64) -> Result<Vec<(usize, u64)>, Refusal> {
-    let rows = keys.rows::<2>(key)?;
-    if rows.iter().any(|r| r[0] < least || r[0] > MAX_ARITY) {
-        return Err(keys.bad(key, format!("arities go from {least} to {MAX_ARITY}")));
-    }
-    let number = rows.iter().try_fold(0u64, |a, r| a.checked_add(r[1]));
-    if number.is_none_or(|n| n > MAX_SYMBOLS) {
-        return Err(keys.bad(key, format!("at most {MAX_SYMBOLS} symbols are possible")));
-    }
-    Ok(rows.into_iter().filter(|r| r[1] > 0).map(|[arity, number]| (arity as usize, number)).collect())
-}
-
-/// For each symbol, numbered through, its one arity.
-pub(super) fn spread(blocks: &[(usize, u64)]) -> Vec<Vec<usize>> {
-    blocks.iter().flat_map(|&(arity, number)| (0..number).map(move |_| vec![arity])).collect()
-}
-
-/// The members whose position is chosen.
-pub(super) fn select<T: Copy>(all: &[T], chosen: impl Fn(usize) -> bool) -> Vec<T> {
-    all.iter().enumerate().filter(|(i, _)| chosen(*i)).map(|(_, member)| *member).collect()
-}
-
-/// Weights by name.
-pub(super) fn named(names: &[&str], weights: &[u64]) -> Json {
-    Json::Object(names.iter().zip(weights).map(|(n, w)| ((*n).to_owned(), json!(w))).collect())
-}
-
-/// The symbols of the five connectives in the order of their weights.
-pub(crate) const CONNECTIVE_SYMBOLS: [SymbolId; 5] =
-    [SymbolId::NOT, SymbolId::AND, SymbolId::OR, SymbolId::IMPLIES, SymbolId::IFF];

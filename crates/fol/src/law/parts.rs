@@ -1,10 +1,9 @@
-//! The statements of a law of family `depth`: the table `statements`.
+//! The statements of a law of family `depth`: the table `statements` (F38, F39).
 
 use serde_json::{Value as Json, json};
 
 use super::config::Keys;
-use super::depth_law::{DepthLaw, Predicates, SORTED, named, select};
-use crate::ast::Turnstile;
+use super::tables::{SORTED, drawn, named};
 use crate::error::Refusal;
 use crate::signature::Statements;
 
@@ -42,43 +41,14 @@ impl Parts {
         }))
     }
 
-    /// Refuses tables that leave a draw without an alternative.
-    pub(super) fn check(&self, law: &DepthLaw, keys: &Keys) -> Result<(), Refusal> {
-        let need = |holds: bool, key: &str, why: &str| {
-            if holds { Ok(()) } else { Err(keys.bad(&format!("statements.{key}"), why)) }
-        };
-        let positive = "some weight must be positive";
-        let sequents = self.kinds[1] > 0 || self.kinds[2] > 0;
-        need(self.count.iter().any(|c| c.1 > 0), "count", positive)?;
-        need(self.count.iter().all(|c| c.0 > 0 || c.1 == 0), "count", "a text has at least one statement")?;
-        need(self.dot.iter().any(|&w| w > 0), "dot", positive)?;
-        need(self.kinds.iter().any(|&w| w > 0), "kinds", positive)?;
-        need(!sequents || self.premises.iter().any(|p| p.1 > 0), "premises", positive)?;
-        need(!sequents || self.conclusion.iter().any(|&w| w > 0), "conclusion", positive)?;
-        need(
-            self.kinds[4] == 0 || law.predicates.number() > 0,
-            "kinds",
-            "there are no predicates to define",
-        )?;
-        need(self.kinds[5] == 0 || !law.functions.is_empty(), "kinds", "there are no functions to define")?;
-        need(self.kinds[6] == 0 || law.constants > 0, "kinds", "there are no constants to define")?;
-        let functions = law.functions.iter().map(|f| f.0).max().filter(|_| self.kinds[5] > 0).unwrap_or(0);
-        let predicates = match &law.predicates {
-            Predicates::Overloaded { arities: list, .. } | Predicates::Blocks(list) => {
-                list.iter().filter(|a| a.1 > 0).map(|a| a.0).max().filter(|_| self.kinds[4] > 0).unwrap_or(0)
-            }
-        };
-        need(law.names >= functions.max(predicates) as u64, "kinds", "there are fewer names than parameters")
-    }
-
     /// The statements that the law can produce.
     pub(super) fn signature(&self) -> Statements {
-        let [formula, entails, models, equivalence, predicate, function, constant] =
-            self.kinds.map(|w| w > 0);
+        let [_, entails, models, ..] = self.kinds;
+        let [formula, _, _, equivalence, predicate, function, constant] = self.kinds.map(|w| w > 0);
         Statements {
             formula,
-            sequents: select(Turnstile::ALL, |i| [entails, models].get(i).copied().unwrap_or(false)),
-            unknown_conclusion: (entails || models) && self.conclusion[1] > 0,
+            sequents: drawn(&[entails, models]),
+            unknown_conclusion: entails.max(models) > 0 && self.conclusion[1] > 0,
             equivalence,
             define_predicate: predicate,
             define_function: function,

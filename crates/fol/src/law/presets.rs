@@ -1,4 +1,4 @@
-//! The built-in laws, as the tables that a configuration file would hold.
+//! The built-in laws, as the tables that a configuration file would hold (F42).
 
 /// Every key of family `depth` but `predicates` and `statements`, which have no default.
 const DEPTH: &str = r#"

@@ -3,8 +3,8 @@
 //! Without a law every index up to the largest one is there, with any arity. With a law the indices are a
 //! tree of digits, whose nodes know how few tokens complete a name from there on.
 
-use super::rules::{Cost, NEVER, TERM_COSTS, arguments, class, cost_if, sum};
-use crate::codec::{digits, following};
+use super::cost::{Cost, NEVER, TERM_COSTS, arguments, class, cost_if, sum};
+use crate::codec::{digit_count, digits, following};
 use crate::symbol::{BASE, SymbolId};
 use crate::symbol_set::SymbolSet;
 
@@ -39,6 +39,11 @@ pub(super) struct Digits {
 
 impl Digits {
     pub(super) const NONE: Self = Self { value: 0, count: 0, node: 0 };
+
+    /// A whole index.
+    pub(super) fn of(value: u64) -> Self {
+        Self { value, count: digit_count(value), node: 0 }
+    }
 }
 
 /// How many numerals, from 0 on, may follow in an index of at most `most`.
@@ -85,7 +90,7 @@ impl Indices {
                     let own = node.arities.first().map_or(NEVER, |&arity| arguments(arity, term));
                     children
                         .iter()
-                        .map(|(_, cost, _)| sum([1, cost.get(i).copied().unwrap_or(NEVER)]))
+                        .map(|(cost, _)| sum([1, cost.get(i).copied().unwrap_or(NEVER)]))
                         .fold(own, Cost::min)
                 });
             }),
@@ -104,7 +109,7 @@ impl Indices {
             Self::Below { least, head, .. } => *head = of_arity(*least),
             Self::Tree(nodes) => bottom_up(nodes, |node, children| {
                 let own = node.arities.iter().map(|&arity| of_arity(arity)).fold(NEVER, Cost::min);
-                node.head = children.iter().map(|(_, _, head)| sum([1, *head])).fold(own, Cost::min);
+                node.head = children.iter().map(|(_, head)| sum([1, *head])).fold(own, Cost::min);
             }),
         }
     }
@@ -210,15 +215,14 @@ fn child(nodes: &mut Vec<Node>, at: usize, digit: SymbolId) -> usize {
     }
 }
 
-type Costs = (usize, [Cost; TERM_COSTS], Cost);
+type Costs = ([Cost; TERM_COSTS], Cost);
 
 /// Visits the nodes, children before parents; a child is made after its parent.
 fn bottom_up(nodes: &mut [Node], visit: impl Fn(&mut Node, &[Costs])) {
     for at in (0..nodes.len()).rev() {
         let children: Vec<Costs> = nodes.get(at).map_or(Vec::new(), |node| {
-            let costs =
-                |(_, child): &(SymbolId, usize)| nodes.get(*child).map(|node| (*child, node.cost, node.head));
-            node.children.iter().filter_map(costs).collect()
+            let children = node.children.iter().filter_map(|(_, child)| nodes.get(*child));
+            children.map(|child| (child.cost, child.head)).collect()
         });
         if let Some(node) = nodes.get_mut(at) {
             visit(node, &children);

@@ -3,11 +3,12 @@
 //! Every function here puts the symbols in whose least completion fits the budget. `outer` is always the
 //! cost of what comes after the construct in question.
 
+use super::cost::{Cost, NEVER, arguments, cost_if, sum};
 use super::indices::{Digits, next_numerals};
-use super::rules::{Cost, NEVER, arguments, cost_if, sum};
-use super::{Category, Frame, Grammar, Head, Mask, Phase, Spot};
+use super::options::Grammar;
+use super::{Category, Frame, Head, Mask, Phase, Spot};
 use crate::codec::BASE_U64;
-use crate::read::MAX_DEPTH;
+use crate::error::MAX_DEPTH;
 use crate::symbol::{Numeral, SymbolId};
 use crate::symbol_set::SymbolSet;
 
@@ -74,7 +75,7 @@ impl Mask {
     // --- beginnings ------------------------------------------------------------------------------------
 
     fn statement(&self, set: &mut SymbolSet) {
-        self.operand(set, None);
+        self.operand(set, self.fewest_digits());
         if self.rules.grammar == Grammar::Formula {
             return;
         }
@@ -100,7 +101,7 @@ impl Mask {
             let short = if rules.closed { rules.term(Some(1)) } else { term };
             let bound =
                 cost_if(rules.variables.is_some(), sum([3, self.formula(short, self.depth + 1), outer]));
-            self.put_all(set, &rules.quantifiers, bound);
+            self.put_all(set, &rules.quantifiers, cost_if(self.may_bind(), bound));
         }
         self.put_all(set, &rules.truth, sum([1, outer]));
         self.put(set, SymbolId::PRED, sum([1, rules.predicates.root_cost(term), outer]));

@@ -4,49 +4,12 @@
 //! its least cost. All of them follow from one number, the least cost of a term: 2 (`CONST 0`, or `VAR 0`),
 //! or more if only variables with long indices may occur, or none.
 
+use super::cost::{Cost, NEVER, TERM_COSTS, class, cost_if, of_class, sum};
 use super::indices::Indices;
-use super::{Grammar, Options};
-use crate::codec::MAX_DIGITS;
+use super::options::{Grammar, Options};
+use crate::ast::{Connective, Quantifier, Relation, Turnstile};
 use crate::signature::Signature;
-use crate::symbol::{SymbolId, SymbolKind};
-
-/// A number of tokens.
-pub(super) type Cost = u32;
-
-/// No completion at all. Sums of a few costs do not overflow.
-pub(super) const NEVER: Cost = 1 << 28;
-
-/// The least costs of a term: `NEVER`, or 1 + digits.
-pub(super) const TERM_COSTS: usize = 2 + MAX_DIGITS as usize;
-
-/// The place of a term's least cost in a table.
-pub(super) fn class(term: Cost) -> usize {
-    if (term as usize) < TERM_COSTS { term as usize } else { 0 }
-}
-
-/// The term's least cost at a place of a table.
-fn of_class(class: usize) -> Cost {
-    if class < 2 { NEVER } else { class as Cost }
-}
-
-/// A sum of costs.
-pub(super) fn sum<const N: usize>(costs: [Cost; N]) -> Cost {
-    costs.into_iter().fold(0, |sum: Cost, cost| (sum + cost.min(NEVER)).min(NEVER))
-}
-
-/// The cost, if it is possible at all.
-pub(super) fn cost_if(possible: bool, cost: Cost) -> Cost {
-    if possible { cost } else { NEVER }
-}
-
-/// The cost of `arity` arguments in parentheses.
-pub(super) fn arguments(arity: usize, term: Cost) -> Cost {
-    match Cost::try_from(arity) {
-        Ok(0) => 0,
-        Ok(arity) => arity.checked_mul(term.min(NEVER)).map_or(NEVER, |terms| sum([terms, arity, 1])),
-        Err(_) => NEVER,
-    }
-}
+use crate::symbol::SymbolId;
 
 /// Everything that does not change while symbols are pushed.
 #[derive(Debug)]
@@ -63,7 +26,8 @@ pub(super) struct Rules {
     pub(super) equivalence: bool,
     pub(super) several: bool,
     pub(super) terminated: bool,
-    define: [bool; 3],
+    /// The categories that definitions may define.
+    define: Vec<SymbolId>,
     /// The largest index of a variable, a constant, a sort, if there is one.
     pub(super) variables: Option<u64>,
     pub(super) constants: Option<u64>,
@@ -82,12 +46,9 @@ impl Rules {
         let statements = law.and_then(|law| law.statements.as_ref());
         let text = options.grammar == Grammar::Text;
         // What a law says, or everything without a law.
-        let symbols = |kind: SymbolKind| {
-            let allowed = |symbol: &SymbolId| law.is_none_or(|law| law.has_symbol(*symbol));
-            SymbolId::all().filter(|symbol| symbol.kind() == kind).filter(allowed).collect::<Vec<_>>()
-        };
-        let meta = |symbol: SymbolId| text && law.is_none_or(|law| law.has_symbol(symbol));
-        let define = |category: SymbolId| text && law.is_none_or(|law| law.defines(category));
+        let has = |symbol: SymbolId| law.is_none_or(|law| law.has_symbol(symbol));
+        let allowed = |symbols: &[SymbolId]| symbols.iter().copied().filter(|&symbol| has(symbol)).collect();
+        let defined = |category: &SymbolId| text && law.is_none_or(|law| law.defines(*category));
         let largest = |count: fn(&Signature) -> u64| match law {
             None => Some(options.max_index),
             Some(law) => count(law).checked_sub(1).map(|largest| largest.min(options.max_index)),
@@ -96,19 +57,16 @@ impl Rules {
             grammar: options.grammar,
             closed: options.closed,
             not: law.is_none_or(|law| law.not),
-            connectives: symbols(SymbolKind::Connective)
-                .into_iter()
-                .filter(|&c| c != SymbolId::NOT)
-                .collect(),
-            quantifiers: symbols(SymbolKind::Quantifier),
-            relations: symbols(SymbolKind::Relation),
-            truth: symbols(SymbolKind::Truth),
-            turnstiles: [SymbolId::ENTAILS, SymbolId::MODELS].into_iter().filter(|&t| meta(t)).collect(),
-            unknown: meta(SymbolId::UNKNOWN),
-            equivalence: meta(SymbolId::EQUIVALENT),
+            connectives: allowed(Connective::SYMBOLS),
+            quantifiers: allowed(Quantifier::SYMBOLS),
+            relations: allowed(Relation::SYMBOLS),
+            truth: allowed(&[SymbolId::TRUE, SymbolId::FALSE]),
+            turnstiles: if text { allowed(Turnstile::SYMBOLS) } else { Vec::new() },
+            unknown: text && has(SymbolId::UNKNOWN),
+            equivalence: text && has(SymbolId::EQUIVALENT),
             several: text && (law.is_none() || statements.is_some_and(|s| s.several)),
             terminated: text && (law.is_none() || statements.is_some_and(|s| s.terminated)),
-            define: [SymbolId::PRED, SymbolId::FUNC, SymbolId::CONST].map(define),
+            define: [SymbolId::PRED, SymbolId::FUNC, SymbolId::CONST].into_iter().filter(defined).collect(),
             variables: largest(|law| law.variables),
             constants: largest(|law| law.constants),
             sorts: largest(|law| law.sorts),
@@ -152,13 +110,7 @@ impl Rules {
 
     /// Whether a definition may define a name of this category.
     pub(super) fn defines(&self, category: SymbolId) -> bool {
-        let [predicate, function, constant] = self.define;
-        match category {
-            SymbolId::PRED => predicate,
-            SymbolId::FUNC => function,
-            SymbolId::CONST => constant,
-            _ => false,
-        }
+        self.define.contains(&category)
     }
 
     /// The least cost of a variable, if those in scope have at least so many digits.

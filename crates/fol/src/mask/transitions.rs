@@ -126,7 +126,7 @@ impl Mask {
         self.step(symbol);
     }
 
-    fn bind(&mut self, variable: Digits) {
+    pub(super) fn bind(&mut self, variable: Digits) {
         let fewest = self.fewest_digits().map_or(variable.count, |fewest| fewest.min(variable.count));
         self.scope.push(Bound { index: variable.value, digits: variable.count, fewest });
     }

@@ -1,12 +1,12 @@
-//! A text, cut into lexemes: blanks separate, the longest spelling wins.
+//! A text, cut into lexemes: blanks separate, the longest spelling wins (F13).
 //!
-//! Enter at [`cut`]. Names are resolved by [`names`](super::names) once all lexemes are known, because the
+//! Enter at [`lexemes`]. Names are resolved by [`names`](super::names) once all lexemes are known, because the
 //! category of a name depends on what stands beside it and the index on the whole input.
 
-use super::names;
-use super::{Mode, Symbols};
+use std::sync::LazyLock;
+
 use crate::error::{Kind, Refusal};
-use crate::symbol::SymbolId;
+use crate::symbol::{SymbolId, SymbolKind};
 
 /// What a piece of text is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,86 +20,38 @@ pub(super) enum Lexeme {
 /// A lexeme and its bytes.
 pub(super) type Spanned = (Lexeme, (usize, usize));
 
-/// The spellings that are not words. No spelling is tried before a longer one that begins with it.
-const SIGNS: &[(&str, SymbolId)] = &[
-    ("<unknown>", SymbolId::UNKNOWN),
-    ("<answer>", SymbolId::ANSWER),
-    ("<query>", SymbolId::QUERY),
-    ("<pad>", SymbolId::PAD),
-    ("<bos>", SymbolId::BOS),
-    ("<eos>", SymbolId::EOS),
-    ("<unk>", SymbolId::UNK),
-    ("<sep>", SymbolId::SEP),
-    ("<->", SymbolId::IFF),
-    ("<=>", SymbolId::IFF),
-    ("∃!", SymbolId::EXISTS1),
+/// Spellings beside those of the vocabulary.
+const MORE: [(&str, SymbolId); 11] = [
+    ("not", SymbolId::NOT),
+    ("and", SymbolId::AND),
     ("&&", SymbolId::AND),
     ("/\\", SymbolId::AND),
+    ("or", SymbolId::OR),
     ("||", SymbolId::OR),
     ("\\/", SymbolId::OR),
-    ("->", SymbolId::IMPLIES),
+    ("implies", SymbolId::IMPLIES),
     ("=>", SymbolId::IMPLIES),
-    ("!=", SymbolId::NOT_EQUALS),
-    ("<=", SymbolId::LESS_EQUAL),
-    (">=", SymbolId::GREATER_EQUAL),
-    ("|-", SymbolId::ENTAILS),
-    ("|=", SymbolId::MODELS),
-    (":=", SymbolId::DEFINE),
-    ("==", SymbolId::EQUIVALENT),
-    ("¬", SymbolId::NOT),
-    ("~", SymbolId::NOT),
-    ("∧", SymbolId::AND),
-    ("&", SymbolId::AND),
-    ("∨", SymbolId::OR),
-    ("|", SymbolId::OR),
-    ("→", SymbolId::IMPLIES),
-    ("↔", SymbolId::IFF),
-    ("∀", SymbolId::FORALL),
-    ("∃", SymbolId::EXISTS),
-    ("=", SymbolId::EQUALS),
-    ("≠", SymbolId::NOT_EQUALS),
-    ("≤", SymbolId::LESS_EQUAL),
-    ("≥", SymbolId::GREATER_EQUAL),
-    ("<", SymbolId::LESS_THAN),
-    (">", SymbolId::GREATER_THAN),
-    ("⊤", SymbolId::TRUE),
-    ("⊥", SymbolId::FALSE),
-    ("⊢", SymbolId::ENTAILS),
-    ("⊨", SymbolId::MODELS),
-    ("≔", SymbolId::DEFINE),
-    ("≡", SymbolId::EQUIVALENT),
-    ("(", SymbolId::LPAREN),
-    (")", SymbolId::RPAREN),
-    (",", SymbolId::COMMA),
-    (":", SymbolId::COLON),
-    (".", SymbolId::DOT),
+    ("iff", SymbolId::IFF),
+    ("<=>", SymbolId::IFF),
 ];
 
-fn word(name: &str) -> Option<SymbolId> {
-    Some(match name {
-        "not" => SymbolId::NOT,
-        "and" => SymbolId::AND,
-        "or" => SymbolId::OR,
-        "implies" => SymbolId::IMPLIES,
-        "iff" => SymbolId::IFF,
-        "forall" => SymbolId::FORALL,
-        "exists" => SymbolId::EXISTS,
-        "exists1" => SymbolId::EXISTS1,
-        "true" => SymbolId::TRUE,
-        "false" => SymbolId::FALSE,
-        _ => return None,
-    })
-}
+/// The spellings of symbols, words and signs, a longer one before all that it begins with. Numerals and
+/// categories have none: they are parts of names.
+static SPELLINGS: LazyLock<Vec<(&str, SymbolId)>> = LazyLock::new(|| {
+    let spelled = |symbol: &SymbolId| !matches!(symbol.kind(), SymbolKind::Numeral | SymbolKind::Category);
+    let own = SymbolId::all().filter(spelled).flat_map(|s| [(s.unicode(), s), (s.ascii(), s)]);
+    let mut all: Vec<_> = own.chain(MORE).collect();
+    all.sort_by_key(|(spelling, _)| std::cmp::Reverse(spelling.len()));
+    all
+});
 
-/// Cuts a text into symbols.
-pub(super) fn cut(input: &str, mode: Mode) -> Result<Symbols, Refusal> {
-    let (lexemes, unknown) = lexemes(input);
-    let symbols = names::resolve(lexemes, mode)?;
-    unknown.map_or(Ok(symbols), Err)
+/// The symbol that a whole word spells.
+fn word(name: &str) -> Option<SymbolId> {
+    SPELLINGS.iter().find(|(spelling, _)| *spelling == name).map(|(_, symbol)| *symbol)
 }
 
 /// The lexemes up to the first character that is in none, and the refusal of that character.
-fn lexemes(input: &str) -> (Vec<Spanned>, Option<Refusal>) {
+pub(super) fn lexemes(input: &str) -> (Vec<Spanned>, Option<Refusal>) {
     let mut lexemes = Vec::new();
     let mut at = 0;
     while let Some((rest, c)) = input.get(at..).and_then(|rest| Some((rest, rest.chars().next()?))) {
@@ -109,7 +61,7 @@ fn lexemes(input: &str) -> (Vec<Spanned>, Option<Refusal>) {
         } else if c.is_ascii_alphabetic() || c == '_' {
             name(rest)
         } else if let Some(&(spelling, symbol)) =
-            SIGNS.iter().find(|(spelling, _)| rest.starts_with(spelling))
+            SPELLINGS.iter().find(|(spelling, _)| rest.starts_with(spelling))
         {
             (Lexeme::Symbol(symbol), spelling.len())
         } else {
@@ -150,14 +102,16 @@ mod tests {
 
     #[test]
     fn no_sign_hides_a_longer_one() {
-        for (i, (spelling, _)) in SIGNS.iter().enumerate() {
-            assert!(SIGNS.iter().take(i).all(|(earlier, _)| !spelling.starts_with(earlier)), "{spelling}");
+        for (i, (spelling, _)) in SPELLINGS.iter().enumerate() {
+            assert!(
+                SPELLINGS.iter().take(i).all(|(e, _)| e == spelling || !spelling.starts_with(e)),
+                "{spelling}"
+            );
         }
     }
 
     #[test]
     fn every_symbol_but_numerals_and_categories_has_both_its_spellings() {
-        use crate::symbol::SymbolKind;
         for symbol in SymbolId::all() {
             if matches!(symbol.kind(), SymbolKind::Numeral | SymbolKind::Category) {
                 continue;

@@ -1,20 +1,27 @@
-//! Names: which category a name belongs to, and which index it gets.
+//! Names: which category a name belongs to (F14), and which index it gets (F15, F16).
 //!
 //! Enter at [`resolve`]. A name of its category's own shape (`x12` for a variable) keeps its number; every
 //! other one gets the smallest index of its category that is still free, in order of first appearance.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::lex::{Lexeme, Spanned};
-use super::{Mode, Names, Symbols};
+use super::unused::Unused;
 use crate::codec;
 use crate::error::{Kind, Refusal, Stage};
+use crate::input::{Mode, Symbols};
 use crate::symbol::{SymbolId, SymbolKind};
 
 /// Turns lexemes into symbols.
 pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refusal> {
     let categories = categories(&lexemes);
-    let mut indices = Indices::new(&lexemes, &categories);
+    let mut unused = Unused::default();
+    for ((lexeme, _), category) in lexemes.iter().zip(&categories) {
+        let (Lexeme::Name(name), Some(category)) = (lexeme, category) else { continue };
+        if let Some(index) = shape(name, *category).and_then(|digits| digits.parse().ok()) {
+            unused.take(*category, index);
+        }
+    }
     let mut out = Symbols::default();
     for ((lexeme, span), category) in lexemes.into_iter().zip(categories) {
         match (lexeme, category) {
@@ -24,7 +31,10 @@ pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refu
                 let index = match shape(&name, category) {
                     Some(digits) => number(digits, mode)
                         .map_err(|r| r.at(out.symbols.len()).span(span.0, span.1).found(name.as_str()))?,
-                    None => indices.index(name, category),
+                    None => {
+                        let names = out.names.entry(category.label()).or_default();
+                        *names.entry(name).or_insert_with(|| unused.smallest(category))
+                    }
                 };
                 codec::push_index(&mut out.symbols, index);
             }
@@ -32,11 +42,10 @@ pub(super) fn resolve(lexemes: Vec<Spanned>, mode: Mode) -> Result<Symbols, Refu
         }
         out.spans.resize(out.symbols.len(), span);
     }
-    out.names = indices.names;
     Ok(out)
 }
 
-/// For each lexeme that is a name its category. The order of the rules is the specification's.
+/// For each lexeme that is a name its category. The order of the rules is that of (F14).
 fn categories(lexemes: &[Spanned]) -> Vec<Option<SymbolId>> {
     let symbol_at = |at: Option<usize>| match lexemes.get(at?) {
         Some((Lexeme::Symbol(symbol), _)) => Some(*symbol),
@@ -84,44 +93,5 @@ fn number(digits: &str, mode: Mode) -> Result<u64, Refusal> {
     if mode == Mode::Strict && digits.len() > 1 && digits.starts_with('0') {
         return Err(Refusal::new(Kind::LeadingZero, "an index does not start with a zero").stage(Stage::Lex));
     }
-    digits.parse().map_err(|_| {
-        Refusal::new(Kind::IndexOverflow, format!("an index is at most {}", u64::MAX)).stage(Stage::Lex)
-    })
-}
-
-/// The indices given so far.
-struct Indices {
-    names: Names,
-    /// The indices that shapes have taken.
-    taken: BTreeMap<SymbolId, BTreeSet<u64>>,
-    /// For each category the smallest index that may be free.
-    next: BTreeMap<SymbolId, u64>,
-}
-
-impl Indices {
-    fn new(lexemes: &[Spanned], categories: &[Option<SymbolId>]) -> Self {
-        let mut taken: BTreeMap<SymbolId, BTreeSet<u64>> = BTreeMap::new();
-        for ((lexeme, _), category) in lexemes.iter().zip(categories) {
-            let (Lexeme::Name(name), Some(category)) = (lexeme, category) else { continue };
-            if let Some(index) = shape(name, *category).and_then(|digits| digits.parse().ok()) {
-                taken.entry(*category).or_default().insert(index);
-            }
-        }
-        Self { names: Names::new(), taken, next: BTreeMap::new() }
-    }
-
-    fn index(&mut self, name: String, category: SymbolId) -> u64 {
-        let names = self.names.entry(category.label()).or_default();
-        if let Some(&index) = names.get(&name) {
-            return index;
-        }
-        let next = self.next.entry(category).or_default();
-        while self.taken.get(&category).is_some_and(|taken| taken.contains(next)) {
-            *next += 1;
-        }
-        let index = *next;
-        *next += 1;
-        names.insert(name, index);
-        index
-    }
+    digits.parse().map_err(|_| Refusal::index_overflow().stage(Stage::Lex))
 }

@@ -1,4 +1,4 @@
-//! One draw among weighted alternatives, its sum computed once.
+//! One draw among weighted alternatives, its sum computed once (F34).
 
 use seeded::Stream;
 

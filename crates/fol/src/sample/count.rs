@@ -1,14 +1,17 @@
-//! Drawing from laws of family `count`: a level, a size, a rank, and names for the binders.
+//! Drawing from laws of family `count`: a level, a size, a rank, and names for the binders (F41).
 
 use num_bigint::BigUint;
 use seeded::Stream;
 
 use super::choice::Choice;
-use super::{Facts, empty_size, insert_sorted, unused};
-use crate::count::{Number, Piece, Table, VARIABLE, write_pieces};
+use super::distinct::take_unused;
+use super::facts::Facts;
+use crate::count::{Piece, Table, VARIABLE, write_pieces};
 use crate::error::Refusal;
+use crate::law::classes::empty_size;
 use crate::law::config::bad_value;
-use crate::law::{BinderNames, CountLaw, MAX_NODES};
+use crate::law::{BinderNames, CountLaw};
+use crate::measure::level_of;
 use crate::symbol::SymbolId;
 
 /// A law with its tables, and room to draw in.
@@ -31,26 +34,19 @@ enum Tables {
 }
 
 impl CountSampler {
-    pub(super) fn new(law: &CountLaw) -> Result<Self, Refusal> {
-        Self::with(law.clone())
-    }
-
     pub(super) fn of_size(law: &CountLaw, nodes: usize) -> Result<Self, Refusal> {
-        if nodes > MAX_NODES {
-            return Err(bad_value("nodes", format!("at most {MAX_NODES} nodes are counted")));
-        }
         let law = CountLaw { sizes: vec![(0, 1, nodes, nodes)], ..law.clone() };
         if law.names == BinderNames::Distinct && law.pool < law.most_binders() {
             return Err(bad_value("pool", "a formula may have more binders than there are names"));
         }
-        let sampler = Self::with(law)?;
+        let sampler = Self::new(law)?;
         if sampler.tables.first().is_none_or(|table| table.is_empty(nodes)) {
             return Err(empty_size(0, nodes));
         }
         Ok(sampler)
     }
 
-    fn with(law: CountLaw) -> Result<Self, Refusal> {
+    pub(super) fn new(law: CountLaw) -> Result<Self, Refusal> {
         let tables = law.sizes.iter().map(|&(level, _, _, largest)| {
             let bound = match level {
                 1 | 2 => Some(0),
@@ -82,12 +78,7 @@ impl CountSampler {
         loop {
             self.pieces.clear();
             let quantifier_depth = table.draw(nodes, stream, &mut self.pieces);
-            let drawn = match (nodes, quantifier_depth) {
-                (1, _) => 1,
-                (_, 0) => 2,
-                (_, 1) => 3,
-                _ => 4,
-            };
+            let drawn = level_of(nodes as u64, quantifier_depth.into());
             if level == 0 || level == drawn {
                 self.write(stream, out);
                 return Facts { nodes: nodes as u32, quantifier_depth, level: drawn, redraws: 0 };
@@ -106,9 +97,7 @@ impl CountSampler {
         for &piece in &self.pieces {
             if piece == VARIABLE + self.names.len() as u32 {
                 let j = stream.below(self.law.pool - self.used.len() as u64);
-                let name = unused(j, &self.used);
-                insert_sorted(&mut self.used, name);
-                self.names.push(name);
+                self.names.push(take_unused(j, &mut self.used));
             }
         }
         write_pieces(&self.pieces, |number| self.names.get(number as usize).copied().unwrap_or(0), out);
@@ -124,12 +113,9 @@ impl Tables {
     }
 
     fn is_empty(&self, nodes: usize) -> bool {
-        fn empty<N: Number>(table: &Table<N>, nodes: usize) -> bool {
-            table.get(nodes, 0).is_zero()
-        }
         match self {
-            Self::Wide(table) => empty(table, nodes),
-            Self::Big(table) => empty(table, nodes),
+            Self::Wide(table) => table.get(nodes, 0) == 0,
+            Self::Big(table) => table.get(nodes, 0) == BigUint::ZERO,
         }
     }
 

@@ -1,12 +1,15 @@
-//! Drawing from laws of family `depth`, one draw after the other in the order that the specification fixes.
+//! Drawing from laws of family `depth`, one draw after the other in the order that is fixed (F37, F38).
 
 use seeded::Stream;
 
 use super::choice::Choice;
-use super::{Facts, insert_sorted, unused};
+use super::distinct::take_unused;
+use super::facts::Facts;
 use crate::ast::{Quantifier, Relation};
+use crate::blocks::{arity_in, number_of};
 use crate::codec::push_index;
 use crate::law::{Arguments, Binder, CONNECTIVE_SYMBOLS, DepthLaw, Predicates};
+use crate::measure::level_of;
 use crate::symbol::SymbolId;
 
 /// A law with the sums of its weights, and room to draw in.
@@ -46,7 +49,7 @@ impl DepthSampler {
             Predicates::Overloaded { arities, .. } => arities.iter().map(|a| a.1).collect(),
             Predicates::Blocks(_) => Vec::new(),
         };
-        let number_of_functions = law.functions.iter().map(|f| f.1).sum();
+        let number_of_functions = number_of(&law.functions);
         let [variable, constant, function] = law.terms;
         let constant = if law.constants > 0 { constant } else { 0 };
         let function = if number_of_functions > 0 { function } else { 0 };
@@ -126,12 +129,7 @@ impl Text<'_> {
             self.out.clear();
             self.nodes = 0;
             let quantifier_depth = self.formula_of_mix();
-            let level = match (self.nodes, quantifier_depth) {
-                (1, _) => 1,
-                (_, 0) => 2,
-                (_, 1) => 3,
-                _ => 4,
-            };
+            let level = level_of(self.nodes.into(), quantifier_depth.into());
             if wanted.is_none_or(|wanted| wanted == level) {
                 return Facts { nodes: self.nodes, quantifier_depth, level, redraws: 0 };
             }
@@ -313,13 +311,7 @@ impl Text<'_> {
             self.push(SymbolId::DOT);
             single = false;
         }
-        let level = match (single, self.nodes, deepest) {
-            (false, _, _) => 0,
-            (true, 1, _) => 1,
-            (true, _, 0) => 2,
-            (true, _, 1) => 3,
-            (true, _, _) => 4,
-        };
+        let level = if single { level_of(self.nodes.into(), deepest.into()) } else { 0 };
         Facts { nodes: self.nodes, quantifier_depth: deepest, level, redraws: 0 }
     }
 
@@ -339,23 +331,16 @@ impl Text<'_> {
             4 => {
                 let predicate = self.stream.below(self.law.number_of_predicates);
                 let arity = self.predicate_arity(predicate);
-                self.named(SymbolId::PRED, predicate);
-                self.parameters(arity);
-                self.push(SymbolId::DEFINE);
+                self.head(SymbolId::PRED, predicate, arity);
                 self.formula_of_mix()
             }
-            5 => {
-                let function = self.stream.below(self.law.number_of_functions);
-                self.named(SymbolId::FUNC, function);
-                self.parameters(arity_in(&self.law.law.functions, function));
-                self.push(SymbolId::DEFINE);
-                self.term(0);
-                0
-            }
             _ => {
-                let constant = self.stream.below(self.law.law.constants);
-                self.named(SymbolId::CONST, constant);
-                self.push(SymbolId::DEFINE);
+                let (category, number, blocks) = match kind {
+                    5 => (SymbolId::FUNC, self.law.number_of_functions, self.law.law.functions.as_slice()),
+                    _ => (SymbolId::CONST, self.law.law.constants, &[][..]),
+                };
+                let defined = self.stream.below(number);
+                self.head(category, defined, arity_in(blocks, defined));
                 self.term(0);
                 0
             }
@@ -382,27 +367,16 @@ impl Text<'_> {
         deepest
     }
 
-    /// Distinct names, which are then the scope.
-    fn parameters(&mut self, arity: usize) {
+    /// What is defined, its parameters, which are distinct names and then the scope, and DEFINE.
+    fn head(&mut self, category: SymbolId, index: u64, arity: usize) {
+        self.named(category, index);
         let mut used: Vec<u64> = Vec::with_capacity(arity);
         self.list(arity, |text| {
             let j = text.stream.below(text.law.law.names - used.len() as u64);
-            let name = unused(j, &used);
-            insert_sorted(&mut used, name);
+            let name = take_unused(j, &mut used);
             text.scope.push(name);
             text.named(SymbolId::VAR, name);
         });
+        self.push(SymbolId::DEFINE);
     }
-}
-
-/// The arity of a symbol whose blocks are numbered through.
-pub(crate) fn arity_in(blocks: &[(usize, u64)], index: u64) -> usize {
-    let mut end = 0;
-    for &(arity, number) in blocks {
-        end += number;
-        if index < end {
-            return arity;
-        }
-    }
-    0
 }

@@ -1,35 +1,30 @@
-//! What the generator drew and does not show, as a posterior.
+//! What the generator drew and does not show, as a posterior (F45).
 //!
 //! A node is one of four [`Event`]s: an atom, a quantifier, NOT, or a binary connective (read as its opening
 //! parenthesis, its name comes later). Each value of the hidden choices gives each event a probability that
 //! takes in how likely the rest of the text still reaches the drawn level or size.
 
+use super::event::{Event, Place};
 use super::hidden_count::CountHidden;
 use super::hidden_depth::DepthHidden;
 use crate::error::Refusal;
 use crate::law::{Family, Law};
-
-/// What a node can be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
-    Atom,
-    Quantifier,
-    Not,
-    Binary,
-}
-
-/// Where a formula stands: nodes and quantifiers above it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Place {
-    pub(super) depth: u32,
-    pub(super) quantifiers: u32,
-}
 
 /// The posterior over the hidden choices.
 #[derive(Debug, Clone)]
 pub(super) enum Hidden {
     Depth(DepthHidden),
     Count(CountHidden),
+}
+
+/// The same for both families.
+macro_rules! each {
+    ($hidden:expr, $inner:ident => $do:expr) => {
+        match $hidden {
+            Self::Depth($inner) => $do,
+            Self::Count($inner) => $do,
+        }
+    };
 }
 
 impl Hidden {
@@ -42,42 +37,27 @@ impl Hidden {
 
     /// Back to the prior, before a formula.
     pub(super) fn start(&mut self) {
-        match self {
-            Self::Depth(hidden) => hidden.start(),
-            Self::Count(hidden) => hidden.start(),
-        }
+        each!(self, hidden => hidden.start())
     }
 
     /// The probability of an event where a formula is expected.
     pub(super) fn probability(&self, event: Event, place: Place) -> f64 {
-        match self {
-            Self::Depth(hidden) => hidden.probability(event, place),
-            Self::Count(hidden) => hidden.probability(event, place),
-        }
+        each!(self, hidden => hidden.probability(event, place))
     }
 
     /// The event happens; the answer is its probability.
     pub(super) fn commit(&mut self, event: Event, place: Place) -> f64 {
-        match self {
-            Self::Depth(hidden) => hidden.commit(event, place),
-            Self::Count(hidden) => hidden.commit(event, place),
-        }
+        each!(self, hidden => hidden.commit(event, place))
     }
 
     /// The left operand of a binary formula is over, the right one begins.
     pub(super) fn next_operand(&mut self) {
-        match self {
-            Self::Depth(hidden) => hidden.next_operand(),
-            Self::Count(hidden) => hidden.next_operand(),
-        }
+        each!(self, hidden => hidden.next_operand())
     }
 
     /// Names and probabilities of the hidden values, given where a formula is expected, if one is.
     pub(super) fn posterior(&self, expected: Option<Place>) -> Vec<(String, f64)> {
-        let values = match self {
-            Self::Depth(hidden) => hidden.posterior(expected),
-            Self::Count(hidden) => hidden.posterior(expected),
-        };
+        let values = each!(self, hidden => hidden.posterior(expected));
         let sum: f64 = values.iter().map(|v| v.1).sum();
         let mut merged: Vec<(String, f64)> = Vec::new();
         for (name, weight) in values.into_iter().filter(|v| v.1 > 0.0) {

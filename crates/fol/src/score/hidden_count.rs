@@ -4,11 +4,12 @@
 //! completions: the open places share the nodes that remain, a convolution of their counts. Counts are on the
 //! scale of [`Classes`]; a node that is read takes its factor λ with it.
 
-use super::hidden::{Event, Place};
+use super::event::{Event, Place};
 use super::hidden_depth::below_seen;
 use crate::error::Refusal;
 use crate::law::CountLaw;
-use crate::law::classes::{ByClass, Classes, add_scaled, atoms, below, join};
+use crate::law::by_size::{ByClass, add_scaled, below, join};
+use crate::law::classes::{Classes, atoms, of_level};
 
 /// Scaled numbers of formulas by number of nodes.
 type Counts = Vec<ByClass>;
@@ -51,7 +52,7 @@ impl CountHidden {
         let mut values = Vec::new();
         for &(level, weight, lo, hi) in law.sizes.iter().filter(|s| s.1 > 0) {
             let prior = weight as f64 / sum / (hi - lo + 1) as f64;
-            values.extend((lo..=hi).map(|n| (level, n, prior / classes.of_level(n, level))));
+            values.extend((lo..=hi).map(|n| (level, n, prior / of_level(classes.get(n, 0), n, level))));
         }
         let one = 1.0 / classes.scale;
         let ways = [u64::from(law.not), law.connectives.len() as u64, law.quantifiers.len() as u64];

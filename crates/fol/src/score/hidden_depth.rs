@@ -5,10 +5,10 @@
 //! classes of quantifier depth (0, 1, more), and the class of several open places is that of the deepest one;
 //! so each open place is a triple of probabilities and places combine by [`join`], without subtraction.
 
-use super::hidden::{Event, Place};
+use super::event::{Event, Place};
 use super::model::shares;
 use crate::law::DepthLaw;
-use crate::law::classes::{ByClass, add_scaled, below, join};
+use crate::law::by_size::{ByClass, add_scaled, below, join};
 
 /// Weights of the hidden values, scaled so that the present prefix has weight 1.
 #[derive(Debug, Clone)]
@@ -25,6 +25,9 @@ pub(super) struct DepthHidden {
 struct Levels {
     /// P(ℓ) / P_mix(ℓ).
     lift: [f64; 4],
+    /// Maximal depths.
+    depths: Vec<u32>,
+    kinds: [f64; 4],
     /// Classes of a whole formula with so many levels left.
     formula: Vec<ByClass>,
     /// For each open right operand, innermost last, and each maximal depth: the classes of that operand and of
@@ -69,25 +72,12 @@ impl DepthHidden {
         }
     }
 
-    /// The probability of the draw of an event with so many levels left.
-    fn kind(&self, event: Event, left: u32) -> f64 {
-        let [atom, quantifier, not, binary] = self.kinds;
-        match (event, left) {
-            (Event::Atom, 0) => 1.0,
-            (_, 0) => 0.0,
-            (Event::Atom, _) => atom,
-            (Event::Quantifier, _) => quantifier,
-            (Event::Not, _) => not,
-            (Event::Binary, _) => binary,
-        }
-    }
-
     /// The factor of an event for the maximal depth number `j`.
     fn factor(&self, j: usize, event: Event, place: Place) -> f64 {
         let Some(left) = self.prior.get(j).and_then(|p| p.0.checked_sub(place.depth)) else { return 0.0 };
-        let kind = self.kind(event, left);
+        let kind = drawn(self.kinds, event, Some(left));
         match &self.levels {
-            Some(levels) if kind > 0.0 => kind * levels.reached(j, self.prior.len(), event, left, place),
+            Some(levels) if kind > 0.0 => kind * levels.reached(j, event, left, place),
             _ => kind,
         }
     }
@@ -101,15 +91,11 @@ impl DepthHidden {
         if p <= 0.0 {
             return 0.0;
         }
-        for j in 0..self.prior.len() {
-            let left = self.prior.get(j).and_then(|d| d.0.checked_sub(place.depth));
-            let kind = left.map_or(0.0, |left| self.kind(event, left));
-            if let Some(weight) = self.weights.get_mut(j) {
-                *weight *= kind / p;
-            }
+        for (weight, (depth, _)) in self.weights.iter_mut().zip(&self.prior) {
+            *weight *= drawn(self.kinds, event, depth.checked_sub(place.depth)) / p;
         }
         if let Some(levels) = &mut self.levels {
-            levels.commit(event, place, &self.prior);
+            levels.commit(event, place);
         }
         p
     }
@@ -127,8 +113,8 @@ impl DepthHidden {
             match &self.levels {
                 None => values.push((format!("depth={depth}"), weight)),
                 Some(levels) => {
-                    let by_level = levels.posterior(j, self.prior.len(), depth, expected, self.kinds);
-                    for (level, (p, lift)) in (1..).zip(by_level.into_iter().zip(levels.lift)) {
+                    let by_level = levels.posterior(j, depth, expected).into_iter().zip(levels.lift);
+                    for (level, (p, lift)) in (1..).zip(by_level) {
                         values.push((format!("level={level},depth={depth}"), weight * p * lift));
                     }
                 }
@@ -136,6 +122,19 @@ impl DepthHidden {
         }
         values.sort_by(|a, b| a.0.cmp(&b.0));
         values
+    }
+}
+
+/// The probability of the draw of an event with so many levels left, if there are that many levels.
+fn drawn([atom, quantifier, not, binary]: [f64; 4], event: Event, left: Option<u32>) -> f64 {
+    match (event, left) {
+        (_, None) => 0.0,
+        (Event::Atom, Some(0)) => 1.0,
+        (_, Some(0)) => 0.0,
+        (Event::Atom, _) => atom,
+        (Event::Quantifier, _) => quantifier,
+        (Event::Not, _) => not,
+        (Event::Binary, _) => binary,
     }
 }
 
@@ -157,10 +156,12 @@ impl Levels {
             classes[0] += kinds[0];
             formula.push(classes);
         }
-        let mut levels = Self { lift: [0.0; 4], formula, open: Vec::new(), seen: 0, root: Root::Expected };
+        let depths = prior.iter().map(|p| p.0).collect();
+        let (lift, open, root) = ([0.0; 4], Vec::new(), Root::Expected);
+        let mut levels = Self { lift, depths, kinds, formula, open, seen: 0, root };
         let mut mixed = [0.0; 4];
         for &(depth, p) in prior {
-            for (sum, q) in mixed.iter_mut().zip(levels.whole(depth, kinds)) {
+            for (sum, q) in mixed.iter_mut().zip(levels.whole(depth)) {
                 *sum += p * q;
             }
         }
@@ -180,20 +181,29 @@ impl Levels {
         self.formula.get(left as usize).copied().unwrap_or([0.0; 3])
     }
 
+    /// The classes of the path down to a formula at a place, under a maximal depth.
+    fn inner(&self, depth: u32, place: Place) -> ByClass {
+        match depth.checked_sub(place.depth) {
+            Some(left) => below(self.of(left), place.quantifiers as usize),
+            None => [0.0; 3],
+        }
+    }
+
     /// The probabilities of the four levels for a whole formula of a maximal depth.
-    fn whole(&self, depth: u32, kinds: [f64; 4]) -> [f64; 4] {
+    fn whole(&self, depth: u32) -> [f64; 4] {
         let Some(left) = depth.checked_sub(1) else { return [1.0, 0.0, 0.0, 0.0] };
-        let [none, one, more] = compound(self.of(left), kinds);
-        [kinds[0], none, one, more]
+        let [none, one, more] = compound(self.of(left), self.kinds);
+        [self.kinds[0], none, one, more]
     }
 
     /// The classes of all that is still open outside the present formula.
-    fn outside(&self, j: usize, depths: usize) -> ByClass {
-        self.open.len().checked_sub(depths).and_then(|at| self.open.get(at + j)).copied().unwrap_or(CLOSED)
+    fn outside(&self, j: usize) -> ByClass {
+        let last = self.open.len().checked_sub(self.depths.len());
+        last.and_then(|at| self.open.get(at + j)).copied().unwrap_or(CLOSED)
     }
 
     /// How much more likely than under the mixture alone the text reaches its level after this event.
-    fn reached(&self, j: usize, depths: usize, event: Event, left: u32, place: Place) -> f64 {
+    fn reached(&self, j: usize, event: Event, left: u32, place: Place) -> f64 {
         if self.root == Root::Expected && event == Event::Atom {
             return self.lift[0];
         }
@@ -208,51 +218,36 @@ impl Levels {
             }
             Event::Quantifier => below(inner, above + 1),
         };
-        let [none, one, more] = below_seen(join(self.outside(j, depths), here), self.seen);
+        let [none, one, more] = below_seen(join(self.outside(j), here), self.seen);
         let [_, simple, quantified, nested] = self.lift;
         simple * none + quantified * one + nested * more
     }
 
-    fn commit(&mut self, event: Event, place: Place, prior: &[(u32, f64)]) {
+    fn commit(&mut self, event: Event, place: Place) {
         if self.root == Root::Expected {
             self.root = if event == Event::Atom { Root::Atom } else { Root::Compound };
         }
         match event {
             Event::Quantifier => self.seen = self.seen.max(place.quantifiers as usize + 1),
             Event::Binary => {
-                let outside = self.open.len().checked_sub(prior.len());
-                for (j, (depth, _)) in prior.iter().enumerate() {
-                    let operand = match depth.checked_sub(place.depth + 1) {
-                        Some(left) => below(self.of(left), place.quantifiers as usize),
-                        None => [0.0; 3],
-                    };
-                    let before = outside.and_then(|at| self.open.get(at + j)).copied().unwrap_or(CLOSED);
-                    self.open.push(join(before, operand));
-                }
+                let operand = Place { depth: place.depth + 1, ..place };
+                let of_depth = |(j, &depth)| join(self.outside(j), self.inner(depth, operand));
+                let open: Vec<ByClass> = self.depths.iter().enumerate().map(of_depth).collect();
+                self.open.extend(open);
             }
             Event::Atom | Event::Not => {}
         }
     }
 
     /// The probabilities that the text reaches each level, from the present prefix.
-    fn posterior(
-        &self,
-        j: usize,
-        depths: usize,
-        depth: u32,
-        expected: Option<Place>,
-        kinds: [f64; 4],
-    ) -> [f64; 4] {
+    fn posterior(&self, j: usize, depth: u32, expected: Option<Place>) -> [f64; 4] {
         let here = match (self.root, expected) {
-            (Root::Expected, _) => return self.whole(depth, kinds),
+            (Root::Expected, _) => return self.whole(depth),
             (Root::Atom, _) => return [1.0, 0.0, 0.0, 0.0],
             (Root::Compound, None) => CLOSED,
-            (Root::Compound, Some(place)) => match depth.checked_sub(place.depth) {
-                Some(left) => below(self.of(left), place.quantifiers as usize),
-                None => [0.0; 3],
-            },
+            (Root::Compound, Some(place)) => self.inner(depth, place),
         };
-        let [none, one, more] = below_seen(join(self.outside(j, depths), here), self.seen);
+        let [none, one, more] = below_seen(join(self.outside(j), here), self.seen);
         [0.0, none, one, more]
     }
 }

@@ -1,9 +1,16 @@
 //! The draws of a law that depend on nothing hidden, as probabilities.
 
-use crate::ast::{Connective, Quantifier, Relation};
+use std::ops::Range;
+
+use crate::ast::Sign;
+use crate::blocks::{arity_in, number_of, numbered};
 use crate::index::Block;
 use crate::law::classes::atoms;
 use crate::law::{Arguments, Binder, BinderNames, CountLaw, DepthLaw, Family, Law, Predicates};
+use crate::symbol::VOCABULARY;
+
+/// Probabilities by symbol id.
+pub type Distribution = [f64; VOCABULARY];
 
 /// Local probabilities.
 #[derive(Debug, Clone)]
@@ -49,12 +56,46 @@ pub(super) enum Arities {
     /// Blocks of arity and number.
     Fixed(Vec<(usize, u64)>),
     /// Drawn for each use.
-    Drawn {
-        /// The probability of each arity.
-        exactly: Vec<f64>,
-        /// The probability of that many or more.
-        at_least: Vec<f64>,
-    },
+    Drawn(Numbers),
+}
+
+/// The arity of one use of a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arity {
+    Fixed(usize),
+    Drawn,
+}
+
+/// A distribution over small numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Numbers {
+    exactly: Vec<f64>,
+    at_least: Vec<f64>,
+}
+
+impl Numbers {
+    /// The shares of these numbers.
+    pub(super) fn new(weights: &[(u64, u64)]) -> Self {
+        let most = weights.iter().filter(|w| w.1 > 0).map(|w| w.0).max().unwrap_or(0);
+        let sum = weights.iter().map(|w| w.1).sum::<u64>().max(1) as f64;
+        let of = |from: u64, to: u64| {
+            weights.iter().filter(|w| from <= w.0 && w.0 <= to).map(|w| w.1).sum::<u64>() as f64 / sum
+        };
+        Self {
+            exactly: (0..=most).map(|n| of(n, n)).collect(),
+            at_least: (0..=most).map(|n| of(n, most)).collect(),
+        }
+    }
+
+    /// The probability of this number.
+    pub(super) fn exactly(&self, n: usize) -> f64 {
+        self.exactly.get(n).copied().unwrap_or(0.0)
+    }
+
+    /// The probability of this number or a larger one.
+    pub(super) fn at_least(&self, n: usize) -> f64 {
+        self.at_least.get(n).copied().unwrap_or(0.0)
+    }
 }
 
 /// How binders are named.
@@ -71,10 +112,10 @@ pub(super) fn shares<const N: usize>(weights: [u64; N]) -> [f64; N] {
     weights.map(|w| if sum == 0 { 0.0 } else { w as f64 / sum as f64 })
 }
 
-/// Equal shares for the members of a list, by position in `all`.
-fn equal<T: PartialEq, const N: usize>(all: &[T], chosen: &[T]) -> [f64; N] {
+/// Equal shares for the chosen signs.
+fn equal<T: Sign, const N: usize>(chosen: &[T]) -> [f64; N] {
     let mut weights = [0; N];
-    for (weight, member) in weights.iter_mut().zip(all) {
+    for (weight, member) in weights.iter_mut().zip(T::ALL) {
         *weight = u64::from(chosen.contains(member));
     }
     shares(weights)
@@ -82,19 +123,6 @@ fn equal<T: PartialEq, const N: usize>(all: &[T], chosen: &[T]) -> [f64; N] {
 
 fn all(number: u64) -> [Block; 1] {
     [(0, number, 1.0)]
-}
-
-/// The probabilities of 0, 1, … arguments.
-fn arity_shares(arities: &[(usize, u64)]) -> Arities {
-    let most = arities.iter().map(|a| a.0).max().unwrap_or(0);
-    let sum = arities.iter().map(|a| a.1).sum::<u64>().max(1) as f64;
-    let weight = |from: usize, to: usize| {
-        arities.iter().filter(|a| from <= a.0 && a.0 <= to).map(|a| a.1).sum::<u64>() as f64 / sum
-    };
-    Arities::Drawn {
-        exactly: (0..=most).map(|a| weight(a, a)).collect(),
-        at_least: (0..=most + 1).map(|a| weight(a, most)).collect(),
-    }
 }
 
 impl Model {
@@ -107,7 +135,7 @@ impl Model {
 
     fn of_depth(law: &DepthLaw) -> Self {
         let [_, binary @ ..] = law.connectives;
-        let number_of_functions: u64 = law.functions.iter().map(|f| f.1).sum();
+        let number_of_functions = number_of(&law.functions);
         let [variable, constant, function] = law.terms;
         let constant = if law.constants > 0 { constant } else { 0 };
         let function = if number_of_functions > 0 { function } else { 0 };
@@ -124,7 +152,10 @@ impl Model {
             truth: shares(law.truth),
             by_scope: by_scope.to_vec(),
             arities: match &law.predicates {
-                Predicates::Overloaded { arities, .. } => arity_shares(arities),
+                Predicates::Overloaded { arities, .. } => {
+                    let weights: Vec<(u64, u64)> = arities.iter().map(|a| (a.0 as u64, a.1)).collect();
+                    Arities::Drawn(Numbers::new(&weights))
+                }
                 Predicates::Blocks(blocks) => Arities::Fixed(blocks.clone()),
             },
             functions: law.functions.clone(),
@@ -141,12 +172,12 @@ impl Model {
     }
 
     fn of_count(law: &CountLaw) -> Self {
-        let number_of_predicates = law.predicates.iter().map(|p| p.1).sum();
+        let number_of_predicates = number_of(&law.predicates);
         let canonical = law.names == BinderNames::Canonical;
         Self {
-            binary: equal(Connective::ALL, &law.connectives),
-            quantifiers: equal(Quantifier::ALL, &law.quantifiers),
-            relations: equal(Relation::ALL, &law.relations),
+            binary: equal(&law.connectives),
+            quantifiers: equal(&law.quantifiers),
+            relations: equal(&law.relations),
             truth: shares([u64::from(law.truth); 2]),
             by_scope: (0..law.largest()).map(|k| ByScope::of_count(law, k)).collect(),
             arities: Arities::Fixed(law.predicates.clone()),
@@ -160,6 +191,25 @@ impl Model {
             all_constants: all(law.constants),
             all_names: all(law.pool),
             all_sorts: all(0),
+        }
+    }
+
+    /// The arity of a predicate.
+    pub(super) fn arity(&self, predicate: u64) -> Arity {
+        match &self.arities {
+            Arities::Fixed(blocks) => Arity::Fixed(arity_in(blocks, predicate)),
+            Arities::Drawn(_) => Arity::Drawn,
+        }
+    }
+
+    /// The probability of one more argument after so many.
+    pub(super) fn more(&self, arity: Arity, done: usize) -> f64 {
+        match (arity, &self.arities) {
+            (Arity::Fixed(arity), _) => f64::from(u8::from(done < arity)),
+            // An exact 1 where no arity is `done`.
+            (Arity::Drawn, Arities::Drawn(arities)) if arities.exactly(done) <= 0.0 => 1.0,
+            (Arity::Drawn, Arities::Drawn(arities)) => arities.at_least(done + 1) / arities.at_least(done),
+            (Arity::Drawn, Arities::Fixed(_)) => 0.0,
         }
     }
 
@@ -192,14 +242,10 @@ impl ByScope {
         let terms = (k as u64 + law.constants) as f64;
         let all = atoms(law, k);
         let share = |x: f64| if all > 0.0 { x / all } else { 0.0 };
-        let (mut first, mut weight) = (0, 0.0);
-        let mut predicates = Vec::new();
-        for &(arity, number) in &law.predicates {
-            let each = terms.powi(arity as i32);
-            predicates.push((first, first + number, each));
-            first += number;
-            weight += each * number as f64;
-        }
+        let each =
+            |(arity, indices): (usize, Range<u64>)| (indices.start, indices.end, terms.powi(arity as i32));
+        let predicates: Vec<Block> = numbered(&law.predicates).map(each).collect();
+        let weight: f64 = predicates.iter().map(|(from, to, each)| each * (to - from) as f64).sum();
         let relations = law.relations.len() as f64 * terms * terms;
         let truth = if law.truth { 2.0 } else { 0.0 };
         let of = |x: f64| if terms > 0.0 { x / terms } else { 0.0 };

@@ -8,11 +8,11 @@ mod fill;
 mod indices;
 mod terms;
 
-use super::hidden::{Event, Hidden, Place};
-use super::model::Model;
-use crate::ast::{Connective, Quantifier, Relation};
+use super::event::{Event, Place};
+use super::hidden::Hidden;
+use super::model::{Arity, Model};
+use crate::ast::{Connective, Quantifier, Relation, Sign};
 use crate::symbol::SymbolId;
-use terms::more;
 
 /// What became of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,6 @@ enum State {
     Close,
     Head(Head),
     Parameter,
-    AfterParameter,
     Define,
     Done,
 }
@@ -68,12 +67,6 @@ pub(super) enum Head {
     Predicate,
     Function,
     Constant,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arity {
-    Fixed(usize),
-    Drawn,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,15 +140,11 @@ impl Parser {
 
     /// Back to before a formula, keeping the room.
     pub(super) fn restart(&mut self) {
-        self.state = State::Formula;
-        self.frames.clear();
-        self.place = Place::default();
-        self.value = None;
-        self.scope.clear();
-        self.number = [0];
-        self.used.clear();
-        self.defining = None;
-        self.body = false;
+        let Self { mut frames, mut scope, mut used, .. } = std::mem::replace(self, Self::formula());
+        frames.clear();
+        scope.clear();
+        used.clear();
+        *self = Self { frames, scope, used, ..Self::formula() };
     }
 
     /// As after something complete.
@@ -195,56 +184,60 @@ impl Parser {
 
     /// The probability of the symbol in this state alone; `None` if the state has to be left first.
     fn take(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> Option<f64> {
-        let only = |expected: SymbolId, next: State, state: &mut State| {
-            if symbol == expected {
-                *state = next;
-                Some(1.0)
-            } else {
-                Some(0.0)
+        if let Some((expected, next)) = self.forced() {
+            if symbol != expected {
+                return Some(0.0);
             }
-        };
+            match self.state {
+                State::Close => {
+                    self.frames.pop();
+                    self.complete_formula();
+                }
+                State::Define => {
+                    self.state = next;
+                    self.body = true;
+                    hidden.start();
+                }
+                _ => self.state = next,
+            }
+            return Some(1.0);
+        }
         match self.state {
             State::Formula => Some(self.formula_start(symbol, model, hidden)),
-            State::BinderVariable => only(SymbolId::VAR, State::Index(Use::Binder), &mut self.state),
             State::AfterBinder if symbol == SymbolId::COLON => {
                 self.state = State::SortSymbol;
                 Some(model.sorted.map_or(0.0, |[_, yes]| yes))
             }
-            State::SortSymbol => only(SymbolId::SORT, State::Index(Use::Sort), &mut self.state),
             State::Term => Some(self.term_start(symbol, model)),
-            State::Index(of) => symbol.numeral().map(|digit| self.digit(of, u64::from(digit.get()), model)),
+            State::Index(of) => symbol.numeral().map(|digit| self.digit(of, digit, model)),
             State::PredicateOpen(arity) if symbol == SymbolId::LPAREN => {
-                let p = more(arity, 0, model);
+                let p = model.more(arity, 0);
                 self.open(arity);
                 Some(p)
             }
-            State::FunctionOpen => only(SymbolId::LPAREN, State::Term, &mut self.state),
             State::AfterArgument => Some(self.after_argument(symbol, model)),
             State::Relation => {
-                let relation = Relation::ALL.iter().position(|r| r.symbol() == symbol);
                 self.state = State::Term;
-                Some(relation.and_then(|i| model.relations.get(i)).copied().unwrap_or(0.0))
+                Some(Relation::share(symbol, &model.relations))
             }
             State::Connective => Some(self.connective(symbol, model, hidden)),
-            State::Close if symbol == SymbolId::RPAREN => {
-                self.frames.pop();
-                self.complete_formula();
-                Some(1.0)
-            }
-            State::Close => Some(0.0),
-            State::Head(head) => only(head.category(), State::Index(Use::Head(head)), &mut self.state),
-            State::Parameter => only(SymbolId::VAR, State::Index(Use::Parameter), &mut self.state),
-            State::AfterParameter => Some(self.after_parameter(symbol, model)),
-            State::Define if symbol == SymbolId::DEFINE => {
-                let formula = self.defining == Some(Head::Predicate);
-                self.state = if formula { State::Formula } else { State::Term };
-                self.body = true;
-                hidden.start();
-                Some(1.0)
-            }
-            State::Define => Some(0.0),
-            State::AfterBinder | State::PredicateOpen(_) | State::Done => None,
+            _ => None,
         }
+    }
+
+    /// The symbol that must come, where only one can, and the state after it.
+    fn forced(&self) -> Option<(SymbolId, State)> {
+        Some(match self.state {
+            State::BinderVariable => (SymbolId::VAR, State::Index(Use::Binder)),
+            State::SortSymbol => (SymbolId::SORT, State::Index(Use::Sort)),
+            State::FunctionOpen => (SymbolId::LPAREN, State::Term),
+            State::Close => (SymbolId::RPAREN, State::Close),
+            State::Head(head) => (head.category(), State::Index(Use::Head(head))),
+            State::Parameter => (SymbolId::VAR, State::Index(Use::Parameter)),
+            State::Define if self.defining == Some(Head::Predicate) => (SymbolId::DEFINE, State::Formula),
+            State::Define => (SymbolId::DEFINE, State::Term),
+            _ => return None,
+        })
     }
 
     /// Leaves a state without a symbol; the answer is the probability.
@@ -261,7 +254,7 @@ impl Parser {
                 p
             }
             State::PredicateOpen(arity) => {
-                let p = 1.0 - more(arity, 0, model);
+                let p = 1.0 - model.more(arity, 0);
                 if self.in_head() {
                     self.state = State::Define;
                 } else {
@@ -287,8 +280,7 @@ impl Parser {
                 p
             }
             SymbolId::FORALL | SymbolId::EXISTS | SymbolId::EXISTS1 => {
-                let which = Quantifier::ALL.iter().position(|q| q.symbol() == symbol);
-                let share = which.and_then(|i| model.quantifiers.get(i)).copied().unwrap_or(0.0);
+                let share = Quantifier::share(symbol, &model.quantifiers);
                 if share <= 0.0 {
                     return 0.0;
                 }
@@ -325,8 +317,7 @@ impl Parser {
     }
 
     fn connective(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
-        let which = Connective::ALL.iter().position(|c| c.symbol() == symbol);
-        let p = which.and_then(|i| model.binary.get(i)).copied().unwrap_or(0.0);
+        let p = Connective::share(symbol, &model.binary);
         if let (true, Some(Frame::Binary { operands, right })) = (p > 0.0, self.frames.last_mut()) {
             *right = true;
             self.place = *operands;

@@ -5,9 +5,8 @@
 //! ends, and no draw in it depends on which it is. A definition begins with the same symbols as some formulas;
 //! until they part, a second parser reads along, and both have a share.
 
-use super::Distribution;
 use super::hidden::Hidden;
-use super::model::{Model, shares};
+use super::model::{Distribution, Model, Numbers, shares};
 use super::parser::{Head, Parser, Step};
 use crate::error::Refusal;
 use crate::law::{Family, Law, Parts};
@@ -63,35 +62,6 @@ struct Statements {
     premises: Numbers,
     /// A formula, `<unknown>`.
     conclusion: [f64; 2],
-}
-
-/// A distribution over small numbers.
-#[derive(Debug, Clone)]
-struct Numbers {
-    exactly: Vec<f64>,
-    at_least: Vec<f64>,
-}
-
-impl Numbers {
-    fn new(weights: &[(u64, u64)]) -> Self {
-        let most = weights.iter().filter(|w| w.1 > 0).map(|w| w.0).max().unwrap_or(0);
-        let sum = weights.iter().map(|w| w.1).sum::<u64>().max(1) as f64;
-        let of = |from: u64, to: u64| {
-            weights.iter().filter(|w| from <= w.0 && w.0 <= to).map(|w| w.1).sum::<u64>() as f64 / sum
-        };
-        Self {
-            exactly: (0..=most).map(|n| of(n, n)).collect(),
-            at_least: (0..=most).map(|n| of(n, most)).collect(),
-        }
-    }
-
-    fn exactly(&self, n: usize) -> f64 {
-        self.exactly.get(n).copied().unwrap_or(0.0)
-    }
-
-    fn at_least(&self, n: usize) -> f64 {
-        self.at_least.get(n).copied().unwrap_or(0.0)
-    }
 }
 
 impl Statements {
@@ -222,8 +192,7 @@ impl Text {
     /// their sum.
     fn weigh(&mut self, as_formula: f64, as_definition: f64) -> f64 {
         let sum = as_formula + as_definition;
-        if let Some((share, mut parser)) = self.definition.take() {
-            let _ = share;
+        if let Some((_, mut parser)) = self.definition.take() {
             if as_formula <= 0.0 {
                 std::mem::swap(&mut self.parser, &mut parser);
                 self.stage = Stage::In(Role::Last);

@@ -6,25 +6,14 @@
 
 use super::cursor::Cursor;
 use super::lex::Token;
-use super::names::{Indices, Table};
+use super::names::Table;
 use crate::ast::{Connective, Formula, Quantifier, Relation, Term, Variable};
-use crate::error::{Kind, Refusal};
-use crate::read::{MAX_DEPTH, Names};
+use crate::built::Built;
+use crate::error::{Kind, MAX_DEPTH, Refusal};
+use crate::input::Names;
 
-/// A formula under construction.
-struct Built {
-    formula: Formula,
-    /// The nodes around the deepest node in it.
-    height: usize,
-    /// A binary formula whose own parentheses have not been seen.
-    bare: bool,
-}
-
-/// A term under construction.
-struct BuiltTerm {
-    term: Term,
-    height: usize,
-}
+/// A term under construction, and the nodes around the deepest node in it.
+type BuiltTerm = (Term, usize);
 
 /// A descent through the lexemes of one file.
 pub(super) struct Parser<'a> {
@@ -44,18 +33,13 @@ enum Binding {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(source: &'a str) -> Result<Self, Refusal> {
-        Ok(Self {
-            cursor: Cursor::new(source)?,
-            names: Table::default(),
-            binding: Binding::Scope(vec![]),
-            free: None,
-        })
+    pub(super) fn new(source: &'a str, names: Table) -> Result<Self, Refusal> {
+        Ok(Self { cursor: Cursor::new(source)?, names, binding: Binding::Scope(vec![]), free: None })
     }
 
-    /// The indices of the names, when all is read.
-    pub(super) fn finish(self) -> Result<(Indices, Names), Refusal> {
-        self.free.map_or_else(|| Ok(self.names.indices()), Err)
+    /// The names with their indices, when all is read.
+    pub(super) fn finish(self) -> Result<(Table, Names), Refusal> {
+        self.free.map_or_else(|| Ok(self.names.resolved()), Err)
     }
 
     /// A formula of a `fof`.
@@ -117,7 +101,7 @@ impl<'a> Parser<'a> {
             Some(Token::Sign("~")) => {
                 self.cursor.advance();
                 let body = self.unit(depth + 1)?;
-                self.negation(body)
+                self.checked(body.negated())
             }
             Some(Token::Sign("!")) => self.quantifier(Quantifier::Forall, depth),
             Some(Token::Sign("?")) => self.quantifier(Quantifier::Exists, depth),
@@ -125,7 +109,7 @@ impl<'a> Parser<'a> {
                 self.cursor.advance();
                 let inside = self.formula(depth + 1)?;
                 self.cursor.expect(")")?;
-                self.parenthesised(inside)
+                self.checked(inside.enclosed())
             }
             _ => self.atom(depth),
         }
@@ -178,7 +162,7 @@ impl<'a> Parser<'a> {
             self.cursor.advance();
             let inside = self.clause(depth + 1)?;
             self.cursor.expect(")")?;
-            return self.parenthesised(inside);
+            return self.checked(inside.enclosed());
         }
         let mut chain = self.literal(depth)?;
         while self.cursor.sees("|") {
@@ -199,11 +183,11 @@ impl<'a> Parser<'a> {
             self.cursor.advance();
             let inside = self.atom(depth + 2)?;
             self.cursor.expect(")")?;
-            self.parenthesised(inside)?
+            self.checked(inside.enclosed())?
         } else {
             self.atom(depth + 1)?
         };
-        self.negation(body)
+        self.checked(body.negated())
     }
 
     /// `p(…)`, `lt(s,t)`, `s = t`, `s != t`, `$true`, `$false`.
@@ -213,7 +197,7 @@ impl<'a> Parser<'a> {
             Some(Token::Dollar(word)) if word == "$true" || word == "$false" => {
                 let truth = Formula::Truth(word == "$true");
                 self.cursor.advance();
-                return Ok(Built { formula: truth, height: 0, bare: false });
+                return Ok(Built::atom(truth, 0));
             }
             Some(Token::Lower(name)) => {
                 let name = name.clone();
@@ -236,12 +220,11 @@ impl<'a> Parser<'a> {
         let Some(relation) = equation(self) else { return Err(self.cursor.unexpected("= or !=")) };
         self.cursor.advance();
         let right = self.term(depth)?;
-        let height = left.height.max(right.height);
-        Ok(Built { formula: Formula::Relation(relation, left.term, right.term), height, bare: false })
+        Ok(Built::atom(Formula::Relation(relation, left.0, right.0), left.1.max(right.1)))
     }
 
     fn predicate(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<Built, Refusal> {
-        let height = arguments.iter().map(|t| t.height).max().unwrap_or(0);
+        let height = arguments.iter().map(|t| t.1).max().unwrap_or(0);
         let relation = match name {
             "lt" => Some(Relation::LessThan),
             "gt" => Some(Relation::GreaterThan),
@@ -249,15 +232,15 @@ impl<'a> Parser<'a> {
             "ge" => Some(Relation::GreaterEqual),
             _ => None,
         };
-        let mut terms: Vec<Term> = arguments.into_iter().map(|t| t.term).collect();
+        let mut terms: Vec<Term> = arguments.into_iter().map(|t| t.0).collect();
         if let (Some(relation), 2) = (relation, terms.len())
             && let (Some(right), Some(left)) = (terms.pop(), terms.pop())
         {
-            return Ok(Built { formula: Formula::Relation(relation, left, right), height, bare: false });
+            return Ok(Built::atom(Formula::Relation(relation, left, right), height));
         }
         let predicate =
             self.names.predicate(name, terms.len(), start).map_err(|r| self.cursor.located(r, start))?;
-        Ok(Built { formula: Formula::Predicate(predicate, terms), height, bare: false })
+        Ok(Built::atom(Formula::Predicate(predicate, terms), height))
     }
 
     fn term(&mut self, depth: usize) -> Result<BuiltTerm, Refusal> {
@@ -268,7 +251,7 @@ impl<'a> Parser<'a> {
                 let x = self.variable(&name)?;
                 self.occurs(x, &name);
                 self.cursor.advance();
-                Ok(BuiltTerm { term: Term::Variable(x), height: 0 })
+                Ok((Term::Variable(x), 0))
             }
             Some(Token::Lower(name)) => {
                 let (name, start) = (name.clone(), self.cursor.at());
@@ -282,15 +265,17 @@ impl<'a> Parser<'a> {
 
     /// A constant, a free variable, or a function of these arguments.
     fn applied(&mut self, name: &str, arguments: Vec<BuiltTerm>, start: usize) -> Result<BuiltTerm, Refusal> {
-        let Some(deepest) = arguments.iter().map(|t| t.height).max() else {
+        let Some(deepest) = arguments.iter().map(|t| t.1).max() else {
             let term = self.names.constant(name, start).map_err(|r| self.cursor.located(r, start))?;
-            return Ok(BuiltTerm { term, height: 0 });
+            return Ok((term, 0));
         };
-        let height = self.grown(deepest)?;
+        if deepest >= MAX_DEPTH {
+            return Err(self.too_deep());
+        }
         let function =
             self.names.function(name, arguments.len(), start).map_err(|r| self.cursor.located(r, start))?;
-        let arguments = arguments.into_iter().map(|t| t.term).collect();
-        Ok(BuiltTerm { term: Term::Function(function, arguments), height })
+        let arguments = arguments.into_iter().map(|t| t.0).collect();
+        Ok((Term::Function(function, arguments), deepest + 1))
     }
 
     /// `(t, …)`, or nothing.
@@ -332,36 +317,21 @@ impl<'a> Parser<'a> {
 
     // What is built from parts, one node higher.
 
-    fn negation(&self, body: Built) -> Result<Built, Refusal> {
-        let height = self.grown(body.height)?;
-        Ok(Built { formula: Formula::Not(Box::new(body.formula)), height, bare: false })
-    }
-
     fn quantified(&self, quantifier: Quantifier, x: Variable, body: Built) -> Result<Built, Refusal> {
-        let height = self.grown(body.height)?;
-        let formula = Formula::Quantified(quantifier, x, None, Box::new(body.formula));
-        Ok(Built { formula, height, bare: false })
+        self.checked(body.quantified(quantifier, x, None))
     }
 
     fn binary(&self, connective: Connective, left: Built, right: Built) -> Result<Built, Refusal> {
-        let height = self.grown(left.height.max(right.height))?;
-        let formula = Formula::Binary(connective, Box::new(left.formula), Box::new(right.formula));
-        Ok(Built { formula, height, bare: true })
+        self.checked(Built::joined(connective, left, right))
     }
 
     /// The negation of a binary formula, which has no parentheses of its own to count.
     fn negated_binary(&self, connective: Connective, left: Built, right: Built) -> Result<Built, Refusal> {
-        let inside = self.binary(connective, left, right)?;
-        self.negation(inside)
+        self.checked(self.binary(connective, left, right)?.negated())
     }
 
-    fn parenthesised(&self, inside: Built) -> Result<Built, Refusal> {
-        let height = if inside.bare { inside.height } else { self.grown(inside.height)? };
-        Ok(Built { height, bare: false, ..inside })
-    }
-
-    fn grown(&self, height: usize) -> Result<usize, Refusal> {
-        if height < MAX_DEPTH { Ok(height + 1) } else { Err(self.too_deep()) }
+    fn checked(&self, built: Built) -> Result<Built, Refusal> {
+        if built.height <= MAX_DEPTH { Ok(built) } else { Err(self.too_deep()) }
     }
 
     /// Stops the descent; the exact limit is that of the height.

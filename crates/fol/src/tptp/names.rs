@@ -1,21 +1,24 @@
 //! TPTP names to indices.
 //!
-//! While a file is parsed, each name gets a provisional number, and the tree is built with these. At the end
-//! of the file the indices are known: `p<n>`, `f<n>`, `c<n>`, `X<n>` and `v<n>` keep their numbers, the other
-//! names get the smallest unused index of their category in order of first appearance, and the tree is
-//! renumbered.
+//! A file is parsed twice. The first time its names are collected and each gets the number of its entry. At the
+//! end of the file the indices are known: `p<n>`, `f<n>`, `c<n>`, `X<n>` and `v<n>` keep their numbers, the other
+//! names get the smallest unused index of their category in order of first appearance. The second time, names
+//! are met in the same order, and each gets its index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ast::{Constant, Formula, Function, Predicate, Term, Variable};
+use crate::ast::{Constant, Function, Predicate, Term, Variable};
 use crate::error::{Kind, Refusal, Stage};
-use crate::read::Names;
+use crate::input::Names;
+use crate::read::unused::Unused;
 use crate::symbol::SymbolId;
 
 /// The names of a file.
 #[derive(Default)]
 pub(super) struct Table {
     entries: Vec<Entry>,
+    /// The index of each entry, the second time.
+    indices: Vec<u64>,
     provisional: BTreeMap<(SymbolId, String, Option<Kept>), u64>,
     /// The arities of `p5` and `f5` written without suffix: `p5_1` is another symbol where `p5` is unary.
     plain: BTreeSet<(SymbolId, u64, usize)>,
@@ -39,20 +42,26 @@ struct Kept {
     rigid: bool,
 }
 
+impl Kept {
+    fn plain(number: u64) -> Self {
+        Self { number, arity: None, rigid: false }
+    }
+}
+
 impl Table {
     /// The provisional variable of an upper-case word.
     pub(super) fn variable(&mut self, name: &str, at: usize) -> Result<Variable, Refusal> {
-        let kept = number(name, 'X')?.map(|number| Kept { number, arity: None, rigid: false });
+        let kept = number(name, 'X')?.map(Kept::plain);
         Ok(Variable(self.enter(SymbolId::VAR, name, kept, at)))
     }
 
     /// The provisional term of a name without arguments: `v<n>` is a free variable.
     pub(super) fn constant(&mut self, name: &str, at: usize) -> Result<Term, Refusal> {
         if let Some(number) = number(name, 'v')? {
-            let kept = Kept { number, arity: None, rigid: true };
-            return Ok(Term::Variable(Variable(self.enter(SymbolId::VAR, name, Some(kept), at))));
+            let kept = Some(Kept { rigid: true, ..Kept::plain(number) });
+            return Ok(Term::Variable(Variable(self.enter(SymbolId::VAR, name, kept, at))));
         }
-        let kept = number(name, 'c')?.map(|number| Kept { number, arity: None, rigid: false });
+        let kept = number(name, 'c')?.map(Kept::plain);
         Ok(Term::Constant(Constant(self.enter(SymbolId::CONST, name, kept, at))))
     }
 
@@ -77,10 +86,10 @@ impl Table {
         let suffixed =
             name.strip_suffix(&format!("_{arity}")).map(|stem| number(stem, letter)).transpose()?;
         let kept = match (suffixed.flatten(), number(name, letter)?) {
-            (Some(number), _) => Some(Kept { number, arity: Some(arity), rigid: false }),
+            (Some(number), _) => Some(Kept { arity: Some(arity), ..Kept::plain(number) }),
             (None, Some(number)) => {
                 self.plain.insert((category, number, arity));
-                Some(Kept { number, arity: None, rigid: false })
+                Some(Kept::plain(number))
             }
             (None, None) => None,
         };
@@ -97,37 +106,34 @@ impl Table {
             // A function is entered after its arguments, so an inner use may have come first.
             entry.first = entry.first.min(at);
         }
-        id
+        usize::try_from(id).ok().and_then(|id| self.indices.get(id)).copied().unwrap_or(id)
     }
 
-    /// The index of every provisional number, and the names that did not keep theirs.
-    pub(super) fn indices(&self) -> (Indices, Names) {
+    /// The table for the second time, and the names that did not keep their numbers.
+    pub(super) fn resolved(&self) -> (Self, Names) {
         let rigid: BTreeSet<u64> =
             self.entries.iter().filter_map(|e| e.kept.filter(|k| k.rigid).map(|k| k.number)).collect();
         let kept: Vec<Option<u64>> = self.entries.iter().map(|entry| self.keeps(entry, &rigid)).collect();
-        let mut used: BTreeSet<(SymbolId, u64)> =
-            self.entries.iter().zip(&kept).filter_map(|(e, n)| n.map(|n| (e.category, n))).collect();
-
+        let mut unused = Unused::default();
+        for (entry, number) in self.entries.iter().zip(&kept) {
+            number.iter().for_each(|&number| unused.take(entry.category, number));
+        }
         let mut given: BTreeMap<(SymbolId, &str), u64> = BTreeMap::new();
         let mut names = Names::new();
         let mut order: Vec<&Entry> =
             self.entries.iter().zip(&kept).filter(|(_, n)| n.is_none()).map(|(e, _)| e).collect();
         order.sort_by_key(|entry| entry.first);
-        let mut smallest: BTreeMap<SymbolId, u64> = BTreeMap::new();
         for entry in order {
             given.entry((entry.category, &entry.name)).or_insert_with(|| {
-                let next = smallest.entry(entry.category).or_default();
-                while !used.insert((entry.category, *next)) {
-                    *next += 1;
-                }
-                names.entry(entry.category.label()).or_default().insert(entry.name.clone(), *next);
-                *next
+                let index = unused.smallest(entry.category);
+                names.entry(entry.category.label()).or_default().insert(entry.name.clone(), index);
+                index
             });
         }
         let indices = self.entries.iter().zip(kept).map(|(entry, kept)| {
             kept.or_else(|| given.get(&(entry.category, entry.name.as_str())).copied()).unwrap_or_default()
         });
-        (Indices(indices.collect()), names)
+        (Self { indices: indices.collect(), ..Self::default() }, names)
     }
 
     fn keeps(&self, entry: &Entry, rigid: &BTreeSet<u64>) -> Option<u64> {
@@ -151,49 +157,4 @@ fn number(name: &str, letter: char) -> Result<Option<u64>, Refusal> {
     digits.parse().map(Some).map_err(|_| {
         Refusal::new(Kind::IndexOverflow, format!("the number in {name} is above 2^64 - 1")).stage(Stage::Lex)
     })
-}
-
-/// From provisional numbers to indices.
-pub(super) struct Indices(Vec<u64>);
-
-impl Indices {
-    fn renumber(&self, index: &mut u64) {
-        if let Some(&final_index) = usize::try_from(*index).ok().and_then(|id| self.0.get(id)) {
-            *index = final_index;
-        }
-    }
-
-    pub(super) fn formula(&self, formula: &mut Formula) {
-        match formula {
-            Formula::Truth(_) => {}
-            Formula::Predicate(p, arguments) => {
-                self.renumber(&mut p.0);
-                arguments.iter_mut().for_each(|t| self.term(t));
-            }
-            Formula::Relation(_, left, right) => {
-                self.term(left);
-                self.term(right);
-            }
-            Formula::Not(body) => self.formula(body),
-            Formula::Binary(_, left, right) => {
-                self.formula(left);
-                self.formula(right);
-            }
-            Formula::Quantified(_, x, _, body) => {
-                self.renumber(&mut x.0);
-                self.formula(body);
-            }
-        }
-    }
-
-    fn term(&self, term: &mut Term) {
-        match term {
-            Term::Variable(x) => self.renumber(&mut x.0),
-            Term::Constant(c) => self.renumber(&mut c.0),
-            Term::Function(f, arguments) => {
-                self.renumber(&mut f.0);
-                arguments.iter_mut().for_each(|t| self.term(t));
-            }
-        }
-    }
 }

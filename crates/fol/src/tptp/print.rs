@@ -1,8 +1,8 @@
 //! A text as TPTP.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::arity::Arities;
 use crate::ast::{
     Connective, Definition, Formula, Quantifier, Relation, Sort, Statement, Term, Text, Variable,
 };
@@ -19,31 +19,37 @@ const LONGEST: usize = 64 << 20;
 /// `TptpUnsupported` for a conclusion `<unknown>`, at its canonical token, and for a text whose ∃! would take more than 64 MiB when
 /// written out.
 pub fn print(text: &Text) -> Result<String, Refusal> {
-    if let Some(at) = unknown_conclusion(text) {
+    let (unknown, overloaded) = survey(text);
+    if let Some(at) = unknown {
         let message = "TPTP has no conjecture without a formula, so <unknown> cannot be written";
         return Err(Refusal::new(Kind::TptpUnsupported, message).at(at).found(SymbolId::UNKNOWN.label()));
     }
-    let mut writer = Writer { out: String::new(), arities: Arities::of(text), scope: vec![], fresh: 0 };
+    let mut writer = Writer { out: String::new(), overloaded, scope: vec![], fresh: 0 };
     for (i, statement) in (1..).zip(&text.statements) {
         writer.statement(i, statement)?;
     }
     Ok(writer.out)
 }
 
-/// The canonical token of the first conclusion `<unknown>`.
-fn unknown_conclusion(text: &Text) -> Option<usize> {
-    let mut found = None;
-    walk(text, &mut |at, event| {
-        if event == Event::Symbol(SymbolId::UNKNOWN) {
-            found = found.or(Some(at));
+/// The canonical token of the first conclusion `<unknown>`, and the predicates and functions that are used with
+/// more than one arity. TPTP wants one arity for each name, so such an index is written with its arity as a suffix.
+fn survey(text: &Text) -> (Option<usize>, BTreeSet<(SymbolId, u64)>) {
+    let (mut unknown, mut first, mut overloaded) = (None, BTreeMap::new(), BTreeSet::new());
+    walk(text, |at, event| match event {
+        Event::Symbol(SymbolId::UNKNOWN) => unknown = unknown.or(Some(at)),
+        Event::Name { category, index, arity, .. } => {
+            if *first.entry((category, index)).or_insert(arity) != arity {
+                overloaded.insert((category, index));
+            }
         }
+        _ => {}
     });
-    found
+    (unknown, overloaded)
 }
 
 struct Writer {
     out: String,
-    arities: Arities,
+    overloaded: BTreeSet<(SymbolId, u64)>,
     /// The binders around the place being written, innermost last, with the number in their new name.
     scope: Vec<(Variable, usize)>,
     /// The number of the next bound variable of this formula.
@@ -96,58 +102,45 @@ impl Writer {
 
     fn definition(&mut self, definition: &Definition) -> Result<(), Refusal> {
         match definition {
-            Definition::Predicate(p, parameters, body) => self.closed(parameters, |w, head| {
-                w.out.push('(');
-                w.applied(SymbolId::PRED, p.0, head);
-                w.out.push_str(" <=> ");
-                w.formula(body)?;
-                w.out.push(')');
-                Ok(())
-            }),
-            Definition::Function(f, parameters, body) => self.closed(parameters, |w, head| {
-                w.out.push('(');
-                w.applied(SymbolId::FUNC, f.0, head);
-                w.out.push_str(" = ");
-                w.term(body);
-                w.out.push(')');
-                Ok(())
-            }),
-            Definition::Constant(c, body) => {
-                self.write(format_args!("(c{} = ", c.0));
-                self.term(body);
-                self.out.push(')');
-                Ok(())
+            Definition::Predicate(p, parameters, body) => {
+                self.defined(SymbolId::PRED, p.0, parameters, " <=> ", |w| w.formula(body))
             }
+            Definition::Function(f, parameters, body) => {
+                self.defined(SymbolId::FUNC, f.0, parameters, " = ", |w| w.body(body))
+            }
+            Definition::Constant(c, body) => self.defined(SymbolId::CONST, c.0, &[], " = ", |w| w.body(body)),
         }
     }
 
-    /// A definition under the quantifier of its parameters, whose new numbers `inside` receives.
-    fn closed(
+    /// Name, parameters and body under the quantifier of the parameters.
+    fn defined(
         &mut self,
+        category: SymbolId,
+        index: u64,
         parameters: &[Variable],
-        inside: impl FnOnce(&mut Self, &[usize]) -> Result<(), Refusal>,
+        sign: &str,
+        body: impl FnOnce(&mut Self) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let head: Vec<usize> = parameters.iter().map(|&x| self.bind(x)).collect();
-        for (i, n) in head.iter().enumerate() {
-            self.write(format_args!("{}X{n}", if i == 0 { "![" } else { "," }));
+        let names: Vec<String> = parameters.iter().map(|&x| format!("X{}", self.bind(x))).collect();
+        let names = names.join(",");
+        if !parameters.is_empty() {
+            self.write(format_args!("![{names}]: "));
         }
-        if !head.is_empty() {
-            self.out.push_str("]: ");
+        self.out.push('(');
+        self.name(category, index, parameters.len());
+        if !parameters.is_empty() {
+            self.write(format_args!("({names})"));
         }
-        inside(self, &head)?;
-        self.scope.truncate(self.scope.len().saturating_sub(head.len()));
+        self.out.push_str(sign);
+        body(self)?;
+        self.out.push(')');
+        self.scope.clear();
         Ok(())
     }
 
-    /// The defined symbol with its parameters.
-    fn applied(&mut self, category: SymbolId, index: u64, parameters: &[usize]) {
-        self.name(category, index, parameters.len());
-        for (i, n) in parameters.iter().enumerate() {
-            self.write(format_args!("{}X{n}", if i == 0 { "(" } else { "," }));
-        }
-        if !parameters.is_empty() {
-            self.out.push(')');
-        }
+    fn body(&mut self, term: &Term) -> Result<(), Refusal> {
+        self.term(term);
+        Ok(())
     }
 
     fn formula(&mut self, formula: &Formula) -> Result<(), Refusal> {
@@ -261,7 +254,7 @@ impl Writer {
                 Some(&(_, n)) => self.write(format_args!("X{n}")),
                 None => self.write(format_args!("v{}", x.0)),
             },
-            Term::Constant(c) => self.write(format_args!("c{}", c.0)),
+            Term::Constant(c) => self.name(SymbolId::CONST, c.0, 0),
             Term::Function(f, arguments) => {
                 self.name(SymbolId::FUNC, f.0, arguments.len());
                 self.arguments(arguments);
@@ -280,8 +273,8 @@ impl Writer {
     }
 
     fn name(&mut self, category: SymbolId, index: u64, arity: usize) {
-        self.write(format_args!("{}{index}", if category == SymbolId::PRED { 'p' } else { 'f' }));
-        if self.arities.several(category, index) {
+        self.write(format_args!("{}{index}", category.ascii().to_ascii_lowercase()));
+        if self.overloaded.contains(&(category, index)) {
             self.write(format_args!("_{arity}"));
         }
     }
@@ -297,100 +290,63 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ast::{Constant, Function, Predicate, Turnstile};
+    use crate::read::{Mode, Source, parse};
 
-    fn x(n: u64) -> Term {
-        Term::Variable(Variable(n))
+    fn written(text: &str) -> Result<String, Refusal> {
+        print(&parse(text, Source::Text, Mode::Lenient).unwrap().text)
     }
 
-    fn p(n: u64, arguments: Vec<Term>) -> Formula {
-        Formula::Predicate(Predicate(n), arguments)
+    #[track_caller]
+    fn check(text: &str, tptp: &str) {
+        assert_eq!(written(text).unwrap(), tptp);
     }
 
-    fn quantified(q: Quantifier, n: u64, sort: Option<u64>, body: Formula) -> Formula {
-        Formula::Quantified(q, Variable(n), sort.map(Sort), Box::new(body))
-    }
-
-    fn check(statement: Statement, tptp: &str) {
-        let text = Text { statements: vec![statement], terminated: false };
-        assert_eq!(print(&text).unwrap(), tptp);
-    }
-
-    fn check_formula(formula: Formula, tptp: &str) {
-        check(Statement::Formula(formula), &format!("fof(s1, axiom, {tptp})."));
+    #[track_caller]
+    fn check_formula(text: &str, tptp: &str) {
+        check(text, &format!("fof(s1, axiom, {tptp})."));
     }
 
     #[test]
     fn bound_variables_are_renamed_apart_and_free_ones_are_constants() {
-        let body = Formula::Binary(
-            Connective::Implies,
-            Box::new(quantified(Quantifier::Exists, 1, None, p(5, vec![x(1), x(7)]))),
-            Box::new(p(6, vec![x(1)])),
-        );
-        check_formula(quantified(Quantifier::Forall, 1, None, body), "![X0]: (?[X1]: p5(X1,v7) => p6(X0))");
+        check_formula("∀x1 (∃x1 P5(x1, x7) → P6(x1))", "![X0]: (?[X1]: p5(X1,v7) => p6(X0))");
     }
 
     #[test]
     fn exists_one_is_written_out_with_its_own_further_variables() {
-        let body = quantified(Quantifier::Exists, 2, None, p(0, vec![x(1), x(2)]));
         check_formula(
-            quantified(Quantifier::Exists1, 1, None, body),
+            "∃!x1 ∃x2 P0(x1, x2)",
             "?[X0]: (?[X1]: p0(X0,X1) & ![X2]: (?[X3]: p0(X2,X3) => (X2 = X0)))",
         );
     }
 
     #[test]
     fn sorts_are_guards() {
-        let body = |n| p(0, vec![x(n)]);
-        check_formula(quantified(Quantifier::Forall, 1, Some(4), body(1)), "![X0]: (s4(X0) => p0(X0))");
-        check_formula(quantified(Quantifier::Exists, 1, Some(4), body(1)), "?[X0]: (s4(X0) & p0(X0))");
+        check_formula("∀x1:S4 P0(x1)", "![X0]: (s4(X0) => p0(X0))");
+        check_formula("∃x1:S4 P0(x1)", "?[X0]: (s4(X0) & p0(X0))");
         check_formula(
-            quantified(Quantifier::Exists1, 1, Some(4), body(1)),
+            "∃!x1:S4 P0(x1)",
             "?[X0]: ((s4(X0) & p0(X0)) & ![X1]: ((s4(X1) & p0(X1)) => (X1 = X0)))",
         );
     }
 
     #[test]
     fn an_overloaded_index_gets_its_arity() {
-        let f = |arguments| Term::Function(Function(3), arguments);
-        check_formula(
-            Formula::Binary(
-                Connective::And,
-                Box::new(p(5, vec![])),
-                Box::new(p(5, vec![f(vec![f(vec![x(0), x(1)])])])),
-            ),
-            "(p5_0 & p5_1(f3_1(f3_2(v0,v1))))",
-        );
+        check_formula("(P5 ∧ P5(f3(f3(x0, x1))))", "(p5_0 & p5_1(f3_1(f3_2(v0,v1))))");
     }
 
     #[test]
     fn definitions_and_sequents() {
-        let c0 = || Term::Constant(Constant(0));
-        let unequal = Formula::Not(Box::new(Formula::Relation(Relation::Equals, x(3), c0())));
-        check(
-            Statement::Definition(Definition::Predicate(Predicate(1), vec![Variable(3)], unequal)),
-            "fof(s1, definition, ![X0]: (p1(X0) <=> ~(X0 = c0))).",
-        );
-        check(
-            Statement::Definition(Definition::Function(Function(1), vec![Variable(3), Variable(0)], x(0))),
-            "fof(s1, definition, ![X0,X1]: (f1(X0,X1) = X1)).",
-        );
-        check(
-            Statement::Definition(Definition::Constant(Constant(9), c0())),
-            "fof(s1, definition, (c9 = c0)).",
-        );
-        check(
-            Statement::Sequent(Turnstile::Entails, vec![Formula::Truth(true)], Some(Formula::Truth(false))),
-            "fof(s1_p1, axiom, $true).\nfof(s1_c, conjecture, $false).",
-        );
-        let unknown = Statement::Sequent(Turnstile::Models, vec![], None);
-        let refusal = print(&Text { statements: vec![unknown], terminated: false }).unwrap_err();
+        check("P1(x3) := ¬x3 = c0", "fof(s1, definition, ![X0]: (p1(X0) <=> ~(X0 = c0))).");
+        check("f1(x3, x0) := x0", "fof(s1, definition, ![X0,X1]: (f1(X0,X1) = X1)).");
+        check("P1(x3, x3) := P2(x3)", "fof(s1, definition, ![X0,X1]: (p1(X0,X1) <=> p2(X1))).");
+        check("c9 := c0", "fof(s1, definition, (c9 = c0)).");
+        check("⊤ ⊢ ⊥", "fof(s1_p1, axiom, $true).\nfof(s1_c, conjecture, $false).");
+        let refusal = written("⊨ <unknown>").unwrap_err();
         assert_eq!((refusal.kind, refusal.token), (Kind::TptpUnsupported, Some(1)));
     }
 
     #[test]
     fn nested_exists_one_is_refused_before_it_fills_the_memory() {
-        let formula = (0..200).fold(Formula::Truth(true), |f, n| quantified(Quantifier::Exists1, n, None, f));
-        assert_eq!(print(&Text::formula(formula)).unwrap_err().kind, Kind::TptpUnsupported);
+        assert_eq!(written(&format!("{}⊤", "∃!x0 ".repeat(200))).unwrap_err().kind, Kind::TptpUnsupported);
     }
 }

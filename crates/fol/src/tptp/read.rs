@@ -2,9 +2,10 @@
 
 use super::formula::Parser;
 use super::lex::Token;
+use super::names::Table;
 use crate::ast::{Formula, Statement, Text, Turnstile};
 use crate::error::{Kind, Refusal};
-use crate::read::Names;
+use crate::input::Names;
 
 /// Reads one file of `fof` and `cnf` formulas as one text, with the indices that its names were given.
 ///
@@ -15,18 +16,10 @@ use crate::read::Names;
 /// The refusals of a reader, `FreeVariable` for a variable of a `fof` formula that nothing binds, and
 /// `TptpUnsupported` for all of TPTP that has no reading here.
 pub fn read(source: &str) -> Result<(Text, Names), Refusal> {
-    let mut parser = Parser::new(source)?;
-    let mut formulas = vec![];
-    let mut conjecture = None;
-    while !parser.cursor.at_end() {
-        let role = annotated(&mut parser, conjecture.is_some())?;
-        match role {
-            (Role::Premise, formula) => formulas.push(formula),
-            (Role::Conjecture, formula) => conjecture = Some(formula),
-        }
-    }
-    let (indices, names) = parser.finish()?;
-    formulas.iter_mut().chain(&mut conjecture).for_each(|formula| indices.formula(formula));
+    let mut parser = Parser::new(source, Table::default())?;
+    file(&mut parser)?;
+    let (resolved, names) = parser.finish()?;
+    let (formulas, conjecture) = file(&mut Parser::new(source, resolved)?)?;
     let (statements, terminated) = match conjecture {
         Some(conclusion) => (vec![Statement::Sequent(Turnstile::Entails, formulas, Some(conclusion))], false),
         None => {
@@ -41,6 +34,18 @@ pub fn read(source: &str) -> Result<(Text, Names), Refusal> {
             .help("write for example fof(a, axiom, p)."));
     }
     Ok((Text { statements, terminated }, names))
+}
+
+/// The formulas of a file, and its conjecture.
+fn file(parser: &mut Parser<'_>) -> Result<(Vec<Formula>, Option<Formula>), Refusal> {
+    let (mut formulas, mut conjecture) = (vec![], None);
+    while !parser.cursor.at_end() {
+        match annotated(parser, conjecture.is_some())? {
+            (Role::Premise, formula) => formulas.push(formula),
+            (Role::Conjecture, formula) => conjecture = Some(formula),
+        }
+    }
+    Ok((formulas, conjecture))
 }
 
 enum Role {

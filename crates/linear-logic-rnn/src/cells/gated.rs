@@ -2,7 +2,7 @@
 
 use training::Initial;
 
-use super::Glue;
+use super::glue::Glue;
 use crate::error::Result;
 use crate::options::Sizes;
 use crate::step::{Act, Builder, Factor, Start, ValueId, View};

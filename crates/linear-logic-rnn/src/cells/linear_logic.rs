@@ -11,13 +11,13 @@ use linear_logic::compile::Slot;
 use linear_logic::literal::Order;
 use linear_logic::recognise::Recognised;
 
+use super::glue::{Glue, Notes, initial_v};
 use super::recurrent::Simple;
-use super::{Glue, Notes, initial_v};
-use crate::cell::Warning;
+use crate::error::Warning;
 use crate::error::{Kind, Refusal, Result};
 use crate::options::{
-    FirstInput, FirstState, Gate, GateAct, GateSource, MOST_PROGRAMS, Numeral, Operators, Options, Preset,
-    Projection, Sigma, Sizes, VInit, VNorm, not_too_large, not_too_many,
+    FirstInput, FirstState, Gate, GateAct, GateSource, MOST_PROGRAMS, Numeral, Operators, Preset, Projection,
+    Sigma, Sizes, VInit, VNorm, not_too_large, not_too_many, of,
 };
 use crate::program::{Compiled, ProgramText, Subject, Writer, compiled};
 use crate::step::{Act, Builder, Factor, Groups, Norm, Start, ValueId, View, WeightId};
@@ -43,7 +43,7 @@ struct Settings {
 }
 
 impl Settings {
-    fn new(options: &Options) -> Result<Self> {
+    fn new(options: &of::LinearLogic) -> Result<Self> {
         let Some(preset) = options.preset else {
             return Err(Refusal::config("the cell `ll` needs `preset`: \"paper\", \"coded\" or \"stable\""));
         };
@@ -131,7 +131,7 @@ const BINT: &str = "0b";
 pub(super) fn linear_logic(
     b: &mut Builder,
     sizes: &Sizes,
-    options: &Options,
+    options: &of::LinearLogic,
     notes: &mut Notes,
 ) -> Result<Glue> {
     let settings = Settings::new(options)?;

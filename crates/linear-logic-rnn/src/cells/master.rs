@@ -7,13 +7,13 @@
 
 use linear_logic::compile::Slot as ProofSlot;
 
+use super::glue::{Glue, Notes};
 use super::linear_logic::activate;
 use super::recurrent::Simple;
-use super::{Glue, Notes};
 use crate::error::{Kind, Refusal, Result};
 use crate::options::{
-    GateAct, MOST_MASTERS, MOST_PROGRAMS, Master, MasterPlace, MasterProjection, Options, Sizes, Slot,
-    SlotKind, SlotShape, not_too_many,
+    GateAct, MOST_MASTERS, MOST_PROGRAMS, Master, MasterPlace, MasterProjection, Sizes, Slot, SlotKind,
+    SlotShape, not_too_many, of,
 };
 use crate::program::{Compiled, ProgramText, Subject, Writer, compiled};
 use crate::step::{Builder, Factor, Start, ValueId, View, WeightId};
@@ -40,7 +40,12 @@ struct Ready<'a> {
     projection: Option<(WeightId, WeightId)>,
 }
 
-pub(super) fn master(b: &mut Builder, sizes: &Sizes, options: &Options, notes: &mut Notes) -> Result<Glue> {
+pub(super) fn master(
+    b: &mut Builder,
+    sizes: &Sizes,
+    options: &of::Master,
+    notes: &mut Notes,
+) -> Result<Glue> {
     let masters = options.masters.as_deref().unwrap_or_default();
     if masters.is_empty() {
         return Err(Refusal::config("the cell `master` needs `masters`, at least one"));

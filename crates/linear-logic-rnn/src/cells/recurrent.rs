@@ -1,8 +1,8 @@
 //! Elman's cell, and those in which the input multiplies the state: Definitions 2.1 to 2.7.
 
-use super::{Glue, initial_v};
+use super::glue::{Glue, initial_v};
 use crate::error::Result;
-use crate::options::{MiWeights, Options, Sigma, Sizes};
+use crate::options::{MiWeights, Sigma, Sizes, of};
 use crate::step::{Builder, Factor, Start, StateId, ValueId, View};
 
 /// The weights H, U, B and the state that most cells share.
@@ -45,14 +45,14 @@ impl Simple {
 }
 
 /// h′ = σ(H h + U x + B)
-pub(super) fn elman(b: &mut Builder, sizes: &Sizes, options: &Options) -> Result<Glue> {
+pub(super) fn elman(b: &mut Builder, sizes: &Sizes, options: &of::Elman) -> Result<Glue> {
     let simple = Simple::new(b, sizes, Start::Zero)?;
     let z = simple.affine(b, true, &[]);
     Ok(simple.end(b, options.act, z))
 }
 
 /// h′ = σ(V(x) h + H h + U x + B)
-pub(super) fn second_order(b: &mut Builder, sizes: &Sizes, options: &Options) -> Result<Glue> {
+pub(super) fn second_order(b: &mut Builder, sizes: &Sizes, options: &of::SecondOrder) -> Result<Glue> {
     let simple = Simple::new(b, sizes, Start::Zero)?;
     let shape = [simple.input, simple.hidden, simple.hidden];
     let v = b.weight("V", &shape, initial_v(options.v_init, &shape));
@@ -62,7 +62,7 @@ pub(super) fn second_order(b: &mut Builder, sizes: &Sizes, options: &Options) ->
 }
 
 /// h′ = σ(I(V(x) ∘ J h) + H h + U x + B)
-pub(super) fn mrnn(b: &mut Builder, sizes: &Sizes, options: &Options) -> Result<Glue> {
+pub(super) fn mrnn(b: &mut Builder, sizes: &Sizes, options: &of::Mrnn) -> Result<Glue> {
     let simple = Simple::new(b, sizes, Start::Zero)?;
     let aux = sizes.need("aux")?;
     let shape = [simple.input, aux];
@@ -77,7 +77,7 @@ pub(super) fn mrnn(b: &mut Builder, sizes: &Sizes, options: &Options) -> Result<
 }
 
 /// h′ = σ(alpha ∘ U x ∘ H h + beta1 ∘ H h + beta2 ∘ U x + B), Wu et al. 2016.
-pub(super) fn mi(b: &mut Builder, sizes: &Sizes, options: &Options) -> Result<Glue> {
+pub(super) fn mi(b: &mut Builder, sizes: &Sizes, options: &of::Mi) -> Result<Glue> {
     let simple = Simple::new(b, sizes, Start::Zero)?;
     let weight = b.matrix("H", &[simple.hidden, simple.hidden]);
     let hh = b.product(weight, simple.h);

@@ -6,9 +6,9 @@
 
 use training::Initial;
 
-use super::Glue;
+use super::glue::Glue;
 use crate::error::{Refusal, Result};
-use crate::options::{CellKind, Options, Sizes};
+use crate::options::Sizes;
 use crate::step::{Act, Builder, Factor, Groups, MOST_FEATURES, Start, StateId, ValueId, View, WeightId};
 
 /// A ring before the step.
@@ -104,23 +104,33 @@ impl Ring {
     }
 }
 
-pub(super) fn machine(b: &mut Builder, kind: CellKind, sizes: &Sizes, options: &Options) -> Result<Glue> {
+/// The rings of a machine beside the first.
+#[derive(Default)]
+pub(super) struct Patterns<'a> {
+    /// How many: 0, 1 or 3.
+    pub(super) rings: usize,
+    pub(super) powers: Option<&'a [i64]>,
+    pub(super) start: Option<f64>,
+}
+
+pub(super) fn machine(
+    b: &mut Builder,
+    sizes: &Sizes,
+    powers: Option<&[i64]>,
+    patterns: &Patterns<'_>,
+) -> Result<Glue> {
     let (hidden, input) = (sizes.need("hidden")?, sizes.need("input")?);
     let (addresses, content) = (sizes.need("addresses")?, sizes.need("content")?);
-    let powers = options.powers.clone().unwrap_or_else(|| vec![0, -1, 1]);
-    let pattern_powers = options.pattern_powers.clone().unwrap_or_else(|| vec![0, 1, 2]);
+    let powers = powers.unwrap_or(&[0, -1, 1]);
+    let pattern_powers = patterns.powers.unwrap_or(&[0, 1, 2]);
     if powers.is_empty() || pattern_powers.is_empty() {
         return Err(Refusal::config("`powers` and `pattern_powers` have at least one entry"));
     }
     let (state, h) = b.state("h", hidden, Start::Zero);
     let x = b.input();
     let main = Ring::new(b, 1, addresses, content, 0.0);
-    let extra = match kind {
-        CellKind::PatternNtm => 1,
-        CellKind::MultiPatternNtm => 3,
-        _ => 0,
-    };
-    let start = options.pattern_start.unwrap_or(0.0);
+    let extra = patterns.rings;
+    let start = patterns.start.unwrap_or(0.0);
     if !start.is_finite() {
         return Err(Refusal::config("`pattern_start` is not a number"));
     }
@@ -159,21 +169,21 @@ pub(super) fn machine(b: &mut Builder, kind: CellKind, sizes: &Sizes, options: &
         _ => None,
     };
     let address = main.read.1;
-    main.step(b, &powers, h, |b, turned| {
+    main.step(b, powers, h, |b, turned| {
         let Some(pattern) = pattern else { return turned };
         let weight = b.matrix("gate.W", &[1, hidden]);
         let bias = b.weight("gate.b", &[1], Initial::Constant(1.0));
         let g = b.affine(&[(Factor { weight, view: View::Plain }, h)], Some(bias), &[]);
         let g = b.act(Act::Sigmoid, g);
         // g·a + (1 − g)·p = p + g·(a − p)
-        let pulled = b.turn(pattern, address, &pattern_powers);
+        let pulled = b.turn(pattern, address, pattern_powers);
         let minus = b.scale(-1.0, pulled);
         let gap = b.sum(&[turned, minus]);
         let moved = b.mul(g, gap);
         b.sum(&[pulled, moved])
     });
     for ring in &rings {
-        ring.step(b, &powers, h, |_, turned| turned);
+        ring.step(b, powers, h, |_, turned| turned);
     }
     b.set_state(state, next);
     Ok(Glue { next, act: Act::Relu })

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pack::Tiled;
+use super::tiled::Tiled;
 use crate::step::{Act, Op, Start, Step, ValueId};
 
 /// Where a value is read: rows from `at` of this frame or of the one before.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{GateAct, WordOrder};
+use super::choices::{GateAct, WordOrder, choice};
 
 /// One summand of a master cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 
 use training::Initial;
 
-use super::{
+use super::data::{
     Act, Factor, Groups, Node, Norm, Op, Part, Start, State, StateId, Step, ValueId, View, Weight, WeightId,
 };
 use crate::error::{Refusal, Result};

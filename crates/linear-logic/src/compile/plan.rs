@@ -1,9 +1,11 @@
 //! Straight-line programs as data.
 
+use std::fmt;
+
 use num_rational::BigRational;
 use serde_json::{Value, json};
 
-use crate::json::{integer_json, rational_json};
+use crate::json::{fraction_text, integer_json, rational_json};
 
 /// What operators are at run time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -120,6 +122,29 @@ impl Instruction {
     }
 }
 
+impl fmt::Display for Instruction {
+    /// `mul %0 %1`, `scale %2 by 1/2*s0.1 + s0.0*s0.1`: an instruction is `%` and its number, a coefficient `s`, its slot
+    /// and its index.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name())?;
+        if let Self::Input { slot } = self {
+            write!(f, " {slot}")?;
+        }
+        self.arguments().iter().try_for_each(|argument| write!(f, " %{argument}"))?;
+        match self {
+            Self::Pow { exponent, .. } => write!(f, " ^{exponent}"),
+            Self::Scale { by, .. } => {
+                for (at, (number, product)) in by.iter().enumerate() {
+                    write!(f, " {} {}", if at == 0 { "by" } else { "+" }, fraction_text(number))?;
+                    product.iter().try_for_each(|(slot, index)| write!(f, "*s{slot}.{index}"))?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A straight-line program. An instruction uses only earlier ones, and none occurs twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -129,6 +154,23 @@ pub struct Plan {
     pub instructions: Vec<Instruction>,
     /// For each subject, the instruction that holds its value.
     pub results: Vec<usize>,
+}
+
+/// The instructions that are counted, in the order of reports.
+const COUNTED: [&str; 5] = ["mul", "apply", "pow", "add", "scale"];
+
+impl fmt::Display for Plan {
+    /// Everything that [`Plan::json`] says, a line for each instruction.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "backend {}", self.backend.name())?;
+        for (id, instruction) in self.instructions.iter().enumerate() {
+            writeln!(f, "%{id} = {instruction}")?;
+        }
+        let results: Vec<String> = self.results.iter().map(|id| format!("%{id}")).collect();
+        writeln!(f, "results {}", results.join(", "))?;
+        let stats: Vec<String> = COUNTED.iter().map(|name| format!("{name} {}", self.count(name))).collect();
+        write!(f, "stats {}", stats.join(", "))
+    }
 }
 
 impl Plan {
@@ -141,17 +183,12 @@ impl Plan {
     pub fn json(&self) -> Value {
         let instructions: Vec<Value> =
             self.instructions.iter().enumerate().map(|(id, i)| i.json(id)).collect();
+        let stats: Value = COUNTED.iter().map(|name| ((*name).to_owned(), json!(self.count(name)))).collect();
         json!({
             "backend": self.backend.name(),
             "instructions": instructions,
             "results": self.results,
-            "stats": {
-                "mul": self.count("mul"),
-                "apply": self.count("apply"),
-                "pow": self.count("pow"),
-                "add": self.count("add"),
-                "scale": self.count("scale"),
-            },
+            "stats": stats,
         })
     }
 }

@@ -5,12 +5,13 @@
 
 use std::rc::Rc;
 
-use super::dense::Matrix;
+use super::matrix::Matrix;
 use crate::error::{Kind, Refusal};
 use crate::ring::{Fault, Name, Ring};
 
 /// Why there is no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Obstacle {
     /// An operation of the ring has no result.
     Fault(Fault),
@@ -18,8 +19,8 @@ pub enum Obstacle {
     Dimension(Rc<str>),
     /// Something would become too large, too deep or too long: what.
     Limit(&'static str),
-    /// The space has no finite basis in this carrier.
-    NotFinite,
+    /// A space has no finite basis in this carrier: the type whose space it is.
+    NotFinite(String),
     /// A value does not fit the type at which it is used; checked terms never lead here.
     IllTyped,
 }
@@ -34,17 +35,23 @@ impl From<Obstacle> for Refusal {
     fn from(obstacle: Obstacle) -> Self {
         match obstacle {
             Obstacle::Fault(fault) => fault.into(),
-            Obstacle::Dimension(atom) => Self::new(
-                Kind::Dimension,
-                format!("the dimension of `{atom}` is not known; give `--dim {atom}=n`"),
-            ),
-            Obstacle::Limit(what) => Self::new(Kind::Limit, what),
-            Obstacle::NotFinite => {
-                Self::new(Kind::NotFinite, "the type of the result has no finite dimension")
+            Obstacle::Dimension(atom) => {
+                Self::new(Kind::Dimension, format!("the dimension of `{atom}` is not known"))
+                    .variable(&*atom)
+                    .help(format!("give it: `--dim {atom}=N`"))
             }
-            Obstacle::IllTyped => Self::new(Kind::TypeMismatch, "the term does not check"),
+            Obstacle::Limit(what) => Self::new(Kind::Limit, what),
+            Obstacle::NotFinite(found) => {
+                Self::new(Kind::NotFinite, format!("the space of `{found}` has no finite basis")).found(found)
+            }
+            Obstacle::IllTyped => Self::ill_typed(),
         }
     }
+}
+
+/// What a carrier answers to questions for coordinates that it does not have; [`Carrier::dimension_of`] is asked first.
+fn no_basis() -> Obstacle {
+    Obstacle::NotFinite("α".to_owned())
 }
 
 /// Short for a result of evaluation.
@@ -180,8 +187,8 @@ pub trait Carrier {
     ///
     /// # Errors
     /// If it is not known, or if there is no finite basis, as below.
-    fn dimension_of(&self, _atom: &Rc<str>) -> Outcome<usize> {
-        Err(Obstacle::NotFinite)
+    fn dimension_of(&self, atom: &Rc<str>) -> Outcome<usize> {
+        Err(Obstacle::NotFinite(atom.to_string()))
     }
 
     /// The entries of a vector.
@@ -189,7 +196,7 @@ pub trait Carrier {
     /// # Errors
     /// If there is no finite basis.
     fn entries_of(&self, _vector: &Self::Vector) -> Outcome<Vec<Scalar<Self>>> {
-        Err(Obstacle::NotFinite)
+        Err(no_basis())
     }
 
     /// The entries of the matrix of an operator, row by row.
@@ -197,7 +204,7 @@ pub trait Carrier {
     /// # Errors
     /// If there is no finite basis.
     fn matrix_of(&self, _operator: &Self::Operator) -> Outcome<Vec<Scalar<Self>>> {
-        Err(Obstacle::NotFinite)
+        Err(no_basis())
     }
 
     /// The vector with these entries.
@@ -205,7 +212,7 @@ pub trait Carrier {
     /// # Errors
     /// If there is no finite basis.
     fn vector_of(&self, _entries: Vec<Scalar<Self>>) -> Outcome<Self::Vector> {
-        Err(Obstacle::NotFinite)
+        Err(no_basis())
     }
 
     /// The operator with this matrix.
@@ -213,7 +220,7 @@ pub trait Carrier {
     /// # Errors
     /// If there is no finite basis.
     fn operator_of(&self, _matrix: Matrix<Scalar<Self>>) -> Outcome<Self::Operator> {
-        Err(Obstacle::NotFinite)
+        Err(no_basis())
     }
 
     /// Another value for the ε's of a vector.

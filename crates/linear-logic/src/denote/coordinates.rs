@@ -6,8 +6,9 @@
 use std::rc::Rc;
 
 use super::carrier::{Carrier, Obstacle, Outcome, Scalar};
-use super::dense::{MAX_ENTRIES, Matrix};
+use super::dense::MAX_ENTRIES;
 use super::evaluate::Evaluator;
+use super::matrix::Matrix;
 use super::value::{Value, ValueId};
 use crate::formula::{Connective, Formula};
 use crate::ring::Ring;
@@ -27,7 +28,9 @@ impl<C: Carrier> Evaluator<C> {
             Connective::With(a, b) | Connective::Plus(a, b) => {
                 self.dimension(a)?.checked_add(self.dimension(b)?)
             }
-            Connective::Bang(_) | Connective::Parameter(_) => return Err(Obstacle::NotFinite),
+            Connective::Bang(_) | Connective::Parameter(_) => {
+                return Err(Obstacle::NotFinite(formula.to_string()));
+            }
         };
         found.filter(|n| *n <= MAX_ENTRIES).ok_or(Obstacle::Limit("a space has too many dimensions"))
     }
@@ -139,7 +142,9 @@ impl<C: Carrier> Evaluator<C> {
                     Value::Table { matrix: Rc::new(matrix), from: a.clone(), to: b.clone() }
                 }
             }
-            Connective::Bang(_) | Connective::Parameter(_) => return Err(Obstacle::NotFinite),
+            Connective::Bang(_) | Connective::Parameter(_) => {
+                return Err(Obstacle::NotFinite(formula.to_string()));
+            }
         };
         Ok(self.values.add(found))
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::carrier::{Carrier, Change, Obstacle, Outcome, Scalar, balanced};
+use super::matrix::Matrix;
 use crate::ring::{Fault, Ring};
 
 /// The most entries of a matrix or of a value.
@@ -17,24 +18,6 @@ const LONG: usize = 4_096;
 
 /// The digits of a block: the products of all words of so many digits are made first.
 const BLOCK: usize = 8;
-
-/// A matrix, row by row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Matrix<E> {
-    /// The number of rows.
-    pub rows: usize,
-    /// The number of columns.
-    pub columns: usize,
-    /// The entries.
-    pub entries: Vec<E>,
-}
-
-impl<E> Matrix<E> {
-    /// The entry in a row and a column, from 0.
-    pub fn get(&self, row: usize, column: usize) -> Option<&E> {
-        self.entries.get(row * self.columns + column)
-    }
-}
 
 /// Matrices and vectors over a ring, and the dimensions of the atoms.
 #[derive(Debug)]

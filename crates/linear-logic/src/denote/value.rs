@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::carrier::{Carrier, Change, Scalar};
-use super::dense::Matrix;
+use super::matrix::Matrix;
 use crate::formula::Formula;
 use crate::ring::Name;
 

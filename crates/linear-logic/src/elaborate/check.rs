@@ -2,20 +2,24 @@
 //!
 //! *Synthesis* finds a type, *checking* is given one. Nodes are pushed to the draft behind their parts.
 
+use std::rc::Rc;
+
 use crate::ast::{self, Name, Side, TermKind};
 use crate::error::{Kind, Refusal, Result, Span};
 use crate::formula::{Connective, Formula};
-use crate::parse::MAX_LITERAL;
-use crate::term::{Node, NodeId, Term, Variable};
+use crate::term::{Definition, Node, NodeId, Term, Variable};
 
 use super::linearity::Scope;
+use super::mend;
+use super::names::Names;
 use super::names::default_base;
-use super::{Extension, Names};
 
 pub(super) struct Checker<'a> {
-    names: Names<'a>,
+    pub(super) names: Names<'a>,
     draft: Term,
-    scope: Scope,
+    pub(super) scope: Scope,
+    /// The definition without braces whose argument is read: where the argument stands, and its number.
+    pub(super) applied: Option<(Span, Rc<Definition>, usize)>,
 }
 
 /// How a body gets its type.
@@ -29,7 +33,7 @@ type Typed = (NodeId, Formula);
 
 impl<'a> Checker<'a> {
     pub(super) fn new(names: Names<'a>) -> Self {
-        Self { names, draft: Term::default(), scope: Scope::default() }
+        Self { names, draft: Term::default(), scope: Scope::default(), applied: None }
     }
 
     /// The draft, and which of its variables are banged and not linear.
@@ -71,7 +75,7 @@ impl<'a> Checker<'a> {
                     Goal::Synthesise => None,
                     Goal::Against(formula) => match formula.connective() {
                         Connective::Tensor(a, b) => Some((a, b)),
-                        _ => return Err(self.mismatch(term.span, formula, "a tensor")),
+                        _ => return Err(self.misfit(term.span, formula, "a tensor")),
                     },
                 };
                 let (left, a) = self.term(left, part(parts.map(|p| p.0)))?;
@@ -88,22 +92,24 @@ impl<'a> Checker<'a> {
             // Terms whose type is found and then compared.
             TermKind::Numeral { value, braces } => {
                 let Some(value) = *value else { return Err(self.too_large(term.span, "numeral")) };
-                let base = self.base(braces.as_deref(), term.span, goal, Formula::as_int)?;
+                let base =
+                    self.base(&value.to_string(), braces.as_deref(), term.span, goal, Formula::as_int)?;
                 let formula = Formula::int(base.clone());
-                self.found(term.span, goal, Node::Numeral { value, base }, formula)
+                self.found(term, goal, Node::Numeral { value, base }, formula)
             }
             TermKind::Word { digits, braces } => {
                 let Some(digits) = digits.clone() else { return Err(self.too_large(term.span, "word")) };
-                let base = self.base(braces.as_deref(), term.span, goal, Formula::as_bint)?;
+                let base = self.base("0b…", braces.as_deref(), term.span, goal, Formula::as_bint)?;
                 let formula = Formula::bint(base.clone());
-                self.found(term.span, goal, Node::Word { digits, base }, formula)
+                self.found(term, goal, Node::Word { digits, base }, formula)
             }
             _ => {
+                let before = self.scope.fork();
                 let (node, formula) = self.elimination(term)?;
                 if let Goal::Against(wanted) = goal
                     && *wanted != formula
                 {
-                    return Err(self.mismatch(term.span, wanted, &formula));
+                    return Err(self.mismatch(term, wanted, &formula, &before));
                 }
                 Ok((node, formula))
             }
@@ -118,13 +124,21 @@ impl<'a> Checker<'a> {
             TermKind::Apply(head, argument) => {
                 let (function, found) = self.synthesise(head)?;
                 let Some((domain, codomain)) = found.as_lolli() else {
-                    return Err(self.not_a(Kind::NotAFunction, head, "a function", &found));
+                    return Err(self
+                        .not_a(Kind::NotAFunction, head, "a function", &found, |f| f.as_lolli().is_some()));
                 };
+                self.applied = self.generic_head(head).map(|(found, number)| (argument.span, found, number));
                 let argument = self.check(argument, domain)?;
                 (self.draft.push(Node::Apply(function, argument)), codomain.clone())
             }
             TermKind::Derelict(inner) => {
-                let (node, formula) = self.banged(inner)?;
+                let leave = |refusal: Refusal| match refusal.at {
+                    Some((_, span)) if refusal.kind == Kind::NotBanged && span == inner.span => {
+                        refusal.help("leave `derelict` away".to_owned())
+                    }
+                    _ => refusal,
+                };
+                let (node, formula) = self.banged(inner).map_err(leave)?;
                 (self.draft.push(Node::Derelict(node)), formula)
             }
             TermKind::First(pair) => {
@@ -141,7 +155,8 @@ impl<'a> Checker<'a> {
             }
             TermKind::Coweaken { braces } => {
                 self.differential(term.span)?;
-                let inner = self.names.base(braces.as_deref(), term.span)?.unwrap_or_else(default_base);
+                let inner =
+                    self.names.base("coweaken", braces.as_deref(), term.span)?.unwrap_or_else(default_base);
                 (self.draft.push(Node::Coweaken(inner.clone())), inner.bang())
             }
             // The other kinds have their arms in `term`.
@@ -152,23 +167,25 @@ impl<'a> Checker<'a> {
     /// A bound variable, else a definition.
     fn name(&mut self, name: &str, braces: Option<&[ast::Formula]>, span: Span) -> Result<Typed> {
         if let Some(variable) = self.scope.lookup(name) {
-            self.names.arguments(0, braces, span)?;
+            self.names.arguments((name, &[]), braces, span)?;
             let formula = self.scope.mention(self.names, variable, span)?;
             return Ok((self.draft.push(Node::Variable(variable)), formula));
         }
-        let (definition, arguments, formula) = self.names.global(name, braces, span)?;
+        let bound = self.scope.names();
+        let (definition, arguments, formula) = self.names.global(name, bound, braces, span)?;
         Ok((self.draft.push(Node::Global { definition, arguments }), formula))
     }
 
     /// The formula of a literal: its braces, else that of the type it is checked against, else the atom `a`.
     fn base(
         &self,
+        word: &str,
         braces: Option<&[ast::Formula]>,
         span: Span,
         goal: Goal<'_>,
         read: fn(&Formula) -> Option<&Formula>,
     ) -> Result<Formula> {
-        let given = self.names.base(braces, span)?;
+        let given = self.names.base(word, braces, span)?;
         let wanted = if let Goal::Against(formula) = goal { read(formula).cloned() } else { None };
         Ok(given.or(wanted).unwrap_or_else(default_base))
     }
@@ -184,15 +201,16 @@ impl<'a> Checker<'a> {
         let (domain, inner) = match goal {
             Goal::Synthesise => {
                 let Some(written) = written else {
-                    let message =
-                        format!("the type of `{}` cannot be inferred; write `\\{0}:A. …`", binder.text);
-                    return Err(self.names.refuse(Kind::CannotInfer, span, message).variable(&*binder.text));
+                    let message = format!("the type of `{}` cannot be inferred", binder.text);
+                    let help = format!("write `\\{}:A. …`, or `(… : A -o B)` around it", binder.text);
+                    let refusal = self.names.refuse(Kind::CannotInfer, span, message);
+                    return Err(refusal.variable(&*binder.text).help(help));
                 };
                 (self.names.formula(written)?, Goal::Synthesise)
             }
             Goal::Against(wanted) => {
                 let Some((domain, codomain)) = wanted.as_lolli() else {
-                    return Err(self.mismatch(span, wanted, "a function"));
+                    return Err(self.misfit(span, wanted, "a function"));
                 };
                 self.same(written, domain)?;
                 (domain.clone(), Goal::Against(codomain))
@@ -212,7 +230,7 @@ impl<'a> Checker<'a> {
     fn same(&self, written: Option<&ast::Formula>, wanted: &Formula) -> Result<()> {
         let Some(written) = written else { return Ok(()) };
         let formula = self.names.formula(written)?;
-        if formula == *wanted { Ok(()) } else { Err(self.mismatch(written.span, wanted, &formula)) }
+        if formula == *wanted { Ok(()) } else { Err(self.names.mismatch(written.span, wanted, &formula)) }
     }
 
     fn pair(
@@ -226,7 +244,7 @@ impl<'a> Checker<'a> {
             Goal::Synthesise => None,
             Goal::Against(formula) => match formula.connective() {
                 Connective::With(a, b) => Some((a, b)),
-                _ => return Err(self.mismatch(term.span, formula, "a pair")),
+                _ => return Err(self.misfit(term.span, formula, "a pair")),
             },
         };
         let fork = self.scope.fork();
@@ -245,22 +263,23 @@ impl<'a> Checker<'a> {
         inner: &ast::Term,
         goal: Goal<'_>,
     ) -> Result<Typed> {
+        let word = if side == Side::Left { "inl" } else { "inr" };
         let (wanted, other) = match goal {
             Goal::Against(formula) => {
                 let Connective::Plus(a, b) = formula.connective() else {
-                    return Err(self.mismatch(term.span, formula, "an injection"));
+                    return Err(self.misfit(term.span, formula, "an injection"));
                 };
                 let (wanted, other) = if side == Side::Left { (a, b) } else { (b, a) };
-                if self.names.base(braces, braces_span)?.is_some_and(|written| written != *other) {
+                if self.names.base(word, braces, braces_span)?.is_some_and(|written| written != *other) {
                     self.same(braces.and_then(<[_]>::first), other)?;
                 }
                 (Some(wanted), other.clone())
             }
             Goal::Synthesise => {
-                let Some(other) = self.names.base(braces, braces_span)? else {
-                    let word = if side == Side::Left { "inl" } else { "inr" };
-                    let message = format!("the other side cannot be inferred; write `{word}{{A}}`");
-                    return Err(self.names.refuse(Kind::CannotInfer, term.span, message));
+                let Some(other) = self.names.base(word, braces, braces_span)? else {
+                    let message = format!("the other side of this `{word}` cannot be inferred");
+                    let help = format!("write `{word}{{A}} …`, with the type of the other side");
+                    return Err(self.names.refuse(Kind::CannotInfer, term.span, message).help(help));
                 };
                 (None, other)
             }
@@ -282,7 +301,9 @@ impl<'a> Checker<'a> {
         self.distinct(left, right)?;
         let (tensor, found) = self.synthesise(scrutinee)?;
         let Connective::Tensor(a, b) = found.connective() else {
-            return Err(self.not_a(Kind::NotATensor, scrutinee, "a tensor", &found));
+            return Err(self.not_a(Kind::NotATensor, scrutinee, "a tensor", &found, |f| {
+                matches!(f.connective(), Connective::Tensor(..))
+            }));
         };
         let (left, right) = (self.bind(left, a.clone()), self.bind(right, b.clone()));
         let (body, formula) = self.term(body, goal)?;
@@ -294,7 +315,7 @@ impl<'a> Checker<'a> {
     fn let_unit(&mut self, scrutinee: &ast::Term, body: &ast::Term, goal: Goal<'_>) -> Result<Typed> {
         let (unit, found) = self.synthesise(scrutinee)?;
         if found.connective() != &Connective::One {
-            return Err(self.not_a(Kind::NotAUnit, scrutinee, "of type 1", &found));
+            return Err(self.not_a(Kind::NotAUnit, scrutinee, "of type 1", &found, |f| *f == Formula::one()));
         }
         let (body, formula) = self.term(body, goal)?;
         Ok((self.draft.push(Node::LetUnit { scrutinee: unit, body }), formula))
@@ -326,7 +347,9 @@ impl<'a> Checker<'a> {
     ) -> Result<Typed> {
         let (sum, found) = self.synthesise(scrutinee)?;
         let Connective::Plus(a, b) = found.connective() else {
-            return Err(self.not_a(Kind::NotAPlus, scrutinee, "a plus", &found));
+            return Err(self.not_a(Kind::NotAPlus, scrutinee, "a plus", &found, |f| {
+                matches!(f.connective(), Connective::Plus(..))
+            }));
         };
         let fork = self.scope.fork();
         let x = self.bind(&left.0, a.clone());
@@ -351,7 +374,7 @@ impl<'a> Checker<'a> {
         let inner = match goal {
             Goal::Synthesise => None,
             Goal::Against(formula) => {
-                Some(formula.as_bang().ok_or_else(|| self.mismatch(term.span, formula, "a box"))?)
+                Some(formula.as_bang().ok_or_else(|| self.misfit(term.span, formula, "a box"))?)
             }
         };
         let mut seen = std::collections::HashSet::new();
@@ -386,7 +409,7 @@ impl<'a> Checker<'a> {
         let (left, formula) = match goal {
             Goal::Against(formula) => {
                 if !formula.is_banged() {
-                    return Err(self.mismatch(term.span, formula, "a cocopy"));
+                    return Err(self.misfit(term.span, formula, "a cocopy"));
                 }
                 (self.check(left, formula)?, formula.clone())
             }
@@ -404,7 +427,7 @@ impl<'a> Checker<'a> {
         let wanted = match goal {
             Goal::Synthesise => None,
             Goal::Against(formula) => {
-                Some(formula.as_bang().ok_or_else(|| self.mismatch(term.span, formula, "a coderelict"))?)
+                Some(formula.as_bang().ok_or_else(|| self.misfit(term.span, formula, "a coderelict"))?)
             }
         };
         let (inner, found) = self.term(inner, part(wanted))?;
@@ -413,11 +436,17 @@ impl<'a> Checker<'a> {
 
     /// Synthesises !A and gives A.
     fn banged(&mut self, term: &ast::Term) -> Result<Typed> {
+        let before = self.scope.fork();
         let (node, found) = self.synthesise(term)?;
-        match found.as_bang() {
-            Some(inner) => Ok((node, inner.clone())),
-            None => Err(self.not_a(Kind::NotBanged, term, "of a type !A", &found)),
+        if let Some(inner) = found.as_bang() {
+            return Ok((node, inner.clone()));
         }
+        let refusal = self.not_a(Kind::NotBanged, term, "of a type `!A`", &found, |_| false);
+        Err(if self.scope.is_closed_since(&before) {
+            refusal.help(mend::boxed(self.names.source, term.span))
+        } else {
+            refusal
+        })
     }
 
     /// Synthesises A & B and gives both.
@@ -425,7 +454,9 @@ impl<'a> Checker<'a> {
         let (node, found) = self.synthesise(pair)?;
         match found.connective() {
             Connective::With(a, b) => Ok((node, a.clone(), b.clone())),
-            _ => Err(self.not_a(Kind::NotAWith, pair, "a with", &found)),
+            _ => Err(self.not_a(Kind::NotAWith, pair, "a with", &found, |f| {
+                matches!(f.connective(), Connective::With(..))
+            })),
         }
     }
 
@@ -445,10 +476,12 @@ impl<'a> Checker<'a> {
     }
 
     /// A node whose type is known, compared with the goal.
-    fn found(&mut self, span: Span, goal: Goal<'_>, node: Node, formula: Formula) -> Result<Typed> {
+    fn found(&mut self, term: &ast::Term, goal: Goal<'_>, node: Node, formula: Formula) -> Result<Typed> {
         match goal {
-            Goal::Against(wanted) if *wanted != formula => Err(self.mismatch(span, wanted, &formula)),
-            _ => Ok((self.draft.push(node), self.names.limited(formula, span)?)),
+            Goal::Against(wanted) if *wanted != formula => {
+                Err(self.mismatch(term, wanted, &formula, &self.scope.fork()))
+            }
+            _ => Ok((self.draft.push(node), self.names.limited(formula, term.span)?)),
         }
     }
 
@@ -462,40 +495,6 @@ impl<'a> Checker<'a> {
 
     fn distinct(&self, left: &Name, right: &Name) -> Result<()> {
         if left.text == right.text { Err(self.duplicate(right)) } else { Ok(()) }
-    }
-
-    fn differential(&self, span: Span) -> Result<()> {
-        if self.names.program.mode().extension == Extension::Differential {
-            return Ok(());
-        }
-        let message = "the differential extension is off; `--differential` turns it on";
-        Err(self.names.refuse(Kind::DifferentialDisabled, span, message))
-    }
-
-    fn duplicate(&self, name: &Name) -> Refusal {
-        let message = format!("`{}` is bound twice by one pattern", name.text);
-        self.names.refuse(Kind::DuplicateName, name.span, message).variable(&*name.text)
-    }
-
-    fn mismatch(&self, span: Span, wanted: &Formula, found: impl std::fmt::Display) -> Refusal {
-        let message = format!("the type `{wanted}` is wanted; found: {found}");
-        self.names.refuse(Kind::TypeMismatch, span, message).expected(wanted).found(found)
-    }
-
-    fn not_a(&self, kind: Kind, term: &ast::Term, what: &str, found: &Formula) -> Refusal {
-        let message = format!("this must be {what}, and its type is `{found}`");
-        self.names.refuse(kind, term.span, message).found(found)
-    }
-
-    /// At the literal without its braces.
-    fn too_large(&self, span: Span, what: &str) -> Refusal {
-        let text = self.names.source.text.get(span.start..span.end).unwrap_or("");
-        let length = text.find(|c: char| !c.is_ascii_digit() && c != 'b').unwrap_or(text.len());
-        let message = match what {
-            "numeral" => format!("a numeral is at most {MAX_LITERAL}"),
-            _ => format!("a word has at most {MAX_LITERAL} digits"),
-        };
-        self.names.refuse(Kind::Limit, Span { start: span.start, end: span.start + length }, message)
     }
 }
 

@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::{Names, Structure};
+use super::names::Names;
 use crate::ast::Name;
+use crate::declared::Structure;
 use crate::error::{Kind, Result, Span};
 use crate::formula::Formula;
 use crate::term::{Term, Variable};
@@ -32,7 +33,7 @@ pub(super) struct Scope {
     boxes: usize,
 }
 
-/// Where the branches of an additive construct began.
+/// A place of the text: where the branches of an additive construct began, or a term.
 pub(super) struct Fork {
     trail: usize,
     binders: usize,
@@ -69,7 +70,25 @@ impl Scope {
             return Ok(());
         }
         let message = format!("the linear variable `{}` is not used", binder.name);
-        Err(names.refuse(Kind::LinearUnused, binder.span, message).variable(&*binder.name))
+        let help = if binder.formula.is_banged() {
+            format!("write `discard {} in …`", binder.name)
+        } else {
+            "use it once: only a variable of a type `!A` may be left unused".to_owned()
+        };
+        Err(names.refuse(Kind::LinearUnused, binder.span, message).variable(&*binder.name).help(help))
+    }
+
+    /// Whether no linear variable from outside was used since then.
+    pub(super) fn is_closed_since(&self, fork: &Fork) -> bool {
+        self.trail.get(fork.trail..).is_none_or(|uses| uses.iter().all(|v| v.index() >= fork.binders))
+    }
+
+    /// The names of the variables in scope.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.binders
+            .iter()
+            .map(|binder| &*binder.name)
+            .filter(|name| self.visible.get(*name).is_some_and(|stack| !stack.is_empty()))
     }
 
     /// The variable that a name means here.
@@ -85,11 +104,22 @@ impl Scope {
         if binder.linear {
             if binder.boxes < boxes {
                 let message = format!("a box cannot mention `{name}`, which is bound outside it");
-                return Err(names.refuse(Kind::BoxCapture, span, message).variable(name));
+                let help = if binder.formula.is_banged() {
+                    format!("write `promote ({name} for {name}') in …` with `{name}'` inside")
+                } else {
+                    format!("give `{name}` the type `{}`", binder.formula.clone().bang().short())
+                };
+                let refusal = names.refuse(Kind::BoxCapture, span, message).variable(name);
+                return Err(refusal.found(&binder.formula).help(help));
             }
             if binder.used {
                 let message = format!("the linear variable `{name}` is used a second time");
-                return Err(names.refuse(Kind::LinearReuse, span, message).variable(name));
+                let help = if binder.formula.is_banged() {
+                    format!("write `copy {name} as {name}1, {name}2 in …`")
+                } else {
+                    "only a variable of a type `!A` may be used more than once".to_owned()
+                };
+                return Err(names.refuse(Kind::LinearReuse, span, message).variable(name).help(help));
             }
             binder.used = true;
             self.trail.push(variable);
@@ -105,7 +135,7 @@ impl Scope {
         self.boxes -= 1;
     }
 
-    /// Before the first branch.
+    /// Here: before the first branch, or before a term.
     pub(super) fn fork(&self) -> Fork {
         Fork { trail: self.trail.len(), binders: self.binders.len() }
     }
@@ -131,7 +161,8 @@ impl Scope {
         if let Some(missing) = mentioned.clone().find(|v| !left.contains(v) || !right.contains(v)) {
             let name = self.binders.get(missing.index()).map_or("", |binder| &*binder.name);
             let message = format!("only one of the two branches uses the linear variable `{name}`");
-            return Err(names.refuse(Kind::BranchMismatch, span, message).variable(name));
+            let help = format!("use `{name}` in both branches or in neither");
+            return Err(names.refuse(Kind::BranchMismatch, span, message).variable(name).help(help));
         }
         for variable in first {
             if let Some(binder) = self.binders.get_mut(variable.index()) {

@@ -1,6 +1,6 @@
 //! Formulas: `!` binds tightest, then `*`, `&`, `+`, all to the left, then `-o`, to the right.
 
-use super::Parser;
+use super::parser::Parser;
 use crate::ast::{Formula, FormulaKind};
 use crate::error::{Result, Span};
 use crate::lex::Kind as T;

@@ -1,7 +1,7 @@
 //! Terms. What binds or scrutinises reaches as far to the right as it can; then `*`, then application, both to the
 //! left, then the prefix words, then operands.
 
-use super::Parser;
+use super::parser::Parser;
 use crate::ast::{Formula, Name, Side, Term, TermKind};
 use crate::error::{Result, Span};
 use crate::lex::Kind as T;

@@ -3,7 +3,8 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::{Double, Fault, Integers, Modular, Rationals, Ring, Word64};
+use super::exact::{Double, Integers, Modular, Rationals, Word64};
+use super::interface::{Fault, Ring};
 
 macro_rules! rings {
     ($($(#[$doc:meta])* $name:ident($ring:ty),)+) => {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::{Fault, Name, Ring};
+use super::interface::{Fault, Name, Ring};
 
 /// The most products of ε's in an element.
 const MAX_TERMS: usize = 1 << 17;

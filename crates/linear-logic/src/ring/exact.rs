@@ -5,7 +5,7 @@ use num_integer::Integer;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use super::{Fault, Ring};
+use super::interface::{Fault, Ring};
 
 /// The most bits of an integer, of a numerator and of a denominator.
 const MAX_BITS: u64 = 1 << 23;

@@ -7,7 +7,8 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-use super::{Fault, Rationals, Ring};
+use super::exact::Rationals;
+use super::interface::{Fault, Ring};
 
 /// The most terms of a polynomial.
 const MAX_TERMS: usize = 200_000;

@@ -15,39 +15,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use training::{Error, Result};
 
+use super::novelty::Known;
 use super::statistics::chi_square_p;
-use crate::learner::Corpus;
 use crate::sample::Sample;
-
-/// The keys of a training set at K0, K1, K2.
-#[derive(Debug, Default)]
-pub struct Known([HashSet<Key>; 3]);
-
-impl Known {
-    /// The keys of a corpus.
-    pub fn of(corpus: &Corpus) -> Self {
-        let mut known = Self::default();
-        let mut canonicalizer = Canonicalizer::default();
-        for sequence in corpus.iter() {
-            let symbols: Vec<SymbolId> = inner(sequence);
-            if let Ok(keys) = canonicalizer.keys(&symbols) {
-                for (set, key) in known.0.iter_mut().zip(keys) {
-                    set.insert(key);
-                }
-            }
-        }
-        known
-    }
-}
-
-/// A sequence without its boundary symbols.
-pub(crate) fn inner(sequence: &[u16]) -> Vec<SymbolId> {
-    sequence
-        .iter()
-        .filter_map(|&t| SymbolId::new(t))
-        .filter(|s| ![SymbolId::BOS, SymbolId::EOS].contains(s))
-        .collect()
-}
 
 /// How many texts of each level and of each size the law writes, from exact samples.
 #[derive(Debug, Clone)]
@@ -152,10 +122,7 @@ pub fn judge(samples: &[Sample], law: &Law, known: &Known, reference: &Reference
     let of_all = |f: &dyn Fn(&Sample) -> bool| share(samples.iter().filter(|s| f(s)).count(), samples.len());
     let classes = |k: usize| judged.iter().filter_map(|j| j.keys.get(k).copied()).collect::<HashSet<Key>>();
     let by_form = [classes(0), classes(1), classes(2)];
-    let novel = |k: usize| match (by_form.get(k), known.0.get(k)) {
-        (Some(found), Some(known)) => share(found.difference(known).count(), found.len()),
-        _ => 0.0,
-    };
+    let novel = |k: usize| by_form.get(k).map_or(0.0, |found| known.share_of_new(k, found));
     Generation {
         samples: samples.len(),
         parsed: share(n, samples.len()),

@@ -1,5 +1,6 @@
 //! The suite `iid`: a model beside the exact law on the same prefixes.
 
+use fol::canon::Canonicalizer;
 use fol::law::Law;
 use fol::measure;
 use fol::score::{ExactScorer, Scorer};
@@ -9,6 +10,7 @@ use serde::Serialize;
 use training::{Error, Result};
 
 use super::classes::{Class, classes};
+use super::novelty::{ByNovelty, Known, Novelty, inner};
 use super::statistics::{Interval, mean_interval};
 use crate::batch::Batch;
 use crate::learner::{Corpus, evaluation_batches};
@@ -22,6 +24,7 @@ struct Target {
     class: Class,
     level: u8,
     depth: u32,
+    novelty: Option<Novelty>,
     nll: f64,
     optimal: f64,
     entropy: f64,
@@ -142,12 +145,14 @@ pub struct Iid {
     pub by_position: Vec<Group>,
     /// By quantifier depth of the formula.
     pub by_depth: Vec<Group>,
+    /// By whether the formula stands in the training set; empty where that is not known.
+    pub by_novelty: Vec<ByNovelty>,
     /// For each class (row) the share of q on symbols of each class (column), where the target is of the row's class.
     pub confusion: Vec<Vec<f64>>,
 }
 
-/// Judges a predictor on sequences of the law.
-pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law) -> Result<Iid> {
+/// Judges a predictor on sequences of the law; with what it was trained on, also by novelty.
+pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law, known: Option<&Known>) -> Result<Iid> {
     let scorer = Scorer::new(law).map_err(|r| Error::Learner(r.to_string()))?;
     let mut targets = Vec::with_capacity(corpus.targets() as usize);
     let mut confusion = [[0.0; 6]; 6];
@@ -157,10 +162,15 @@ pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law) -> Result<
         let formulas: Vec<(usize, std::ops::Range<usize>)> = range.zip(batch.ranges()).collect();
         let judged: Vec<Result<Judged>> = formulas
             .into_par_iter()
-            .map_with(scorer.clone(), |scorer, (i, rows)| {
-                let q = q.get(rows.start * VOCABULARY..rows.end * VOCABULARY).unwrap_or_default();
-                judge(scorer, corpus.get(i), i as u32, q)
-            })
+            .map_init(
+                || (scorer.clone(), Canonicalizer::default()),
+                |(scorer, canonicalizer), (i, rows)| {
+                    let q = q.get(rows.start * VOCABULARY..rows.end * VOCABULARY).unwrap_or_default();
+                    let keys = known.map(|known| (known, canonicalizer.keys(&inner(corpus.get(i)))));
+                    let novelty = keys.and_then(|(known, keys)| Some(known.novelty(&keys.ok()?)));
+                    judge(scorer, corpus.get(i), i as u32, novelty, q)
+                },
+            )
             .collect();
         for formula in judged {
             let formula = formula?;
@@ -179,7 +189,13 @@ struct Judged {
 }
 
 /// One formula: `q` [targets, 663] beside the scorer's distributions.
-fn judge(scorer: &mut Scorer, sequence: &[u16], formula: u32, q: &[f64]) -> Result<Judged> {
+fn judge(
+    scorer: &mut Scorer,
+    sequence: &[u16],
+    formula: u32,
+    novelty: Option<Novelty>,
+    q: &[f64],
+) -> Result<Judged> {
     let symbols: Vec<SymbolId> = sequence.iter().skip(1).filter_map(|&t| SymbolId::new(t)).collect();
     let body = symbols.strip_suffix(&[SymbolId::EOS]).unwrap_or(&symbols);
     let text = fol::decode(body).ok();
@@ -198,6 +214,7 @@ fn judge(scorer: &mut Scorer, sequence: &[u16], formula: u32, q: &[f64]) -> Resu
             class,
             level,
             depth,
+            novelty,
             ..compare(p, q, symbol.index())
         });
         add_confusion(&mut judged.confusion, class, q);
@@ -250,6 +267,7 @@ fn compare(p: &[f64; VOCABULARY], q: &[f64], symbol: usize) -> Target {
         class: Class::Eos,
         level: 0,
         depth: 0,
+        novelty: None,
         nll: -own.ln(),
         optimal: -at(p, symbol).ln(),
         entropy,
@@ -329,6 +347,7 @@ fn summarise(targets: &[Target], formulas: usize, confusion: [[f64; 6]; 6]) -> I
         by_class: group(&|t| t.class as u64, &class_name),
         by_position: group(&|t| u64::from(t.position), &number),
         by_depth: group(&|t| u64::from(t.depth), &number),
+        by_novelty: by_novelty(targets),
         confusion: normalised(confusion),
     }
 }
@@ -360,6 +379,40 @@ fn groups(
     sorted.chunk_by(|a, b| key(a) == key(b)).map(make).collect()
 }
 
+/// Seen, new, new up to renaming, and the last at each level; degrees without a formula are left out.
+fn by_novelty(targets: &[Target]) -> Vec<ByNovelty> {
+    let new = |t: &Target| t.novelty == Some(Novelty::New);
+    let mut rows = vec![
+        part(targets, "seen", &|t| t.novelty == Some(Novelty::Seen)),
+        part(targets, "new", &|t| t.novelty.is_some_and(|n| n > Novelty::Seen)),
+        part(targets, "new up to renaming", &new),
+    ];
+    let mut levels: Vec<u8> = targets.iter().filter(|t| new(t)).map(|t| t.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    for level in levels {
+        let key = format!("new up to renaming, level {level}");
+        rows.push(part(targets, &key, &|t| new(t) && t.level == level));
+    }
+    rows.retain(|row| row.formulas > 0);
+    rows
+}
+
+/// The loss on some of the formulas.
+fn part(targets: &[Target], key: &str, belongs: &dyn Fn(&Target) -> bool) -> ByNovelty {
+    let those: Vec<Target> = targets.iter().filter(|t| belongs(t)).copied().collect();
+    let excess = by_formula(&those, |t| t.nll - t.optimal);
+    ByNovelty {
+        key: key.to_owned(),
+        formulas: excess.len(),
+        targets: those.len(),
+        nats_per_token: mean(&those, |t| t.nll),
+        optimum: mean(&those, |t| t.optimal),
+        excess: mean_interval(excess.into_iter()),
+        kl: mean_interval(by_formula(&those, |t| t.kl).into_iter()),
+    }
+}
+
 fn calibration(targets: &[Target]) -> Calibration {
     const BINS: usize = 15;
     let mut sorted: Vec<(f64, bool)> = targets.iter().map(|t| (t.confidence, t.rank == 0)).collect();
@@ -378,4 +431,43 @@ fn calibration(targets: &[Target]) -> Calibration {
         bins.push([confidence, hits]);
     }
     Calibration { ece, brier: mean(targets, |t| t.brier), bins }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predictor::Uniform;
+
+    /// The parts are disjoint, they sum to the whole, and each is the mean over its own formulas.
+    #[test]
+    fn seen_and_new_make_the_whole() {
+        let law = Law::named("public", &[]).unwrap();
+        let corpus = |seed: u64, n: u64| {
+            let mut sampler = fol::sample::Sampler::new(&law).unwrap();
+            let family = fol::sample::family("novelty-test", seed);
+            let (mut corpus, mut tokens) = (Corpus::new(), Vec::new());
+            for item in 0..n {
+                tokens.clear();
+                sampler.sample(&mut family.stream(item), &mut tokens);
+                let framed = [SymbolId::BOS].into_iter().chain(tokens.iter().copied()).chain([SymbolId::EOS]);
+                corpus.push(framed.map(SymbolId::get), f64::NAN);
+            }
+            corpus
+        };
+        let (train, test) = (corpus(0, 2000), corpus(1, 300));
+        let known = Known::of(&train);
+        let judged = iid(&mut Uniform, &test, &law, Some(&known)).unwrap();
+        let row = |key: &str| judged.by_novelty.iter().find(|r| r.key == key).unwrap();
+        let (seen, new, fresh) = (row("seen"), row("new"), row("new up to renaming"));
+        assert_eq!(seen.formulas + new.formulas, 300);
+        assert!(seen.formulas > 50 && fresh.formulas > 10 && fresh.formulas < new.formulas);
+        let sum = seen.excess.value * seen.targets as f64 + new.excess.value * new.targets as f64;
+        assert!((sum / judged.targets as f64 - judged.excess.value).abs() < 1e-12);
+        let levels = judged.by_novelty.iter().filter(|r| r.key.contains(", level"));
+        assert_eq!(levels.map(|r| r.formulas).sum::<usize>(), fresh.formulas);
+        // Token by token: which of the test's formulas stand in the training set.
+        let stands = |s: &[u16]| train.iter().any(|t| t == s);
+        assert_eq!(test.iter().filter(|s| stands(s)).count(), seen.formulas);
+        assert!(iid(&mut Uniform, &test, &law, None).unwrap().by_novelty.is_empty());
+    }
 }

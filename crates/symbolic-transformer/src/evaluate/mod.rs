@@ -6,7 +6,9 @@
 mod classes;
 pub mod generation;
 pub mod iid;
+pub mod novelty;
 mod statistics;
 
 pub use classes::Class;
+pub use novelty::Known;
 pub use statistics::{chi_square_p, mean_interval};

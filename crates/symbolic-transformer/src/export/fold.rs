@@ -8,13 +8,12 @@
 //! layer's output as it is, and no norm is the identity; but one is linear on inputs of variance far below ε, so
 //! that layer's own last norm is split in two ([`SplitNorm`]).
 
-use candle_core::{DType, Device};
 use training::{Error, Layout, Result};
 
 use crate::config::{ModelConfig, Position};
+use crate::embedding::symbol_vectors;
 use crate::explicit::sinusoids;
-use crate::model::Composed;
-use crate::places::{EmbeddingPlaces, Linear, Norm, Places};
+use crate::places::{Linear, Norm, Places};
 
 /// ε of every norm, ours and theirs.
 pub(super) const EPSILON: f64 = 1e-5;
@@ -50,12 +49,7 @@ impl<'a> Source<'a> {
         if layout.len() != theta.len() {
             return Err(Error::Learner("parameters of another model".to_owned()));
         }
-        let vectors = match &places.embedding {
-            EmbeddingPlaces::Table(range) => read(theta, range),
-            EmbeddingPlaces::GlyphLinear(_) | EmbeddingPlaces::GlyphCnn(_) => {
-                Composed::new(config.clone(), DType::F64, Device::Cpu)?.symbol_vectors(theta)?
-            }
-        };
+        let vectors = symbol_vectors(&places.embedding, theta);
         Ok(Self { config, places, theta, vectors })
     }
 

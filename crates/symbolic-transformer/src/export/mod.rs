@@ -94,7 +94,7 @@ pub fn hf(config: &ModelConfig, theta: &[f32], about: &About, folder: &Path) -> 
     let text = |name: &str, content: &str| files::write(&folder.join(name), content.as_bytes());
     text("config.json", &pretty(&class))?;
     text("generation_config.json", &pretty(&generation_config()))?;
-    text("tokenizer.json", &tokenizer::json()?)?;
+    text("tokenizer.json", tokenizer::JSON)?;
     text("tokenizer_config.json", &pretty(&tokenizer_config(config)))?;
     text("special_tokens_map.json", &pretty(&special_tokens()))?;
     text("README.md", &card::card(config, about))?;

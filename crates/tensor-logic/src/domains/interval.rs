@@ -29,10 +29,12 @@ pub(super) fn values(program: &Program, function: &IndexFn) -> Values {
 
 /// The smallest and the largest value of a function.
 pub(crate) fn bounds(program: &Program, function: &IndexFn) -> Option<(i64, i64)> {
-    bounds_with(function, &|id| match &program.index(id).range {
-        Range::Domain(domain) => extent(domain),
+    let known = |id: IndexId| match &program.index(id).range {
+        Range::Domain(domain) => Some(domain),
         Range::Tuples | Range::Computed => None,
-    })
+    };
+    let count = |id| known(id).and_then(|domain| i64::try_from(domain.len()).ok());
+    bounds_counted(function, &|id| known(id).and_then(extent), &count)
 }
 
 /// The smallest and the largest integer of a domain; an empty one has them the wrong way round.
@@ -47,12 +49,22 @@ pub(super) fn extent(domain: &Domain) -> Option<(i64, i64)> {
     }
 }
 
-/// [`bounds`] with other ranges.
+/// [`bounds`] of a function without positions, with other ranges.
 pub(super) fn bounds_with(
     function: &IndexFn,
     range: &impl Fn(IndexId) -> Option<(i64, i64)>,
 ) -> Option<(i64, i64)> {
-    let of = |part: &IndexFn| bounds_with(part, range);
+    bounds_counted(function, range, &|_| None)
+}
+
+/// [`bounds`] with other ranges, and with other numbers of values, which bound a position whatever
+/// the values are.
+pub(super) fn bounds_counted(
+    function: &IndexFn,
+    range: &impl Fn(IndexId) -> Option<(i64, i64)>,
+    count: &impl Fn(IndexId) -> Option<i64>,
+) -> Option<(i64, i64)> {
+    let of = |part: &IndexFn| bounds_counted(part, range, count);
     let corners = |a: (i64, i64), b: (i64, i64), join: &dyn Fn(i64, i64) -> Option<i64>| {
         let all = [join(a.0, b.0)?, join(a.0, b.1)?, join(a.1, b.0)?, join(a.1, b.1)?];
         Some((*all.iter().min()?, *all.iter().max()?))
@@ -60,10 +72,7 @@ pub(super) fn bounds_with(
     match function {
         IndexFn::Const(value) => value.int().map(|value| (value, value)),
         IndexFn::Index(id) => range(*id),
-        IndexFn::Ordinal(id) => {
-            let (from, to) = range(*id)?;
-            Some((0, to.checked_sub(from)?))
-        }
+        IndexFn::Ordinal(id) => Some((0, count(*id)?.checked_sub(1)?)),
         IndexFn::Negate(a) => of(a).and_then(|(from, to)| Some((to.checked_neg()?, from.checked_neg()?))),
         IndexFn::Add(a, b) => corners(of(a)?, of(b)?, &i64::checked_add),
         IndexFn::Subtract(a, b) => corners(of(a)?, of(b)?, &i64::checked_sub),

@@ -117,9 +117,13 @@ impl Inference<'_> {
     }
 
     /// What the reads of an equation say of an index.
+    ///
+    /// Padding: a read that moves a declared index does not shrink the index beside it where another
+    /// read limits that (`y : 5; C[y] = F[h] A[y+h-1]`: `h` is that of `F`).
     fn limits(&self, id: EquationId, index: IndexId, own: &HashSet<TensorId>, open: &[IndexId]) -> Limits {
         let equation = self.draft.program.equation(id);
         let mut limits = Limits::default();
+        let mut padded = Limits::default();
         let range = |other: IndexId| match &self.draft.program.index(other).range {
             Range::Domain(domain) if !open.contains(&other) => extent(domain),
             _ => None,
@@ -134,8 +138,12 @@ impl Inference<'_> {
                 limits.meet(domain);
                 continue;
             }
-            let mut waits = false;
-            function.visit(&mut |other| waits |= other != index && open.contains(&other));
+            let (mut waits, mut moves_declared) = (false, false);
+            function.visit(&mut |other| {
+                waits |= other != index && open.contains(&other);
+                moves_declared |= other != index && self.is_declared(other);
+            });
+            let limits = if moves_declared { &mut padded } else { &mut limits };
             limits.waiting |= waits;
             let Some((low, high)) = extent(&domain) else { continue };
             if waits {
@@ -144,6 +152,10 @@ impl Inference<'_> {
             if let Some((from, to)) = (Solver { index, range: &range }).solve(function, low, high) {
                 limits.meet(Domain::Interval { from, to });
             }
+        }
+        if limits.domain.is_none() {
+            limits.domain = padded.domain;
+            limits.waiting |= padded.waiting;
         }
         let note = self.draft.indices.get(index.0 as usize);
         if let Some((from, to)) = note.and_then(|note| note.slice) {
@@ -161,6 +173,10 @@ impl Inference<'_> {
             }
         }
         limits
+    }
+
+    fn is_declared(&self, index: IndexId) -> bool {
+        self.draft.indices.get(index.0 as usize).is_some_and(|note| note.declared.is_some())
     }
 
     fn class_domain(&self, index: IndexId) -> Option<Domain> {

@@ -666,7 +666,8 @@ impl Machine {
         rows: &Rows,
         index: IndexId,
     ) -> Vec<Proposal> {
-        let size = self.size(index) as i64;
+        // A domain as large as all integers has more values than an integer counts.
+        let size = i64::try_from(self.size(index)).unwrap_or(i64::MAX);
         let from = match self.range(index) {
             Some(Domain::Interval { from, .. }) => Some(*from),
             _ => None,
@@ -954,10 +955,10 @@ impl Proposal {
     }
 
     fn each(self, mut visit: impl FnMut(u32)) {
-        let mut at = self.from;
-        while at <= self.to {
+        let mut next = Some(self.from);
+        while let Some(at) = next.filter(|at| *at <= self.to) {
             visit(at as u32);
-            at += self.step;
+            next = at.checked_add(self.step);
         }
     }
 
@@ -972,7 +973,7 @@ impl Proposal {
             if own > 0 {
                 self.to = self.to.min(bound.div_euclid(own));
             } else {
-                let least = -bound.div_euclid(-own);
+                let least = bound.div_euclid(-own).saturating_neg();
                 self.from = self.from.max(least);
             }
         };
@@ -987,9 +988,9 @@ impl Proposal {
                 let bound = if sign == Comparison::Greater { negated.saturating_add(1) } else { negated };
                 // own · ordinal >= bound: -own · ordinal <= -bound.
                 if own > 0 {
-                    self.from = self.from.max(-((-bound).div_euclid(own)));
+                    self.from = self.from.max(bound.saturating_neg().div_euclid(own).saturating_neg());
                 } else {
-                    self.to = self.to.min((-bound).div_euclid(-own));
+                    self.to = self.to.min(bound.saturating_neg().div_euclid(-own));
                 }
             }
         }
@@ -1001,7 +1002,7 @@ impl Proposal {
             return;
         }
         let ahead = (remainder - self.from).rem_euclid(modulus);
-        self.from += ahead;
+        self.from = self.from.saturating_add(ahead);
         self.step = modulus;
     }
 }

@@ -3,7 +3,7 @@
 //! The header is a Python dictionary of three entries. A header that claims more elements than
 //! the file has bytes is refused before anything is allocated.
 
-use crate::files::{Dense, Fault};
+use crate::files::content::{Dense, Fault};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 

@@ -3,8 +3,8 @@
 
 use safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 
+use crate::files::content::{Dense, Fault};
 use crate::files::npy::Element;
-use crate::files::{Dense, Fault};
 
 /// One array of a file: the one that `wanted` names, in any case of letters if only one fits;
 /// without it the one named as the tensor that is read, or the only one.

@@ -4,7 +4,8 @@
 //! them, are split at tabs and nothing else, so a quotation mark is a letter there.
 
 use crate::engine::Value;
-use crate::files::{Fault, cells};
+use crate::files::cells;
+use crate::files::content::Fault;
 use crate::program::{Facts, Kind};
 use crate::value::{Const, Domain, Symbols};
 

@@ -1,7 +1,7 @@
 //! `.txt`: a relation of positions, from 0, and the words between white space.
 
 use crate::engine::Tuples;
-use crate::files::Fault;
+use crate::files::content::Fault;
 use crate::program::Facts;
 use crate::value::{Const, Symbols};
 

@@ -7,8 +7,8 @@
 //! lnorm     Grad = (Q - mean(Q) - y mean(Q y)) / s,   s = sqrt(var + eps)
 //! ```
 
-use super::expression::{present, product, under};
-use super::{Builder, Scope};
+use super::builder::{Builder, Scope};
+use super::forms::{present, product, under};
 use crate::ast::Span;
 use crate::function::Function;
 use crate::program::{

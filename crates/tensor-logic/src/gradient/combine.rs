@@ -1,21 +1,12 @@
 //! What an element of a tensor owes to each of its contributions (N4).
 
-use super::expression::{only_if, present, product};
-use super::{Builder, Scope};
+use super::builder::{Builder, Contributions, Scope};
+use super::forms::{only_if, present, product, under};
 use crate::ast::{Comparison, Span};
 use crate::program::{
     Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Range, Read, Style,
     TensorId, Term, When,
 };
-
-/// Helper tensors that count and compare the contributions to a tensor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Contributions {
-    /// `avg=`: how many. `max=`, `min=`: how many attain the value. `*=`: how many are 0.
-    count: TensorId,
-    /// `max=`, `min=`: the value. `*=`: the product of those that are not 0.
-    value: TensorId,
-}
 
 impl Builder {
     /// The adjoint equations of one term, whose element's adjoint is the product of `factors`.
@@ -178,7 +169,7 @@ impl Builder {
         let value = Expr::Read(Read { tensor: made.value, arguments, otherwise: Otherwise::Absent, span });
         let guarded = |guard: Guard, body: Expr| {
             let when = When { exists: Vec::new(), guards: vec![guard] };
-            super::expression::under(when, body, span)
+            under(when, body, span)
         };
         match combine {
             Combine::Avg => self.push(made.count, head, &scope, present(entry), span),

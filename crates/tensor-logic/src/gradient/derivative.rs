@@ -1,5 +1,6 @@
 //! The derivatives of elementwise functions, as expressions of their arguments.
 
+use super::forms::under;
 use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{Call, Expr, Guard, When};
@@ -48,7 +49,7 @@ pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span)
                     };
                     let warm = Guard::Compare(Comparison::NotEqual, t.clone(), number(0.0));
                     let when = When { exists: Vec::new(), guards: vec![warm] };
-                    super::expression::under(when, ratio, span)
+                    under(when, ratio, span)
                 }
             }
         }
@@ -82,8 +83,8 @@ pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span)
                 let guard = Guard::Compare(sign, x.clone(), number(0.0));
                 When { exists: Vec::new(), guards: vec![guard] }
             };
-            let away = super::expression::under(when(Comparison::NotEqual), away, span);
-            let there = super::expression::under(when(Comparison::Equal), number(0.5), span);
+            let away = under(when(Comparison::NotEqual), away, span);
+            let there = under(when(Comparison::Equal), number(0.5), span);
             Expr::Terms(vec![away, there])
         }
         Function::Silu => {

@@ -1,6 +1,8 @@
 //! From the root of a right side to every occurrence of an active tensor.
 
-use super::{Builder, Scope, derivative};
+use super::builder::{Builder, Scope};
+use super::derivative;
+use super::forms::{present, product, under};
 use crate::ast::{Comparison, Span};
 use crate::function::Function;
 use crate::program::{
@@ -9,22 +11,6 @@ use crate::program::{
 };
 use crate::rename::Renaming;
 use crate::walk::expr_indices;
-
-/// 1 where guards hold, absent elsewhere.
-pub(super) fn only_if(when: When, span: Span) -> Expr {
-    under(when, Expr::Number(1.0), span)
-}
-
-/// A value under guards.
-pub(super) fn under(when: When, body: Expr, span: Span) -> Expr {
-    let operation = Operation::Sum;
-    Expr::Reduce(Box::new(Reduce { operation, over: Vec::new(), when, body, explicit: false, span }))
-}
-
-/// 1 where the value is present, absent elsewhere.
-pub(super) fn present(expr: &Expr) -> Expr {
-    Expr::Power(Box::new(expr.clone()), Box::new(Expr::Number(0.0)))
-}
 
 /// Whether the value is present at every binding: it reads nothing that can be absent.
 fn always_present(expr: &Expr) -> bool {
@@ -71,17 +57,6 @@ fn free_in(exprs: &[&Expr], when: Option<&When>, scope: &Scope) -> Vec<IndexId> 
         crate::walk::when_indices(when, &mut |index| found.push(index));
     }
     scope.indices.iter().copied().filter(|index| found.contains(index)).collect()
-}
-
-pub(super) fn product(mut factors: Vec<Expr>) -> Expr {
-    match (factors.len(), factors.pop()) {
-        (_, None) => Expr::Number(1.0),
-        (1, Some(only)) => only,
-        (_, Some(last)) => {
-            factors.push(last);
-            Expr::Product(factors)
-        }
-    }
 }
 
 impl Builder {
@@ -145,7 +120,8 @@ impl Builder {
     }
 
     fn power(&mut self, base: &Expr, exponent: &Expr, scope: &Scope, factors: Vec<Expr>, span: Span) {
-        if self.depends(base) {
+        let constant = matches!(exponent, Expr::Number(n) if *n == 0.0);
+        if self.depends(base) && !constant {
             let slope = match exponent {
                 Expr::Number(n) if *n == 2.0 => vec![Expr::Number(2.0), base.clone()],
                 Expr::Number(n) => {
@@ -154,7 +130,11 @@ impl Builder {
                 }
                 n => {
                     let less = Expr::Plus(vec![n.clone(), Expr::Number(-1.0)]);
-                    vec![n.clone(), Expr::Power(Box::new(base.clone()), Box::new(less))]
+                    let lower = Expr::Power(Box::new(base.clone()), Box::new(less));
+                    // X^0 is 1 everywhere: its slope is 0, also where X^-1 is infinite.
+                    let powers = Guard::Compare(Comparison::NotEqual, n.clone(), Expr::Number(0.0));
+                    let when = When { exists: Vec::new(), guards: vec![powers] };
+                    vec![under(when, Expr::Product(vec![n.clone(), lower]), span)]
                 }
             };
             let mut along = factors.clone();

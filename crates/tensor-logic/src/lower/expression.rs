@@ -73,6 +73,27 @@ fn one_to_one(literal: &Literal) -> Option<(&str, &str)> {
     Some((&index.text, only(value, 0)??))
 }
 
+/// Which guards restrict the support inside: those that name an index that is bound there and not
+/// around, and those that share a name of their own with such a guard (`m = i - j, m <= 1`).
+fn reached(guards: &[&Literal], inner: &Occurrences, bound: &Bound) -> Vec<bool> {
+    let own = |guard: &&Literal| {
+        let mut names = Occurrences::default();
+        names.literals(std::slice::from_ref(*guard));
+        let open = names.all().map(|(name, _)| name.to_owned());
+        open.filter(|name| bound.find(name).is_none()).collect::<Vec<String>>()
+    };
+    let names: Vec<Vec<String>> = guards.iter().map(own).collect();
+    let mut known: Vec<&String> = Vec::new();
+    let mut inside = vec![false; guards.len()];
+    loop {
+        let meets = |name: &String| inner.contains(name) || known.contains(&name);
+        let next = names.iter().zip(&inside).position(|(names, inside)| !inside && names.iter().any(meets));
+        let Some(at) = next else { return inside };
+        inside[at] = true;
+        known.extend(&names[at]);
+    }
+}
+
 impl<'a> Context<'a> {
     /// Binds the names that belong to this scope: summed ones and those that guards alone use.
     /// Rules count every name of a positive literal as summed.
@@ -229,6 +250,7 @@ impl<'a> Context<'a> {
         let depth = bound.names.len();
         let outer = std::mem::take(&mut bound.loose);
         let (_, mut exists) = self.bind_scope(&occurrences, |_| false, bound);
+        self.note_assignments(guards.iter().copied(), None, &exists, bound);
         let guards = self.guards(guards, reading, bound);
         exists.append(&mut bound.loose);
         bound.loose = outer;
@@ -310,11 +332,10 @@ impl<'a> Context<'a> {
         arguments.iter().for_each(|argument| {
             inner.expression(argument);
         });
-        guards.iter().partition(|guard| {
-            let mut names = Occurrences::default();
-            names.literals(std::slice::from_ref(*guard));
-            names.all().any(|(name, _)| bound.find(name).is_none() && inner.contains(name))
-        })
+        let all: Vec<&Literal> = guards.iter().collect();
+        let inside = reached(&all, &inner, bound);
+        let side = |wanted: bool| all.iter().zip(&inside).filter(move |(_, inside)| **inside == wanted);
+        (side(true).map(|(guard, _)| *guard).collect(), side(false).map(|(guard, _)| *guard).collect())
     }
 
     /// An argument: its additive terms are scopes side by side.
@@ -329,15 +350,9 @@ impl<'a> Context<'a> {
         for (minus, term) in additive(argument) {
             let mut inner = Occurrences::default();
             inner.expression(term);
-            let mine: Vec<&Literal> = guards
-                .iter()
-                .copied()
-                .filter(|guard| {
-                    let mut names = Occurrences::default();
-                    names.literals(std::slice::from_ref(*guard));
-                    names.all().any(|(name, _)| bound.find(name).is_none() && inner.contains(name))
-                })
-                .collect();
+            let inside = reached(guards, &inner, bound);
+            let mine: Vec<&Literal> =
+                guards.iter().zip(inside).filter(|(_, inside)| *inside).map(|(guard, _)| *guard).collect();
             let part = self.scoped(term, &mine, reading, bound)?;
             parts.push(negate_if(minus, part));
         }

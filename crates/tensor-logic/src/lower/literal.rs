@@ -7,7 +7,7 @@ use crate::ast::{self, Brackets, Comparison, Literal, LiteralKind, PlaceKind, Re
 use crate::error::{Code, Report};
 use crate::function::Function;
 use crate::names::walk;
-use crate::program::{Call, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Range, Read, Style, Term, When};
+use crate::program::{Call, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Range, Read, Term, When};
 use crate::value::Const;
 
 impl<'a> Context<'a> {
@@ -147,14 +147,15 @@ impl<'a> Context<'a> {
     }
 
     /// A positive literal of a rule in a semiring: a valued one multiplies, a Boolean one has
-    /// the tag 1̄ and only restricts. A square reference holds where its value is > 0.
+    /// the tag 1̄ and only restricts. A square reference holds where its value is > 0. In a rule of
+    /// a Boolean relation every literal only restricts: a tuple counts, whatever its value is.
     fn factor(&self, kind: Kind, read: Read, factors: &mut Vec<Expr>, guards: &mut Vec<Guard>) {
         let tensor = self.draft.program.tensor(read.tensor);
         let boolean = tensor.kind == Kind::Bool;
         let square = read.otherwise != Otherwise::Absent;
         // Real arithmetic has 1̄ = 1, so that a Boolean literal may stand as a factor there.
-        let arithmetic = matches!(kind, Kind::Bool | Kind::Count | Kind::Real);
-        if square || (boolean && !arithmetic) || (kind == Kind::Bool && tensor.style == Style::Square) {
+        let arithmetic = matches!(kind, Kind::Count | Kind::Real);
+        if square || (boolean && !arithmetic) || kind == Kind::Bool {
             guards.push(Guard::Read(read.clone()));
             if kind == Kind::Bool || boolean {
                 return;

@@ -3,7 +3,8 @@
 
 use crate::ast::{Expr, ExprKind, Name, Reference, Statement, StatementKind};
 use crate::error::{Code, Report};
-use crate::names::{Names, scopes, walk};
+use crate::names::known::Names;
+use crate::names::{scopes, walk};
 
 /// Checks the calls of a statement.
 pub(super) fn check<'a>(statement: &'a Statement, names: &'a Names, reports: &mut Vec<Report>) {

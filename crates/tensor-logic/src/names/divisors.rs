@@ -3,7 +3,8 @@
 
 use crate::ast::Statement;
 use crate::error::{Code, Report};
-use crate::names::{Names, scopes};
+use crate::names::known::Names;
+use crate::names::scopes;
 
 /// Checks the scopes of a statement of `text`.
 pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &mut Vec<Report>) {

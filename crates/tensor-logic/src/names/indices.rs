@@ -1,7 +1,7 @@
 //! Constants in index places: what an index expression without indices says.
 
 use crate::ast::{IndexExpr, IndexKind, IndexOperator};
-use crate::names::Names;
+use crate::names::known::Names;
 use crate::program::{floor_div, floor_rem};
 
 /// The value of an index expression without indices.

@@ -6,7 +6,8 @@ use crate::ast::{
     Array, Brackets, Expr, Goal, Item, LiteralKind, Program, Reference, RightSide, Sign, Span, Start,
     Statement, StatementKind, TypeExpr,
 };
-use crate::names::{Numeric, walk};
+use crate::names::known::Numeric;
+use crate::names::walk;
 use crate::program::Style;
 
 /// An occurrence of a tensor's name.

@@ -10,7 +10,9 @@ use crate::ast::{
     Expr, ExprKind, IndexExpr, Joint, Literal, LiteralKind, Reference, RightSide, Sign, Span, Statement,
     StatementKind,
 };
-use crate::names::{Names, is_index_side, walk};
+use crate::names::known::Names;
+use crate::names::walk;
+use crate::names::walk::is_index_side;
 
 /// An occurrence of an index.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::ast::{Brackets, PlaceKind, Sign, Span, TypeExpr};
 use crate::error::{Code, Report};
+use crate::names::known::{TensorName, is_built_in};
 use crate::names::occurrence::{Definition, Form, Mark, Occurrence, Role};
-use crate::names::{TensorName, is_built_in, walk};
+use crate::names::walk;
 use crate::program::{Combine, Kind, Style};
 
 /// Joins the occurrences of every name and reports contradictions.
@@ -175,7 +176,7 @@ fn same(mark: Mark, style: Style) -> Mark {
 fn show_mark(mark: Mark) -> &'static str {
     match mark {
         Mark::Arrow => "<-",
-        Mark::Sign(sign) => super::spelling(sign),
+        Mark::Sign(sign) => crate::names::known::spelling(sign),
     }
 }
 

@@ -7,7 +7,8 @@ use crate::ast::{Goal, IndexExpr, IndexKind, IndexOperator, LiteralKind, Place, 
 use crate::ast::{Reference, Span, Statement, StatementKind};
 use crate::error::{Code, Report};
 use crate::names::indices::{Fixed, fixed};
-use crate::names::{Names, occurrence, walk};
+use crate::names::known::Names;
+use crate::names::{occurrence, walk};
 
 /// Checks what a statement reads of virtual places.
 pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {

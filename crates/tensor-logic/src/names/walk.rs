@@ -11,7 +11,7 @@ use crate::ast::{
     Brackets, Expr, ExprKind, Goal, IndexExpr, IndexKind, Literal, LiteralKind, Name, Place, PlaceKind,
     Program, Reference, RightSide, Span, Statement, StatementKind,
 };
-use crate::names::Numeric;
+use crate::names::known::Numeric;
 
 /// The number that an expression is, with its sign.
 pub(crate) fn number(expr: &Expr) -> Option<f64> {

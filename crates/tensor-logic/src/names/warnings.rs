@@ -5,16 +5,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ast::{IndexExpr, IndexKind, Name, Program, Reference, RightSide, Sign, Statement, StatementKind};
+use crate::ast::{IndexKind, Program, Reference, RightSide, Sign, Statement, StatementKind};
 use crate::error::{Code, Report};
 use crate::names::indices::{Fixed, fixed};
+use crate::names::known::Names;
 use crate::names::occurrence::{self, Role};
-use crate::names::{Names, walk};
+use crate::names::walk;
 use crate::program::Style;
 
 mod functions;
 mod gradient;
+mod parts;
 mod sums;
+
+use parts::Parts;
 
 /// All warnings, in order of place. The text is quoted in the explicit forms of sums.
 pub fn warnings(text: &str, program: &Program, names: &Names) -> Vec<Report> {
@@ -30,43 +34,6 @@ pub fn warnings(text: &str, program: &Program, names: &Names) -> Vec<Report> {
     reports.sort_by_key(|report| (report.span.start, report.code));
     reports.dedup();
     reports
-}
-
-/// References and assignments of a statement, the left side included.
-#[derive(Default)]
-struct Parts<'a> {
-    references: Vec<&'a Reference>,
-    values: Vec<&'a IndexExpr>,
-    indices: Vec<&'a str>,
-}
-
-impl<'a> walk::Visitor<'a> for Parts<'a> {
-    fn reference(&mut self, reference: &'a Reference) {
-        self.references.push(reference);
-    }
-
-    fn index(&mut self, index: &'a Name) {
-        self.indices.push(&index.text);
-    }
-
-    fn assign(&mut self, index: &'a Name, value: &'a IndexExpr) {
-        self.indices.push(&index.text);
-        self.values.push(value);
-    }
-}
-
-impl<'a> Parts<'a> {
-    fn of(statement: &'a Statement) -> Parts<'a> {
-        let mut parts = Parts::default();
-        parts.references.extend(occurrence::head(statement));
-        walk::reads(statement, &mut parts);
-        let places = parts.references.iter().flat_map(|reference| &reference.places);
-        parts.values.extend(places.flat_map(walk::parts));
-        for value in &parts.values {
-            parts.indices.extend(walk::indices_of(value).iter().map(|(name, _)| *name));
-        }
-        parts
-    }
 }
 
 /// A symbol in an index that differs from an index of the statement only in case.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Constant;
+use super::data::Constant;
 use crate::answer::{Answer, Content, text};
 use crate::program::Kind;
 use crate::value::{Const, Symbols};

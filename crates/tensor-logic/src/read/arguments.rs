@@ -6,9 +6,9 @@
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
-use super::{TYPES, advice, listed, nearest};
+use super::words::{TYPES, advice, listed, nearest};
 use crate::ast::{
-    Argument, Directive, Name, Program, Reference, RightSide, Span, Statement, StatementKind, Value,
+    Argument, Directive, Goal, Name, Program, Reference, RightSide, Span, Statement, StatementKind, Value,
 };
 use crate::error::{Code, Report};
 use crate::names::walk::{self, Visitor};
@@ -133,9 +133,10 @@ const DIRECTIVES: &[Rule] = &[
 /// The directives of a statement, and the options of its file.
 pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<Report>) {
     match &statement.kind {
-        StatementKind::Query { directives, .. } => {
+        StatementKind::Query { goal, directives } => {
             for asked in directives {
                 directive(asked, Stands::BehindQueries, known, reports);
+                condition(goal, asked, reports);
             }
         }
         StatementKind::Directive(asked) => directive(asked, Stands::Alone, known, reports),
@@ -144,6 +145,22 @@ pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<
         }
         _ => {}
     }
+}
+
+/// A quotient of two sums is not estimated by draws from one, and what is learned knows no evidence.
+fn condition(goal: &Goal, asked: &Directive, reports: &mut Vec<Report>) {
+    let (message, help) = match (goal, asked.name.text.as_str()) {
+        (Goal::Conditional { name, .. }, "sample") => (
+            "`@sample` draws from one sum, and this query is a quotient of two",
+            format!("estimate the two sums, as in `{} | w=1 ? @sample(n=1000)`", name.text),
+        ),
+        (Goal::Conditional { name, .. } | Goal::Restricted { name, .. }, "minimize") => (
+            "`@minimize` does not stand behind a query with evidence",
+            format!("write `{}? @minimize(…)`, and the evidence as data", name.text),
+        ),
+        _ => return,
+    };
+    reports.push(Report::new(Code::UnknownDirective, asked.name.span, message).help(help));
 }
 
 fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut Vec<Report>) {

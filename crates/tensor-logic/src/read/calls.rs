@@ -1,6 +1,6 @@
 //! Functions: that they exist, and take what they are given.
 
-use super::advice;
+use super::words::{advice, nearest};
 use crate::ast::{Expr, ExprKind, Name, Start, Value};
 use crate::error::{Code, Report};
 use crate::function::{BUILT_IN, OTHERS, UserFunctions};
@@ -94,7 +94,7 @@ fn unknown(name: &Name, functions: &UserFunctions) -> Report {
     let known: Vec<&str> = built_in.chain(OTHERS.iter().copied()).chain(registered).collect();
     let message = format!("there is no function `{}`", name.text);
     let report = Report::new(Code::UnknownFunction, name.span, message);
-    match super::nearest(&name.text, known) {
+    match nearest(&name.text, known) {
         Some(near) => report.help(format!("`{near}` is nearest")),
         None => {
             report.help("a small name before `(` is a function; to multiply an index by a group, write `*`")

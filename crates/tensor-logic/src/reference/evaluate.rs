@@ -3,14 +3,14 @@
 //! Enter at [`Machine::expr`] and [`Machine::each`]. The binding is `env`: a loop sets an index
 //! and takes it back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use super::bind::{Filter, Lookup, Plan, Scope, Source, Step, invert};
 use super::machine::Machine;
 use super::number::Number;
-use super::store::{self, Store};
+use super::store::{self, Entries, Store};
 use crate::ast::Comparison;
 use crate::function::Function;
 use crate::program::{
@@ -19,9 +19,6 @@ use crate::program::{
 };
 use crate::value::{Const, Tuple};
 use crate::walk;
-
-/// The values of the entries along an axis, by the values of its indices.
-pub(super) type Entries<N> = BTreeMap<Vec<Option<Const>>, N>;
 
 impl<'p, N: Number> Machine<'p, N> {
     fn bound(&self, index: IndexId) -> Option<Const> {

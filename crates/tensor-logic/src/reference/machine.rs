@@ -11,16 +11,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::bind::{Lookup, Plan, Scope, round_reads};
-use super::evaluate::Entries;
 use super::number::Number;
-use super::store::{Cell, Store, domains, element, position};
+use super::store::{Cell, Entries, Store, domains, position};
 use crate::engine::{Request, Tuples, Value};
 use crate::error::Result;
 use crate::program::{
     Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
 };
 use crate::start::start_values;
-use crate::value::{Const, Domain, Tuple};
+use crate::value::{Const, Domain, Tuple, element};
 
 /// Everything that an evaluation knows.
 pub(super) struct Machine<'p, N> {

@@ -12,7 +12,7 @@ use super::bind::Scope;
 use super::machine::Machine;
 use crate::ast::{Comparison, Span};
 use crate::engine::{Engine, Request};
-use crate::error::Places;
+use crate::error::{Code, Places, Report, Result};
 use crate::program::{
     Argument, Equation, Expr, Given, Guard, IndexFn, Otherwise, Program, Query, Read, Role, Style, TensorId,
     Term,
@@ -39,11 +39,18 @@ struct Derivation {
     premises: Vec<Premise>,
 }
 
-/// A proof of least height of a ground query that holds; `None` where it does not, or where the
-/// relations below it do not fit the budget.
-pub fn prove(request: &Request<'_>, engine: &mut dyn Engine, query: &Query, text: &str) -> Option<Proof> {
+/// A proof of least height of a ground query that holds; `None` where it does not.
+///
+/// # Errors
+/// `budget` where the derivations below the query do not fit, and refusals of the evaluation.
+pub fn prove(
+    request: &Request<'_>,
+    engine: &mut dyn Engine,
+    query: &Query,
+    text: &str,
+) -> Result<Option<Proof>> {
     let needed: Vec<TensorId> = request.program.needs(&[query.tensor]).into_iter().collect();
-    let values = engine.values(request, &needed).ok()?;
+    let values = engine.values(request, &needed)?;
     let machine = Machine::with_values(request, needed.iter().copied().zip(values).collect());
     let mut search = Search {
         machine,
@@ -54,14 +61,22 @@ pub fn prove(request: &Request<'_>, engine: &mut dyn Engine, query: &Query, text
         numbers: HashMap::new(),
         given: HashMap::new(),
         derivations: Vec::new(),
+        room: Some(request.budget.bytes),
     };
     let goal = search.atom((query.tensor, Tuple::new()));
     for tensor in needed {
         search.collect(tensor);
+        if search.room.is_none() {
+            let limit = request.budget.bytes;
+            let message =
+                format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
+            let help = "ask without `@explain`, or raise `--max-bytes`";
+            return Err(Report::new(Code::Budget, query.span, message).help(help));
+        }
     }
     let heights = search.heights();
-    heights.get(goal).copied().flatten()?;
-    search.read_off(goal, &heights, query)
+    let proved = heights.get(goal).copied().flatten().is_some();
+    Ok(if proved { search.read_off(goal, &heights, query) } else { None })
 }
 
 /// The most steps of a proof that is shown. Shared parts are shown once for every use, so that a
@@ -79,7 +94,13 @@ struct Search<'p> {
     given: HashMap<usize, Step>,
     /// For every atom.
     derivations: Vec<Vec<Derivation>>,
+    /// The bytes that further steps may take; `None` once there were too many.
+    room: Option<u64>,
 }
+
+/// What a step of a search takes at least, and each of its parts.
+const STEP_BYTES: u64 = 96;
+const PART_BYTES: u64 = 32;
 
 /// A literal of a rule's body.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +122,12 @@ impl<'p> Search<'p> {
         number
     }
 
+    /// Takes the room of a step with so many parts, if there is as much.
+    fn take(&mut self, parts: usize) {
+        let bytes = STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64));
+        self.room = self.room.and_then(|room| room.checked_sub(bytes));
+    }
+
     fn line(&self, span: Span) -> usize {
         self.places.of(span.start).0
     }
@@ -114,6 +141,10 @@ impl<'p> Search<'p> {
         for given in &tensor.given {
             let Given::Facts(facts) = given else { continue };
             for at in 0..facts.count {
+                self.take(facts.arity);
+                if self.room.is_none() {
+                    return;
+                }
                 let tuple = facts.tuple(at).to_vec();
                 let span = facts.spans.get(at);
                 let kind = if span.is_some() { StepKind::Fact } else { StepKind::Data };
@@ -140,7 +171,13 @@ impl<'p> Search<'p> {
         let scope = Scope { indices: &indices, when: &term.when, body: Some(&term.body), nearby: &[] };
         let line = self.line(equation.span);
         let mut found = Vec::new();
+        let parts = literals.len() + equation.head.len();
+        let bytes = STEP_BYTES.saturating_add(PART_BYTES.saturating_mul(parts as u64));
+        let most = self.room.unwrap_or(0) / bytes;
         let _ = self.machine.witnesses(scope, &mut || {
+            if found.len() as u64 > most {
+                return ControlFlow::Break(());
+            }
             let head: Option<Tuple> = equation.head.iter().map(|place| self.machine.index(place)).collect();
             if let Some(head) = head
                 && self.machine.expr(&term.body).is_some()
@@ -151,6 +188,10 @@ impl<'p> Search<'p> {
             ControlFlow::Continue(())
         });
         for (head, premises) in found {
+            self.take(parts);
+            if self.room.is_none() {
+                return;
+            }
             let premises = premises.into_iter().map(|premise| match premise {
                 Ok(atom) => Premise::Atom(self.atom(atom)),
                 Err(leaf) => Premise::Leaf(leaf),
@@ -204,7 +245,7 @@ impl<'p> Search<'p> {
         placed.into_iter().map(|(_, literal)| literal).collect()
     }
 
-    fn premise(&self, literal: Literal<'p>, line: usize) -> Result<Atom, Step> {
+    fn premise(&self, literal: Literal<'p>, line: usize) -> std::result::Result<Atom, Step> {
         let leaf = |atom: String, kind: StepKind, line: usize| Step { atom, kind, line, from: Vec::new() };
         match literal {
             Literal::Read(read) | Literal::Guard(Guard::Read(read)) => {

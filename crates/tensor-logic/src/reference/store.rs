@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::number::Number;
 use crate::program::{Combine, Place, Style, Tensor};
-use crate::value::{Const, Domain, Tuple};
+use crate::value::{Const, Domain, Tuple, element};
+
+/// The values of the entries along an axis, by the values of its indices.
+pub(super) type Entries<N> = BTreeMap<Vec<Option<Const>>, N>;
 
 /// The state of a tensor.
 #[derive(Debug, Clone)]
@@ -30,18 +33,6 @@ pub(super) fn position<'a>(
         let domain = domain?;
         Some(at * domain.len() + domain.ordinal(*value)?)
     })
-}
-
-/// The element at a row-major position.
-pub(super) fn element(domains: &[Domain], mut at: usize) -> Tuple {
-    let mut tuple: Tuple = Vec::with_capacity(domains.len());
-    for domain in domains.iter().rev() {
-        let size = domain.len().max(1);
-        tuple.extend(domain.value(at % size));
-        at /= size;
-    }
-    tuple.reverse();
-    tuple
 }
 
 impl<N: Number> Store<N> {

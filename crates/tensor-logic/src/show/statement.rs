@@ -31,11 +31,16 @@ pub fn explicit(program: &Program, text: &str, equation: &Equation) -> String {
         "" => sign(program, equation),
         other => other,
     };
-    let own = |other: &&Equation| other.span == equation.span && other.tensor == equation.tensor;
-    let parts: Vec<&Equation> = program.equations.iter().filter(own).collect();
+    let parts = parts_of(program, equation);
     let own_name = |id: TensorId| tensor_name(program, id);
     let printer = Printer::new(program, equation, &own_name);
     printer.statement(equation, &parts, sign)
+}
+
+/// The equations of the statement that an equation stands for.
+pub(super) fn parts_of<'p>(program: &'p Program, equation: &Equation) -> Vec<&'p Equation> {
+    let own = |other: &&Equation| other.span == equation.span && other.tensor == equation.tensor;
+    program.equations.iter().filter(own).collect()
 }
 
 /// One equation of a program, with the sign that [`super::program`] gives it.
@@ -150,7 +155,8 @@ impl<'p> Printer<'p> {
         bracketed((self.tensors)(equation.tensor), &places, round, round)
     }
 
-    /// The body of a Boolean rule, where it is a list of literals.
+    /// The body of a Boolean rule, where it is a list of literals. A value that is multiplied is no
+    /// literal: as one it would hold whatever it is.
     fn rule(&mut self, term: &Term) -> Option<String> {
         let factors: Vec<&Expr> = match &term.body {
             Expr::Product(parts) => parts.iter().collect(),
@@ -161,7 +167,8 @@ impl<'p> Printer<'p> {
         for factor in factors {
             let Expr::Read(read) = factor else { return None };
             let tensor = self.program.tensors.get(read.tensor.0 as usize)?;
-            if read.otherwise != Otherwise::Absent || tensor.style == Style::Square {
+            let literal = tensor.style == Style::Round && tensor.kind == Kind::Bool;
+            if read.otherwise != Otherwise::Absent || !literal {
                 return None;
             }
             reads.push(read);

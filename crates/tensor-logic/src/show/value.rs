@@ -7,11 +7,12 @@
 
 use std::collections::BTreeSet;
 
+use super::alone::may_stand_alone;
 use super::index::{self, Spacing};
 use super::names::Names;
 use super::piece::{self, Level, Piece, side_by_side};
 use super::presence;
-use super::whole::may_stand_alone;
+
 use crate::function::{BUILT_IN, Function};
 use crate::program::{
     Argument, Axis, AxisFunction, Call, Expr, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::index;
 use super::names::Names;
 use super::piece::number;
-use super::statement::sign_of;
+use super::statement::{parts_of, sign_of};
 use super::value::{Printer, bracketed};
 use crate::answer::kind_name;
 use crate::program::{
@@ -44,7 +44,12 @@ pub fn program(program: &Program) -> String {
     for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
         let mut printer = Printer::new(program, equation, &name);
         printer.names.given.clone_from(&given);
-        line(printer.statement(equation, &[equation], super::statement::sign(program, equation)));
+        // The arguments of one `concat` follow each other in one statement.
+        let joined = equation.head.iter().any(index::has_ordinal);
+        let parts = if joined { parts_of(program, equation) } else { vec![equation] };
+        if parts.first().is_some_and(|first| std::ptr::eq(*first, equation)) {
+            line(printer.statement(equation, &parts, super::statement::sign(program, equation)));
+        }
     }
     for action in &program.actions {
         line(match action {
@@ -413,17 +418,4 @@ fn show_start(start: Option<&Start>) -> String {
         Some(Start::He) => "he()".to_owned(),
         Some(Start::Glorot) | None => "glorot()".to_owned(),
     }
-}
-
-/// Whether an index that is declared with this range may stand alone in a place without saying
-/// that the place has this domain.
-pub(super) fn may_stand_alone(tensor: &Tensor, at: usize, range: &Domain) -> bool {
-    let Some(place) = tensor.places.get(at) else { return true };
-    // A virtual index is read in step or not at all.
-    if place.star {
-        return true;
-    }
-    let symbols = range.value(0).is_some_and(|value| value.int().is_none());
-    let given = tensor.style == Style::Square || tensor.role == Role::Data || symbols;
-    symbols || place.limit.as_ref() == Some(range) || (given && place.domain.as_ref() == Some(range))
 }

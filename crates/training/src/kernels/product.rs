@@ -1,19 +1,63 @@
-//! The matrix product: a safe face of the crate `gemm`.
+//! The matrix product: a safe face of the kernels of the crate `gemm`.
+//!
+//! `gemm` itself chooses among five number types and so compiles kernels for complex numbers and half precision too;
+//! its parts for f32 and f64 are crates of their own, and these alone are used. [`product`] does what `gemm::gemm`
+//! does before it calls them: see [`Real::kernel`].
 
-use gemm::Parallelism;
+use gemm_common::Parallelism;
+
+/// dst ← α·dst + β·lhs·rhs: rows, columns, inner size; dst with its strides by column and by row and whether it is
+/// read; lhs and rhs with theirs; α, β; three conjugations; threads.
+type Kernel<T> = unsafe fn(
+    usize,
+    usize,
+    usize,
+    *mut T,
+    isize,
+    isize,
+    bool,
+    *const T,
+    isize,
+    isize,
+    *const T,
+    isize,
+    isize,
+    T,
+    T,
+    bool,
+    bool,
+    bool,
+    Parallelism,
+);
 
 /// A number that products are made of.
 pub trait Real: Copy + 'static {
+    /// 0
+    const ZERO: Self;
     /// 1
     const ONE: Self;
+
+    /// The fastest kernel of this processor, which wants its result column by column.
+    #[doc(hidden)]
+    fn kernel() -> Kernel<Self>;
 }
 
 impl Real for f32 {
+    const ZERO: f32 = 0.0;
     const ONE: f32 = 1.0;
+
+    fn kernel() -> Kernel<f32> {
+        gemm_f32::gemm::f32::get_gemm_fn()
+    }
 }
 
 impl Real for f64 {
+    const ZERO: f64 = 0.0;
     const ONE: f64 = 1.0;
+
+    fn kernel() -> Kernel<f64> {
+        gemm_f64::gemm::f64::get_gemm_fn()
+    }
 }
 
 /// A matrix seen in a slice: entry (i, j) is at `i·row_stride + j·column_stride`.
@@ -89,7 +133,7 @@ impl<'a, T> MatMut<'a, T> {
 ///
 /// # Panics
 /// If the shapes do not match: a fault of the caller, never of an input.
-#[expect(unsafe_code, reason = "gemm takes raw pointers")]
+#[expect(unsafe_code, reason = "the kernels take raw pointers")]
 pub fn product<T: Real>(
     out: MatMut<'_, T>,
     accumulate: bool,
@@ -101,23 +145,30 @@ pub fn product<T: Real>(
     assert!(out.rows == a.rows && out.columns == b.columns && a.columns == b.rows, "shapes of a product");
     let threads = if parallel { rayon::current_num_threads() } else { 1 };
     let parallelism = if threads > 1 { Parallelism::Rayon(threads) } else { Parallelism::None };
+    // The rows of `out` are contiguous, so it is its transpose that stands column by column: outᵀ = bᵀ·aᵀ. A single
+    // column is both.
+    let (inner, stride) = (a.columns, out.row_stride as isize);
+    let by_column = stride <= 1;
+    let (left, right, rows, columns) =
+        if by_column { (a, b, out.rows, out.columns) } else { (b.t(), a.t(), out.columns, out.rows) };
+    let (column_stride, row_stride) = if by_column { (1, stride) } else { (stride, 1) };
     // SAFETY: `fits` has checked that all entries of the three matrices lie inside their slices, `out` is
-    // borrowed exclusively and its rows do not overlap.
+    // borrowed exclusively and its rows do not overlap; transposing reads and writes the same entries.
     unsafe {
-        gemm::gemm(
-            out.rows,
-            out.columns,
-            a.columns,
+        T::kernel()(
+            rows,
+            columns,
+            inner,
             out.data.as_mut_ptr(),
-            1,
-            out.row_stride as isize,
+            column_stride,
+            row_stride,
             accumulate,
-            a.data.as_ptr(),
-            a.column_stride as isize,
-            a.row_stride as isize,
-            b.data.as_ptr(),
-            b.column_stride as isize,
-            b.row_stride as isize,
+            left.data.as_ptr(),
+            left.column_stride as isize,
+            left.row_stride as isize,
+            right.data.as_ptr(),
+            right.column_stride as isize,
+            right.row_stride as isize,
             T::ONE,
             scale,
             false,

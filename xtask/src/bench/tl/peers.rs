@@ -23,7 +23,7 @@ pub(super) struct Outcome {
 
 /// Where the peers are.
 pub(super) struct Installed {
-    /// The folder with the drivers, `peers/` built in it.
+    /// The folder with the drivers, `rules/` built in it.
     pub(super) folder: Option<PathBuf>,
     /// The Python for those that need one.
     pub(super) python: String,
@@ -62,7 +62,7 @@ impl Installed {
         let Some(folder) = &self.folder else { return Ok(None) };
         let input = inputs.join(case.input);
         let built = |name: &str| {
-            let mut places = ["peers/target/release", "target/release"]
+            let mut places = ["rules/target/release", "target/release"]
                 .map(|place| folder.join(place).join(name))
                 .into_iter();
             places.find(|path| path.exists())

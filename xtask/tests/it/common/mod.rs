@@ -27,7 +27,7 @@ impl Place {
 
     /// The command, not yet started.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_calculemus"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
         command
     }

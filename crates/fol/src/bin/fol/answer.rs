@@ -1,4 +1,4 @@
-//! What a command answers: one item for each input, printed as JSON or for people.
+//! What a command answers: one item for each input, printed as JSON or for people (F66).
 //!
 //! This is the only file that prints.
 
@@ -59,9 +59,7 @@ impl Item {
 
     /// A refused input.
     pub(crate) fn refused(input: &str, refusal: Refusal) -> Self {
-        let mut item = Self::answered(input, json!({}), "");
-        item.refused = Some((refusal, input.to_owned()));
-        item
+        Self { refused: Some((refusal, input.to_owned())), ..Self::answered(input, json!({}), "") }
     }
 
     /// Shows people another text than the input, the one that was refused.

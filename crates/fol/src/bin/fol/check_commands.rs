@@ -2,16 +2,15 @@
 
 use clap::Args;
 use fol::ast::{Text, Variable};
-use fol::canon::Canonicalizer;
 use fol::check::{Options, Report, check as check_text};
 use fol::error::Refusal;
 use fol::symbol::SymbolId;
-use fol::{Key, Style};
+use fol::{Key, Style, canon};
 use serde_json::{Value, json};
 
 use crate::answer::Item;
 use crate::formula_commands::{Read, id_list, ids, one_formula};
-use crate::law_signature::law_signature;
+use crate::law_commands::law_signature;
 
 /// `fol check`
 #[derive(Debug, Args)]
@@ -100,17 +99,17 @@ fn report_text(report: &Report) -> String {
     if said.is_empty() { "ok".to_owned() } else { said.join("; ") }
 }
 
-pub(crate) fn canon(args: &Read) -> anyhow::Result<Vec<Item>> {
+pub(crate) fn canonical(args: &Read) -> anyhow::Result<Vec<Item>> {
     args.each(|input, parsed| {
-        let mut forms = Canonicalizer::default();
-        forms.read(&parsed.tokens)?;
         let k0 = named_form(&parsed.tokens)?;
-        let k1 = named_form(forms.alpha())?;
-        let k2 = named_form(forms.sig())?;
-        let bucket = fol::bucket(&Key::of(forms.sig()));
+        let k1 = named_form(&canon::alpha(&parsed.text))?;
+        let sig = canon::sig(&parsed.text);
+        let k2 = named_form(&sig)?;
+        let bucket = fol::bucket(&Key::of(&sig));
         let split = fol::split(bucket, fol::DEFAULT_WEIGHTS);
-        let (tokens, words) = (forms.skeleton(), fol::words(forms.skeleton()));
-        let k3 = json!({"tokens": ids(tokens), "words": words, "key": Key::of(tokens).to_string()});
+        let tokens = canon::skeleton(&parsed.text);
+        let (ids, key) = (ids(&tokens), Key::of(&tokens).to_string());
+        let k3 = json!({"tokens": ids, "words": fol::words(&tokens), "key": key});
         let line = |name: &str, form: &Value, what: &str| {
             let part = |key: &str| form.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             format!("{name} {}  {}\n", part("key"), part(what))

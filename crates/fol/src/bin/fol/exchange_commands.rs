@@ -13,13 +13,14 @@ use serde_json::{Value, json};
 
 use crate::answer::Item;
 use crate::formula_commands::ids;
+use crate::input::one_of;
 
 /// `fol import`
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// What the file is.
-    #[arg(long, value_enum)]
-    format: FormatName,
+    #[arg(long, value_parser = one_of(FORMATS))]
+    format: Format,
     /// The file; `-` is standard input.
     file: PathBuf,
     /// Write the records here, as jsonl [default: standard output].
@@ -36,11 +37,11 @@ pub(crate) struct Export {
     /// The folder of a data set.
     folder: PathBuf,
     /// Which formulas.
-    #[arg(long, value_enum)]
-    split: Split,
+    #[arg(long, value_parser = ["train", "val", "test", "iid"])]
+    split: String,
     /// What to write.
-    #[arg(long, value_enum)]
-    format: FormatName,
+    #[arg(long, value_parser = one_of(FORMATS))]
+    format: Format,
     /// Where to write; with tptp a folder.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -52,52 +53,21 @@ pub(crate) struct Export {
     vocab: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum FormatName {
-    Jsonl,
-    Parquet,
-    Tptp,
-    PublicJson,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Split {
-    Train,
-    Val,
-    Test,
-    Iid,
-}
-
-impl FormatName {
-    fn format(self) -> Format {
-        match self {
-            Self::Jsonl => Format::Jsonl,
-            Self::Parquet => Format::Parquet,
-            Self::Tptp => Format::Tptp,
-            Self::PublicJson => Format::PublicJson,
-        }
-    }
-}
-
-impl Split {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Val => "val",
-            Self::Test => "test",
-            Self::Iid => "iid",
-        }
-    }
-}
+const FORMATS: &[(&str, Format)] = &[
+    ("jsonl", Format::Jsonl),
+    ("parquet", Format::Parquet),
+    ("tptp", Format::Tptp),
+    ("public-json", Format::PublicJson),
+];
 
 pub(crate) fn import(args: &Import) -> Vec<Item> {
     let input = args.file.to_string_lossy();
     let (imported, lines) = match imported(args) {
         Ok(found) => found,
         Err(refusal) => {
-            let mut item = Item::answered(&input, json!({"read": 0, "written": 0, "refused": []}), "");
-            item.refused = Some((refusal, input.into_owned()));
-            return vec![item];
+            let nothing = json!({"read": 0, "written": 0, "refused": []});
+            let refused = Some((refusal, input.to_string()));
+            return vec![Item { refused, ..Item::answered(&input, nothing, "") }];
         }
     };
     let Imported { read, written, refused, text, source } = imported;
@@ -123,35 +93,30 @@ pub(crate) fn import(args: &Import) -> Vec<Item> {
 
 /// Imports into the file named, or into lines for standard output.
 fn imported(args: &Import) -> Result<(Imported, String), Refusal> {
-    let format = args.format.format();
     let vocabulary = vocabulary(args.vocab.as_deref())?;
     let file: Box<dyn BufRead> = if args.file == Path::new("-") {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         Box::new(BufReader::new(file::open(&args.file)?))
     };
-    let Some(out) = &args.out else {
-        let mut lines = vec![];
-        let imported = exchange::import(format, file, &vocabulary, &mut |record: &Record| {
-            lines.push(record.line()?);
-            Ok(())
-        });
-        return imported.map(|imported| (imported, lines.join("\n")));
+    let into = |out: &mut dyn Write| {
+        let mut line = |record: &Record| Ok(writeln!(out, "{}", record.line()?)?);
+        exchange::import(args.format, file, &vocabulary, &mut line)
     };
-    let imported = file::write(out, |out: &mut dyn Write| {
-        exchange::import(format, file, &vocabulary, &mut |record: &Record| {
-            Ok(writeln!(out, "{}", record.line()?)?)
-        })
-    })?;
-    Ok((imported, String::new()))
+    let mut lines = Vec::new();
+    let imported = match &args.out {
+        Some(path) => file::write(path, into)?,
+        None => into(&mut lines)?,
+    };
+    Ok((imported, String::from_utf8_lossy(&lines).trim_end().to_owned()))
 }
 
 pub(crate) fn export(args: &Export) -> Vec<Item> {
     let folder = args.folder.to_string_lossy();
     let written = vocabulary(args.vocab.as_deref()).and_then(|vocabulary| {
-        let split = Dataset::open(&args.folder)?.split(args.split.name())?;
+        let split = Dataset::open(&args.folder)?.split(&args.split)?;
         let records = exchange::records(&split).take(args.limit.unwrap_or(usize::MAX));
-        exchange::export(records, args.format.format(), &vocabulary, &args.out)
+        exchange::export(records, args.format, &vocabulary, &args.out)
     });
     vec![match written {
         Ok(written) => Item::answered(&folder, json!({"written": written}), format!("written {written}")),

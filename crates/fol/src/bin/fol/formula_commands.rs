@@ -1,15 +1,15 @@
-//! `fol parse`, `print`, `encode`, `decode`, `level`: one formula or text at a time.
+//! `fol vocab`: the symbols. `fol parse`, `print`, `encode`, `decode`, `level`: one formula or text at a time.
 
 use clap::Args;
 use fol::ast::{Formula, Text};
 use fol::error::{Kind, Refusal};
 use fol::read::{Mode, Parsed, Source};
-use fol::symbol::SymbolId;
+use fol::symbol::{SymbolId, VOCABULARY};
 use fol::{Style, codec, measure};
 use serde_json::json;
 
-use crate::answer::Item;
-use crate::input::{From, Inputs, Reading};
+use crate::answer::{Answer, Item};
+use crate::input::{Inputs, Reading, one_of};
 
 /// Inputs and how they are read.
 #[derive(Debug, Args)]
@@ -39,20 +39,22 @@ impl Read {
 #[derive(Debug, Args)]
 pub(crate) struct Print {
     /// How to write.
-    #[arg(long, value_enum, default_value = "unicode")]
-    style: StyleName,
+    #[arg(long, value_parser = one_of(STYLES), default_value = "unicode")]
+    style: Written,
     #[command(flatten)]
     read: Read,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum StyleName {
-    Unicode,
-    Ascii,
-    Subscript,
-    Words,
-    Tptp,
-}
+/// A style; TPTP is none of ours.
+type Written = Option<Style>;
+
+const STYLES: &[(&str, Written)] = &[
+    ("unicode", Some(Style::Unicode)),
+    ("ascii", Some(Style::Ascii)),
+    ("subscript", Some(Style::Subscript)),
+    ("words", Some(Style::Words)),
+    ("tptp", None),
+];
 
 /// `fol encode`
 #[derive(Debug, Args)]
@@ -126,21 +128,11 @@ pub(crate) fn parse(args: &Read) -> anyhow::Result<Vec<Item>> {
 
 pub(crate) fn print(args: &Print) -> anyhow::Result<Vec<Item>> {
     args.read.each(|input, parsed| {
-        let text = styled(&parsed.text, args.style).map_err(|refusal| match refusal.token {
-            Some(canonical) => parsed.locate(refusal, canonical),
-            None => refusal,
-        })?;
+        let text = match args.style {
+            Some(style) => fol::print(&parsed.text, style),
+            None => fol::tptp::print(&parsed.text).map_err(|refusal| parsed.locate(refusal))?,
+        };
         Ok(Item::answered(input, json!({"text": text}), text))
-    })
-}
-
-fn styled(text: &Text, style: StyleName) -> Result<String, Refusal> {
-    Ok(match style {
-        StyleName::Unicode => fol::print(text, Style::Unicode),
-        StyleName::Ascii => fol::print(text, Style::Ascii),
-        StyleName::Subscript => fol::print(text, Style::Subscript),
-        StyleName::Words => fol::print(text, Style::Words),
-        StyleName::Tptp => fol::tptp::print(text)?,
     })
 }
 
@@ -162,7 +154,7 @@ pub(crate) fn encode(args: &Encode) -> anyhow::Result<Vec<Item>> {
 
 pub(crate) fn decode(args: Decode) -> anyhow::Result<Vec<Item>> {
     let Read { reading, inputs } = args.read;
-    let reading = reading.or_from(From::Tokens);
+    let reading = reading.or_from(Source::Tokens);
     if args.index {
         return inputs.each(|input| Ok(index_item(input, codec::read_digits(input, reading.mode())?)));
     }
@@ -176,6 +168,17 @@ fn index_item(input: &str, index: u64) -> Item {
     let digits = codec::digits(index);
     let written = digits.iter().map(u16::to_string).collect::<Vec<_>>().join(" ");
     Item::answered(input, json!({"index": index, "digits": digits}), format!("{index} = {written}"))
+}
+
+/// The listing of the symbols.
+pub(crate) fn vocab() -> Answer {
+    let item = |symbol: SymbolId| {
+        let (id, label, kind) = (symbol.get(), symbol.label(), symbol.kind().name());
+        let (unicode, ascii) = (symbol.unicode(), symbol.ascii());
+        let fields = json!({"id": id, "label": label, "kind": kind, "unicode": unicode, "ascii": ascii});
+        Item::listed(fields, format!("{id:3}  {label:13}  {kind:10}  {unicode:9}  {ascii}"))
+    };
+    Answer { items: SymbolId::all().map(item).collect(), extra: json!({"size": VOCABULARY}) }
 }
 
 pub(crate) fn level(args: &Read) -> anyhow::Result<Vec<Item>> {

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use fol::error::{Kind, Refusal};
 use fol::read::{Mode, Parsed, Source, Symbols};
 
@@ -13,16 +14,19 @@ pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Erro
     clap::Error::raw(kind, format!("{message}\n")).into()
 }
 
-/// What an input is.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum From {
-    /// Formulas as people write them.
-    Text,
-    /// Decimal ids, separated by blanks or commas.
-    Tokens,
-    /// Labels, separated by blanks.
-    Words,
+/// One of some named values, as clap lists and completes them.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(values.iter().map(|value| value.0)).try_map(move |name| {
+        let found = values.iter().find(|value| value.0 == name);
+        found.map(|value| value.1).ok_or("it is none of the values")
+    })
 }
+
+/// Formulas as people write them; decimal ids, separated by blanks or commas; labels, separated by blanks.
+const SOURCES: &[(&str, Source)] =
+    &[("text", Source::Text), ("tokens", Source::Tokens), ("words", Source::Words)];
 
 /// The inputs themselves.
 #[derive(Debug, Args)]
@@ -36,8 +40,8 @@ pub(crate) struct Inputs {
 #[derive(Debug, Args)]
 pub(crate) struct Reading {
     /// What an input is [default: text, for `decode` tokens].
-    #[arg(long, value_enum)]
-    from: Option<From>,
+    #[arg(long, value_parser = one_of(SOURCES))]
+    from: Option<Source>,
     /// Read canonical form only (the default for tokens and words).
     #[arg(long, conflicts_with = "lenient")]
     strict: bool,
@@ -74,33 +78,34 @@ impl Inputs {
         Ok(self.all()?.iter().map(item).collect())
     }
 
+    /// One item for each input; a refusal is marked as `reading` says.
+    pub(crate) fn each_marked(
+        &self,
+        reading: &Reading,
+        answer: impl Fn(&str) -> Result<Item, Refusal>,
+    ) -> anyhow::Result<Vec<Item>> {
+        self.each(|input| Ok(answer(input).unwrap_or_else(|refusal| reading.refused(input, refusal))))
+    }
+
     /// One item for each input that is read as `reading` says.
     pub(crate) fn each_read(
         &self,
         reading: &Reading,
         answer: impl Fn(&str, &Parsed) -> Result<Item, Refusal>,
     ) -> anyhow::Result<Vec<Item>> {
-        let item = |input: &String| {
-            let answer = reading.parse(input).and_then(|parsed| answer(input, &parsed));
-            answer.unwrap_or_else(|refusal| reading.refused(input, refusal))
-        };
-        Ok(self.all()?.iter().map(item).collect())
+        self.each_marked(reading, |input| answer(input, &reading.parse(input)?))
     }
 }
 
 impl Reading {
     /// The same, with another default source.
-    pub(crate) fn or_from(self, default: From) -> Self {
+    pub(crate) fn or_from(self, default: Source) -> Self {
         Self { from: self.from.or(Some(default)), ..self }
     }
 
     /// What an input is.
     pub(crate) fn source(&self) -> Source {
-        match self.from {
-            None | Some(From::Text) => Source::Text,
-            Some(From::Tokens) => Source::Tokens,
-            Some(From::Words) => Source::Words,
-        }
+        self.from.unwrap_or(Source::Text)
     }
 
     /// How much freedom an input has.
@@ -136,8 +141,8 @@ impl Reading {
 
 /// The bytes of a piece of a list.
 fn piece(input: &str, at: usize) -> Option<(usize, usize)> {
-    let pieces = input.split(|c: char| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty());
-    let piece = pieces.clone().nth(at)?;
+    let mut pieces = input.split(|c: char| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty());
+    let piece = pieces.nth(at)?;
     let start = piece.as_ptr() as usize - input.as_ptr() as usize;
     Some((start, start + piece.len()))
 }

@@ -9,9 +9,10 @@ use fol::error::{Kind, Refusal};
 use fol::estimate::estimate;
 use fol::law::Law;
 use fol::measure;
-use fol::read::{Parsed, Symbols};
+use fol::read::Symbols;
 use fol::sample::{Facts, Sampler, family};
 use fol::score::{ExactScorer, Scorer};
+use fol::signature::Signature;
 use fol::symbol::SymbolId;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -48,6 +49,11 @@ impl LawChoice {
     fn law(&self) -> Result<Law, Refusal> {
         Law::named(&self.law, &self.set.set)
     }
+}
+
+/// The signature of a built-in law or of a law in a file, for `check --law` and `next --within`.
+pub(crate) fn law_signature(name: &str) -> Result<Signature, Refusal> {
+    Law::named(name, &[]).map(|law| law.signature())
 }
 
 /// Where formulas are counted.
@@ -202,7 +208,7 @@ pub(crate) fn rank(args: &Rank) -> anyhow::Result<Vec<Item>> {
         let Some((_, counter)) = table.as_ref() else {
             return Err(Refusal::new(Kind::BadValue, "nodes: no table"));
         };
-        let (nodes, rank) = counter.rank(formula).map_err(|refusal| locate(parsed, refusal))?;
+        let (nodes, rank) = counter.rank(formula).map_err(|refusal| parsed.locate(refusal))?;
         let count = counter.count(nodes);
         let fields = json!({"nodes": nodes, "rank": rank.to_string(), "count": count.to_string()});
         Ok(Item::answered(input, fields, format!("{rank} of {count} with {nodes} nodes")))
@@ -234,7 +240,7 @@ pub(crate) fn score(args: &Score) -> anyhow::Result<Vec<Item>> {
         let mut steps = Vec::new();
         for &token in parsed.tokens.iter().chain([&SymbolId::EOS]) {
             let max = scorer.next_dist().iter().copied().fold(0.0, f64::max);
-            let p = scorer.advance(token).map_err(|refusal| locate(parsed, refusal))?;
+            let p = scorer.advance(token).map_err(|refusal| parsed.locate(refusal))?;
             steps.push(json!({"id": token.get(), "label": token.label(), "p": p, "max": max}));
         }
         let (nll, targets) = (scorer.nll(), steps.len());
@@ -251,12 +257,10 @@ pub(crate) fn next_of_law(
     inputs: &Inputs,
 ) -> anyhow::Result<Vec<Item>> {
     let scorer = Law::named(law, set).and_then(|law| Scorer::new(&law));
-    let answer = |input: &String| {
+    inputs.each_marked(reading, |input| {
         let symbols = reading.symbols(input)?;
         next_item(&mut scorer.clone()?, input, &symbols)
-    };
-    let item = |input: &String| answer(input).unwrap_or_else(|refusal| reading.refused(input, refusal));
-    Ok(inputs.all()?.iter().map(item).collect())
+    })
 }
 
 fn next_item(scorer: &mut Scorer, input: &str, prefix: &Symbols) -> Result<Item, Refusal> {
@@ -307,8 +311,7 @@ pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
 }
 
 fn sampled(index: u64, tokens: &[SymbolId], facts: Facts, nll: Option<f64>) -> Result<Item, Refusal> {
-    let text = printed(tokens)?;
-    let one = facts.level > 0;
+    let (text, one) = (printed(tokens)?, facts.level > 0);
     let fields = json!({
         "index": index,
         "text": text,
@@ -346,25 +349,7 @@ pub(crate) fn law(args: &ShowLaw) -> Vec<Item> {
 
 /// A refusal with keys of its own and without an input.
 fn refused(fields: Value, refusal: Refusal) -> Item {
-    let mut item = Item::refused("", refusal);
-    item.fields.remove("input");
-    if let Value::Object(fields) = fields {
-        item.fields.extend(fields);
-    }
-    item
-}
-
-/// Puts a refusal at a canonical token into the input; after the last token it stands at its end.
-fn locate(parsed: &Parsed, refusal: Refusal) -> Refusal {
-    match refusal.token {
-        None => refusal,
-        Some(canonical) if canonical < parsed.positions.len() => parsed.locate(refusal, canonical),
-        Some(_) => {
-            let symbols = &parsed.given.symbols;
-            let end = symbols.iter().position(|&s| s == SymbolId::EOS).unwrap_or(symbols.len());
-            parsed.given.locate(refusal, end)
-        }
-    }
+    Item { refused: Some((refusal, String::new())), ..Item::new(fields, "") }
 }
 
 /// Tokens as people read them.

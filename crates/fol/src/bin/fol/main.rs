@@ -1,4 +1,4 @@
-//! The command `fol`: first-order logic in 663 symbols, from the shell.
+//! The command `fol`: first-order logic in 663 symbols, from the shell (F65, F67).
 //!
 //! Each command is a struct of arguments and a function from it to an [`Answer`](answer::Answer), in the file
 //! of its subject; here they are only listed. Exit status: 0 if every input is accepted, 1 if any is refused,
@@ -11,14 +11,13 @@ mod formula_commands;
 mod glyph_command;
 mod input;
 mod law_commands;
-mod law_signature;
 mod next_command;
-mod vocab_command;
 
 use std::process::ExitCode;
 
-use answer::Answer;
-use clap::{Parser, Subcommand};
+use answer::{Answer, Item};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use serde_json::json;
 
 /// First-order logic in 663 symbols.
 #[derive(Debug, Parser)]
@@ -71,42 +70,23 @@ enum Command {
     Sample(law_commands::Sample),
     /// Show a law.
     Law(law_commands::ShowLaw),
+    /// Completions for a shell (F68).
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
 }
 
 impl Command {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Vocab => "vocab",
-            Self::Parse(_) => "parse",
-            Self::Print(_) => "print",
-            Self::Encode(_) => "encode",
-            Self::Decode(_) => "decode",
-            Self::Check(_) => "check",
-            Self::Canon(_) => "canon",
-            Self::Subst(_) => "subst",
-            Self::Level(_) => "level",
-            Self::Glyph(_) => "glyph",
-            Self::Import(_) => "import",
-            Self::Export(_) => "export",
-            Self::Count(_) => "count",
-            Self::Rank(_) => "rank",
-            Self::Unrank(_) => "unrank",
-            Self::Score(_) => "score",
-            Self::Next(_) => "next",
-            Self::Sample(_) => "sample",
-            Self::Law(_) => "law",
-        }
-    }
-
     fn run(self) -> anyhow::Result<Answer> {
         Ok(match self {
-            Self::Vocab => vocab_command::vocab(),
+            Self::Vocab => formula_commands::vocab(),
             Self::Parse(args) => formula_commands::parse(&args)?.into(),
             Self::Print(args) => formula_commands::print(&args)?.into(),
             Self::Encode(args) => formula_commands::encode(&args)?.into(),
             Self::Decode(args) => formula_commands::decode(args)?.into(),
             Self::Check(args) => check_commands::check(&args)?.into(),
-            Self::Canon(args) => check_commands::canon(&args)?.into(),
+            Self::Canon(args) => check_commands::canonical(&args)?.into(),
             Self::Subst(args) => check_commands::subst(&args)?.into(),
             Self::Next(args) => next_command::next(&args)?.into(),
             Self::Level(args) => formula_commands::level(&args)?.into(),
@@ -119,13 +99,22 @@ impl Command {
             Self::Score(args) => law_commands::score(&args)?.into(),
             Self::Sample(args) => law_commands::sample(&args)?.into(),
             Self::Law(args) => law_commands::law(&args).into(),
+            Self::Completions { shell } => completions(shell).into(),
         })
     }
 }
 
+fn completions(shell: clap_complete::Shell) -> Vec<Item> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fol", &mut script);
+    let script = String::from_utf8_lossy(&script).trim_end().to_owned();
+    vec![Item::listed(json!({"shell": shell.to_string(), "script": script}), script)]
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let name = cli.command.name();
+    let matches = Cli::command().get_matches();
+    let name = matches.subcommand_name().unwrap_or_default();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|usage| usage.exit());
     let status = cli.command.run().and_then(|answer| Ok(answer::print(name, answer, cli.json)?));
     match status {
         Ok(status) => ExitCode::from(status),

@@ -10,9 +10,8 @@ use serde_json::json;
 
 use crate::answer::Item;
 use crate::formula_commands::ids;
-use crate::input::{Inputs, Reading};
-use crate::law_commands::{next_of_law, setting};
-use crate::law_signature::law_signature;
+use crate::input::{Inputs, Reading, one_of};
+use crate::law_commands::{law_signature, next_of_law, setting};
 
 /// `fol next`
 #[derive(Debug, Args)]
@@ -25,8 +24,8 @@ pub(crate) struct Next {
     #[arg(long, value_name = "KEY=VALUE", requires = "law", value_parser = setting)]
     set: Vec<(String, String)>,
     /// What a complete input is.
-    #[arg(long, value_enum)]
-    grammar: Option<GrammarName>,
+    #[arg(long, value_parser = one_of(GRAMMARS))]
+    grammar: Option<Grammar>,
     /// Only symbols, indices and arities that this law can produce.
     #[arg(long, value_name = "LAW", requires = "grammar")]
     within: Option<String>,
@@ -45,11 +44,7 @@ pub(crate) struct Next {
     inputs: Inputs,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum GrammarName {
-    Formula,
-    Text,
-}
+const GRAMMARS: &[(&str, Grammar)] = &[("formula", Grammar::Formula), ("text", Grammar::Text)];
 
 pub(crate) fn next(args: &Next) -> anyhow::Result<Vec<Item>> {
     let Some(grammar) = args.grammar else {
@@ -57,29 +52,14 @@ pub(crate) fn next(args: &Next) -> anyhow::Result<Vec<Item>> {
         return next_of_law(law, &args.set, &args.reading, &args.inputs);
     };
     let mask = args.within.as_deref().map(law_signature).transpose().map(|within| {
-        Mask::new(&Options {
-            grammar: match grammar {
-                GrammarName::Formula => Grammar::Formula,
-                GrammarName::Text => Grammar::Text,
-            },
-            within,
-            closed: args.closed,
-            budget: None,
-            max_index: args.max_index,
-        })
+        Mask::new(&Options { grammar, within, closed: args.closed, budget: None, max_index: args.max_index })
     });
-    let legal = |input: &str| {
+    args.inputs.each_marked(&args.reading, |input| {
         let mask = mask.as_ref().map_err(Refusal::clone)?.clone();
-        after(mask, &args.reading.symbols(input)?, args.budget)
-    };
-    let item = |input: &String| match legal(input) {
-        Ok(legal) => {
-            let symbols: Vec<SymbolId> = legal.iter().collect();
-            Item::answered(input, json!({"legal": ids(&symbols)}), expected_labels(&legal).join(" "))
-        }
-        Err(refusal) => args.reading.refused(input, refusal),
-    };
-    Ok(args.inputs.all()?.iter().map(item).collect())
+        let legal = after(mask, &args.reading.symbols(input)?, args.budget)?;
+        let symbols: Vec<SymbolId> = legal.iter().collect();
+        Ok(Item::answered(input, json!({"legal": ids(&symbols)}), expected_labels(&legal).join(" ")))
+    })
 }
 
 /// The legal symbols after a prefix, `<bos>` optional. The budget counts what comes after the prefix.

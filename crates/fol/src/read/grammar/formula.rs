@@ -1,10 +1,12 @@
 //! Formulas: a machine with a stack of the nodes around the next operand.
 //!
-//! Enter at [`Reader::formula`]. Strict and lenient reading differ only in what may follow an operand.
+//! Enter at [`Reader::formula`]. Strict and lenient reading differ only in what may follow an operand (F12).
 
-use super::{CONNECTIVES, MAX_DEPTH, QUANTIFIERS, RELATIONS, Read, Reader};
+use super::{CONNECTIVES, Opening, QUANTIFIERS, RELATIONS, Read, Reader};
 use crate::ast::{Connective, Formula, Predicate, Quantifier, Relation, Sort, Term, Variable};
-use crate::read::Mode;
+use crate::built::Built;
+use crate::error::MAX_DEPTH;
+use crate::input::Mode;
 use crate::symbol::SymbolId;
 
 const ATOMS: &[SymbolId] = &[SymbolId::PRED, SymbolId::TRUE, SymbolId::FALSE];
@@ -16,23 +18,7 @@ enum Frame {
     /// A parenthesis with nothing complete in it.
     Open,
     /// The left operand and the connective of a binary formula.
-    Left(Connective, Operand),
-}
-
-/// A complete formula inside a formula.
-struct Operand {
-    formula: Formula,
-    /// How many nodes enclose its innermost node.
-    height: usize,
-    /// A binary formula whose own parentheses have not been read.
-    bare: bool,
-}
-
-/// What stands at the start of a statement.
-pub(super) enum Opening {
-    Formula(Formula),
-    /// The head of a definition by a term.
-    Head(Term),
+    Left(Connective, Built),
 }
 
 impl Reader<'_> {
@@ -96,7 +82,7 @@ impl Reader<'_> {
                 }
                 _ => return self.refuse(before(&frames)),
             };
-            let operand = Operand { formula, height, bare: false };
+            let operand = Built::atom(formula, height);
             let complete = match self.mode {
                 Mode::Strict => self.strict_tail(&mut frames, operand)?,
                 Mode::Lenient => self.lenient_tail(&mut frames, operand)?,
@@ -124,7 +110,7 @@ impl Reader<'_> {
 
     /// After an operand, canonical form: `(φ` goes on with a connective, `(φ ∧ ψ` with RPAREN. `None` if
     /// another operand is to follow.
-    fn strict_tail(&mut self, frames: &mut Vec<Frame>, mut operand: Operand) -> Read<Option<Operand>> {
+    fn strict_tail(&mut self, frames: &mut Vec<Frame>, mut operand: Built) -> Read<Option<Built>> {
         loop {
             operand = match frames.pop() {
                 None => return Ok(Some(operand)),
@@ -150,7 +136,7 @@ impl Reader<'_> {
     }
 
     /// After an operand, with precedence. `None` if another operand is to follow.
-    fn lenient_tail(&mut self, frames: &mut Vec<Frame>, mut operand: Operand) -> Read<Option<Operand>> {
+    fn lenient_tail(&mut self, frames: &mut Vec<Frame>, mut operand: Built) -> Read<Option<Built>> {
         loop {
             operand =
                 self.reduce(frames, operand, |frame| matches!(frame, Frame::Not | Frame::Quantified(..)))?;
@@ -187,9 +173,9 @@ impl Reader<'_> {
     fn reduce(
         &self,
         frames: &mut Vec<Frame>,
-        operand: Operand,
+        operand: Built,
         wanted: impl Fn(&Frame) -> bool,
-    ) -> Read<Operand> {
+    ) -> Read<Built> {
         let mut operand = operand;
         while let Some(frame) = frames.pop_if(|frame| wanted(frame)) {
             operand = close(frame, operand);
@@ -208,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    fn check_height(&self, frames: &[Frame], operand: &Operand) -> Read<()> {
+    fn check_height(&self, frames: &[Frame], operand: &Built) -> Read<()> {
         // The outermost node of a bare operand may share the parenthesis around it.
         let shared = usize::from(operand.bare && matches!(frames.last(), Some(Frame::Open)));
         if self.depth(frames) + operand.height > MAX_DEPTH + shared {
@@ -230,21 +216,12 @@ fn before(frames: &[Frame]) -> &'static str {
 }
 
 /// The formula of a frame around its last operand.
-fn close(frame: Frame, operand: Operand) -> Operand {
-    let Operand { formula, height, bare } = operand;
-    let inner = Box::new(formula);
+fn close(frame: Frame, operand: Built) -> Built {
     match frame {
-        Frame::Not => Operand { formula: Formula::Not(inner), height: height + 1, bare: false },
-        Frame::Quantified(quantifier, variable, sort) => {
-            let formula = Formula::Quantified(quantifier, variable, sort, inner);
-            Operand { formula, height: height + 1, bare: false }
-        }
-        Frame::Open => Operand { formula: *inner, height: height + usize::from(!bare), bare: false },
-        Frame::Left(connective, left) => Operand {
-            formula: Formula::Binary(connective, Box::new(left.formula), inner),
-            height: left.height.max(height) + 1,
-            bare: true,
-        },
+        Frame::Not => operand.negated(),
+        Frame::Quantified(quantifier, variable, sort) => operand.quantified(quantifier, variable, sort),
+        Frame::Open => operand.enclosed(),
+        Frame::Left(connective, left) => Built::joined(connective, left, operand),
     }
 }
 

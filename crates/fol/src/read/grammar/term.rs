@@ -1,9 +1,10 @@
-//! Terms, arguments and indices.
+//! Terms, arguments and indices (F11).
 
-use super::{MAX_DEPTH, Read, Reader};
+use super::{Read, Reader};
 use crate::ast::{Constant, Function, Term, Variable};
 use crate::codec::{BASE_U64, following, shifted};
-use crate::read::Mode;
+use crate::error::MAX_DEPTH;
+use crate::input::Mode;
 use crate::symbol::SymbolId;
 
 impl Reader<'_> {

@@ -1,11 +1,10 @@
 //! The distribution of the next symbol in each state of the parser, without moving it.
 
-use super::terms::more;
-use super::{Arity, Frame, Parser, State};
+use super::{Parser, State};
 use crate::ast::{Connective, Quantifier, Relation};
-use crate::score::Distribution;
-use crate::score::hidden::{Event, Hidden};
-use crate::score::model::Model;
+use crate::score::event::Event;
+use crate::score::hidden::Hidden;
+use crate::score::model::{Distribution, Model};
 use crate::symbol::SymbolId;
 
 impl Parser {
@@ -23,28 +22,22 @@ impl Parser {
                 *place += scale * p;
             }
         };
+        if let Some((symbol, _)) = self.forced() {
+            put(symbol, 1.0);
+        }
         match self.state {
             State::Done => return scale,
             State::Formula => self.fill_formula(model, hidden, &mut put),
-            State::BinderVariable | State::Parameter => put(SymbolId::VAR, 1.0),
             State::AfterBinder => put(SymbolId::COLON, model.sorted.map_or(0.0, |[_, yes]| yes)),
-            State::SortSymbol => put(SymbolId::SORT, 1.0),
             State::Term => self.fill_term(model, 1.0, &mut put),
             State::Index(of) => {
                 let weights = self.weights(of, model);
                 let all = if self.value.is_some() { self.weight } else { weights.total() };
                 weights.digits(self.value, |digit, weight| put(digit.symbol(), weight / all));
             }
-            State::PredicateOpen(arity) => put(SymbolId::LPAREN, more(arity, 0, model)),
-            State::FunctionOpen => put(SymbolId::LPAREN, 1.0),
-            State::AfterArgument | State::AfterParameter => {
-                let more = match self.frames.last() {
-                    Some(&Frame::Predicate { arity, done } | &Frame::Parameters { arity, done }) => {
-                        more(arity, done, model)
-                    }
-                    Some(&Frame::Function { arity, done, .. }) => more(Arity::Fixed(arity), done, model),
-                    _ => 0.0,
-                };
+            State::PredicateOpen(arity) => put(SymbolId::LPAREN, model.more(arity, 0)),
+            State::AfterArgument => {
+                let more = self.another(model);
                 put(SymbolId::COMMA, more);
                 put(SymbolId::RPAREN, 1.0 - more);
             }
@@ -54,9 +47,7 @@ impl Parser {
             State::Connective => {
                 Connective::ALL.iter().zip(model.binary).for_each(|(c, p)| put(c.symbol(), p));
             }
-            State::Close => put(SymbolId::RPAREN, 1.0),
-            State::Head(head) => put(head.category(), 1.0),
-            State::Define => put(SymbolId::DEFINE, 1.0),
+            _ => {}
         }
         self.fill_left(model, hidden, out, scale)
     }

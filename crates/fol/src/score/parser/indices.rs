@@ -1,11 +1,12 @@
 //! How the parser reads indices: which are possible, digit by digit, and what their end leads to.
 
-use super::terms::predicate_arity;
-use super::{Arity, Frame, Head, Parser, State, Use};
+use super::{Frame, Head, Parser, State, Use};
+use crate::blocks::arity_in;
+use crate::codec::shifted;
 use crate::index::IndexWeights;
-use crate::sample::{arity_in, insert_sorted};
-use crate::score::model::{BinderLaw, Model};
-use crate::symbol::BASE;
+use crate::sample::distinct::insert_sorted;
+use crate::score::model::{Arity, BinderLaw, Model};
+use crate::symbol::Numeral;
 
 impl Parser {
     pub(super) fn weights<'a>(&'a self, of: Use, model: &'a Model) -> IndexWeights<'a> {
@@ -36,15 +37,15 @@ impl Parser {
         self.weight = self.weights(of, model).total();
     }
 
-    pub(super) fn digit(&mut self, of: Use, digit: u64, model: &Model) -> f64 {
+    pub(super) fn digit(&mut self, of: Use, digit: Numeral, model: &Model) -> f64 {
         // States that name an index directly have not weighed it yet.
         if self.value.is_none() {
             self.weight = self.weights(of, model).total();
         }
         let value = match self.value {
-            None => digit,
+            None => u64::from(digit.get()),
             Some(0) => return 0.0,
-            Some(value) => match value.checked_mul(u64::from(BASE)).and_then(|v| v.checked_add(digit)) {
+            Some(value) => match shifted(value, digit) {
                 Some(value) => value,
                 None => return 0.0,
             },
@@ -76,7 +77,7 @@ impl Parser {
                 self.state = if model.sorted.is_some() { State::AfterBinder } else { State::Formula };
             }
             Use::Sort => self.state = State::Formula,
-            Use::Predicate => match predicate_arity(index, model) {
+            Use::Predicate => match model.arity(index) {
                 Arity::Fixed(0) => self.complete_formula(),
                 arity => self.state = State::PredicateOpen(arity),
             },
@@ -86,7 +87,7 @@ impl Parser {
                 self.state = State::FunctionOpen;
             }
             Use::Constant | Use::Scope | Use::ScopeWithout(_) | Use::Name => self.complete_term(index, model),
-            Use::Head(Head::Predicate) => match predicate_arity(index, model) {
+            Use::Head(Head::Predicate) => match model.arity(index) {
                 Arity::Fixed(0) => self.state = State::Define,
                 arity => self.state = State::PredicateOpen(arity),
             },
@@ -99,7 +100,7 @@ impl Parser {
                 if let Some(Frame::Parameters { done, .. }) = self.frames.last_mut() {
                     *done += 1;
                 }
-                self.state = State::AfterParameter;
+                self.state = State::AfterArgument;
             }
         }
     }

@@ -1,8 +1,7 @@
 //! How the parser reads terms, arguments and parameters: what may begin, and what a complete one leads to.
 
-use super::{Arity, Frame, Head, Parser, State, Use};
-use crate::sample::arity_in;
-use crate::score::model::{Arities, Model};
+use super::{Frame, Head, Parser, State, Use};
+use crate::score::model::{Arity, Model};
 use crate::symbol::SymbolId;
 
 impl Parser {
@@ -63,40 +62,31 @@ impl Parser {
         }
     }
 
+    /// The probability that another argument or parameter follows.
+    pub(super) fn another(&self, model: &Model) -> f64 {
+        match self.frames.last() {
+            Some(&Frame::Predicate { arity, done } | &Frame::Parameters { arity, done }) => {
+                model.more(arity, done)
+            }
+            Some(&Frame::Function { arity, done, .. }) => model.more(Arity::Fixed(arity), done),
+            _ => 0.0,
+        }
+    }
+
     pub(super) fn after_argument(&mut self, symbol: SymbolId, model: &Model) -> f64 {
-        let (arity, done) = match self.frames.last() {
-            Some(&Frame::Predicate { arity, done }) => (arity, done),
-            Some(&Frame::Function { arity, done, .. }) => (Arity::Fixed(arity), done),
-            _ => return 0.0,
-        };
-        let more = more(arity, done, model);
+        let more = self.another(model);
         match symbol {
             SymbolId::COMMA => {
-                self.state = State::Term;
+                let parameters = matches!(self.frames.last(), Some(Frame::Parameters { .. }));
+                self.state = if parameters { State::Parameter } else { State::Term };
                 more
             }
             SymbolId::RPAREN => {
                 match self.frames.pop() {
                     Some(Frame::Function { .. }) => self.complete_term(0, model),
+                    Some(Frame::Parameters { .. }) => self.state = State::Define,
                     _ => self.complete_formula(),
                 }
-                1.0 - more
-            }
-            _ => 0.0,
-        }
-    }
-
-    pub(super) fn after_parameter(&mut self, symbol: SymbolId, model: &Model) -> f64 {
-        let Some(&Frame::Parameters { arity, done }) = self.frames.last() else { return 0.0 };
-        let more = more(arity, done, model);
-        match symbol {
-            SymbolId::COMMA => {
-                self.state = State::Parameter;
-                more
-            }
-            SymbolId::RPAREN => {
-                self.frames.pop();
-                self.state = State::Define;
                 1.0 - more
             }
             _ => 0.0,
@@ -120,25 +110,5 @@ impl Parser {
             }
             _ => self.state = State::Done,
         }
-    }
-}
-
-pub(super) fn predicate_arity(index: u64, model: &Model) -> Arity {
-    match &model.arities {
-        Arities::Fixed(blocks) => Arity::Fixed(arity_in(blocks, index)),
-        Arities::Drawn { .. } => Arity::Drawn,
-    }
-}
-
-/// The probability of one more argument after so many.
-pub(super) fn more(arity: Arity, done: usize, model: &Model) -> f64 {
-    match (arity, &model.arities) {
-        (Arity::Fixed(arity), _) => f64::from(u8::from(done < arity)),
-        (Arity::Drawn, Arities::Drawn { exactly, at_least }) => {
-            let at = |list: &[f64], i: usize| list.get(i).copied().unwrap_or(0.0);
-            // An exact 1 where no arity is `done`.
-            if at(exactly, done) <= 0.0 { 1.0 } else { at(at_least, done + 1) / at(at_least, done) }
-        }
-        (Arity::Drawn, Arities::Fixed(_)) => 0.0,
     }
 }

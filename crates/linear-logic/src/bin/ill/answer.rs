@@ -104,15 +104,18 @@ fn say(message: &str) {
 /// The characters of a line that are shown on either side of a place.
 const AROUND: usize = 60;
 
-/// `FILE:LINE:COLUMN: error[KIND]: MESSAGE`, the source line, carets.
+/// `FILE:LINE:COLUMN: error[KIND]: MESSAGE`, the source line, carets, and the help.
 fn draw(severity: &str, kind: &str, refusal: &Refusal) -> String {
-    let Some((source, span)) = &refusal.at else {
-        return format!("{severity}[{kind}]: {}\n", refusal.message);
-    };
-    let place = source.place(span.start);
-    let head =
-        format!("{}:{}:{}: {severity}[{kind}]: {}\n", source.name, place.line, place.column, refusal.message);
-    head + &picture(source, span.start, span.end)
+    let mut text = format!("{severity}[{kind}]: {}\n", refusal.message);
+    if let Some((source, span)) = &refusal.at {
+        let place = source.place(span.start);
+        text = format!("{}:{}:{}: {text}", source.name, place.line, place.column);
+        text += &picture(source, span.start, span.end);
+    }
+    if let Some(help) = &refusal.help {
+        text += &format!("  help: {help}\n");
+    }
+    text
 }
 
 /// The line with carets under the place. Of a long line only the neighbourhood of the place is shown, and what would

@@ -3,11 +3,10 @@
 use std::rc::Rc;
 
 use clap::Args;
-use linear_logic::error::Refusal;
 use linear_logic::formula::Formula;
-use linear_logic::literal::Order;
+use linear_logic::print;
+use linear_logic::sequent::{self, Proof};
 use linear_logic::term::{Definition, Term};
-use linear_logic::{print, sequent};
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, Failure, warning_json};
@@ -52,13 +51,20 @@ pub(crate) fn check(args: &Check) -> Result<Answer, Failure> {
         lines.push(line(definition, term, formula));
         let mut entry = describe(definition, term, formula);
         if args.sequent {
-            lines.push(add_sequent(&mut entry, term, program.order())?);
+            let proof = sequent::read_back(term, program.order())?;
+            add_sequent(&mut entry, &proof);
+            lines.extend(drawn(&proof));
         }
         definitions.push(Value::Object(entry));
     }
     let warnings: Vec<Value> = loaded.warnings.iter().map(warning_json).collect();
     let fields = json!({ "definitions": definitions, "warnings": warnings });
-    Ok(Answer { order: program.order(), fields, text: lines.join("\n"), warnings: loaded.warnings })
+    Ok(Answer {
+        order: program.order(),
+        fields,
+        text: lines.join("\n").trim_end().to_owned(),
+        warnings: loaded.warnings,
+    })
 }
 
 fn line(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula) -> String {
@@ -87,12 +93,21 @@ fn describe(definition: Option<&Rc<Definition>>, term: &Term, formula: &Formula)
     ])
 }
 
-fn add_sequent(entry: &mut Map<String, Value>, term: &Term, order: Order) -> Result<String, Refusal> {
-    let proof = sequent::read_back(term, order)?;
-    let rules: Vec<(&str, u64)> = proof.rules().into_iter().map(|(rule, n)| (rule.name(), n)).collect();
-    let line = rules.iter().map(|(rule, n)| format!("{rule} {n}")).collect::<Vec<_>>().join(", ");
-    entry
-        .insert("rules".to_owned(), rules.into_iter().map(|(rule, n)| (rule.to_owned(), json!(n))).collect());
+fn add_sequent(entry: &mut Map<String, Value>, proof: &Proof) {
+    let rules = proof.rules().into_iter().map(|(rule, n)| (rule.name().to_owned(), json!(n))).collect();
+    entry.insert("rules".to_owned(), rules);
     entry.insert("sequent".to_owned(), proof.json());
-    Ok(format!("  {line}"))
+}
+
+/// The tree, and how often each rule is used.
+fn drawn(proof: &Proof) -> Vec<String> {
+    let rules = proof.rules().into_iter().map(|(rule, n)| format!("{} {n}", rule.name()));
+    let rules = rules.collect::<Vec<_>>().join(", ");
+    let mut lines = vec![String::new()];
+    match proof.drawing() {
+        Some(rows) => lines.extend(rows.into_iter().map(|row| format!("  {row}"))),
+        None => lines.push("  the tree is too large to be drawn; `--json` has it".to_owned()),
+    }
+    lines.extend([String::new(), format!("  {rules}"), String::new()]);
+    lines
 }

@@ -36,21 +36,10 @@ pub(crate) fn compile(args: &Compile) -> Result<Answer, Failure> {
     let slots =
         args.slots.iter().map(|slot| Slot::read(&json_of(slot)?)).collect::<Result<Vec<_>, Refusal>>()?;
     let plan = compile_proofs(program, &subjects, &slots, args.backend)?;
-    let mut lines: Vec<String> = plan
-        .instructions
-        .iter()
-        .enumerate()
-        .map(|(id, instruction)| {
-            let arguments: Vec<String> = instruction.arguments().iter().map(|a| format!("%{a}")).collect();
-            format!("%{id} = {} {}", instruction.name(), arguments.join(", "))
-        })
-        .collect();
-    let results: Vec<String> = plan.results.iter().map(|id| format!("%{id}")).collect();
-    lines.push(format!("results {}", results.join(", ")));
     Ok(Answer {
         order: program.order(),
         fields: plan.json(),
-        text: lines.join("\n"),
+        text: format!("order {}\n{plan}", program.order().name()),
         warnings: loaded.warnings,
     })
 }

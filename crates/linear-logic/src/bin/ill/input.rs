@@ -129,8 +129,7 @@ impl Texts {
             _ => return Err(malformed()),
         }
         // There is no text to point at but that of the flag.
-        let unplaced = |refusal: Refusal| Refusal { at: None, ..refusal };
-        Ok(elaborate(program, &source, &query).map_err(unplaced)?)
+        Ok(elaborate(program, &source, &query).map_err(Refusal::unplaced)?)
     }
 }
 

@@ -6,6 +6,7 @@
 mod answer;
 mod check_command;
 mod compile_command;
+mod completions_command;
 mod denote_command;
 mod input;
 mod normalize_command;
@@ -14,7 +15,7 @@ mod poly_command;
 use std::process::ExitCode;
 
 use answer::{Answer, Failure};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use linear_logic::stack::on_large_stack;
 
 /// Intuitionistic linear logic: proofs are checked, reduced, executed exactly and compiled.
@@ -40,6 +41,8 @@ enum Command {
     Poly(poly_command::Poly),
     /// Compile proofs to a straight-line program.
     Compile(compile_command::Compile),
+    /// Print the completions of a shell.
+    Completions(completions_command::Completions),
 }
 
 impl Command {
@@ -50,6 +53,7 @@ impl Command {
             Self::Denote(_) => "denote",
             Self::Poly(_) => "poly",
             Self::Compile(_) => "compile",
+            Self::Completions(_) => "completions",
         }
     }
 
@@ -60,6 +64,7 @@ impl Command {
             Self::Denote(args) => denote_command::denote(&args),
             Self::Poly(args) => poly_command::poly(&args),
             Self::Compile(args) => compile_command::compile(&args),
+            Self::Completions(args) => Ok(completions_command::completions(&args, &mut Cli::command())),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod answer;
 mod check;
+mod completions;
 mod evaluate;
 mod fmt;
 mod host;
@@ -15,7 +16,7 @@ mod repl;
 use std::process::ExitCode;
 
 use answer::Answer;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Tensor logic: one equation language for relations, neural networks and probability.
 #[derive(Debug, Parser)]
@@ -42,6 +43,8 @@ enum Command {
     Grad(evaluate::Grad),
     /// One statement a line; queries answer at once.
     Repl(evaluate::Repl),
+    /// What a shell needs to complete this command.
+    Completions(completions::Completions),
 }
 
 impl Command {
@@ -53,6 +56,7 @@ impl Command {
             Self::Explain(args) => evaluate::explain(&args),
             Self::Grad(args) => evaluate::grad(&args),
             Self::Repl(args) => evaluate::repl(&args),
+            Self::Completions(args) => Ok(completions::completions(&args, Cli::command())),
         }
     }
 }

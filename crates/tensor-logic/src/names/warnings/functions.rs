@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 
-use super::Parts;
+use super::parts::Parts;
 use crate::ast::{Brackets, Expr, ExprKind, Name, Reference, RightSide, Sign, Statement, StatementKind};
 use crate::error::{Code, Report};
 use crate::function::BUILT_IN;
 use crate::names::axes::is_axis_function;
-use crate::names::{Names, occurrence, walk};
+use crate::names::known::Names;
+use crate::names::{occurrence, walk};
 use crate::program::{Kind, Style};
 
 /// Checks the functions of a statement.

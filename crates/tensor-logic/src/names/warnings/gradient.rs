@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Expr, ExprKind, Goal, LiteralKind, Program, RightSide, Span, StatementKind};
 use crate::error::{Code, Report};
-use crate::names::Names;
+use crate::names::known::Names;
 
 /// A read of a tensor on the right side of another's equation.
 struct Edge<'a> {

@@ -5,7 +5,8 @@
 
 use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Span, Statement, StatementKind};
 use crate::error::{Code, Report};
-use crate::names::{Names, scopes};
+use crate::names::known::Names;
+use crate::names::scopes;
 
 /// An index that the language sums: where, and where it occurs.
 struct Sum<'a> {
@@ -107,8 +108,7 @@ impl Check<'_> {
             _ if scopes::is_product(inner) => {
                 let inside: Vec<&Sum<'_>> = self.sums.iter().filter(|sum| sum.scope == inner.span).collect();
                 let Some(list) = list(&inside) else { return };
-                let message =
-                    format!("the base is a product: {list} is summed first, then the power is taken");
+                let message = format!("the base is a product: {list} summed first, then the power is taken");
                 let indices = indices(&inside);
                 let here = format!("(sum[{indices}]({content})){behind}");
                 let there = format!("sum[{indices}](({content}){behind})");
@@ -119,7 +119,7 @@ impl Check<'_> {
                 let around = |sum: &&Sum<'_>| sum.occurs_in(inner.span) && holds(sum.scope, base.span);
                 let outside: Vec<&Sum<'_>> = self.sums.iter().filter(around).collect();
                 let Some(list) = list(&outside) else { return };
-                let message = format!("the base is a sum: the power is taken first, then {list} is summed");
+                let message = format!("the base is a sum: the power is taken first, then {list} summed");
                 let here = format!("sum[{}](({content}){behind})", indices(&outside));
                 let there = format!("({}){behind}", self.apart(inner, terms, &outside));
                 Report::new(Code::Scope, sign, message)
@@ -140,7 +140,7 @@ impl Check<'_> {
         let repeated: Vec<&Sum<'_>> = around.filter(repeats).collect();
         let Some(list) = list(&repeated) else { return };
         let content = self.quote(inner.span);
-        let message = format!("{list} is summed, and addends without it are repeated for each of its values");
+        let message = format!("{list} summed, and addends without it are repeated for each of its values");
         let here = format!("sum[{}]({content})", indices(&repeated));
         let there = self.apart(inner, terms, &repeated);
         let report = Report::new(Code::Broadcast, group, message);
@@ -170,8 +170,9 @@ fn indices(sums: &[&Sum<'_>]) -> String {
     names.join(", ")
 }
 
-/// `` `i` and `j` ``; `None` for an empty list.
+/// `` `i` is ``, `` `i` and `j` are ``; `None` for an empty list.
 fn list(sums: &[&Sum<'_>]) -> Option<String> {
     let names: Vec<String> = sums.iter().map(|sum| format!("`{}`", sum.index)).collect();
-    (!names.is_empty()).then(|| names.join(" and "))
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    (!names.is_empty()).then(|| format!("{} {verb}", names.join(" and ")))
 }

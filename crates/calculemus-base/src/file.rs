@@ -1,0 +1,193 @@
+//! Files that a kill cannot tear: a temporary name, a sync, a rename, a sync of the folder.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// The points at which writing can be cut short; a test fails at each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the points")]
+pub enum Stage {
+    BeforeWrite,
+    HalfWritten,
+    BeforeSync,
+    BeforeRename,
+    AfterRename,
+}
+
+/// The ending of temporary names: what a kill leaves behind can be known by it.
+pub const TEMPORARY: &str = ".tmp";
+
+/// A file under a temporary name until it is whole. Dropped before that, it leaves nothing.
+#[derive(Debug)]
+pub struct Whole {
+    path: PathBuf,
+    writer: BufWriter<NamedTempFile>,
+}
+
+impl Whole {
+    /// Begins a file in a folder that is there.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let builder = builder.prefix(&*name).suffix(TEMPORARY);
+        // The permissions of a newly created file, less what the umask takes; not the 0600 of a secret.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let writer = BufWriter::with_capacity(1 << 18, builder.tempfile_in(folder_of(path))?);
+        Ok(Self { path: path.to_owned(), writer })
+    }
+
+    /// The name that it will have.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file as it stands under its temporary name.
+    pub fn file(&self) -> &File {
+        self.writer.get_ref().as_file()
+    }
+
+    /// Syncs the file, gives it its name, and syncs the folder.
+    ///
+    /// # Errors
+    /// What the file system says; an old file of the name is whole then.
+    pub fn finish(self) -> std::io::Result<()> {
+        let temporary = self.writer.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(&self.path).map_err(|error| error.error)?;
+        sync_folder(&self.path);
+        Ok(())
+    }
+}
+
+impl Write for Whole {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Writes a file so that at every moment the old content or the new one stands there whole.
+///
+/// # Errors
+/// What the file system says; the old file is whole then.
+pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut whole = Whole::create(path)?;
+    whole.write_all(bytes)?;
+    whole.finish()
+}
+
+/// [`write()`] with a hook that can fail at each [`Stage`], and then leaves behind what a kill would leave.
+///
+/// # Errors
+/// What the hook says, and what the file system says.
+pub fn write_in_stages(
+    path: &Path,
+    bytes: &[u8],
+    hook: &mut dyn FnMut(Stage) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    hook(Stage::BeforeWrite)?;
+    let mut whole = Whole::create(path)?;
+    whole.writer.get_mut().disable_cleanup(true);
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    whole.write_all(first)?;
+    whole.flush()?;
+    hook(Stage::HalfWritten)?;
+    whole.write_all(second)?;
+    whole.flush()?;
+    hook(Stage::BeforeSync)?;
+    whole.file().sync_all()?;
+    hook(Stage::BeforeRename)?;
+    whole.finish()?;
+    hook(Stage::AfterRename)
+}
+
+/// Removes temporary files that a kill left in a folder.
+///
+/// # Errors
+/// What the file system says.
+pub fn remove_leftovers(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_file() && path.to_string_lossy().ends_with(TEMPORARY) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes a rename in the folder of `path` durable. Some systems cannot sync folders; the file itself is synced.
+fn sync_folder(path: &Path) {
+    if let Ok(folder) = File::open(folder_of(path)) {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_stage_fails_the_file_is_whole() {
+        let stages = [
+            Stage::BeforeWrite,
+            Stage::HalfWritten,
+            Stage::BeforeSync,
+            Stage::BeforeRename,
+            Stage::AfterRename,
+        ];
+        for failing in stages {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a");
+            write(&path, b"old").unwrap();
+            let mut hook = |stage| if stage == failing { Err(std::io::Error::other("cut")) } else { Ok(()) };
+            assert!(write_in_stages(&path, b"new and longer", &mut hook).is_err());
+            let now = std::fs::read(&path).unwrap();
+            let renamed = failing == Stage::AfterRename;
+            assert_eq!(now, if renamed { b"new and longer".as_slice() } else { b"old" }, "{failing:?}");
+            let left = std::fs::read_dir(&folder).unwrap().count();
+            assert_eq!(left, if renamed || failing == Stage::BeforeWrite { 1 } else { 2 }, "{failing:?}");
+            remove_leftovers(folder.path()).unwrap();
+            assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "{failing:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_or_impossible_file_leaves_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        write(&path, b"old").unwrap();
+        let mut given_up = Whole::create(&path).unwrap();
+        given_up.write_all(b"new").unwrap();
+        drop(given_up);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        let nowhere = write(&folder.path().join("b/c"), b"x").unwrap_err();
+        assert_eq!(nowhere.kind(), std::io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_written_file_is_no_secret() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, plain) = (folder.path().join("a"), folder.path().join("b"));
+        write(&ours, b"x").unwrap();
+        std::fs::write(&plain, b"x").unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&ours), mode(&plain));
+    }
+}

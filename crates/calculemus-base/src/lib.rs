@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+pub mod file;
+
+pub mod word;
+
+pub mod stream;
+
+pub mod quote;
+
+pub mod process;

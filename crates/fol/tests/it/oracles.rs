@@ -1,0 +1,326 @@
+//! Slow, plain ways beside the clever ones: enumeration, and the generator's own probability from the tree.
+
+use std::collections::BTreeMap;
+
+use fol::ast::{Formula, Term};
+use fol::count::Counter;
+use fol::error::Kind;
+use fol::law::Law;
+
+use crate::common::law;
+use fol::measure::{level, nodes, quantifier_depth};
+use fol::sample::{Sampler, family};
+use fol::score::{ExactScorer, Scorer};
+use fol::symbol::SymbolId;
+use num_bigint::BigUint;
+
+fn formula(tokens: &[SymbolId]) -> Formula {
+    fol::decode(tokens).unwrap().as_formula().unwrap().clone()
+}
+
+/// The scorer's distribution at every prefix of a finite law against sums over all its texts.
+fn check_enumeration(law: &Law, texts: &BTreeMap<Vec<SymbolId>, f64>) {
+    assert!((texts.values().sum::<f64>() - 1.0).abs() < 1e-12);
+    let mut prefixes: BTreeMap<Vec<SymbolId>, BTreeMap<SymbolId, f64>> = BTreeMap::new();
+    for (tokens, p) in texts {
+        for (i, &next) in tokens.iter().chain([&SymbolId::EOS]).enumerate() {
+            *prefixes.entry(tokens[..i].to_vec()).or_default().entry(next).or_insert(0.0) += p;
+        }
+    }
+    let mut scorer = Scorer::new(law).unwrap();
+    for (prefix, next) in prefixes {
+        scorer.reset();
+        prefix.iter().for_each(|&token| scorer.push(token).unwrap());
+        let sum: f64 = next.values().sum();
+        for (symbol, &p) in SymbolId::all().zip(scorer.next_dist()) {
+            let wanted = next.get(&symbol).copied().unwrap_or(0.0) / sum;
+            assert!((p - wanted).abs() < 1e-12, "{symbol} after {prefix:?}: {p}, not {wanted}");
+        }
+    }
+}
+
+#[test]
+fn small_counting_laws_by_enumeration() {
+    for changes in [
+        vec![("sizes", "[2,4]")],
+        vec![("sizes", "[1,3]"), ("constants", "1"), ("relations", "[\"EQUALS\"]"), ("truth", "true")],
+        vec![
+            ("levels", "[[2,1],[3,2],[4,5]]"),
+            ("sizes", "[[2,2,4],[3,2,4],[4,3,4]]"),
+            ("truth", "true"),
+            ("predicates", "[[0,1],[2,1]]"),
+        ],
+    ] {
+        let law = law("pr", &changes);
+        let json = law.to_json();
+        let sizes: Vec<(u8, u64, usize, usize)> = match json["levels"].as_array().unwrap().as_slice() {
+            [] => vec![(
+                0,
+                1,
+                json["sizes"][0].as_u64().unwrap() as usize,
+                json["sizes"][1].as_u64().unwrap() as usize,
+            )],
+            levels => (0..levels.len())
+                .map(|i| {
+                    let at = |key: &str, j: usize| json[key][i][j].as_u64().unwrap();
+                    (at("levels", 0) as u8, at("levels", 1), at("sizes", 1) as usize, at("sizes", 2) as usize)
+                })
+                .collect(),
+        };
+        let total: u64 = sizes.iter().map(|s| s.1).sum();
+        let counter = Counter::new(&law, 4, 0, None).unwrap();
+        let mut texts = BTreeMap::new();
+        for (wanted, weight, lo, hi) in sizes {
+            for n in lo..=hi {
+                let count = u64::try_from(counter.count(n)).unwrap();
+                let all = (0..count).map(|r| counter.unrank(n, &BigUint::from(r)).unwrap());
+                let class: Vec<_> = all.filter(|t| wanted == 0 || level(&formula(t)) == wanted).collect();
+                let p = weight as f64 / total as f64 / (hi - lo + 1) as f64 / class.len() as f64;
+                texts.extend(class.into_iter().map(|tokens| (tokens, p)));
+            }
+        }
+        check_enumeration(&law, &texts);
+    }
+}
+
+/// All arguments of public atoms over a scope, with probabilities.
+fn public_atoms(scope: &[u64]) -> Vec<(Vec<SymbolId>, f64)> {
+    let var = |v: u64| [SymbolId::VAR, SymbolId::new(v as u16).unwrap()];
+    let names: Vec<u64> = (0..5).collect();
+    let pool: &[u64] = if scope.is_empty() { &names } else { scope };
+    let mut atoms = Vec::new();
+    for predicate in 0..5 {
+        let head = [SymbolId::PRED, SymbolId::new(predicate).unwrap(), SymbolId::LPAREN];
+        for &a in pool {
+            let p = 0.7 / 5.0 * 0.5 / pool.len() as f64;
+            atoms.push(([&head[..], &var(a), &[SymbolId::RPAREN]].concat(), p));
+            for &b in pool {
+                let two = [&head[..], &var(a), &[SymbolId::COMMA], &var(b), &[SymbolId::RPAREN]].concat();
+                atoms.push((two, p / pool.len() as f64));
+            }
+        }
+    }
+    // At depth 1 at most one variable is in scope, so both sides are any names.
+    for &a in &names {
+        for &b in &names {
+            atoms.push(([&var(a)[..], &[SymbolId::EQUALS], &var(b)].concat(), 0.3 / 25.0));
+        }
+    }
+    atoms
+}
+
+#[test]
+fn public_of_depth_one_by_enumeration() {
+    let law = law("public", &[("depth_mix", "[[0,1],[1,3]]")]);
+    let atoms = public_atoms(&[]);
+    let mut texts: BTreeMap<Vec<SymbolId>, f64> = BTreeMap::new();
+    let mut add = |tokens: Vec<SymbolId>, p: f64| *texts.entry(tokens).or_insert(0.0) += p;
+    for (atom, p) in &atoms {
+        add(atom.clone(), p * (0.25 + 0.75 * 0.3));
+        add([&[SymbolId::NOT], &atom[..]].concat(), 0.75 * 0.35 / 5.0 * p);
+        for (right, q) in &atoms {
+            for c in [SymbolId::AND, SymbolId::OR, SymbolId::IMPLIES, SymbolId::IFF] {
+                let both = [&[SymbolId::LPAREN], &atom[..], &[c], &right[..], &[SymbolId::RPAREN]].concat();
+                add(both, 0.75 * 0.35 / 5.0 * p * q);
+            }
+        }
+    }
+    for quantifier in [SymbolId::FORALL, SymbolId::EXISTS] {
+        for v in 0..5 {
+            for (atom, p) in public_atoms(&[v]) {
+                let head = [quantifier, SymbolId::VAR, SymbolId::new(v as u16).unwrap()];
+                add([&head[..], &atom].concat(), 0.75 * 0.35 / 2.0 / 5.0 * p);
+            }
+        }
+    }
+    // The full set of prefixes is large; every eleventh pair is enough, the sums still see all texts.
+    // A hundred thousand roundings add up.
+    assert!((texts.values().sum::<f64>() - 1.0).abs() < 1e-10);
+    let mut scorer = Scorer::new(&law).unwrap();
+    for (tokens, p) in texts.iter().step_by(11) {
+        let nll = scorer.score(tokens).unwrap();
+        assert!((nll + p.ln()).abs() < 1e-10, "{tokens:?}");
+    }
+    // The next symbol after every prefix of at most five symbols, by sums over all texts.
+    let mut prefixes: BTreeMap<&[SymbolId], BTreeMap<SymbolId, f64>> = BTreeMap::new();
+    for (tokens, p) in &texts {
+        for i in 0..tokens.len().min(6) {
+            *prefixes.entry(&tokens[..i]).or_default().entry(tokens[i]).or_insert(0.0) += p;
+        }
+        if tokens.len() <= 5 {
+            prefixes.entry(tokens).or_default().insert(SymbolId::EOS, *p);
+        }
+    }
+    for (prefix, next) in prefixes {
+        scorer.reset();
+        prefix.iter().for_each(|&token| scorer.push(token).unwrap());
+        let sum: f64 = next.values().sum();
+        for (symbol, &p) in SymbolId::all().zip(scorer.next_dist()) {
+            let wanted = next.get(&symbol).copied().unwrap_or(0.0) / sum;
+            assert!((p - wanted).abs() < 1e-12, "{symbol} after {prefix:?}: {p}, not {wanted}");
+        }
+    }
+}
+
+/// The probability that the drawing of `public` (with another number of names) gives this tree at a depth.
+fn public_probability(formula: &Formula, left: u32, names: f64, scope: &mut Vec<u64>) -> f64 {
+    let multiplicity = |scope: &[u64], v: u64| scope.iter().filter(|&&w| w == v).count() as f64;
+    let name = |t: &Term| match t {
+        Term::Variable(v) => v.0,
+        _ => unreachable!(),
+    };
+    let kind = |p: f64, leaf: bool| match (left, leaf) {
+        (0, true) => 1.0,
+        (0, false) => 0.0,
+        _ => p,
+    };
+    match formula {
+        Formula::Predicate(_, arguments) => {
+            let each = |t: &Term| match scope.len() {
+                0 => 1.0 / names,
+                n => multiplicity(scope, name(t)) / n as f64,
+            };
+            kind(0.3, true) * 0.7 / 5.0 * 0.5 * arguments.iter().map(each).product::<f64>()
+        }
+        Formula::Relation(_, a, b) => {
+            let (a, b, n) = (name(a), name(b), scope.len() as f64);
+            let sides = if scope.len() >= 2 {
+                // Ordered pairs of different places.
+                let same = if a == b { multiplicity(scope, a) } else { 0.0 };
+                (multiplicity(scope, a) * multiplicity(scope, b) - same) / (n * (n - 1.0))
+            } else {
+                1.0 / (names * names)
+            };
+            kind(0.3, true) * 0.3 * sides
+        }
+        Formula::Not(inner) => {
+            kind(0.35, false) / 5.0 * public_probability(inner, left.saturating_sub(1), names, scope)
+        }
+        Formula::Binary(_, a, b) => {
+            let left = left.saturating_sub(1);
+            kind(0.35, false) / 5.0
+                * public_probability(a, left, names, scope)
+                * public_probability(b, left, names, scope)
+        }
+        Formula::Quantified(_, v, _, body) => {
+            scope.push(v.0);
+            let body = public_probability(body, left.saturating_sub(1), names, scope);
+            scope.pop();
+            kind(0.35, false) / 2.0 / names * body
+        }
+        Formula::Truth(_) => 0.0,
+    }
+}
+
+/// With two names nearly every binder shadows another.
+#[test]
+fn public_scores_are_the_generators_own() {
+    for names in [2.0, 5.0] {
+        let law = law("public", &[("names", &format!("{names}"))]);
+        let (mut sampler, mut scorer) = (Sampler::new(&law).unwrap(), Scorer::new(&law).unwrap());
+        let family = family("test", 2);
+        let mut tokens = Vec::new();
+        for item in 0..3000 {
+            sampler.sample(&mut family.stream(item), &mut tokens);
+            let tree = formula(&tokens);
+            let mix = [(1, 0.2), (2, 0.4), (3, 0.3), (4, 0.1)];
+            let p: f64 =
+                mix.iter().map(|&(d, w)| w * public_probability(&tree, d, names, &mut Vec::new())).sum();
+            let nll = scorer.score(&tokens).unwrap();
+            assert!((nll + p.ln()).abs() < 1e-9, "{nll} {} {tree:?}", -p.ln());
+        }
+    }
+}
+
+/// Over the whole of a finite law with levels, the share of each level is its weight.
+#[test]
+fn levels_of_depth_laws_by_enumeration() {
+    let changes = [
+        ("depth_mix", "[[1,1],[2,2]]"),
+        ("predicates", "[[0,1],[1,1]]"),
+        ("atoms", "{ predicate = 1 }"),
+        ("connectives", "{ NOT = 1, AND = 2 }"),
+        ("quantifiers", "{ FORALL = 1 }"),
+        ("constants", "1"),
+        ("levels", "[[1,1],[2,2],[3,3],[4,4]]"),
+    ];
+    let law = law("seed", &changes);
+    let mut scorer = Scorer::new(&law).unwrap();
+    let mut shares = [0.0; 5];
+    let mut open = vec![(Vec::<SymbolId>::new(), 1.0)];
+    while let Some((prefix, p)) = open.pop() {
+        scorer.reset();
+        prefix.iter().for_each(|&token| scorer.push(token).unwrap());
+        let dist = *scorer.next_dist();
+        for (symbol, q) in SymbolId::all().zip(dist).filter(|(_, q)| *q > 0.0) {
+            if symbol == SymbolId::EOS {
+                shares[level(&formula(&prefix)) as usize] += p * q;
+            } else {
+                open.push(([&prefix[..], &[symbol]].concat(), p * q));
+            }
+        }
+    }
+    for (level, share) in [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4)] {
+        assert!((shares[level] - share).abs() < 1e-12, "{shares:?}");
+    }
+}
+
+#[test]
+fn unrank_and_rank_are_inverse_and_exhaustive() {
+    let laws = [
+        law("pr", &[]),
+        law("uniform", &[("levels", "[]"), ("sizes", "[2,3]"), ("truth", "true")]),
+        law(
+            "pr",
+            &[
+                ("predicates", "[[0,2],[3,1],[1,1]]"),
+                ("connectives", "[\"NOT\", \"IFF\"]"),
+                ("quantifiers", "[\"EXISTS1\"]"),
+            ],
+        ),
+    ];
+    for law in &laws {
+        for (free, bound) in [(0, None), (2, None), (1, Some(1)), (3, Some(0))] {
+            let counter = Counter::new(law, 5, free, bound).unwrap();
+            for n in 1..=5 {
+                let count = counter.count(n);
+                let step = (&count / 500u32) + 1u32;
+                let mut rank = BigUint::ZERO;
+                while rank < count {
+                    let tokens = counter.unrank(n, &rank).unwrap();
+                    let tree = formula(&tokens);
+                    assert_eq!(nodes(&tree) as usize, n);
+                    assert!(bound.is_none_or(|r| quantifier_depth(&tree) <= r as u64));
+                    assert_eq!(counter.rank(&tree).unwrap(), (n, rank.clone()));
+                    rank += &step;
+                }
+                assert_eq!(counter.unrank(n, &count).err().map(|r| r.kind), Some(Kind::RankOutOfRange));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_signature_lacks_is_refused_at_its_first_symbol() {
+    use fol::read::{Mode, Source, parse};
+    let check = |changes: &[(&str, &str)], bound: Option<usize>, text: &str, at: usize, expected: &[&str]| {
+        let counter = Counter::new(&law("pr", changes), 6, 0, bound).unwrap();
+        let parsed = parse(text, Source::Text, Mode::Lenient).unwrap();
+        let refusal = counter.rank(parsed.text.as_formula().unwrap()).unwrap_err();
+        assert_eq!((refusal.kind, refusal.token), (Kind::OffLaw, Some(at)), "{text}");
+        assert_eq!(refusal.found.as_deref(), Some(parsed.tokens.get(at).map_or("end", |t| t.label())));
+        assert_eq!(refusal.expected.unwrap(), expected, "{text}");
+    };
+    check(&[], None, "P0(x0)", 0, &["NOT", "FORALL", "EXISTS", "LPAREN"]);
+    check(&[], None, "∀x0 P2(x0)", 4, &["0..1"]);
+    check(&[], None, "∀x0 P0(x1)", 7, &["0"]);
+    check(&[], None, "∀x0 P0(x0, x0)", 8, &["RPAREN"]);
+    check(&[], None, "∀x0 P1(x0)", 8, &["COMMA"]);
+    check(&[], None, "∀x0 P1", 5, &["LPAREN"]);
+    check(&[], None, "∀x0 x0 = x0", 3, &["NOT", "FORALL", "EXISTS", "LPAREN", "PRED"]);
+    check(&[], Some(1), "∀x0 ∀x1 P0(x1)", 3, &["NOT", "LPAREN", "PRED"]);
+    check(&[], None, "∀x0:S1 P0(x0)", 3, &["NOT", "FORALL", "EXISTS", "LPAREN", "PRED"]);
+    check(&[("connectives", "[\"OR\"]")], None, "∀x3 (P0(x3) ∧ P0(x3))", 10, &["OR"]);
+    check(&[("connectives", "[\"OR\"]")], None, "¬∀x3 P0(x3)", 0, &["FORALL", "EXISTS", "LPAREN"]);
+    check(&[], None, "∀x627 P0(x1)", 9, &["2"]);
+}

@@ -1,0 +1,12 @@
+//! The tests of the crate, one program: a module for each thing that is tested.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops where something is not as it should be")]
+
+mod cell_laws;
+mod cells;
+mod common;
+mod configurations;
+mod gradients;
+mod mismatch;
+mod pages;
+mod plain;
+mod refusals;

@@ -1,0 +1,1 @@
+../../../linear-logic/tests/it/mismatch.rs

@@ -1,0 +1,165 @@
+//! Beam search, of one request or of many in step.
+
+use fol::mask::Mask;
+use fol::symbol::SymbolId;
+use training::{Error, Result};
+
+use super::{Request, Sample, cost, filtered};
+use crate::decode::Decoder;
+
+/// Rows of a step that the searches of a batch share. Fixed, so that results depend on nothing else.
+const ROWS: usize = 128;
+
+/// A live hypothesis of a beam.
+struct Branch<S> {
+    state: S,
+    next: SymbolId,
+    tokens: Vec<SymbolId>,
+    mask: Option<Mask>,
+    log_p: f64,
+    steps: usize,
+}
+
+/// The search for one request.
+struct Search<'a, S> {
+    request: &'a Request,
+    width: usize,
+    alpha: f64,
+    /// What of the prompt has not been read yet.
+    prompt: &'a [SymbolId],
+    live: Vec<Branch<S>>,
+    finished: Vec<Sample>,
+}
+
+/// log p / ((5 + n)/6)^α (Wu et al. 2016).
+fn length_normalised(log_p: f64, n: usize, alpha: f64) -> f64 {
+    log_p / ((5.0 + n as f64) / 6.0).powf(alpha)
+}
+
+/// Beam search with `width` live hypotheses; the answer is sorted by score, best first.
+pub fn beam<D: Decoder>(decoder: &mut D, request: &Request, width: usize, alpha: f64) -> Result<Vec<Sample>> {
+    let answers = beams(decoder, std::slice::from_ref(request), width, alpha)?;
+    Ok(answers.into_iter().next().unwrap_or_default())
+}
+
+/// [`beam`] for each request, many of them in step.
+pub fn beams<D: Decoder>(
+    decoder: &mut D,
+    requests: &[Request],
+    width: usize,
+    alpha: f64,
+) -> Result<Vec<Vec<Sample>>> {
+    let width = width.max(1);
+    let mut answers = Vec::with_capacity(requests.len());
+    for together in requests.chunks((ROWS / width).max(1)) {
+        let mut searches: Vec<Search<'_, D::State>> =
+            together.iter().map(|request| Search::new(decoder.start(), request, width, alpha)).collect();
+        while searches.iter().any(Search::goes_on) {
+            step(decoder, &mut searches)?;
+        }
+        answers.extend(searches.into_iter().map(Search::answer));
+    }
+    Ok(answers)
+}
+
+/// One symbol for every branch of every search that goes on.
+fn step<D: Decoder>(decoder: &mut D, searches: &mut [Search<'_, D::State>]) -> Result<()> {
+    let mut active: Vec<&mut Search<'_, D::State>> = searches.iter_mut().filter(|s| s.goes_on()).collect();
+    let tokens: Vec<u32> =
+        active.iter().flat_map(|s| &s.live).map(|branch| u32::from(branch.next.get())).collect();
+    let mut states: Vec<&mut D::State> =
+        active.iter_mut().flat_map(|s| &mut s.live).map(|branch| &mut branch.state).collect();
+    let logits = decoder.step(&mut states, &tokens)?;
+    let v = (logits.len() / tokens.len().max(1)).max(1);
+    let mut rest: &[f32] = &logits;
+    for search in active {
+        let (own, others) = rest.split_at((search.live.len() * v).min(rest.len()));
+        rest = others;
+        search.extend(own, v)?;
+    }
+    Ok(())
+}
+
+impl<'a, S: Clone> Search<'a, S> {
+    fn new(state: S, request: &'a Request, width: usize, alpha: f64) -> Self {
+        let (tokens, mask) = (request.prompt.clone(), request.mask.clone());
+        let first = Branch { state, next: SymbolId::BOS, tokens, mask, log_p: 0.0, steps: 0 };
+        Self { request, width, alpha, prompt: &request.prompt, live: vec![first], finished: Vec::new() }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.live.first().is_some_and(|b| b.steps < self.request.max_tokens)
+    }
+
+    /// Moves all branches by one symbol; `logits` [live, v].
+    fn extend(&mut self, logits: &[f32], v: usize) -> Result<()> {
+        if let (Some((&symbol, rest)), Some(branch)) = (self.prompt.split_first(), self.live.first_mut()) {
+            (branch.next, self.prompt) = (symbol, rest);
+            return Ok(());
+        }
+        let mut next_live = Vec::with_capacity(self.width);
+        for (log_p, parent, symbol) in self.candidates(logits, v) {
+            if next_live.len() == self.width {
+                break;
+            }
+            let Some(branch) = self.live.get(parent) else { continue };
+            if symbol == SymbolId::EOS {
+                let score = length_normalised(log_p, branch.steps + 1, self.alpha);
+                let tokens = branch.tokens.clone();
+                self.finished.push(Sample { tokens, nll: -log_p, finished: true, score: Some(score) });
+                continue;
+            }
+            let mut mask = branch.mask.clone();
+            if let Some(mask) = &mut mask {
+                mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+            }
+            let tokens = branch.tokens.iter().copied().chain([symbol]).collect();
+            let (state, steps) = (branch.state.clone(), branch.steps + 1);
+            next_live.push(Branch { state, next: symbol, tokens, mask, log_p, steps });
+        }
+        self.live = next_live;
+        self.finished.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)));
+        self.finished.truncate(self.width);
+        // The best that a live one can still reach: no further loss, and the longest length.
+        let best_live = self.live.first().map_or(f64::NEG_INFINITY, |b| {
+            let reachable = |n| length_normalised(b.log_p, n, self.alpha);
+            reachable(b.steps + 1).max(reachable(self.request.max_tokens))
+        });
+        let worst = self.finished.last().and_then(|s| s.score).unwrap_or(f64::NEG_INFINITY);
+        if self.finished.len() == self.width && best_live <= worst {
+            self.live.clear();
+        }
+        Ok(())
+    }
+
+    /// The best extensions of all live hypotheses, by total log-probability: (log p, parent, symbol). Enough of them
+    /// for `width` to go on even if every parent's `<eos>` is among them.
+    fn candidates(&self, logits: &[f32], v: usize) -> Vec<(f64, usize, SymbolId)> {
+        let mut candidates = Vec::new();
+        for (parent, (branch, logits)) in self.live.iter().zip(logits.chunks_exact(v)).enumerate() {
+            for (id, _) in filtered(logits, branch.mask.as_ref(), 1.0, self.width + 1, 1.0) {
+                if let Some(symbol) = SymbolId::new(id) {
+                    candidates.push((branch.log_p - cost(logits, symbol), parent, symbol));
+                }
+            }
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+        candidates.truncate(2 * self.width);
+        candidates
+    }
+
+    fn answer(self) -> Vec<Sample> {
+        let mut finished = self.finished;
+        for b in self.live {
+            let score = length_normalised(b.log_p, b.steps, self.alpha);
+            finished.push(Sample { tokens: b.tokens, nll: -b.log_p, finished: false, score: Some(score) });
+        }
+        // Complete hypotheses first, then those that the limit cut off.
+        finished.sort_by(|a, b| {
+            let score = |s: &Sample| s.score.unwrap_or(0.0);
+            b.finished.cmp(&a.finished).then(score(b).total_cmp(&score(a)))
+        });
+        finished.truncate(self.width);
+        finished
+    }
+}

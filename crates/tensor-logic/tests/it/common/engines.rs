@@ -1,0 +1,85 @@
+//! Two engines on one program: the same values, or the same refusal.
+
+use tensor_logic::analyse::analyse;
+use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
+use tensor_logic::error::Report;
+use tensor_logic::fast::{Fast, Storage};
+use tensor_logic::function::UserFunctions;
+use tensor_logic::lower::{NoFiles, Options};
+use tensor_logic::program::{Program, Role, TensorId};
+use tensor_logic::reference::Reference;
+
+/// Every way in which relations may be stored.
+pub(crate) const STORAGES: [Storage; 3] = [Storage::Auto, Storage::Dense, Storage::Sparse];
+
+/// Limits of a test.
+pub(crate) const BUDGET: Budget = Budget { tuples: 1000, bytes: 1 << 28 };
+
+/// The core form of a text.
+pub(crate) fn analysed(text: &str) -> Result<Program, Vec<Report>> {
+    let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default())?;
+    Ok(analysed.program)
+}
+
+fn close(a: f64, b: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
+}
+
+/// How two values differ.
+pub(crate) fn value_difference(found: &Value, wanted: &Value) -> Option<String> {
+    let values = |a: &[f64], b: &[f64]| {
+        if a.len() != b.len() {
+            return Some(format!("{} values instead of {}", a.len(), b.len()));
+        }
+        let at = a.iter().zip(b).position(|(a, b)| !close(*a, *b))?;
+        Some(format!("at {at}: {} instead of {} in {a:?} instead of {b:?}", a[at], b[at]))
+    };
+    match (found, wanted) {
+        (Value::Dense(a), Value::Dense(b)) => values(a, b),
+        (Value::Tuples(a), Value::Tuples(b)) if a.tuples == b.tuples => values(&a.values, &b.values),
+        _ => Some(format!("{found:?} instead of {wanted:?}")),
+    }
+}
+
+/// The tensors that can be asked for.
+pub(crate) fn goals(program: &Program) -> Vec<TensorId> {
+    let all = (0u32..).map(TensorId).zip(&program.tensors).map(|(id, _)| id);
+    all.filter(|goal| program.needs(&[*goal]).iter().all(|id| program.tensor(*id).role != Role::Missing))
+        .collect()
+}
+
+/// What the reference says of every tensor that can be asked for.
+pub(crate) type Wanted = Vec<(TensorId, Result<Vec<Value>, Report>)>;
+
+/// What the reference says of a program.
+pub(crate) fn wanted(program: &Program) -> Wanted {
+    let parameters = Parameters::new();
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    let value = |goal: TensorId| (goal, Reference::default().values(&request, &[goal]));
+    goals(program).into_iter().map(value).collect()
+}
+
+/// How the fast engine differs from the reference on any tensor of a program.
+pub(crate) fn disagreement(program: &Program, storage: Storage) -> Option<String> {
+    difference(program, storage, &wanted(program))
+}
+
+/// How the fast engine differs from what is wanted of a program.
+pub(crate) fn difference(program: &Program, storage: Storage, wanted: &Wanted) -> Option<String> {
+    let parameters = Parameters::new();
+    let request = Request { program, parameters: &parameters, budget: BUDGET };
+    let mut fast = Fast::with_storage(storage);
+    for (goal, wanted) in wanted {
+        let name = program.name(*goal);
+        let found = fast.values(&request, &[*goal]);
+        let difference = match (&found, wanted) {
+            (Ok(found), Ok(wanted)) => value_difference(&found[0], &wanted[0]),
+            (Err(found), Err(wanted)) if found.code == wanted.code && found.span == wanted.span => None,
+            _ => Some(format!("{found:?}\n instead of {wanted:?}")),
+        };
+        if let Some(difference) = difference {
+            return Some(format!("{storage:?}: {name} ({goal:?}): {difference}"));
+        }
+    }
+    None
+}

@@ -1,0 +1,138 @@
+//! The fast engine against the reference interpreter and against loops written by hand.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test whose programs do not run has failed")]
+
+use crate::common;
+use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
+use tensor_logic::engine::{Engine, Parameters, Request, Value};
+use tensor_logic::fast::{Fast, Storage};
+use tensor_logic::program::TensorId;
+
+#[test]
+fn the_corpus_has_the_values_of_the_reference() {
+    let mut wrong = Vec::new();
+    for (name, text) in common::programs() {
+        let Some(program) = common::legal(&name, analysed(&text)) else { continue };
+        for storage in STORAGES {
+            if let Some(difference) = disagreement(&program, storage) {
+                wrong.push(format!("{name}: {difference}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The values of one tensor of a program.
+fn values(text: &str, name: &str, storage: Storage) -> Vec<f64> {
+    let program = analysed(text).unwrap_or_else(|reports| panic!("{reports:?}"));
+    let at = program.tensors.iter().rposition(|tensor| tensor.name == name).unwrap();
+    let parameters = Parameters::new();
+    let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+    match Fast::with_storage(storage).values(&request, &[TensorId(at as u32)]).unwrap().remove(0) {
+        Value::Dense(values) => values.to_vec(),
+        Value::Tuples(tuples) => tuples.values,
+    }
+}
+
+fn assert_close(found: &[f64], wanted: &[f64], what: &str) {
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        assert!((found - wanted).abs() <= 1e-12 * wanted.abs().max(1.0), "{what} at {at}: {found} {wanted}");
+    }
+}
+
+/// A matrix of small numbers, and its text.
+fn matrix(stream: &mut seeded::Stream, rows: usize, columns: usize) -> (Vec<f64>, String) {
+    let values: Vec<f64> = (0..rows * columns).map(|_| stream.below(33) as f64 / 8.0 - 2.0).collect();
+    let row = |row: &[f64]| format!("[{}]", row.iter().map(f64::to_string).collect::<Vec<_>>().join(", "));
+    let text = values.chunks(columns).map(row).collect::<Vec<_>>().join(", ");
+    (values, format!("[{text}]"))
+}
+
+#[test]
+fn attention_by_hand() {
+    let mut stream = common::stream("attention");
+    let (n, width) = (40, 6);
+    let (q, q_text) = matrix(&mut stream, n, width);
+    let (k, k_text) = matrix(&mut stream, n, width);
+    let (v, v_text) = matrix(&mut stream, n, width);
+    type Mask = fn(usize, usize) -> bool;
+    let masks: [(&str, Mask); 4] = [
+        ("", |_, _| true),
+        (" | j <= i", |i, j| j <= i),
+        (" | 0 <= i - j, i - j <= 5", |i, j| j <= i && i - j <= 5),
+        (" | j <= i, (i - j) % 5 == 0", |i, j| j <= i && (i - j) % 5 == 0),
+    ];
+    for (guard, admits) in masks {
+        let text = format!(
+            "Q = {q_text}\nK = {k_text}\nV = {v_text}\nW[i, j.] = softmax(Q[i, d] K[j, d] / sqrt(D){guard})\nY[i, d] = W[i, j] V[j, d]"
+        );
+        let mut wanted = vec![0.0; n * width];
+        for i in 0..n {
+            let scores: Vec<(usize, f64)> = (0..n)
+                .filter(|j| admits(i, *j))
+                .map(|j| {
+                    (j, (0..width).map(|d| q[i * width + d] * k[j * width + d]).sum::<f64>() / 6f64.sqrt())
+                })
+                .collect();
+            let largest = scores.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
+            let total: f64 = scores.iter().map(|(_, score)| (score - largest).exp()).sum();
+            for (j, score) in scores {
+                for d in 0..width {
+                    wanted[i * width + d] += (score - largest).exp() / total * v[j * width + d];
+                }
+            }
+        }
+        for storage in STORAGES {
+            assert_close(&values(&text, "Y", storage), &wanted, &format!("{guard} {storage:?}"));
+        }
+    }
+}
+
+#[test]
+fn convolution_by_hand() {
+    let mut stream = common::stream("convolution");
+    let (height, width, size) = (9, 7, 3);
+    let (image, image_text) = matrix(&mut stream, height, width);
+    let (filter, filter_text) = matrix(&mut stream, size, size);
+    let text = format!(
+        "I = {image_text}\nF = {filter_text}\nY[x, y] = relu(F[a, b] I[x+a, y+b])\nP[x/2, y/2] max= Y[x, y]"
+    );
+    let (rows, columns) = (height - size + 1, width - size + 1);
+    let mut wanted = vec![0.0; rows * columns];
+    for x in 0..rows {
+        for y in 0..columns {
+            let places = (0..size).flat_map(|a| (0..size).map(move |b| (a, b)));
+            let sum: f64 = places.map(|(a, b)| filter[a * size + b] * image[(x + a) * width + y + b]).sum();
+            wanted[x * columns + y] = sum.max(0.0);
+        }
+    }
+    let mut pooled = vec![f64::NEG_INFINITY; rows.div_ceil(2) * columns.div_ceil(2)];
+    for x in 0..rows {
+        for y in 0..columns {
+            let slot = &mut pooled[x / 2 * columns.div_ceil(2) + y / 2];
+            *slot = slot.max(wanted[x * columns + y]);
+        }
+    }
+    for storage in STORAGES {
+        assert_close(&values(&text, "Y", storage), &wanted, "convolution");
+        assert_close(&values(&text, "P", storage), &pooled, "pooling");
+    }
+}
+
+#[test]
+fn parameters_change_and_nothing_else_is_made_anew() {
+    let text = "i, j : 3\nR(0, 1); R(1, 2)\nW[j] ~ ones()\nY[i] = R(i, j) W[j]";
+    let program = analysed(text).unwrap();
+    let id =
+        |name: &str| TensorId(program.tensors.iter().position(|tensor| tensor.name == name).unwrap() as u32);
+    let mut fast = Fast::default();
+    for round in 0..5 {
+        let mut parameters = Parameters::new();
+        let weights = [f64::from(round), 2.0 * f64::from(round), 3.0];
+        parameters.insert(id("W"), weights.as_slice().into());
+        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+        let found = fast.values(&request, &[id("Y")]).unwrap().remove(0);
+        assert_eq!(found, Value::Dense(vec![weights[1], weights[2], 0.0].into()));
+    }
+}

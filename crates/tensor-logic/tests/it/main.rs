@@ -1,0 +1,36 @@
+//! All tests of the crate that need no insides, in one program: it is linked once.
+//!
+//! The order is that of the pipeline: reading, core form, engines, gradients, files, the command.
+//! `cases` runs the corpus of `tests/cases` through the command, `programs` those of `programs/`,
+//! `tutorial` and `reference` the pages.
+
+mod common;
+
+mod draw;
+mod format;
+mod names;
+mod parse;
+mod read;
+mod recursion;
+mod show;
+
+mod fast;
+mod random_programs;
+mod relational;
+mod run;
+
+#[cfg(feature = "dense")]
+mod candle_tape;
+mod gradient;
+mod gradients;
+
+mod files;
+
+mod cases;
+mod codes;
+mod command;
+mod console;
+mod modules;
+mod programs;
+mod reference;
+mod tutorial;

@@ -1,0 +1,100 @@
+//! The relational engine against the obvious evaluator.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
+
+mod generate;
+mod naive;
+mod scale;
+
+use self::naive::{Program, Trouble, Tuples};
+use seeded::Family;
+use tensor_logic::relational::{Constants, Database, Failure, Limits, RelationId, Rule, evaluate, magic};
+
+/// The same program in a database of the engine.
+fn database(program: &Program) -> (Database, Vec<Rule>) {
+    let mut database = Database::new(Constants::integers(0, i64::from(naive::UNIVERSE) - 1));
+    for (at, (arity, ring)) in program.relations.iter().enumerate() {
+        let id = database.declare(format!("r{at}"), *arity, *ring);
+        for (tuple, value) in &program.facts[at] {
+            let values = if ring.valued() { vec![*value] } else { Vec::new() };
+            database.insert(id, tuple, &values).unwrap();
+        }
+    }
+    (database, program.levels.concat())
+}
+
+fn tuples(database: &Database, at: usize) -> Tuples {
+    let relation = database.relation(RelationId(at as u32));
+    let rows = relation.rows();
+    let mut tuples = Tuples::new();
+    for row in 0..relation.len() {
+        let tuple = rows[row * relation.arity()..(row + 1) * relation.arity()].to_vec();
+        assert!(relation.contains(&tuple));
+        let value = relation.values().get(row).copied().unwrap_or_default();
+        assert!(!relation.ring().valued() || relation.value(&tuple) == Some(value));
+        tuples.insert(tuple, value);
+    }
+    assert_eq!(tuples.len(), relation.len());
+    tuples
+}
+
+fn engine(program: &Program, shapes: bool) -> Result<Vec<Tuples>, Trouble> {
+    let (mut database, rules) = database(program);
+    match evaluate(&mut database, &rules, &Limits { shapes, ..Limits::default() }) {
+        Ok(_) => Ok((0..program.relations.len()).map(|at| tuples(&database, at)).collect()),
+        Err(Failure::Divergence { .. }) => Err(Trouble::Divergence),
+        Err(Failure::Overflow { .. }) => Err(Trouble::Overflow),
+        Err(_) => Err(Trouble::Refused),
+    }
+}
+
+#[test]
+fn random_programs_agree_with_the_obvious_evaluator() {
+    let (mut diverged, mut tuples) = (0, 0);
+    for seed in 0..1500 {
+        let mut random = Family::named("relational").stream(seed);
+        let program = generate::program(&mut random);
+        let expected = naive::evaluate(&program);
+        diverged += usize::from(expected.is_err());
+        tuples += expected.iter().flatten().map(Tuples::len).sum::<usize>();
+        for shapes in [false, true] {
+            let found = engine(&program, shapes);
+            assert_eq!(found, expected, "seed {seed}, shapes {shapes}: {program:?}");
+        }
+    }
+    assert!(diverged > 4 && tuples > 15_000, "{diverged} {tuples}");
+}
+
+#[test]
+fn demand_derives_the_tuples_with_the_constants_asked_for() {
+    let (mut asked, mut fewer) = (0, 0);
+    for seed in 0..1500 {
+        let mut random = Family::named("magic").stream(seed);
+        let program = generate::program(&mut random);
+        let Ok(all) = engine(&program, false) else { continue };
+        for (goal, all) in all.iter().enumerate() {
+            let arity = program.relations[goal].0;
+            let mut some = || (random.below(2) == 0).then(|| random.below(u64::from(naive::UNIVERSE)) as u32);
+            let bound: Vec<Option<u32>> = (0..arity).map(|_| some()).collect();
+            let fits = |tuple: &[u32]| {
+                tuple.iter().zip(&bound).all(|(constant, bound)| bound.is_none_or(|bound| bound == *constant))
+            };
+            let expected: Tuples =
+                all.iter().filter(|(tuple, _)| fits(tuple)).map(|(t, v)| (t.clone(), *v)).collect();
+            let (mut database, rules) = database(&program);
+            let demand = magic(&mut database, &rules, RelationId(goal as u32), &bound).unwrap();
+            evaluate(&mut database, &demand.rules, &Limits::default()).unwrap();
+            let mut found = tuples(&database, demand.answer.0 as usize);
+            let derived = found.len();
+            found.retain(|tuple, _| fits(tuple));
+            assert_eq!(
+                found, expected,
+                "seed {seed}, goal {goal} {bound:?}: {program:?}\n{:?}",
+                demand.rules
+            );
+            asked += 1;
+            fewer += usize::from(derived < all.len());
+        }
+    }
+    assert!(asked > 3000 && fewer > 500, "{asked} {fewer}");
+}

@@ -1,0 +1,167 @@
+//! `cargo xtask bench`: speeds, beside a goal or a peer measured in the same run.
+//!
+//! Machines are shared and drift, so a figure is a ratio inside one run; nothing here is a test.
+
+mod dense;
+mod einsum;
+mod fol;
+mod ill;
+mod rnn;
+mod sparse;
+mod tl;
+mod train;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::answer::{print_json, print_text, usage};
+
+/// The benches.
+const NAMES: [&str; 3] = ["fol", "ill", "train"];
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
+    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `sparse` and `inputs [CASE]...`.
+    names: Vec<String>,
+    /// Threads of our side and of the peer.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// A Python with PyTorch, the peer of `train` and `rnn`, or with duckdb, one of `tl`; without it the peer is left out.
+    #[arg(long, value_name = "PYTHON")]
+    python: Option<String>,
+    /// The folder of the peers of `tl` and `einsum` (default `xtask/peers`; its README says how they are installed).
+    #[arg(long, value_name = "DIR")]
+    peers: Option<std::path::PathBuf>,
+    /// Where the inputs of `tl` stand or are written (default `target/bench`).
+    #[arg(long, value_name = "DIR")]
+    out: Option<std::path::PathBuf>,
+    /// Prints one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+impl BenchArgs {
+    /// The folder of the peers, if there is one.
+    fn peers_folder(&self) -> Option<std::path::PathBuf> {
+        let folder = self.peers.clone().unwrap_or_else(|| std::path::Path::new("xtask/peers").to_owned());
+        folder.is_dir().then_some(folder)
+    }
+}
+
+/// One measured figure.
+pub(crate) struct Figure {
+    name: String,
+    value: f64,
+    unit: &'static str,
+    /// What it is compared with: a goal, or the peer in the same run.
+    against: Option<(String, f64)>,
+}
+
+impl Figure {
+    pub(crate) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        Self { name: name.into(), value, unit, against: None }
+    }
+
+    pub(crate) fn against(mut self, what: impl Into<String>, value: f64) -> Self {
+        self.against = Some((what.into(), value));
+        self
+    }
+}
+
+/// `cargo xtask bench`; returns the exit status.
+pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
+    if let Some((first, further)) = args.names.split_first() {
+        match first.as_str() {
+            "rnn" => return rnn::run(args, further),
+            "tl" => return tl::run(args, further),
+            "dense" => return dense::run(args, further),
+            "sparse" => return sparse::run(args),
+            "sparse-one" => return sparse::one(args),
+            "einsum" => return einsum::run(args, further),
+            "tl-one" => return tl::one(args, further),
+            "inputs" => return tl::write_inputs(args, further),
+            _ => {}
+        }
+    }
+    if let Some(unknown) = args.names.iter().find(|n| !NAMES.contains(&n.as_str())) {
+        return Err(usage(format!("bench {unknown}: none of {}", NAMES.join(", "))));
+    }
+    training::threads::set(args.threads)?;
+    let wanted = |name: &str| args.names.is_empty() || args.names.iter().any(|n| n == name);
+    let mut figures = Vec::new();
+    if wanted("fol") {
+        figures.extend(fol::figures()?);
+    }
+    if wanted("ill") {
+        figures.extend(ill::figures()?);
+    }
+    if wanted("train") {
+        figures.extend(train::figures(args.threads, args.python.as_deref())?);
+    }
+    if args.json {
+        let items: Vec<Value> = figures.iter().map(to_json).collect();
+        let machine = crate::run_folder::machine();
+        let document = json!({
+            "schema": "xtask/1", "command": "bench", "machine": machine, "threads": args.threads, "items": items,
+        });
+        print_json(&document)?;
+    } else {
+        print_text(&format!("{}, {} threads\n", crate::run_folder::machine(), args.threads));
+        for figure in &figures {
+            print_text(&line(figure));
+        }
+    }
+    Ok(0)
+}
+
+fn to_json(f: &Figure) -> Value {
+    json!({
+        "name": f.name, "value": f.value, "unit": f.unit,
+        "against": f.against.as_ref().map(|a| &a.0), "against_value": f.against.as_ref().map(|a| a.1),
+        "ratio": f.against.as_ref().map(|a| f.value / a.1),
+    })
+}
+
+fn line(f: &Figure) -> String {
+    let compared = f.against.as_ref().map_or_else(String::new, |(what, value)| {
+        format!("   {what}: {}, ratio {:.2}", digits(*value), f.value / value)
+    });
+    format!("{:44} {:>12} {}{compared}\n", f.name, digits(f.value), f.unit)
+}
+
+/// Four digits, with separators for thousands.
+fn digits(x: f64) -> String {
+    if x.abs() < 1000.0 {
+        return format!("{x:.3}");
+    }
+    let plain = format!("{x:.0}");
+    let mut text = String::new();
+    for (i, c) in plain.chars().enumerate() {
+        if i > 0 && (plain.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(c);
+    }
+    text
+}
+
+/// The median time of `runs` calls after one warm-up, in seconds.
+pub(crate) fn median(runs: usize, f: impl FnMut() -> Result<()>) -> Result<f64> {
+    Ok(times(runs, f)?.get(runs / 2).copied().unwrap_or(f64::NAN))
+}
+
+/// The times of `runs` calls after one warm-up, in seconds, the least first.
+fn times(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
+    f()?;
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let clock = std::time::Instant::now();
+        f()?;
+        times.push(clock.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
+}

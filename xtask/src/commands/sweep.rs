@@ -1,0 +1,61 @@
+//! `cargo xtask sweep`: many runs from one file, and one table with intervals over seeds.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::answer::{print_json, print_text, say};
+use crate::learner::Kind;
+use crate::signals::{self, Stop};
+use crate::sweep::plan::Draft;
+use crate::sweep::{Plan, Swept, Tables, jobs, sweep};
+use crate::{keys, place, rnn, run_folder, transformer};
+
+/// Options of `sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// The sweep: a path, or a name in configs/.
+    #[arg(long, value_name = "NAME.toml")]
+    config: String,
+    /// Runs at the same time; each has the threads of its configuration; 0 there shares all cores.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// Prints the table as one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Warnings and errors only.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// `cargo xtask sweep`; returns the exit status.
+pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
+    let file = keys::find(&args.config, &place::configs())?;
+    let stop = Stop::watch()?.shared();
+    let draft = Draft::read(&file)?;
+    match draft.kind()? {
+        Kind::Recurrent => answer(args, &draft.plan::<rnn::config::Config>()?, &stop),
+        Kind::Transformer => answer(args, &draft.plan::<transformer::config::Config>()?, &stop),
+    }
+}
+
+fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8> {
+    let folder = place::runs().join(&plan.name);
+    std::fs::create_dir_all(&folder)?;
+    let _alone = run_folder::lock(&folder)?;
+    let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop };
+    match sweep(plan, &folder, &how)? {
+        Swept::Interrupted(signal) => {
+            say!("stopped; the same command goes on");
+            Ok(signals::status(signal))
+        }
+        Swept::Done { document, page } => {
+            if args.json {
+                print_json(&document)?;
+            } else {
+                let text = std::fs::read_to_string(folder.join("table.md"))?;
+                print_text(&format!("{text}\nreport: {}\n", page.display()));
+            }
+            Ok(0)
+        }
+    }
+}

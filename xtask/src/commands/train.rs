@@ -1,0 +1,170 @@
+//! `cargo xtask train`: from a configuration to a trained and judged model with a report, in one command.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use serde_json::json;
+use training::DeviceSpec;
+
+use crate::answer::{print_json, print_text, say, usage};
+use crate::learner::{Kind, Learner};
+use crate::run::{Ended, train_in};
+use crate::signals::{self, Stop};
+use crate::{keys, place, rnn, run_folder, transformer};
+
+/// Options of `train`.
+#[derive(Debug, Args)]
+pub(crate) struct Train {
+    /// The configuration: a path, or a name in configs/.
+    #[arg(long, value_name = "NAME.toml")]
+    config: Option<String>,
+    /// Changes a key; the value is TOML, or else a string.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// cpu, cuda, cuda:N or metal.
+    #[arg(long)]
+    device: Option<String>,
+    /// Goes on with a run: a folder, or a name in runs/.
+    #[arg(long, value_name = "RUN", conflicts_with = "name")]
+    resume: Option<String>,
+    /// The name of the run.
+    #[arg(long)]
+    name: Option<String>,
+    /// Shows what would be done, does one step in memory, writes nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Prints the resolved configuration and ends.
+    #[arg(long)]
+    print_config: bool,
+    /// Prints one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Warnings and errors only.
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Train {
+    /// The text of a file with `--set` and `--device` over it.
+    fn config<L: Learner>(&self, name: &str, text: &str) -> Result<L> {
+        let mut sets = self.set.clone();
+        sets.extend(self.device.as_ref().map(|device| format!("device={device}")));
+        L::from_text(name, text, &sets)
+    }
+
+    /// The run's own configuration with the changes that a resumed run may make.
+    fn resumed_config<L: Learner>(&self, folder: &Path) -> Result<L> {
+        let old: L = run_folder::config(folder)?;
+        let base = match &self.config {
+            Some(file) => {
+                let (name, text) = read_config(file)?;
+                L::from_text(&name, &text, &[])?.to_toml()?
+            }
+            None => old.to_toml()?,
+        };
+        let new: L = self.config(&folder.join("config.toml").display().to_string(), &base)?;
+        let (old, now) = (toml::Table::try_from(&old)?, toml::Table::try_from(&new)?);
+        for key in old.keys().chain(now.keys()) {
+            let (before, after) = (old.get(key), now.get(key));
+            if before != after && ![L::CHANGEABLE, L::SILENT, &["device"]].concat().contains(&key.as_str()) {
+                let show =
+                    |v: Option<&toml::Value>| v.map_or_else(|| "not set".to_owned(), ToString::to_string);
+                bail!(
+                    "--resume: `{key}` is {} in the run and {} now; only {} may change",
+                    show(before),
+                    show(after),
+                    L::CHANGEABLE.join(", ")
+                );
+            }
+        }
+        Ok(new)
+    }
+}
+
+/// Name and text of a configuration: a path, or a name in configs/.
+fn read_config(file: &str) -> Result<(String, String)> {
+    let path = keys::find(file, &place::configs())?;
+    let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
+    Ok((path.display().to_string(), text))
+}
+
+/// Trains; returns the exit status.
+pub(crate) fn train(args: &Train) -> Result<u8> {
+    if let Some(name) = &args.resume {
+        let folder = run_folder::find(name)?;
+        return match run_folder::kind(&folder)? {
+            Kind::Recurrent => resume::<rnn::config::Config>(args, &folder),
+            Kind::Transformer => resume::<transformer::config::Config>(args, &folder),
+        };
+    }
+    let Some(file) = &args.config else { return Err(usage("say --config NAME.toml, or --resume RUN")) };
+    let (name, text) = read_config(file)?;
+    match Kind::of(&name, &text)? {
+        Kind::Recurrent => begin::<rnn::config::Config>(args, file, &args.config(&name, &text)?),
+        Kind::Transformer => begin::<transformer::config::Config>(args, file, &args.config(&name, &text)?),
+    }
+}
+
+fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
+    let config: L = args.resumed_config(folder)?;
+    if args.print_config {
+        print_text(&config.to_toml()?);
+        return Ok(0);
+    }
+    run(args, &config, folder)
+}
+
+fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
+    if args.print_config {
+        print_text(&config.to_toml()?);
+        return Ok(0);
+    }
+    let device: Result<DeviceSpec, _> = config.device().parse();
+    device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;
+    if args.dry_run {
+        return config.dry_run(args.json);
+    }
+    let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
+    let folder = place::runs().join(&name);
+    if !run_folder::is_empty(&folder)? {
+        bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());
+    }
+    run(args, config, &folder)
+}
+
+/// Everything from data to report.
+fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
+    training::threads::set(config.threads())?;
+    if cfg!(debug_assertions) {
+        say!("warning: this is a build without optimisation; use `cargo xtask train`");
+    }
+    if !args.quiet {
+        say!("{}", config.to_toml()?.trim_end());
+    }
+    let stop = Stop::watch()?;
+    let (updates, evaluation, status) = match train_in(config, folder, args.quiet, &stop)? {
+        Ended::Interrupted { signal, step } => {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            say!("stopped at update {step}; go on with: cargo xtask train --resume {name}");
+            return Ok(signals::status(signal));
+        }
+        Ended::Finished { updates, evaluation } => (updates, evaluation, 0),
+        Ended::Diverged { step, evaluation } => {
+            say!("error: the loss left the numbers; the run ended as diverged at update {step}");
+            (Some(step), evaluation, 1)
+        }
+    };
+    let page = L::report(folder)?;
+    if args.json {
+        let document = json!({
+            "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
+            "eval": evaluation,
+        });
+        print_json(&document)?;
+    } else {
+        L::print_summary(&evaluation);
+        print_text(&format!("report: {}\n", page.display()));
+    }
+    Ok(status)
+}

@@ -1,0 +1,200 @@
+//! The pieces of a page: tables, warnings, and the one style sheet. What is put in is escaped by `maud`.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Text as it stands in elements and attributes, for the pictures, which are written by hand.
+pub(crate) fn escape(text: &str) -> String {
+    html! { (text) }.into_string()
+}
+
+/// Pieces of a page behind each other.
+pub(crate) fn join(pieces: impl IntoIterator<Item = Markup>) -> Markup {
+    html! { @for piece in pieces { (piece) } }
+}
+
+/// Text in the letters of a program.
+pub(crate) fn code(words: &str) -> Cell {
+    Cell::Html(html! { code { (words) } })
+}
+
+/// One cell of a table.
+#[derive(Debug, Clone)]
+pub(crate) enum Cell {
+    /// Words, to be escaped.
+    Text(String),
+    /// A number, right-aligned.
+    Number(String),
+    /// A share from 0 to 1 behind its number, as a shade.
+    Shade(f64, String),
+    /// Ready HTML.
+    Html(Markup),
+}
+
+/// Words.
+pub(crate) fn text(words: impl Into<String>) -> Cell {
+    Cell::Text(words.into())
+}
+
+/// A number that is already written.
+pub(crate) fn number(digits: impl Into<String>) -> Cell {
+    Cell::Number(digits.into())
+}
+
+/// A table: the first row names the columns; a row may have a class.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    head: Vec<String>,
+    rows: Vec<(&'static str, Vec<Cell>)>,
+}
+
+impl Table {
+    /// A table with these columns. A name that begins with `#` is that of a column of numbers.
+    pub(crate) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
+        Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(("", cells));
+    }
+
+    /// Adds a row with a class of the style sheet.
+    pub(crate) fn marked(&mut self, class: &'static str, cells: Vec<Cell>) {
+        self.rows.push((class, cells));
+    }
+
+    /// Whether there is no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The HTML.
+    pub(crate) fn html(&self) -> Markup {
+        html! {
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            @for name in &self.head {
+                                @match name.strip_prefix('#') {
+                                    Some(name) => { th.n { (name) } }
+                                    None => { th { (name) } }
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for (class, cells) in &self.rows {
+                            tr class=[(!class.is_empty()).then_some(class)] {
+                                @for cell in cells { (cell.html()) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Cell {
+    fn html(&self) -> Markup {
+        match self {
+            Self::Text(words) => html! { td { (words) } },
+            Self::Number(digits) => html! { td.n { (digits) } },
+            Self::Shade(share, digits) => {
+                let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+                let shade = (share * 100.0).round();
+                html! {
+                    td.n.heat.strong[shade >= 60.0] style={ "--heat:" (shade) "%" } { (digits) }
+                }
+            }
+            Self::Html(ready) => html! { td { (ready) } },
+        }
+    }
+}
+
+/// A line that says what is not here, and why.
+pub(crate) fn left_out(what: &str) -> Markup {
+    html! { p.left-out { (what) } }
+}
+
+/// A line that stands out.
+pub(crate) fn warning(what: &str) -> Markup {
+    html! { p.warning { span aria-hidden="true" { "⚠" } " " (what) } }
+}
+
+/// A paragraph of explanation.
+pub(crate) fn note(words: &str) -> Markup {
+    html! { p.note { (words) } }
+}
+
+/// The heading of a page, and a line below it.
+pub(crate) fn heading(title: &str, lead: &str) -> Markup {
+    html! { h1 { (title) } p.lead { (lead) } }
+}
+
+/// A titled part of the page.
+pub(crate) fn section(title: &str, body: &Markup) -> Markup {
+    html! { section { h2 { (title) } (body) } }
+}
+
+/// Pictures, side by side where there is room.
+pub(crate) fn figures(figures: &[String]) -> Markup {
+    html! { div.figures { @for figure in figures { (PreEscaped(figure)) } } }
+}
+
+/// The whole page.
+pub(crate) fn page(title: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(COLOURS)) (PreEscaped(STYLE)) (PreEscaped(PLOTS)) }
+            }
+            body { main { (body) } }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+/// The colours, light and dark; those of the series keep their order in every picture.
+pub(crate) const COLOURS: &str = include_str!("colours.css");
+/// The page.
+const STYLE: &str = include_str!("page.css");
+/// The pictures.
+pub(crate) const PLOTS: &str = include_str!("plots.css");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_gets_through_unescaped() {
+        // Attributes stand in double quotes, so a single one is harmless.
+        assert_eq!(escape("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;'&amp;");
+        let evil = "<script>alert(1)</script>";
+        let mut table = Table::new([evil, &format!("#{evil}")]);
+        table.row(vec![text(evil), number(evil), Cell::Shade(0.5, evil.to_owned())]);
+        let parts = [
+            heading(evil, evil),
+            section(evil, &table.html()),
+            note(evil),
+            warning(evil),
+            left_out(evil),
+            html! { (code(evil).html()) },
+        ];
+        let all = page(evil, &join(parts));
+        assert!(!all.contains("<script"), "{all}");
+        assert_eq!(all.matches("&lt;script").count(), 13);
+    }
+
+    #[test]
+    fn shades_stay_within_bounds() {
+        assert!(Cell::Shade(f64::NAN, String::new()).html().into_string().contains("--heat:0%"));
+        assert!(Cell::Shade(7.0, String::new()).html().into_string().contains("--heat:100%"));
+    }
+}

@@ -1,0 +1,218 @@
+//! The recurrent learner: its configuration, its runs, what sweeps of it show, and the commands that print exact
+//! values.
+
+pub(crate) mod cell;
+pub(crate) mod config;
+pub(crate) mod optim;
+mod page;
+pub(crate) mod run;
+mod table;
+pub(crate) mod task;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow, bail};
+use linear_logic_rnn::error::{Kind, Refusal};
+use serde_json::{Value, json};
+
+use crate::answer::{print_json, print_text};
+use crate::learner::Learner;
+use crate::run_folder;
+use crate::signals::Stop;
+use crate::sweep::{Plan, Point, Tables};
+use config::Config;
+
+impl Learner for Config {
+    type Subject = run::OnTask;
+
+    const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
+    const SILENT: &'static [&'static str] = &config::SILENT;
+    const JUDGES_DIVERGED: bool = true;
+
+    fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
+        Self::from_text(name, text, sets)
+    }
+
+    fn knows(key: &str) -> bool {
+        config::known_keys().contains(&key)
+    }
+
+    fn filled(table: &toml::Table) -> toml::Table {
+        let full = table.clone().try_into::<Self>().ok();
+        full.and_then(|config| toml::Table::try_from(config).ok()).unwrap_or_else(|| table.clone())
+    }
+
+    fn to_toml(&self) -> Result<String> {
+        self.to_toml()
+    }
+
+    fn digest(&self) -> Result<String> {
+        self.digest()
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn shared(&self) -> Option<&str> {
+        None
+    }
+
+    fn prepare(_shared: &str, _quiet: bool, _stop: &Stop) -> Result<()> {
+        Ok(())
+    }
+
+    fn dry_run(&self, json: bool) -> Result<u8> {
+        let cell = self.cell()?;
+        let weights: serde_json::Map<String, Value> =
+            cell.step.trained().map(|(_, w)| (w.name.clone(), json!(w.shape))).collect();
+        let document = json!({
+            "schema": "xtask/1", "command": "train", "params": cell.count(), "weights": weights,
+            "sizes": self.resolved_sizes()?, "total_updates": self.updates, "config": self,
+        });
+        if json {
+            print_json(&document)?;
+            return Ok(0);
+        }
+        let mut text = format!(
+            "{:18} {}, {:.1} kB with gradient and two moments\n",
+            "weights",
+            cell.count(),
+            16.0 * cell.count() as f64 / 1e3
+        );
+        for (_, weight) in cell.step.trained() {
+            let shape: Vec<String> = weight.shape.iter().map(ToString::to_string).collect();
+            text.push_str(&format!("  {:16} {}\n", weight.name, shape.join(" × ")));
+        }
+        let (updates, batch, longest) = (self.updates, self.batch, self.max_length);
+        let steps = updates.saturating_mul(batch as u64).saturating_mul(longest as u64);
+        text.push_str(&format!(
+            "{:18} {updates} updates of {batch} sequences of at most {longest} steps: at most {steps} steps\n",
+            "the run"
+        ));
+        print_text(&text);
+        Ok(0)
+    }
+
+    fn headline(&self) -> Result<String> {
+        let (count, order) = (self.cell()?.count(), run::order(self));
+        Ok(format!("{} with {count} weights on {}, words read {order}", self.cell, self.task))
+    }
+
+    fn open(&self, _folder: &Path, _quiet: bool, _stop: &Stop) -> Result<run::OnTask> {
+        run::OnTask::open(self)
+    }
+
+    fn report(folder: &Path) -> Result<PathBuf> {
+        page::write(folder)
+    }
+
+    fn print_summary(evaluation: &Value) {
+        let lines = evaluation.get("lengths").and_then(Value::as_array).into_iter().flatten();
+        for line in lines {
+            let number = |key: &str| line.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
+            print_text(&format!(
+                "length {:>5}: symbol error {:.4}, exact {:.4}, last symbol {:.4}\n",
+                number("length"),
+                number("symbol_error"),
+                number("sequence_exact"),
+                number("last_symbol")
+            ));
+        }
+    }
+
+    fn is_judged(&self, folder: &Path) -> Result<bool> {
+        let Some(eval) = run::eval(folder)? else { return Ok(false) };
+        let lengths = eval.get("lengths").and_then(Value::as_array);
+        let found: Vec<u64> =
+            lengths.into_iter().flatten().filter_map(|l| l.get("length")?.as_u64()).collect();
+        Ok(self.lengths().iter().all(|length| found.contains(&(*length as u64))))
+    }
+
+    fn best_loss(&self, folder: &Path) -> Result<f64> {
+        let metrics = training::metrics::read(&folder.join("metrics.jsonl"))?;
+        let best = run::Record { metrics: &metrics }.best();
+        best.map(|best| best.0).ok_or_else(|| anyhow!("{} has no validation loss", folder.display()))
+    }
+
+    fn check_in_sweep(&self) -> Result<()> {
+        let Some(budget) = self.budget.filter(|_| !self.allow_gap) else { return Ok(()) };
+        let count = self.cell()?.count();
+        if count * 100 < budget * 97 || count * 100 > budget * 103 {
+            let message = format!(
+                "{} has {count} weights, not within 3 % of the budget of {budget}; other sizes, or allow_gap = true",
+                self.cell
+            );
+            return Err(Refusal::new(Kind::BudgetGap, message).into());
+        }
+        Ok(())
+    }
+}
+
+impl Tables for Config {
+    fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)> {
+        table::write(plan, folder, points)
+    }
+}
+
+/// `cargo xtask eval` of a recurrent run, at its own lengths and further ones; returns the exit status.
+pub(crate) fn eval(folder: &Path, further: &[usize], json: bool, quiet: bool) -> Result<u8> {
+    let mut config: Config = run_folder::config(folder)?;
+    let mut lengths = config.lengths();
+    lengths.extend(further);
+    lengths.sort_unstable();
+    lengths.dedup();
+    config.eval_lengths = Some(lengths);
+    config.check(&folder.display().to_string())?;
+    training::threads::set(config.threads)?;
+    let _alone = run_folder::lock(folder)?;
+    let evaluation = run::judge_again(&config, folder, quiet)?;
+    if json {
+        print_json(&evaluation)?;
+    } else {
+        Config::print_summary(&evaluation);
+    }
+    Ok(0)
+}
+
+/// Writes the page of one recurrent run.
+pub(crate) fn report(folders: &[PathBuf], json: bool) -> Result<u8> {
+    let [folder] = folders else { bail!("recurrent runs are reported one by one; a sweep compares them") };
+    let page = page::write(folder)?;
+    if json {
+        print_json(
+            &json!({"schema": "xtask/1", "command": "report", "report": page, "eval": run::eval(folder)?}),
+        )?;
+    } else {
+        print_text(&format!("report: {}\n", page.display()));
+    }
+    Ok(0)
+}
+
+/// Prints an answer, or with `--json` the refusal; returns the exit status. `text` writes the answer for people.
+fn print(json: bool, answer: Result<Value, Refusal>, text: impl FnOnce(&Value) -> String) -> Result<u8> {
+    match answer {
+        Ok(document) if json => print_json(&document)?,
+        Ok(document) => print_text(&text(&document)),
+        Err(refusal) if json => {
+            print_json(&json!({"ok": false, "errors": [refusal.json()]}))?;
+            return Ok(1);
+        }
+        Err(refusal) => return Err(refusal.into()),
+    }
+    Ok(0)
+}
+
+/// A list of numbers with spaces between them.
+fn spaced(list: Option<&Value>) -> String {
+    let entries = list.and_then(Value::as_array).into_iter().flatten();
+    entries.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

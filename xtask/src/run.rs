@@ -1,0 +1,129 @@
+//! A run in its folder, whatever learns: the lock, the configuration, training, judgement.
+//!
+//! A configuration ([`Learner`]) opens what it learns with, on its data: a [`Subject`]. [`train_in`] does the rest, and
+//! in one order: whatever may refuse comes before the first change of a file.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use training::files::Lock;
+use training::{Outcome, Progress, Settings, Task, Trainer};
+
+use crate::answer::say;
+use crate::learner::{Learner, State, Subject};
+use crate::run_folder;
+use crate::signals::Stop;
+
+/// How a run came back.
+pub(crate) enum Ended {
+    /// A signal stopped it after the checkpoint of a step.
+    Interrupted { signal: usize, step: u64 },
+    /// It is trained (in so many updates, where there are any) and judged.
+    Finished { updates: Option<u64>, evaluation: Value },
+    /// Its loss left the numbers at a step; its best model is judged.
+    Diverged { step: u64, evaluation: Value },
+}
+
+/// Trains in a folder, from the start or from its newest checkpoint, and judges the best model. Work runs on the
+/// thread pool of the caller.
+pub(crate) fn train_in<L: Learner>(config: &L, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
+    let tell = |message: String| {
+        if !quiet {
+            say!("{message}");
+        }
+    };
+    let threads = rayon::current_num_threads();
+    tell(format!("{} on {}, {threads} threads: {}", folder.display(), config.device(), config.headline()?));
+    let before = folder.is_dir().then(|| run_folder::lock(folder)).transpose()?;
+    let mut subject = config.open(folder, quiet, stop)?;
+    let Some(layout) = subject.task().map(|task| task.layout().clone()) else {
+        let _alone = alone(folder, before)?;
+        run_folder::write_config(folder, config, &subject.made_from())?;
+        let evaluation = subject.judge(folder, State::Done, quiet)?;
+        return Ok(Ended::Finished { updates: None, evaluation });
+    };
+    let mut settings = subject.settings()?;
+    let found = Trainer::<<L::Subject as Subject>::Task>::find(&layout, &settings, folder)?;
+    if found.is_none() {
+        settings.initial = subject.initial()?;
+    }
+    let _alone = alone(folder, before)?;
+    let changed = run_folder::write_config(folder, config, &subject.made_from())?;
+    subject.describe(folder, changed)?;
+    let start = start_line(config, folder, layout.len(), &settings, subject.start())?;
+    let (total, from) = (settings.schedule.total, found.as_ref().map_or(0, |f| f.state.step));
+    let progress = Progress::new(total, quiet);
+    if from > 0 && from < total {
+        progress.say(&format!("going on from update {from}"));
+    }
+    progress.say(&format!("{total} updates"));
+    let Some(task) = subject.task() else { return Err(anyhow::anyhow!("nothing to train")) };
+    let mut trainer = Trainer::begin(task, settings, folder, found, start)?;
+    let outcome = trainer.run(stop.number(), &progress);
+    progress.finish();
+    let step = trainer.state().step;
+    let state = match outcome {
+        Ok(Outcome::Interrupted(signal)) => return Ok(Ended::Interrupted { signal, step }),
+        Ok(Outcome::Finished(reason)) => {
+            tell(format!("trained for {step} updates (ended by {reason})"));
+            State::Done
+        }
+        Err(error @ training::Error::Diverged { .. }) if L::JUDGES_DIVERGED => {
+            say!("{error}");
+            State::Diverged
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(signal) = stop.signal() {
+        return Ok(Ended::Interrupted { signal, step });
+    }
+    let evaluation = match subject.judged_before(folder)?.filter(|_| step == from) {
+        Some(evaluation) => {
+            tell("the run was finished and judged before".to_owned());
+            evaluation
+        }
+        None => {
+            stop.nothing_to_lose();
+            subject.judge(folder, state, quiet)?
+        }
+    };
+    Ok(match state {
+        State::Done => Ended::Finished { updates: Some(step), evaluation },
+        State::Diverged => Ended::Diverged { step, evaluation },
+    })
+}
+
+/// Makes the folder if it is not there, and has it alone.
+fn alone(folder: &Path, before: Option<Lock>) -> Result<Lock> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    before.map_or_else(|| run_folder::lock(folder), Ok)
+}
+
+/// The first line of the metrics.
+fn start_line<L: Learner>(
+    config: &L,
+    folder: &Path,
+    parameters: usize,
+    settings: &Settings,
+    further: Map<String, Value>,
+) -> Result<Map<String, Value>> {
+    let run = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let line = json!({
+        "step": 0, "schema": 2, "run": run, "parameters": parameters, "config": config.digest()?,
+    });
+    let mut fields = match line {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    fields.extend(further);
+    fields.insert("device".to_owned(), json!(config.device()));
+    if let Some(initial) = &settings.initial {
+        let mut hasher = blake3::Hasher::new();
+        for x in initial {
+            hasher.update(&x.to_le_bytes());
+        }
+        fields.insert("init".to_owned(), json!(hasher.finalize().to_hex().to_string()));
+    }
+    Ok(fields)
+}

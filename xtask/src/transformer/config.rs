@@ -1,0 +1,481 @@
+//! The configuration of a run: one flat TOML file, every key known, every value checked.
+//!
+//! Defaults, then the file, then `--set`, then named flags. [`Config::from_text`] is the way in; a refusal names the file,
+//! the line and the column, or the option, and for an unknown key the nearest known one.
+
+use crate::keys::{self, Unknown, located, merge, parse_set, parse_table, place};
+use anyhow::{Result, anyhow, bail};
+use serde::{Deserialize, Serialize};
+use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
+use symbolic_transformer::order::{BatchUnit, Batching};
+use training::optimiser::AdamW;
+use training::schedule::{Decline, Schedule};
+
+/// The learner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Model {
+    Transformer,
+    Lstm,
+    Ngram,
+}
+
+impl Model {
+    /// Its name in a configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Transformer => "transformer",
+            Self::Lstm => "lstm",
+            Self::Ngram => "ngram",
+        }
+    }
+}
+
+/// The suites of an evaluation.
+pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
+
+/// The number of warm-up updates: a number, or `"auto"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Warmup {
+    Updates(u64),
+    Named(Auto),
+}
+
+/// The word `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Auto {
+    Auto,
+}
+
+/// What a run is expected to show.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Expect {
+    /// The number of parameters; a test compares it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) params: Option<usize>,
+    /// The largest excess over the optimum, nats per token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) excess_max: Option<f64>,
+    /// The smallest top-1 share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) top1_min: Option<f64>,
+    /// The smallest share of free samples that parse.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parsed_min: Option<f64>,
+    /// The smallest p-value of the level mix of samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) levels_p_min: Option<f64>,
+    /// The largest training loss, nats per token (`smoke`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) train_nats_max: Option<f64>,
+    /// The longest time, in seconds, on two cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds_max: Option<f64>,
+}
+
+/// All keys. Options are keys without a default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    pub(crate) model: Model,
+    pub(crate) data: String,
+    /// A run, or a file of weights, that the weights begin as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) init_from: Option<String>,
+    pub(crate) seed: u64,
+    pub(crate) suites: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<usize>,
+
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) d_model: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) n_layers: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) n_heads: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) d_ff: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) norm: Option<NormPlace>,
+    pub(crate) final_norm: bool,
+    pub(crate) activation: Activation,
+    pub(crate) position: Position,
+    pub(crate) max_len: usize,
+    pub(crate) embedding: Embedding,
+    pub(crate) scale_embedding: bool,
+    pub(crate) tie_output: bool,
+    pub(crate) init: Init,
+    pub(crate) dropout: f64,
+    pub(crate) tokenization: String,
+    pub(crate) notation: String,
+
+    pub(crate) epochs: u64,
+    pub(crate) max_steps: u64,
+    pub(crate) batch: usize,
+    pub(crate) batch_unit: BatchUnit,
+    pub(crate) batching: Batching,
+    pub(crate) pack_len: usize,
+    pub(crate) accumulate: usize,
+    pub(crate) train_limit: usize,
+    pub(crate) lr: f64,
+    pub(crate) beta1: f64,
+    pub(crate) beta2: f64,
+    pub(crate) eps: f64,
+    pub(crate) weight_decay: f64,
+    pub(crate) schedule: String,
+    pub(crate) warmup_steps: Warmup,
+    pub(crate) min_lr: f64,
+    pub(crate) clip: f64,
+    pub(crate) label_smoothing: f64,
+    pub(crate) ema: f64,
+    pub(crate) patience: u64,
+    pub(crate) min_delta: f64,
+    pub(crate) eval_every: u64,
+    pub(crate) log_every: u64,
+    pub(crate) save_every: u64,
+    pub(crate) precision: String,
+    pub(crate) device: String,
+    pub(crate) threads: usize,
+
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expect: Option<Expect>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: Model::Transformer,
+            data: "public-iid".to_owned(),
+            init_from: None,
+            seed: 0,
+            suites: vec!["iid".to_owned(), "generation".to_owned()],
+            order: None,
+            d_model: None,
+            n_layers: None,
+            n_heads: None,
+            d_ff: None,
+            norm: None,
+            final_norm: true,
+            activation: Activation::Gelu,
+            position: Position::Sinusoidal,
+            max_len: 512,
+            embedding: Embedding::Learned,
+            scale_embedding: true,
+            tie_output: false,
+            init: Init::Document,
+            dropout: 0.1,
+            tokenization: "compositional".to_owned(),
+            notation: "infix".to_owned(),
+            epochs: 50,
+            max_steps: 0,
+            batch: 32,
+            batch_unit: BatchUnit::Formulas,
+            batching: Batching::Bucket,
+            pack_len: 512,
+            accumulate: 1,
+            train_limit: 0,
+            lr: 1e-4,
+            beta1: 0.9,
+            beta2: 0.98,
+            eps: 1e-9,
+            weight_decay: 0.01,
+            schedule: "cosine".to_owned(),
+            warmup_steps: Warmup::Named(Auto::Auto),
+            min_lr: 0.0,
+            clip: 1.0,
+            label_smoothing: 0.0,
+            ema: 0.0,
+            // The last and best part of a declining rate is never cut off (docs/sources.md, T6).
+            patience: 0,
+            min_delta: 1e-3,
+            eval_every: 0,
+            log_every: 50,
+            save_every: 1000,
+            precision: "f32".to_owned(),
+            device: "cpu".to_owned(),
+            threads: 0,
+            expect: None,
+        }
+    }
+}
+
+/// The keys that a resumed run may change.
+pub(crate) const CHANGEABLE: [&str; 7] =
+    ["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
+
+/// Refuses a key that no run has, at the top and in `[expect]`.
+fn known(table: &toml::Table) -> std::result::Result<(), Unknown> {
+    keys::check(table, keys::of::<Config>())?;
+    match table.get("expect") {
+        Some(toml::Value::Table(expect)) => keys::check(expect, keys::of::<Expect>()),
+        _ => Ok(()),
+    }
+}
+
+impl Config {
+    /// Reads a text, applies the options, checks everything.
+    pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
+        let mut table = parse_table(name, text)?;
+        if let Some(kind) = table.get("kind") {
+            bail!("{name}: kind = {kind}: this command is for runs of the symbolic transformer");
+        }
+        // The file alone first, so that its own faults are located in it.
+        known(&table).map_err(|u| anyhow!("{name}{}: {}", place(text, &u.key), u.message))?;
+        toml::from_str::<Self>(text).map_err(|e| located(name, text, &e))?;
+        for set in sets {
+            let entry = parse_set(set)?;
+            known(&entry).map_err(|u| anyhow!("--set {set}: {}", u.message))?;
+            toml::from_str::<Self>(&entry.to_string())
+                .map_err(|e| anyhow!("--set {set}: {}", e.message()))?;
+            merge(&mut table, entry);
+        }
+        let config: Self =
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
+        config.check(name)?;
+        Ok(config)
+    }
+
+    /// Ranges and cross-checks; every violation is listed.
+    fn check(&self, name: &str) -> Result<()> {
+        let mut problems = Vec::new();
+        let mut demand = |holds: bool, message: String| {
+            if !holds {
+                problems.push(message);
+            }
+        };
+        let Self { batch, accumulate, lr, beta1, beta2, threads, .. } = *self;
+        demand(batch >= 1, format!("batch = {batch}: at least 1"));
+        demand(accumulate >= 1, format!("accumulate = {accumulate}: at least 1"));
+        demand(
+            accumulate >= 1 && (self.batch_unit == BatchUnit::Tokens || batch % accumulate.max(1) == 0),
+            format!("accumulate = {accumulate} does not divide batch = {batch}"),
+        );
+        demand(lr > 0.0 && lr.is_finite(), format!("lr = {lr}: above 0"));
+        let unit = |x: f64| (0.0..1.0).contains(&x);
+        demand(unit(beta1), format!("beta1 = {beta1}: 0 to below 1"));
+        demand(unit(beta2), format!("beta2 = {beta2}: 0 to below 1"));
+        demand(self.eps > 0.0, format!("eps = {}: above 0", self.eps));
+        demand(unit(self.ema), format!("ema = {}: 0 to below 1", self.ema));
+        demand(
+            unit(self.label_smoothing),
+            format!("label_smoothing = {}: 0 to below 1", self.label_smoothing),
+        );
+        for (key, value) in [
+            ("weight_decay", self.weight_decay),
+            ("clip", self.clip),
+            ("min_lr", self.min_lr),
+            ("min_delta", self.min_delta),
+        ] {
+            demand(value >= 0.0 && value.is_finite(), format!("{key} = {value}: 0 or above"));
+        }
+        demand(threads <= 1024, format!("threads = {threads}: 0 (all cores) to 1024"));
+        demand(
+            self.epochs >= 1 || self.max_steps >= 1,
+            "epochs = 0 and max_steps = 0: nothing to train".to_owned(),
+        );
+        demand(self.log_every >= 1, "log_every = 0: at least 1".to_owned());
+        demand(self.save_every >= 1, "save_every = 0: at least 1".to_owned());
+        demand(
+            self.schedule.parse::<Decline>().is_ok(),
+            format!("schedule = \"{}\": cosine, linear or constant", self.schedule),
+        );
+        demand(self.precision == "f32", format!("precision = \"{}\": this build has f32", self.precision));
+        demand(
+            self.tokenization == "compositional",
+            format!("tokenization = \"{}\": this build has compositional", self.tokenization),
+        );
+        demand(self.notation == "infix", format!("notation = \"{}\": this build has infix", self.notation));
+        demand(self.order.is_none_or(|o| (1..=7).contains(&o)), "order: 1 to 7".to_owned());
+        for suite in &self.suites {
+            let known = SUITES;
+            demand(
+                known.contains(&suite.as_str()),
+                format!("suites: \"{suite}\" is none of {}", known.join(", ")),
+            );
+        }
+        if self.model != Model::Ngram {
+            match self.shape() {
+                Ok(shape) if self.model == Model::Lstm => {
+                    problems.extend(symbolic_transformer::lstm::check(&shape).err().map(|e| e.to_string()));
+                }
+                Ok(shape) => problems.extend(shape.problems()),
+                Err(missing) => problems.push(missing.to_string()),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { bail!("{name}: {}", problems.join(&format!("\n{name}: "))) }
+    }
+
+    /// The shape of the model.
+    pub(crate) fn shape(&self) -> Result<ModelConfig> {
+        let lstm = self.model == Model::Lstm;
+        let need = |key: &str, value: Option<usize>, default: Option<usize>| {
+            value.or(default).ok_or_else(|| anyhow!("missing key \"{key}\""))
+        };
+        let d_model = need("d_model", self.d_model, None)?;
+        Ok(ModelConfig {
+            vocab_size: fol::symbol::VOCABULARY,
+            d_model,
+            n_layers: need("n_layers", self.n_layers, lstm.then_some(2))?,
+            n_heads: need("n_heads", self.n_heads, lstm.then_some(1))?,
+            d_ff: need("d_ff", self.d_ff, lstm.then_some(1))?,
+            norm: self.norm.unwrap_or(NormPlace::Post),
+            final_norm: self.final_norm,
+            activation: self.activation,
+            position: self.position,
+            max_len: self.max_len,
+            embedding: self.embedding,
+            scale_embedding: self.scale_embedding,
+            tie_output: self.tie_output,
+            init: self.init,
+            dropout: self.dropout,
+        })
+    }
+
+    /// The optimiser.
+    pub(crate) fn adamw(&self) -> AdamW {
+        let Self { beta1, beta2, eps, weight_decay, ema, .. } = *self;
+        AdamW { beta1, beta2, eps, weight_decay, ema }
+    }
+
+    /// All updates of a run whose epochs have this many.
+    pub(crate) fn total_updates(&self, per_epoch: u64) -> u64 {
+        if self.max_steps > 0 { self.max_steps } else { self.epochs.saturating_mul(per_epoch) }
+    }
+
+    /// The learning rate. Warm-up longer than the run is refused.
+    pub(crate) fn schedule(&self, total: u64) -> Result<Schedule> {
+        let warmup = match self.warmup_steps {
+            Warmup::Updates(n) => n,
+            Warmup::Named(Auto::Auto) => Schedule::auto_warmup(total),
+        };
+        if warmup > total {
+            bail!("warmup_steps = {warmup} is more than all {total} updates");
+        }
+        Ok(Schedule { lr: self.lr, warmup, total, min_lr: self.min_lr, decline: self.schedule.parse()? })
+    }
+
+    /// Every key with its value, as TOML.
+    pub(crate) fn to_toml(&self) -> Result<String> {
+        Ok(toml::to_string(self)?)
+    }
+
+    /// BLAKE3 of the keys that a resumed run may not change (`expect` decides nothing).
+    pub(crate) fn digest(&self) -> Result<String> {
+        let mut table = toml::Table::try_from(self)?;
+        for key in CHANGEABLE.iter().chain(&["expect", "suites"]) {
+            table.remove(*key);
+        }
+        Ok(blake3::hash(table.to_string().as_bytes()).to_hex().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const TINY: &str = "d_model = 128\nn_layers = 2\nn_heads = 4\nd_ff = 512\n";
+
+    fn refusal(text: &str, sets: &[&str]) -> String {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        Config::from_text("x.toml", text, &sets).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn unknown_keys_are_located_and_the_nearest_is_named() {
+        assert_eq!(
+            refusal(&format!("{TINY}learning_rate = 1"), &[]),
+            "x.toml:5:1: unknown key \"learning_rate\"; did you mean \"lr\"?"
+        );
+        assert_eq!(
+            refusal(&format!("{TINY}droput = 1"), &[]),
+            "x.toml:5:1: unknown key \"droput\"; did you mean \"dropout\"?"
+        );
+        assert_eq!(
+            refusal(TINY, &["epohcs=3"]),
+            "--set epohcs=3: unknown key \"epohcs\"; did you mean \"epochs\"?"
+        );
+    }
+
+    #[test]
+    fn keys_of_the_table_of_expectations_are_known_too() {
+        let text = format!("{TINY}[expect]\nexces_max = 1.0");
+        assert_eq!(
+            refusal(&text, &[]),
+            "x.toml:6:1: unknown key \"exces_max\"; did you mean \"excess_max\"?"
+        );
+        assert_eq!(keys::of::<Expect>().len(), 7);
+        // Every key that is written is one that is known.
+        let whole = toml::Table::try_from(Config::from_text("x", TINY, &[]).unwrap()).unwrap();
+        assert!(whole.keys().all(|k| keys::of::<Config>().contains(&k.as_str())));
+    }
+
+    #[test]
+    fn wrong_types_and_ranges() {
+        assert!(refusal("d_model = \"wide\"", &[]).starts_with("x.toml:1:11: invalid type"));
+        assert!(refusal("d_model = ", &[]).starts_with("x.toml:1:"));
+        assert!(refusal(TINY, &["lr=fast"]).starts_with("--set lr=fast: invalid type"));
+        assert!(refusal(TINY, &["lr"]).contains("key=value"));
+        let both = refusal(TINY, &["n_heads=3", "beta1=1.5"]);
+        assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");
+        assert!(refusal("d_model = 8", &[]).contains("missing key \"n_layers\""));
+        assert!(refusal(TINY, &["precision=bf16"]).contains("bf16"));
+    }
+
+    #[test]
+    fn options_go_over_the_file_and_the_last_one_wins() {
+        let sets = [
+            "lr=0.5".to_owned(),
+            "lr=0.25".to_owned(),
+            "data=other".to_owned(),
+            "expect.params=7".to_owned(),
+        ];
+        let c = Config::from_text("x", &format!("{TINY}lr = 1e-3\n[expect]\ntop1_min = 0.5"), &sets).unwrap();
+        assert_eq!((c.lr, c.data.as_str()), (0.25, "other"));
+        let expect = c.expect.unwrap();
+        assert_eq!((expect.params, expect.top1_min), (Some(7), Some(0.5)));
+    }
+
+    #[test]
+    fn every_configuration_of_the_project_has_the_parameters_that_it_expects() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+        let mut checked = 0;
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.extension().is_none_or(|e| e != "toml") {
+                continue;
+            }
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let table = text.parse::<toml::Table>().unwrap();
+            if table.contains_key("base") || table.contains_key("kind") {
+                continue; // a sweep, or a run of the other learner
+            }
+            let config = Config::from_text(&name, &text, &[]).unwrap();
+            let data = folder.join("data").join(format!("{}.toml", config.data));
+            fol::data::Config::read(&std::fs::read_to_string(&data).unwrap(), &[]).unwrap();
+            if config.model == Model::Ngram {
+                continue;
+            }
+            let expected = config.expect.as_ref().and_then(|e| e.params);
+            let network = super::super::network::of(&config).unwrap();
+            assert_eq!(Some(network.layout().len()), expected, "{name}");
+            checked += 1;
+        }
+        assert!(checked >= 6, "{checked}");
+    }
+
+    #[test]
+    fn the_resolved_configuration_reads_back() {
+        let c = Config::from_text("x", TINY, &[]).unwrap();
+        let again = Config::from_text("y", &c.to_toml().unwrap(), &[]).unwrap();
+        assert_eq!(c, again);
+        let longer = Config { epochs: 99, threads: 2, ..c.clone() };
+        assert_eq!(c.digest().unwrap(), longer.digest().unwrap());
+        assert_ne!(c.digest().unwrap(), Config { lr: 1.0, ..c }.digest().unwrap());
+    }
+}

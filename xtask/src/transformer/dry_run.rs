@@ -1,0 +1,183 @@
+//! `cargo xtask train --dry-run`: what a run would be, and one step of it in memory. Nothing is written.
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use symbolic_transformer::batch::Batch;
+use symbolic_transformer::learner::Corpus;
+use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::order::{BatchUnit, Order};
+
+use super::config::{Config, Model};
+use super::network;
+use crate::answer::{print_json, print_text};
+use crate::data;
+use crate::draw::numbers::{count, duration};
+
+/// Says what a run would be; returns the exit status.
+pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
+    training::threads::set(config.threads)?;
+    let present = data::open_if_present(&config.data)?;
+    let mut document = json!({
+        "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
+        "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": config,
+        "data_present": present.is_some(),
+    });
+    let Value::Object(fields) = &mut document else { bail!("no document") };
+    if let Some(data) = &present {
+        fields.insert("optimum_nats_per_token".to_owned(), json!(data.optimum()));
+    }
+    if config.model == Model::Ngram {
+        fields.insert("params".to_owned(), json!(0));
+    } else {
+        let mut network = network::of(config)?;
+        fields.insert("params".to_owned(), json!(network.layout().len()));
+        fields.insert("parameters".to_owned(), parameters(network.as_ref()));
+        // Without the data set as many texts of its law, drawn in memory.
+        let corpus = match &present {
+            Some(data) => data.train()?.first(config.train_limit),
+            None => data::in_memory(
+                &config.data,
+                if config.batch_unit == BatchUnit::Formulas { config.batch as u64 } else { 64 },
+            )?,
+        };
+        let mut order =
+            Order::new(corpus.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
+        let batch = Batch::new(order.batch(0, 0).iter().map(|&i| corpus.get(i as usize)));
+        let step = one_step(network.as_mut(), config, &batch)?;
+        if present.is_some() {
+            schedule(config, &corpus, &order, &step, fields)?;
+        }
+        fields.insert("step".to_owned(), step);
+        fields.insert("peak_bytes".to_owned(), json!(peak_bytes()));
+    }
+    if json {
+        print_json(&document)?;
+    } else {
+        print_text(&for_people(config, &document));
+    }
+    Ok(0)
+}
+
+/// Updates, rates and the whole time.
+fn schedule(
+    config: &Config,
+    corpus: &Corpus,
+    order: &Order,
+    step: &Value,
+    fields: &mut serde_json::Map<String, Value>,
+) -> Result<()> {
+    let per_epoch = order.batches() as u64;
+    let total = config.total_updates(per_epoch);
+    let schedule = config.schedule(total)?;
+    // The places that a reader checks: 0, w/2, w, (w+T)/2, T.
+    let (w, t) = (schedule.warmup, total);
+    let probe = [0, w / 2, w, (w + t) / 2, t].map(|u| (u, schedule.rate(u)));
+    let number = |key: &str| step.get(key).and_then(Value::as_f64);
+    let targets = total as f64 / per_epoch as f64 * corpus.targets() as f64;
+    for (key, value) in [
+        ("targets_per_epoch", json!(corpus.targets())),
+        ("updates_per_epoch", json!(per_epoch)),
+        ("total_updates", json!(total)),
+        ("warmup_steps", json!(w)),
+        ("lr_probe", json!(probe)),
+        ("seconds_estimated", json!(number("seconds_per_target").map(|s| s * targets))),
+        ("flop_estimated", json!(number("flop_per_token").map(|f| f * targets))),
+    ] {
+        fields.insert(key.to_owned(), value);
+    }
+    Ok(())
+}
+
+/// Parameters by module, and with and without decay.
+fn parameters(network: &dyn Network) -> Value {
+    let mut modules: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    let mut decayed = 0;
+    for p in network.layout().iter() {
+        let module: Vec<&str> =
+            p.name.split('.').take(if p.name.starts_with("layers.") { 2 } else { 1 }).collect();
+        *modules.entry(module.join(".")).or_default() += p.range.len();
+        if p.decay == training::Decay::Yes {
+            decayed += p.range.len();
+        }
+    }
+    let all = network.layout().len();
+    // Weights, gradient and two moments.
+    json!({"all": all, "with_decay": decayed, "without_decay": all - decayed, "modules": modules, "state_bytes": 16 * all})
+}
+
+/// Forward and backward through the first batch of the run, without an update.
+fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch) -> Result<Value> {
+    let theta = network.layout().initialise(config.seed);
+    let mut gradient = vec![0.0; theta.len()];
+    let noise = Noise { seed: config.seed, update: 1, smoothing: 0.0 };
+    let clock = std::time::Instant::now();
+    let loss = network.gradient(&theta, batch, noise, &mut gradient)?;
+    let seconds = clock.elapsed().as_secs_f64();
+    let targets = loss.targets.max(1) as f64;
+    let flop = 6 * theta.len();
+    Ok(json!({
+        "formulas": batch.sequences(), "targets": loss.targets, "loss": loss.sum / targets,
+        "ln_vocabulary": (fol::symbol::VOCABULARY as f64).ln(), "flop_per_token": flop,
+        "flop": flop as f64 * targets, "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
+    }))
+}
+
+/// The most memory that this process has held, where the system tells.
+fn peak_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+}
+
+fn for_people(config: &Config, document: &Value) -> String {
+    let at = |path: &str| document.pointer(path).and_then(Value::as_f64);
+    let whole = |path: &str| count(document.pointer(path).and_then(Value::as_u64));
+    let mega = |path: &str| at(path).map_or_else(|| "–".to_owned(), |b| format!("{:.1} MB", b / 1e6));
+    let flop = |path: &str| at(path).map_or_else(|| "–".to_owned(), |f| format!("{:.3} TFLOP", f / 1e12));
+    let mut text = String::new();
+    let mut line = |what: &str, value: String| text.push_str(&format!("{what:18} {value}\n"));
+    line("parameters", format!("{}, of which {} decay", whole("/params"), whole("/parameters/with_decay")));
+    line(
+        "memory",
+        format!(
+            "{} of weights, gradient and moments; the process had {} at its peak, the data included",
+            mega("/parameters/state_bytes"),
+            mega("/peak_bytes")
+        ),
+    );
+    line(
+        "one update",
+        format!(
+            "{} formulas, {} targets, {}, {:.3} s",
+            whole("/step/formulas"),
+            whole("/step/targets"),
+            flop("/step/flop"),
+            at("/step/seconds").unwrap_or(f64::NAN)
+        ),
+    );
+    line(
+        "loss at first",
+        format!(
+            "{:.3}; ln of the vocabulary {:.3}{}",
+            at("/step/loss").unwrap_or(f64::NAN),
+            at("/step/ln_vocabulary").unwrap_or(f64::NAN),
+            at("/optimum_nats_per_token").map_or_else(String::new, |o| format!(", optimum {o:.4}"))
+        ),
+    );
+    if document.get("data_present") == Some(&Value::Bool(true)) {
+        line(
+            "the run",
+            format!(
+                "{} updates, {} an epoch, warm-up {}; {}, about {}",
+                whole("/total_updates"),
+                whole("/updates_per_epoch"),
+                whole("/warmup_steps"),
+                flop("/flop_estimated"),
+                duration(at("/seconds_estimated"))
+            ),
+        );
+    } else {
+        line("data", format!("{} is not there; `train` would generate it", config.data));
+    }
+    text
+}

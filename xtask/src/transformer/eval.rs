@@ -1,0 +1,382 @@
+//! Judging a run's model beside the exact optimum and the baselines: `eval.json`.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use fol::score::Scorer;
+use serde_json::{Map, Value, json};
+use symbolic_transformer::evaluate::Known;
+use symbolic_transformer::evaluate::generation::{Reference, judge};
+use symbolic_transformer::evaluate::iid::{Iid, iid};
+use symbolic_transformer::learner::{Corpus, validate};
+use symbolic_transformer::ngram::Ngram;
+use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
+use symbolic_transformer::sample::{Choice, Request};
+
+use super::config::{Config, Model, SUITES};
+use super::sampling::{self, Ask};
+use super::{completion, network};
+use crate::answer::{print_text, say};
+use crate::data::Data;
+use crate::run_folder;
+
+/// The suite of a file of texts.
+pub(super) const FILE: &str = "file";
+
+/// Samples of the suite `generation`.
+const SAMPLES: usize = 10_000;
+/// The largest number of tokens of such a sample.
+const LONGEST: usize = 256;
+/// Exact samples for the law's shares.
+const REFERENCE: u64 = 100_000;
+/// The order of the n-gram baseline.
+const ORDER: usize = 7;
+
+/// The digest of the weights that a run is judged by; none for an n-gram run, which has no weights.
+fn model_digest(folder: &Path) -> Result<Option<String>> {
+    match std::fs::read(run_folder::weights(folder)) {
+        Ok(bytes) => Ok(Some(blake3::hash(&bytes).to_hex().to_string())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Whether an evaluation has every suite of a configuration, and is about the weights that the run has now.
+pub(crate) fn is_whole(evaluation: &Value, folder: &Path, config: &Config) -> Result<bool> {
+    let trained = config.model != Model::Ngram;
+    let whole = config.suites.iter().all(|s| evaluation.get(s).is_some_and(|v| !v.is_null() || !trained));
+    let judged = evaluation.get("model_digest").and_then(Value::as_str);
+    Ok(evaluation.is_object() && whole && judged == model_digest(folder)?.as_deref())
+}
+
+/// The evaluation of a run, if it was judged as its configuration asks.
+pub(crate) fn judged_before(folder: &Path, config: &Config) -> Result<Option<Value>> {
+    let text = std::fs::read_to_string(folder.join("eval.json")).unwrap_or_default();
+    let Ok(evaluation) = serde_json::from_str::<Value>(&text) else { return Ok(None) };
+    Ok(is_whole(&evaluation, folder, config)?.then_some(evaluation))
+}
+
+/// Judges a run on the suites and writes `eval.json`, where suites judged earlier stay if they are about the same
+/// weights.
+pub(crate) fn evaluate(
+    folder: &Path,
+    config: &Config,
+    data: &Data,
+    suites: &[String],
+    quiet: bool,
+) -> Result<Value> {
+    let what = What { texts: None, checkpoint: None, file: "eval.json".to_owned() };
+    evaluate_as(folder, config, data, suites, quiet, &what)
+}
+
+/// What is judged beside a run's best weights on its own data, and the file of the answer.
+pub(super) struct What {
+    pub(super) texts: Option<Corpus>,
+    pub(super) checkpoint: Option<u64>,
+    pub(super) file: String,
+}
+
+pub(super) fn evaluate_as(
+    folder: &Path,
+    config: &Config,
+    data: &Data,
+    suites: &[String],
+    quiet: bool,
+    what: &What,
+) -> Result<Value> {
+    let path = folder.join(&what.file);
+    let earlier = std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Value>(&t).ok());
+    let mut found: Map<String, Value> = match earlier {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let model = model_digest(folder)?;
+    if found.get("model_digest").and_then(Value::as_str) != model.as_deref() {
+        found.clear();
+    }
+    found.remove("failed");
+    found.insert("run".to_owned(), json!(folder.file_name().map(|n| n.to_string_lossy().into_owned())));
+    found.insert("model".to_owned(), json!(config.model));
+    found.insert("law".to_owned(), json!(data.law_name()));
+    found.insert("data_digest".to_owned(), json!(data.digest()));
+    found.insert("model_digest".to_owned(), json!(model));
+    found.insert("commit".to_owned(), json!(run_folder::commit()));
+    if let Some(step) = what.checkpoint {
+        found.insert("checkpoint".to_owned(), json!(step));
+    }
+    let mut judge = Judge::new(folder, config, data, what.checkpoint)?;
+    for suite in suites {
+        if !quiet {
+            say!("suite {suite}");
+        }
+        let answer = match suite.as_str() {
+            "iid" => {
+                found.insert("baselines".to_owned(), json!(judge.baselines()?));
+                judge.full(&data.iid()?, &mut found)?
+            }
+            FILE => match &what.texts {
+                Some(texts) => judge.full(texts, &mut found)?,
+                None => Value::Null,
+            },
+            "test" if data.is_filtered() => judge.whole_formulas(&data.test()?)?,
+            "test" => judge.full(&data.test()?, &mut found)?,
+            "generation" | "completion" if config.model == Model::Ngram => Value::Null,
+            "generation" => judge.generation()?,
+            "completion" => judge.completion(&data.test()?)?,
+            other => bail!("suite {other} is none of {}", SUITES.join(", ")),
+        };
+        found.insert(suite.clone(), answer);
+    }
+    if let Some(limit) = config.expect.as_ref().and_then(|e| e.train_nats_max) {
+        let train = data.train()?.first(config.train_limit);
+        found.insert("train".to_owned(), json!({"nats_per_token": judge.nats(&train)?, "limit": limit}));
+    }
+    found.insert("expect".to_owned(), json!(expectations(config, &found)));
+    let document = Value::Object(found);
+    let text = serde_json::to_string_pretty(&document)? + "\n";
+    training::files::write(&path, text.as_bytes())?;
+    Ok(document)
+}
+
+/// A model ready to be judged.
+struct Judge<'a> {
+    config: &'a Config,
+    data: &'a Data,
+    network: Option<(Box<dyn symbolic_transformer::network::Network>, Vec<f32>)>,
+    ngram: Option<Ngram>,
+    /// What the model was trained on; made when it is first asked for.
+    known: Option<Known>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(folder: &Path, config: &'a Config, data: &'a Data, checkpoint: Option<u64>) -> Result<Self> {
+        let (network, ngram) = match config.model {
+            Model::Ngram => {
+                let train = data.train()?.first(config.train_limit);
+                (None, Some(Ngram::train(&train, config.order.unwrap_or(ORDER))))
+            }
+            Model::Transformer | Model::Lstm => {
+                let loaded = match checkpoint {
+                    Some(step) => network::load_checkpoint(folder, config, step)?,
+                    None => network::load(folder, config)?,
+                };
+                (Some(loaded), None)
+            }
+        };
+        Ok(Self { config, data, network, ngram, known: None })
+    }
+
+    /// Takes the keys of the training set; whoever takes them puts them back.
+    fn known(&mut self) -> Result<Known> {
+        match self.known.take() {
+            Some(known) => Ok(known),
+            None => Ok(Known::of(&self.data.train()?.first(self.config.train_limit))),
+        }
+    }
+
+    fn with<T>(&mut self, f: impl FnOnce(&mut dyn Predictor) -> Result<T>) -> Result<T> {
+        match (&mut self.network, &mut self.ngram) {
+            (Some((network, theta)), _) => f(&mut Weighted { network: network.as_mut(), theta }),
+            (None, Some(ngram)) => f(ngram),
+            (None, None) => bail!("no model"),
+        }
+    }
+
+    /// Every number, target by target. An excess below −3 standard errors is a bug, and is said.
+    fn full(&mut self, corpus: &Corpus, found: &mut Map<String, Value>) -> Result<Value> {
+        let (law, known) = (&self.data.law, self.known()?);
+        let judged = self.with(|model| Ok(iid(model, corpus, law, Some(&known))?));
+        self.known = Some(known);
+        let judged = judged?;
+        if judged.excess.value < -3.0 * judged.excess.se {
+            let excess = judged.excess;
+            let text = format!(
+                "the model beats the optimum by {:.5} ± {:.5}: the law or the data is wrong",
+                -excess.value, excess.se
+            );
+            found.insert("failed".to_owned(), json!(text));
+        }
+        Ok(serde_json::to_value(&judged)?)
+    }
+
+    /// For filtered data: the law's −ln p of each whole formula is the reference.
+    fn whole_formulas(&mut self, corpus: &Corpus) -> Result<Value> {
+        let mut sums = Vec::with_capacity(corpus.len());
+        let per_formula = self.nats_by_formula(corpus)?;
+        for (i, nats) in per_formula.iter().enumerate() {
+            let targets = corpus.get(i).len().saturating_sub(1) as f64;
+            sums.push((nats - corpus.nll(i), targets));
+        }
+        let total: f64 = per_formula.iter().sum();
+        let excess = symbolic_transformer::evaluate::mean_interval(sums.into_iter());
+        Ok(json!({
+            "formulas": corpus.len(), "targets": corpus.targets(),
+            "nats_per_token": total / corpus.targets().max(1) as f64,
+            "bits_per_formula": total / (corpus.len().max(1) as f64 * std::f64::consts::LN_2),
+            "excess": excess,
+        }))
+    }
+
+    fn nats_by_formula(&mut self, corpus: &Corpus) -> Result<Vec<f64>> {
+        self.with(|model| {
+            let mut all = Vec::with_capacity(corpus.len());
+            for i in 0..corpus.len() {
+                let batch = symbolic_transformer::batch::Batch::new([corpus.get(i)]);
+                let q = model.distributions(&batch)?;
+                let v = fol::symbol::VOCABULARY;
+                let nats = batch
+                    .targets
+                    .iter()
+                    .enumerate()
+                    .map(|(r, &t)| -q.get(r * v + t as usize).copied().unwrap_or(0.0).ln());
+                all.push(nats.sum());
+            }
+            Ok(all)
+        })
+    }
+
+    fn nats(&mut self, corpus: &Corpus) -> Result<f64> {
+        match &mut self.network {
+            Some((network, theta)) => {
+                let scores = validate(network.as_mut(), theta, corpus)?;
+                Ok(scores.nll / scores.targets.max(1) as f64)
+            }
+            None => Ok(self.nats_by_formula(corpus)?.iter().sum::<f64>() / corpus.targets().max(1) as f64),
+        }
+    }
+
+    /// Uniform, grammar-uniform, Kneser–Ney and the law itself, on the same formulas.
+    fn baselines(&self) -> Result<Vec<Value>> {
+        let (law, corpus) = (&self.data.law, self.data.iid()?);
+        let train = self.data.train()?.first(self.config.train_limit);
+        let scorer = Scorer::new(law).map_err(|r| anyhow!("{r}"))?;
+        let mut rows = vec![row("uniform", &iid(&mut Uniform, &corpus, law, None)?)];
+        if !law.has_statements() {
+            let mask = sampling::valid_mask(law, usize::MAX);
+            rows.push(row("grammar-uniform", &iid(&mut GrammarUniform { mask }, &corpus, law, None)?));
+        }
+        for order in 1..=ORDER {
+            let name = format!("Kneser–Ney, order {order}");
+            rows.push(row(&name, &iid(&mut Ngram::train(&train, order), &corpus, law, None)?));
+        }
+        rows.push(row("optimum", &iid(&mut ExactLaw { scorer }, &corpus, law, None)?));
+        Ok(rows)
+    }
+
+    fn completion(&self, corpus: &Corpus) -> Result<Value> {
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        completion::completion(self.config, theta, &self.data.law, corpus)
+    }
+
+    /// Free samples and valid ones.
+    fn generation(&mut self) -> Result<Value> {
+        let (law, known) = (&self.data.law, self.known()?);
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        let reference = Reference::of(law, REFERENCE)?;
+        let draw = |mask| {
+            let request = Request { prompt: Vec::new(), max_tokens: LONGEST, mask };
+            let ask = Ask { choice: Choice::PLAIN, n: SAMPLES, seed: self.config.seed, beam: None };
+            sampling::draw_from(self.config, theta, &request, &ask)
+        };
+        let free = judge(&draw(None)?, law, &known, &reference);
+        let mut answer = json!({"samples": SAMPLES, "free": free, "valid": null});
+        if !law.has_statements()
+            && let Value::Object(fields) = &mut answer
+        {
+            let valid = draw(Some(sampling::valid_mask(law, LONGEST)))?;
+            fields.insert("valid".to_owned(), json!(judge(&valid, law, &known, &reference)));
+        }
+        self.known = Some(known);
+        Ok(answer)
+    }
+}
+
+fn row(name: &str, judged: &Iid) -> Value {
+    json!({
+        "name": name, "nats_per_token": judged.nats_per_token, "perplexity": judged.perplexity,
+        "bits_per_formula": judged.bits_per_formula, "excess": judged.excess, "kl": judged.kl,
+        "top1": judged.top1.observed, "top5": judged.top5.observed, "top10": judged.top10.observed,
+    })
+}
+
+/// What the configuration expects beside what was measured.
+fn expectations(config: &Config, found: &Map<String, Value>) -> Vec<Value> {
+    let Some(expect) = &config.expect else { return Vec::new() };
+    let evaluation = Value::Object(found.clone());
+    let measured = |path: &str| evaluation.pointer(path).and_then(Value::as_f64);
+    let rows = [
+        ("excess_max", expect.excess_max, measured("/iid/excess/value"), false),
+        ("top1_min", expect.top1_min, measured("/iid/top1/observed"), true),
+        ("parsed_min", expect.parsed_min, measured("/generation/free/parsed"), true),
+        ("levels_p_min", expect.levels_p_min, measured("/generation/free/levels/p"), true),
+        ("train_nats_max", expect.train_nats_max, measured("/train/nats_per_token"), false),
+    ];
+    rows.into_iter()
+        .filter_map(|(key, expected, measured, at_least)| {
+            let (expected, measured) = (expected?, measured?);
+            let met = if at_least { measured >= expected } else { measured <= expected };
+            Some(json!({"key": key, "expected": expected, "measured": measured, "met": met}))
+        })
+        .collect()
+}
+
+/// The excess on what the model has seen and on what it has not.
+fn novelty_lines(evaluation: &Value, suite: &str) -> String {
+    let rows = evaluation.pointer(&format!("/{suite}/by_novelty")).and_then(Value::as_array);
+    let line = |row: &Value| {
+        let at = |path: &str| row.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
+        let key = row.get("key").and_then(Value::as_str).unwrap_or_default();
+        format!(
+            "  {key}: excess {:.4} ± {:.4} on {} formulas\n",
+            at("/excess/value"),
+            1.96 * at("/excess/se"),
+            at("/formulas")
+        )
+    };
+    let of_level =
+        |row: &&Value| row.get("key").and_then(Value::as_str).is_some_and(|k| k.contains(", level"));
+    rows.map_or_else(String::new, |rows| rows.iter().filter(|row| !of_level(row)).map(line).collect())
+}
+
+/// The few lines that people want first.
+pub(crate) fn print_summary(evaluation: &Value) {
+    let at = |path: &str| evaluation.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    let mut text = String::new();
+    for suite in ["iid", "test", FILE] {
+        if evaluation.get(suite).is_some_and(Value::is_object) {
+            let p = |path: &str| at(&format!("/{suite}/{path}"));
+            let (optimum, nats, excess) =
+                (p("optimum/nats_per_token"), p("nats_per_token"), p("excess/value"));
+            // Where texts were removed only whole formulas have an optimum: none for single symbols.
+            let whole = optimum.is_nan();
+            let optimum = if whole { nats - excess } else { optimum };
+            text.push_str(&format!(
+                "{suite}: {nats:.4} nats/token, optimum {optimum:.4}, excess {excess:.4} ± {:.4}",
+                1.96 * p("excess/se"),
+            ));
+            if whole {
+                text.push_str("; whole formulas, as texts were removed\n");
+            } else {
+                let (top, best) = (p("top1/observed"), p("optimum/top1"));
+                text.push_str(&format!("; top-1 {top:.4} (best possible {best:.4})\n"));
+            }
+            text.push_str(&novelty_lines(evaluation, suite));
+        }
+    }
+    if let Some(rows) = evaluation.get("baselines").and_then(Value::as_array) {
+        for row in rows {
+            let name = row.get("name").and_then(Value::as_str).unwrap_or_default();
+            let nats = row.get("nats_per_token").and_then(Value::as_f64).unwrap_or(f64::NAN);
+            text.push_str(&format!("  {name}: {nats:.4}\n"));
+        }
+    }
+    if evaluation.get("generation").is_some_and(Value::is_object) {
+        text.push_str(&format!(
+            "generation: {:.4} parsed, {:.4} within the law, {:.4} novel (K2)\n",
+            at("/generation/free/parsed"),
+            at("/generation/free/arity_ok"),
+            at("/generation/free/novel/K2"),
+        ));
+    }
+    print_text(&text);
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask eval` of a run of the transformer: its own suites or others, its own data or others, its best weights or
+//! those of a checkpoint.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::config::Config;
+use super::eval::{FILE, What, evaluate_as, print_summary};
+use crate::answer::{print_json, say, usage};
+use crate::{data, run_folder};
+
+/// What is asked.
+pub(crate) struct Ask<'a> {
+    /// The suites; without any those of the configuration.
+    pub(crate) suites: &'a [String],
+    /// A data set, or a file of texts.
+    pub(crate) data: Option<&'a str>,
+    /// The update of a checkpoint.
+    pub(crate) checkpoint: Option<u64>,
+}
+
+/// Judges; returns the exit status.
+pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Result<u8> {
+    let config: Config = run_folder::config(folder)?;
+    training::threads::set(config.threads)?;
+    let file = ask.data.map(Path::new).filter(|path| path.is_file());
+    let other = ask.data.filter(|_| file.is_none());
+    let data = data::load_to_judge(other.unwrap_or(&config.data), quiet)?;
+    if other.is_none() {
+        run_folder::check_data(folder, &config.data, data.digest())?;
+    }
+    let _alone = run_folder::lock(folder)?;
+    let mut suites = if ask.suites.is_empty() { config.suites.clone() } else { ask.suites.to_vec() };
+    let texts = file.map(|path| data::texts(path, &data.law)).transpose()?;
+    if texts.is_some() {
+        if let Some(suite) = ask.suites.first() {
+            return Err(usage(format!("--suite {suite}: a file of texts is judged as it is")));
+        }
+        suites = vec![FILE.to_owned()];
+    }
+    let stem = ask.data.and_then(|d| Path::new(d).file_stem()).map(|s| s.to_string_lossy());
+    let step = ask.checkpoint.map(|step| format!("step-{step}"));
+    let parts: Vec<String> =
+        ["eval".to_owned()].into_iter().chain(stem.map(Into::into)).chain(step).collect();
+    let what = What { texts, checkpoint: ask.checkpoint, file: format!("{}.json", parts.join("-")) };
+    let evaluation = evaluate_as(folder, &config, &data, &suites, quiet, &what)?;
+    if json {
+        let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
+        if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
+            document.extend(found.clone());
+        }
+        print_json(&document)?;
+    } else {
+        print_summary(&evaluation);
+    }
+    match evaluation.get("failed").and_then(Value::as_str) {
+        Some(reason) => {
+            say!("error: {reason}");
+            Ok(1)
+        }
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,51 @@
+//! The files beside the weights: `config.json` and `tokenizer.json`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::config::{Config, Model};
+use crate::data::Data;
+use crate::run_folder;
+
+/// The keys of a model's shape that an LSTM has.
+const LSTM_KEYS: [&str; 5] = ["vocab_size", "d_model", "scale_embedding", "init", "dropout"];
+
+/// Writes `config.json` and `tokenizer.json`.
+pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, data: &Data) -> Result<()> {
+    let (class, kind) = match config.model {
+        Model::Lstm => ("SymbolicLstm", "symbolic-lstm"),
+        Model::Transformer | Model::Ngram => ("SymbolicTransformer", "symbolic-transformer"),
+    };
+    let mut about = json!({
+        "architectures": [class],
+        "model_type": kind,
+        "num_parameters": parameters,
+        "pad_token_id": 655,
+        "bos_token_id": 656,
+        "eos_token_id": 657,
+        "unk_token_id": 658,
+        "law": data.law_name(),
+        "data_digest": data.digest(),
+        "commit": run_folder::commit(),
+        "tokenization": config.tokenization,
+        "notation": config.notation,
+    });
+    if let (Value::Object(about), Value::Object(mut shape)) =
+        (&mut about, serde_json::to_value(config.shape()?)?)
+    {
+        if config.model == Model::Lstm {
+            // Heads, norms and positions are not parts of it.
+            shape.retain(|key, _| LSTM_KEYS.contains(&key.as_str()));
+            shape.insert("n_layers".to_owned(), json!(symbolic_transformer::lstm::LAYERS));
+        }
+        about.extend(shape);
+    }
+    let text = serde_json::to_string_pretty(&about)? + "\n";
+    training::files::write(&folder.join("config.json"), text.as_bytes())?;
+    Ok(training::files::write(
+        &folder.join("tokenizer.json"),
+        symbolic_transformer::tokenizer::JSON.as_bytes(),
+    )?)
+}

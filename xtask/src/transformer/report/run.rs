@@ -1,0 +1,220 @@
+//! What a run left behind: `config.toml`, `config.json`, `metrics.jsonl`, `eval.json`; nothing else is read.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Map, Value};
+
+use super::super::config::{Config, Model};
+use crate::run_folder;
+
+/// A run as a report sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Run {
+    /// The folder.
+    pub(crate) folder: PathBuf,
+    /// The name for people.
+    pub(crate) name: String,
+    /// What it belongs to with others: they share a colour and one entry of the legend. By itself its name.
+    pub(crate) group: String,
+    /// The configuration.
+    pub(crate) config: Config,
+    /// The text of `config.toml`: keys, and below them what the run was made with.
+    pub(crate) config_text: String,
+    /// The lines of `metrics.jsonl`.
+    pub(crate) metrics: Vec<Map<String, Value>>,
+    /// `eval.json`, or null.
+    pub(crate) eval: Value,
+    /// `config.json`, or null.
+    pub(crate) about: Value,
+}
+
+impl Run {
+    /// Reads a run. Only `config.toml` must be there.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let config: Config = run_folder::config(folder)?;
+        let path = folder.join("config.toml");
+        let config_text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let path = folder.join("metrics.jsonl");
+        let metrics = if path.is_file() { training::metrics::read(&path)? } else { Vec::new() };
+        let name = match folder.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None => folder
+                .canonicalize()
+                .ok()
+                .and_then(|f| Some(f.file_name()?.to_string_lossy().into_owned()))
+                .unwrap_or_default(),
+        };
+        Ok(Self {
+            folder: folder.to_owned(),
+            group: name.clone(),
+            name,
+            config,
+            config_text,
+            metrics,
+            eval: document(&folder.join("eval.json"))?,
+            about: document(&folder.join("config.json"))?,
+        })
+    }
+
+    /// The learner, for people.
+    pub(crate) fn model_name(&self) -> String {
+        match (self.config.model, self.config.order) {
+            (Model::Transformer, _) => "transformer".to_owned(),
+            (Model::Lstm, _) => "LSTM".to_owned(),
+            (Model::Ngram, Some(order)) => format!("Kneser–Ney model of order {order}"),
+            (Model::Ngram, None) => "Kneser–Ney model".to_owned(),
+        }
+    }
+
+    /// A number of `eval.json`.
+    pub(crate) fn eval(&self, pointer: &str) -> Option<f64> {
+        self.eval.pointer(pointer).and_then(Value::as_f64)
+    }
+
+    /// The lines of a kind.
+    pub(crate) fn lines(&self, kind: &str) -> impl Iterator<Item = &Map<String, Value>> {
+        let kind = kind.to_owned();
+        self.metrics.iter().filter(move |l| l.get("kind").and_then(Value::as_str) == Some(kind.as_str()))
+    }
+
+    /// The number of parameters.
+    pub(crate) fn parameters(&self) -> Option<u64> {
+        let about = self.about.get("num_parameters").and_then(Value::as_u64);
+        about.or_else(|| self.lines("start").next()?.get("parameters")?.as_u64())
+    }
+
+    /// Updates done.
+    pub(crate) fn updates(&self) -> Option<u64> {
+        self.lines("update").last()?.get("step")?.as_u64()
+    }
+
+    /// Targets seen.
+    pub(crate) fn targets(&self) -> Option<u64> {
+        self.lines("update").last()?.get("targets")?.as_u64()
+    }
+
+    /// Seconds of training and of validation, each counted in lines of its own; the pauses between left out.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        let times = || self.metrics.iter().filter_map(|l| field(l, "seconds"));
+        times().next().map(|_| times().sum())
+    }
+
+    /// The smallest validation loss.
+    pub(crate) fn best(&self) -> Option<f64> {
+        self.lines("eval").filter_map(|l| field(l, "nats_per_token")).reduce(f64::min)
+    }
+
+    /// Why training ended, if it did.
+    pub(crate) fn ended(&self) -> Option<&str> {
+        self.lines("end").last()?.get("reason")?.as_str()
+    }
+
+    /// The optimum that validation was compared with.
+    pub(crate) fn optimum(&self) -> Option<f64> {
+        let of = |l: &Map<String, Value>| Some(field(l, "nats_per_token")? - field(l, "excess")?);
+        self.lines("eval").find_map(of).or_else(|| self.eval("/iid/optimum/nats_per_token"))
+    }
+
+    /// The digest of the data: as judged, or as trained on.
+    pub(crate) fn data_digest(&self) -> Option<String> {
+        let text = |v: &Value| v.as_str().map(ToOwned::to_owned);
+        let judged = self.eval.get("data_digest").and_then(text);
+        judged.or_else(|| self.lines("start").next()?.get("data").and_then(text))
+    }
+
+    /// The last comment of `config.toml` that begins with a word.
+    pub(crate) fn made_with(&self, word: &str) -> Option<&str> {
+        let line = |l: &'_ str| {
+            l.strip_prefix("# ")
+                .and_then(|l| l.strip_prefix(word))
+                .and_then(|l| l.strip_prefix(' '))
+                .is_some()
+        };
+        let found = self.config_text.lines().rfind(|l| line(l))?;
+        found.strip_prefix("# ")?.strip_prefix(word).map(str::trim)
+    }
+
+    /// A field of the lines of a kind over targets seen; thinned out to means of neighbours where there are many.
+    pub(crate) fn curve(&self, kind: &str, key: &str) -> Vec<(f64, f64)> {
+        let places: Vec<(f64, f64)> =
+            self.lines("update").filter_map(|l| Some((field(l, "step")?, field(l, "targets")?))).collect();
+        let curve = self.lines(kind).filter_map(|l| {
+            let step = field(l, "step")?;
+            let x = field(l, "targets").or_else(|| targets_at(&places, step))?;
+            Some((x, field(l, key).unwrap_or(f64::NAN)))
+        });
+        thinned(curve.collect())
+    }
+
+    /// Whether the model is a network that is trained step by step.
+    pub(crate) fn is_trained(&self) -> bool {
+        self.config.model != Model::Ngram
+    }
+}
+
+fn document(path: &Path) -> Result<Value> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map_err(|e| anyhow!("{}: {e}", path.display())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
+        Err(e) => Err(anyhow!("{}: {e}", path.display())),
+    }
+}
+
+/// A number of a line.
+pub(crate) fn field(line: &Map<String, Value>, key: &str) -> Option<f64> {
+    line.get(key).and_then(Value::as_f64)
+}
+
+/// Targets seen at a step, between the lines that say it.
+fn targets_at(places: &[(f64, f64)], step: f64) -> Option<f64> {
+    let after = places.iter().position(|p| p.0 >= step);
+    let (before, after) = match after {
+        Some(0) => (Some(&(0.0, 0.0)), places.first()),
+        Some(i) => (places.get(i - 1), places.get(i)),
+        None => return places.last().map(|p| p.1).or((step == 0.0).then_some(0.0)),
+    };
+    let (&(s0, t0), &(s1, t1)) = before.zip(after)?;
+    Some(if s1 > s0 { t0 + (t1 - t0) * (step - s0) / (s1 - s0) } else { t1 })
+}
+
+/// The most values of a curve.
+const MOST: usize = 400;
+
+/// Means of neighbours, so that at most [`MOST`] values are left.
+fn thinned(curve: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let together = curve.len().div_ceil(MOST);
+    if together <= 1 {
+        return curve;
+    }
+    let mean = |part: &[(f64, f64)]| {
+        let n = part.len() as f64;
+        (part.iter().map(|p| p.0).sum::<f64>() / n, part.iter().map(|p| p.1).sum::<f64>() / n)
+    };
+    curve.chunks(together).map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_become_targets() {
+        let places = [(50.0, 500.0), (100.0, 1200.0)];
+        for (step, targets) in
+            [(0.0, 0.0), (25.0, 250.0), (50.0, 500.0), (75.0, 850.0), (100.0, 1200.0), (130.0, 1200.0)]
+        {
+            assert_eq!(targets_at(&places, step), Some(targets), "{step}");
+        }
+        assert_eq!((targets_at(&[], 0.0), targets_at(&[], 1.0)), (Some(0.0), None));
+    }
+
+    #[test]
+    fn long_curves_are_thinned() {
+        let curve: Vec<(f64, f64)> = (0..1001).map(|i| (f64::from(i), 2.0 * f64::from(i))).collect();
+        let thin = thinned(curve.clone());
+        assert!(thin.len() <= MOST && thin.len() > MOST / 2);
+        assert_eq!(thin.first(), Some(&(1.0, 2.0)));
+        assert_eq!(thinned(curve[..300].to_vec()), curve[..300]);
+    }
+}

@@ -1,0 +1,146 @@
+//! The symbolic transformer, or one of its baselines, on its data: what a run trains and judges.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Map, Value, json};
+use symbolic_transformer::learner::{Corpus, Learner as Transformer};
+use symbolic_transformer::order::Order;
+use training::trainer::MAX_SKIPPED;
+use training::{Settings, Task};
+
+use super::config::{Config, Model};
+use super::{eval, model_files, network};
+use crate::data::{self, Data};
+use crate::learner::{State, Subject};
+use crate::run_folder;
+use crate::signals::Stop;
+
+/// A configuration, its data, and the learner; none for an n-gram model, which is counted when it is judged.
+pub(crate) struct OnData {
+    config: Config,
+    data: Data,
+    learner: Option<Transformer<'static>>,
+}
+
+impl OnData {
+    /// Loads the data, or makes them; those of another digest than the run's are refused.
+    pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
+        let data = data::load(&config.data, quiet, stop)?;
+        run_folder::check_data(folder, &config.data, data.digest())?;
+        let learner = (config.model != Model::Ngram).then(|| learner(config, &data)).transpose()?;
+        Ok(Self { config: config.clone(), data, learner })
+    }
+}
+
+impl Subject for OnData {
+    type Task = Transformer<'static>;
+
+    fn task(&mut self) -> Option<&mut Self::Task> {
+        self.learner.as_mut()
+    }
+
+    fn settings(&self) -> Result<Settings> {
+        let learner = self.learner.as_ref().ok_or_else(|| anyhow!("an n-gram model is not trained"))?;
+        settings(&self.config, &self.data, learner)
+    }
+
+    fn initial(&self) -> Result<Option<Vec<f32>>> {
+        match (&self.config.init_from, &self.learner) {
+            (Some(from), Some(learner)) => initial(from, &self.config, learner).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn made_from(&self) -> String {
+        format!("# data {} {}\n", self.config.data, self.data.digest())
+    }
+
+    fn start(&self) -> Map<String, Value> {
+        Map::from_iter([("data".to_owned(), json!(self.data.digest()))])
+    }
+
+    fn describe(&self, folder: &Path, anew: bool) -> Result<()> {
+        let there = |name: &str| folder.join(name).is_file();
+        match &self.learner {
+            Some(learner) if anew || !there("config.json") || !there("tokenizer.json") => {
+                model_files::write_about(folder, &self.config, learner.layout().len(), &self.data)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn judged_before(&self, folder: &Path) -> Result<Option<Value>> {
+        eval::judged_before(folder, &self.config)
+    }
+
+    fn judge(&mut self, folder: &Path, _state: State, quiet: bool) -> Result<Value> {
+        eval::evaluate(folder, &self.config, &self.data, &self.config.suites, quiet)
+    }
+}
+
+/// The weights that a run begins with, where its configuration names others than drawn ones: those of a run, or of a
+/// file.
+fn initial(from: &str, config: &Config, learner: &Transformer<'_>) -> Result<Vec<f32>> {
+    let file = Path::new(from);
+    let path = if file.is_file() { file.to_owned() } else { run_folder::weights(&run_folder::find(from)?) };
+    let weights = training::checkpoint::load_weights(&path, learner.layout());
+    weights.with_context(|| {
+        format!("init_from = \"{from}\": weights of another shape than {:?} has", config.model)
+    })
+}
+
+/// The learner of a configuration over its data.
+fn learner(config: &Config, data: &Data) -> Result<Transformer<'static>> {
+    let train = data.train()?.first(config.train_limit);
+    let validation = data.val()?;
+    let network = network::of(config)?;
+    check_lengths(config, &train, &validation)?;
+    let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
+    Ok(Transformer {
+        network,
+        train,
+        validation,
+        order,
+        seed: config.seed,
+        smoothing: config.label_smoothing,
+    })
+}
+
+fn check_lengths(config: &Config, corpus: &Corpus, validation: &Corpus) -> Result<()> {
+    let lengths = [corpus.lengths(), validation.lengths()].concat();
+    let longest = lengths.into_iter().max().unwrap_or(0) as usize;
+    if config.model == Model::Transformer && longest > config.max_len {
+        bail!("the longest text of the data has {longest} tokens, max_len = {}", config.max_len);
+    }
+    if corpus.is_empty() {
+        bail!("the training set is empty");
+    }
+    if validation.is_empty() {
+        bail!("the validation set is empty: nothing would say which weights are the best");
+    }
+    Ok(())
+}
+
+fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<Settings> {
+    let per_epoch = learner.updates_per_epoch();
+    let total = config.total_updates(per_epoch);
+    Ok(Settings {
+        optimiser: config.adamw().into(),
+        schedule: config.schedule(total)?,
+        clip: config.clip,
+        max_skipped: MAX_SKIPPED,
+        accumulate: config.accumulate,
+        patience: config.patience,
+        min_delta: config.min_delta,
+        eval_every: if config.eval_every > 0 { config.eval_every } else { per_epoch },
+        log_every: config.log_every,
+        save_every: config.save_every,
+        seed: config.seed,
+        config_digest: config.digest()?,
+        data_digest: data.digest().to_owned(),
+        // Of texts that were removed nothing says what the next symbol costs at best.
+        optimum: data.optimum().filter(|_| !data.is_filtered()),
+        initial: None,
+    })
+}
