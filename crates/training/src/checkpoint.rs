@@ -174,6 +174,14 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
+/// Removes all checkpoints of a folder but the newest two.
+pub fn keep_two(folder: &Path) -> Result<()> {
+    for (_, old) in list(folder)?.into_iter().skip(2) {
+        std::fs::remove_file(&old).map_err(Error::io(&old))?;
+    }
+    Ok(())
+}
+
 impl Checkpoint {
     /// Writes the checkpoint into `folder`, then removes all but the newest two.
     pub fn save(&mut self, folder: &Path, layout: &Layout) -> Result<()> {
@@ -192,10 +200,7 @@ impl Checkpoint {
         let state =
             serde_json::to_string(&self.state).map_err(|e| Error::bad_file(&path, format!("state: {e}")))?;
         files::write(&path, &serialise(&tensors, ("state", state), &path)?)?;
-        for (_, old) in list(folder)?.into_iter().skip(2) {
-            std::fs::remove_file(&old).map_err(Error::io(&old))?;
-        }
-        Ok(())
+        keep_two(folder)
     }
 
     /// Reads the newest checkpoint; `None` if there is none. A damaged one is refused, and the message names the

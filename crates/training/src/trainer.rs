@@ -224,6 +224,8 @@ impl<'a, T: Task> Trainer<'a, T> {
         let last = folder.join("last");
         std::fs::create_dir_all(&last).map_err(Error::io(&last))?;
         files::remove_leftovers(&last)?;
+        // A kill may have come between the newest one and the removal of the oldest.
+        checkpoint::keep_two(&last)?;
         let from = match found.as_ref().map(|c| &c.state) {
             None => From::Start,
             Some(state) if end_of(state, &settings).is_some() => From::End(state.step),

@@ -320,6 +320,11 @@ fn a_finished_run_that_is_resumed_keeps_every_byte() {
         assert_eq!(outcome, Outcome::Finished("steps".to_owned()));
         assert!(files(folder.path()) == whole);
     }
+    // A kill between the last checkpoint and the removal of the oldest leaves three.
+    let last = folder.path().join("last");
+    std::fs::copy(last.join("step-0000018.safetensors"), last.join("step-0000015.safetensors")).unwrap();
+    train(&mut Linear::new(), settings(20), folder.path()).unwrap();
+    assert!(files(folder.path()) == whole);
     // A run whose end an earlier version lost gets it back.
     let metrics = folder.path().join("metrics.jsonl");
     let text = std::fs::read_to_string(&metrics).unwrap();
