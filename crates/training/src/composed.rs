@@ -2,7 +2,7 @@
 //! right.
 //!
 //! Slow and obvious, generic over dtype and device. The explicit engine is compared with it. What is written out here
-//! is what candle 0.11.1 has wrong; `tests/upstream_traps.rs` holds each fault, under the name said beside it.
+//! is what candle 0.11.1 has wrong; `tests/it/upstream_traps.rs` holds each fault, under the name said beside it.
 
 use candle_core::{D, DType, Result, Tensor};
 use candle_nn::{Module, ops};
