@@ -26,7 +26,12 @@ pub fn answer_json(document: &impl serde::Serialize) -> std::io::Result<()> {
 
 /// Tells people something on standard error, with a line end.
 pub fn say(message: &str) {
-    let _ = to(&mut std::io::stderr().lock(), &format!("{message}\n"));
+    tell(&format!("{message}\n"));
+}
+
+/// Tells people something on standard error, as it is.
+pub fn tell(text: &str) {
+    let _ = to(&mut std::io::stderr().lock(), text);
 }
 
 fn to(out: &mut dyn Write, text: &str) -> std::io::Result<()> {

@@ -6,7 +6,6 @@
 //! array and never look at the disk. Nothing that a header claims is believed before the bytes
 //! are there. Writing goes to a temporary file in the same folder, which is then renamed.
 
-use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -102,7 +101,7 @@ impl Files {
             (Format::Npy | Format::Safetensors, Value::Tuples(_)) => Err(holds_only("square tensors")),
         };
         made.map_err(|fault| bad_format(file, span, &fault))?;
-        replace(&path, &bytes).map_err(|error| cannot(file, span, "written", &error))
+        calculemus_base::file::write(&path, &bytes).map_err(|error| cannot(file, span, "written", &error))
     }
 
     /// The bytes of a file that may not be there yet.
@@ -198,18 +197,6 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other("it is not a file"));
     }
     std::fs::read(path)
-}
-
-/// Writes to a temporary file in the same folder and renames it.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    temporary.write_all(bytes)?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn unknown(file: &str, span: Span) -> Report {

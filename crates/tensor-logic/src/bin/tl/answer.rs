@@ -1,9 +1,8 @@
 //! What a command answers, printed as one JSON document or for people.
 //!
-//! This is the only file that prints. Refusals and warnings go to standard error in either case.
+//! Refusals and warnings go to standard error in either case.
 
-use std::io::Write;
-
+use calculemus_base::stream;
 use tensor_logic::answer::json;
 use tensor_logic::draw::{Severity, Sheet};
 use tensor_logic::error::Report;
@@ -61,19 +60,9 @@ impl Answer {
 pub(crate) fn print(answer: &Answer, json: bool) -> std::io::Result<u8> {
     let status = u8::from(answer.fails || !answer.errors.is_empty());
     let sheet = Sheet::new(&answer.file, &answer.program);
-    match write(answer, &sheet, json) {
-        // Who reads the answer has seen enough of it, as in `tl run FILE | head`.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error),
-        _ => {}
-    }
+    stream::answer(&if json { document(answer, &sheet) } else { answer.text.clone() })?;
     complaints(answer, &sheet);
     Ok(status)
-}
-
-fn write(answer: &Answer, sheet: &Sheet<'_>, json: bool) -> std::io::Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    out.write_all(if json { document(answer, sheet) } else { answer.text.clone() }.as_bytes())?;
-    out.flush()
 }
 
 /// The JSON document, on one line.
@@ -103,26 +92,16 @@ fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
     let warnings = answer.warnings.iter().map(|report| (report, Severity::Warning));
     let mut reports: Vec<(&Report, Severity)> = errors.chain(warnings).collect();
     reports.sort_by_key(|(report, _)| report.span.start);
-    let mut err = std::io::BufWriter::new(std::io::stderr().lock());
-    // If nobody listens there is nobody to tell.
-    for (report, severity) in reports {
-        let _ = err.write_all(sheet.draw(report, severity).as_bytes());
-    }
-    let _ = err.write_all(answer.notice.as_bytes());
-    let _ = err.flush();
+    let mut text: String =
+        reports.into_iter().map(|(report, severity)| sheet.draw(report, severity)).collect();
+    text.push_str(&answer.notice);
+    stream::tell(&text);
 }
 
 /// Says a part of a dialogue.
 pub(crate) fn say(text: &str) {
-    let _ = std::io::stdout().write_all(format!("{text}\n").as_bytes());
+    // Whoever leads a dialogue and has gone is not spoken to.
+    let _ = stream::answer(&format!("{text}\n"));
 }
 
-/// Objects in a dialogue.
-pub(crate) fn object(text: &str) {
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
-}
-
-/// Says why there is no answer at all.
-pub(crate) fn complain(error: &anyhow::Error) {
-    let _ = std::io::stderr().write_all(format!("tl: {error:#}\n").as_bytes());
-}
+pub(crate) use stream::say as object;

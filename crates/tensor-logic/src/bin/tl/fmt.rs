@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+use calculemus_base::file::Whole;
 use clap::Args;
 use clap::error::ErrorKind;
 use tensor_logic::answer::json;
@@ -52,15 +53,12 @@ pub(crate) fn fmt(args: &Fmt) -> anyhow::Result<Answer> {
     Ok(answer)
 }
 
-/// Writes a file under a temporary name beside it, then renames.
+/// Writes a file whole. A link stays a link to the file that it names, and the file keeps its permissions.
 fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    // A link stays a link to the file that it names.
     let path = path.canonicalize()?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)
-        .with_context(|| format!("cannot write beside {}", path.display()))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(std::fs::metadata(&path)?.permissions())?;
-    file.persist(&path).with_context(|| format!("cannot replace {}", path.display()))?;
-    Ok(())
+    let mut whole =
+        Whole::create(&path).with_context(|| format!("cannot write beside {}", path.display()))?;
+    whole.write_all(text.as_bytes())?;
+    whole.file().set_permissions(std::fs::metadata(&path)?.permissions())?;
+    whole.finish().with_context(|| format!("cannot replace {}", path.display()))
 }

@@ -16,6 +16,7 @@ mod repl;
 use std::process::ExitCode;
 
 use answer::Answer;
+use calculemus_base::process::{exit, on_stack_of};
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Tensor logic: one equation language for relations, neural networks and probability.
@@ -69,20 +70,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let json = cli.json;
     let work = move || cli.command.run().and_then(|answer| Ok(answer::print(&answer, json)?));
-    let thread = std::thread::Builder::new().stack_size(STACK).spawn(work);
-    let status = match thread.map(std::thread::JoinHandle::join) {
-        Ok(Ok(status)) => status,
-        Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => Err(error.into()),
-    };
-    match status {
-        Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            if let Some(usage) = error.downcast_ref::<clap::Error>() {
-                usage.exit();
-            }
-            answer::complain(&error);
-            ExitCode::FAILURE
-        }
+    let done = on_stack_of(STACK, work).map_err(Into::into).and_then(|done| done);
+    if let Some(usage) =
+        done.as_ref().err().and_then(|error: &anyhow::Error| error.downcast_ref::<clap::Error>())
+    {
+        usage.exit();
     }
+    exit("tl", done)
 }
