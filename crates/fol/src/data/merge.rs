@@ -264,9 +264,8 @@ impl SplitWriter {
             Some(file) => file,
             None => self.begin()?,
         };
-        for tokens in [&[SymbolId::BOS][..], &item.tokens, &[SymbolId::EOS]] {
-            file.tok.write(&to_bytes(tokens))?;
-        }
+        let sequence = [&[SymbolId::BOS][..], &item.tokens, &[SymbolId::EOS]].concat();
+        file.tok.write(&to_bytes(&sequence))?;
         file.entry.formulas += 1;
         file.entry.tokens += item.tokens.len() as u64 + 2;
         file.off.write(&file.entry.tokens.to_le_bytes())?;
