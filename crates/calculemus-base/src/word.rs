@@ -6,7 +6,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let lower = cut(word, LONGEST).to_lowercase();
     let scored =
         known.into_iter().map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name));
-    let (distance, name) = scored.min_by_key(|(distance, _)| *distance)?;
+    // Of words that are equally near, the first in the alphabet: the order of the candidates says nothing.
+    let (distance, name) = scored.min()?;
     (distance <= 1 + name.chars().count() / 3).then_some(name)
 }
 
@@ -43,6 +44,9 @@ mod tests {
         assert_eq!(nearest("l", known), Some("lr"));
         assert_eq!(nearest("temperature", known), None);
         assert_eq!(nearest("batch", []), None);
+        assert_eq!(nearest("ab", ["abd", "abc"]), Some("abc"));
+        assert_eq!(nearest("itn", ["add", "int", "bint"]), Some("int"));
+        assert_eq!(nearest("", ["add"]), None);
         assert_eq!(did_you_mean("batchh", known), "; did you mean \"batch\"?");
         assert_eq!(did_you_mean("zzzzzzz", known), "");
         // A text of a megabyte is not compared letter by letter.

@@ -1,6 +1,7 @@
 //! Words of a text in messages: the known one that an unknown one may mean, and no more of a long one than is read.
 
-use linear_logic::nearest::nearest;
+use calculemus_base::word::nearest;
+pub(crate) use calculemus_base::word::{cut, shortened};
 
 /// The nearest of `known`, in quotes behind a question; those that are known, if none is near.
 pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
@@ -9,18 +10,5 @@ pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a s
         Some(near) => format!("; did you mean \"{near}\"?"),
         None if known.is_empty() => String::new(),
         None => format!("; there are {}", cut(&known.join(", "), 400)),
-    }
-}
-
-/// A word as far as a message shows it.
-pub(crate) fn shortened(word: &str) -> String {
-    cut(word, 60)
-}
-
-/// A text up to so many characters.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }

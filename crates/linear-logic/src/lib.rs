@@ -42,8 +42,6 @@
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
 pub mod error;
 
-pub mod nearest;
-
 pub mod formula;
 
 mod lex;

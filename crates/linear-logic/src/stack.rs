@@ -11,8 +11,5 @@ const BYTES: usize = 512 << 20;
 /// # Errors
 /// If the system gives no thread.
 pub fn on_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> std::io::Result<R> {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(BYTES).spawn_scoped(scope, work)?;
-        thread.join().map_err(|payload| std::panic::resume_unwind(payload))
-    })
+    calculemus_base::process::on_stack_of(BYTES, work)
 }

@@ -101,6 +101,14 @@ pub(crate) struct Draft {
     base_text: String,
 }
 
+impl File {
+    fn parse(shown: &str, text: &str) -> Result<Self> {
+        let table = keys::parse_table(shown, text)?;
+        known(&table).map_err(|u| anyhow!("{shown}{}: {}", keys::place(text, &u.key), u.message))?;
+        toml::from_str(text).map_err(|e| keys::located(shown, text, &e))
+    }
+}
+
 /// Refuses a key that no sweep has, at the top and in its tables.
 fn known(table: &Table) -> std::result::Result<(), keys::Unknown> {
     keys::check(table, keys::of::<File>())?;
@@ -116,9 +124,7 @@ impl Draft {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path).with_context(|| shown.clone())?;
-        let table = keys::parse_table(&shown, &text)?;
-        known(&table).map_err(|u| anyhow!("{shown}{}: {}", keys::place(&text, &u.key), u.message))?;
-        let file: File = toml::from_str(&text).map_err(|e| keys::located(&shown, &text, &e))?;
+        let file = File::parse(&shown, &text)?;
         let beside = path.with_file_name(&file.base);
         let base = if beside.is_file() {
             beside
@@ -366,7 +372,7 @@ mod tests {
     const BASE: &str = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\n";
 
     fn plan(text: &str) -> Result<Plan<Config>> {
-        Plan::new("s".to_owned(), "s.toml", toml::from_str(text)?, BASE.parse()?)
+        Plan::new("s".to_owned(), "s.toml", File::parse("s.toml", text)?, BASE.parse()?)
     }
 
     fn refusal(text: &str) -> String {

@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::Path;
 
+use calculemus_base::file::Whole;
+
 use crate::error::Refusal;
+use crate::file;
 pub(super) use crate::file::refusal as io;
-use crate::file::{self, Whole};
 
 /// A file that is there whole or not at all, with the digest of what is written.
 pub(super) struct WholeFile {
@@ -20,13 +22,13 @@ impl WholeFile {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|e| io(folder, &e))?;
         }
-        Ok(Self { file: Whole::create(path)?, hasher: blake3::Hasher::new() })
+        Ok(Self { file: Whole::create(path).map_err(|e| io(path, &e))?, hasher: blake3::Hasher::new() })
     }
 
     /// Appends bytes.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.hasher.update(bytes);
-        self.file.writer.write_all(bytes).map_err(|e| io(&self.file.path, &e))
+        self.file.write_all(bytes).map_err(|e| io(self.file.path(), &e))
     }
 
     /// The digest of what is written so far.
@@ -36,7 +38,8 @@ impl WholeFile {
 
     /// Syncs, gives the file its name, and answers with the digest in hexadecimal.
     pub(super) fn finish(self) -> Result<String, Refusal> {
-        self.file.finish()?;
+        let path = self.file.path().to_owned();
+        self.file.finish().map_err(|e| io(&path, &e))?;
         Ok(self.hasher.finalize().to_hex().to_string())
     }
 }

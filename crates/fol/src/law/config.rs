@@ -15,10 +15,7 @@ pub(crate) struct Keys {
     prefix: String,
 }
 
-/// The nearest of `known` to `key`, for the help of a refusal.
-pub(crate) fn nearest<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known.into_iter().min_by_key(|k| strsim::damerau_levenshtein(key, k))
-}
+pub(crate) use calculemus_base::word::nearest;
 
 /// The refusal of a key that is not known.
 pub(crate) fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> Refusal {

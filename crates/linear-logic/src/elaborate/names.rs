@@ -1,12 +1,12 @@
 //! What the names in formulas mean, and the definitions that names in terms mean.
 
+use calculemus_base::word::nearest;
 use std::rc::Rc;
 
 use crate::ast::{self, FormulaKind};
 use crate::declared::Program;
 use crate::error::{Kind, Refusal, Result, Source, Span};
 use crate::formula::{Apart, Formula, Instance, MAX_DEPTH, MAX_SIZE};
-use crate::nearest::nearest;
 use crate::term::Definition;
 
 /// What a text can refer to: the program so far and the parameters of its own declaration.

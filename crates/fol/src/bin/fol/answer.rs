@@ -1,9 +1,6 @@
 //! What a command answers: one item for each input, printed as JSON or for people (F66).
-//!
-//! This is the only file that prints.
 
-use std::io::Write;
-
+use calculemus_base::{quote, stream};
 use fol::error::Refusal;
 use serde_json::{Map, Value, json};
 
@@ -78,17 +75,8 @@ impl Item {
 
 /// Prints the answer and returns the exit status: 0 if every item is accepted, else 1.
 pub(crate) fn print(command: &str, answer: Answer, json: bool) -> std::io::Result<u8> {
-    let status = u8::from(answer.items.iter().any(|item| item.refused.is_some()));
-    match write(command, answer, json) {
-        // Who reads the answer has seen enough of it, as in `fol vocab | head`.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(status),
-        written => written.map(|()| status),
-    }
-}
-
-fn write(command: &str, answer: Answer, json: bool) -> std::io::Result<()> {
     let Answer { items, extra } = answer;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let status = u8::from(items.iter().any(|item| item.refused.is_some()));
     if json {
         let mut document =
             Map::from_iter([("schema".to_owned(), json!("fol/1")), ("command".to_owned(), json!(command))]);
@@ -97,25 +85,23 @@ fn write(command: &str, answer: Answer, json: bool) -> std::io::Result<()> {
         }
         let items: Vec<Value> = items.into_iter().map(to_json).collect();
         document.insert("items".to_owned(), Value::Array(items));
-        serde_json::to_writer(&mut out, &document)?;
-        writeln!(out)?;
-    } else {
-        for item in items {
-            if let Some((refusal, source)) = &item.refused {
-                out.flush()?;
-                say(&draw(refusal, source, refusal.span.or(item.marker)));
-            }
-            if !item.text.is_empty() {
-                writeln!(out, "{}", item.text)?;
-            }
+        stream::answer_json(&document)?;
+        return Ok(status);
+    }
+    // One piece for what stands together, so that refusals come between the answers where they belong.
+    let mut text = String::new();
+    for item in items {
+        if let Some((refusal, source)) = &item.refused {
+            stream::answer(&std::mem::take(&mut text))?;
+            stream::tell(&draw(refusal, source, refusal.span.or(item.marker)));
+        }
+        if !item.text.is_empty() {
+            text.push_str(&item.text);
+            text.push('\n');
         }
     }
-    out.flush()
-}
-
-/// Tells people what went wrong; if nobody listens there is nobody to tell.
-fn say(message: &str) {
-    let _ = std::io::stderr().write_all(message.as_bytes());
+    stream::answer(&text)?;
+    Ok(status)
 }
 
 fn to_json(item: Item) -> Value {
@@ -129,45 +115,20 @@ fn to_json(item: Item) -> Value {
     Value::Object(fields)
 }
 
-/// The characters of a line that are shown on either side of a place.
-const AROUND: usize = 60;
-
 /// The refusal, the source line, a marker under the place, and the help. Of a long line only the neighbourhood of the
 /// place is shown, and what would steer a terminal is shown as a dot.
 fn draw(refusal: &Refusal, source: &str, marker: Option<(usize, usize)>) -> String {
     let mut text = format!("{refusal}\n");
-    if !source.is_empty() {
-        let (start, end) = marker.unwrap_or((0, 0));
-        let line_start = source.get(..start).and_then(|s| s.rfind('\n')).map_or(0, |i| i + 1);
-        let line = source.get(line_start..).and_then(|s| s.lines().next()).unwrap_or("");
-        let before = source.get(line_start..start).map_or(0, |s| s.chars().count());
-        let marked = source.get(start..end.min(line_start + line.len())).map_or(1, |s| s.chars().count());
-        let (shown, column) = neighbourhood(line, before);
-        text.push_str(&format!("  {shown}\n"));
-        if marker.is_some() {
-            text.push_str(&format!("  {}{}\n", " ".repeat(column), "^".repeat(marked.clamp(1, AROUND))));
+    match marker {
+        Some((start, end)) if !source.is_empty() => text.push_str(&quote::marked(source, start, end)),
+        None if !source.is_empty() => {
+            let (shown, _) = quote::neighbourhood(source.lines().next().unwrap_or(""), 0);
+            text.push_str(&format!("  {shown}\n"));
         }
+        _ => {}
     }
     if let Some(help) = &refusal.help {
         text.push_str(&format!("  {help}\n"));
     }
     text
-}
-
-/// The part of a line around its character number `place`, and the column of that character in the part.
-fn neighbourhood(line: &str, place: usize) -> (String, usize) {
-    let from = place.saturating_sub(AROUND);
-    let visible = |c: char| if c.is_control() { '·' } else { c };
-    let mut rest = line.chars().skip(from);
-    let mut shown: String = if from > 0 { "…".to_owned() } else { String::new() };
-    shown.extend(rest.by_ref().take(2 * AROUND).map(visible));
-    if rest.next().is_some() {
-        shown.push('…');
-    }
-    (shown, place - from + usize::from(from > 0))
-}
-
-/// Says why there is no answer at all.
-pub(crate) fn complain(error: &anyhow::Error) {
-    say(&format!("fol: {error:#}\n"));
 }

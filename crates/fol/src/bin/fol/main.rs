@@ -16,6 +16,7 @@ mod next_command;
 use std::process::ExitCode;
 
 use answer::{Answer, Item};
+use calculemus_base::process::exit;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 
@@ -115,15 +116,9 @@ fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
     let name = matches.subcommand_name().unwrap_or_default();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|usage| usage.exit());
-    let status = cli.command.run().and_then(|answer| Ok(answer::print(name, answer, cli.json)?));
-    match status {
-        Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            if let Some(usage) = error.downcast_ref::<clap::Error>() {
-                usage.exit();
-            }
-            answer::complain(&error);
-            ExitCode::FAILURE
-        }
+    let done = cli.command.run().and_then(|answer| Ok(answer::print(name, answer, cli.json)?));
+    if let Some(usage) = done.as_ref().err().and_then(|error| error.downcast_ref::<clap::Error>()) {
+        usage.exit();
     }
+    exit("fol", done)
 }

@@ -15,6 +15,7 @@ mod poly_command;
 use std::process::ExitCode;
 
 use answer::{Answer, Failure};
+use calculemus_base::process::exit;
 use clap::{CommandFactory, Parser, Subcommand};
 use linear_logic::stack::on_large_stack;
 
@@ -72,15 +73,9 @@ impl Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Values of a proof are shared by count, so they stay on the thread that makes them.
-    let status = on_large_stack(move || {
+    let done = on_large_stack(move || {
         let name = cli.command.name();
         answer::print(name, cli.command.run(), cli.json)
     });
-    match status.and_then(|status| status) {
-        Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            answer::complain(&error);
-            ExitCode::FAILURE
-        }
-    }
+    exit("ill", done.and_then(|done| done))
 }
