@@ -263,7 +263,8 @@ impl training::Task for Learner {
     }
 }
 
-#[cfg(all(test, feature = "candle"))]
+#[cfg(test)]
+#[cfg(feature = "candle")]
 mod tests {
     use training::Task as _;
 

@@ -226,7 +226,8 @@ pub(crate) fn weights_backward(map: &Linear, dy: &[f32], x: &[f32], gradient: &m
     linear_backward_weights(dy, x, dweight, dbias, rows);
 }
 
-#[cfg(all(test, feature = "candle"))]
+#[cfg(test)]
+#[cfg(feature = "candle")]
 mod tests {
     use candle_core::{DType, Device};
 

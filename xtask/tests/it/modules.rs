@@ -19,7 +19,7 @@ type Module = Vec<String>;
 /// Text without comments, strings, characters and unit tests.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
-    let text = text.split("\n#[cfg(all(test").next().unwrap();
+    let text = text.split("\n#[cfg(test)]\n#[cfg(feature").next().unwrap();
     let mut out = String::new();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

@@ -35,14 +35,13 @@ fn wait_for_merge(folder: &Path, child: &mut Child) {
 }
 
 fn wait_until(what: &str, child: &mut Child, there: impl Fn() -> bool) {
-    for _ in 0..6000 {
-        if there() {
-            return;
-        }
+    let mut tries = 0;
+    while !there() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before {what} was there");
+        assert!(tries < 6000, "{what} never comes");
+        tries += 1;
         std::thread::sleep(Duration::from_millis(10));
     }
-    panic!("{what} never comes");
 }
 
 /// The training files of a set that have their temporary names still.

@@ -71,7 +71,7 @@ fn step<D: Decoder>(decoder: &mut D, searches: &mut [Search<'_, D::State>]) -> R
         active.iter_mut().flat_map(|s| &mut s.live).map(|branch| &mut branch.state).collect();
     let logits = decoder.step(&mut states, &tokens)?;
     let v = (logits.len() / tokens.len().max(1)).max(1);
-    let mut rest: &[f32] = &logits;
+    let mut rest: &[f32] = logits;
     for search in active {
         let (own, others) = rest.split_at((search.live.len() * v).min(rest.len()));
         rest = others;
