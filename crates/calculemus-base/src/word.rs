@@ -1,14 +1,15 @@
 //! Words in messages: the known one that an unknown one may mean, and no more of a long one than is read.
 
 /// The nearest of some words by edits (case aside), if it is near enough to be meant: at most one edit, and one more for
-/// every three characters.
+/// every three characters, and never more than half of them. (`itn` is `int`; `nat` is not.)
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = cut(word, LONGEST).to_lowercase();
     let scored =
         known.into_iter().map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name));
     // Of words that are equally near, the first in the alphabet: the order of the candidates says nothing.
     let (distance, name) = scored.min()?;
-    (distance <= 1 + name.chars().count() / 3).then_some(name)
+    let length = name.chars().count();
+    (distance <= 1 + length / 3 && 2 * distance <= length).then_some(name)
 }
 
 /// `; did you mean "…"?`, or nothing where no known word is near.
@@ -46,6 +47,7 @@ mod tests {
         assert_eq!(nearest("batch", []), None);
         assert_eq!(nearest("ab", ["abd", "abc"]), Some("abc"));
         assert_eq!(nearest("itn", ["add", "int", "bint"]), Some("int"));
+        assert_eq!(nearest("nat", ["add", "int", "bint"]), None);
         assert_eq!(nearest("", ["add"]), None);
         assert_eq!(did_you_mean("batchh", known), "; did you mean \"batch\"?");
         assert_eq!(did_you_mean("zzzzzzz", known), "");
