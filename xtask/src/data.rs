@@ -17,10 +17,13 @@ use crate::answer::{print_json, print_text, say};
 use crate::signals::{self, Stop, Stopped};
 use crate::{keys, place};
 
+/// The configuration of the default data set.
+const DEFAULT: &str = "public-iid.toml";
+
 /// Options of `gen-data`.
 #[derive(Debug, Args)]
 pub(crate) struct GenData {
-    /// The configuration: a path, or a name in configs/data/.
+    /// The configuration: a path, or a name in configs/data/; without it and without --out public-iid.toml.
     #[arg(long, value_name = "NAME.toml")]
     config: Option<String>,
     /// Changes a key; dotted keys reach into tables.
@@ -68,7 +71,10 @@ fn refused(refusal: Refusal) -> anyhow::Error {
 
 /// `cargo xtask gen-data`; returns the exit status.
 pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
-    let (file, text) = match &args.config {
+    // With another folder but no configuration the defaults of the format; with neither the set that `train` reads if
+    // nothing else is said.
+    let name = args.config.as_deref().or_else(|| args.out.is_none().then_some(DEFAULT));
+    let (file, text) = match name {
         Some(name) => {
             let path = keys::find(name, &place::data_configs())?;
             let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;

@@ -1,6 +1,6 @@
 //! Indices as digits: big-endian, base 625, shortest form (F3, F4).
 //!
-//! [`push_index`] writes; [`following`] is the one rule of reading, by which digit after digit is taken up;
+//! `push_index` writes; `following` is the one rule of reading, by which digit after digit is taken up;
 //! [`read_number`] and [`read_digits`] read what people type.
 
 use crate::error::{Kind, Refusal, Stage};

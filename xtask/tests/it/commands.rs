@@ -16,6 +16,28 @@ fn place() -> Place {
 }
 
 #[test]
+fn the_default_set_is_made_where_nothing_else_is_said() {
+    let place = Place::new(&[("data/public-iid.toml", DATA)]);
+    place.ok(&["gen-data", "--quiet"]);
+    assert!(place.path("data/public-iid/manifest.json").is_file());
+    place.ok(&["gen-data", "--quiet"]);
+    assert!(place.refused(&["gen-data", "--quiet", "--set", "stream.train=301"], 1).contains("--force"));
+    // A folder of its own, with the defaults of the format.
+    place.ok(&["gen-data", "--quiet", "--out", "own", "--set", "stream.train=50", "--set", "iid=10"]);
+    assert!(place.path("own/manifest.json").is_file());
+    assert!(Place::new(&[]).refused(&["gen-data"], 1).contains("public-iid.toml"));
+}
+
+#[test]
+fn the_shell_is_told_what_the_command_takes() {
+    let script = Place::new(&[]).ok(&["completions", "bash"]);
+    for word in ["_calculemus", "gen-data", "--resume"] {
+        assert!(script.contains(word), "{word}");
+    }
+    Place::new(&[]).refused(&["completions", "tcl"], 2);
+}
+
+#[test]
 fn one_command_from_nothing_to_a_report() {
     let place = place();
     let document = place.json(&[
