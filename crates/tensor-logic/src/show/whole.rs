@@ -355,7 +355,8 @@ impl Table<'_> {
             Kind::MaxMin => f64::INFINITY,
             _ => 1.0,
         };
-        if round && (value == one || tensor.kind == Kind::Bool) {
+        // Of a Boolean tensor a value that is not above 0 derives nothing, and must be said with its sign.
+        if round && (value == one || (tensor.kind == Kind::Bool && value > 0.0)) {
             return head;
         }
         let sign = sign_of(tensor);
