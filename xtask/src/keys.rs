@@ -51,16 +51,16 @@ pub(crate) fn of<T: Deserialize<'static>>() -> &'static [&'static str] {
 }
 
 /// Refuses the first key of a table that is not known, with the nearest known one.
-pub(crate) fn check(table: &toml::Table, known: &[&str]) -> std::result::Result<(), Unknown> {
+pub(crate) fn check(table: &toml::Table, known: &[&str]) -> std::result::Result<(), Wrong> {
     match table.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(Unknown { message: unknown_key(key, known), key: key.clone() }),
+        Some(key) => Err(Wrong { message: unknown_key(key, known), key: key.clone() }),
         None => Ok(()),
     }
 }
 
-/// A key that is not known.
+/// A key that is not known, or whose value is none of its type.
 #[derive(Debug)]
-pub(crate) struct Unknown {
+pub(crate) struct Wrong {
     /// The key.
     pub(crate) key: String,
     /// What is said of it.

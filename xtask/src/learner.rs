@@ -1,21 +1,28 @@
 //! What `train`, `eval` and `sweep` need of a learner's configuration. There are two learners: the symbolic transformer
 //! (with its baselines), and the recurrent one (`kind = "rnn"`).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 use training::{Settings, Task};
 
-use crate::keys::{self, parse_table};
+use crate::keys::{self, Wrong, merge, parse_set, parse_table, place};
 use crate::signals::Stop;
 
-/// A configuration of some learner.
-pub(crate) trait Learner: Clone + PartialEq + Serialize + Send + Sync + Sized {
+/// A configuration of some learner: one flat TOML file, every key known, every value checked. Defaults, then the file,
+/// then `--set`, then named flags.
+pub(crate) trait Learner:
+    Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + Sized
+{
     /// What it opens.
     type Subject: Subject;
 
+    /// Which learner it is of.
+    const KIND: Kind;
     /// The keys that a resumed run may change.
     const CHANGEABLE: &'static [&'static str];
     /// Further keys that decide nothing about the weights.
@@ -23,20 +30,63 @@ pub(crate) trait Learner: Clone + PartialEq + Serialize + Send + Sync + Sized {
     /// Whether a run whose loss left the numbers is judged by its best weights, or only refused.
     const JUDGES_DIVERGED: bool;
 
-    /// Reads and checks a text, with `--set key=value` over it.
-    fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self>;
+    /// What it measures of a table `[expect]`.
+    const EXPECTS: &'static [&'static str];
+
+    /// Keys of a file beside the fields of its type.
+    fn further_keys() -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Ranges, required keys and what must fit together; every fault is said.
+    fn check(&self, name: &str) -> Result<()>;
 
     /// Whether there is such a key.
-    fn knows(key: &str) -> bool;
+    fn knows(key: &str) -> bool {
+        judge::<Self>(&toml::Table::from_iter([(key.to_owned(), true.into())]), false).is_ok()
+    }
+
+    /// Reads a text, applies the options, checks everything. A refusal names the file, the line and the column, or the
+    /// option, and for an unknown key the nearest known one.
+    fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
+        let mut table = parse_table(name, text)?;
+        let kind = Kind::of(name, text)?;
+        if kind != Self::KIND {
+            bail!("{name}: a configuration of {kind}, where one of {} is wanted", Self::KIND);
+        }
+        // The file alone first, so that its own faults are located in it.
+        judge::<Self>(&table, true)
+            .map_err(|wrong| anyhow!("{name}{}: {}", place(text, &wrong.key), wrong.message))?;
+        for set in sets {
+            let entry = parse_set(set)?;
+            judge::<Self>(&entry, true).map_err(|wrong| anyhow!("--set {set}: {}", wrong.message))?;
+            merge(&mut table, entry);
+        }
+        let config: Self =
+            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
+        config.check(name)?;
+        Ok(config)
+    }
 
     /// Every key with its value, defaults included, of a table that need not fit together yet.
-    fn filled(table: &toml::Table) -> toml::Table;
+    fn filled(table: &toml::Table) -> toml::Table {
+        let full = table.clone().try_into::<Self>().ok();
+        full.and_then(|config| toml::Table::try_from(config).ok()).unwrap_or_else(|| table.clone())
+    }
 
     /// Every key with its value.
-    fn to_toml(&self) -> Result<String>;
+    fn to_toml(&self) -> Result<String> {
+        Ok(toml::to_string(self)?)
+    }
 
     /// BLAKE3 of the keys that a resumed run may not change.
-    fn digest(&self) -> Result<String>;
+    fn digest(&self) -> Result<String> {
+        let mut table = toml::Table::try_from(self)?;
+        for key in Self::CHANGEABLE.iter().chain(Self::SILENT) {
+            table.remove(*key);
+        }
+        Ok(blake3::hash(table.to_string().as_bytes()).to_hex().to_string())
+    }
 
     /// The name of a run, if the configuration says one.
     fn name(&self) -> Option<&str>;
@@ -76,6 +126,34 @@ pub(crate) trait Learner: Clone + PartialEq + Serialize + Send + Sync + Sized {
 
     /// What a sweep demands of a configuration beyond what a run does.
     fn check_in_sweep(&self) -> Result<()>;
+}
+
+/// Refuses the first key that no configuration has, and, where values are judged too, the first with one of a wrong
+/// type.
+fn judge<L: Learner>(table: &toml::Table, values: bool) -> std::result::Result<(), Wrong> {
+    // A key without a value is null there, so that all are.
+    let fields = json!(L::default());
+    let fields = fields.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+    keys::check(table, &fields.chain(L::further_keys()).collect::<Vec<&str>>())?;
+    for (key, value) in table.iter().filter(|_| values) {
+        let mut alone = vec![(key, value.clone())];
+        if let (toml::Value::Table(inner), "expect") = (value, key.as_str()) {
+            keys::check(inner, L::EXPECTS)?;
+            let one = |(key, value): (&String, &toml::Value)| {
+                toml::Table::from_iter([(key.clone(), value.clone())])
+            };
+            alone = inner.iter().map(|entry| (entry.0, one(entry).into())).collect();
+        }
+        for (inner, value) in alone {
+            let whole = toml::Table::from_iter([(key.clone(), value)]);
+            let wrong = |e: toml::de::Error| Wrong {
+                key: inner.clone(),
+                message: format!("{inner}: {}", e.message()),
+            };
+            whole.try_into::<L>().map_err(wrong)?;
+        }
+    }
+    Ok(())
 }
 
 /// What is trained and judged: a learner on its data.
@@ -134,6 +212,15 @@ pub(crate) enum Kind {
     Recurrent,
 }
 
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Transformer => "the symbolic transformer",
+            Self::Recurrent => "a recurrent cell (kind = \"rnn\")",
+        })
+    }
+}
+
 impl Kind {
     /// By the key `kind` of a text. An unknown kind is refused.
     pub(crate) fn of(name: &str, text: &str) -> Result<Self> {
@@ -141,7 +228,7 @@ impl Kind {
             None => Ok(Self::Transformer),
             Some(toml::Value::String(kind)) if kind == "rnn" => Ok(Self::Recurrent),
             Some(kind) => {
-                let place = keys::place(text, "kind");
+                let place = place(text, "kind");
                 Err(anyhow!("{name}{place}: kind = {kind}; say \"rnn\", or leave it out for the transformer"))
             }
         }

@@ -14,6 +14,7 @@ mod bench;
 mod commands;
 mod data;
 mod draw;
+mod expect;
 mod keys;
 mod learner;
 mod place;

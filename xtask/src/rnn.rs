@@ -13,41 +13,34 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use linear_logic_rnn::error::{Kind, Refusal};
+use linear_logic_rnn::options::CellKind;
 use serde_json::{Value, json};
 
 use crate::answer::{print_json, print_text};
-use crate::learner::Learner;
+use crate::learner::{self, Learner};
 use crate::run_folder;
 use crate::signals::Stop;
-use crate::sweep::{Plan, Point, Tables};
+use crate::sweep::{Plan, Point, Summary, Tables};
 use config::Config;
 
 impl Learner for Config {
     type Subject = run::OnTask;
 
-    const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
-    const SILENT: &'static [&'static str] = &config::SILENT;
+    const KIND: learner::Kind = learner::Kind::Recurrent;
+    const CHANGEABLE: &'static [&'static str] =
+        &["eval_every", "save_every", "threads", "eval_lengths", "eval_sequences"];
+    const SILENT: &'static [&'static str] = &["expect", "name", "allow_gap"];
     const JUDGES_DIVERGED: bool = true;
 
-    fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
-        Self::from_text(name, text, sets)
+    const EXPECTS: &'static [&'static str] =
+        &["params", "last_symbol_min", "sequence_exact_min", "seconds_max"];
+
+    fn further_keys() -> Vec<&'static str> {
+        CellKind::all().flat_map(|kind| kind.options().iter().copied()).collect()
     }
 
-    fn knows(key: &str) -> bool {
-        config::known_keys().contains(&key)
-    }
-
-    fn filled(table: &toml::Table) -> toml::Table {
-        let full = table.clone().try_into::<Self>().ok();
-        full.and_then(|config| toml::Table::try_from(config).ok()).unwrap_or_else(|| table.clone())
-    }
-
-    fn to_toml(&self) -> Result<String> {
-        self.to_toml()
-    }
-
-    fn digest(&self) -> Result<String> {
-        self.digest()
+    fn check(&self, name: &str) -> Result<()> {
+        self.check(name)
     }
 
     fn name(&self) -> Option<&str> {
@@ -76,7 +69,7 @@ impl Learner for Config {
             cell.step.trained().map(|(_, w)| (w.name.clone(), json!(w.shape))).collect();
         let document = json!({
             "schema": "xtask/1", "command": "train", "params": cell.count(), "weights": weights,
-            "sizes": self.resolved_sizes()?, "total_updates": self.updates, "config": self,
+            "sizes": self.resolved_sizes()?, "total_updates": self.updates, "config": toml::Table::try_from(self)?,
         });
         if json {
             print_json(&document)?;
@@ -158,8 +151,8 @@ impl Learner for Config {
 }
 
 impl Tables for Config {
-    fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)> {
-        table::write(plan, folder, points)
+    fn summary(plan: &Plan<Self>, points: &[Point<Self>]) -> Result<Summary> {
+        table::summary(plan, points)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Many runs from one file, and one table with intervals over seeds.
 //!
 //! [`plan`] turns the file into points, and points into configurations; all are checked before the first run
-//! begins. [`jobs`] runs what is not finished. What the runs showed is tabulated by the learner: [`Tables`].
+//! begins. [`jobs`] runs what is not finished. What the runs showed is
+//! said by the learner ([`Tables`]) and written by [`Summary`].
 
 pub(crate) mod jobs;
 pub(crate) mod plan;
+mod summary;
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +14,14 @@ use anyhow::Result;
 use serde_json::Value;
 
 pub(crate) use plan::{Plan, Point};
+pub(crate) use summary::Summary;
 
 use crate::learner::Learner;
 
 /// A learner whose sweeps can be tabulated.
 pub(crate) trait Tables: Learner {
-    /// Writes the tables, pictures and the page of a sweep; answers with the table as JSON, and the page.
-    fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)>;
+    /// What the runs of a sweep showed.
+    fn summary(plan: &Plan<Self>, points: &[Point<Self>]) -> Result<Summary>;
 }
 
 /// How a sweep ended.
@@ -40,8 +43,9 @@ pub(crate) fn sweep<L: Tables>(plan: &Plan<L>, folder: &Path, how: &jobs::How<'_
     if let Some(signal) = jobs::all(points.iter().flat_map(|p| &p.runs), how)? {
         return Ok(Swept::Interrupted(signal));
     }
-    let (document, page) = L::tables(plan, folder, &points)?;
-    Ok(Swept::Done { document, page })
+    let summary = L::summary(plan, &points)?;
+    let page = summary.write(&plan.name, folder)?;
+    Ok(Swept::Done { document: summary.document, page })
 }
 
 #[cfg(test)]

@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 
-use crate::learner::Learner;
+use crate::data;
+use crate::learner::{Kind, Learner};
 use crate::signals::Stop;
-use crate::sweep::{Plan, Point, Tables};
-use crate::{data, keys};
+use crate::sweep::{Plan, Point, Summary, Tables};
 use config::{Config, Model};
 use report::Run;
 use subject::OnData;
@@ -40,29 +40,17 @@ use subject::OnData;
 impl Learner for Config {
     type Subject = OnData;
 
-    const CHANGEABLE: &'static [&'static str] = &config::CHANGEABLE;
+    const KIND: Kind = Kind::Transformer;
+    const CHANGEABLE: &'static [&'static str] =
+        &["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
     const SILENT: &'static [&'static str] = &["expect", "suites"];
     const JUDGES_DIVERGED: bool = false;
 
-    fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
-        Self::from_text(name, text, sets)
-    }
+    const EXPECTS: &'static [&'static str] =
+        &["params", "excess_max", "top1_min", "parsed_min", "levels_p_min", "train_nats_max", "seconds_max"];
 
-    fn knows(key: &str) -> bool {
-        keys::of::<Self>().contains(&key)
-    }
-
-    fn filled(table: &toml::Table) -> toml::Table {
-        let full = toml::from_str::<Self>(&table.to_string()).ok();
-        full.and_then(|config| toml::Table::try_from(config).ok()).unwrap_or_else(|| table.clone())
-    }
-
-    fn to_toml(&self) -> Result<String> {
-        self.to_toml()
-    }
-
-    fn digest(&self) -> Result<String> {
-        self.digest()
+    fn check(&self, name: &str) -> Result<()> {
+        self.check(name)
     }
 
     fn name(&self) -> Option<&str> {
@@ -127,7 +115,7 @@ impl Learner for Config {
 }
 
 impl Tables for Config {
-    fn tables(plan: &Plan<Self>, folder: &Path, points: &[Point<Self>]) -> Result<(Value, PathBuf)> {
-        table::write(plan, folder, points)
+    fn summary(plan: &Plan<Self>, points: &[Point<Self>]) -> Result<Summary> {
+        table::summary(plan, points)
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use symbolic_transformer::export::{About, hf};
 
-#[path = "../tests/moved/mod.rs"]
+#[path = "../tests/it/moved.rs"]
 mod moved;
 
 fn main() -> ExitCode {

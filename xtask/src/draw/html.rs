@@ -68,6 +68,21 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// As Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| {
+            let cells: Vec<String> =
+                cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let named = |name: &String| name.strip_prefix('#').unwrap_or(name).to_owned();
+        let rule = |name: &String| if name.starts_with('#') { "---:|" } else { "---|" };
+        let head = line(self.head.iter().map(named).collect());
+        let rule: String = self.head.iter().map(rule).collect();
+        let rows = self.rows.iter().map(|(_, cells)| line(cells.iter().map(Cell::words).collect()));
+        format!("{head}|{rule}\n{}", rows.collect::<String>())
+    }
+
     /// The HTML.
     pub(crate) fn html(&self) -> Markup {
         html! {
@@ -97,6 +112,14 @@ impl Table {
 }
 
 impl Cell {
+    /// What it says, without a form.
+    fn words(&self) -> String {
+        match self {
+            Self::Text(words) | Self::Number(words) | Self::Shade(_, words) => words.clone(),
+            Self::Html(ready) => ready.0.clone(),
+        }
+    }
+
     fn html(&self) -> Markup {
         match self {
             Self::Text(words) => html! { td { (words) } },
@@ -190,6 +213,13 @@ mod tests {
         let all = page(evil, &join(parts));
         assert!(!all.contains("<script"), "{all}");
         assert_eq!(all.matches("&lt;script").count(), 13);
+    }
+
+    #[test]
+    fn a_table_is_markdown_too() {
+        let mut table = Table::new(["name", "#size"]);
+        table.row(vec![text("a|b\nc"), number("1")]);
+        assert_eq!(table.markdown(), "| name | size |\n|---|---:|\n| a\\|b c | 1 |\n");
     }
 
     #[test]

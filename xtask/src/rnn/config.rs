@@ -1,7 +1,5 @@
-//! The configuration of a recurrent run: `kind = "rnn"`, flat TOML, every key known, every value checked.
-//!
-//! Keys of the run stand in [`Config`]; those of the cell are [`Options`]. [`Config::from_text`] is the way in; a
-//! refusal names the file and the line, or the option, and for an unknown key the nearest known one.
+//! The configuration of a recurrent run: `kind = "rnn"`. Keys of the run stand in [`Config`]; those of the cell are
+//! [`Options`].
 
 use anyhow::{Result, anyhow, bail};
 use linear_logic_rnn::cell::{Cell, largest_hidden};
@@ -13,7 +11,7 @@ use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
 use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{merge, parse_set, parse_table, place, unknown_key};
+use crate::expect::Expect;
 
 /// The word that names this learner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,30 +38,11 @@ pub(crate) enum SplitName {
     Enumerate,
 }
 
-/// What a run is expected to show.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Expect {
-    /// Trained weights; a test compares it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) params: Option<usize>,
-    /// The least share of right last symbols at the longest length.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) last_symbol_min: Option<f64>,
-    /// The least share of sequences without an error at the longest length.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sequence_exact_min: Option<f64>,
-    /// The longest time, in seconds, on two cores.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) seconds_max: Option<f64>,
-}
-
 /// All keys but those of the cell. Options are keys without a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Config {
     pub(crate) kind: Kind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
     pub(crate) seed: u64,
     pub(crate) device: String,
@@ -73,44 +52,31 @@ pub(crate) struct Config {
     pub(crate) task: String,
     pub(crate) min_length: usize,
     pub(crate) max_length: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) modulus: Option<toml::Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pattern: Option<toml::Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) patterns: Option<toml::Value>,
     pub(crate) split: SplitName,
     pub(crate) train_fraction: f64,
 
     pub(crate) cell: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hidden: Option<Size>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<usize>,
     pub(crate) allow_gap: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) aux: Option<Size>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) aux2: Option<Size>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) readout: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) addresses: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pattern_addresses: Option<usize>,
 
     pub(crate) updates: u64,
     pub(crate) batch: usize,
     pub(crate) optimizer: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lr: Option<f64>,
     pub(crate) decay: f64,
     pub(crate) momentum: f64,
     pub(crate) beta1: f64,
     pub(crate) beta2: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) eps: Option<f64>,
     pub(crate) weight_decay: f64,
     pub(crate) clip: f64,
@@ -120,14 +86,12 @@ pub(crate) struct Config {
     pub(crate) eval_every: u64,
     pub(crate) save_every: u64,
 
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) eval_lengths: Option<Vec<usize>>,
     pub(crate) eval_sequences: usize,
 
     #[serde(flatten)]
     pub(crate) options: Options,
 
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<Expect>,
 }
 
@@ -182,90 +146,7 @@ impl Default for Config {
     }
 }
 
-/// Every key that is not one of the cell's options.
-const KEYS: [&str; 44] = [
-    "kind",
-    "name",
-    "seed",
-    "device",
-    "dtype",
-    "threads",
-    "task",
-    "min_length",
-    "max_length",
-    "modulus",
-    "pattern",
-    "patterns",
-    "split",
-    "train_fraction",
-    "cell",
-    "hidden",
-    "budget",
-    "allow_gap",
-    "aux",
-    "aux2",
-    "readout",
-    "addresses",
-    "content",
-    "pattern_addresses",
-    "updates",
-    "batch",
-    "optimizer",
-    "lr",
-    "decay",
-    "momentum",
-    "beta1",
-    "beta2",
-    "eps",
-    "weight_decay",
-    "clip",
-    "loss",
-    "curriculum",
-    "max_skipped",
-    "eval_every",
-    "save_every",
-    "eval_lengths",
-    "eval_sequences",
-    "expect",
-    "masters",
-];
-
-/// The keys that a resumed run may change.
-pub(crate) const CHANGEABLE: [&str; 5] =
-    ["eval_every", "save_every", "threads", "eval_lengths", "eval_sequences"];
-
-/// Keys that decide nothing about the weights.
-pub(crate) const SILENT: [&str; 3] = ["expect", "name", "allow_gap"];
-
-/// All keys that a file may have.
-pub(crate) fn known_keys() -> Vec<&'static str> {
-    let options = CellKind::all().flat_map(|kind| kind.options().iter().copied());
-    let mut keys: Vec<&str> = KEYS.into_iter().chain(options).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
-}
-
 impl Config {
-    /// Reads a text, applies the options, checks everything.
-    pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
-        let mut table = parse_table(name, text)?;
-        for (key, value) in &table {
-            one(key, value).map_err(|why| anyhow!("{name}{}: {why}", place(text, key)))?;
-        }
-        for set in sets {
-            let entry = parse_set(set)?;
-            for (key, value) in &entry {
-                one(key, value).map_err(|why| anyhow!("--set {set}: {why}"))?;
-            }
-            merge(&mut table, entry);
-        }
-        let config: Self =
-            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
-        config.check(name)?;
-        Ok(config)
-    }
-
     /// Ranges, required keys, and whether cell, task and optimiser can be made.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let mut problems = Vec::new();
@@ -339,7 +220,8 @@ impl Config {
 
     /// The rule, its rate and the clipping.
     pub(crate) fn optimiser(&self) -> Result<Optimiser> {
-        let all = serde_json::to_value(self)?;
+        // As TOML, which leaves out what is not given.
+        let all = serde_json::to_value(toml::Table::try_from(self)?)?;
         let Some(keys) = all.as_object() else { bail!("no keys") };
         Ok(Optimiser::from_keys(keys, self.clip)?)
     }
@@ -396,33 +278,6 @@ impl Config {
     pub(crate) fn cell(&self) -> Result<Cell> {
         Ok(Cell::new(self.cell.parse()?, &self.resolved_sizes()?, &self.options)?)
     }
-
-    /// Every key with its value, as TOML.
-    pub(crate) fn to_toml(&self) -> Result<String> {
-        Ok(toml::to_string(self)?)
-    }
-
-    /// BLAKE3 of the keys that a resumed run may not change.
-    pub(crate) fn digest(&self) -> Result<String> {
-        let mut table = toml::Table::try_from(self)?;
-        for key in CHANGEABLE.iter().chain(&SILENT) {
-            table.remove(*key);
-        }
-        Ok(blake3::hash(table.to_string().as_bytes()).to_hex().to_string())
-    }
-}
-
-/// Judges one key and its value alone.
-fn one(key: &str, value: &toml::Value) -> Result<(), String> {
-    let known = known_keys();
-    if !known.contains(&key) {
-        return Err(unknown_key(key, &known));
-    }
-    let alone = toml::Table::from_iter([(key.to_owned(), value.clone())]);
-    match alone.try_into::<Config>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("{key}: {}", error.message())),
-    }
 }
 
 #[cfg(test)]
@@ -430,7 +285,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::learner::Kind;
+    use crate::keys::parse_table;
+    use crate::learner::{Kind, Learner as _};
     use crate::sweep::plan::Draft;
 
     /// The configurations of the project: they parse, sweeps too, and what is expected is counted.

@@ -12,7 +12,8 @@ use crate::draw::html::{self, Table};
 use crate::draw::numbers::{count, duration, fixed};
 use crate::draw::plot::{Mark, Plot, Point};
 use crate::draw::{Axis, Scale};
-use crate::run_folder;
+use crate::learner::Learner as _;
+use crate::{expect, run_folder};
 
 /// Writes `report.html` and returns its path.
 pub(crate) fn write(folder: &Path) -> Result<PathBuf> {
@@ -23,9 +24,12 @@ pub(crate) fn write(folder: &Path) -> Result<PathBuf> {
     let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let record = Record { metrics: &metrics };
     let plots: Vec<String> = curves(&record).iter().filter(|p| !p.is_empty()).map(Plot::figure).collect();
+    let expected = expectations(&config, &eval, &record);
     let text = config.to_toml()?;
     let body = html::join([
         html::heading(&name, &format!("{} on {}", config.cell, config.task)),
+        html::join(expect::missed(&expected).iter().map(|missed| html::warning(missed))),
+        html::section("Expected and measured", &expect::table(&expected)),
         html::section("Run", &about(&config, &eval, &record)),
         html::section("Test", &lengths(&eval)),
         html::section("Training", &html::figures(&plots)),
@@ -48,20 +52,21 @@ fn about(config: &Config, eval: &Value, record: &Record<'_>) -> Markup {
     row("at update", count(record.best().map(|b| b.1)));
     row("training", duration(Some(record.seconds())));
     row("sequence-steps a second", count(record.speed().map(|s| s as u64)));
-    let expect = config.expect.clone().unwrap_or_default();
-    if let Some(params) = expect.params {
-        row("weights expected", count(Some(params as u64)));
-    }
-    if let Some(least) = expect.last_symbol_min {
-        row("last symbol at the longest length, expected at least", fixed(Some(least), 4));
-    }
-    if let Some(least) = expect.sequence_exact_min {
-        row("exact sequences at the longest length, expected at least", fixed(Some(least), 4));
-    }
-    if let Some(most) = expect.seconds_max {
-        row("time expected, at most", duration(Some(most)));
-    }
     table.html()
+}
+
+/// The expected beside the measured.
+fn expectations(config: &Config, eval: &Value, record: &Record<'_>) -> Vec<expect::Row> {
+    let Some(expect) = &config.expect else { return Vec::new() };
+    let lines = eval.get("lengths").and_then(Value::as_array).into_iter().flatten();
+    let longest = lines.max_by_key(|line| line.get("length").and_then(Value::as_u64));
+    let share = |key: &str| longest?.get(key)?.as_f64();
+    expect.rows(|key| match key {
+        "params" => eval.get("total_params")?.as_f64(),
+        "last_symbol_min" => share("last_symbol"),
+        "sequence_exact_min" => share("sequence_exact"),
+        _ => longest.map(|_| record.seconds()),
+    })
 }
 
 /// The lines of the test.

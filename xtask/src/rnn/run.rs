@@ -12,7 +12,7 @@ use training::{Settings, Task};
 
 use super::config::Config;
 use crate::answer::say;
-use crate::learner::{State, Subject};
+use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
 
 /// Updates between `update` lines.

@@ -1,10 +1,10 @@
-//! What a sweep of recurrent runs showed: `table.csv`, `table.md`, a picture for each task, `verdict.json`, a page.
+//! What a sweep of recurrent runs showed: a table and a picture for each task, and a verdict.
 //!
 //! A *variant* is a point of the sweep without its task. For each task the best `ll` variant by validation loss meets
 //! the strongest baseline (section 12); a sweep of `ll` alone compares its arms, key by key.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use linear_logic_rnn::statistics::{Report, Row, Sample, median, strongest};
@@ -15,10 +15,10 @@ use super::run::{Record, eval};
 use crate::draw::html::{self, Table};
 use crate::draw::numbers::{count, fixed, p_value};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
-use crate::draw::{Axis, Scale, csv};
+use crate::draw::{Axis, Scale};
 use crate::run_folder;
 use crate::sweep::plan::shown;
-use crate::sweep::{Plan, Point};
+use crate::sweep::{Plan, Point, Summary};
 
 /// The measures of a test.
 const MEASURES: [&str; 3] = ["symbol_error", "sequence_exact", "last_symbol"];
@@ -142,34 +142,34 @@ fn primary(task: &str) -> &'static str {
     if follows.contains(&task) { "last_symbol" } else { "sequence_exact" }
 }
 
-/// Writes every output of a sweep into its folder; answers with the verdict and the table as JSON, and the page.
-pub(crate) fn write(
-    plan: &Plan<Config>,
-    folder: &Path,
-    points: &[Point<Config>],
-) -> Result<(Value, PathBuf)> {
+/// What the runs of a sweep showed.
+pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<Summary> {
     let mut arms = Vec::new();
     for point in points {
         arms.extend(Arm::read(point)?);
     }
     let lines = lines(&arms);
     let report = verdict(&plan.name, &arms);
-    let plots = plots(&arms);
-    let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
-    put("table.csv", &csv::table(&COLUMNS, &lines)?)?;
-    put("table.md", &markdown(plan, &arms, &report))?;
     let found = serde_json::to_value(&report)?;
-    put("verdict.json", &(serde_json::to_string_pretty(&found)? + "\n"))?;
-    for (task, plot) in &plots {
-        put(&format!("accuracy-{task}.svg"), &plot.document())?;
-    }
-    let page = folder.join("report.html");
-    put("report.html", &html_page(plan, &arms, &report, &plots))?;
+    let notes = vec![report.question.clone(), LIMITS.to_owned()];
+    let mut tables = vec![(format!("Verdict: {}", word(&report.verdict)), verdict_table(&report), notes)];
+    tables.extend(
+        by_task(&arms).into_iter().map(|(task, arms)| (task.to_owned(), table(task, &arms), Vec::new())),
+    );
     let document = json!({
         "schema": "xtask/1", "command": "sweep", "name": plan.name, "seeds": plan.seeds,
         "commit": run_folder::commit(), "verdict": found, "rows": lines,
     });
-    Ok((document, page))
+    Ok(Summary {
+        lines,
+        columns: &COLUMNS,
+        origin: origin(plan),
+        tables,
+        plots: plots(&arms),
+        further: html::join([]),
+        file: ("verdict.json", found),
+        document,
+    })
 }
 
 const COLUMNS: [&str; 12] = [
@@ -289,32 +289,34 @@ fn settings(task: &str, arms: &[&Arm<'_>]) -> Vec<Row> {
     rows
 }
 
-fn head(lengths: &[u64], measure: &str) -> Vec<String> {
-    let mut head = vec!["variant".to_owned(), "weights".to_owned(), "lr".to_owned(), "validation".to_owned()];
-    head.extend(lengths.iter().map(|length| format!("{measure} at {length}")));
-    head.extend(["diverged".to_owned(), "seconds".to_owned()]);
-    head
-}
-
-/// The cells of an arm in the tables for people.
-fn cells(arm: &Arm<'_>, lengths: &[u64], measure: &str) -> Vec<String> {
-    let first = arm.runs.first();
-    let mut cells = vec![
-        arm.name.clone(),
-        count(first.map(|r| r.params)),
-        first.map_or_else(String::new, |r| r.lr.to_string()),
-        fixed(Some(arm.validation()).filter(|v| v.is_finite()), 4),
-    ];
-    for length in lengths {
-        cells.push(match arm.spread(*length, measure) {
-            Some((middle, worst)) => format!("{middle:.4} ({worst:.4})"),
-            None => "–".to_owned(),
-        });
+/// The arms of a task.
+fn table(task: &str, arms: &[&Arm<'_>]) -> Table {
+    let measure = primary(task);
+    let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
+    let mut head = ["variant", "#weights", "#lr", "#validation"].map(ToOwned::to_owned).to_vec();
+    head.extend(lengths.iter().map(|length| format!("#{measure} at {length}")));
+    head.extend(["#diverged", "#seconds"].map(ToOwned::to_owned));
+    let mut table = Table::new(head);
+    for arm in arms {
+        let first = arm.runs.first();
+        let mut cells = vec![
+            html::text(arm.name.clone()),
+            html::number(count(first.map(|r| r.params))),
+            html::number(first.map_or_else(String::new, |r| r.lr.to_string())),
+            html::number(fixed(Some(arm.validation()).filter(|v| v.is_finite()), 4)),
+        ];
+        for length in &lengths {
+            cells.push(html::number(match arm.spread(*length, measure) {
+                Some((middle, worst)) => format!("{middle:.4} ({worst:.4})"),
+                None => "–".to_owned(),
+            }));
+        }
+        let diverged = arm.runs.iter().filter(|r| r.status == "diverged").count();
+        let seconds: Vec<f64> = arm.runs.iter().map(|r| r.seconds).collect();
+        cells.extend([diverged.to_string(), fixed(median(&seconds), 1)].map(html::number));
+        table.row(cells);
     }
-    let diverged = arm.runs.iter().filter(|r| r.status == "diverged").count();
-    let seconds: Vec<f64> = arm.runs.iter().map(|r| r.seconds).collect();
-    cells.extend([diverged.to_string(), fixed(median(&seconds), 1)]);
-    cells
+    table
 }
 
 fn origin(plan: &Plan<Config>) -> String {
@@ -330,20 +332,20 @@ const LIMITS: &str = "Copy and reverse need memory that grows with the length, s
                       on them. A diagonal V can realise any automaton but needs K = m·|Q| for m symbols, where a full \
                       V needs K = |Q|.";
 
-fn verdict_rows(report: &Report) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let head = vec!["task", "candidate", "median", "baseline", "median", "p", "result"];
-    let rows = report.rows.iter().map(|row| {
-        vec![
-            row.task.clone(),
-            row.candidate.clone(),
-            fixed(row.medians.candidate, 4),
-            row.baseline.clone(),
-            fixed(row.medians.baseline, 4),
-            p_value(row.p),
-            word(&row.result),
-        ]
-    });
-    (head, rows.collect())
+fn verdict_table(report: &Report) -> Table {
+    let mut table = Table::new(["task", "candidate", "#median", "baseline", "#median", "#p", "result"]);
+    for row in &report.rows {
+        table.row(vec![
+            html::text(row.task.clone()),
+            html::text(row.candidate.clone()),
+            html::number(fixed(row.medians.candidate, 4)),
+            html::text(row.baseline.clone()),
+            html::number(fixed(row.medians.baseline, 4)),
+            html::number(p_value(row.p)),
+            html::text(word(&row.result)),
+        ]);
+    }
+    table
 }
 
 /// The word by which something is serialised.
@@ -352,30 +354,6 @@ fn word(value: &impl serde::Serialize) -> String {
         Ok(Value::String(word)) => word,
         _ => String::new(),
     }
-}
-
-fn markdown(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
-    let rule = |n: usize| format!("|{}\n", "---|".repeat(n));
-    let mut text = format!("# {}\n\n{}\n", plan.name, origin(plan));
-    for (task, arms) in by_task(arms) {
-        let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
-        let head = head(&lengths, primary(task));
-        text += &format!("\n## {task}\n\n{}{}", line(&head), rule(head.len()));
-        for arm in arms {
-            text += &line(&cells(arm, &lengths, primary(task)));
-        }
-    }
-    let (head, rows) = verdict_rows(report);
-    let head: Vec<String> = head.into_iter().map(ToOwned::to_owned).collect();
-    text +=
-        &format!("\n## Verdict: {}\n\n{}\n\n{}{}", word(&report.verdict), report.question, line(&head), {
-            rule(head.len())
-        });
-    for row in &rows {
-        text += &line(row);
-    }
-    text + "\n" + LIMITS + "\n"
 }
 
 /// Accuracy against length, one picture for each task.
@@ -404,41 +382,7 @@ fn plots(arms: &[Arm<'_>]) -> Vec<(String, Plot)> {
             plot = plot.with(&arm.name, Mark::Dotted, points).band(&arm.name, band.collect());
         }
         let longest = arms.iter().map(|arm| arm.longest_training).max().unwrap_or(0);
-        (task.to_owned(), plot.shaded(longest as f64))
+        (format!("accuracy-{task}"), plot.shaded(longest as f64))
     };
     by_task(arms).into_iter().map(plot).collect()
-}
-
-fn html_page(plan: &Plan<Config>, arms: &[Arm<'_>], report: &Report, plots: &[(String, Plot)]) -> String {
-    let (head, rows) = verdict_rows(report);
-    let mut table = Table::new(head);
-    for row in rows {
-        table.row(row.into_iter().map(html::text).collect());
-    }
-    let verdict = html::join([html::note(&report.question), table.html(), html::note(LIMITS)]);
-    let figures: Vec<String> = plots.iter().map(|(_, plot)| plot.figure()).collect();
-    let head = [
-        html::heading(&plan.name, &origin(plan)),
-        html::section(&format!("Verdict: {}", word(&report.verdict)), &verdict),
-        html::section("Accuracy against length", &html::figures(&figures)),
-    ];
-    let tasks = by_task(arms).into_iter().map(|(task, arms)| {
-        let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
-        let mut table = Table::new(head_of(&lengths, primary(task)));
-        for arm in arms {
-            let mut row = cells(arm, &lengths, primary(task)).into_iter();
-            let first = row.next().map(html::text);
-            table.row(first.into_iter().chain(row.map(html::number)).collect());
-        }
-        html::section(task, &table.html())
-    });
-    html::page(&plan.name, &html::join(head.into_iter().chain(tasks)))
-}
-
-fn head_of(lengths: &[u64], measure: &str) -> Vec<String> {
-    head(lengths, measure)
-        .into_iter()
-        .enumerate()
-        .map(|(i, h)| if i == 0 { h } else { format!("#{h}") })
-        .collect()
 }

@@ -110,7 +110,7 @@ impl File {
 }
 
 /// Refuses a key that no sweep has, at the top and in its tables.
-fn known(table: &Table) -> std::result::Result<(), keys::Unknown> {
+fn known(table: &Table) -> std::result::Result<(), keys::Wrong> {
     keys::check(table, keys::of::<File>())?;
     if let Some(Value::Table(select)) = table.get("select") {
         keys::check(select, keys::of::<Select>())?;

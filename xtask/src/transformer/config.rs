@@ -1,15 +1,13 @@
-//! The configuration of a run: one flat TOML file, every key known, every value checked.
-//!
-//! Defaults, then the file, then `--set`, then named flags. [`Config::from_text`] is the way in; a refusal names the file,
-//! the line and the column, or the option, and for an unknown key the nearest known one.
+//! The configuration of a run of the transformer, or of what it is compared with.
 
-use crate::keys::{self, Unknown, located, merge, parse_set, parse_table, place};
 use anyhow::{Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
 use symbolic_transformer::order::{BatchUnit, Batching};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
+
+use crate::expect::Expect;
 
 /// The learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,33 +47,6 @@ pub(crate) enum Auto {
     Auto,
 }
 
-/// What a run is expected to show.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Expect {
-    /// The number of parameters; a test compares it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) params: Option<usize>,
-    /// The largest excess over the optimum, nats per token.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) excess_max: Option<f64>,
-    /// The smallest top-1 share.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) top1_min: Option<f64>,
-    /// The smallest share of free samples that parse.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) parsed_min: Option<f64>,
-    /// The smallest p-value of the level mix of samples.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) levels_p_min: Option<f64>,
-    /// The largest training loss, nats per token (`smoke`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) train_nats_max: Option<f64>,
-    /// The longest time, in seconds, on two cores.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) seconds_max: Option<f64>,
-}
-
 /// All keys. Options are keys without a default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -83,22 +54,15 @@ pub(crate) struct Config {
     pub(crate) model: Model,
     pub(crate) data: String,
     /// A run, or a file of weights, that the weights begin as.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) init_from: Option<String>,
     pub(crate) seed: u64,
     pub(crate) suites: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<usize>,
 
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) d_model: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) n_layers: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) n_heads: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) d_ff: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) norm: Option<NormPlace>,
     pub(crate) final_norm: bool,
     pub(crate) activation: Activation,
@@ -140,7 +104,6 @@ pub(crate) struct Config {
     pub(crate) device: String,
     pub(crate) threads: usize,
 
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expect: Option<Expect>,
 }
 
@@ -202,44 +165,9 @@ impl Default for Config {
     }
 }
 
-/// The keys that a resumed run may change.
-pub(crate) const CHANGEABLE: [&str; 7] =
-    ["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
-
-/// Refuses a key that no run has, at the top and in `[expect]`.
-fn known(table: &toml::Table) -> std::result::Result<(), Unknown> {
-    keys::check(table, keys::of::<Config>())?;
-    match table.get("expect") {
-        Some(toml::Value::Table(expect)) => keys::check(expect, keys::of::<Expect>()),
-        _ => Ok(()),
-    }
-}
-
 impl Config {
-    /// Reads a text, applies the options, checks everything.
-    pub(crate) fn from_text(name: &str, text: &str, sets: &[String]) -> Result<Self> {
-        let mut table = parse_table(name, text)?;
-        if let Some(kind) = table.get("kind") {
-            bail!("{name}: kind = {kind}: this command is for runs of the symbolic transformer");
-        }
-        // The file alone first, so that its own faults are located in it.
-        known(&table).map_err(|u| anyhow!("{name}{}: {}", place(text, &u.key), u.message))?;
-        toml::from_str::<Self>(text).map_err(|e| located(name, text, &e))?;
-        for set in sets {
-            let entry = parse_set(set)?;
-            known(&entry).map_err(|u| anyhow!("--set {set}: {}", u.message))?;
-            toml::from_str::<Self>(&entry.to_string())
-                .map_err(|e| anyhow!("--set {set}: {}", e.message()))?;
-            merge(&mut table, entry);
-        }
-        let config: Self =
-            table.try_into().map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.message()))?;
-        config.check(name)?;
-        Ok(config)
-    }
-
     /// Ranges and cross-checks; every violation is listed.
-    fn check(&self, name: &str) -> Result<()> {
+    pub(crate) fn check(&self, name: &str) -> Result<()> {
         let mut problems = Vec::new();
         let mut demand = |holds: bool, message: String| {
             if !holds {
@@ -356,20 +284,6 @@ impl Config {
         }
         Ok(Schedule { lr: self.lr, warmup, total, min_lr: self.min_lr, decline: self.schedule.parse()? })
     }
-
-    /// Every key with its value, as TOML.
-    pub(crate) fn to_toml(&self) -> Result<String> {
-        Ok(toml::to_string(self)?)
-    }
-
-    /// BLAKE3 of the keys that a resumed run may not change (`expect` decides nothing).
-    pub(crate) fn digest(&self) -> Result<String> {
-        let mut table = toml::Table::try_from(self)?;
-        for key in CHANGEABLE.iter().chain(&["expect", "suites"]) {
-            table.remove(*key);
-        }
-        Ok(blake3::hash(table.to_string().as_bytes()).to_hex().to_string())
-    }
 }
 
 #[cfg(test)]
@@ -377,6 +291,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::learner::Learner as _;
 
     const TINY: &str = "d_model = 128\nn_layers = 2\nn_heads = 4\nd_ff = 512\n";
 
@@ -408,17 +323,18 @@ mod tests {
             refusal(&text, &[]),
             "x.toml:6:1: unknown key \"exces_max\"; did you mean \"excess_max\"?"
         );
-        assert_eq!(keys::of::<Expect>().len(), 7);
-        // Every key that is written is one that is known.
-        let whole = toml::Table::try_from(Config::from_text("x", TINY, &[]).unwrap()).unwrap();
-        assert!(whole.keys().all(|k| keys::of::<Config>().contains(&k.as_str())));
+        // One that only the other learner measures is none of its keys.
+        let text = format!("{TINY}[expect]\nlast_symbol_min = 1.0");
+        assert!(refusal(&text, &[]).starts_with("x.toml:6:1: unknown key \"last_symbol_min\""));
+        let text = format!("{TINY}[expect]\nparams = 7\ntop1_min = \"high\"");
+        assert!(refusal(&text, &[]).starts_with("x.toml:7:1: top1_min: invalid type"));
     }
 
     #[test]
     fn wrong_types_and_ranges() {
-        assert!(refusal("d_model = \"wide\"", &[]).starts_with("x.toml:1:11: invalid type"));
+        assert!(refusal("d_model = \"wide\"", &[]).starts_with("x.toml:1:1: d_model: invalid type"));
         assert!(refusal("d_model = ", &[]).starts_with("x.toml:1:"));
-        assert!(refusal(TINY, &["lr=fast"]).starts_with("--set lr=fast: invalid type"));
+        assert!(refusal(TINY, &["lr=fast"]).starts_with("--set lr=fast: lr: invalid type"));
         assert!(refusal(TINY, &["lr"]).contains("key=value"));
         let both = refusal(TINY, &["n_heads=3", "beta1=1.5"]);
         assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");

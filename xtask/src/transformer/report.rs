@@ -6,7 +6,6 @@
 
 mod compare;
 mod curves;
-mod expect;
 pub(crate) mod run;
 mod samples;
 mod single;
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::json;
 
-pub(crate) use compare::{numbers_of, page as comparison};
+pub(crate) use compare::{numbers_of, parts as comparison};
 pub(crate) use run::Run;
 
 use crate::draw::csv;
@@ -28,7 +27,7 @@ pub(crate) fn write(runs: &[PathBuf], out: Option<&Path>) -> Result<PathBuf> {
     let (page, place) = match read.as_slice() {
         [] => bail!("no run to report"),
         [run] => (single::page(run), run.folder.join("report.html")),
-        runs => (comparison("Comparison", None, runs), place::runs().join("comparison.html")),
+        runs => (compare::page("Comparison", runs), place::runs().join("comparison.html")),
     };
     let path = out.map_or(place, Path::to_owned);
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {

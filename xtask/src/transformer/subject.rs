@@ -12,7 +12,7 @@ use training::{Settings, Task};
 use super::config::{Config, Model};
 use super::{eval, model_files, network};
 use crate::data::{self, Data};
-use crate::learner::{State, Subject};
+use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
 use crate::signals::Stop;
 

@@ -1,19 +1,18 @@
-//! What a sweep showed: one row a point, with 95 % intervals over seeds, as CSV, JSON, Markdown, SVG and a page.
-
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+//! What a sweep showed: one row a point, with 95 % intervals over seeds.
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::collections::BTreeSet;
 
 use super::config::Config;
 use super::report::{Run, comparison, numbers_of};
+use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{count, duration, plus_minus};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
-use crate::draw::{Axis, Scale, csv, html};
+use crate::draw::{Axis, Scale};
 use crate::sweep::plan::shown;
-use crate::sweep::{Plan, Point};
+use crate::sweep::{Plan, Point, Summary};
 
 /// What is compared: key of a run, name for people with the unit, digits.
 const MEASURES: [(&str, &str, usize); 4] = [
@@ -68,19 +67,6 @@ impl Row<'_> {
         plus_minus(mean.map(|m| m.value), mean.and_then(|m| m.half), digits)
     }
 
-    /// The cells of the tables for people, behind the name of the point.
-    fn cells(&self) -> Vec<String> {
-        let mut cells: Vec<String> = MEASURES.iter().map(|m| self.shown(m.0, m.2)).collect();
-        cells.push(count(self.mean("parameters").map(|m| m.value as u64)));
-        let seconds = self.mean("seconds");
-        cells.push(match seconds.and_then(|s| s.half) {
-            Some(_) => self.shown("seconds", 1) + " s",
-            None => duration(seconds.map(|s| s.value)),
-        });
-        cells.push(self.runs.len().to_string());
-        cells
-    }
-
     fn chosen(&self) -> String {
         let all = self.point.selected.iter().map(|(k, v)| format!("{k} = {}", shown(v)));
         all.collect::<Vec<String>>().join(", ")
@@ -105,12 +91,8 @@ impl Row<'_> {
     }
 }
 
-/// Writes every output of a sweep into its folder; answers with the table as JSON, and the page.
-pub(crate) fn write(
-    plan: &Plan<Config>,
-    folder: &Path,
-    points: &[Point<Config>],
-) -> Result<(Value, PathBuf)> {
+/// What the runs of a sweep showed.
+pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<Summary> {
     let mut rows = Vec::new();
     let mut all = Vec::new();
     for point in points {
@@ -126,17 +108,16 @@ pub(crate) fn write(
     }
     let lines: Vec<Map<String, Value>> = rows.iter().flat_map(|r| r.runs.clone()).collect();
     let document = document(plan, &rows, &lines);
-    let plots = plots(&rows);
-    let page = html_page(plan, &rows, &plots, &all, &document);
-    let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
-    put("table.csv", &csv::table(&["point", "seed"], &lines)?)?;
-    put("table.json", &(serde_json::to_string_pretty(&document)? + "\n"))?;
-    put("table.md", &markdown(plan, &rows, &document))?;
-    for (name, plot) in &plots {
-        put(&format!("{name}.svg"), &plot.document())?;
-    }
-    put("report.html", &page)?;
-    Ok((document, folder.join("report.html")))
+    Ok(Summary {
+        lines,
+        columns: &["point", "seed"],
+        origin: origin(plan, &document),
+        tables: vec![("Points".to_owned(), table(&rows), Vec::new())],
+        plots: plots(&rows),
+        further: comparison(&all),
+        file: ("table.json", document.clone()),
+        document,
+    })
 }
 
 /// A row of `table.csv`: the point, its keys, and the run's numbers.
@@ -168,14 +149,28 @@ fn document(plan: &Plan<Config>, rows: &[Row<'_>], lines: &[Map<String, Value>])
     })
 }
 
-fn head(rows: &[Row<'_>]) -> Vec<String> {
-    let mut head = vec!["point".to_owned()];
-    if rows.iter().any(|r| !r.point.selected.is_empty()) {
-        head.push("chosen".to_owned());
+/// The points, with the number of each, by which long pictures name it.
+fn table(rows: &[Row<'_>]) -> Table {
+    let selects = rows.iter().any(|r| !r.point.selected.is_empty());
+    let mut head = vec!["#".to_owned(), "point".to_owned()];
+    head.extend(selects.then(|| "chosen".to_owned()));
+    head.extend(MEASURES.iter().map(|m| format!("#{}", m.1)));
+    head.extend(["#parameters", "#training", "#seeds"].map(ToOwned::to_owned));
+    let mut table = Table::new(head);
+    for (i, row) in rows.iter().enumerate() {
+        let mut cells = vec![number((i + 1).to_string()), text(row.point.name.clone())];
+        cells.extend(selects.then(|| text(row.chosen())));
+        cells.extend(MEASURES.iter().map(|m| number(row.shown(m.0, m.2))));
+        cells.push(number(count(row.mean("parameters").map(|m| m.value as u64))));
+        let seconds = row.mean("seconds");
+        cells.push(number(match seconds.and_then(|s| s.half) {
+            Some(_) => row.shown("seconds", 1) + " s",
+            None => duration(seconds.map(|s| s.value)),
+        }));
+        cells.push(number(row.runs.len().to_string()));
+        table.row(cells);
     }
-    head.extend(MEASURES.iter().map(|m| m.1.to_owned()));
-    head.extend(["parameters", "training", "seeds"].map(ToOwned::to_owned));
-    head
+    table
 }
 
 /// What a table must say about where its numbers are from.
@@ -192,27 +187,8 @@ fn origin(plan: &Plan<Config>, document: &Value) -> String {
     )
 }
 
-fn markdown(plan: &Plan<Config>, rows: &[Row<'_>], document: &Value) -> String {
-    let cell = |words: &str| words.replace('|', "\\|").replace(['\n', '\r'], " ");
-    let head = head(rows);
-    let mut text = format!("# {}\n\n| {} |\n|", plan.name, head.join(" | "));
-    text.push_str(
-        &head.iter().enumerate().map(|(i, _)| if i == 0 { "---|" } else { "---:|" }).collect::<String>(),
-    );
-    text.push('\n');
-    for row in rows {
-        let mut cells = vec![cell(&row.point.name)];
-        if head.iter().any(|h| h == "chosen") {
-            cells.push(cell(&row.chosen()));
-        }
-        cells.extend(row.cells());
-        text.push_str(&format!("| {} |\n", cells.join(" | ")));
-    }
-    text + "\n" + &origin(plan, document) + "\n"
-}
-
 /// A picture for each measure that was taken.
-fn plots(rows: &[Row<'_>]) -> Vec<(&'static str, Plot)> {
+fn plots(rows: &[Row<'_>]) -> Vec<(String, Plot)> {
     let names: Vec<String> = rows.iter().map(|r| r.point.name.clone()).collect();
     let plot = |(key, label, _): (&'static str, &str, usize)| {
         let points = rows
@@ -229,34 +205,9 @@ fn plots(rows: &[Row<'_>]) -> Vec<(&'static str, Plot)> {
             Mark::Dots,
             points.collect(),
         );
-        (key, plot)
+        (key.to_owned(), plot)
     };
     MEASURES.into_iter().map(plot).filter(|p| !p.1.is_empty()).collect()
-}
-
-fn html_page(
-    plan: &Plan<Config>,
-    rows: &[Row<'_>],
-    plots: &[(&str, Plot)],
-    runs: &[Run],
-    document: &Value,
-) -> String {
-    let head = head(rows);
-    let numbers_from = if head.iter().any(|h| h == "chosen") { 2 } else { 1 };
-    let names =
-        head.iter().enumerate().map(|(i, h)| if i < numbers_from { h.clone() } else { format!("#{h}") });
-    let mut table = html::Table::new(["#".to_owned()].into_iter().chain(names));
-    for (i, row) in rows.iter().enumerate() {
-        let mut cells = vec![html::number((i + 1).to_string()), html::text(row.point.name.clone())];
-        if numbers_from == 2 {
-            cells.push(html::text(row.chosen()));
-        }
-        cells.extend(row.cells().into_iter().map(html::number));
-        table.row(cells);
-    }
-    let figures: Vec<String> = plots.iter().map(|p| p.1.figure()).collect();
-    let body = html::join([table.html(), html::note(&origin(plan, document)), html::figures(&figures)]);
-    comparison(&plan.name, Some(html::section("Points", &body)), runs)
 }
 
 #[cfg(test)]

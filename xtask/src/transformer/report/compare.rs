@@ -4,15 +4,19 @@ use maud::Markup;
 use serde_json::{Map, Value, json};
 
 use super::curves;
-use super::expect;
 use super::run::Run;
 use crate::draw::html::{self, Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, percent, plus_minus};
+use crate::expect;
 
-/// The page of several runs; `summary` stands above everything else.
-pub(crate) fn page(title: &str, summary: Option<Markup>, runs: &[Run]) -> String {
+/// The page of several runs.
+pub(crate) fn page(title: &str, runs: &[Run]) -> String {
     let lead = format!("{} runs on shared axes.", count(Some(runs.len() as u64)));
-    let head = [html::heading(title, &lead), warnings(runs)].into_iter().chain(summary);
+    html::page(title, &html::join([html::heading(title, &lead), parts(runs)]))
+}
+
+/// What the page says below its heading.
+pub(crate) fn parts(runs: &[Run]) -> Markup {
     let parts = [
         ("Runs", table(runs)),
         ("What differs", differences(runs)),
@@ -31,7 +35,7 @@ pub(crate) fn page(title: &str, summary: Option<Markup>, runs: &[Run]) -> String
         ("Data and commits", origins(runs)),
     ];
     let parts = parts.iter().map(|(title, part)| html::section(title, part));
-    html::page(title, &html::join(head.chain(parts)))
+    html::join(std::iter::once(warnings(runs)).chain(parts))
 }
 
 fn figures(plots: Vec<crate::draw::plot::Plot>, otherwise: &str) -> Markup {
@@ -50,7 +54,7 @@ fn warnings(runs: &[Run]) -> Markup {
         ));
     }
     for run in runs {
-        let missed = expect::missed(run).into_iter();
+        let missed = expect::missed(&run.expectations()).into_iter();
         all.extend(missed.map(|m| html::warning(&format!("{}: {m}", run.name))));
         if let Some(failed) = run.eval.get("failed").and_then(Value::as_str) {
             all.push(html::warning(&format!("{}: evaluation failed: {failed}.", run.name)));

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Map, Value};
 
 use super::super::config::{Config, Model};
-use crate::run_folder;
+use crate::{expect, run_folder};
 
 /// A run as a report sees it.
 #[derive(Debug, Clone)]
@@ -82,6 +82,19 @@ impl Run {
     pub(crate) fn parameters(&self) -> Option<u64> {
         let about = self.about.get("num_parameters").and_then(Value::as_u64);
         about.or_else(|| self.lines("start").next()?.get("parameters")?.as_u64())
+    }
+
+    /// What the configuration expects, beside what was measured.
+    pub(crate) fn expectations(&self) -> Vec<expect::Row> {
+        let Some(expect) = &self.config.expect else { return Vec::new() };
+        let judged = self.eval.get("expect").and_then(Value::as_array);
+        expect.rows(|key| match key {
+            "params" => self.parameters().map(|n| n as f64),
+            "seconds_max" => self.seconds(),
+            _ => {
+                judged?.iter().find(|row| row.get("key").is_some_and(|k| k == key))?.get("measured")?.as_f64()
+            }
+        })
     }
 
     /// Updates done.

@@ -5,15 +5,16 @@ use serde_json::Value;
 
 use super::curves::{self, Row};
 use super::run::Run;
-use super::{expect, samples};
+use super::samples;
 use crate::draw::html::{self, Cell, Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, p_value, percent, plus_minus};
+use crate::expect;
 
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
     let head = [html::heading(&run.name, &lead(run)), warnings(run), tiles(run)];
     let parts = [
-        ("Expected and measured", expect::table(run)),
+        ("Expected and measured", expect::table(&run.expectations())),
         ("Training", training(run)),
         ("Model, baselines and optimum", baselines(run)),
         ("Seen and new", novelty(run)),
@@ -39,7 +40,7 @@ fn lead(run: &Run) -> String {
 }
 
 fn warnings(run: &Run) -> Markup {
-    let mut all: Vec<String> = expect::missed(run);
+    let mut all: Vec<String> = expect::missed(&run.expectations());
     all.extend(run.eval.get("failed").and_then(Value::as_str).map(|f| format!("Evaluation failed: {f}.")));
     if run.is_trained() && !run.metrics.is_empty() && run.ended().is_none() {
         all.push("Training has not ended: the metrics have no last line.".to_owned());

@@ -1,7 +1,5 @@
 //! The LSTM by hand against the same recurrence in candle's operations, in f64, one sequence and one step at a time.
 
-#![expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
-
 use std::collections::BTreeMap;
 
 use candle_core::{D, DType, Device, Tensor, Var};

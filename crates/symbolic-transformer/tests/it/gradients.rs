@@ -1,7 +1,5 @@
 //! The gradient of every parameter: explicit against composed, composed in f64 against differences.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::collections::BTreeMap;
 
 use candle_core::{DType, Device, Tensor, Var};

@@ -1,7 +1,5 @@
 //! What must hold of a model whatever its weights: causality, the cache, batches, sampling.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use fol::law::Law;
 use fol::mask::{Grammar, Mask, Options};
 use fol::symbol::SymbolId;

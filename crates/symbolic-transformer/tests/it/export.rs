@@ -1,14 +1,10 @@
 //! An exported folder, computed again: OPT and GPT-2 written down from their papers, in plain loops over f64, from
 //! `config.json` and `model.safetensors` alone.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what should not be")]
-
-mod moved;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use moved::{moved_weights, variants};
+use crate::moved::{moved_weights, variants};
 use safetensors::SafeTensors;
 use serde_json::Value;
 use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position};

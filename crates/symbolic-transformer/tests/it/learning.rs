@@ -1,7 +1,5 @@
 //! Learning on real data of a law: Kneser–Ney against reference values, and 64 formulas learned by heart.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 

@@ -1,0 +1,10 @@
+//! The crate from outside. One program, so that candle is linked once.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what should not be")]
+
+mod export;
+mod gradients;
+mod learning;
+mod lstm;
+mod model;
+mod moved;
