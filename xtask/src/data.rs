@@ -7,7 +7,6 @@ use clap::Args;
 use fol::data::{Config, Dataset, Options, Outcome, Watch, generate};
 use fol::error::Refusal;
 use fol::law::Law;
-use fol::symbol::SymbolId;
 use serde_json::json;
 use symbolic_transformer::learner::Corpus;
 use training::Progress;
@@ -199,7 +198,7 @@ impl Data {
         let split = self.dataset.split(name).map_err(refused)?;
         let mut corpus = Corpus::new();
         for (tokens, record) in split.iter() {
-            corpus.push(tokens.iter().map(|t| t.get()), record.nll);
+            corpus.push(Corpus::inner(tokens).iter().copied(), record.nll);
         }
         Ok(corpus)
     }
@@ -317,8 +316,7 @@ pub(crate) fn texts(path: &Path, law: &Law) -> Result<Corpus> {
         let read = fol::read::parse(line, fol::read::Source::Text, fol::read::Mode::Strict);
         let tokens = read.map_err(refused).with_context(place)?.tokens;
         let nll = scorer.score(&tokens).map_err(refused).with_context(place)?;
-        let framed = [SymbolId::BOS].into_iter().chain(tokens).chain([SymbolId::EOS]);
-        corpus.push(framed.map(SymbolId::get), nll);
+        corpus.push(tokens, nll);
     }
     if corpus.is_empty() {
         bail!("{}: no formula", path.display());
@@ -339,8 +337,7 @@ pub(crate) fn in_memory(name: &str, n: u64) -> Result<Corpus> {
     for item in 0..n {
         tokens.clear();
         sampler.sample(&mut family.stream(item), &mut tokens);
-        let framed = [SymbolId::BOS].into_iter().chain(tokens.iter().copied()).chain([SymbolId::EOS]);
-        corpus.push(framed.map(SymbolId::get), f64::NAN);
+        corpus.push(tokens.iter().copied(), f64::NAN);
     }
     Ok(corpus)
 }

@@ -50,7 +50,13 @@ impl SymbolKind {
 
 macro_rules! symbols {
     ($($id:literal $name:ident $kind:ident $label:literal $unicode:literal $ascii:literal;)*) => {
-        impl SymbolId {
+        impl From<SymbolId> for u32 {
+    fn from(symbol: SymbolId) -> Self {
+        Self::from(symbol.0)
+    }
+}
+
+impl SymbolId {
             $(#[doc = concat!("The symbol `", $label, "`.")] pub const $name: Self = Self($id);)*
         }
         /// Label, Unicode and ASCII spelling of the ids from 625 on, in id order.

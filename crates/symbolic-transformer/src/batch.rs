@@ -18,15 +18,16 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch of whole sequences, `<bos>` and `<eos>` included. A sequence of fewer than two tokens has no row.
-    pub fn new<'a>(sequences: impl IntoIterator<Item = &'a [u16]>) -> Self {
+    /// A batch of whole sequences, `<bos>` and `<eos>` included. A sequence of fewer than two tokens has no row. Here
+    /// symbols become numbers, which a model judges itself: one outside its vocabulary is refused there.
+    pub fn new<'a, T: Copy + Into<u32> + 'a>(sequences: impl IntoIterator<Item = &'a [T]>) -> Self {
         let mut batch = Self { starts: vec![0], ..Self::default() };
         for s in sequences {
             if let ([inputs @ .., _], [_, targets @ ..]) = (s, s)
                 && !inputs.is_empty()
             {
-                batch.tokens.extend(inputs.iter().map(|&t| u32::from(t)));
-                batch.targets.extend(targets.iter().map(|&t| u32::from(t)));
+                batch.tokens.extend(inputs.iter().map(|&t| t.into()));
+                batch.targets.extend(targets.iter().map(|&t| t.into()));
                 batch.starts.push(batch.tokens.len());
             }
         }
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn rows_and_pieces() {
-        let b = Batch::new([&[656, 1, 2, 657][..], &[656], &[656, 3, 657]]);
+        let b = Batch::new([&[656_u16, 1, 2, 657][..], &[656], &[656, 3, 657]]);
         assert_eq!(b.tokens, [656, 1, 2, 656, 3]);
         assert_eq!(b.targets, [1, 2, 657, 3, 657]);
         assert_eq!(b.starts, [0, 3, 5]);

@@ -1,5 +1,6 @@
 //! A network with its data, as a [`Task`] for the trainer.
 
+use fol::symbol::SymbolId;
 use serde_json::json;
 use training::{Error, Evaluation, Layout, Loss, Piece, Result, Task};
 
@@ -11,7 +12,7 @@ use crate::score::{Scores, score};
 /// Sequences `<bos>` … `<eos>` in one buffer, with what the law says of them.
 #[derive(Debug, Clone, Default)]
 pub struct Corpus {
-    tokens: Vec<u16>,
+    tokens: Vec<SymbolId>,
     starts: Vec<usize>,
     /// −ln p of each sequence under the law, in nats.
     nll: Vec<f64>,
@@ -23,9 +24,11 @@ impl Corpus {
         Self { starts: vec![0], ..Self::default() }
     }
 
-    /// Adds a sequence, boundary symbols included.
-    pub fn push(&mut self, sequence: impl IntoIterator<Item = u16>, nll: f64) {
-        self.tokens.extend(sequence);
+    /// Adds a text, and puts the boundary symbols around it.
+    pub fn push(&mut self, text: impl IntoIterator<Item = SymbolId>, nll: f64) {
+        self.tokens.push(SymbolId::BOS);
+        self.tokens.extend(text);
+        self.tokens.push(SymbolId::EOS);
         self.starts.push(self.tokens.len());
         self.nll.push(nll);
     }
@@ -40,12 +43,18 @@ impl Corpus {
         self.nll.is_empty()
     }
 
-    /// One sequence.
-    pub fn get(&self, i: usize) -> &[u16] {
+    /// One sequence, from `<bos>` to `<eos>`.
+    pub fn get(&self, i: usize) -> &[SymbolId] {
         match (self.starts.get(i), self.starts.get(i + 1)) {
             (Some(&from), Some(&to)) => self.tokens.get(from..to).unwrap_or_default(),
             _ => &[],
         }
+    }
+
+    /// The text of a sequence: what stands between its boundary symbols.
+    pub fn inner(sequence: &[SymbolId]) -> &[SymbolId] {
+        let text = sequence.strip_prefix(&[SymbolId::BOS]).unwrap_or(sequence);
+        text.strip_suffix(&[SymbolId::EOS]).unwrap_or(text)
     }
 
     /// −ln p of one sequence under the law.
@@ -54,7 +63,7 @@ impl Corpus {
     }
 
     /// The sequences.
-    pub fn iter(&self) -> impl Iterator<Item = &[u16]> {
+    pub fn iter(&self) -> impl Iterator<Item = &[SymbolId]> {
         (0..self.len()).map(|i| self.get(i))
     }
 

@@ -13,7 +13,7 @@
 //! let theta = model.layout().initialise(0);
 //! assert_eq!(theta.len(), 567_191);
 //! // <bos> ∀ VAR 1 PRED 5 ( VAR 1 ) <eos>: ten rows of 663 logits, one for each symbol but <bos>.
-//! let batch = Batch::new([&[656, 630, 644, 1, 646, 5, 639, 644, 1, 640, 657][..]]);
+//! let batch = Batch::new([&[656_u16, 630, 644, 1, 646, 5, 639, 644, 1, 640, 657][..]]);
 //! assert_eq!(model.logits(&theta, &batch)?.len(), 10 * 663);
 //! # Ok::<(), training::Error>(())
 //! ```

@@ -32,9 +32,9 @@ struct Following {
 struct Level {
     contexts: HashMap<Context, Following>,
     /// (symbol, count), context by context.
-    counts: Vec<(u16, u64)>,
+    counts: Vec<(SymbolId, u64)>,
     /// Distinct (context, symbol), sorted.
-    types: Vec<(Context, u16)>,
+    types: Vec<(Context, SymbolId)>,
 }
 
 /// The model.
@@ -50,7 +50,7 @@ fn shorten(context: Context, length: usize) -> Context {
 
 impl Level {
     /// From pairs with repetition.
-    fn new(mut pairs: Vec<(Context, u16)>) -> Self {
+    fn new(mut pairs: Vec<(Context, SymbolId)>) -> Self {
         pairs.par_sort_unstable();
         let mut level = Self { contexts: HashMap::new(), counts: Vec::new(), types: Vec::new() };
         for same_context in pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -79,7 +79,7 @@ impl Ngram {
             let mut context = start(order);
             for &token in sequence.iter().skip(1) {
                 pairs.push((shorten(context, order - 1), token));
-                context = push(context, token);
+                context = push(context, token.into());
             }
         }
         let mut levels = vec![Level::new(pairs)];
@@ -110,7 +110,7 @@ impl Ngram {
                 *q *= backoff;
             }
             for &(w, c) in counts {
-                if let Some(q) = q.get_mut(usize::from(w)) {
+                if let Some(q) = q.get_mut(w.index()) {
                     *q += (c as f64 - DISCOUNT).max(0.0) / sum;
                 }
             }
@@ -120,10 +120,10 @@ impl Ngram {
 
 /// order − 1 `<bos>`.
 fn start(order: usize) -> Context {
-    (1..order).fold(0, |context, _| push(context, SymbolId::BOS.get()))
+    (1..order).fold(0, |context, _| push(context, SymbolId::BOS.into()))
 }
 
-fn push(context: Context, token: u16) -> Context {
+fn push(context: Context, token: u32) -> Context {
     shorten(context << 16 | Context::from(token), 6)
 }
 
@@ -134,7 +134,7 @@ impl Predictor for Ngram {
             let mut context = start(self.order());
             for (i, &token) in batch.tokens.get(rows).unwrap_or_default().iter().enumerate() {
                 if i > 0 {
-                    context = push(context, token as u16); // the first token is the `<bos>` that stands there already
+                    context = push(context, token); // the first token is the `<bos>` that stands there already
                 }
                 contexts.push(context);
             }
@@ -151,15 +151,15 @@ mod tests {
 
     fn corpus() -> Corpus {
         let mut c = Corpus::new();
-        c.push([656, 1, 2, 657], 0.0);
-        c.push([656, 1, 3, 657], 0.0);
-        c.push([656, 1, 2, 657], 0.0);
+        for text in [[1, 2], [1, 3], [1, 2]] {
+            c.push(text.into_iter().filter_map(SymbolId::new), 0.0);
+        }
         c
     }
 
     #[test]
     fn a_bigram_by_hand() {
-        let batch = Batch::new([&[656, 1, 2, 657][..]]);
+        let batch = Batch::new([&[656_u16, 1, 2, 657][..]]);
         let q = Ngram::train(&corpus(), 2).distributions(&batch).unwrap();
         // Left extensions: 1 after <bos>; 2, 3 after 1; <eos> after 2 and 3. Sum 5, 4 types.
         let unigram = |c: f64| (c - 0.75) / 5.0 + 0.75 * 4.0 / 5.0 / 663.0;
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn an_unseen_context_passes_to_the_lower_order() {
         let mut m = Ngram::train(&corpus(), 3);
-        let q = m.distributions(&Batch::new([&[656, 3, 1, 657][..]])).unwrap();
+        let q = m.distributions(&Batch::new([&[656_u16, 3, 1, 657][..]])).unwrap();
         let lower = Ngram { levels: m.levels[..2].to_vec() };
         let mut want = vec![0.0; 663];
         lower.distribution(push(0, 1), &mut want);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn order_one_counts_occurrences() {
-        let q = Ngram::train(&corpus(), 1).distributions(&Batch::new([&[656, 1][..]])).unwrap();
+        let q = Ngram::train(&corpus(), 1).distributions(&Batch::new([&[656_u16, 1][..]])).unwrap();
         assert!((q[657] - ((3.0 - 0.75) / 9.0 + 0.75 * 4.0 / 9.0 / 663.0)).abs() < 1e-15);
     }
 }

@@ -142,12 +142,9 @@ mod tests {
         let family = fol::sample::family("test", 0);
         let mut corpus = Corpus::new();
         for i in 0..n {
-            let mut tokens = vec![SymbolId::BOS];
             let mut text = Vec::new();
             sampler.sample(&mut family.stream(i), &mut text);
-            tokens.extend(text);
-            tokens.push(SymbolId::EOS);
-            corpus.push(tokens.iter().map(|t| t.get()), 0.0);
+            corpus.push(text, 0.0);
         }
         corpus
     }

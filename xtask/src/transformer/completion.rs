@@ -42,10 +42,9 @@ pub(crate) fn completion(config: &Config, theta: &[f32], law: &Law, corpus: &Cor
 }
 
 /// The first half of the tokens between the boundaries.
-fn first_half(sequence: &[u16]) -> Vec<SymbolId> {
-    let tokens: Vec<SymbolId> = sequence.iter().skip(1).filter_map(|&t| SymbolId::new(t)).collect();
-    let inner = tokens.strip_suffix(&[SymbolId::EOS]).unwrap_or(&tokens);
-    inner.iter().take(inner.len() / 2).copied().collect()
+fn first_half(sequence: &[SymbolId]) -> Vec<SymbolId> {
+    let text = Corpus::inner(sequence);
+    text.iter().take(text.len() / 2).copied().collect()
 }
 
 fn request(law: &Law, half: &[SymbolId], masked: bool) -> Result<Request> {

@@ -115,7 +115,8 @@ fn killed(lasted: [(Phase, Duration); 3], stream: &mut Stream) -> Place {
         }
         (kills.contains(&Phase::Training) && kills.contains(&Phase::Evaluation)).then_some(place)
     });
-    place.expect("not caught in training and in evaluation in twenty attempts")
+    assert!(place.is_some(), "not caught in training and in evaluation in twenty attempts");
+    place.unwrap()
 }
 
 /// What a run leaves, with the clocks of its metrics set to 1 and its page written anew from that.

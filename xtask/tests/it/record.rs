@@ -427,7 +427,8 @@ fn a_signal_in_evaluation_ends_at_once_and_the_run_goes_on_from_there() {
         assert!(matches!(code, Some(0 | 143)), "{code:?}");
         code == Some(143) && !place.path("runs").join(name).join("eval.json").exists()
     });
-    let name = stopped.expect("no signal came in time");
+    assert!(stopped.is_some(), "no signal came in time");
+    let name = stopped.unwrap();
     place.ok(&["train", "--resume", &name, "--quiet"]);
     assert!(ended(&name) && place.path("runs").join(&name).join("report.html").is_file());
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use training::{Error, Result};
 
 use super::classes::{Class, classes};
-use super::novelty::{ByNovelty, Known, Novelty, inner};
+use super::novelty::{ByNovelty, Known, Novelty};
 use super::statistics::{Interval, mean_interval};
 use crate::batch::Batch;
 use crate::learner::{Corpus, evaluation_batches};
@@ -166,7 +166,7 @@ pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law, known: Opt
                 || (scorer.clone(), Canonicalizer::default()),
                 |(scorer, canonicalizer), (i, rows)| {
                     let q = q.get(rows.start * VOCABULARY..rows.end * VOCABULARY).unwrap_or_default();
-                    let keys = known.map(|known| (known, canonicalizer.keys(&inner(corpus.get(i)))));
+                    let keys = known.map(|known| (known, canonicalizer.keys(Corpus::inner(corpus.get(i)))));
                     let novelty = keys.and_then(|(known, keys)| Some(known.novelty(&keys.ok()?)));
                     judge(scorer, corpus.get(i), i as u32, novelty, q)
                 },
@@ -191,18 +191,17 @@ struct Judged {
 /// One formula: `q` [targets, 663] beside the scorer's distributions.
 fn judge(
     scorer: &mut Scorer,
-    sequence: &[u16],
+    sequence: &[SymbolId],
     formula: u32,
     novelty: Option<Novelty>,
     q: &[f64],
 ) -> Result<Judged> {
-    let symbols: Vec<SymbolId> = sequence.iter().skip(1).filter_map(|&t| SymbolId::new(t)).collect();
-    let body = symbols.strip_suffix(&[SymbolId::EOS]).unwrap_or(&symbols);
-    let text = fol::decode(body).ok();
+    let symbols = sequence.get(1..).unwrap_or_default();
+    let text = fol::decode(Corpus::inner(sequence)).ok();
     let single = text.as_ref().and_then(|t| t.as_formula());
     let level = single.map_or(0, |f| measure::level(f) as u8);
     let depth = single.map_or(0, |f| measure::quantifier_depth(f) as u32);
-    let kinds = classes(&symbols);
+    let kinds = classes(symbols);
     let mut judged = Judged { targets: Vec::with_capacity(symbols.len()), confusion: [[0.0; 6]; 6] };
     scorer.reset();
     let rows = symbols.iter().zip(q.chunks_exact(VOCABULARY)).zip(&kinds).enumerate();
@@ -449,8 +448,7 @@ mod tests {
             for item in 0..n {
                 tokens.clear();
                 sampler.sample(&mut family.stream(item), &mut tokens);
-                let framed = [SymbolId::BOS].into_iter().chain(tokens.iter().copied()).chain([SymbolId::EOS]);
-                corpus.push(framed.map(SymbolId::get), f64::NAN);
+                corpus.push(tokens.iter().copied(), f64::NAN);
             }
             corpus
         };
@@ -466,7 +464,7 @@ mod tests {
         let levels = judged.by_novelty.iter().filter(|r| r.key.contains(", level"));
         assert_eq!(levels.map(|r| r.formulas).sum::<usize>(), fresh.formulas);
         // Token by token: which of the test's formulas stand in the training set.
-        let stands = |s: &[u16]| train.iter().any(|t| t == s);
+        let stands = |s: &[SymbolId]| train.iter().any(|t| t == s);
         assert_eq!(test.iter().filter(|s| stands(s)).count(), seen.formulas);
         assert!(iid(&mut Uniform, &test, &law, None).unwrap().by_novelty.is_empty());
     }

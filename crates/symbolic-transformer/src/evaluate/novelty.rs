@@ -8,7 +8,6 @@ use std::collections::HashSet;
 
 use fol::Key;
 use fol::canon::{Canonicalizer, Keys};
-use fol::symbol::SymbolId;
 use serde::Serialize;
 
 use super::statistics::Interval;
@@ -24,7 +23,7 @@ impl Known {
         let mut known = Self::default();
         let mut canonicalizer = Canonicalizer::default();
         for sequence in corpus.iter() {
-            if let Ok(keys) = canonicalizer.keys(&inner(sequence)) {
+            if let Ok(keys) = canonicalizer.keys(Corpus::inner(sequence)) {
                 known.insert(&keys);
             }
         }
@@ -93,32 +92,23 @@ pub struct ByNovelty {
     pub kl: Interval,
 }
 
-/// A sequence without its boundary symbols.
-pub(crate) fn inner(sequence: &[u16]) -> Vec<SymbolId> {
-    sequence
-        .iter()
-        .filter_map(|&t| SymbolId::new(t))
-        .filter(|s| ![SymbolId::BOS, SymbolId::EOS].contains(s))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use fol::symbol::SymbolId;
+
     use super::*;
 
-    fn sequence(text: &str) -> Vec<u16> {
-        let parsed = fol::read::parse(text, fol::read::Source::Text, fol::read::Mode::Lenient).unwrap();
-        let body = parsed.tokens.iter().map(|t| t.get());
-        [SymbolId::BOS.get()].into_iter().chain(body).chain([SymbolId::EOS.get()]).collect()
+    fn tokens(text: &str) -> Vec<SymbolId> {
+        fol::read::parse(text, fol::read::Source::Text, fol::read::Mode::Lenient).unwrap().tokens
     }
 
     #[test]
     fn each_degree_by_an_example() {
         let mut train = Corpus::new();
-        train.push(sequence("∀x1 P5(x1)"), 0.0);
+        train.push(tokens("∀x1 P5(x1)"), 0.0);
         let known = Known::of(&train);
         let novelty = |text: &str| {
-            let keys = Canonicalizer::default().keys(&inner(&sequence(text))).unwrap();
+            let keys = Canonicalizer::default().keys(&tokens(text)).unwrap();
             known.novelty(&keys)
         };
         assert_eq!(novelty("∀x1 P5(x1)"), Novelty::Seen);
@@ -126,7 +116,7 @@ mod tests {
         assert_eq!(novelty("∀x2 P6(x2)"), Novelty::Analogous);
         assert_eq!(novelty("∃x1 P5(x1)"), Novelty::New);
         assert_eq!(
-            Known::default().novelty(&Canonicalizer::default().keys(&inner(&sequence("P0(x0)"))).unwrap()),
+            Known::default().novelty(&Canonicalizer::default().keys(&tokens("P0(x0)")).unwrap()),
             Novelty::New
         );
     }

@@ -25,7 +25,7 @@ pub(super) fn write(config: &ModelConfig, theta: &[f32], path: &Path) -> Result<
     let sequences = continued(config, theta)?;
     let length = sequences.first().map_or(0, Vec::len);
     // A row's target is of no use here, but a batch takes each sequence with one.
-    let with_target: Vec<Vec<u16>> = sequences.iter().map(|s| [s.as_slice(), &[0]].concat()).collect();
+    let with_target: Vec<Vec<u32>> = sequences.iter().map(|s| [s.as_slice(), &[0]].concat()).collect();
     let batch = Batch::new(with_target.iter().map(Vec::as_slice));
     let mut model = Explicit::new(config.clone())?;
     let logits: Vec<u8> = model.logits(theta, &batch)?.iter().flat_map(|z| z.to_le_bytes()).collect();
@@ -45,22 +45,22 @@ pub(super) fn write(config: &ModelConfig, theta: &[f32], path: &Path) -> Result<
 }
 
 /// The sequences: prompts, and what the model says behind them.
-fn continued(config: &ModelConfig, theta: &[f32]) -> Result<Vec<Vec<u16>>> {
+fn continued(config: &ModelConfig, theta: &[f32]) -> Result<Vec<Vec<u32>>> {
     let length = LENGTH.min(config.max_len);
     let prompt = length.div_ceil(2);
     let symbols =
         Family::named("symbolic-transformer-v1:probe").stream(0).permutation(config.vocab_size as u32);
-    let bos = fol::symbol::SymbolId::BOS.get();
-    let mut sequences: Vec<Vec<u16>> = symbols
+    let bos = fol::symbol::SymbolId::BOS.into();
+    let mut sequences: Vec<Vec<u32>> = symbols
         .chunks(prompt.max(2) - 1)
         .take(SEQUENCES)
-        .map(|others| std::iter::once(bos).chain(others.iter().map(|&s| s as u16)).take(prompt).collect())
+        .map(|others| std::iter::once(bos).chain(others.iter().copied()).take(prompt).collect())
         .collect();
 
     let mut decoder = CachedTransformer::new(config, theta)?;
     let mut states: Vec<_> = sequences.iter().map(|_| decoder.start()).collect();
     for time in 0..length.saturating_sub(1) {
-        let newest: Vec<u32> = sequences.iter().filter_map(|s| s.get(time)).map(|&t| u32::from(t)).collect();
+        let newest: Vec<u32> = sequences.iter().filter_map(|s| s.get(time).copied()).collect();
         let mut states: Vec<_> = states.iter_mut().collect();
         let logits = decoder.step(&mut states, &newest)?;
         if time + 1 >= prompt {
@@ -73,7 +73,7 @@ fn continued(config: &ModelConfig, theta: &[f32]) -> Result<Vec<Vec<u16>>> {
 }
 
 /// The place of the largest entry, the first of equals.
-fn largest(logits: &[f32]) -> u16 {
+fn largest(logits: &[f32]) -> u32 {
     let mut best = (0, f32::NEG_INFINITY);
     for (i, &z) in (0..).zip(logits) {
         if z > best.1 {

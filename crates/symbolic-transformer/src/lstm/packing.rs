@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn packing_is_by_step_with_the_longest_first() {
-        let b = Batch::new([&[1, 2][..], &[1, 2, 3, 4], &[1, 2, 3]]);
+        let b = Batch::new([&[1_u16, 2][..], &[1, 2, 3, 4], &[1, 2, 3]]);
         let p = Packing::new(&b); // lengths 1, 3, 2: rows 0, 1..4, 4..6
         assert_eq!(p.rows, [1, 4, 0, 2, 5, 3]);
         assert_eq!(p.steps, [0, 3, 5, 6]);

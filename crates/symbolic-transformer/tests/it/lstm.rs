@@ -245,9 +245,9 @@ fn what_cannot_be_is_refused() {
     // Heads need not divide an LSTM's width.
     let config = shape(151, 0.1);
     let mut model = Lstm::new(&config).unwrap();
-    assert!(model.logits(&[0.0], &Batch::new([&[1, 2][..]])).is_err());
+    assert!(model.logits(&[0.0], &Batch::new([&[1_u16, 2][..]])).is_err());
     let theta = model.layout().initialise(0);
-    assert!(model.logits(&theta, &Batch::new([&[663, 2][..]])).is_err());
+    assert!(model.logits(&theta, &Batch::new([&[663_u16, 2][..]])).is_err());
     assert!(model.logits(&theta, &Batch::default()).unwrap().is_empty());
     let mut g = vec![0.0; theta.len()];
     assert_eq!(model.gradient(&theta, &Batch::default(), NOISE, &mut g).unwrap().targets, 0);

@@ -292,8 +292,8 @@ fn what_a_model_cannot_read_is_refused() {
             .to_string()
             .contains("max_len = 128")
     );
-    assert!(model.logits(&theta, &Batch::new([&[663, 1][..]])).unwrap_err().to_string().contains("663"));
-    assert!(model.logits(&theta[1..], &Batch::new([&[1, 1][..]])).is_err());
+    assert!(model.logits(&theta, &Batch::new([&[663_u16, 1][..]])).unwrap_err().to_string().contains("663"));
+    assert!(model.logits(&theta[1..], &Batch::new([&[1_u16, 1][..]])).is_err());
     let nan = vec![f32::NAN; theta.len()];
     let mut decoder = CachedTransformer::new(&config, &nan).unwrap();
     assert!(sample(&mut decoder, &request(None, 5), 1, Choice::PLAIN, 0, |_| {}).is_err());
