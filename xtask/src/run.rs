@@ -69,7 +69,7 @@ pub(crate) fn train_in<L: Learner>(config: &L, folder: &Path, quiet: bool, stop:
             tell(format!("trained for {step} updates (ended by {reason})"));
             State::Done
         }
-        Err(error @ training::Error::Diverged { .. }) if L::JUDGES_DIVERGED => {
+        Err(error @ training::Refusal::Diverged { .. }) if L::JUDGES_DIVERGED => {
             say!("{error}");
             State::Diverged
         }

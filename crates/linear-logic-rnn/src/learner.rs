@@ -14,7 +14,7 @@ use crate::composed::Composed;
 use crate::engine::{Engine, Inputs, Objective, Predictions, Sequences, Targets};
 use crate::metrics::Score;
 use crate::task::batch::{Batch, LossMean};
-use crate::task::source::Source;
+use crate::task::batches::Batches;
 
 /// What the arithmetic is done in. Weights are kept in f32 in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Computing {
         };
         if numbers > MOST_NUMBERS {
             let message = format!("{steps} steps of this cell are too many to be kept for a gradient");
-            return Err(training::Error::Setting(message));
+            return Err(training::Refusal::Setting(message));
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Computing {
 pub struct Learner {
     layout: Layout,
     computing: Computing,
-    source: Source,
+    batches: Batches,
     mean: LossMean,
     valid: Vec<Batch>,
     scratch: Vec<f32>,
@@ -99,10 +99,10 @@ impl Learner {
     /// A learner; the cell's inputs are the task's symbols, its outputs the classes.
     ///
     /// # Errors
-    /// As for [`Source::valid`].
+    /// As for [`Batches::valid`].
     pub fn new(
         cell: &Cell,
-        source: Source,
+        batches: Batches,
         precision: Precision,
         mean: LossMean,
     ) -> crate::error::Result<Self> {
@@ -112,8 +112,8 @@ impl Learner {
             Precision::F32 => Computing::F32(Engine::new(cell.step.clone(), &zeros)),
             Precision::F64 => Computing::F64(Engine::new(cell.step.clone(), &vec![0.0; layout.len()])),
         };
-        let valid = source.valid()?;
-        Ok(Self { scratch: zeros, layout, computing, source, mean, valid })
+        let valid = batches.valid()?;
+        Ok(Self { scratch: zeros, layout, computing, batches, mean, valid })
     }
 
     /// The same on a device.
@@ -143,8 +143,8 @@ impl Learner {
     }
 
     /// Where the batches come from.
-    pub fn source(&self) -> &Source {
-        &self.source
+    pub fn batches(&self) -> &Batches {
+        &self.batches
     }
 
     fn predict(&self, batch: &Batch) -> training::Result<Predictions> {
@@ -162,7 +162,7 @@ impl Learner {
     ///
     /// # Errors
     /// If a batch is refused, or the device fails.
-    pub fn judge<E: From<training::Error>>(
+    pub fn judge<E: From<training::Refusal>>(
         &mut self,
         theta: &[f32],
         batches: impl Iterator<Item = Result<Batch, E>>,
@@ -195,7 +195,7 @@ impl training::Task for Learner {
     }
 
     fn batch(&mut self, _epoch: u64, index: u64) -> training::Result<Batch> {
-        self.source.train(index + 1).map_err(|refusal| training::Error::Setting(refusal.to_string()))
+        self.batches.train(index + 1).map_err(|refusal| training::Refusal::Setting(refusal.to_string()))
     }
 
     fn gradient(
@@ -270,7 +270,7 @@ mod tests {
 
     use super::*;
     use crate::options::{CellKind, Options, Sizes};
-    use crate::task::source::{Curriculum, Plan, Split};
+    use crate::task::batches::{Curriculum, Plan, Split};
     use crate::task::{Settings, Task};
 
     fn learner(precision: Precision, mean: LossMean) -> Learner {
@@ -286,7 +286,7 @@ mod tests {
         };
         let sizes = Sizes { input: Some(10), hidden: Some(4), output: Some(10), ..Sizes::default() };
         let cell = Cell::new(CellKind::Gru, &sizes, &Options::default()).unwrap();
-        Learner::new(&cell, Source::new(task, plan).unwrap(), precision, mean).unwrap()
+        Learner::new(&cell, Batches::new(task, plan).unwrap(), precision, mean).unwrap()
     }
 
     fn composed(mut learner: Learner, dtype: DType) -> Learner {

@@ -1,6 +1,6 @@
 //! The tasks of section 7: what a sequence of symbols is mapped to, and which positions count.
 //!
-//! Enter at [`Task::new`] and [`Task::example`]. [`source::Source`] draws the batches of training, validation and
+//! Enter at [`Task::new`] and [`Task::example`]. [`batches::Batches`] draws the batches of training, validation and
 //! test; [`batch::Batch`] says how they lie in memory.
 
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.
@@ -20,7 +20,7 @@ mod draw;
 
 pub mod batch;
 
-pub mod source;
+pub mod batches;
 
 mod pool;
 
@@ -45,11 +45,11 @@ pub const LONGEST: usize = 1 << 24;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     name: String,
-    rule: Rule,
+    form: Form,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Rule {
+enum Form {
     Aligned(Aligned),
     /// The sum so far, modulo this.
     Sum(u32),
@@ -88,16 +88,16 @@ impl Task {
     /// The task of this name. Refused: `unknown-task`, `config`, `walk`.
     pub fn new(name: &str, settings: &Settings) -> Result<Self> {
         let aligned = Aligned::NAMED.iter().find(|(known, _)| *known == name);
-        let rule = match (aligned, name) {
-            (Some((_, aligned)), _) => Rule::Aligned(*aligned),
-            (_, "parity") => Rule::Sum(2),
-            (_, "mod-sum") => Rule::Sum(settings.modulus.unwrap_or(5).max(1)),
-            (_, "s3") => Rule::Group(Group::symmetric(3)),
-            (_, "s5") => Rule::Group(Group::symmetric(5)),
-            (_, "d5") => Rule::Group(Group::dihedral(5)),
-            _ => Rule::Tape(transform(name, settings)?),
+        let form = match (aligned, name) {
+            (Some((_, aligned)), _) => Form::Aligned(*aligned),
+            (_, "parity") => Form::Sum(2),
+            (_, "mod-sum") => Form::Sum(settings.modulus.unwrap_or(5).max(1)),
+            (_, "s3") => Form::Group(Group::symmetric(3)),
+            (_, "s5") => Form::Group(Group::symmetric(5)),
+            (_, "d5") => Form::Group(Group::dihedral(5)),
+            _ => Form::Tape(transform(name, settings)?),
         };
-        Ok(Self { name: name.to_owned(), rule })
+        Ok(Self { name: name.to_owned(), form })
     }
 
     /// Its name.
@@ -107,32 +107,32 @@ impl Task {
 
     /// The number of input symbols: the width of their one-hot vectors.
     pub fn symbols(&self) -> u32 {
-        match self.rule {
-            Rule::Aligned(_) | Rule::Group(_) => 2,
-            Rule::Sum(modulus) => modulus,
-            Rule::Tape(_) => tape::SYMBOLS,
+        match self.form {
+            Form::Aligned(_) | Form::Group(_) => 2,
+            Form::Sum(modulus) => modulus,
+            Form::Tape(_) => tape::SYMBOLS,
         }
     }
 
     /// The number of classes.
     pub fn classes(&self) -> u32 {
-        match &self.rule {
-            Rule::Aligned(_) => 2,
-            Rule::Sum(modulus) => *modulus,
-            Rule::Group(group) => group.order(),
-            Rule::Tape(_) => tape::SYMBOLS,
+        match &self.form {
+            Form::Aligned(_) => 2,
+            Form::Sum(modulus) => *modulus,
+            Form::Group(group) => group.order(),
+            Form::Tape(_) => tape::SYMBOLS,
         }
     }
 
     /// Whether it works on a tape.
     pub fn is_tape(&self) -> bool {
-        matches!(self.rule, Rule::Tape(_))
+        matches!(self.form, Form::Tape(_))
     }
 
     /// The least length of a sequence that can be drawn; for tapes, the least n.
     pub fn shortest(&self) -> usize {
-        match &self.rule {
-            Rule::Tape(transform) => transform.shortest() + 2,
+        match &self.form {
+            Form::Tape(transform) => transform.shortest() + 2,
             _ => 0,
         }
     }
@@ -140,14 +140,14 @@ impl Task {
     /// The tokens of a text: digits, or integers between spaces or commas, or letters for groups. For tapes it is the
     /// content alone. Refused: `symbol`.
     pub fn parse(&self, text: &str) -> Result<Vec<u32>> {
-        let symbols = if matches!(self.rule, Rule::Group(_)) { Symbols::Letters } else { Symbols::Digits };
+        let symbols = if matches!(self.form, Form::Group(_)) { Symbols::Letters } else { Symbols::Digits };
         input::tokens(text, symbols)
     }
 
     /// Target and mask of a sequence; for tapes the tape of a content. Refused: `symbol`, `walk`,
     /// `walk-out-of-range`, `tape`.
     pub fn example(&self, tokens: &[u32], size: Size) -> Result<Example> {
-        if let Rule::Tape(transform) = &self.rule {
+        if let Form::Tape(transform) = &self.form {
             transform.check(tokens)?;
             return tape::lay(tokens, transform.apply(tokens)?, size);
         }
@@ -167,8 +167,8 @@ impl Task {
                 format!("a sequence of `{}` has {least} to {LONGEST} symbols, not {length}", self.name);
             return Err(Refusal::new(if self.is_tape() { Kind::Tape } else { Kind::Config }, message));
         }
-        match &self.rule {
-            Rule::Tape(transform) => {
+        match &self.form {
+            Form::Tape(transform) => {
                 let (content, walk) = transform.draw(length.saturating_sub(2), stream)?;
                 tape::lay(&content, walk, Size::default())
             }
@@ -184,14 +184,14 @@ impl Task {
     /// A sequence with a target at every step; its symbols are known to be right.
     fn stepwise(&self, input: Vec<u32>) -> Example {
         let counted = |targets: Vec<u32>| (vec![true; targets.len()], targets);
-        let (mask, target) = match &self.rule {
-            Rule::Aligned(aligned) => {
+        let (mask, target) = match &self.form {
+            Form::Aligned(aligned) => {
                 let targets = (0..input.len()).map(|j| aligned.target(&input, j));
                 targets.map(|t| (t.is_some(), t.unwrap_or(0))).unzip()
             }
-            Rule::Sum(modulus) => counted(sums(&input, *modulus)),
-            Rule::Group(group) => counted(group.states(&input)),
-            Rule::Tape(_) => counted(Vec::new()),
+            Form::Sum(modulus) => counted(sums(&input, *modulus)),
+            Form::Group(group) => counted(group.states(&input)),
+            Form::Tape(_) => counted(Vec::new()),
         };
         Example { input, target, mask, walk: None }
     }

@@ -8,7 +8,7 @@ mod graph;
 mod rules;
 
 use graph::Graph;
-pub use rules::Rule;
+pub use rules::Rewrite;
 
 use crate::error::{Kind, Refusal, Result};
 use crate::literal::Order;
@@ -19,7 +19,7 @@ use crate::unfold::{MAX_NODES, too_large, unfold};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The rule that was used.
-    pub rule: Rule,
+    pub rule: Rewrite,
     /// Where: the numbers of the parts on the way from the root.
     pub at: Vec<usize>,
 }

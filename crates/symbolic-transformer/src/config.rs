@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use training::kernels::Activation as Kernel;
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 macro_rules! options {
     ($(#[$doc:meta])* $name:ident: $($(#[$variant_doc:meta])* $variant:ident $label:literal),* $(,)?) => {
@@ -206,7 +206,7 @@ impl ModelConfig {
     /// Refuses a shape that cannot be built, naming every reason.
     pub fn check(&self) -> Result<()> {
         let problems = self.problems();
-        if problems.is_empty() { Ok(()) } else { Err(Error::Setting(problems.join("\n"))) }
+        if problems.is_empty() { Ok(()) } else { Err(Refusal::Setting(problems.join("\n"))) }
     }
 
     /// V·d + L(4d² + 4d + 2df + f + d + 4d) + 2d·\[final norm\] + V·d·\[untied\] + V + max_len·d·\[learned positions\].

@@ -4,7 +4,7 @@
 //! set of samples shares its products. The logits equal those of the full pass (a test).
 
 use training::kernels::{LayerNorm, activate, layer_norm, linear, rotary, rotary_table, softmax_in_place};
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use crate::config::{ModelConfig, NormPlace, Position};
 use crate::embedding::Table;
@@ -51,7 +51,7 @@ impl<'a> CachedTransformer<'a> {
         config.check()?;
         let (layout, places) = Places::new(config);
         if layout.len() != theta.len() {
-            return Err(Error::Learner("parameters of another model".to_owned()));
+            return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
         let vectors = Table::default().forward(&places.embedding, theta).to_vec();
         let positions = match config.position {
@@ -89,10 +89,10 @@ impl<'a> CachedTransformer<'a> {
         for (state, &token) in states.iter().zip(tokens) {
             if state.time >= self.config.max_len {
                 let max = self.config.max_len;
-                return Err(Error::Learner(format!("a sequence of more than max_len = {max} tokens")));
+                return Err(Refusal::Learner(format!("a sequence of more than max_len = {max} tokens")));
             }
             let e = self.vectors.get(token as usize * d..(token as usize + 1) * d);
-            let e = e.ok_or_else(|| Error::Learner(format!("token {token} is outside the vocabulary")))?;
+            let e = e.ok_or_else(|| Refusal::Learner(format!("token {token} is outside the vocabulary")))?;
             match self.config.position {
                 Position::Sinusoidal | Position::Learned => {
                     let p = &self.positions[state.time * d..][..d];
@@ -182,7 +182,7 @@ impl Decoder for CachedTransformer<'_> {
         }
         let head = match (&self.places.head_weight, &self.places.embedding) {
             (Some(range), _) | (None, EmbeddingPlaces::Table(range)) => range.clone(),
-            (None, _) => return Err(Error::Learner("a tied head needs a stored table".to_owned())),
+            (None, _) => return Err(Refusal::Learner("a tied head needs a stored table".to_owned())),
         };
         let head = Linear { weight: head, bias: self.places.head_bias.clone() };
         self.logits = self.apply(&head, &h, rows); // [rows, V]

@@ -9,7 +9,7 @@ use training::kernels::{
     add_into, attention, attention_backward, cross_entropy, dropout_in_place, layer_norm,
     layer_norm_backward, linear, linear_backward_input, linear_backward_weights, rotary, rotary_table,
 };
-use training::{Error, Layout, Loss, Result};
+use training::{Layout, Loss, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position};
@@ -116,18 +116,18 @@ impl Explicit {
         let longest = batch.longest();
         if longest > self.config.max_len {
             let max = self.config.max_len;
-            return Err(Error::Learner(format!(
+            return Err(Refusal::Learner(format!(
                 "a sequence of {longest} tokens is longer than max_len = {max}"
             )));
         }
         if let Some(t) = batch.tokens.iter().find(|&&t| t as usize >= self.config.vocab_size) {
-            return Err(Error::Learner(format!(
+            return Err(Refusal::Learner(format!(
                 "token {t} is outside the vocabulary of {}",
                 self.config.vocab_size
             )));
         }
         if theta.len() != self.layout.len() {
-            return Err(Error::Learner("parameters of another model".to_owned()));
+            return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
         Ok(())
     }

@@ -28,7 +28,8 @@ use fold::Source;
 
 /// Why there is no folder.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+#[non_exhaustive]
+pub enum Refusal {
     /// No class of `transformers` computes this model.
     #[error("NotRepresentable: {reason}")]
     NotRepresentable {
@@ -37,10 +38,10 @@ pub enum Error {
     },
     /// A shape, weights or a file that is refused.
     #[error(transparent)]
-    Training(#[from] training::Error),
+    Training(#[from] training::Refusal),
 }
 
-impl Error {
+impl Refusal {
     /// The name of the kind, for a program.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -51,7 +52,7 @@ impl Error {
 }
 
 /// A result of an export.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Refusal>;
 
 /// A folder's `config.json` and its tensors.
 struct Exported {
@@ -88,7 +89,7 @@ pub fn hf(config: &ModelConfig, theta: &[f32], about: &About, folder: &Path) -> 
         NormPlace::Post => opt::export(&source),
         NormPlace::Pre => gpt2::export(&source)?,
     };
-    std::fs::create_dir_all(folder).map_err(training::Error::io(folder))?;
+    std::fs::create_dir_all(folder).map_err(training::Refusal::io(folder))?;
     let Exported { config: class, tensors } = exported;
     checkpoint::save_weights(&folder.join("model.safetensors"), &tensors.layout, &tensors.flat)?;
     let text = |name: &str, content: &str| files::write(&folder.join(name), content.as_bytes());
@@ -123,7 +124,7 @@ fn representable(config: &ModelConfig) -> Result<()> {
         ),
         _ => return Ok(()),
     };
-    Err(Error::NotRepresentable { reason })
+    Err(Refusal::NotRepresentable { reason })
 }
 
 /// The keys that both classes share.

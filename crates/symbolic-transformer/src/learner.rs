@@ -2,7 +2,7 @@
 
 use fol::symbol::SymbolId;
 use serde_json::json;
-use training::{Error, Evaluation, Layout, Loss, Piece, Result, Task};
+use training::{Evaluation, Layout, Loss, Piece, Refusal, Result, Task};
 
 use crate::batch::Batch;
 use crate::network::{Network, Noise};
@@ -180,7 +180,7 @@ impl Task for Learner<'_> {
         });
         let fields = match fields {
             serde_json::Value::Object(fields) => fields,
-            _ => return Err(Error::Learner("no fields".to_owned())),
+            _ => return Err(Refusal::Learner("no fields".to_owned())),
         };
         Ok(Evaluation { watched, fields })
     }

@@ -15,7 +15,7 @@
 //! // <bos> ∀ VAR 1 PRED 5 ( VAR 1 ) <eos>: ten rows of 663 logits, one for each symbol but <bos>.
 //! let batch = Batch::new([&[656_u16, 630, 644, 1, 646, 5, 639, 644, 1, 640, 657][..]]);
 //! assert_eq!(model.logits(&theta, &batch)?.len(), 10 * 663);
-//! # Ok::<(), training::Error>(())
+//! # Ok::<(), training::Refusal>(())
 //! ```
 
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.

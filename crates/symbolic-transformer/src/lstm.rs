@@ -16,7 +16,7 @@ mod packing;
 use std::ops::Range;
 
 use training::kernels::{Dropout, cross_entropy, dropout_in_place, linear, linear_backward_input};
-use training::{Decay, Error, Initial, Layout, Loss, Result};
+use training::{Decay, Initial, Layout, Loss, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{Init, ModelConfig};
@@ -65,7 +65,7 @@ pub fn parameters(config: &ModelConfig) -> usize {
 /// Refuses a shape that cannot be built. Of a [`ModelConfig`] an LSTM has `vocab_size`, `d_model`, `scale_embedding`,
 /// `init` and `dropout`.
 pub fn check(config: &ModelConfig) -> Result<()> {
-    let refused = |message: String| Err(Error::Setting(message));
+    let refused = |message: String| Err(Refusal::Setting(message));
     if !(1..=65_536).contains(&config.d_model) {
         return refused(format!("d_model = {}: 1 to 65536 is possible", config.d_model));
     }
@@ -111,7 +111,7 @@ impl Shape {
         for &t in tokens {
             let row = table.get(t as usize * self.width..(t as usize + 1) * self.width);
             let row = row.ok_or_else(|| {
-                Error::Learner(format!("token {t} is outside the vocabulary of {}", self.vocabulary))
+                Refusal::Learner(format!("token {t} is outside the vocabulary of {}", self.vocabulary))
             })?;
             x.extend(row.iter().map(|e| self.scale * e));
         }
@@ -153,7 +153,7 @@ impl Lstm {
     /// Fills `saved` and leaves the logits in `saved.logits`.
     fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<()> {
         if theta.len() != self.layout.len() {
-            return Err(Error::Learner("parameters of another model".to_owned()));
+            return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
         let mut saved = std::mem::take(&mut self.saved);
         let (rows, h) = (batch.rows(), self.shape.width);

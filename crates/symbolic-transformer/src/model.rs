@@ -209,7 +209,7 @@ impl Pass<'_> {
     }
 
     fn weight(&self, name: &str) -> Result<&Var> {
-        self.weights.get(name).ok_or_else(|| training::Error::MissingTensor { name: name.to_owned() })
+        self.weights.get(name).ok_or_else(|| training::Refusal::MissingTensor { name: name.to_owned() })
     }
 
     fn linear(&self, x: &Tensor, name: &str) -> Result<Tensor> {
@@ -310,7 +310,7 @@ impl Network for Composed {
         let (plain, smoothed) = self.losses(&weights, batch, Some(noise))?;
         let store = smoothed.backward()?;
         for p in self.layout.iter() {
-            let missing = || training::Error::MissingGradient { name: p.name.clone() };
+            let missing = || training::Refusal::MissingGradient { name: p.name.clone() };
             let var = weights.get(&p.name).ok_or_else(missing)?;
             let g = store.get(var.as_tensor()).ok_or_else(missing)?;
             let g: Vec<f32> = g.to_dtype(DType::F32)?.flatten_all()?.to_vec1()?;

@@ -4,7 +4,7 @@ use fol::mask::Mask;
 use fol::score::{ExactScorer, Scorer};
 use fol::symbol::SymbolId;
 use rayon::prelude::*;
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use crate::batch::Batch;
 use crate::network::Network;
@@ -76,7 +76,7 @@ impl Predictor for GrammarUniform {
                     }
                 }
                 if let Some(symbol) = symbol(target).filter(|s| *s != SymbolId::EOS) {
-                    mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+                    mask.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
                 }
             }
             Ok(())
@@ -99,7 +99,7 @@ impl Predictor for ExactLaw {
             for (row, &target) in q.chunks_exact_mut(v).zip(tokens) {
                 row.copy_from_slice(scorer.next_dist());
                 if let Some(symbol) = symbol(target) {
-                    scorer.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+                    scorer.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
                 }
             }
             Ok(())

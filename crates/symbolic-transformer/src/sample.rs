@@ -13,7 +13,7 @@ use fol::mask::Mask;
 use fol::symbol::SymbolId;
 use seeded::{Family, Stream};
 use training::kernels::log_sum_exp;
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use crate::decode::Decoder;
 
@@ -117,7 +117,7 @@ fn choose(logits: &[f32], mask: Option<&Mask>, choice: Choice, stream: &mut Stre
             hit.or(left.last()).map(|l| l.0)
         }
     };
-    let nothing = || Error::Learner("no symbol is possible here: the logits are not numbers".to_owned());
+    let nothing = || Refusal::Learner("no symbol is possible here: the logits are not numbers".to_owned());
     picked.and_then(SymbolId::new).ok_or_else(nothing)
 }
 
@@ -228,7 +228,7 @@ fn advance<S>(h: &mut Hypothesis<'_, S>, logits: &[f32], choice: Choice) -> Resu
         return Ok(());
     }
     if let Some(mask) = &mut h.mask {
-        mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+        mask.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
     }
     h.sample.tokens.push(symbol);
     h.next = symbol;

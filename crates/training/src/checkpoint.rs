@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 use crate::files;
 use crate::optimiser::Moments;
 use crate::parameters::Layout;
@@ -112,7 +112,7 @@ fn serialise(tensors: &Tensors<'_>, metadata: (&str, String), path: &Path) -> Re
     let metadata = HashMap::from([(metadata.0.to_owned(), metadata.1)]);
     views
         .and_then(|views| safetensors::serialize(views, Some(metadata)))
-        .map_err(|e| Error::bad_file(path, e.to_string()))
+        .map_err(|e| Refusal::bad_file(path, e.to_string()))
 }
 
 /// Writes named weights for others to use; the only metadata entry is `format` = `pt`.
@@ -125,16 +125,16 @@ pub fn save_weights(path: &Path, layout: &Layout, theta: &[f32]) -> Result<()> {
 
 /// Reads weights; missing, unknown and misshapen tensors are refused by name, and so are entries that are not finite.
 pub fn load_weights(path: &Path, layout: &Layout) -> Result<Vec<f32>> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let bytes = std::fs::read(path).map_err(Refusal::io(path))?;
     let tensors = open(path, &bytes)?;
     let theta = gather(path, layout, &tensors, "")?;
-    layout.check_finite(&theta).map_err(|e| Error::bad_file(path, e.to_string()))?;
+    layout.check_finite(&theta).map_err(|e| Refusal::bad_file(path, e.to_string()))?;
     Ok(theta)
 }
 
 fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>> {
     SafeTensors::deserialize(bytes)
-        .map_err(|e| Error::bad_file(path, format!("not a whole safetensors file ({e})")))
+        .map_err(|e| Refusal::bad_file(path, format!("not a whole safetensors file ({e})")))
 }
 
 fn gather(path: &Path, layout: &Layout, tensors: &SafeTensors<'_>, prefix: &str) -> Result<Vec<f32>> {
@@ -147,7 +147,7 @@ fn gather(path: &Path, layout: &Layout, tensors: &SafeTensors<'_>, prefix: &str)
             (view.dtype() == Dtype::F32).then(|| words.iter().map(|w| f32::from_le_bytes(*w)).collect());
         Some((view.shape().to_vec(), entries?))
     };
-    layout.gather(names.iter().map(String::as_str), get).map_err(|e| Error::bad_file(path, e.to_string()))
+    layout.gather(names.iter().map(String::as_str), get).map_err(|e| Refusal::bad_file(path, e.to_string()))
 }
 
 fn file_name(step: u64) -> String {
@@ -159,11 +159,11 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io(folder)(e)),
+        Err(e) => return Err(Refusal::io(folder)(e)),
     };
     let mut found = Vec::new();
     for entry in entries {
-        let path = entry.map_err(Error::io(folder))?.path();
+        let path = entry.map_err(Refusal::io(folder))?.path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let step = name.strip_prefix("step-").and_then(|n| n.strip_suffix(".safetensors"));
         if let Some(step) = step.and_then(|s| s.parse::<u64>().ok()) {
@@ -177,7 +177,7 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
 /// Removes all checkpoints of a folder but the newest two.
 pub fn keep_two(folder: &Path) -> Result<()> {
     for (_, old) in list(folder)?.into_iter().skip(2) {
-        std::fs::remove_file(&old).map_err(Error::io(&old))?;
+        std::fs::remove_file(&old).map_err(Refusal::io(&old))?;
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ pub fn keep_two(folder: &Path) -> Result<()> {
 impl Checkpoint {
     /// Writes the checkpoint into `folder`, then removes all but the newest two.
     pub fn save(&mut self, folder: &Path, layout: &Layout) -> Result<()> {
-        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        std::fs::create_dir_all(folder).map_err(Refusal::io(folder))?;
         let (theta, m, v) = (bytes_of(&self.theta), bytes_of(&self.moments.m), bytes_of(&self.moments.v));
         let ema = self.moments.ema.as_deref().map(bytes_of);
         let mut tensors = Tensors::new();
@@ -197,8 +197,8 @@ impl Checkpoint {
         }
         self.state.tensor_digest = digest(&tensors);
         let path = folder.join(file_name(self.state.step));
-        let state =
-            serde_json::to_string(&self.state).map_err(|e| Error::bad_file(&path, format!("state: {e}")))?;
+        let state = serde_json::to_string(&self.state)
+            .map_err(|e| Refusal::bad_file(&path, format!("state: {e}")))?;
         files::write(&path, &serialise(&tensors, ("state", state), &path)?)?;
         keep_two(folder)
     }
@@ -210,7 +210,7 @@ impl Checkpoint {
         let Some((_, path)) = found.first() else { return Ok(None) };
         match Self::load(path, layout) {
             Ok(checkpoint) => Ok(Some(checkpoint)),
-            Err(Error::BadFile { path, reason }) => {
+            Err(Refusal::BadFile { path, reason }) => {
                 let intact = found.iter().skip(1).find(|(_, p)| Self::load(p, layout).is_ok());
                 let advice = match intact {
                     Some((_, p)) => {
@@ -218,7 +218,7 @@ impl Checkpoint {
                     }
                     None => "; there is no older intact checkpoint".to_owned(),
                 };
-                Err(Error::BadFile { path, reason: reason + &advice })
+                Err(Refusal::BadFile { path, reason: reason + &advice })
             }
             Err(e) => Err(e),
         }
@@ -226,20 +226,23 @@ impl Checkpoint {
 
     /// Reads one file and checks names, shapes, dtypes and the digest of its tensors.
     pub fn load(path: &Path, layout: &Layout) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        let bytes = std::fs::read(path).map_err(Refusal::io(path))?;
         let tensors = open(path, &bytes)?;
         let state = read_state(path, &bytes)?;
         let has_ema = tensors.names().iter().any(|n| n.starts_with("ema."));
         let known = |n: &str| ["model.", "optim.m.", "optim.v.", "ema."].iter().any(|p| n.starts_with(p));
         if let Some(name) = tensors.names().into_iter().find(|n| !known(n)) {
-            return Err(Error::bad_file(path, format!("tensor `{name}` is not part of a checkpoint")));
+            return Err(Refusal::bad_file(path, format!("tensor `{name}` is not part of a checkpoint")));
         }
         let mut by_name = Tensors::new();
         for (name, view) in tensors.iter() {
             by_name.insert(name.to_owned(), (view.shape().to_vec(), view.data()));
         }
         if digest(&by_name) != state.tensor_digest {
-            return Err(Error::bad_file(path, "the tensors do not match their digest: the file is damaged"));
+            return Err(Refusal::bad_file(
+                path,
+                "the tensors do not match their digest: the file is damaged",
+            ));
         }
         let theta = gather(path, layout, &tensors, "model.")?;
         let (m, v) =
@@ -251,10 +254,10 @@ impl Checkpoint {
 
 fn read_state(path: &Path, bytes: &[u8]) -> Result<State> {
     let (_, header) = SafeTensors::read_metadata(bytes)
-        .map_err(|e| Error::bad_file(path, format!("not a whole safetensors file ({e})")))?;
+        .map_err(|e| Refusal::bad_file(path, format!("not a whole safetensors file ({e})")))?;
     let text = header.metadata().as_ref().and_then(|m| m.get("state"));
-    let text = text.ok_or_else(|| Error::bad_file(path, "no `state`: not a checkpoint of this program"))?;
-    serde_json::from_str(text).map_err(|e| Error::bad_file(path, format!("state: {e}")))
+    let text = text.ok_or_else(|| Refusal::bad_file(path, "no `state`: not a checkpoint of this program"))?;
+    serde_json::from_str(text).map_err(|e| Refusal::bad_file(path, format!("state: {e}")))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 #[cfg(feature = "candle")]
 use candle_core::Device;
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 
 /// A device as the user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum DeviceSpec {
 }
 
 impl std::str::FromStr for DeviceSpec {
-    type Err = Error;
+    type Err = Refusal;
 
     fn from_str(s: &str) -> Result<Self> {
         let (name, number) = match s.split_once(':') {
@@ -36,8 +36,8 @@ impl std::str::FromStr for DeviceSpec {
     }
 }
 
-fn unknown(s: &str) -> Error {
-    Error::Device(format!("device `{s}` is not known; say cpu, cuda, cuda:N, metal or metal:N"))
+fn unknown(s: &str) -> Refusal {
+    Refusal::Device(format!("device `{s}` is not known; say cpu, cuda, cuda:N, metal or metal:N"))
 }
 
 impl std::fmt::Display for DeviceSpec {
@@ -68,7 +68,7 @@ impl DeviceSpec {
                 .filter_map(|(name, built)| built.then_some(name))
                 .collect();
         let available = available.join(", ");
-        Err(Error::Device(format!(
+        Err(Refusal::Device(format!(
             "device `{self}` is not in this build: {feature}. Available here: {available}."
         )))
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// A refusal or a failure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum Refusal {
     /// A device that is not there, or not in this build.
     #[error("{0}")]
     Device(String),
@@ -100,7 +100,7 @@ fn first_line(e: &candle_core::Error) -> String {
     e.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-impl Error {
+impl Refusal {
     /// An operating-system error at a path.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
@@ -114,4 +114,4 @@ impl Error {
 }
 
 /// The result of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Refusal>;

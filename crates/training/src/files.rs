@@ -4,11 +4,11 @@ use std::path::Path;
 
 use calculemus_base::file;
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 
 /// Writes a file so that at every moment the old content or the new one stands there whole.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    file::write(path, bytes).map_err(Error::io(path))
+    file::write(path, bytes).map_err(Refusal::io(path))
 }
 
 /// The right to write in a folder. It ends with this value, and with the process however that ends: the operating
@@ -30,27 +30,27 @@ pub enum Sharing {
 /// Takes the right to write in an existing folder; refused while another holds it.
 pub fn lock(folder: &Path, sharing: Sharing) -> Result<Lock> {
     lock_file(&folder.join(".lock"), sharing)
-        .map_err(|e| if let Error::Busy { .. } = e { Error::Busy { path: folder.to_owned() } } else { e })
+        .map_err(|e| if let Refusal::Busy { .. } = e { Refusal::Busy { path: folder.to_owned() } } else { e })
 }
 
 /// Takes a lock that is a file of its own; refused while another holds it.
 pub fn lock_file(path: &Path, sharing: Sharing) -> Result<Lock> {
     let opened = std::fs::File::options().create(true).append(true).open(path);
-    let file = opened.map_err(Error::io(path))?;
+    let file = opened.map_err(Refusal::io(path))?;
     let taken = match sharing {
         Sharing::Alone => file.try_lock(),
         Sharing::Together => file.try_lock_shared(),
     };
     match taken {
         Ok(()) => Ok(Lock { _file: file }),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Busy { path: path.to_owned() }),
-        Err(std::fs::TryLockError::Error(e)) => Err(Error::io(path)(e)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Refusal::Busy { path: path.to_owned() }),
+        Err(std::fs::TryLockError::Error(e)) => Err(Refusal::io(path)(e)),
     }
 }
 
 /// Removes temporary files that a kill left in a folder.
 pub fn remove_leftovers(folder: &Path) -> Result<()> {
-    file::remove_leftovers(folder).map_err(Error::io(folder))
+    file::remove_leftovers(folder).map_err(Refusal::io(folder))
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
         let held = lock(folder.path(), Sharing::Alone).unwrap();
         for sharing in [Sharing::Alone, Sharing::Together] {
             let refused = lock(folder.path(), sharing).unwrap_err();
-            assert!(matches!(&refused, Error::Busy { path } if path == folder.path()), "{refused}");
+            assert!(matches!(&refused, Refusal::Busy { path } if path == folder.path()), "{refused}");
         }
         drop(held);
         let together = [(); 2].map(|()| lock(folder.path(), Sharing::Together).unwrap());

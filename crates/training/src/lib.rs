@@ -44,7 +44,7 @@ pub mod progress;
 pub mod threads;
 
 pub use device::DeviceSpec;
-pub use error::{Error, Result};
+pub use error::{Refusal, Result};
 pub use lines::Lines;
 pub use optimiser::Optimiser;
 pub use parameters::{Decay, Initial, Layout};

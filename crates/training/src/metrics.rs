@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 use crate::files;
 
 /// The fields that depend on the clock or the machine.
@@ -30,14 +30,14 @@ impl Metrics {
             Ok(text) => Some(text),
             Err(e) if from == From::Start || e.kind() == std::io::ErrorKind::NotFound => None,
             // What cannot be read is not thrown away.
-            Err(e) => return Err(Error::io(path)(e)),
+            Err(e) => return Err(Refusal::io(path)(e)),
         };
         let text = found.as_deref().unwrap_or_default();
         let kept: String = text.lines().filter(|l| keep(l, from)).map(|l| format!("{l}\n")).collect();
         if found.is_none_or(|found| found != kept) {
             files::write(path, kept.as_bytes())?;
         }
-        let file = OpenOptions::new().append(true).open(path).map_err(Error::io(path))?;
+        let file = OpenOptions::new().append(true).open(path).map_err(Refusal::io(path))?;
         Ok(Self { file, path: path.to_owned() })
     }
 
@@ -52,7 +52,7 @@ impl Metrics {
         let mut line = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
         line.extend(fields);
         let text = format!("{}\n", Value::Object(line));
-        self.file.write_all(text.as_bytes()).and_then(|()| self.file.flush()).map_err(Error::io(&self.path))
+        self.file.write_all(text.as_bytes()).and_then(|()| self.file.flush()).map_err(Refusal::io(&self.path))
     }
 }
 
@@ -80,7 +80,7 @@ fn keep(line: &str, from: From) -> bool {
 
 /// Reads a metrics file; a torn last line is passed over.
 pub fn read(path: &Path) -> Result<Vec<Map<String, Value>>> {
-    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+    let text = std::fs::read_to_string(path).map_err(Refusal::io(path))?;
     let parse = |l: &str| match serde_json::from_str(l) {
         Ok(Value::Object(fields)) => Some(fields),
         _ => None,

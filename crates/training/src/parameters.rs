@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use seeded::Family;
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 
 /// How a parameter begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,7 +165,7 @@ impl Layout {
         for p in self.by_name() {
             let entries = flat.get(p.range.clone()).unwrap_or_default();
             if let Some((entry, &found)) = entries.iter().enumerate().find(|(_, x)| !x.is_finite()) {
-                return Err(Error::NotFinite { name: p.name.clone(), found, entry });
+                return Err(Refusal::NotFinite { name: p.name.clone(), found, entry });
             }
         }
         Ok(())
@@ -181,18 +181,18 @@ impl Layout {
         let mut flat = vec![0.0; self.len];
         for name in present {
             if self.get(name).is_none() {
-                return Err(Error::UnknownTensor { name: name.to_owned() });
+                return Err(Refusal::UnknownTensor { name: name.to_owned() });
             }
         }
         for p in &self.parameters {
             let Some((shape, entries)) = get(&p.name) else {
-                return Err(Error::MissingTensor { name: p.name.clone() });
+                return Err(Refusal::MissingTensor { name: p.name.clone() });
             };
             match flat.get_mut(p.range.clone()) {
                 Some(to) if shape == p.shape && to.len() == entries.len() => to.copy_from_slice(&entries),
                 _ => {
                     let (name, expected) = (p.name.clone(), p.shape.clone());
-                    return Err(Error::TensorShape { name, found: shape, expected });
+                    return Err(Refusal::TensorShape { name, found: shape, expected });
                 }
             }
         }
@@ -254,9 +254,9 @@ mod tests {
         let l = layout(false);
         let right = |n: &str| l.get(n).map(|p| (p.shape.clone(), vec![0.5; p.range.len()]));
         assert!(l.gather(["w", "e", "n"].into_iter(), right).is_ok());
-        assert!(matches!(l.gather(["zz"].into_iter(), right), Err(Error::UnknownTensor { .. })));
+        assert!(matches!(l.gather(["zz"].into_iter(), right), Err(Refusal::UnknownTensor { .. })));
         let missing = |n: &str| if n == "e" { None } else { right(n) };
-        assert!(matches!(l.gather([].into_iter(), missing), Err(Error::MissingTensor { .. })));
+        assert!(matches!(l.gather([].into_iter(), missing), Err(Refusal::MissingTensor { .. })));
         let turned = |n: &str| {
             right(n).map(|(mut s, v)| {
                 (
@@ -270,6 +270,6 @@ mod tests {
                 )
             })
         };
-        assert!(matches!(l.gather([].into_iter(), turned), Err(Error::TensorShape { .. })));
+        assert!(matches!(l.gather([].into_iter(), turned), Err(Refusal::TensorShape { .. })));
     }
 }

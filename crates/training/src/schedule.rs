@@ -1,6 +1,6 @@
 //! The learning rate as a pure function of the update.
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 
 /// The form of the decay after warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,14 +14,16 @@ pub enum Decline {
 }
 
 impl std::str::FromStr for Decline {
-    type Err = Error;
+    type Err = Refusal;
 
     fn from_str(s: &str) -> Result<Self> {
         match s {
             "cosine" => Ok(Self::Cosine),
             "linear" => Ok(Self::Linear),
             "constant" => Ok(Self::Constant),
-            _ => Err(Error::Setting(format!("schedule `{s}` is not known; say cosine, linear or constant"))),
+            _ => {
+                Err(Refusal::Setting(format!("schedule `{s}` is not known; say cosine, linear or constant")))
+            }
         }
     }
 }

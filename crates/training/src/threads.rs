@@ -1,6 +1,6 @@
 //! The one place that sets the number of threads.
 
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 
 /// The threads that a setting means where `at_once` runs go on side by side: 0 is all cores, shared among them.
 pub fn resolve(threads: usize, at_once: usize) -> usize {
@@ -20,6 +20,6 @@ pub fn set(threads: usize) -> Result<()> {
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         Ok(()) => Ok(()),
         Err(_) if rayon::current_num_threads() == threads => Ok(()),
-        Err(e) => Err(Error::Setting(format!("threads = {threads}: {e}"))),
+        Err(e) => Err(Refusal::Setting(format!("threads = {threads}: {e}"))),
     }
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::{self, Checkpoint, State};
-use crate::error::{Error, Result};
+use crate::error::{Refusal, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
 use crate::metrics::{From, Metrics};
@@ -222,7 +222,7 @@ impl<'a, T: Task> Trainer<'a, T> {
     ) -> Result<Self> {
         files::remove_leftovers(folder)?;
         let last = folder.join("last");
-        std::fs::create_dir_all(&last).map_err(Error::io(&last))?;
+        std::fs::create_dir_all(&last).map_err(Refusal::io(&last))?;
         files::remove_leftovers(&last)?;
         // A kill may have come between the newest one and the removal of the oldest.
         checkpoint::keep_two(&last)?;
@@ -358,7 +358,7 @@ impl<'a, T: Task> Trainer<'a, T> {
                 && self.gradient.get(p.range.clone()).is_some_and(|g| g.iter().all(|&x| x == 0.0))
         });
         match cut {
-            Some(p) => Err(Error::MissingGradient { name: p.name.clone() }),
+            Some(p) => Err(Refusal::MissingGradient { name: p.name.clone() }),
             None => Ok(()),
         }
     }
@@ -377,7 +377,7 @@ impl<'a, T: Task> Trainer<'a, T> {
             let by_name = self.task.layout().by_name();
             let first = by_name.iter().find(|p| self.gradient.get(p.range.clone()).is_some_and(bad));
             let parameter = first.map_or_else(|| "none".to_owned(), |p| format!("`{}`", p.name));
-            return Err(Error::Diverged { skipped, step, parameter });
+            return Err(Refusal::Diverged { skipped, step, parameter });
         }
         self.gradient.fill(0.0);
         Ok(())
@@ -490,5 +490,5 @@ fn check_digest(folder: &Path, what: &str, found: &str, now: &str) -> Result<()>
         return Ok(());
     }
     let reason = format!("its checkpoint was made with another {what} (digest {found}, now {now})");
-    Err(Error::bad_file(folder, reason))
+    Err(Refusal::bad_file(folder, reason))
 }

@@ -157,7 +157,7 @@ impl Ours {
         let text = format!("{}updates = 1\nbatch = {}\n", case.keys, case.batch);
         let config = Config::from_text(case.name, &text, &[])?;
         let learner = config.learner(&config.cell()?)?;
-        let batch = learner.source().train(1)?;
+        let batch = learner.batches().train(1)?;
         let mut theta = learner.layout().initialise(config.seed);
         let work = if case.times_peer.is_none() {
             theta = automaton(&learner, &batch)?;

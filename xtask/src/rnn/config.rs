@@ -7,7 +7,7 @@ use linear_logic_rnn::learner::{Learner, Precision};
 use linear_logic_rnn::optimiser::Optimiser;
 use linear_logic_rnn::options::{CellKind, Options, Sizes};
 use linear_logic_rnn::task::batch::LossMean;
-use linear_logic_rnn::task::source::{Curriculum, Plan, Source, Split};
+use linear_logic_rnn::task::batches::{Batches, Curriculum, Plan, Split};
 use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
 
@@ -173,10 +173,10 @@ impl Config {
             bail!("{name}: {}", problems.join(&format!("\n{name}: ")));
         }
         let whole = || -> Result<()> {
-            let source = self.source()?;
+            let batches = self.batches()?;
             self.optimiser()?;
             for length in self.lengths() {
-                let shortest = source.task().shortest().max(1);
+                let shortest = batches.task().shortest().max(1);
                 if !(shortest..=LONGEST).contains(&length) {
                     bail!("eval_lengths: {length}; `{}` has lengths from {shortest} to {LONGEST}", self.task);
                 }
@@ -201,7 +201,7 @@ impl Config {
     }
 
     /// Where batches come from.
-    pub(crate) fn source(&self) -> Result<Source> {
+    pub(crate) fn batches(&self) -> Result<Batches> {
         let split = match self.split {
             SplitName::None => Split::None,
             SplitName::Enumerate => Split::Enumerate { train_fraction: self.train_fraction },
@@ -215,7 +215,7 @@ impl Config {
             curriculum: self.curriculum,
             split,
         };
-        Ok(Source::new(self.task()?, plan)?)
+        Ok(Batches::new(self.task()?, plan)?)
     }
 
     /// The rule, its rate and the clipping.
@@ -228,7 +228,7 @@ impl Config {
 
     /// Cell and task as what is trained, on the device.
     pub(crate) fn learner(&self, cell: &Cell) -> Result<Learner> {
-        let learner = Learner::new(cell, self.source()?, self.dtype, self.loss)?;
+        let learner = Learner::new(cell, self.batches()?, self.dtype, self.loss)?;
         Ok(learner.on(self.device.parse()?)?)
     }
 

@@ -122,10 +122,10 @@ fn evaluate(
         .context("the model of the run")?;
     let mut lengths = Vec::new();
     for length in config.lengths() {
-        let source = learner.source().clone();
+        let batches = learner.batches().clone();
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(config.eval_sequences as u64) };
         let batches =
-            source.test(length, config.eval_sequences).map(|batch| batch.map_err(anyhow::Error::from));
+            batches.test(length, config.eval_sequences).map(|batch| batch.map_err(anyhow::Error::from));
         let tested = learner.judge(&theta, batches, |batch| bar.inc(batch.sequences as u64))?;
         bar.finish_and_clear();
         let mut line = json!({"length": length, "sequences": tested.score.sequences, "loss": tested.loss});

@@ -6,7 +6,7 @@ use seeded::Family;
 use serde_json::json;
 
 use super::batch::{Batch, LossMean};
-use super::source::{Curriculum, Plan, Source, Split};
+use super::batches::{Batches, Curriculum, Plan, Split};
 use super::tape::{END, START};
 use super::*;
 
@@ -170,16 +170,16 @@ fn a_batch_of_tapes_counts_what_counts_for_some_sequence() {
 
 #[test]
 fn batches_are_functions_of_seed_purpose_and_item() {
-    let source = Source::new(task("parity"), plan(2, 9)).unwrap();
-    assert_eq!(source.train(5).unwrap(), source.train(5).unwrap());
-    assert_ne!(source.train(5).unwrap(), source.train(6).unwrap());
-    let other = Source::new(task("parity"), Plan { seed: 4, ..plan(2, 9) }).unwrap();
-    assert_ne!(source.train(5).unwrap(), other.train(5).unwrap());
-    let lengths: BTreeSet<usize> = (1..200).map(|u| source.train(u).unwrap().steps).collect();
+    let batches = Batches::new(task("parity"), plan(2, 9)).unwrap();
+    assert_eq!(batches.train(5).unwrap(), batches.train(5).unwrap());
+    assert_ne!(batches.train(5).unwrap(), batches.train(6).unwrap());
+    let other = Batches::new(task("parity"), Plan { seed: 4, ..plan(2, 9) }).unwrap();
+    assert_ne!(batches.train(5).unwrap(), other.train(5).unwrap());
+    let lengths: BTreeSet<usize> = (1..200).map(|u| batches.train(u).unwrap().steps).collect();
     assert_eq!(lengths, (2..=9).collect());
-    let valid = source.valid().unwrap();
+    let valid = batches.valid().unwrap();
     assert_eq!(valid.iter().map(|b| b.sequences).sum::<usize>(), 512);
-    let tested = |n| source.test(40, n).map(|b| b.unwrap()).collect::<Vec<_>>();
+    let tested = |n| batches.test(40, n).map(|b| b.unwrap()).collect::<Vec<_>>();
     assert_eq!(tested(300).iter().map(|b| b.sequences).collect::<Vec<_>>(), [128, 128, 44]);
     assert_eq!(tested(300)[..2], tested(256)[..]);
     assert!(tested(300).iter().all(|b| b.steps == 40));
@@ -188,32 +188,33 @@ fn batches_are_functions_of_seed_purpose_and_item() {
 #[test]
 fn the_curriculum_grows_during_the_first_half() {
     let linear = Plan { curriculum: Curriculum::Linear, ..plan(2, 12) };
-    let source = Source::new(task("parity"), linear).unwrap();
-    let greatest: Vec<usize> = [1, 2, 6, 26, 50, 51, 100, 1000].iter().map(|&u| source.greatest(u)).collect();
+    let batches = Batches::new(task("parity"), linear).unwrap();
+    let greatest: Vec<usize> =
+        [1, 2, 6, 26, 50, 51, 100, 1000].iter().map(|&u| batches.greatest(u)).collect();
     assert_eq!(greatest, [2, 2, 3, 7, 11, 12, 12, 12]);
-    assert_eq!(source.train(1).unwrap().steps, 2);
+    assert_eq!(batches.train(1).unwrap().steps, 2);
 }
 
 #[test]
 fn an_enumeration_is_divided_without_overlap() {
     let split = Split::Enumerate { train_fraction: 0.3 };
-    let source = Source::new(task("ident"), Plan { split, ..plan(6, 6) }).unwrap();
+    let batches = Batches::new(task("ident"), Plan { split, ..plan(6, 6) }).unwrap();
     let strings = |batches: &[Batch]| -> BTreeSet<Vec<u32>> {
         let one =
             |batch: &Batch| (0..batch.sequences).map(|b| batch.part(b..b + 1).tokens).collect::<Vec<_>>();
         batches.iter().flat_map(one).collect()
     };
-    let train = strings(&(1..100).map(|u| source.train(u).unwrap()).collect::<Vec<_>>());
-    let test = strings(&source.test(6, 1000).map(|b| b.unwrap()).collect::<Vec<_>>());
-    let valid = strings(&source.valid().unwrap());
+    let train = strings(&(1..100).map(|u| batches.train(u).unwrap()).collect::<Vec<_>>());
+    let test = strings(&batches.test(6, 1000).map(|b| b.unwrap()).collect::<Vec<_>>());
+    let valid = strings(&batches.valid().unwrap());
     assert_eq!((train.len(), test.len(), valid.len()), (19, 19, 26));
     assert_eq!(train.union(&test).chain(&valid).collect::<BTreeSet<_>>().len(), 64);
-    assert_eq!(source.test(8, 10).next().unwrap().unwrap().steps, 8);
+    assert_eq!(batches.test(8, 10).next().unwrap().unwrap().steps, 8);
 }
 
 #[test]
 fn plans_that_cannot_be_drawn_are_refused() {
-    let refused = |name: &str, plan: Plan| Source::new(task(name), plan).unwrap_err().kind;
+    let refused = |name: &str, plan: Plan| Batches::new(task(name), plan).unwrap_err().kind;
     let enumerate = |train_fraction| Split::Enumerate { train_fraction };
     for (name, plan) in [
         ("parity", plan(0, 5)),

@@ -10,9 +10,9 @@ macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal),+ $(,)?) => {
         /// A rule of reduction.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Rule { $($(#[$doc])* $rule),+ }
+        pub enum Rewrite { $($(#[$doc])* $rule),+ }
 
-        impl Rule {
+        impl Rewrite {
             /// Every rule, in the order in which they are tried.
             pub const ALL: &'static [Self] = &[$(Self::$rule),+];
 
@@ -52,12 +52,12 @@ rules! {
 /// A match of a rule at a node; for a box and for `commute`, with the number of the part that matches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Redex {
-    rule: Rule,
+    rule: Rewrite,
     part: usize,
 }
 
 impl Redex {
-    pub(super) fn rule(self) -> Rule {
+    pub(super) fn rule(self) -> Rewrite {
         self.rule
     }
 }
@@ -91,24 +91,24 @@ impl Graph {
                     |test: fn(&Node) -> bool| sources.iter().position(|(source, _)| test(self.node(*source)));
                 let inner = find(|node| matches!(node, Node::Promote { .. }));
                 return inner
-                    .map(|part| Redex { rule: Rule::BetaPromote, part })
-                    .or_else(|| find(commutes).map(|part| Redex { rule: Rule::Commute, part }));
+                    .map(|part| Redex { rule: Rewrite::BetaPromote, part })
+                    .or_else(|| find(commutes).map(|part| Redex { rule: Rewrite::Commute, part }));
             }
             _ => return None,
         };
         match (node, self.node(scrutinee)) {
-            (Node::Apply(..), Node::Lambda { .. }) => at(Rule::BetaLolli),
-            (Node::LetTensor { .. }, Node::Tensor(..)) => at(Rule::BetaTensor),
-            (Node::LetUnit { .. }, Node::Unit) => at(Rule::BetaOne),
-            (Node::First(_) | Node::Second(_), Node::With(..)) => at(Rule::BetaWith),
-            (Node::Case { .. }, Node::InLeft(..) | Node::InRight(..)) => at(Rule::BetaPlus),
-            (Node::Derelict(_), Node::Promote { .. }) => at(Rule::BetaDerelict),
-            (Node::Discard { .. }, Node::Promote { .. }) => at(Rule::BetaDiscard),
-            (Node::Copy { .. }, Node::Promote { .. }) => at(Rule::BetaCopy),
-            (_, inner) if commutes(inner) => at(Rule::Commute),
+            (Node::Apply(..), Node::Lambda { .. }) => at(Rewrite::BetaLolli),
+            (Node::LetTensor { .. }, Node::Tensor(..)) => at(Rewrite::BetaTensor),
+            (Node::LetUnit { .. }, Node::Unit) => at(Rewrite::BetaOne),
+            (Node::First(_) | Node::Second(_), Node::With(..)) => at(Rewrite::BetaWith),
+            (Node::Case { .. }, Node::InLeft(..) | Node::InRight(..)) => at(Rewrite::BetaPlus),
+            (Node::Derelict(_), Node::Promote { .. }) => at(Rewrite::BetaDerelict),
+            (Node::Discard { .. }, Node::Promote { .. }) => at(Rewrite::BetaDiscard),
+            (Node::Copy { .. }, Node::Promote { .. }) => at(Rewrite::BetaCopy),
+            (_, inner) if commutes(inner) => at(Rewrite::Commute),
             (Node::Copy { left, right, body, .. }, _) => match self.node(*body) {
                 Node::Discard { scrutinee, .. } => match self.node(*scrutinee) {
-                    Node::Variable(x) if x == left || x == right => at(Rule::Counit),
+                    Node::Variable(x) if x == left || x == right => at(Rewrite::Counit),
                     _ => None,
                 },
                 _ => None,
@@ -119,10 +119,10 @@ impl Graph {
 
     /// Contracts a redex that [`Self::redex`] has found.
     pub(super) fn contract(&mut self, id: NodeId, redex: Redex) {
-        if redex.rule == Rule::Commute {
+        if redex.rule == Rewrite::Commute {
             return self.commute(id, redex.part);
         }
-        if redex.rule == Rule::BetaPromote {
+        if redex.rule == Rewrite::BetaPromote {
             return self.merge(id, redex.part);
         }
         match self.lift(id) {
@@ -182,7 +182,7 @@ impl Graph {
                 }
             }
             Node::Copy { scrutinee, left, right, body } => match redex.rule {
-                Rule::BetaCopy => self.split(id, scrutinee, (left, right), body),
+                Rewrite::BetaCopy => self.split(id, scrutinee, (left, right), body),
                 _ => self.counit(id, scrutinee, (left, right), body),
             },
             _ => {}

@@ -171,7 +171,7 @@ fn the_tables_of_the_reference_are_those_of_the_code() {
     assert_eq!(refusals, kinds);
 
     let rules: Vec<String> = table(&page, "## 8. Reduction").into_iter().map(|row| row[0].clone()).collect();
-    let known: Vec<&str> = reduce::Rule::ALL.iter().map(|rule| rule.name()).collect();
+    let known: Vec<&str> = reduce::Rewrite::ALL.iter().map(|rule| rule.name()).collect();
     assert_eq!(rules, known);
 
     let (_, rest) = page.split_once("\nRules: ").unwrap();

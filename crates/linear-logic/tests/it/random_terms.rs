@@ -13,7 +13,7 @@ use linear_logic::error::{Field, Kind, Refusal, Source};
 use linear_logic::formula::{Connective, Formula};
 use linear_logic::literal::Order;
 use linear_logic::program::{Checked, Program};
-use linear_logic::reduce::{Reduction, Rule};
+use linear_logic::reduce::{Reduction, Rewrite};
 use linear_logic::ring::Modular;
 use linear_logic::sequent::{self, Hypothesis, Proof};
 use linear_logic::term::Term;
@@ -108,7 +108,7 @@ fn every_step_keeps_type_and_denotation() {
         assert!(reduction.is_normal());
     });
     assert!(compared > count() as usize, "only {compared} steps were compared");
-    assert_eq!(rules.len(), Rule::ALL.len(), "{rules:?}");
+    assert_eq!(rules.len(), Rewrite::ALL.len(), "{rules:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use fol::signature::Signature;
 use fol::symbol::SymbolId;
 use rayon::prelude::*;
 use serde::Serialize;
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use super::novelty::Known;
 use super::statistics::chi_square_p;
@@ -30,7 +30,7 @@ pub struct Reference {
 impl Reference {
     /// `n` texts of the law, seed 0.
     pub fn of(law: &Law, n: u64) -> Result<Self> {
-        let refuse = |r: fol::error::Refusal| Error::Learner(r.to_string());
+        let refuse = |r: fol::error::Refusal| Refusal::Learner(r.to_string());
         let mut sampler = fol::sample::Sampler::new(law).map_err(refuse)?;
         let family = fol::sample::family("sample", 0);
         let mut reference = Self { levels: BTreeMap::new(), sizes: BTreeMap::new(), texts: n };

@@ -7,7 +7,7 @@ use fol::score::{ExactScorer, Scorer};
 use fol::symbol::{SymbolId, VOCABULARY};
 use rayon::prelude::*;
 use serde::Serialize;
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use super::classes::{Class, classes};
 use super::novelty::{ByNovelty, Known, Novelty};
@@ -153,7 +153,7 @@ pub struct Iid {
 
 /// Judges a predictor on sequences of the law; with what it was trained on, also by novelty.
 pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law, known: Option<&Known>) -> Result<Iid> {
-    let scorer = Scorer::new(law).map_err(|r| Error::Learner(r.to_string()))?;
+    let scorer = Scorer::new(law).map_err(|r| Refusal::Learner(r.to_string()))?;
     let mut targets = Vec::with_capacity(corpus.targets() as usize);
     let mut confusion = [[0.0; 6]; 6];
     for range in evaluation_batches(corpus) {
@@ -219,7 +219,7 @@ fn judge(
         add_confusion(&mut judged.confusion, class, q);
         scorer
             .push(symbol)
-            .map_err(|r| Error::Learner(format!("formula {formula} of the data is not of the law: {r}")))?;
+            .map_err(|r| Refusal::Learner(format!("formula {formula} of the data is not of the law: {r}")))?;
     }
     Ok(judged)
 }

@@ -8,7 +8,7 @@
 //! layer's output as it is, and no norm is the identity; but one is linear on inputs of variance far below ε, so
 //! that layer's own last norm is split in two ([`SplitNorm`]).
 
-use training::{Error, Layout, Result};
+use training::{Layout, Refusal, Result};
 
 use crate::config::{ModelConfig, Position};
 use crate::embedding::symbol_vectors;
@@ -47,7 +47,7 @@ impl<'a> Source<'a> {
     pub(super) fn new(config: &'a ModelConfig, theta: &'a [f32]) -> Result<Self> {
         let (layout, places): (Layout, Places) = Places::new(config);
         if layout.len() != theta.len() {
-            return Err(Error::Learner("parameters of another model".to_owned()));
+            return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
         let vectors = symbol_vectors(&places.embedding, theta);
         Ok(Self { config, places, theta, vectors })

@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::fold::{EPSILON, NormWeights, Source, transposed};
-use super::{Error, Exported, Result, Tensors, class_activation, shared_config, with};
+use super::{Exported, Refusal, Result, Tensors, class_activation, shared_config, with};
 use crate::places::Linear;
 
 /// The class's tensors and configuration.
@@ -13,7 +13,7 @@ pub(super) fn export(source: &Source<'_>) -> Result<Exported> {
     let c = source.config;
     let (d, f) = (c.d_model, c.d_ff);
     let Some(last) = &source.places.norm else {
-        return Err(Error::NotRepresentable { reason: "norm = \"pre\" without final_norm".to_owned() });
+        return Err(Refusal::NotRepresentable { reason: "norm = \"pre\" without final_norm".to_owned() });
     };
     let mut tensors = Tensors::default();
     tensors.add("transformer.wte.weight", &[c.vocab_size, d], &source.embedding());

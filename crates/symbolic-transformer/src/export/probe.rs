@@ -9,7 +9,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
 use seeded::Family;
-use training::{Error, Result, files};
+use training::{Refusal, Result, files};
 
 use crate::batch::Batch;
 use crate::config::ModelConfig;
@@ -31,7 +31,7 @@ pub(super) fn write(config: &ModelConfig, theta: &[f32], path: &Path) -> Result<
     let logits: Vec<u8> = model.logits(theta, &batch)?.iter().flat_map(|z| z.to_le_bytes()).collect();
     let tokens: Vec<u8> = sequences.iter().flatten().flat_map(|&t| i64::from(t).to_le_bytes()).collect();
 
-    let refused = |e: safetensors::SafeTensorError| Error::bad_file(path, e.to_string());
+    let refused = |e: safetensors::SafeTensorError| Refusal::bad_file(path, e.to_string());
     let shape = vec![SEQUENCES, length];
     let views = [
         ("tokens", TensorView::new(Dtype::I64, shape.clone(), &tokens).map_err(refused)?),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use training::kernels::{LstmStep, Mat, MatMut, linear, lstm_step, product};
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use super::{LAYERS, Places, Shape, check};
 use crate::config::ModelConfig;
@@ -31,7 +31,7 @@ impl<'a> LstmDecoder<'a> {
         check(config)?;
         let (layout, places) = Places::new(config);
         if layout.len() != theta.len() {
-            return Err(Error::Learner("parameters of another model".to_owned()));
+            return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
         Ok(Self { shape: Shape::of(config), places, theta, logits: Vec::new() })
     }
@@ -52,7 +52,7 @@ impl Decoder for LstmDecoder<'_> {
     fn step(&mut self, states: &mut [&mut LstmState], tokens: &[u32]) -> Result<&[f32]> {
         let (rows, h) = (states.len(), self.shape.width);
         if tokens.len() != rows {
-            return Err(Error::Learner(format!("{} tokens for {rows} states", tokens.len())));
+            return Err(Refusal::Learner(format!("{} tokens for {rows} states", tokens.len())));
         }
         let mut x = self.shape.embed(self.part(&self.places.embedding), tokens)?; // [rows, h]
         let mut gates = vec![0.0; rows * 4 * h];

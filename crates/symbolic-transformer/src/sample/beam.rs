@@ -2,7 +2,7 @@
 
 use fol::mask::Mask;
 use fol::symbol::SymbolId;
-use training::{Error, Result};
+use training::{Refusal, Result};
 
 use super::{Request, Sample, cost, filtered};
 use crate::decode::Decoder;
@@ -111,7 +111,7 @@ impl<'a, S: Clone> Search<'a, S> {
             }
             let mut mask = branch.mask.clone();
             if let Some(mask) = &mut mask {
-                mask.push(symbol).map_err(|r| Error::Learner(r.to_string()))?;
+                mask.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
             }
             let tokens = branch.tokens.iter().copied().chain([symbol]).collect();
             let (state, steps) = (branch.state.clone(), branch.steps + 1);

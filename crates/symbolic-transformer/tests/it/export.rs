@@ -8,7 +8,7 @@ use crate::moved::{moved_weights, variants};
 use safetensors::SafeTensors;
 use serde_json::Value;
 use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position};
-use symbolic_transformer::export::{About, Error, hf};
+use symbolic_transformer::export::{About, Refusal, hf};
 
 /// What stands in a folder.
 struct Folder {
@@ -271,15 +271,15 @@ fn what_no_class_computes_is_refused() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let refused = hf(&config, &[], &About::default(), folder.path()).unwrap_err();
-        assert!(matches!(refused, Error::NotRepresentable { .. }) && refused.kind() == "NotRepresentable");
+        assert!(matches!(refused, Refusal::NotRepresentable { .. }) && refused.kind() == "NotRepresentable");
         assert!(refused.to_string().contains(word), "{refused}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(hf(&good, &[0.0], &About::default(), folder.path()), Err(Error::Training(_))));
+    assert!(matches!(hf(&good, &[0.0], &About::default(), folder.path()), Err(Refusal::Training(_))));
     let wrong =
         ModelConfig { n_heads: 3, embedding: Embedding::Learned, activation: Activation::Relu, ..good };
-    assert!(matches!(hf(&wrong, &[0.0], &About::default(), folder.path()), Err(Error::Training(_))));
+    assert!(matches!(hf(&wrong, &[0.0], &About::default(), folder.path()), Err(Refusal::Training(_))));
 }
 
 /// Nothing compared is no success: without its packages the script fails, unless it is told to skip.

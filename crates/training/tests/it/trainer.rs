@@ -10,8 +10,8 @@ use training::optimiser::{AdamW, RmsProp};
 use training::schedule::{Decline, Schedule};
 use training::trainer::MAX_SKIPPED;
 use training::{
-    Decay, Error, Evaluation, Initial, Layout, Lines, Loss, Outcome, Piece, Progress, Result, Settings, Task,
-    Trainer,
+    Decay, Evaluation, Initial, Layout, Lines, Loss, Outcome, Piece, Progress, Refusal, Result, Settings,
+    Task, Trainer,
 };
 
 const IN: usize = 4;
@@ -223,7 +223,7 @@ fn a_rate_beyond_all_reason_ends_the_run_and_a_checkpoint_stays() {
     let wild = Settings { optimiser, schedule, max_skipped: 3, save_every: 1, clip: 0.0, ..settings(100) };
     let mut task = Linear::new();
     let ended = train(&mut task, wild, folder.path());
-    assert!(matches!(ended, Err(Error::Diverged { skipped: 3, step: ..20, .. })), "{ended:?}");
+    assert!(matches!(ended, Err(Refusal::Diverged { skipped: 3, step: ..20, .. })), "{ended:?}");
     let layout = &Linear::new().layout;
     let kept =
         training::checkpoint::Checkpoint::newest(&folder.path().join("last"), layout).unwrap().unwrap();
@@ -258,7 +258,7 @@ fn a_loss_that_is_no_number_is_skipped_and_ten_in_a_row_end_the_run() {
     task = Linear::new();
     task.broken = 5..100;
     let ended = train(&mut task, settings(50), folder.path()).unwrap_err();
-    let Error::Diverged { skipped, step, parameter } = &ended else {
+    let Refusal::Diverged { skipped, step, parameter } = &ended else {
         panic!("10 skipped updates must end the run as diverged: {ended}")
     };
     assert_eq!((*skipped, *step, parameter.as_str()), (10, 14, "`map.bias`"));

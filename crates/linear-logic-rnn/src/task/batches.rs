@@ -73,13 +73,13 @@ pub struct Plan {
 
 /// Where batches come from.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct Batches {
     task: Task,
     plan: Plan,
     pool: Option<Pool>,
 }
 
-impl Source {
+impl Batches {
     /// Refused (`config`): lengths that the task does not have, batches that are empty or too large, a split that
     /// cannot be made.
     pub fn new(task: Task, plan: Plan) -> Result<Self> {
