@@ -19,7 +19,7 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
     let present = data::open_if_present(&config.data)?;
     let mut document = json!({
         "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
-        "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": config,
+        "updates_per_epoch": null, "total_updates": null, "warmup_steps": null, "lr_probe": null, "config": toml::Table::try_from(config)?,
         "data_present": present.is_some(),
     });
     let Value::Object(fields) = &mut document else { bail!("no document") };
