@@ -6,6 +6,8 @@
 //! symbol or a number, a round reference with constants may be a fact or a query's literal.
 //! The grammar is appendix A of the language's description.
 
+pub use datarel::Comparison;
+
 /// A place in the text: byte offsets, the end exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Span {
@@ -474,23 +476,6 @@ pub enum LiteralKind {
         /// Its value.
         value: IndexExpr,
     },
-}
-
-/// Signs of comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// `==`
-    Equal,
-    /// `!=`
-    NotEqual,
 }
 
 /// What a query asks.

@@ -15,7 +15,7 @@ use crate::digits::EXACT_LIMIT;
 use crate::engine::Budget;
 use crate::error::Report;
 use crate::program::{Combine, EquationId, Facts, Given, Kind, Program, Role, Style, TensorId};
-use crate::relational::{self, Constants, Database, Failure, Limits, RelationId, Ring, Rule, magic};
+use datarel::{self, Constants, Database, Failure, Limits, RelationId, Ring, Rule, magic};
 
 mod answer;
 mod translate;
@@ -79,7 +79,7 @@ impl Compiled {
 /// `budget`, `divergence`, `overflow`.
 pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Report> {
     let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
-    match relational::evaluate(&mut compiled.database, &compiled.rules, &limits) {
+    match datarel::evaluate(&mut compiled.database, &compiled.rules, &limits) {
         Ok(_) => compiled.digits_fit(program).map(|()| true),
         Err(failure) if unplanned(&failure) => Ok(false),
         Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
@@ -173,13 +173,13 @@ impl<'a> Compiler<'a> {
         let combine = match (tensor.combine, tensor.kind) {
             (Combine::Exists, _) => return Some(Ring::BOOLEAN),
             (Combine::Or, _) => return None,
-            (Combine::Sum, Kind::Count) => relational::Combine::Count,
-            (Combine::Sum, _) => relational::Combine::Sum,
-            (Combine::Max, _) => relational::Combine::Max,
-            (Combine::Min, _) => relational::Combine::Min,
+            (Combine::Sum, Kind::Count) => datarel::Combine::Count,
+            (Combine::Sum, _) => datarel::Combine::Sum,
+            (Combine::Max, _) => datarel::Combine::Max,
+            (Combine::Min, _) => datarel::Combine::Min,
             (Combine::Times | Combine::Avg, _) => return None,
         };
-        if tensor.kind == Kind::Count && combine != relational::Combine::Count {
+        if tensor.kind == Kind::Count && combine != datarel::Combine::Count {
             return None;
         }
         Some(Ring { combine, times })
@@ -209,13 +209,9 @@ impl<'a> Compiler<'a> {
         }
         let ring = self.database.relation(relation).ring();
         let value = |number: f64| {
-            if ring.counts() {
-                relational::Value::count(number as i64)
-            } else {
-                relational::Value::real(number)
-            }
+            if ring.counts() { datarel::Value::count(number as i64) } else { datarel::Value::real(number) }
         };
-        let values: Vec<relational::Value> = match ring.valued() {
+        let values: Vec<datarel::Value> = match ring.valued() {
             true => (0..facts.count).map(|at| value(facts.value(at))).collect(),
             false => Vec::new(),
         };

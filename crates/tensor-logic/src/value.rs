@@ -3,31 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An interned symbol; its spelling is in [`Symbols`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SymbolId(pub u32);
-
-/// A value of an index: an integer or a symbol.
-///
-/// The derived order puts integers before symbols, but symbols in order of interning; the
-/// order of answers (symbols by bytes) is [`Symbols::compare`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Const {
-    /// An integer.
-    Int(i64),
-    /// A symbol.
-    Symbol(SymbolId),
-}
-
-impl Const {
-    /// The integer, if it is one.
-    pub fn int(self) -> Option<i64> {
-        match self {
-            Const::Int(value) => Some(value),
-            Const::Symbol(_) => None,
-        }
-    }
-}
+pub use datarel::{Const, SymbolId};
 
 /// A tuple of a relation.
 pub type Tuple = Vec<Const>;

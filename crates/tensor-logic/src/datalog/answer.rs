@@ -9,14 +9,14 @@ use crate::divergence::diverges;
 use crate::engine::{Tuples, Value};
 use crate::error::{Code, Report};
 use crate::program::{Program, Role, Style, TensorId};
-use crate::relational::{Database, Failure, RelationId};
 use crate::value::Tuple;
+use datarel::{Database, Failure, RelationId};
 
 impl Compiled {
     /// The value of the goal.
     pub fn value(&self, program: &Program, goal: TensorId) -> Value {
         let relation = self.database.relation(self.goal);
-        let number = |value: crate::relational::Value| {
+        let number = |value: datarel::Value| {
             if relation.ring().counts() { value.as_count() as f64 } else { value.as_real() }
         };
         if program.tensor(goal).style == Style::Square {
@@ -41,7 +41,7 @@ impl Compiled {
     /// Refuses a count whose digits an answer cannot hold (53 bits).
     pub(super) fn digits_fit(&self, program: &Program) -> Result<(), Report> {
         let relation = self.database.relation(self.goal);
-        let count = |value: &crate::relational::Value| i128::from(value.as_count());
+        let count = |value: &datarel::Value| i128::from(value.as_count());
         let mut counts = relation.values().iter().filter(|_| relation.ring().counts()).map(count);
         match counts.find(|count| !digits::are_kept(*count)) {
             Some(count) => Err(digits::refused(program, self.tensors.get(&self.goal).copied(), count)),

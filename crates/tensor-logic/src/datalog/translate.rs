@@ -8,9 +8,9 @@ use crate::program::{
     Argument, EquationId, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Style,
     TensorId, Term, When,
 };
-use crate::relational::rule::Computed;
-use crate::relational::{self, Atom, Literal, RelationId, Ring, Rule, Times, Variable};
 use crate::value::{Const, Domain};
+use datarel::rule::Computed;
+use datarel::{self, Atom, Literal, RelationId, Ring, Rule, Times, Variable};
 
 /// The value of a body: factors joined by one operation.
 #[derive(Debug, Default)]
@@ -115,7 +115,7 @@ impl Compiler<'_> {
         let ring = self.database.relation(relation).ring();
         let body = Body::of(&term.body)?;
         let mut draft = Draft { compiler: self, variables: Vec::new(), next: 0, literals: Vec::new() };
-        let counted = matches!(ring.combine, relational::Combine::Sum | relational::Combine::Count);
+        let counted = matches!(ring.combine, datarel::Combine::Sum | datarel::Combine::Count);
         for read in &body.reads {
             // A tuple of a Boolean head exists if the sum is > 0: values may be negative.
             if !ring.valued() && program.tensor(read.tensor).kind != Kind::Bool {
@@ -154,7 +154,7 @@ impl Draft<'_, '_> {
         self.compiler.program
     }
 
-    fn variable(&mut self, index: IndexId) -> relational::Term {
+    fn variable(&mut self, index: IndexId) -> datarel::Term {
         let at = match self.variables.iter().position(|known| *known == index) {
             Some(at) => at,
             None => {
@@ -163,16 +163,16 @@ impl Draft<'_, '_> {
             }
         };
         // Fresh variables are numbered behind those of indices, from the top.
-        relational::Term::Variable(Variable(2 * at as u32))
+        datarel::Term::Variable(Variable(2 * at as u32))
     }
 
-    fn fresh(&mut self) -> relational::Term {
+    fn fresh(&mut self) -> datarel::Term {
         self.next += 1;
-        relational::Term::Variable(Variable(2 * self.next - 1))
+        datarel::Term::Variable(Variable(2 * self.next - 1))
     }
 
-    fn constant(&mut self, value: Const) -> Option<relational::Term> {
-        Some(relational::Term::Constant(self.compiler.database.constants.intern(value).ok()?))
+    fn constant(&mut self, value: Const) -> Option<datarel::Term> {
+        Some(datarel::Term::Constant(self.compiler.database.constants.intern(value).ok()?))
     }
 
     /// The atom of a read.
@@ -184,7 +184,7 @@ impl Draft<'_, '_> {
         let mut terms = Vec::new();
         for argument in &read.arguments {
             terms.push(match argument {
-                Argument::Any => relational::Term::Any,
+                Argument::Any => datarel::Term::Any,
                 Argument::At(function) => self.function(function)?,
             });
         }
@@ -192,7 +192,7 @@ impl Draft<'_, '_> {
     }
 
     /// An index function as a term; a computed one becomes a fresh variable.
-    fn function(&mut self, function: &IndexFn) -> Option<relational::Term> {
+    fn function(&mut self, function: &IndexFn) -> Option<datarel::Term> {
         match function {
             IndexFn::Const(value) => self.constant(*value),
             IndexFn::Index(index) => Some(self.variable(*index)),
@@ -214,7 +214,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    fn shifted(&mut self, index: IndexId, by: i64) -> Option<relational::Term> {
+    fn shifted(&mut self, index: IndexId, by: i64) -> Option<datarel::Term> {
         let from = self.variable(index);
         let to = self.fresh();
         self.literals.push(Literal::Shift { to, from, by });
@@ -222,7 +222,7 @@ impl Draft<'_, '_> {
     }
 
     /// `c - x`, which gives `x` back too.
-    fn mirrored(&mut self, from: i64, index: IndexId) -> Option<relational::Term> {
+    fn mirrored(&mut self, from: i64, index: IndexId) -> Option<datarel::Term> {
         let x = self.variable(index);
         let result = self.fresh();
         for (result, argument) in [(result, x), (x, result)] {
@@ -236,7 +236,7 @@ impl Draft<'_, '_> {
         Some(result)
     }
 
-    fn computed(&mut self, function: &IndexFn) -> Option<relational::Term> {
+    fn computed(&mut self, function: &IndexFn) -> Option<datarel::Term> {
         let (arguments, evaluate) = self.closure(function)?;
         let result = self.fresh();
         self.literals.push(Literal::Compute { result, arguments, function: evaluate });
@@ -244,7 +244,7 @@ impl Draft<'_, '_> {
     }
 
     /// The variables of a function, and the function of their values.
-    fn closure(&mut self, function: &IndexFn) -> Option<(Vec<relational::Term>, relational::rule::Function)> {
+    fn closure(&mut self, function: &IndexFn) -> Option<(Vec<datarel::Term>, datarel::rule::Function)> {
         let mut indices: Vec<IndexId> = Vec::new();
         let mut ordinal = false;
         function.visit(&mut |index| {
@@ -301,7 +301,7 @@ impl Draft<'_, '_> {
         Some(())
     }
 
-    fn bind(&mut self, result: relational::Term, function: &IndexFn) -> Option<Literal> {
+    fn bind(&mut self, result: datarel::Term, function: &IndexFn) -> Option<Literal> {
         let (arguments, function) = self.closure(function)?;
         Some(Literal::Compute { result, arguments, function })
     }
@@ -326,7 +326,7 @@ impl Draft<'_, '_> {
     }
 
     /// A term stays inside a domain.
-    fn within(&mut self, term: relational::Term, domain: &Domain) -> Option<()> {
+    fn within(&mut self, term: datarel::Term, domain: &Domain) -> Option<()> {
         let domain = domain.clone();
         let test = move |values: &[Const]| values.first().is_some_and(|value| domain.contains(*value));
         self.literals.push(Literal::Test { arguments: vec![term], test: Arc::new(test) });
@@ -354,7 +354,7 @@ impl Draft<'_, '_> {
     }
 
     /// The constant factor, and those that are made from indices.
-    fn numbers(&mut self, body: &Body<'_>, ring: Ring) -> Option<(Option<relational::Value>, Vec<Computed>)> {
+    fn numbers(&mut self, body: &Body<'_>, ring: Ring) -> Option<(Option<datarel::Value>, Vec<Computed>)> {
         if !ring.valued() {
             // A Boolean head: a positive constant changes nothing, another one decides.
             let positive = body.numbers.iter().all(|number| *number > 0.0);
@@ -362,11 +362,11 @@ impl Draft<'_, '_> {
         }
         let value = |number: f64| {
             if !ring.counts() {
-                return Some(relational::Value::real(number));
+                return Some(datarel::Value::real(number));
             }
-            (number.fract() == 0.0 && number.abs() < 9e15).then(|| relational::Value::count(number as i64))
+            (number.fract() == 0.0 && number.abs() < 9e15).then(|| datarel::Value::count(number as i64))
         };
-        let mut weight: Option<relational::Value> = None;
+        let mut weight: Option<datarel::Value> = None;
         for number in &body.numbers {
             let number = value(*number)?;
             weight = Some(match weight {
@@ -380,11 +380,7 @@ impl Draft<'_, '_> {
             let counts = ring.counts();
             let measure = move |values: &[Const]| {
                 let number = evaluate(values)?.int()?;
-                Some(if counts {
-                    relational::Value::count(number)
-                } else {
-                    relational::Value::real(number as f64)
-                })
+                Some(if counts { datarel::Value::count(number) } else { datarel::Value::real(number as f64) })
             };
             computed.push(Computed { arguments, measure: Arc::new(measure) });
         }

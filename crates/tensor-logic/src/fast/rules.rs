@@ -15,10 +15,8 @@ use crate::program::{
     Argument, Class, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Otherwise, Program, Range,
     Read, Style, TensorId, Term,
 };
-use crate::relational::{
-    self as engine, Atom, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule,
-};
 use crate::value::{Const, Domain};
+use datarel::{self as engine, Atom, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule};
 
 /// Rules in the making.
 struct Builder<'m> {

@@ -16,7 +16,6 @@ mod show;
 
 mod fast;
 mod random_programs;
-mod relational;
 mod run;
 
 #[cfg(feature = "dense")]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Modules whose insides are not looked at.
-const ENGINES: [&str; 4] = ["fast", "relational", "datalog", "auto"];
+const ENGINES: [&str; 3] = ["fast", "datalog", "auto"];
 
 /// The modules of a folder by their paths, `names::walk`, with their texts.
 fn modules(folder: &Path, above: &str, found: &mut BTreeMap<String, String>) {

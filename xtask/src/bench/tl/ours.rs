@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use datarel::{Constants, Database, Limits, Value as Number, evaluate};
 use serde_json::{Value, json};
 use tensor_logic::datalog;
 use tensor_logic::program::{Program, TensorId};
-use tensor_logic::relational::{Constants, Database, Limits, Value as Number, evaluate};
 
 use super::cases::Case;
 use super::inputs;
@@ -79,7 +79,7 @@ fn analysed(text: &str) -> Result<Program> {
         .map_err(|refused| anyhow!("{refused:?}"))
 }
 
-fn load(database: &mut Database, relation: tensor_logic::relational::RelationId, path: &Path) -> Result<()> {
+fn load(database: &mut Database, relation: datarel::RelationId, path: &Path) -> Result<()> {
     let (rows, width) = inputs::read(path)?;
     let arity = database.relation(relation).arity();
     if width == arity {

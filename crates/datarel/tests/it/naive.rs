@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use tensor_logic::ast::Comparison;
-use tensor_logic::relational::{Atom, Combine, Literal, RelationId, Ring, Rule, Term, Value, Variable};
-use tensor_logic::value::Const;
+use datarel::Comparison;
+use datarel::Const;
+use datarel::{Atom, Combine, Literal, RelationId, Ring, Rule, Term, Value, Variable};
 
 /// The integers 0..UNIVERSE are the constants, and their own ids.
 pub(super) const UNIVERSE: u32 = 6;

@@ -1,14 +1,10 @@
-//! The relational engine against the obvious evaluator.
+//! The engine against the obvious evaluator.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
-
-mod generate;
-mod naive;
-mod scale;
-
-use self::naive::{Program, Trouble, Tuples};
+use datarel::{Constants, Database, Failure, Limits, RelationId, Rule, evaluate, magic};
 use seeded::Family;
-use tensor_logic::relational::{Constants, Database, Failure, Limits, RelationId, Rule, evaluate, magic};
+
+use crate::naive::{Program, Trouble, Tuples};
+use crate::{generate, naive};
 
 /// The same program in a database of the engine.
 fn database(program: &Program) -> (Database, Vec<Rule>) {

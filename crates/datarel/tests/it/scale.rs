@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use seeded::Family;
-use tensor_logic::ast::Comparison;
-use tensor_logic::relational::{
+use datarel::Comparison;
+use datarel::{
     Atom, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term, Value, evaluate, magic,
 };
+use seeded::Family;
 
 const BOOLEAN: Ring = Ring::BOOLEAN;
 

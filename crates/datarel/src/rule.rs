@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ast::Comparison;
-use crate::value::Const;
+use crate::constant::Comparison;
+use crate::constant::Const;
 
 use super::ring::Value;
 

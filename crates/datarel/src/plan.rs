@@ -6,7 +6,7 @@
 //! which makes cyclic bodies worst-case optimal (Ngo, Ré, Rudra 2013). A variable that nothing
 //! else needs is not bound at all: its atom is a question.
 
-use crate::ast::Comparison;
+use crate::constant::Comparison;
 
 use super::component::Component;
 use super::constants::Constants;

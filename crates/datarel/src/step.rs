@@ -1,6 +1,6 @@
 //! The steps of a join, made by `plan` and run by `join`.
 
-use crate::ast::Comparison;
+use crate::constant::Comparison;
 
 use super::database::IndexId;
 use super::ring::{Ring, Value};

@@ -1,10 +1,16 @@
-//! Relations over small integers: storage, joins and least fixpoints.
+//! Relations over interned constants: storage, joins and least fixpoints of rules, in memory.
 //!
-//! It knows nothing of the language: constants are `u32` (see [`Constants`]), rules are the small
-//! form of [`rule`]. Enter at [`Database`] and [`evaluate`]:
+//! A relation is a set of tuples of `u32` codes (see [`Constants`]), held in sorted columns or, where both places are
+//! small and well filled, in rows of bits; its tuples may have values in a [`Ring`] (counts, reals, the least, the
+//! greatest). Rules are the small form of [`rule`]: atoms, negated atoms, comparisons, sums. [`evaluate`] brings them to
+//! their least fixpoint, semi-naive, with joins that never build more than the fractional cover of a cyclic body allows,
+//! closures by rows of bits, and limits on memory, rounds and time. [`magic`] rewrites rules so that only what a question
+//! needs is derived.
+//!
+//! Enter at [`Database`] and [`evaluate`]:
 //!
 //! ```
-//! use tensor_logic::relational::{evaluate, Atom, Constants, Database, Limits, Ring, Rule, Term};
+//! use datarel::{evaluate, Atom, Constants, Database, Limits, Ring, Rule, Term};
 //!
 //! let mut database = Database::new(Constants::integers(0, 9));
 //! let arc = database.declare("arc", 2, Ring::BOOLEAN);
@@ -17,12 +23,13 @@
 //! ];
 //! evaluate(&mut database, &rules, &Limits::default())?;
 //! assert_eq!(database.relation(path).len(), 6);
-//! # Ok::<(), tensor_logic::relational::Failure>(())
+//! # Ok::<(), datarel::Failure>(())
 //! ```
 
 mod bits;
 mod chain;
 mod component;
+mod constant;
 mod constants;
 mod database;
 mod derive;
@@ -42,6 +49,7 @@ mod step;
 mod strata;
 mod table;
 
+pub use constant::{Comparison, Const, SymbolId};
 pub use constants::Constants;
 pub use database::{Database, Relation};
 pub use fixpoint::{Counters, evaluate};

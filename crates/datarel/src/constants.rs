@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::value::Const;
+use crate::constant::Const;
 
 use super::limits::Failure;
 
@@ -74,7 +74,7 @@ impl Constants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::SymbolId;
+    use crate::constant::SymbolId;
 
     #[test]
     fn ids_go_there_and_back_and_keep_the_order_of_the_interval() {

@@ -3,7 +3,7 @@
 //! `sg(x, y) <- arc(a, x), sg(a, b), arc(b, y)` is the product arcᵀ · sg · arc. Enter at
 //! [`Chain::new`].
 
-use crate::ast::Comparison;
+use crate::constant::Comparison;
 
 use super::rule::{Literal, RelationId, Rule, Term};
 

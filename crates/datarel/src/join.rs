@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use crate::ast::Comparison;
-use crate::value::Const;
+use crate::constant::Comparison;
+use crate::constant::Const;
 
 use super::component::{Component, Growing};
 use super::constants::Constants;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use datarel::Comparison;
+use datarel::Const;
+use datarel::{Atom, Combine, Literal, RelationId, Ring, Rule, Term, Times, Value};
 use seeded::Stream;
-use tensor_logic::ast::Comparison;
-use tensor_logic::relational::{Atom, Combine, Literal, RelationId, Ring, Rule, Term, Times, Value};
-use tensor_logic::value::Const;
 
-use super::naive::{Program, UNIVERSE};
+use crate::naive::{Program, UNIVERSE};
 
 fn below(random: &mut Stream, n: usize) -> usize {
     random.below(n as u64) as usize
