@@ -19,6 +19,7 @@ use training::trainer::Piece;
 
 use super::{BenchArgs, digits};
 use crate::answer::{print_json, print_text, usage};
+use crate::learner::Learner as _;
 use crate::rnn::config::Config;
 
 /// The peer, kept beside the bench.
