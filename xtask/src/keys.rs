@@ -140,11 +140,9 @@ pub(crate) fn find(name: &str, folder: &Path) -> Result<PathBuf> {
         .unwrap_or_default();
     there.retain(|n| Path::new(n).extension().is_some_and(|e| e == "toml"));
     there.sort();
-    bail!(
-        "neither {} nor {} is a file; in {} there are: {}",
-        given.display(),
-        inside.display(),
-        folder.display(),
-        there.join(", ")
-    )
+    let known = match there.is_empty() {
+        true => format!("{} has none: call this in a clone of the project, or name a file", folder.display()),
+        false => format!("in {} there are: {}", folder.display(), there.join(", ")),
+    };
+    bail!("neither {} nor {} is a file; {known}", given.display(), inside.display())
 }
