@@ -31,6 +31,10 @@ pub(crate) fn all<'a, L: Learner + 'a>(
     for job in jobs {
         if is_finished(job)? {
             say(how, &format!("{}: finished before", job.folder.display()));
+            // A kill may have come while its page was written. Whoever works there now tidies up himself.
+            if let Ok(_alone) = run_folder::lock(&job.folder) {
+                training::files::remove_leftovers(&job.folder)?;
+            }
             if !run_folder::has_page(&job.folder)? {
                 L::report(&job.folder)?;
             }

@@ -55,7 +55,11 @@ fn a_sweep_runs_selects_skips_and_tabulates() {
     // Everything is finished: the second time nothing is run, and every byte stays.
     let weights = folder.join("position=none/seed-0/model.safetensors");
     let before = std::fs::metadata(&weights).unwrap().modified().unwrap();
+    // What a kill in the middle of a file leaves is removed.
+    let torn = ["position=none/seed-0/report.htmlAbC.tmp", "table.csvAbC.tmp"].map(|name| folder.join(name));
+    torn.iter().for_each(|path| std::fs::write(path, "half").unwrap());
     let again = sweep(&plan, &folder, &how).unwrap();
+    assert!(torn.iter().all(|path| !path.exists()));
     assert!(matches!(again, Swept::Done { document: d, .. } if d == document));
     assert_eq!(std::fs::metadata(&weights).unwrap().modified().unwrap(), before);
     assert_eq!(std::fs::read_to_string(folder.join("table.csv")).unwrap(), csv);
