@@ -116,7 +116,7 @@ impl SymbolId {
     }
 
     /// The id as a number.
-    pub fn get(self) -> u16 {
+    pub const fn get(self) -> u16 {
         self.0
     }
 

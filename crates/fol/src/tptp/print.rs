@@ -8,7 +8,7 @@ use crate::ast::{
 };
 use crate::error::{Kind, Refusal};
 use crate::symbol::SymbolId;
-use crate::walk::{Event, walk};
+use crate::walk::{Event, walk_placed};
 
 /// Writing ∃! doubles its body, so nested ones grow exponentially; a longer output is refused.
 const LONGEST: usize = 64 << 20;
@@ -35,7 +35,7 @@ pub fn print(text: &Text) -> Result<String, Refusal> {
 /// more than one arity. TPTP wants one arity for each name, so such an index is written with its arity as a suffix.
 fn survey(text: &Text) -> (Option<usize>, BTreeSet<(SymbolId, u64)>) {
     let (mut unknown, mut first, mut overloaded) = (None, BTreeMap::new(), BTreeSet::new());
-    walk(text, |at, event| match event {
+    walk_placed(text, |at, event| match event {
         Event::Symbol(SymbolId::UNKNOWN) => unknown = unknown.or(Some(at)),
         Event::Name { category, index, arity, .. }
             if *first.entry((category, index)).or_insert(arity) != arity =>
