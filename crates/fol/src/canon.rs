@@ -208,7 +208,8 @@ impl Events {
     fn restart(&mut self) {
         self.all.clear();
         self.open.clear();
-        self.scope.restart();
+        self.scope.clear();
+        self.scope.binders = 0;
     }
 
     /// What the statement began with was the head of a definition.

@@ -108,7 +108,8 @@ pub fn free_variables(text: &Text) -> Vec<Variable> {
 #[derive(Debug, Default)]
 pub(crate) struct Scope {
     bound: Vec<(Variable, usize)>,
-    binders: usize,
+    /// How many there have been.
+    pub(crate) binders: usize,
 }
 
 impl Scope {
@@ -129,12 +130,6 @@ impl Scope {
     /// Nothing is in scope; the numbers go on.
     pub(crate) fn clear(&mut self) {
         self.bound.clear();
-    }
-
-    /// Before a text.
-    pub(crate) fn restart(&mut self) {
-        self.clear();
-        self.binders = 0;
     }
 }
 

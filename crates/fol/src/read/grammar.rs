@@ -14,10 +14,9 @@
 mod formula;
 mod term;
 
-use crate::ast::Constant;
 use crate::ast::{
-    Connective, Definition, Formula, Function, Predicate, Quantifier, Relation, Statement, Term, Text,
-    Turnstile, Variable,
+    Connective, Constant, Definition, Formula, Function, Predicate, Quantifier, Relation, Statement, Term,
+    Text, Turnstile, Variable,
 };
 use crate::built::{Make, Trees};
 use crate::error::{Kind, Refusal, Stage};
