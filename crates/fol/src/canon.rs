@@ -116,7 +116,7 @@ impl Canonicalizer {
             let arity = if let Event::Name { arity, .. } = event { arity } else { 0 };
             let numbered = match binder {
                 Some(binder) => (number_of_free + binder) as u64,
-                None => numbering.number(category, arity, index),
+                None => numbering.number((category, arity, index)),
             };
             alpha.push(category);
             push_index(alpha, renamed);
@@ -135,25 +135,44 @@ impl Canonicalizer {
 /// Numbers from 0 by first occurrence, in a series for each category and arity.
 #[derive(Debug, Default)]
 struct Numbering {
-    numbers: BTreeMap<(SymbolId, usize, u64), u64>,
+    /// The first [`FEW`] names, which are found soonest by looking at each.
+    few: Vec<(Name, u64)>,
+    others: BTreeMap<Name, u64>,
+    /// How many names each series has.
     series: Vec<((SymbolId, usize), u64)>,
 }
 
+/// Category, arity and index.
+type Name = (SymbolId, usize, u64);
+
+const FEW: usize = 16;
+
 impl Numbering {
     fn restart(&mut self) {
-        self.numbers.clear();
+        self.few.clear();
+        self.others.clear();
         self.series.clear();
     }
 
-    fn number(&mut self, category: SymbolId, arity: usize, index: u64) -> u64 {
-        let series = &mut self.series;
-        *self.numbers.entry((category, arity, index)).or_insert_with(|| {
-            match series.iter_mut().find(|(series, _)| *series == (category, arity)) {
-                Some((_, last)) => *last += 1,
-                None => series.push(((category, arity), 0)),
+    fn number(&mut self, name: Name) -> u64 {
+        let few = self.few.iter().find(|(known, _)| *known == name).map(|(_, number)| number);
+        if let Some(number) = few.or_else(|| self.others.get(&name)) {
+            return *number;
+        }
+        let (category, arity, _) = name;
+        let number = match self.series.iter_mut().find(|(series, _)| *series == (category, arity)) {
+            Some((_, count)) => std::mem::replace(count, *count + 1),
+            None => {
+                self.series.push(((category, arity), 1));
+                0
             }
-            series.iter().find(|(series, _)| *series == (category, arity)).map_or(0, |(_, last)| *last)
-        })
+        };
+        if self.few.len() < FEW {
+            self.few.push((name, number));
+        } else {
+            self.others.insert(name, number);
+        }
+        number
     }
 }
 

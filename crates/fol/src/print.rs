@@ -65,7 +65,7 @@ fn push_decimal(out: &mut String, index: u64, zero: char) {
     if index >= 10 {
         push_decimal(out, index / 10, zero);
     }
-    out.extend(char::from_u32(u32::from(zero) + (index % 10) as u32));
+    out.push(char::from_u32(u32::from(zero) + (index % 10) as u32).unwrap_or(zero));
 }
 
 /// The labels of symbols, separated by one blank.

@@ -184,79 +184,60 @@ impl Parser {
 
     /// The probability of the symbol in this state alone; `None` if the state has to be left first.
     fn take(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> Option<f64> {
+        if let Some((expected, next)) = self.forced() {
+            if symbol != expected {
+                return Some(0.0);
+            }
+            match self.state {
+                State::Close => {
+                    self.frames.pop();
+                    self.complete_formula();
+                }
+                State::Define => {
+                    self.state = next;
+                    self.body = true;
+                    hidden.start();
+                }
+                _ => self.state = next,
+            }
+            return Some(1.0);
+        }
         match self.state {
             State::Formula => Some(self.formula_start(symbol, model, hidden)),
+            State::AfterBinder if symbol == SymbolId::COLON => {
+                self.state = State::SortSymbol;
+                Some(model.sorted.map_or(0.0, |[_, yes]| yes))
+            }
             State::Term => Some(self.term_start(symbol, model)),
             State::Index(of) => symbol.numeral().map(|digit| self.digit(of, digit, model)),
-            _ => {
-                let mut chosen = None;
-                self.choices(model, |choice, p| chosen = if choice == symbol { Some(p) } else { chosen });
-                if chosen.is_some() {
-                    self.choose(symbol, model, hidden);
-                }
-                chosen.or((!self.may_be_left()).then_some(0.0))
+            State::PredicateOpen(arity) if symbol == SymbolId::LPAREN => {
+                let p = model.more(arity, 0);
+                self.open(arity);
+                Some(p)
             }
-        }
-    }
-
-    /// The symbols that this state chooses from, where nothing hidden has a say, with their probabilities.
-    fn choices(&self, model: &Model, mut put: impl FnMut(SymbolId, f64)) {
-        match self.state {
-            State::BinderVariable | State::Parameter => put(SymbolId::VAR, 1.0),
-            State::AfterBinder => put(SymbolId::COLON, model.sorted.map_or(0.0, |[_, yes]| yes)),
-            State::SortSymbol => put(SymbolId::SORT, 1.0),
-            State::PredicateOpen(arity) => put(SymbolId::LPAREN, model.more(arity, 0)),
-            State::FunctionOpen => put(SymbolId::LPAREN, 1.0),
-            State::AfterArgument => {
-                let more = self.another(model);
-                put(SymbolId::COMMA, more);
-                put(SymbolId::RPAREN, 1.0 - more);
-            }
+            State::AfterArgument => Some(self.after_argument(symbol, model)),
             State::Relation => {
-                Relation::ALL.iter().zip(model.relations).for_each(|(r, p)| put(r.symbol(), p));
+                self.state = State::Term;
+                Some(Relation::share(symbol, &model.relations))
             }
-            State::Connective => {
-                Connective::ALL.iter().zip(model.binary).for_each(|(c, p)| put(c.symbol(), p));
-            }
-            State::Close => put(SymbolId::RPAREN, 1.0),
-            State::Head(head) => put(head.category(), 1.0),
-            State::Define => put(SymbolId::DEFINE, 1.0),
-            State::Formula | State::Term | State::Index(_) | State::Done => {}
+            State::Connective => Some(self.connective(symbol, model, hidden)),
+            _ => None,
         }
     }
 
-    /// Goes on by one of the choices.
-    fn choose(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) {
-        self.state = match self.state {
-            State::BinderVariable => State::Index(Use::Binder),
-            State::AfterBinder => State::SortSymbol,
-            State::SortSymbol => State::Index(Use::Sort),
-            State::PredicateOpen(arity) => return self.open(arity),
-            State::FunctionOpen | State::Relation => State::Term,
-            State::AfterArgument => return self.after_argument(symbol, model),
-            State::Connective => return self.right_operand(hidden),
-            State::Close => {
-                self.frames.pop();
-                return self.complete_formula();
-            }
-            State::Head(head) => State::Index(Use::Head(head)),
-            State::Parameter => State::Index(Use::Parameter),
-            State::Define => {
-                self.body = true;
-                hidden.start();
-                if self.defining == Some(Head::Predicate) { State::Formula } else { State::Term }
-            }
-            state @ (State::Formula | State::Term | State::Index(_) | State::Done) => state,
-        };
-    }
-
-    /// Whether this state can be left without a symbol.
-    fn may_be_left(&self) -> bool {
-        match self.state {
-            State::AfterBinder | State::PredicateOpen(_) => true,
-            State::Index(_) => self.value.is_some(),
-            _ => false,
-        }
+    /// The symbol that must come, where only one can, and the state after it.
+    fn forced(&self) -> Option<(SymbolId, State)> {
+        Some(match self.state {
+            State::BinderVariable => (SymbolId::VAR, State::Index(Use::Binder)),
+            State::SortSymbol => (SymbolId::SORT, State::Index(Use::Sort)),
+            State::FunctionOpen => (SymbolId::LPAREN, State::Term),
+            State::Close => (SymbolId::RPAREN, State::Close),
+            State::Head(head) => (head.category(), State::Index(Use::Head(head))),
+            State::Parameter => (SymbolId::VAR, State::Index(Use::Parameter)),
+            State::Define if self.defining == Some(Head::Predicate) => (SymbolId::DEFINE, State::Formula),
+            State::Define => (SymbolId::DEFINE, State::Term),
+            _ => return None,
+        })
     }
 
     /// Leaves a state without a symbol; the answer is the probability.
@@ -335,13 +316,15 @@ impl Parser {
         if share > 0.0 { share * hidden.commit(Event::Atom, place) } else { 0.0 }
     }
 
-    fn right_operand(&mut self, hidden: &mut Hidden) {
-        if let Some(Frame::Binary { operands, right }) = self.frames.last_mut() {
+    fn connective(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
+        let p = Connective::share(symbol, &model.binary);
+        if let (true, Some(Frame::Binary { operands, right })) = (p > 0.0, self.frames.last_mut()) {
             *right = true;
             self.place = *operands;
             self.state = State::Formula;
             hidden.next_operand();
         }
+        p
     }
 
     /// Whether the head of a definition is being read.

@@ -1,7 +1,7 @@
 //! The distribution of the next symbol in each state of the parser, without moving it.
 
 use super::{Parser, State};
-use crate::ast::Quantifier;
+use crate::ast::{Connective, Quantifier, Relation};
 use crate::score::event::Event;
 use crate::score::hidden::Hidden;
 use crate::score::model::{Distribution, Model};
@@ -22,22 +22,46 @@ impl Parser {
                 *place += scale * p;
             }
         };
-        self.choices(model, &mut put);
+        if let Some((symbol, _)) = self.forced() {
+            put(symbol, 1.0);
+        }
         match self.state {
             State::Done => return scale,
             State::Formula => self.fill_formula(model, hidden, &mut put),
+            State::AfterBinder => put(SymbolId::COLON, model.sorted.map_or(0.0, |[_, yes]| yes)),
             State::Term => self.fill_term(model, 1.0, &mut put),
             State::Index(of) => {
                 let weights = self.weights(of, model);
                 let all = if self.value.is_some() { self.weight } else { weights.total() };
                 weights.digits(self.value, |digit, weight| put(digit.symbol(), weight / all));
             }
+            State::PredicateOpen(arity) => put(SymbolId::LPAREN, model.more(arity, 0)),
+            State::AfterArgument => {
+                let more = self.another(model);
+                put(SymbolId::COMMA, more);
+                put(SymbolId::RPAREN, 1.0 - more);
+            }
+            State::Relation => {
+                Relation::ALL.iter().zip(model.relations).for_each(|(r, p)| put(r.symbol(), p));
+            }
+            State::Connective => {
+                Connective::ALL.iter().zip(model.binary).for_each(|(c, p)| put(c.symbol(), p));
+            }
             _ => {}
         }
-        if !self.may_be_left() {
+        self.fill_left(model, hidden, out, scale)
+    }
+
+    /// What can come after this state is left without a symbol.
+    fn fill_left(&self, model: &Model, hidden: &Hidden, out: &mut Distribution, scale: f64) -> f64 {
+        let may_be_left = match self.state {
+            State::AfterBinder | State::PredicateOpen(_) => true,
+            State::Index(_) => self.value.is_some(),
+            _ => false,
+        };
+        if !may_be_left {
             return 0.0;
         }
-        // What can come after this state is left without a symbol.
         let mut next = self.clone();
         let p = next.leave(model);
         if p > 0.0 { next.fill(model, hidden, out, scale * p) } else { 0.0 }

@@ -73,16 +73,23 @@ impl Parser {
         }
     }
 
-    pub(super) fn after_argument(&mut self, symbol: SymbolId, model: &Model) {
-        if symbol == SymbolId::COMMA {
-            let parameters = matches!(self.frames.last(), Some(Frame::Parameters { .. }));
-            self.state = if parameters { State::Parameter } else { State::Term };
-            return;
-        }
-        match self.frames.pop() {
-            Some(Frame::Function { .. }) => self.complete_term(0, model),
-            Some(Frame::Parameters { .. }) => self.state = State::Define,
-            _ => self.complete_formula(),
+    pub(super) fn after_argument(&mut self, symbol: SymbolId, model: &Model) -> f64 {
+        let more = self.another(model);
+        match symbol {
+            SymbolId::COMMA => {
+                let parameters = matches!(self.frames.last(), Some(Frame::Parameters { .. }));
+                self.state = if parameters { State::Parameter } else { State::Term };
+                more
+            }
+            SymbolId::RPAREN => {
+                match self.frames.pop() {
+                    Some(Frame::Function { .. }) => self.complete_term(0, model),
+                    Some(Frame::Parameters { .. }) => self.state = State::Define,
+                    _ => self.complete_formula(),
+                }
+                1.0 - more
+            }
+            _ => 0.0,
         }
     }
 
