@@ -6,7 +6,7 @@
 //!
 //! All forms are written in one pass over the events of a walk: K1 and K2 with other indices, K3 without its
 //! names. A data set brings every formula into all forms; [`Canonicalizer`] keeps the room for that, and takes
-//! the events from the reader, which makes no tree of canonical tokens ([`Events`]).
+//! the events from the reader, which makes no tree of canonical tokens (`Events`).
 
 use std::collections::BTreeMap;
 
