@@ -9,7 +9,7 @@ use crate::error::{Kind, Refusal};
 use crate::read::Parsed;
 use crate::signature::Signature;
 use crate::symbol::SymbolId;
-use crate::walk::{Event, Place, walk};
+use crate::walk::{Event, Place, walk_placed};
 
 /// Which rules hold beside those that always do.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,7 @@ pub fn check(parsed: &Parsed, options: &Options) -> Result<Report, Refusal> {
 /// What a text uses, and all its violations, the first one first.
 pub fn examine(parsed: &Parsed, options: &Options) -> (Report, Vec<Refusal>) {
     let mut checker = Checker::new(options);
-    walk(&parsed.text, |at, event| checker.event(at, event));
+    walk_placed(&parsed.text, |at, event| checker.event(at, event));
     checker.finish();
     let Checker { mut report, mut violations, .. } = checker;
     violations.sort_by_key(|(at, refusal)| (*at, refusal.kind));

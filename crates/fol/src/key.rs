@@ -11,18 +11,25 @@ pub struct Key(pub [u8; 16]);
 impl Key {
     /// The key of tokens without `<bos>` and `<eos>`.
     pub fn of(tokens: &[SymbolId]) -> Self {
+        Self::with(&mut Vec::new(), tokens)
+    }
+
+    /// The key of tokens, with room for their bytes.
+    pub(crate) fn with(bytes: &mut Vec<u8>, tokens: &[SymbolId]) -> Self {
+        bytes.clear();
+        push_bytes(bytes, tokens);
         let mut key = [0; 16];
-        key.iter_mut().zip(blake3::hash(&to_bytes(tokens)).as_bytes()).for_each(|(to, from)| *to = *from);
+        key.iter_mut().zip(blake3::hash(bytes).as_bytes()).for_each(|(to, from)| *to = *from);
         Self(key)
     }
 }
 
-/// Tokens as 16-bit little-endian words.
-pub(crate) fn to_bytes(tokens: &[SymbolId]) -> Vec<u8> {
-    let mut bytes = vec![0; 2 * tokens.len()];
-    let (words, _) = bytes.as_chunks_mut::<2>();
+/// Writes tokens as 16-bit little-endian words.
+pub(crate) fn push_bytes(bytes: &mut Vec<u8>, tokens: &[SymbolId]) {
+    let before = bytes.len();
+    bytes.resize(before + 2 * tokens.len(), 0);
+    let (words, _) = bytes.split_at_mut(before).1.as_chunks_mut::<2>();
     words.iter_mut().zip(tokens).for_each(|(word, token)| *word = token.get().to_le_bytes());
-    bytes
 }
 
 impl fmt::Display for Key {

@@ -39,6 +39,8 @@ pub mod codec;
 
 mod blocks;
 
+mod walk;
+
 mod built;
 
 mod index;
@@ -52,8 +54,6 @@ mod encode;
 mod print;
 
 pub mod json;
-
-mod walk;
 
 pub mod measure;
 

@@ -1,12 +1,12 @@
 //! Canonical text of a tree, in the styles that the readers read back (F17, F18).
 //!
-//! Enter at [`print`]. The text follows the canonical tokens one by one: the layout, blanks around what stands
-//! between two things, is one for all styles; a style chooses spellings and digits.
+//! Enter at [`print`]. The text follows a walk of the tree: the layout, blanks around what stands between two
+//! things, is one for all styles; a style chooses spellings and digits.
 
 use crate::ast::Text;
-use crate::codec::shifted;
 use crate::encode::encode;
 use crate::symbol::{SymbolId, SymbolKind};
+use crate::walk::{Event, walk};
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,56 +24,48 @@ pub enum Style {
 
 /// The canonical text.
 pub fn print(text: &Text, style: Style) -> String {
-    let tokens = encode(text);
     if style == Style::Words {
-        return words(&tokens);
+        return words(&encode(text));
     }
-    let mut out = String::new();
-    let mut rest = tokens.iter().copied().peekable();
-    let (mut before, mut binder) = (SymbolId::DOT, false);
-    while let Some(symbol) = rest.next() {
-        let spelling = if style == Style::Ascii { symbol.ascii() } else { symbol.unicode() };
-        let [left, right] = blanks(symbol, before, rest.peek().copied(), style);
-        out.push_str(left);
-        out.push_str(spelling);
-        out.push_str(right);
-        if symbol.kind() == SymbolKind::Category {
-            let mut index = 0;
-            while let Some(digit) = rest.peek().and_then(|next| next.numeral()) {
-                index = shifted(index, digit).unwrap_or(u64::MAX);
-                rest.next();
-            }
-            let digits = index.to_string();
-            match style {
-                Style::Subscript => {
-                    out.extend(
-                        digits.chars().filter_map(|c| "₀₁₂₃₄₅₆₇₈₉".chars().nth(c.to_digit(10)? as usize)),
-                    );
-                }
-                _ => out.push_str(&digits),
-            }
-            if binder && rest.peek() != Some(&SymbolId::COLON) {
+    let spelling = |symbol: SymbolId| if style == Style::Ascii { symbol.ascii() } else { symbol.unicode() };
+    let zero = if style == Style::Subscript { '₀' } else { '0' };
+    let mut out = String::with_capacity(64);
+    walk(text, |event| {
+        let (symbol, name) = event.tokens();
+        if let Some(symbol) = symbol {
+            let (left, right) = match (symbol, symbol.kind()) {
+                (SymbolId::NOT, _) => (false, false),
+                (SymbolId::ENTAILS | SymbolId::MODELS, _) => (!out.is_empty() && !out.ends_with(' '), true),
+                (_, SymbolKind::Connective | SymbolKind::Relation | SymbolKind::Meta) => (true, true),
+                (_, SymbolKind::Quantifier) => (false, style == Style::Ascii),
+                (SymbolId::COMMA, _) => (false, true),
+                _ => (false, event == (Event::Dot { last: false })),
+            };
+            if left {
                 out.push(' ');
-                binder = false;
+            }
+            out.push_str(spelling(symbol));
+            if right {
+                out.push(' ');
             }
         }
-        binder |= symbol.kind() == SymbolKind::Quantifier;
-        before = symbol;
-    }
+        if let Some((category, index)) = name {
+            out.push_str(spelling(category));
+            push_decimal(&mut out, index, zero);
+        }
+        if let Event::Sort(_) | Event::Binder { sort: None, quantifier: Some(_), .. } = event {
+            out.push(' ');
+        }
+    });
     out
 }
 
-/// What stands on both sides of a symbol.
-fn blanks(symbol: SymbolId, before: SymbolId, next: Option<SymbolId>, style: Style) -> [&'static str; 2] {
-    match (symbol, symbol.kind()) {
-        (SymbolId::NOT, _) => ["", ""],
-        (SymbolId::ENTAILS | SymbolId::MODELS, _) if before == SymbolId::DOT => ["", " "],
-        (_, SymbolKind::Connective | SymbolKind::Relation | SymbolKind::Meta) => [" ", " "],
-        (_, SymbolKind::Quantifier) if style == Style::Ascii => ["", " "],
-        (SymbolId::COMMA, _) => ["", " "],
-        (SymbolId::DOT, _) if next.is_some() => ["", " "],
-        _ => ["", ""],
+/// Writes an index in decimal digits, of which this one is the first.
+fn push_decimal(out: &mut String, index: u64, zero: char) {
+    if index >= 10 {
+        push_decimal(out, index / 10, zero);
     }
+    out.push(char::from_u32(u32::from(zero) + (index % 10) as u32).unwrap_or(zero));
 }
 
 /// The labels of symbols, separated by one blank.

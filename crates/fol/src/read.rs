@@ -12,6 +12,7 @@ mod names;
 pub(crate) mod unused;
 
 use crate::ast::{Term, Text};
+use crate::built::{Make, Trees};
 use crate::encode::encode;
 use crate::error::{Kind, Refusal, Stage};
 use crate::input::pieces;
@@ -88,7 +89,8 @@ pub fn parse(input: &str, source: Source, mode: Mode) -> Result<Parsed, Refusal>
 /// # Errors
 /// The kinds of the stage `parse`.
 pub(crate) fn parse_symbols(given: Symbols, mode: Mode) -> Result<Parsed, Refusal> {
-    let text = grammar::text(&given.symbols, mode).map_err(|refusal| with_span(refusal, &given))?;
+    let text =
+        grammar::text(&given.symbols, mode, &mut Trees).map_err(|refusal| with_span(refusal, &given))?;
     let tokens = encode(&text);
     let positions = align::positions(&tokens, &given.symbols);
     Ok(Parsed { text, tokens, positions, given })
@@ -108,7 +110,12 @@ pub fn parse_term(input: &str, source: Source, mode: Mode) -> Result<Term, Refus
 /// # Errors
 /// The kinds of the stage `parse`.
 pub fn decode(tokens: &[SymbolId]) -> Result<Text, Refusal> {
-    grammar::text(tokens, Mode::Strict)
+    grammar::text(tokens, Mode::Strict, &mut Trees)
+}
+
+/// Reads tokens strictly, as [`decode`], and makes of them what is wanted instead of a tree.
+pub(crate) fn decode_into<M: Make>(tokens: &[SymbolId], make: &mut M) -> Result<M::Of<Text>, Refusal> {
+    grammar::text(tokens, Mode::Strict, make)
 }
 
 fn with_span(mut refusal: Refusal, given: &Symbols) -> Refusal {

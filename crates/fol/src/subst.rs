@@ -28,7 +28,7 @@ struct Replacement {
 impl Replacement {
     fn new(variable: Variable, term: Term) -> Self {
         let mut captured = BTreeSet::new();
-        walk_term(&term, |_, event| {
+        walk_term(&term, |event| {
             if let Event::Occurrence { variable, .. } = event {
                 captured.insert(variable);
             }
@@ -116,7 +116,7 @@ fn in_term(term: &Term, pending: Pending) -> Term {
 /// The free variables of a formula.
 fn free_in(formula: &Formula) -> BTreeSet<Variable> {
     let mut free = BTreeSet::new();
-    walk_formula(formula, |_, event| {
+    walk_formula(formula, |event| {
         if let Event::Occurrence { variable, binder: None, .. } = event {
             free.insert(variable);
         }

@@ -122,7 +122,7 @@ impl SymbolId {
     }
 
     /// The id as a number.
-    pub fn get(self) -> u16 {
+    pub const fn get(self) -> u16 {
         self.0
     }
 

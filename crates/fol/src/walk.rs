@@ -1,6 +1,6 @@
 //! What every symbol of a tree is and refers to, in the order of the canonical tokens.
 //!
-//! Enter at [`walk`]. It knows scopes and canonical positions, so that those who ask (the checker, the free
+//! Enter at [`walk`]. It knows scopes, and [`walk_placed`] canonical positions, so that those who ask (the checker, the free
 //! variables, ...) need neither.
 
 use crate::ast::{Definition, Formula, Statement, Term, Text, Variable};
@@ -56,7 +56,17 @@ pub(crate) struct Place {
 }
 
 /// Visits a text: each event with the position of its first canonical token.
-pub(crate) fn walk(text: &Text, visit: impl FnMut(usize, Event)) {
+pub(crate) fn walk_placed(text: &Text, mut visit: impl FnMut(usize, Event)) {
+    let mut at = 0;
+    walk(text, |event| {
+        visit(at, event);
+        let (symbol, name) = event.tokens();
+        at += usize::from(symbol.is_some()) + name.map_or(0, |(_, index)| 1 + digit_count(index) as usize);
+    });
+}
+
+/// Visits a text.
+pub(crate) fn walk(text: &Text, visit: impl FnMut(Event)) {
     let mut walker = Walker::new(visit);
     for (i, statement) in text.statements.iter().enumerate() {
         if i > 0 {
@@ -71,12 +81,12 @@ pub(crate) fn walk(text: &Text, visit: impl FnMut(usize, Event)) {
 }
 
 /// Visits a formula that stands alone.
-pub(crate) fn walk_formula(formula: &Formula, visit: impl FnMut(usize, Event)) {
+pub(crate) fn walk_formula(formula: &Formula, visit: impl FnMut(Event)) {
     Walker::new(visit).formula(formula);
 }
 
 /// Visits a term that stands alone.
-pub(crate) fn walk_term(term: &Term, visit: impl FnMut(usize, Event)) {
+pub(crate) fn walk_term(term: &Term, visit: impl FnMut(Event)) {
     Walker::new(visit).term(term, None);
 }
 
@@ -84,7 +94,7 @@ pub(crate) fn walk_term(term: &Term, visit: impl FnMut(usize, Event)) {
 pub fn free_variables(text: &Text) -> Vec<Variable> {
     let mut free = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    walk(text, |_, event| {
+    walk(text, |event| {
         if let Event::Occurrence { variable, binder: None, .. } = event
             && seen.insert(variable)
         {
@@ -94,24 +104,47 @@ pub fn free_variables(text: &Text) -> Vec<Variable> {
     free
 }
 
+/// The variables in scope, innermost last, and their binders, numbered from 0 in the order of the tokens.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    bound: Vec<(Variable, usize)>,
+    /// How many there have been.
+    pub(crate) binders: usize,
+}
+
+impl Scope {
+    /// The binder of a variable.
+    pub(crate) fn find(&self, variable: Variable) -> Option<usize> {
+        self.bound.iter().rev().find(|(bound, _)| *bound == variable).map(|(_, binder)| *binder)
+    }
+
+    pub(crate) fn bind(&mut self, variable: Variable) {
+        self.bound.push((variable, self.binders));
+        self.binders += 1;
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.bound.pop();
+    }
+
+    /// Nothing is in scope; the numbers go on.
+    pub(crate) fn clear(&mut self) {
+        self.bound.clear();
+    }
+}
+
 struct Walker<V> {
-    at: usize,
-    /// Variables in scope with the numbers of their binders, innermost last.
-    scope: Vec<(Variable, usize)>,
-    binders: usize,
+    scope: Scope,
     visit: V,
 }
 
-impl<V: FnMut(usize, Event)> Walker<V> {
+impl<V: FnMut(Event)> Walker<V> {
     fn new(visit: V) -> Self {
-        Self { at: 0, scope: Vec::new(), binders: 0, visit }
+        Self { scope: Scope::default(), visit }
     }
 
     fn emit(&mut self, event: Event) {
-        (self.visit)(self.at, event);
-        let (symbol, name) = event.tokens();
-        self.at += usize::from(symbol.is_some());
-        self.at += name.map_or(0, |(_, index)| 1 + digit_count(index) as usize);
+        (self.visit)(event);
     }
 
     fn symbol(&mut self, symbol: SymbolId) {
@@ -179,10 +212,9 @@ impl<V: FnMut(usize, Event)> Walker<V> {
     }
 
     fn bind(&mut self, variable: Variable, sort: Option<u64>, quantifier: Option<SymbolId>) {
-        let shadows = self.scope.iter().any(|(outer, _)| *outer == variable);
+        let shadows = self.scope.find(variable).is_some();
         self.emit(Event::Binder { variable, sort, quantifier, shadows });
-        self.scope.push((variable, self.binders));
-        self.binders += 1;
+        self.scope.bind(variable);
     }
 
     fn formula(&mut self, formula: &Formula) {
@@ -212,7 +244,7 @@ impl<V: FnMut(usize, Event)> Walker<V> {
                     self.emit(Event::Sort(sort.0));
                 }
                 self.formula(body);
-                self.scope.pop();
+                self.scope.leave();
             }
         }
     }
@@ -220,8 +252,7 @@ impl<V: FnMut(usize, Event)> Walker<V> {
     fn term(&mut self, term: &Term, place: Option<Place>) {
         match term {
             Term::Variable(variable) => {
-                let binder =
-                    self.scope.iter().rev().find(|(bound, _)| bound == variable).map(|(_, binder)| *binder);
+                let binder = self.scope.find(*variable);
                 self.emit(Event::Occurrence { variable: *variable, binder, place });
             }
             Term::Constant(constant) => self.applied(SymbolId::CONST, constant.0, &[]),

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::canon::{Canonicalizer, Keys};
 use crate::error::Refusal;
-use crate::key::{Key, to_bytes};
+use crate::key::{Key, push_bytes};
 use crate::sample::Sampler;
 use crate::score::Scorer;
 use crate::symbol::SymbolId;
@@ -112,7 +112,7 @@ impl Item {
         self.keys.iter().for_each(|key| out.extend(key.0));
         out.push(u8::from(self.redrawn));
         out.extend((self.tokens.len() as u32).to_le_bytes());
-        out.extend(to_bytes(&self.tokens));
+        push_bytes(out, &self.tokens);
     }
 
     /// Reads the next item of a part; `None` if the bytes are not one. All but the tokens is read at once.

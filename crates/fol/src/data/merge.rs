@@ -19,7 +19,7 @@ use super::watch::Watch;
 use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
 use crate::file::TEMPORARY;
-use crate::key::{Key, bucket, split, to_bytes};
+use crate::key::{Key, bucket, push_bytes, split};
 use crate::record::Record;
 use crate::score::Scorer;
 use crate::symbol::{SymbolId, VOCABULARY};
@@ -264,8 +264,11 @@ impl SplitWriter {
             Some(file) => file,
             None => self.begin()?,
         };
-        let sequence = [&[SymbolId::BOS][..], &item.tokens, &[SymbolId::EOS]].concat();
-        file.tok.write(&to_bytes(&sequence))?;
+        let mut sequence = Vec::with_capacity(2 * item.tokens.len() + 4);
+        [&[SymbolId::BOS][..], &item.tokens, &[SymbolId::EOS]]
+            .iter()
+            .for_each(|tokens| push_bytes(&mut sequence, tokens));
+        file.tok.write(&sequence)?;
         file.entry.formulas += 1;
         file.entry.tokens += item.tokens.len() as u64 + 2;
         file.off.write(&file.entry.tokens.to_le_bytes())?;

@@ -8,46 +8,52 @@
 //! the next symbol is noted, and the notes are dropped when it goes on. The reader asks for a symbol only
 //! where it can begin a legal continuation, so the notes at the first symbol that fits none are exact. The
 //! strict reader asks for less than the lenient one; otherwise they are the same machine.
+//!
+//! What is made of the symbols is a parameter, [`Make`]: trees, or for canonical tokens their events alone.
 
 mod formula;
 mod term;
 
 use crate::ast::{
-    Connective, Definition, Formula, Quantifier, Relation, Statement, Term, Text, Turnstile, Variable,
+    Connective, Constant, Definition, Formula, Function, Predicate, Quantifier, Relation, Statement, Term,
+    Text, Turnstile, Variable,
 };
+use crate::built::{Make, Trees};
 use crate::error::{Kind, Refusal, Stage};
 use crate::input::Mode;
 use crate::symbol::{BASE, SymbolId};
 use crate::symbol_set::{SymbolSet, expected_labels};
+use crate::walk::Event;
 
-const QUANTIFIERS: &[SymbolId] = Quantifier::SYMBOLS;
-const CONNECTIVES: &[SymbolId] = Connective::SYMBOLS;
-const RELATIONS: &[SymbolId] = Relation::SYMBOLS;
-const TURNSTILES: &[SymbolId] = Turnstile::SYMBOLS;
+const QUANTIFIERS: u64 = bits(Quantifier::SYMBOLS);
+const CONNECTIVES: u64 = bits(Connective::SYMBOLS);
+const RELATIONS: u64 = bits(Relation::SYMBOLS);
+const TURNSTILES: u64 = bits(Turnstile::SYMBOLS);
 
 /// Reads a text, with or without `<bos>` and `<eos>`.
-pub(super) fn text(tokens: &[SymbolId], mode: Mode) -> Result<Text, Refusal> {
-    Reader::new(tokens, mode).whole(Reader::text)
+pub(super) fn text<M: Make>(tokens: &[SymbolId], mode: Mode, make: &mut M) -> Read<M::Of<Text>> {
+    Reader::new(tokens, mode, make).whole(Reader::text)
 }
 
 /// Reads a term, with or without `<bos>` and `<eos>`.
 pub(super) fn term(tokens: &[SymbolId], mode: Mode) -> Result<Term, Refusal> {
-    Reader::new(tokens, mode).whole(|reader| {
+    Reader::new(tokens, mode, &mut Trees).whole(|reader| {
         let (term, _) = reader.term(0)?;
         if reader.at_end() { Ok(term) } else { reader.refuse("a complete term") }
     })
 }
 
 /// What stands at the start of a statement.
-enum Opening {
-    Formula(Formula),
-    /// The head of a definition by a term.
-    Head(Term),
+enum Opening<M: Make> {
+    Formula(M::Of<Formula>),
+    /// The index and the arguments of the head of a definition.
+    Head(M::Of<(u64, Vec<Term>)>),
 }
 
 type Read<T> = Result<T, Refusal>;
 
-struct Reader<'a> {
+struct Reader<'a, M> {
+    make: &'a mut M,
     tokens: &'a [SymbolId],
     mode: Mode,
     /// The input began with `<bos>`.
@@ -61,9 +67,9 @@ struct Reader<'a> {
     index_before: Option<u64>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(tokens: &'a [SymbolId], mode: Mode) -> Self {
-        Self { tokens, mode, framed: false, at: 0, tried: 0, tried_numerals: 0, index_before: None }
+impl<'a, M: Make> Reader<'a, M> {
+    fn new(tokens: &'a [SymbolId], mode: Mode, make: &'a mut M) -> Self {
+        Self { make, tokens, mode, framed: false, at: 0, tried: 0, tried_numerals: 0, index_before: None }
     }
 
     // --- the next symbol -------------------------------------------------------------------------------
@@ -80,25 +86,38 @@ impl<'a> Reader<'a> {
     }
 
     /// Asks for some symbols, without taking one.
-    fn ask(&mut self, symbols: &[SymbolId]) -> Option<SymbolId> {
-        for symbol in symbols {
-            self.tried |= bit(*symbol);
-        }
-        self.next().filter(|next| symbols.contains(next))
+    fn ask(&mut self, symbols: u64) -> Option<SymbolId> {
+        self.tried |= symbols;
+        self.next().filter(|next| symbols & bit(*next) != 0)
     }
 
     /// Asks for a symbol and takes it if it is there.
     fn take(&mut self, symbol: SymbolId) -> bool {
-        let there = self.ask(&[symbol]).is_some();
+        let there = self.ask(bit(symbol)).is_some();
         if there {
             self.advance();
         }
         there
     }
 
+    /// Takes a symbol that is an event of its own.
+    fn pass(&mut self, symbol: SymbolId) {
+        self.advance();
+        self.make.note(Event::Symbol(symbol));
+    }
+
+    /// Asks for a symbol that is an event of its own, and takes it if it is there.
+    fn take_as(&mut self, symbol: SymbolId, event: fn(SymbolId) -> Event) -> bool {
+        let there = self.take(symbol);
+        if there {
+            self.make.note(event(symbol));
+        }
+        there
+    }
+
     /// Asks for the end of the text, without taking `<eos>`.
     fn at_end(&mut self) -> bool {
-        let eos = self.ask(&[SymbolId::EOS]).is_some();
+        let eos = self.ask(bit(SymbolId::EOS)).is_some();
         if self.framed { eos } else { self.next().is_none() }
     }
 
@@ -133,10 +152,10 @@ impl<'a> Reader<'a> {
         let formula_is_complete =
             self.tried & bit(SymbolId::ENTAILS) != 0 || self.tried & bit(SymbolId::AND) != 0;
         match (kind, self.next()?) {
-            (Kind::UnexpectedSymbol, next) if RELATIONS.contains(&next) && formula_is_complete => {
+            (Kind::UnexpectedSymbol, next) if RELATIONS & bit(next) != 0 && formula_is_complete => {
                 Some("equality joins terms; for formulas write P1(x1) ↔ P2(x1)")
             }
-            (Kind::UnexpectedSymbol, next) if CONNECTIVES.contains(&next) && formula_is_complete => {
+            (Kind::UnexpectedSymbol, next) if CONNECTIVES & bit(next) != 0 && formula_is_complete => {
                 Some("a canonical binary formula stands in parentheses of its own: (φ ∧ ψ)")
             }
             (Kind::UnexpectedSymbol, SymbolId::RPAREN) if self.mode == Mode::Strict => {
@@ -165,95 +184,119 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    fn text(&mut self) -> Read<Text> {
+    fn text(&mut self) -> Read<M::Of<Text>> {
         let mut statements = Vec::new();
         loop {
+            self.make.note(Event::Statement);
             statements.push(self.statement()?);
             let dot = self.take(SymbolId::DOT);
-            if self.at_end() {
-                return Ok(Text { statements, terminated: dot });
+            let last = self.at_end();
+            if dot {
+                self.make.note(Event::Dot { last });
+            }
+            if last {
+                return Ok(M::map(M::all(statements), |statements| Text { statements, terminated: dot }));
             }
             if !dot {
-                let what = match statements.last() {
-                    Some(Statement::Formula(_)) => "a complete formula",
-                    _ => "a complete statement",
-                };
-                return self.refuse(what);
+                let alone = self.tried & bit(SymbolId::ENTAILS) != 0;
+                return self.refuse(if alone { "a complete formula" } else { "a complete statement" });
             }
         }
     }
 
-    fn statement(&mut self) -> Read<Statement> {
+    fn statement(&mut self) -> Read<M::Of<Statement>> {
         if let Some(turnstile) = self.turnstile() {
-            return Ok(Statement::Sequent(turnstile, Vec::new(), self.conclusion()?));
+            let conclusion = self.conclusion()?;
+            return Ok(M::map(conclusion, |last| Statement::Sequent(turnstile, Vec::new(), last)));
         }
-        let start = self.at;
+        let start = self.next();
         let first = match self.formula(true)? {
             Opening::Formula(formula) => formula,
-            Opening::Head(term) => return self.term_definition(term),
+            Opening::Head(head) => return self.definition(start, head),
         };
-        // Parentheses around the atom would stand at `start`.
-        let head = self.tokens.get(start) == Some(&SymbolId::PRED);
-        if let (true, Formula::Predicate(predicate, arguments)) = (head, &first)
-            && let Some(parameters) = parameters(arguments)
-            && self.take(SymbolId::DEFINE)
-        {
-            let predicate = *predicate;
-            return Ok(Statement::Definition(Definition::Predicate(
-                predicate,
-                parameters,
-                self.inner_formula()?,
-            )));
-        }
-        if self.take(SymbolId::EQUIVALENT) {
-            return Ok(Statement::Equivalence(first, self.inner_formula()?));
+        if self.take_as(SymbolId::EQUIVALENT, Event::Symbol) {
+            return Ok(M::both(first, self.inner_formula()?, Statement::Equivalence));
         }
         let mut premises = vec![first];
-        while self.take(SymbolId::COMMA) {
+        while self.take_as(SymbolId::COMMA, Event::Symbol) {
             premises.push(self.inner_formula()?);
         }
-        match self.turnstile() {
-            Some(turnstile) => Ok(Statement::Sequent(turnstile, premises, self.conclusion()?)),
-            None => match (premises.pop(), premises.is_empty()) {
-                (Some(formula), true) => Ok(Statement::Formula(formula)),
-                _ => self.refuse("a list of premises"),
-            },
+        if let Some(turnstile) = self.turnstile() {
+            let sequent = |premises, last| Statement::Sequent(turnstile, premises, last);
+            return Ok(M::both(M::all(premises), self.conclusion()?, sequent));
+        }
+        match (premises.pop(), premises.is_empty()) {
+            (Some(formula), true) => Ok(M::map(formula, Statement::Formula)),
+            _ => self.refuse("a list of premises"),
         }
     }
 
     fn turnstile(&mut self) -> Option<Turnstile> {
-        let turnstile = self.ask(TURNSTILES).and_then(Turnstile::from_symbol)?;
-        self.advance();
-        Some(turnstile)
+        let symbol = self.ask(TURNSTILES)?;
+        self.pass(symbol);
+        Turnstile::from_symbol(symbol)
     }
 
-    fn conclusion(&mut self) -> Read<Option<Formula>> {
-        if self.take(SymbolId::UNKNOWN) { Ok(None) } else { self.inner_formula().map(Some) }
+    fn conclusion(&mut self) -> Read<M::Of<Option<Formula>>> {
+        match self.take_as(SymbolId::UNKNOWN, Event::Symbol) {
+            true => Ok(M::make(|| None)),
+            false => Ok(M::map(self.inner_formula()?, Some)),
+        }
     }
 
-    fn term_definition(&mut self, head: Term) -> Read<Statement> {
+    /// Whether the tokens from `start` on are a name that a definition may define, with its parameters.
+    fn is_head(&self, start: usize) -> bool {
+        let mut read = self.tokens.iter().take(self.at).skip(start);
+        let names = bits(&[SymbolId::PRED, SymbolId::FUNC, SymbolId::CONST]);
+        let parameters = bits(&[SymbolId::LPAREN, SymbolId::VAR, SymbolId::COMMA, SymbolId::RPAREN]);
+        read.next().is_some_and(|&name| names & bit(name) != 0)
+            && read.all(|&symbol| symbol.numeral().is_some() || parameters & bit(symbol) != 0)
+    }
+
+    /// A definition, from its DEFINE on.
+    fn definition(
+        &mut self,
+        category: Option<SymbolId>,
+        head: M::Of<(u64, Vec<Term>)>,
+    ) -> Read<M::Of<Statement>> {
         self.advance(); // DEFINE
-        let (body, _) = self.term(0)?;
-        Ok(Statement::Definition(match head {
-            Term::Function(function, arguments) => {
-                Definition::Function(function, parameters(&arguments).unwrap_or_default(), body)
+        self.make.note(Event::Define(category.unwrap_or(SymbolId::PRED)));
+        let definition = match category {
+            Some(SymbolId::FUNC) => M::both(head, self.term(0)?.0, |(index, arguments), body| {
+                Definition::Function(Function(index), parameters(arguments), body)
+            }),
+            Some(SymbolId::CONST) => {
+                M::both(head, self.term(0)?.0, |(index, _), body| Definition::Constant(Constant(index), body))
             }
-            Term::Constant(constant) => Definition::Constant(constant, body),
-            Term::Variable(_) => return self.refuse("a variable"),
-        }))
+            _ => M::both(head, self.inner_formula()?, |(index, arguments), body| {
+                Definition::Predicate(Predicate(index), parameters(arguments), body)
+            }),
+        };
+        Ok(M::map(definition, Statement::Definition))
     }
 }
 
 /// The bit of a symbol that is no numeral.
-fn bit(symbol: SymbolId) -> u64 {
-    symbol.get().checked_sub(BASE).map_or(0, |i| 1 << i)
+const fn bit(symbol: SymbolId) -> u64 {
+    match symbol.get().checked_sub(BASE) {
+        Some(i) => 1 << i,
+        None => 0,
+    }
 }
 
-/// Arguments as parameters, if all are variables.
-fn parameters(arguments: &[Term]) -> Option<Vec<Variable>> {
-    let variable = |argument: &Term| match argument {
-        Term::Variable(variable) => Some(*variable),
+/// The bits of some symbols.
+const fn bits(symbols: &[SymbolId]) -> u64 {
+    match symbols {
+        [first, rest @ ..] => bit(*first) | bits(rest),
+        [] => 0,
+    }
+}
+
+/// The arguments of a head, which are variables.
+fn parameters(arguments: Vec<Term>) -> Vec<Variable> {
+    let variable = |argument| match argument {
+        Term::Variable(variable) => Some(variable),
         _ => None,
     };
-    arguments.iter().map(variable).collect()
+    arguments.into_iter().filter_map(variable).collect()
 }

@@ -96,7 +96,6 @@ impl Statements {
 }
 
 const HEADS: [Head; 3] = [Head::Predicate, Head::Function, Head::Constant];
-const TURNSTILES: [SymbolId; 2] = [SymbolId::ENTAILS, SymbolId::MODELS];
 
 impl Text {
     pub(super) fn new(law: &Law) -> Result<Self, Refusal> {
@@ -150,27 +149,22 @@ impl Text {
         self.hidden.posterior(self.parser.expected())
     }
 
-    /// The probabilities that the text ends here, and that it goes on, before a statement.
-    fn end_or_more(&self, parts: &Statements) -> [f64; 2] {
-        if self.done == 0 {
-            return [0.0, 1.0];
-        }
-        let end = parts.count.exactly(self.done) * parts.dot[1];
-        let more = parts.count.at_least(self.done + 1);
-        [end / (end + more), more / (end + more)]
+    /// What can stand before a statement: `<eos>` and the signs of sequents without premises with their
+    /// probabilities, and the probability that there is a statement.
+    fn openings(&self, parts: &Statements) -> ([(SymbolId, f64); 3], f64) {
+        let end = if self.done == 0 { 0.0 } else { parts.count.exactly(self.done) * parts.dot[1] };
+        let more = if self.done == 0 { 1.0 } else { parts.count.at_least(self.done + 1) };
+        let (end, more) = (end / (end + more), more / (end + more));
+        let [entails, models] = parts.sequents.map(|p| more * (p * parts.premises.exactly(0)));
+        ([(SymbolId::EOS, end), (SymbolId::ENTAILS, entails), (SymbolId::MODELS, models)], more)
     }
 
     fn step_open(&mut self, symbol: SymbolId) -> f64 {
         let Some(parts) = &self.parts else { return 0.0 };
-        let [end, more] = self.end_or_more(parts);
-        if symbol == SymbolId::EOS {
-            self.stage = Stage::Ended;
-            return end;
-        }
-        if let Some(i) = TURNSTILES.iter().position(|&t| t == symbol) {
-            let p = parts.sequents.get(i).copied().unwrap_or(0.0) * parts.premises.exactly(0);
-            self.stage = Stage::Conclusion;
-            return more * p;
+        let (others, more) = self.openings(parts);
+        if let Some((_, p)) = others.into_iter().find(|(other, _)| *other == symbol) {
+            self.stage = if symbol == SymbolId::EOS { Stage::Ended } else { Stage::Conclusion };
+            return p;
         }
         let formula_first = parts.formula_first();
         let head = HEADS.into_iter().find(|head| head.category() == symbol);
@@ -311,11 +305,8 @@ impl Text {
 
     fn fill_open(&self, out: &mut Distribution) {
         let Some(parts) = &self.parts else { return };
-        let [end, more] = self.end_or_more(parts);
-        put(out, SymbolId::EOS, end);
-        for (symbol, p) in TURNSTILES.into_iter().zip(parts.sequents) {
-            put(out, symbol, more * p * parts.premises.exactly(0));
-        }
+        let (others, more) = self.openings(parts);
+        others.into_iter().for_each(|(symbol, p)| put(out, symbol, p));
         for head in HEADS {
             put(out, head.category(), more * parts.definition(head));
         }

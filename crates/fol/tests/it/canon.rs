@@ -185,6 +185,18 @@ fn forms_are_those_of_the_definitions() {
 }
 
 #[test]
+fn any_number_of_names_is_numbered_by_first_occurrence() {
+    for names in [15, 16, 17, 40, 700] {
+        let atom = |i: u64| format!("(P{} → (f{}(c{}) = x{} ∧ P{}(x{})))", 3 * i, 7 * i, 5 * i, i + 2, i, i);
+        let atoms: Vec<String> = (0..names).chain((0..names).rev()).map(atom).collect();
+        let text = parse(&atoms.join(". "), Source::Text, Mode::Strict).unwrap().text;
+        assert_eq!(decode(&sig(&text)), Ok(plain_sig(&text)));
+        let keys = Canonicalizer::default().keys(&encode(&text));
+        assert_eq!(keys.map(|keys| keys[2]), Ok(Key::of(&sig(&text))));
+    }
+}
+
+#[test]
 fn forms_of_forms_are_themselves() {
     for item in 0..1000 {
         let text = Trees::new("idempotent", item).text();

@@ -11,11 +11,13 @@ mod laws;
 mod masks;
 mod oracles;
 mod pages;
+mod pictures;
 mod reading;
 mod sampler;
 mod scorer;
 mod substitution;
 mod tptp;
+mod tptp_writing;
 
 #[cfg(feature = "cli")]
 mod cases;

@@ -2,83 +2,95 @@
 //!
 //! Enter at [`Reader::formula`]. Strict and lenient reading differ only in what may follow an operand (F12).
 
-use super::{CONNECTIVES, Opening, QUANTIFIERS, RELATIONS, Read, Reader};
-use crate::ast::{Connective, Formula, Predicate, Quantifier, Relation, Sort, Term, Variable};
-use crate::built::Built;
+use super::{CONNECTIVES, Opening, QUANTIFIERS, RELATIONS, Read, Reader, bit, bits};
+use crate::ast::{Connective, Constant, Formula, Predicate, Quantifier, Relation, Sort, Term, Variable};
+use crate::built::{Built, Make};
 use crate::error::MAX_DEPTH;
 use crate::input::Mode;
 use crate::symbol::SymbolId;
+use crate::walk::Event;
 
-const ATOMS: &[SymbolId] = &[SymbolId::PRED, SymbolId::TRUE, SymbolId::FALSE];
+const ATOMS: u64 = bits(&[SymbolId::PRED, SymbolId::TRUE, SymbolId::FALSE, SymbolId::VAR, SymbolId::CONST]);
+/// What descends: prefixes of formulas, and functions.
+const PREFIXES: u64 = bits(&[SymbolId::NOT, SymbolId::LPAREN]) | QUANTIFIERS;
+const DEEPER: u64 = PREFIXES | bit(SymbolId::FUNC);
 
 /// What encloses the operand that is read next.
-enum Frame {
+enum Frame<M: Make> {
     Not,
     Quantified(Quantifier, Variable, Option<Sort>),
     /// A parenthesis with nothing complete in it.
     Open,
     /// The left operand and the connective of a binary formula.
-    Left(Connective, Built),
+    Left(Connective, Built<M>),
 }
 
-impl Reader<'_> {
+impl<M: Make> Reader<'_, M> {
     /// A formula that is no head.
-    pub(super) fn inner_formula(&mut self) -> Read<Formula> {
+    pub(super) fn inner_formula(&mut self) -> Read<M::Of<Formula>> {
         match self.formula(false)? {
             Opening::Formula(formula) => Ok(formula),
             Opening::Head(_) => self.refuse("a term"),
         }
     }
 
-    /// A formula, or if `opens` the head of a definition by a term, before its DEFINE.
-    pub(super) fn formula(&mut self, opens: bool) -> Read<Opening> {
+    /// A formula, or if `opens` the head of a definition, before its DEFINE.
+    pub(super) fn formula(&mut self, opens: bool) -> Read<Opening<M>> {
         let mut frames = Vec::new();
         loop {
             // An operand is to begin.
-            let depth = self.depth(&frames);
-            self.ask(ATOMS);
-            self.ask(&[SymbolId::VAR, SymbolId::CONST]);
-            if depth < MAX_DEPTH {
-                self.ask(&[SymbolId::NOT, SymbolId::LPAREN, SymbolId::FUNC]);
-                self.ask(QUANTIFIERS);
-            }
+            let (start, depth) = (self.at, self.depth(&frames));
+            self.ask(ATOMS | if depth < MAX_DEPTH { DEEPER } else { 0 });
             let Some(next) = self.next() else { return self.refuse(before(&frames)) };
-            let prefix = next == SymbolId::NOT || next == SymbolId::LPAREN || QUANTIFIERS.contains(&next);
-            if depth >= MAX_DEPTH && (prefix || next == SymbolId::FUNC) {
+            if depth >= MAX_DEPTH && DEEPER & bit(next) != 0 {
                 return self.refuse_as(before(&frames), true);
             }
-            if prefix {
+            if let Some(quantifier) = Quantifier::from_symbol(next) {
                 self.advance();
-                frames.push(match Quantifier::from_symbol(next) {
-                    Some(quantifier) => self.binder(quantifier)?,
-                    None if next == SymbolId::NOT => Frame::Not,
-                    None => Frame::Open,
-                });
+                frames.push(self.binder(quantifier)?);
                 continue;
             }
+            if PREFIXES & bit(next) != 0 {
+                self.pass(next);
+                frames.push(if next == SymbolId::NOT { Frame::Not } else { Frame::Open });
+                continue;
+            }
+            let heads = |reader: &mut Self| {
+                opens
+                    && frames.is_empty()
+                    && reader.is_head(start)
+                    && reader.ask(bit(SymbolId::DEFINE)).is_some()
+            };
             let (formula, height) = match next {
                 SymbolId::TRUE | SymbolId::FALSE => {
-                    self.advance();
-                    (Formula::Truth(next == SymbolId::TRUE), 0)
+                    self.pass(next);
+                    (M::make(|| Formula::Truth(next == SymbolId::TRUE)), 0)
                 }
                 SymbolId::PRED => {
-                    self.advance();
-                    let predicate = Predicate(self.index()?);
+                    let index = self.name(SymbolId::PRED)?;
                     let (arguments, height) = self.arguments(depth)?;
-                    (Formula::Predicate(predicate, arguments), height)
+                    let arguments = M::all(arguments);
+                    if heads(self) {
+                        return Ok(Opening::Head(M::map(arguments, |arguments| (index, arguments))));
+                    }
+                    (M::map(arguments, |arguments| Formula::Predicate(Predicate(index), arguments)), height)
                 }
                 SymbolId::VAR | SymbolId::CONST | SymbolId::FUNC => {
                     let (left, height) = self.term(depth)?;
-                    if opens && frames.is_empty() && is_head(&left) && self.ask(&[SymbolId::DEFINE]).is_some()
-                    {
-                        return Ok(Opening::Head(left));
+                    if heads(self) {
+                        return Ok(Opening::Head(M::map(left, |head| match head {
+                            Term::Function(function, arguments) => (function.0, arguments),
+                            Term::Constant(Constant(index)) | Term::Variable(Variable(index)) => {
+                                (index, Vec::new())
+                            }
+                        })));
                     }
-                    let Some(relation) = self.ask(RELATIONS).and_then(Relation::from_symbol) else {
-                        return self.refuse("a term");
-                    };
-                    self.advance();
+                    let Some(symbol) = self.ask(RELATIONS) else { return self.refuse("a term") };
+                    let Some(relation) = Relation::from_symbol(symbol) else { return self.refuse("a term") };
+                    self.pass(symbol);
                     let (right, other) = self.term(depth)?;
-                    (Formula::Relation(relation, left, right), height.max(other))
+                    let whole = |left, right| Formula::Relation(relation, left, right);
+                    (M::both(left, right, whole), height.max(other))
                 }
                 _ => return self.refuse(before(&frames)),
             };
@@ -93,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    fn binder(&mut self, quantifier: Quantifier) -> Read<Frame> {
+    fn binder(&mut self, quantifier: Quantifier) -> Read<Frame<M>> {
         if !self.take(SymbolId::VAR) {
             return self.refuse("a quantifier");
         }
@@ -105,12 +117,18 @@ impl Reader<'_> {
         } else {
             return self.refuse("COLON");
         };
+        let (index, quantified) = (sort.map(|sort| sort.0), Some(quantifier.symbol()));
+        self.make.note(Event::Binder { variable, sort: index, quantifier: quantified, shadows: false });
+        if let Some(index) = index {
+            self.make.note(Event::Punctuation(SymbolId::COLON));
+            self.make.note(Event::Sort(index));
+        }
         Ok(Frame::Quantified(quantifier, variable, sort))
     }
 
     /// After an operand, canonical form: `(φ` goes on with a connective, `(φ ∧ ψ` with RPAREN. `None` if
     /// another operand is to follow.
-    fn strict_tail(&mut self, frames: &mut Vec<Frame>, mut operand: Built) -> Read<Option<Built>> {
+    fn strict_tail(&mut self, frames: &mut Vec<Frame<M>>, mut operand: Built<M>) -> Read<Option<Built<M>>> {
         loop {
             operand = match frames.pop() {
                 None => return Ok(Some(operand)),
@@ -118,31 +136,26 @@ impl Reader<'_> {
                     let Some(connective) = self.ask(CONNECTIVES).and_then(Connective::from_symbol) else {
                         return self.refuse("a complete formula in parentheses");
                     };
-                    self.advance();
+                    self.pass(connective.symbol());
                     frames.push(Frame::Left(connective, operand));
                     return Ok(None);
                 }
-                Some(Frame::Left(..)) if self.ask(&[SymbolId::RPAREN]).is_none() => {
+                Some(Frame::Left(..)) if !self.take_as(SymbolId::RPAREN, Event::Symbol) => {
                     return self.refuse("both operands of a connective");
                 }
-                Some(frame) => {
-                    if matches!(frame, Frame::Left(..)) {
-                        self.advance();
-                    }
-                    close(frame, operand)
-                }
+                Some(frame) => self.close(frame, operand),
             }
         }
     }
 
     /// After an operand, with precedence. `None` if another operand is to follow.
-    fn lenient_tail(&mut self, frames: &mut Vec<Frame>, mut operand: Built) -> Read<Option<Built>> {
+    fn lenient_tail(&mut self, frames: &mut Vec<Frame<M>>, mut operand: Built<M>) -> Read<Option<Built<M>>> {
         loop {
             operand =
                 self.reduce(frames, operand, |frame| matches!(frame, Frame::Not | Frame::Quantified(..)))?;
             if let Some(next) = self.ask(CONNECTIVES).and_then(Connective::from_symbol) {
                 let tighter =
-                    |frame: &Frame| matches!(frame, Frame::Left(before, _) if groups_left(*before, next));
+                    |frame: &Frame<M>| matches!(frame, Frame::Left(before, _) if groups_left(*before, next));
                 operand = self.reduce(frames, operand, tighter)?;
                 if self.depth(frames) + operand.height
                     >= MAX_DEPTH + usize::from(matches!(frames.last(), Some(Frame::Open)))
@@ -157,12 +170,12 @@ impl Reader<'_> {
             if !inside {
                 return self.reduce(frames, operand, |_| true).map(Some);
             }
-            if self.ask(&[SymbolId::RPAREN]).is_none() {
+            if self.ask(bit(SymbolId::RPAREN)).is_none() {
                 return self.refuse("a complete formula in parentheses");
             }
             operand = self.reduce(frames, operand, |frame| !matches!(frame, Frame::Open))?;
             if let Some(frame) = frames.pop() {
-                operand = close(frame, operand);
+                operand = self.close(frame, operand);
                 self.check_height(frames, &operand)?;
             }
             self.advance();
@@ -171,14 +184,14 @@ impl Reader<'_> {
 
     /// Closes the innermost frames as long as they are `wanted`.
     fn reduce(
-        &self,
-        frames: &mut Vec<Frame>,
-        operand: Built,
-        wanted: impl Fn(&Frame) -> bool,
-    ) -> Read<Built> {
+        &mut self,
+        frames: &mut Vec<Frame<M>>,
+        operand: Built<M>,
+        wanted: impl Fn(&Frame<M>) -> bool,
+    ) -> Read<Built<M>> {
         let mut operand = operand;
         while let Some(frame) = frames.pop_if(|frame| wanted(frame)) {
-            operand = close(frame, operand);
+            operand = self.close(frame, operand);
             self.check_height(frames, &operand)?;
         }
         Ok(operand)
@@ -186,15 +199,15 @@ impl Reader<'_> {
 
     /// How many nodes enclose what comes next. A binary formula counts once with its own parenthesis, which
     /// only the lenient reader keeps as a frame.
-    fn depth(&self, frames: &[Frame]) -> usize {
-        let shared = |pair: &&[Frame]| matches!(pair, [Frame::Open, Frame::Left(..)]);
+    fn depth(&self, frames: &[Frame<M>]) -> usize {
+        let shared = |pair: &&[Frame<M>]| matches!(pair, [Frame::Open, Frame::Left(..)]);
         match self.mode {
             Mode::Strict => frames.len(),
             Mode::Lenient => frames.len() - frames.windows(2).filter(shared).count(),
         }
     }
 
-    fn check_height(&self, frames: &[Frame], operand: &Built) -> Read<()> {
+    fn check_height(&self, frames: &[Frame<M>], operand: &Built<M>) -> Read<()> {
         // The outermost node of a bare operand may share the parenthesis around it.
         let shared = usize::from(operand.bare && matches!(frames.last(), Some(Frame::Open)));
         if self.depth(frames) + operand.height > MAX_DEPTH + shared {
@@ -202,10 +215,23 @@ impl Reader<'_> {
         }
         Ok(())
     }
+
+    /// The formula of a frame around its last operand.
+    fn close(&mut self, frame: Frame<M>, operand: Built<M>) -> Built<M> {
+        match frame {
+            Frame::Not => operand.negated(),
+            Frame::Quantified(quantifier, variable, sort) => {
+                self.make.leave();
+                operand.quantified(quantifier, variable, sort)
+            }
+            Frame::Open => operand.enclosed(),
+            Frame::Left(connective, left) => Built::joined(connective, left, operand),
+        }
+    }
 }
 
 /// What stands before an operand, in words.
-fn before(frames: &[Frame]) -> &'static str {
+fn before<M: Make>(frames: &[Frame<M>]) -> &'static str {
     match frames.last() {
         None => "the beginning",
         Some(Frame::Not) => "NOT",
@@ -215,29 +241,8 @@ fn before(frames: &[Frame]) -> &'static str {
     }
 }
 
-/// The formula of a frame around its last operand.
-fn close(frame: Frame, operand: Built) -> Built {
-    match frame {
-        Frame::Not => operand.negated(),
-        Frame::Quantified(quantifier, variable, sort) => operand.quantified(quantifier, variable, sort),
-        Frame::Open => operand.enclosed(),
-        Frame::Left(connective, left) => Built::joined(connective, left, operand),
-    }
-}
-
 /// Whether φ in `φ before ψ next` is an operand of `before` together with ψ.
 fn groups_left(before: Connective, next: Connective) -> bool {
     // Stronger connectives come first in the order of the symbols; only IMPLIES groups to the right.
     before < next || (before == next && next != Connective::Implies)
-}
-
-/// Whether a term can be the head of a definition.
-fn is_head(term: &Term) -> bool {
-    match term {
-        Term::Variable(_) => false,
-        Term::Constant(_) => true,
-        Term::Function(_, arguments) => {
-            arguments.iter().all(|argument| matches!(argument, Term::Variable(_)))
-        }
-    }
 }

@@ -1,37 +1,39 @@
 //! Terms, arguments and indices (F11).
 
-use super::{Read, Reader};
+use super::{Read, Reader, bit};
 use crate::ast::{Constant, Function, Term, Variable};
+use crate::built::Make;
 use crate::codec::{BASE_U64, following, shifted};
 use crate::error::MAX_DEPTH;
 use crate::input::Mode;
 use crate::symbol::SymbolId;
+use crate::walk::Event;
 
-impl Reader<'_> {
+impl<M: Make> Reader<'_, M> {
     /// A term inside `depth` nodes, and how many of its own nodes enclose its innermost one.
-    pub(super) fn term(&mut self, depth: usize) -> Read<(Term, usize)> {
-        let mut open: Vec<(Function, Vec<Term>)> = Vec::new();
+    pub(super) fn term(&mut self, depth: usize) -> Read<(M::Of<Term>, usize)> {
+        let mut open: Vec<(Function, Vec<M::Of<Term>>)> = Vec::new();
         let mut height = 0;
         loop {
-            self.ask(&[SymbolId::VAR, SymbolId::CONST]);
             let deepest = depth + open.len() >= MAX_DEPTH;
-            if !deepest {
-                self.ask(&[SymbolId::FUNC]);
-            }
+            self.ask(
+                bit(SymbolId::VAR) | bit(SymbolId::CONST) | if deepest { 0 } else { bit(SymbolId::FUNC) },
+            );
             let mut term = match self.next() {
                 Some(SymbolId::VAR) => {
                     self.advance();
-                    Term::Variable(Variable(self.index()?))
+                    let variable = Variable(self.index()?);
+                    self.make.note(Event::Occurrence { variable, binder: None, place: None });
+                    M::make(|| Term::Variable(variable))
                 }
                 Some(SymbolId::CONST) => {
-                    self.advance();
-                    Term::Constant(Constant(self.index()?))
+                    let constant = Constant(self.name(SymbolId::CONST)?);
+                    M::make(|| Term::Constant(constant))
                 }
                 Some(SymbolId::FUNC) if deepest => return self.refuse_as("an open term", true),
                 Some(SymbolId::FUNC) => {
-                    self.advance();
-                    let function = Function(self.index()?);
-                    if !self.take(SymbolId::LPAREN) {
+                    let function = Function(self.name(SymbolId::FUNC)?);
+                    if !self.take_as(SymbolId::LPAREN, Event::Punctuation) {
                         return self.refuse("the index of a function");
                     }
                     open.push((function, Vec::new()));
@@ -43,35 +45,43 @@ impl Reader<'_> {
             loop {
                 let Some((function, mut arguments)) = open.pop() else { return Ok((term, height)) };
                 arguments.push(term);
-                if self.take(SymbolId::COMMA) {
+                if self.take_as(SymbolId::COMMA, Event::Punctuation) {
                     open.push((function, arguments));
                     break;
                 }
-                if !self.take(SymbolId::RPAREN) {
+                if !self.take_as(SymbolId::RPAREN, Event::Punctuation) {
                     return self.refuse("an argument");
                 }
-                term = Term::Function(function, arguments);
+                term = M::map(M::all(arguments), |arguments| Term::Function(function, arguments));
             }
         }
     }
 
     /// The arguments of a predicate, if there are any, and their height.
-    pub(super) fn arguments(&mut self, depth: usize) -> Read<(Vec<Term>, usize)> {
+    pub(super) fn arguments(&mut self, depth: usize) -> Read<(Vec<M::Of<Term>>, usize)> {
         let (mut arguments, mut height) = (Vec::new(), 0);
-        if !self.take(SymbolId::LPAREN) {
+        if !self.take_as(SymbolId::LPAREN, Event::Punctuation) {
             return Ok((arguments, height));
         }
         loop {
             let (term, own) = self.term(depth)?;
             arguments.push(term);
             height = height.max(own);
-            if self.take(SymbolId::RPAREN) {
+            if self.take_as(SymbolId::RPAREN, Event::Punctuation) {
                 return Ok((arguments, height));
             }
-            if !self.take(SymbolId::COMMA) {
+            if !self.take_as(SymbolId::COMMA, Event::Punctuation) {
                 return self.refuse("an argument");
             }
         }
+    }
+
+    /// A category symbol that is there, and its index.
+    pub(super) fn name(&mut self, category: SymbolId) -> Read<u64> {
+        self.advance();
+        let index = self.index()?;
+        self.make.note(Event::Name { category, index, arity: 0, head: false });
+        Ok(index)
     }
 
     pub(super) fn index(&mut self) -> Read<u64> {
