@@ -17,6 +17,11 @@ pub(crate) fn law(name: &str, pairs: &[(&str, &str)]) -> Law {
     Law::named(name, &changes(pairs)).unwrap()
 }
 
+/// The draws of a number, counted from the seed of the run.
+pub(crate) fn drawn(family: &Family, item: u64) -> Stream {
+    family.stream(seeded::test_seed().wrapping_add(item))
+}
+
 /// A source of random trees over small or large indices.
 pub(crate) struct Trees {
     pub(crate) stream: Stream,
@@ -25,8 +30,9 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
+    /// The trees of a number, counted from the seed of the run.
     pub(crate) fn new(name: &str, item: u64) -> Self {
-        Self { stream: Family::named(name).stream(item), names: 4 }
+        Self { stream: drawn(&Family::named(name), item), names: 4 }
     }
 
     pub(crate) fn below(&mut self, n: u64) -> u64 {

@@ -18,9 +18,9 @@ pub(crate) fn cell(kind: &str, sizes: &Value, options: &Value) -> Cell {
     try_cell(kind, sizes, options).unwrap_or_else(|refusal| panic!("{kind} {sizes} {options}: {refusal}"))
 }
 
-/// Draws.
+/// The draws of a number, counted from the seed of the run.
 pub(crate) fn draws(purpose: &str, item: u64) -> Stream {
-    Family::new("linear-logic-rnn-tests", purpose, 1).stream(item)
+    Family::new("linear-logic-rnn-tests", purpose, 1).stream(seeded::test_seed().wrapping_add(item))
 }
 
 /// Uniform in ±spread.

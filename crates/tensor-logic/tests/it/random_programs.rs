@@ -138,7 +138,7 @@ fn setting(name: &str) -> Option<u64> {
 fn random_programs_mean_the_same_to_both_engines() {
     let most = if std::env::var("CALCULEMUS_SLOW").is_ok() { 10_000 } else { 300 };
     let count = setting("CALCULEMUS_PROGRAMS").unwrap_or(most);
-    let first = common::seed();
+    let first = seeded::test_seed();
     let show = std::env::var("CALCULEMUS_SHOW").is_ok();
     let (mut legal, mut slow) = (0, Vec::new());
     let mut failures = Vec::new();
