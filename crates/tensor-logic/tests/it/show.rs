@@ -287,6 +287,11 @@ const ONCE_WRONG: &[&str] = &[
     "A = [1, -2, 0.5]; W = [[1, 0, 2], [0.5, -1, 0], [3, 1, -2]]
      E(0, 1); E(1, 2); E(2, 2); V(0) = 0.5; V(2) = -3
      Y(i) = V(i) 0 - (V(k) max(-2 / E(i, i) E(k, i) + W[j, j] E(i, i) V(k), E[k, i])) - E(k, i) V(k) / A[i+1]",
+    // The second name of `i` was one that is declared with another range.
+    "A = [1, -2, 0.5]; E(0, 1); E(1, 2); E(2, 2); Y() += -A[j+1] A[j+1] | not E(i, _)",
+    "V(0) = 0.5; V(2) = -3; E(0, 1); E(1, 2); E(2, 2); Y() *= V(j) | not E(i, _)",
+    // Nothing binds `k`, which an equation allows and a rule does not.
+    "E(0, 1); E(1, 2); E(2, 2); Y() = E(j, i) | not E(j, k)",
 ];
 
 #[test]
