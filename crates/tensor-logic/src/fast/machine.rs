@@ -101,7 +101,7 @@ pub(crate) struct Machine {
     /// What is remembered between evaluations.
     pub(crate) memory: Memory,
     /// The values of indices that take those of tuples: what they came from, and their ordinals.
-    pub(crate) tuple_sources: HashMap<IndexId, (Stamps, Vec<u32>)>,
+    pub(crate) tuple_sources: HashMap<IndexId, ((Stamps, Vec<usize>), Vec<u32>)>,
     /// Orders of contraction, by the spaces of the factors and what is summed.
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.

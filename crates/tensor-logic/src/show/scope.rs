@@ -231,9 +231,10 @@ impl Printer<'_> {
     /// never absent; a maximum over nothing is, and what it is of, to the power 0, is 1 whatever its value.
     fn loses(&self, guards: &When, when: &When, body: &Expr) -> bool {
         let nothing = Expr::Number(1.0);
-        self.names.visible().filter(|index| self.is_by_tuples(*index)).any(|index| {
-            domains::binds(index, body, when) && !domains::binds(index, &nothing, guards)
-        })
+        self.names
+            .visible()
+            .filter(|index| self.is_by_tuples(*index))
+            .any(|index| domains::binds(index, body, when) && !domains::binds(index, &nothing, guards))
     }
 
     /// Whether an index takes its values from tuples.
