@@ -106,7 +106,8 @@ impl Source {
         }
         program.statements.retain(|statement| {
             let is_write = matches!(statement.kind, StatementKind::Write { .. });
-            !(self.unwritten && is_write) && !(self.is_own(statement) && self.is_given(statement))
+            let elsewhere = self.is_own(statement) && self.is_given(statement);
+            !(elsewhere || is_write && self.unwritten)
         });
         for (name, value) in &self.settings {
             // Numbers given several times are summed: the first becomes the value, the rest go.
