@@ -1,7 +1,7 @@
-//! A program as it comes from outside: bytes of a file, and what is asked beside it.
+//! A program as it comes from outside: bytes of a file, and what is given and asked beside it.
 //!
-//! Enter at [`Source`]. Queries from outside stand behind the text, each on a line of its own, so
-//! that all of a program has places in one text.
+//! Enter at [`Source`]. Data and queries from outside stand behind the text, each on a line of its
+//! own, so that all of a program has places in one text.
 
 use std::collections::BTreeSet;
 
