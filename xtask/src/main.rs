@@ -2,9 +2,6 @@
 //!
 //! Each command is a file. Exit status: 0 done, 1 refused, 2 wrong usage; 130 or 143 after a signal.
 
-// `eprintln!` panics where standard error is closed or full; `say!` does not.
-#![deny(clippy::print_stderr)]
-
 mod answer;
 #[cfg(feature = "bench")]
 mod bench;

@@ -10,6 +10,10 @@
 //! assert!(s.below(6) < 6);
 //! ```
 
+mod trial;
+
+pub use trial::test_seed;
+
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 

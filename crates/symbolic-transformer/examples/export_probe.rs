@@ -1,6 +1,7 @@
 //! Writes an exported folder of a small random model for each form that can be exported, for `tests/hf_parity.py`.
 //!
 //! `cargo run --release -p symbolic-transformer --example export_probe -- FOLDER [WIDTH]`
+#![expect(clippy::print_stderr, reason = "an example says what it does")]
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::ast::{self, Span};
 use crate::engine::Value;
 use crate::error::{Code, Report, Result};
-use crate::lower::{FileSource, Loaded};
+use crate::lower::{FileSource, Loaded, Wanted};
 use crate::program::{Facts, Program, TensorId};
 use crate::value::Symbols;
 
@@ -124,44 +124,40 @@ impl Files {
         }
         Ok(self.folder.join(path))
     }
+}
 
-    fn read(
-        &self,
-        name: &str,
-        file: &ast::Text,
-        options: &[ast::Name],
-        symbols: &mut Symbols,
-    ) -> Result<Loaded> {
-        let span = file.span;
-        let path = self.path(&file.value, span)?;
-        let format = Format::of(&file.value).ok_or_else(|| unknown(&file.value, span))?;
-        let layout = layout(format, options)?;
-        let bytes = read(&path).map_err(|error| cannot(&file.value, span, "read", &error))?;
+impl FileSource for Files {
+    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded> {
+        let (file, span) = (wanted.file.value.as_str(), wanted.file.span);
+        let path = self.path(file, span)?;
+        let format = Format::of(file).ok_or_else(|| unknown(file, span))?;
+        let layout = layout(format, wanted.options)?;
+        let bytes = read(&path).map_err(|error| cannot(file, span, "read", &error))?;
         let read = match format {
             Format::Words => words::read(&bytes, symbols).map(Loaded::Facts),
             Format::Table(dialect) => table::read(&bytes, dialect, layout, symbols).map(Loaded::Facts),
             Format::Npy => npy::read(&bytes).map(array),
             Format::Safetensors => {
-                let wanted = options.first().map(|option| option.text.as_str());
-                safe::read(&bytes, wanted, name).map(array)
+                let named = wanted.options.first().map(|option| option.text.as_str());
+                safe::read(&bytes, named, wanted.tensor).map(array)
             }
         };
         match read {
             Err(_) if !self.contents => Ok(Loaded::Facts(Facts::default())),
-            read => read.map_err(|fault| bad_format(&file.value, span, &fault)),
+            read => read.map_err(|fault| bad_format(file, span, &fault)),
         }
     }
 }
 
-impl FileSource for Files {
-    fn load(
-        &mut self,
-        name: &str,
-        file: &ast::Text,
-        options: &[ast::Name],
-        symbols: &mut Symbols,
-    ) -> Result<Loaded> {
-        self.read(name, file, options, symbols)
+/// Files that a program reads, and the folder that it writes to.
+pub trait Folder: FileSource {
+    /// Where files are written.
+    fn files(&self) -> &Files;
+}
+
+impl Folder for Files {
+    fn files(&self) -> &Files {
+        self
     }
 }
 

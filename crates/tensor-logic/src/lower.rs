@@ -23,7 +23,7 @@ mod query;
 mod scope;
 mod tensors;
 
-pub use files::{FileSource, Loaded, NoFiles};
+pub use files::{FileSource, Loaded, NoFiles, Wanted};
 
 /// The core form with what is still open, and what later stages must know of the text.
 #[derive(Debug, Default)]

@@ -26,23 +26,19 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::analyse::{Analysed, analyse_tree};
-use crate::answer::Minimized;
-use crate::ast::{Program as Tree, RightSide, Span, Statement, StatementKind};
+use crate::ast::{Span, Statement, StatementKind};
 use crate::auto::Auto;
 use crate::draw::{Severity, Sheet};
-use crate::engine::{Budget, Engine, Parameters, Value};
+use crate::engine::{Budget, Engine, Parameters};
 use crate::error::{Code, Report};
 use crate::fast::Fast;
 use crate::files::Files;
 use crate::function::{UserFunction, UserFunctions};
-use crate::learn;
-use crate::lower::Options;
-use crate::names::walk;
-use crate::program::{Kind, Minimize, Program, Role, TensorId};
+use crate::program::{Program, Role, TensorId};
 use crate::reference::Reference;
-use crate::run::{Host, run_from};
+use crate::run::run_from;
 use crate::source::Source;
+use crate::world::World;
 
 pub use data::{Array, Constant, Row};
 use data::{Gift, Gifts};
@@ -205,7 +201,7 @@ impl Notebook {
         self.on_a_deep_stack(|notebook| {
             let source = notebook.source(&Asked::Own);
             let mut world = notebook.world(&source);
-            let analysed = world.analyse(&world.options.clone());
+            let analysed = world.read().and_then(|tree| world.analyse(tree));
             analysed
                 .map(|analysed| analysed.warnings)
                 .map_err(|reports| Refused { reports, text: source.text.clone() })
@@ -224,8 +220,7 @@ impl Notebook {
         let source = self.source(&asked);
         let refused = |reports: Vec<Report>| Refused { reports, text: source.text.clone() };
         let mut world = self.world(&source);
-        world.writes = matches!(asked, Asked::Own);
-        let analysed = world.analyse(&world.options.clone()).map_err(refused)?;
+        let analysed = world.read().and_then(|tree| world.analyse(tree)).map_err(refused)?;
         let program = &analysed.program;
         let mut engine: Box<dyn Engine> = match self.engine {
             EngineKind::Auto => Box::new(Auto::new(Box::new(Fast::default()))),
@@ -233,6 +228,7 @@ impl Notebook {
         };
         let parameters = self.parameters(program).map_err(|report| refused(vec![report]))?;
         let outcome = run_from(program, &source.text, self.budget, engine.as_mut(), &mut world, parameters);
+        drop(world);
         let learned = outcome.parameters.iter();
         self.learned.extend(learned.map(|(id, values)| (program.name(*id).to_owned(), Arc::clone(values))));
         if let Some(report) = outcome.refusal {
@@ -271,17 +267,12 @@ impl Notebook {
 
     /// The text, the statements that name what is given, and what is asked.
     fn source(&self, asked: &Asked<'_>) -> Source {
-        let mut text = self.text.clone();
-        let parameters = parameters_of(&text);
+        let parameters = parameters_of(&self.text);
+        let mut source = Source::new("program", self.text.as_bytes());
         for (name, gift) in &self.gifts {
             let starts = matches!(gift, Gift::Array(_)) && parameters.contains(name);
-            if !starts && !gift.is_number() {
-                text.push('\n');
-                text.push_str(&gift.statement(name));
-            }
-        }
-        let mut source = Source::new("program", text.as_bytes());
-        for (name, gift) in &self.gifts {
+            let statement = (!starts && !gift.is_number()).then(|| gift.statement(name));
+            source.give(name, statement.as_deref());
             if let Gift::Array(array) = gift
                 && let Some(value) = array.number()
             {
@@ -290,22 +281,15 @@ impl Notebook {
         }
         if let Asked::Only(query) = asked {
             source.silence();
+            source.write_nothing();
             source.ask(query);
         }
         source
     }
 
     fn world<'a>(&'a self, source: &'a Source) -> World<'a> {
-        let options = Options { seed: self.seed, ..Options::default() };
         let files = Gifts { given: &self.gifts, files: Files::new(&self.folder) };
-        World {
-            source,
-            own: self.text.len(),
-            gifts: files,
-            functions: &self.functions,
-            options,
-            writes: true,
-        }
+        World::new(source, files, self.seed).with_functions(self.functions.clone())
     }
 
     /// Runs on a thread of its own, whose stack is only touched where it is needed.
@@ -344,84 +328,4 @@ fn parameters_of(text: &str) -> Vec<String> {
         _ => None,
     };
     tree.statements.iter().filter_map(name).collect()
-}
-
-/// What the program asks of the world.
-struct World<'a> {
-    source: &'a Source,
-    /// How many bytes are the text's own.
-    own: usize,
-    gifts: Gifts<'a>,
-    functions: &'a UserFunctions,
-    options: Options,
-    /// Whether files are written.
-    writes: bool,
-}
-
-impl World<'_> {
-    fn analyse(&mut self, options: &Options) -> Result<Analysed, Vec<Report>> {
-        let mut tree = self.read()?;
-        tree.statements.retain(|statement| !self.replaced(statement));
-        if !self.writes {
-            tree.statements.retain(|statement| !matches!(statement.kind, StatementKind::Write { .. }));
-        }
-        analyse_tree(&self.source.text, tree, &mut self.gifts, self.functions, options)
-    }
-
-    fn read(&self) -> Result<Tree, Vec<Report>> {
-        self.source.read(self.functions)
-    }
-
-    /// Whether a statement of the text gives data that is given from outside.
-    fn replaced(&self, statement: &Statement) -> bool {
-        let (name, gives) = match &statement.kind {
-            StatementKind::Equation { head, right, .. } => {
-                let data = matches!(right, RightSide::Array(_) | RightSide::File { .. });
-                let constant = head.places.iter().all(walk::is_constant);
-                let number = matches!(right, RightSide::Expr { expr, .. } if walk::number(expr).is_some());
-                (&head.name.text, data || (number && constant && !head.places.is_empty()))
-            }
-            StatementKind::Bare { reference, kind: None } => {
-                let constant = reference.places.iter().all(walk::is_constant);
-                (&reference.name.text, constant)
-            }
-            _ => return false,
-        };
-        gives && statement.span.start < self.own && self.gifts.given.contains_key(name)
-    }
-}
-
-impl Host for World<'_> {
-    fn write(
-        &mut self,
-        program: &Program,
-        file: &str,
-        tensor: TensorId,
-        value: &Value,
-        span: Span,
-    ) -> Result<(), Report> {
-        self.gifts.files.write(program, file, tensor, value, span)
-    }
-
-    fn minimize(
-        &mut self,
-        engine: &mut dyn Engine,
-        program: &Program,
-        budget: Budget,
-        parameters: &mut Parameters,
-        goal: TensorId,
-        minimize: &Minimize,
-    ) -> Result<Minimized, Report> {
-        learn::minimize(engine, program, budget, parameters, goal, minimize, &mut |_, _, _| {})
-    }
-
-    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Report> {
-        let options = Options { semiring: Some(kind), ..self.options.clone() };
-        let analysed = self.analyse(&options).map(|analysed| analysed.program);
-        analysed.map_err(|reports| {
-            let none =
-                || Report::new(Code::NotYet, Span::default(), "the program is refused in this semiring");
-            reports.into_iter().next().unwrap_or_else(none)
-        })
-    }
 }

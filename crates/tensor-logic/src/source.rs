@@ -1,12 +1,14 @@
-//! A program as it comes from outside: bytes of a file, and what is asked beside it.
+//! A program as it comes from outside: bytes of a file, and what is given and asked beside it.
 //!
-//! Enter at [`Source`]. Queries from outside stand behind the text, each on a line of its own, so
-//! that all of a program has places in one text.
+//! Enter at [`Source`]. Data and queries from outside stand behind the text, each on a line of its
+//! own, so that all of a program has places in one text.
 
-use crate::ast::{ExprKind, Number, Program, RightSide, Statement, StatementKind};
+use std::collections::BTreeSet;
+
+use crate::ast::{ExprKind, Number, Program, Reference, RightSide, Statement, StatementKind};
 use crate::error::{Code, Report};
 use crate::function::UserFunctions;
-use crate::names::numeric;
+use crate::names::{numeric, walk};
 use crate::read::{decode, read};
 
 /// A program's text, and what is asked beside it.
@@ -22,29 +24,58 @@ pub struct Source {
     own: usize,
     /// Whether the file's own queries are passed over.
     silent: bool,
+    /// Whether file writes are passed over.
+    unwritten: bool,
     /// Numeric constants with other values.
     settings: Vec<(String, f64)>,
+    /// Tensors whose data is given from outside.
+    given: BTreeSet<String>,
 }
 
 impl Source {
     /// A program from the bytes of a file. What is no UTF-8 is refused when it is read.
     pub fn new(file: impl Into<String>, bytes: &[u8]) -> Source {
         let (text, broken) = decode(bytes);
-        Source { file: file.into(), own: text.len(), text, broken, silent: false, settings: Vec::new() }
+        Source {
+            file: file.into(),
+            own: text.len(),
+            text,
+            broken,
+            silent: false,
+            unwritten: false,
+            settings: Vec::new(),
+            given: BTreeSet::new(),
+        }
     }
 
     /// Asks a query behind the program's own (`--query`).
     pub fn ask(&mut self, query: &str) {
+        self.add(query);
+    }
+
+    /// Takes the data of a tensor from outside, by a statement if there is one: what the program's own statements give
+    /// the tensor is passed over.
+    pub fn give(&mut self, tensor: impl Into<String>, statement: Option<&str>) {
+        self.given.insert(tensor.into());
+        statement.into_iter().for_each(|statement| self.add(statement));
+    }
+
+    fn add(&mut self, statement: &str) {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
-        self.text.push_str(query);
+        self.text.push_str(statement);
         self.text.push('\n');
     }
 
     /// Passes over the program's own queries (`--only-queries`).
     pub fn silence(&mut self) {
         self.silent = true;
+    }
+
+    /// Passes over the program's file writes.
+    pub fn write_nothing(&mut self) {
+        self.unwritten = true;
     }
 
     /// Gives a numeric constant another value (`--set`).
@@ -73,6 +104,11 @@ impl Source {
         if self.silent {
             program.statements.retain(|statement| !(self.is_own(statement) && is_query(statement)));
         }
+        program.statements.retain(|statement| {
+            let is_write = matches!(statement.kind, StatementKind::Write { .. });
+            let elsewhere = self.is_own(statement) && self.is_given(statement);
+            !(elsewhere || is_write && self.unwritten)
+        });
         for (name, value) in &self.settings {
             // Numbers given several times are summed: the first becomes the value, the rest go.
             let mut first = true;
@@ -100,9 +136,32 @@ impl Source {
         Some(format!("the program has no numeric constant `{}`", unknown.0))
     }
 
+    fn is_given(&self, statement: &Statement) -> bool {
+        gives(statement).is_some_and(|tensor| self.given.contains(tensor))
+    }
+
     fn is_own(&self, statement: &Statement) -> bool {
         statement.span.start < self.own
     }
+}
+
+/// The tensor that a statement gives data to, but for a number of that name, which is set.
+fn gives(statement: &Statement) -> Option<&str> {
+    let (reference, data) = match &statement.kind {
+        StatementKind::Equation { head, right: RightSide::Array(_) | RightSide::File { .. }, .. } => {
+            (head, true)
+        }
+        StatementKind::Equation { head, right: RightSide::Expr { expr, .. }, .. } => {
+            (head, !head.places.is_empty() && is_ground(head) && walk::number(expr).is_some())
+        }
+        StatementKind::Bare { reference, kind: None } => (reference, is_ground(reference)),
+        _ => return None,
+    };
+    data.then_some(reference.name.text.as_str())
+}
+
+fn is_ground(reference: &Reference) -> bool {
+    reference.places.iter().all(walk::is_constant)
 }
 
 fn is_query(statement: &Statement) -> bool {

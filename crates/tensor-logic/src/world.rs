@@ -10,7 +10,7 @@ use crate::auto::Auto;
 use crate::engine::{Budget, Engine, Parameters, Value};
 use crate::error::{Code, Report};
 use crate::fast::Fast;
-use crate::files::Files;
+use crate::files::{Files, Folder};
 use crate::function::UserFunctions;
 use crate::learn;
 use crate::lower::Options;
@@ -26,19 +26,19 @@ pub struct World<'a> {
     source: &'a Source,
     functions: UserFunctions,
     options: Options,
-    files: Files,
+    files: Box<dyn Folder + 'a>,
     progress: Progress<'a>,
 }
 
 impl<'a> World<'a> {
     /// The world of a program: its files, and the seed of start values, sampling and shuffling.
-    pub fn new(source: &'a Source, files: Files, seed: u64) -> World<'a> {
+    pub fn new(source: &'a Source, files: impl Folder + 'a, seed: u64) -> World<'a> {
         let options = Options { seed, ..Options::default() };
         World {
             source,
             functions: UserFunctions::default(),
             options,
-            files,
+            files: Box::new(files),
             progress: Box::new(|_, _, _| {}),
         }
     }
@@ -68,7 +68,11 @@ impl<'a> World<'a> {
     /// # Errors
     /// All refusals of the first stage that has any, in order of place.
     pub fn analyse(&mut self, tree: Tree) -> Result<Analysed, Vec<Report>> {
-        analyse_tree(&self.source.text, tree, &mut self.files, &self.functions, &self.options)
+        self.lower(tree, &self.options.clone())
+    }
+
+    fn lower(&mut self, tree: Tree, options: &Options) -> Result<Analysed, Vec<Report>> {
+        analyse_tree(&self.source.text, tree, &mut *self.files, &self.functions, options)
     }
 
     /// The whole way: reads, analyses, and carries out all queries and file writes.
@@ -93,7 +97,7 @@ impl Host for World<'_> {
         value: &Value,
         span: Span,
     ) -> Result<(), Report> {
-        self.files.write(program, file, tensor, value, span)
+        self.files.files().write(program, file, tensor, value, span)
     }
 
     fn minimize(
@@ -116,8 +120,7 @@ impl Host for World<'_> {
             reports.into_iter().next().unwrap_or_else(none)
         };
         let tree = self.read().map_err(first)?;
-        let analysed = analyse_tree(&self.source.text, tree, &mut self.files, &self.functions, &options);
-        analysed.map(|analysed| analysed.program).map_err(first)
+        self.lower(tree, &options).map(|analysed| analysed.program).map_err(first)
     }
 }
 

@@ -15,14 +15,13 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value as Json, json};
 use tensor_logic::analyse::analyse;
-use tensor_logic::ast;
 use tensor_logic::auto::Auto;
 use tensor_logic::dense::Products;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
-use tensor_logic::error::Report;
+use tensor_logic::error::{Code, Report};
 use tensor_logic::fast::Fast;
 use tensor_logic::gradient::adjoint;
-use tensor_logic::lower::{FileSource, Loaded};
+use tensor_logic::lower::{FileSource, Loaded, Wanted};
 use tensor_logic::program::{Action, Facts, Program, TensorId};
 use tensor_logic::value::{Const, Symbols};
 
@@ -184,15 +183,9 @@ impl Generated {
 }
 
 impl FileSource for Generated {
-    fn load(
-        &mut self,
-        _: &str,
-        file: &ast::Text,
-        _: &[ast::Name],
-        _: &mut Symbols,
-    ) -> std::result::Result<Loaded, Report> {
-        let missing = || Report::new(tensor_logic::error::Code::FileNotFound, file.span, "no such input");
-        Generated::make(&file.value).ok_or_else(missing)
+    fn load(&mut self, wanted: &Wanted<'_>, _: &mut Symbols) -> std::result::Result<Loaded, Report> {
+        let missing = || Report::new(Code::FileNotFound, wanted.file.span, "no such input");
+        Generated::make(&wanted.file.value).ok_or_else(missing)
     }
 }
 

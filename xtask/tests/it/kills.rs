@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use seeded::{Family, Stream};
 
 use crate::common::{Place, files, without_clocks};
-use crate::seed;
 
 const RUN: &str = "data = \"few\"\nsuites = [\"iid\", \"test\"]\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\n\
     max_steps = 60\nbatch = 16\naccumulate = 2\nlr = 1e-2\neval_every = 20\nlog_every = 7\nsave_every = 1\nema = 0.9\n\
@@ -143,7 +142,7 @@ fn a_run_that_is_killed_anywhere_leaves_what_an_unbroken_one_leaves() {
     let whole = fresh_place();
     let lasted = unbroken(&whole);
     let whole = left_behind(&whole, "runs/a");
-    let mut stream = Family::new("xtask/tests", "kill", seed::first()).stream(0);
+    let mut stream = Family::new("xtask/tests", "kill", seeded::test_seed()).stream(0);
     for _ in 0..rounds {
         let place = killed(lasted, &mut stream);
         let run = place.path("runs/a");
@@ -186,7 +185,7 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
         .flat_map(|p| [0, 1].map(|s| format!("runs/two/position={p}/seed-{s}")))
         .collect();
     let mut place = fresh_place();
-    let mut stream = Family::new("xtask/tests", "kill", seed::first()).stream(1);
+    let mut stream = Family::new("xtask/tests", "kill", seeded::test_seed()).stream(1);
     let (wanted, mut killed, mut attempts) = (if slow { 20 } else { 3 }, 0, 0);
     while killed < wanted {
         attempts += 1;

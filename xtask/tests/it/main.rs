@@ -14,5 +14,3 @@ mod record;
 mod rnn;
 mod runs_rnn;
 mod sample;
-#[path = "../../../crates/seeded/tests/seed/mod.rs"]
-mod seed;

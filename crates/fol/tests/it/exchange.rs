@@ -282,7 +282,7 @@ fn random_files_are_answered() {
     let vocabulary = Vocabulary::default();
     let family = seeded::Family::named("fol-test:exchange:0");
     for item in 0..5_000 {
-        let mut stream = family.stream(item);
+        let mut stream = crate::common::drawn(&family, item);
         let length = stream.below(64);
         let bytes: Vec<u8> = (0..length).map(|_| stream.next_u64() as u8).collect();
         let pieces: String = (0..length).map(|_| PIECES[stream.below(16) as usize]).collect();

@@ -35,7 +35,7 @@ fn agree(prefix: &[SymbolId], mask: &Mask) {
 fn the_mask_accepts_what_the_strict_reader_accepts() {
     let mut compared = 0;
     for item in 0..400 {
-        let mut trees = Trees::new("mask", item);
+        let mut trees = Trees::kept("mask", item);
         let mut tokens = encode(&trees.text());
         tokens.truncate(1 + trees.below(60) as usize);
         if trees.one_in(2) {
@@ -208,7 +208,7 @@ impl Enumeration<'_> {
 fn every_legal_symbol_has_a_completion_and_no_other_one() {
     let mut complete = 0;
     for item in 0..250 {
-        let mut trees = Trees::new("completions", item);
+        let mut trees = Trees::kept("completions", item);
         let signature = signature(&mut trees);
         let options = Options {
             grammar: trees.pick(&[Grammar::Formula, Grammar::Text, Grammar::Text]),
@@ -238,7 +238,7 @@ fn every_legal_symbol_has_a_completion_and_no_other_one() {
 fn a_random_walk_under_a_mask_ends_within_the_budget() {
     let mut walked = 0;
     for item in 0..2000 {
-        let mut trees = Trees::new("walk", item);
+        let mut trees = Trees::kept("walk", item);
         let signature = signature(&mut trees);
         let budget = 1 + trees.below(60) as u32;
         let options = Options {

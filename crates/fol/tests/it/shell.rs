@@ -165,7 +165,7 @@ fn a_reader_may_stop_listening() {
 #[test]
 fn large_and_strange_inputs_are_answered() {
     let random: Vec<u8> = {
-        let mut stream = seeded::Family::named("fol-test:bytes").stream(0);
+        let mut stream = crate::common::drawn(&seeded::Family::named("fol-test:bytes"), 0);
         (0..1_000_000).map(|_| stream.next_u64() as u8).collect()
     };
     let tokens = "625 ".repeat(1_000_000).into_bytes();

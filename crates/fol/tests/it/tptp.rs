@@ -8,6 +8,8 @@ use fol::error::Kind;
 use fol::tptp;
 use seeded::{Family, Stream};
 
+use crate::common::drawn;
+
 /// A file reads as the text that another file writes out plainly.
 #[track_caller]
 fn check(source: &str, printed: &str) {
@@ -150,7 +152,7 @@ fn depth_has_a_limit_and_no_input_overflows_the_stack() {
 fn what_is_written_reads_back_as_the_same_tree() {
     let family = Family::named("fol-test:tptp:0");
     for item in 0..2000 {
-        let mut draw = Draw { stream: family.stream(item), scope: vec![] };
+        let mut draw = Draw { stream: drawn(&family, item), scope: vec![] };
         let formulas: Vec<Formula> = (0..=draw.stream.below(3)).map(|_| draw.formula(5)).collect();
         let text = if draw.stream.below(2) == 0 {
             let mut premises = formulas;
@@ -216,7 +218,7 @@ fn random_files_are_answered() {
     ];
     let family = Family::named("fol-test:tptp:1");
     for item in 0..20_000 {
-        let mut stream = family.stream(item);
+        let mut stream = drawn(&family, item);
         let length = stream.below(64);
         let pieces: String =
             (0..length).map(|_| PIECES[stream.below(PIECES.len() as u64) as usize]).collect();

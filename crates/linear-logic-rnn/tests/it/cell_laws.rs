@@ -1,7 +1,7 @@
 //! What cells are, said a second time: counts by formula, cells as special cases of others, plain loops, exact
 //! automata, and derivatives that a proof has as a proof.
 
-use crate::common::{self, cell, dense, draws, observed, small_weights, try_cell};
+use crate::common::{self, cell, dense, draws, kept, observed, small_weights, try_cell};
 use crate::plain::{self, entries};
 use linear_logic::compile::{Backend, Inputs as PlanInputs, Operand, Slot, compile};
 use linear_logic::denote::Matrix;
@@ -284,7 +284,7 @@ fn diagonal_operators_commute() {
     full["pi"] = json!(["10"]);
     let other = cell("ll", &sizes, &full);
     assert!(one.warnings.is_empty());
-    let mut s = draws("apart", 0);
+    let mut s = kept("apart", 0);
     let (theta, inputs) = (small_weights(&mut s, &one), dense(&mut s, 3, 1, 3));
     let states = |cell: &Cell| observed(cell, &theta, &Starts::default(), &inputs, 3, "h");
     assert_ne!(states(&one), states(&other));

@@ -1,7 +1,7 @@
 //! The engine against its oracles, on every kind of cell with every option: finite differences of its own loss, the
 //! composed step on candle, f32 against f64, a batch against its rows, one thread against many.
 
-use crate::common::{cell, dense, draws, observed, small_weights};
+use crate::common::{cell, dense, kept, observed, small_weights};
 use candle_core::{DType, Device};
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::composed::Composed;
@@ -127,7 +127,7 @@ fn cells() -> Vec<(String, Cell)> {
         }
         documents.push((kind, sizes, options));
     }
-    let mut s = draws("cells", 0);
+    let mut s = kept("cells", 0);
     for preset in ["paper", "coded", "stable"] {
         let pi = if preset == "coded" { json!([]) } else { json!(["10", "0"]) };
         documents.push(("ll", small(2), json!({"preset": preset, "lambda": [1, 2], "pi": pi})));
@@ -219,7 +219,7 @@ fn ranges(cell: &Cell) -> Vec<(String, std::ops::Range<usize>, Part)> {
 
 #[test]
 fn the_list_has_every_pair_of_options() {
-    let mut s = draws("cells", 0);
+    let mut s = kept("cells", 0);
     let drawn: Vec<Value> = (0..240).map(|_| random_linear_logic(&mut s).1).collect();
     for (one, values) in CHOICES {
         for (other, others) in CHOICES {
@@ -240,7 +240,7 @@ fn the_list_has_every_pair_of_options() {
 fn gradients_are_finite_differences_of_the_loss() {
     let step = 1e-5;
     for (at, (name, cell)) in cells().into_iter().enumerate() {
-        let mut s = draws("differences", at as u64);
+        let mut s = kept("differences", at as u64);
         let mut theta = small_weights(&mut s, &cell);
         let batch = Batch::new(&mut s, cell.step.input, 4, 3);
         let mut engine = Engine::new(cell.step.clone(), &theta);
@@ -272,7 +272,7 @@ fn gradients_are_finite_differences_of_the_loss() {
 #[test]
 fn the_engine_is_the_composed_step() {
     for (at, (name, cell)) in cells().into_iter().enumerate() {
-        let mut s = draws("composed", at as u64);
+        let mut s = kept("composed", at as u64);
         let theta = small_weights(&mut s, &cell);
         let (length, count) = (1 + at % 7, [1, 31, 33, 70, 2][at % 5]);
         let batch = Batch::new(&mut s, cell.step.input, length, count);
@@ -303,7 +303,7 @@ fn the_engine_is_the_composed_step() {
 #[test]
 fn every_weight_has_a_gradient() {
     for (at, (name, cell)) in cells().into_iter().enumerate() {
-        let mut s = draws("every-weight", at as u64);
+        let mut s = kept("every-weight", at as u64);
         // With relu all units of a layer may be dead: a weight that matters does so in one of a few draws.
         let (mut of_last, mut of_cross) = (vec![0.0; cell.count()], vec![0.0; cell.count()]);
         for _ in 0..5 {
@@ -331,7 +331,7 @@ fn every_weight_has_a_gradient() {
 #[test]
 fn f32_is_near_f64_and_rows_are_batches_of_one() {
     for (at, (name, cell)) in cells().into_iter().enumerate() {
-        let mut s = draws("rows", at as u64);
+        let mut s = kept("rows", at as u64);
         let theta = small_weights(&mut s, &cell);
         let single: Vec<f32> = theta.iter().map(|x| *x as f32).collect();
         let (length, count) = (1 + at % 7, [1, 31, 33, 70][at % 4]);
@@ -380,7 +380,7 @@ fn f32_is_near_f64_and_rows_are_batches_of_one() {
 #[test]
 fn threads_change_no_bit() {
     for (at, (name, cell)) in cells().into_iter().enumerate().step_by(7) {
-        let mut s = draws("threads", at as u64);
+        let mut s = kept("threads", at as u64);
         let theta: Vec<f32> = small_weights(&mut s, &cell).iter().map(|x| *x as f32).collect();
         let batch = Batch::new(&mut s, cell.step.input, 5, 150);
         let bits = |threads: usize| {
@@ -421,7 +421,7 @@ fn a_given_start_takes_the_place_of_the_weight() {
     let options = json!({"preset": "paper", "lambda": [1], "pi": ["10"], "x0": "learned", "h0": "learned",
                          "act": "tanh", "gate_act": "tanh"});
     let cell = cell("ll", &json!({"input": 2, "hidden": 3, "aux": 2}), &options);
-    let mut s = draws("given", 0);
+    let mut s = kept("given", 0);
     let theta = small_weights(&mut s, &cell);
     let batch = Batch::new(&mut s, 2, 3, 2);
     let starts = Starts { state: Some(vec![0.5, -0.25, 1.0]), previous: Some(vec![1.0, -1.0]) };

@@ -17,6 +17,8 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use seeded::{Family, Stream};
 
+use crate::terms::numbers;
+
 fn program(order: Order) -> Program {
     let mode = Mode { extension: Extension::Differential, ..Mode::default() };
     Program::new(order, mode).unwrap()
@@ -69,7 +71,7 @@ fn digits(stream: &mut Stream, length: u64) -> String {
 
 #[test]
 fn words_are_products() {
-    for seed in 0..60 {
+    for seed in numbers(60) {
         let mut stream = Family::named("linear-logic:words").stream(seed);
         let length = stream.below(9);
         let (word, x, y) = (digits(&mut stream, length), small(&mut stream), small(&mut stream));
@@ -90,7 +92,7 @@ fn words_are_products() {
 /// With X = [[1,1],[0,1]] and Y = [[1,0],[1,1]] the literal product of a word determines the word.
 #[test]
 fn words_are_decoded_from_their_matrices() {
-    for seed in 0..60 {
+    for seed in numbers(60) {
         let mut stream = Family::named("linear-logic:decode").stream(seed);
         let length = stream.below(12);
         let word = digits(&mut stream, length);
@@ -130,7 +132,7 @@ fn words_are_decoded_from_their_matrices() {
 #[test]
 fn the_free_monoid_agrees_with_matrices() {
     let program = program(Order::Literal);
-    for seed in 0..40 {
+    for seed in numbers(40) {
         let mut stream = Family::named("linear-logic:monoid").stream(seed);
         let (first, second) = (digits(&mut stream, 3), digits(&mut stream, 2));
         let (x, y) = (small(&mut stream), small(&mut stream));
@@ -185,7 +187,7 @@ fn ket(point: Small, along: &[Small]) -> String {
 
 #[test]
 fn kets_are_sums_over_injections() {
-    for seed in 0..40 {
+    for seed in numbers(40) {
         let mut stream = Family::named("linear-logic:kets").stream(seed);
         let count = stream.below(4);
         let along: Vec<Small> = (0..count).map(|_| small(&mut stream)).collect();
@@ -220,7 +222,7 @@ fn check(found: &[linear_logic::ring::Infinitesimal<BigInt>], wanted: Small, wha
 
 #[test]
 fn taylor_sums_are_values() {
-    for seed in 0..20 {
+    for seed in numbers(20) {
         let mut stream = Family::named("linear-logic:taylor").stream(seed);
         let (p, w) = (small(&mut stream), small(&mut stream));
         for (text, degree) in [("3", 3), ("mult [2] 2", 4), ("add 1 2", 3)] {

@@ -3,6 +3,12 @@
 use linear_logic::formula::{Connective, Formula};
 use seeded::Stream;
 
+/// The numbers of so many draws, from the seed of the run on.
+pub(crate) fn numbers(count: u64) -> impl Iterator<Item = u64> {
+    let first = seeded::test_seed();
+    (0..count).map(move |number| first.wrapping_add(number))
+}
+
 /// Variables that must all be used.
 type Context = Vec<(String, Formula)>;
 

@@ -141,6 +141,7 @@ impl Machine {
             nearby: &[],
             zero: true,
             fill: false,
+            truth: false,
         };
         let block = self.nested(&scope, context)?;
         Ok(match reduce.operation {

@@ -180,6 +180,7 @@ impl Machine {
             nearby,
             zero: square && combine == Combine::Sum,
             fill: square && combine == Combine::Sum,
+            truth: combine == Combine::Or,
         };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.

@@ -77,6 +77,9 @@ impl Context {
     }
 }
 
+/// The relations that give an index its values, as they were, and the references to them.
+pub(crate) type Givers = (Stamps, Vec<usize>);
+
 /// The state of an evaluation.
 pub(crate) struct Machine {
     /// The program.
@@ -101,7 +104,7 @@ pub(crate) struct Machine {
     /// What is remembered between evaluations.
     pub(crate) memory: Memory,
     /// The values of indices that take those of tuples: what they came from, and their ordinals.
-    pub(crate) tuple_sources: HashMap<IndexId, (Stamps, Vec<u32>)>,
+    pub(crate) tuple_sources: HashMap<IndexId, (Givers, Vec<u32>)>,
     /// Orders of contraction, by the spaces of the factors and what is summed.
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.

@@ -38,6 +38,8 @@ pub(crate) struct Scope<'p> {
     pub(crate) zero: bool,
     /// Whether 0 may stand where a sum is absent: it goes into a sum over elements that all exist.
     pub(crate) fill: bool,
+    /// Whether only that counts which contributions are above 0 (`or=`): a NaN is not, and hides none that is.
+    pub(crate) truth: bool,
 }
 
 /// What a scope gives: values beside the rows of a table (none: no rows), absent elsewhere, or 0
@@ -110,6 +112,15 @@ struct Beside {
     map: Map,
 }
 
+/// The factors of a sum over rows.
+struct Factors<'p, 's> {
+    all: &'s [Factor<'p>],
+    /// The indices of each.
+    indices: &'s [Vec<IndexId>],
+    /// The indices that are summed and in no row.
+    summed: &'s [IndexId],
+}
+
 impl Machine {
     /// A scope inside an expression, carried to the dimensions of the context.
     pub(crate) fn nested(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Block> {
@@ -148,6 +159,7 @@ impl Machine {
         } else {
             self.expr(scope.body, &inner)?
         };
+        let block = if scope.truth { block.map(|value| f64::from(u8::from(value > 0.0))) } else { block };
         let mut block = self.restricted(block, &rest, &inner)?;
         let fold = Fold(scope.operation);
         let mut drop = Vec::new();
@@ -249,8 +261,27 @@ impl Machine {
             let block = contract(self, scaled(blocks?, constant, &drop), &drop, &order)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
+        let factors = Factors { all: &all, indices: &indices, summed: &summed };
+        let mut parts = self.parts(&factors, linked(&indices, &summed), rows, inner)?;
+        // a (x + y) is a x + a y for finite numbers only: others are multiplied before anything is summed.
+        if !summed.is_empty() && parts.len() > 1 && !parts.iter().all(|part| part.block.is_finite()) {
+            parts = self.parts(&factors, vec![(0..all.len()).collect()], rows, inner)?;
+        }
+        self.sum_rows(scope, support, rows, parts, constant)
+    }
+
+    /// The products of groups of factors, each summed over what is its own.
+    fn parts(
+        &mut self,
+        factors: &Factors<'_, '_>,
+        groups: Vec<Vec<usize>>,
+        rows: &Arc<Rows>,
+        inner: &Context,
+    ) -> Result<Vec<Beside>> {
+        let Factors { all, indices, summed } = factors;
+        let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let mut parts: Vec<Beside> = Vec::new();
-        for group in linked(&indices, &summed) {
+        for group in groups {
             let own = distinct(group.iter().flat_map(|at| indices[*at].iter().copied()).collect());
             let tagged = match (group.as_slice(), all.get(group.first().copied().unwrap_or(0))) {
                 ([_], Some(Factor::Times(Expr::Read(read)))) => {
@@ -277,7 +308,7 @@ impl Machine {
                 drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
             parts.push(Beside { block: contract(self, blocks?, &drop, &[])?, map });
         }
-        self.sum_rows(scope, support, rows, parts, constant)
+        Ok(parts)
     }
 
     /// A square tensor read by one index of the table and then along its other places: where it

@@ -761,6 +761,7 @@ impl Machine {
                     nearby: &[],
                     zero: false,
                     fill: false,
+                    truth: false,
                 };
                 self.nested(&scope, context)
             }
@@ -833,7 +834,9 @@ impl Machine {
             }
             let mut relations: Vec<_> = givers.iter().map(|read| Source::Tensor(read.tensor)).collect();
             relations.dedup();
-            let stamps = self.stamps(relations);
+            // Two terms may read one relation at different places.
+            let reads: Vec<usize> = givers.iter().map(|read| std::ptr::from_ref(*read) as usize).collect();
+            let stamps = (self.stamps(relations), reads);
             if self.tuple_sources.get(index).is_some_and(|(known, _)| *known == stamps) {
                 continue;
             }

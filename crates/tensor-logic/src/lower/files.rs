@@ -21,19 +21,24 @@ pub enum Loaded {
     },
 }
 
+/// A file that a program reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The tensor that it is for.
+    pub tensor: &'a str,
+    /// Its name.
+    pub file: &'a ast::Text,
+    /// The words behind `as`.
+    pub options: &'a [ast::Name],
+}
+
 /// Where the files of a program come from.
 pub trait FileSource {
-    /// Reads a file for the tensor of this name; `options` are the words behind `as`.
+    /// Reads a file.
     ///
     /// # Errors
     /// `file-not-found` and `file-format`, located at the file's name.
-    fn load(
-        &mut self,
-        name: &str,
-        file: &ast::Text,
-        options: &[ast::Name],
-        symbols: &mut Symbols,
-    ) -> Result<Loaded, Report>;
+    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded, Report>;
 }
 
 /// No files: what `check` reads them as is empty.
@@ -41,14 +46,8 @@ pub trait FileSource {
 pub struct NoFiles;
 
 impl FileSource for NoFiles {
-    fn load(
-        &mut self,
-        _: &str,
-        file: &ast::Text,
-        _: &[ast::Name],
-        _: &mut Symbols,
-    ) -> Result<Loaded, Report> {
-        let message = format!("there is no file `{}` here", file.value);
-        Err(Report::new(Code::FileNotFound, file.span, message))
+    fn load(&mut self, wanted: &Wanted<'_>, _: &mut Symbols) -> Result<Loaded, Report> {
+        let message = format!("there is no file `{}` here", wanted.file.value);
+        Err(Report::new(Code::FileNotFound, wanted.file.span, message))
     }
 }

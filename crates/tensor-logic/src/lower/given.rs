@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::files::{FileSource, Loaded};
+use super::files::{FileSource, Loaded, Wanted};
 use super::{Context, Mention};
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
 use crate::digits;
@@ -181,7 +181,8 @@ impl<'a> Context<'a> {
                 self.draft.declarations.push(super::Declaration { tensor, place, name, declared, span });
             }
         }
-        let loaded = match files.load(&head.name.text, file, options, &mut self.draft.program.symbols) {
+        let wanted = Wanted { tensor: &head.name.text, file, options };
+        let loaded = match files.load(&wanted, &mut self.draft.program.symbols) {
             Ok(loaded) => loaded,
             Err(report) => return self.refuse(report),
         };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::ast;
 use crate::error::{Code, Report};
-use crate::files::Files;
-use crate::lower::{FileSource, Loaded};
+use crate::files::{Files, Folder};
+use crate::lower::{FileSource, Loaded, Wanted};
 use crate::program::Facts;
 use crate::value::{Const, Symbols};
 
@@ -223,16 +223,16 @@ pub(super) struct Gifts<'a> {
 }
 
 impl FileSource for Gifts<'_> {
-    fn load(
-        &mut self,
-        name: &str,
-        file: &ast::Text,
-        options: &[ast::Name],
-        symbols: &mut Symbols,
-    ) -> Result<Loaded, Report> {
-        match self.given.get(name).filter(|_| file.value.starts_with(HERE)) {
-            Some(gift) => gift.load(symbols, file.span),
-            None => self.files.load(name, file, options, symbols),
+    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded, Report> {
+        match self.given.get(wanted.tensor).filter(|_| wanted.file.value.starts_with(HERE)) {
+            Some(gift) => gift.load(symbols, wanted.file.span),
+            None => self.files.load(wanted, symbols),
         }
+    }
+}
+
+impl Folder for Gifts<'_> {
+    fn files(&self) -> &Files {
+        &self.files
     }
 }

@@ -234,7 +234,8 @@ mod tests {
     /// Two nodes share a component iff each reaches the other; edges lead to earlier components.
     #[test]
     fn components_are_mutual_reachability() {
-        let mut stream = seeded::Family::new("tensor-logic/tests", "components", 0).stream(0);
+        let mut stream =
+            seeded::Family::new("tensor-logic/tests", "components", seeded::test_seed()).stream(0);
         for _ in 0..2000 {
             let nodes = 1 + stream.below(8) as usize;
             let mut edges = vec![Vec::new(); nodes];

@@ -124,10 +124,12 @@ impl<'p> Required<'p> {
                 }
             }
             Expr::Call(call) => {
+                self.inner.extend(&call.when.exists);
                 self.when(&call.when, nested || !call.when.exists.is_empty());
                 call.arguments.iter().for_each(|argument| self.expr(argument, nested));
             }
             Expr::Axis(axis) => {
+                self.inner.extend(&axis.when.exists);
                 self.when(&axis.when, nested || !axis.when.exists.is_empty());
                 self.expr(&axis.argument, nested);
             }

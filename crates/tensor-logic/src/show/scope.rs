@@ -62,13 +62,9 @@ impl Printer<'_> {
     /// Whether relations inside bind an index around, whose range would be another one if they
     /// did not: a sum that is written out binds nothing outside, because it is never absent.
     fn hides(&self, reduce: &Reduce) -> bool {
-        let by_tuples = |index: &IndexId| {
-            let entry = self.program.indices.get(index.0 as usize);
-            entry.is_some_and(|entry| matches!(entry.range, Range::Tuples))
-        };
         let mut around = self.names.visible().filter(|index| !self.left.contains(index));
         around.any(|index| {
-            by_tuples(&index)
+            self.is_by_tuples(index)
                 && self.limited.contains(&index)
                 && domains::binds(index, &reduce.body, &reduce.when)
         })
@@ -217,11 +213,34 @@ impl Printer<'_> {
         let guards = When { exists: presence.exists, guards: presence.guards };
         let mut texts = self.when(&guards);
         if !presence.exact {
-            texts.push(format!("{} > 0", self.written_out(Operation::Count, over, when, body)));
+            let contributions = match self.loses(&guards, when, body) {
+                false => self.written_out(Operation::Count, over, when, body),
+                true => {
+                    let one = Expr::Power(Box::new(body.clone()), Box::new(Expr::Number(0.0)));
+                    self.written_out(Operation::Max, over, when, &one)
+                }
+            };
+            texts.push(format!("{contributions} > 0"));
         }
         let mut seen = BTreeSet::new();
         texts.retain(|text| seen.insert(text.clone()));
         texts
+    }
+
+    /// Whether relations inside bind an index around that these guards do not bind. A count binds nothing, because it is
+    /// never absent; a maximum over nothing is, and what it is of, to the power 0, is 1 whatever its value.
+    fn loses(&self, guards: &When, when: &When, body: &Expr) -> bool {
+        let nothing = Expr::Number(1.0);
+        self.names
+            .visible()
+            .filter(|index| self.is_by_tuples(*index))
+            .any(|index| domains::binds(index, body, when) && !domains::binds(index, &nothing, guards))
+    }
+
+    /// Whether an index takes its values from tuples.
+    fn is_by_tuples(&self, index: IndexId) -> bool {
+        let entry = self.program.indices.get(index.0 as usize);
+        entry.is_some_and(|entry| matches!(entry.range, Range::Tuples))
     }
 
     /// Guards; their own indices get names that nothing else has.

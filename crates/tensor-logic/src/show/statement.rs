@@ -118,6 +118,7 @@ impl<'p> Printer<'p> {
         let combine = tensor.map_or(Combine::Sum, |tensor| tensor.combine);
         if combine == Combine::Exists
             && let [term] = equation.terms.as_slice()
+            && (sign == "<-" || binds_all(term))
             && let Some(body) = self.rule(term)
         {
             return format!("{head} <- {body}");
@@ -384,6 +385,16 @@ fn mentions(function: &IndexFn, index: IndexId) -> bool {
     let mut found = false;
     function.visit(&mut |id| found |= id == index);
     found
+}
+
+/// Whether references that must be there bind all indices of a term: those of a rule need that, those of an equation take
+/// what is left from their ranges.
+fn binds_all(term: &Term) -> bool {
+    let computed = |index: &IndexId| {
+        term.when.guards.iter().any(|guard| matches!(guard, Guard::Bind(own, _) if own == index))
+    };
+    let mut indices = term.over.iter().chain(&term.when.exists);
+    indices.all(|index| domains::binds(*index, &term.body, &term.when) || computed(index))
 }
 
 /// Whether an index occurs once in a term, alone in a place.

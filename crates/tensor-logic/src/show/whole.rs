@@ -5,10 +5,11 @@
 //! an index stands alone in a place with another domain, it is written `x+0`: an index that
 //! stands alone would say that the two are one class (N6).
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use super::index;
-use super::names::Names;
+use super::names::{Declarations, Names};
 use super::piece::number;
 use super::statement::{parts_of, sign_of};
 use super::value::{Printer, bracketed};
@@ -25,8 +26,8 @@ use crate::walk;
 /// Each redefinition (`X := …`) becomes a tensor of its own with primes behind its name. The text
 /// of a query is kept.
 pub fn program(program: &Program) -> String {
-    let (declared, taken) = asked(program);
-    let mut table = Table { program, declared, taken };
+    let declarations = RefCell::new(asked(program));
+    let table = Table { program, declarations: &declarations };
     let tensors = tensor_names(program);
     let given = table.name_indices();
     let mut body = String::new();
@@ -44,6 +45,7 @@ pub fn program(program: &Program) -> String {
     for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
         let mut printer = Printer::new(program, equation, &name);
         printer.names.given.clone_from(&given);
+        printer.names.declarations = Some(&declarations);
         // The arguments of one `concat` follow each other in one statement.
         let joined = equation.head.iter().any(index::has_ordinal);
         let parts = if joined { parts_of(program, equation) } else { vec![equation] };
@@ -58,7 +60,7 @@ pub fn program(program: &Program) -> String {
         });
     }
     let mut text = String::new();
-    for (name, domain) in &table.declared {
+    for (name, domain) in &declarations.borrow().declared {
         text.push_str(&format!("{name} : {}\n", show_domain(program, domain)));
     }
     text + &body
@@ -125,7 +127,7 @@ fn query_text(program: &Program, query: &Query, name: &str) -> String {
 
 /// The indices of queries, whose text is kept: those that must be declared, because they have one
 /// range in all queries, and names that must not be.
-fn asked(program: &Program) -> (Vec<(String, Domain)>, BTreeSet<String>) {
+fn asked(program: &Program) -> Declarations {
     let mut declared: Vec<(String, Domain)> = Vec::new();
     let mut taken = BTreeSet::new();
     for equation in program.equations.iter().filter(|equation| hidden(program, equation)) {
@@ -144,7 +146,7 @@ fn asked(program: &Program) -> (Vec<(String, Domain)>, BTreeSet<String>) {
         }
     }
     declared.retain(|(name, _)| !taken.contains(name));
-    (declared, taken)
+    Declarations { declared, taken }
 }
 
 /// All indices of an equation, each once.
@@ -170,26 +172,24 @@ fn bound_in(body: &Expr, when: &When, found: &mut BTreeSet<IndexId>) {
 /// The declared indices.
 struct Table<'p> {
     program: &'p Program,
-    /// Names and what they range over, in order of need.
-    declared: Vec<(String, Domain)>,
-    /// Names that cannot be declared.
-    taken: BTreeSet<String>,
+    declarations: &'p RefCell<Declarations>,
 }
 
 impl Table<'_> {
     /// A name for every index of the equations, by index. Indices of one equation that could
     /// meet have different names.
-    fn name_indices(&mut self) -> Vec<Option<String>> {
+    fn name_indices(&self) -> Vec<Option<String>> {
         let program = self.program;
         let mut given = vec![None; program.indices.len()];
         let virtual_names = self.virtual_names();
-        self.taken.extend(virtual_names.iter().cloned());
+        self.declarations.borrow_mut().taken.extend(virtual_names.iter().cloned());
         // Indices without a range keep their names, which are then not declared.
         for equation in program.equations.iter().filter(|equation| !hidden(program, equation)) {
             for index in indices_of(equation) {
                 let Some(entry) = program.indices.get(index.0 as usize) else { continue };
-                if !matches!(entry.range, Range::Domain(_)) && !self.is_declared(&entry.name) {
-                    self.taken.insert(entry.name.clone());
+                let mut declarations = self.declarations.borrow_mut();
+                if !matches!(entry.range, Range::Domain(_)) && !declarations.has(&entry.name) {
+                    declarations.taken.insert(entry.name.clone());
                 }
             }
         }
@@ -200,7 +200,7 @@ impl Table<'_> {
                 if let Range::Domain(domain) = &entry.range
                     && !virtual_names.contains(&entry.name)
                 {
-                    let name = self.declare(&entry.name, domain, &here);
+                    let name = self.declarations.borrow_mut().declare(&entry.name, domain, &here);
                     here.insert(name.clone());
                     if let Some(slot) = given.get_mut(index.0 as usize) {
                         *slot = Some(name);
@@ -246,44 +246,8 @@ impl Table<'_> {
         several
     }
 
-    fn is_declared(&self, name: &str) -> bool {
-        self.declared.iter().any(|(known, _)| known == name)
-    }
-
-    /// The name of an index with this range: like the one wanted, and none of those in use.
-    fn declare(&mut self, wanted: &str, domain: &Domain, in_use: &BTreeSet<String>) -> String {
-        let plain = wanted.starts_with(char::is_alphabetic);
-        let stem = if plain { wanted.trim_end_matches('\'') } else { "k" };
-        let own = plain.then(|| wanted.to_owned());
-        let names = own.into_iter().chain((1_u64..).map(|number| format!("{stem}{number}")));
-        for name in names {
-            if in_use.contains(&name) || self.taken.contains(&name) {
-                continue;
-            }
-            match self.declared.iter().find(|(known, _)| *known == name) {
-                Some((_, known)) if known == domain => return name,
-                Some(_) => {}
-                None => {
-                    self.declared.push((name.clone(), domain.clone()));
-                    return name;
-                }
-            }
-        }
-        wanted.to_owned()
-    }
-
-    /// A name that is not declared.
-    fn loose(&mut self, at: usize) -> String {
-        let mut name = format!("a{at}");
-        while self.declared.iter().any(|(known, _)| *known == name) {
-            name.push('_');
-        }
-        self.taken.insert(name.clone());
-        name
-    }
-
     /// The statements that declare a tensor and give its data.
-    fn tensor(&mut self, tensor: &Tensor, name: &str) -> Vec<String> {
+    fn tensor(&self, tensor: &Tensor, name: &str) -> Vec<String> {
         let mut lines = Vec::new();
         lines.extend(self.declaration(tensor, name));
         for given in &tensor.given {
@@ -300,7 +264,7 @@ impl Table<'_> {
     }
 
     /// The places of a tensor as a declaration names them: declared where the domain must be said.
-    fn places(&mut self, tensor: &Tensor) -> Vec<String> {
+    fn places(&self, tensor: &Tensor) -> Vec<String> {
         let mut here = BTreeSet::new();
         let mut places = Vec::new();
         for (at, place) in tensor.places.iter().enumerate() {
@@ -310,8 +274,8 @@ impl Table<'_> {
                 _ => place.limit.as_ref().or(place.domain.as_ref()),
             };
             let name = match domain {
-                Some(domain) => self.declare("i", domain, &here),
-                None => self.loose(at),
+                Some(domain) => self.declarations.borrow_mut().declare("i", domain, &here),
+                None => self.declarations.borrow_mut().loose(at),
             };
             here.insert(name.clone());
             places.push(name);
@@ -319,7 +283,7 @@ impl Table<'_> {
         places
     }
 
-    fn declaration(&mut self, tensor: &Tensor, name: &str) -> Option<String> {
+    fn declaration(&self, tensor: &Tensor, name: &str) -> Option<String> {
         let round = tensor.style == Style::Round;
         let usual = match tensor.style {
             Style::Square => tensor.kind == Kind::Real,
@@ -365,7 +329,7 @@ impl Table<'_> {
     }
 
     fn array(
-        &mut self,
+        &self,
         tensor: &Tensor,
         name: &str,
         fixed: &[Option<Const>],
@@ -381,8 +345,8 @@ impl Table<'_> {
             places.push(match value {
                 Some(value) => constant(self.program, *value),
                 None => match tensor.places.get(at).and_then(|place| place.domain.clone()) {
-                    Some(domain) => self.declare("i", &domain, &here),
-                    None => self.loose(at),
+                    Some(domain) => self.declarations.borrow_mut().declare("i", &domain, &here),
+                    None => self.declarations.borrow_mut().loose(at),
                 },
             });
             here.extend(places.last().cloned());

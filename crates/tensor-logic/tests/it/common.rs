@@ -5,10 +5,7 @@ pub(crate) mod answers;
 pub(crate) mod engines;
 pub(crate) mod generator;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The folder of the corpus.
 pub(crate) fn folder() -> PathBuf {
@@ -78,26 +75,9 @@ pub(crate) fn tree(program: &tensor_logic::ast::Program) -> String {
     tree.replace(", true)", ", false)")
 }
 
-/// The seed of all random tests: 0, or what `CALCULEMUS_SEED` says, a number or `fresh`. It is said
-/// once, whatever becomes of the tests, so that a run can be repeated.
-pub(crate) fn seed() -> u64 {
-    static SEED: OnceLock<u64> = OnceLock::new();
-    *SEED.get_or_init(|| {
-        let seed = match std::env::var("CALCULEMUS_SEED").as_deref() {
-            Ok("fresh") => SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos().into(),
-            Ok(number) => number.parse().unwrap(),
-            Err(_) => 0,
-        };
-        // Straight to standard error: what a test prints by a macro is shown only if it fails.
-        let mut shown = std::io::stderr();
-        writeln!(shown, "CALCULEMUS_SEED={seed}").unwrap();
-        seed
-    })
-}
-
 /// Random numbers for one test.
 pub(crate) fn stream(purpose: &str) -> seeded::Stream {
-    seeded::Family::new("tensor-logic/tests", purpose, seed()).stream(0)
+    seeded::Family::new("tensor-logic/tests", purpose, seeded::test_seed()).stream(0)
 }
 
 /// Pieces that programs are made of, for token soup.

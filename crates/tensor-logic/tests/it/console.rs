@@ -118,6 +118,26 @@ fn data_from_outside_replaces_that_of_the_text() {
     }
 }
 
+/// Rows, elements and files of the text give way too; what is a rule or an equation stays.
+#[test]
+fn data_in_parts_is_replaced_and_only_a_run_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "A[0, j] = [1, 2]; A[1, 0] = 3; A[k, 1] = B[k]; B = [5, 6]\n\
+                C = \"none.npy\"; R(0) = 2; S(x) += R(x); \"out.csv\" = B\nA?";
+    let mut notebook = Notebook::new(text);
+    notebook.set_folder(folder.path());
+    notebook.set("A", [[10.0, 0.0], [20.0, 0.0]]);
+    notebook.set("C", [7.0]);
+    notebook.valued("R", [((3,), 1.5)]);
+    assert_eq!(notebook.ask("A?").unwrap().values(), [10.0, 5.0, 20.0, 6.0]);
+    assert_eq!(notebook.ask("C?").unwrap().values(), [7.0]);
+    let reply = notebook.ask("S(x)?").unwrap();
+    assert_eq!((reply.tuples(), reply.values()), (vec![vec![3.into()]], &[1.5][..]));
+    assert!(!folder.path().join("out.csv").exists());
+    assert_eq!(notebook.run().unwrap().len(), 1);
+    assert!(folder.path().join("out.csv").exists());
+}
+
 #[test]
 fn every_program_of_the_corpus_is_explained() {
     for (name, text) in common::programs() {

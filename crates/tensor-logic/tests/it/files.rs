@@ -10,7 +10,7 @@ use tensor_logic::engine::{Tuples, Value};
 use tensor_logic::error::Code;
 use tensor_logic::files::table::{Dialect, Layout, Rows};
 use tensor_logic::files::{Dense, Files, npy, safe, table, words};
-use tensor_logic::lower::{FileSource, Loaded};
+use tensor_logic::lower::{FileSource, Loaded, Wanted};
 use tensor_logic::program::{Combine, Facts, Kind, Place, Program, Role, Style, Tensor, TensorId};
 use tensor_logic::value::{Const, Domain, Symbols};
 
@@ -302,7 +302,10 @@ fn text(value: &str) -> Text {
 fn code(files: &mut Files, file: &str, options: &[&str]) -> Option<Code> {
     let option = |text: &&str| Name { text: (*text).to_owned(), span: Span::default() };
     let options: Vec<Name> = options.iter().map(option).collect();
-    files.load("M", &text(file), &options, &mut Symbols::default()).err().map(|report| report.code)
+    files
+        .load(&Wanted { tensor: "M", file: &text(file), options: &options }, &mut Symbols::default())
+        .err()
+        .map(|report| report.code)
 }
 
 #[test]
@@ -401,8 +404,9 @@ fn writing() {
         "Ann,0,1.0\nAnn,1,0.1\nBob,0,3.0\nBob,1,4.0\n"
     );
     for file in ["w.npy", "w.safetensors"] {
-        let Loaded::Array { shape, values } =
-            files.load("W", &text(file), &[], &mut Symbols::default()).unwrap()
+        let Loaded::Array { shape, values } = files
+            .load(&Wanted { tensor: "W", file: &text(file), options: &[] }, &mut Symbols::default())
+            .unwrap()
         else {
             unreachable!("{file}")
         };

@@ -242,11 +242,49 @@ fn random(stream: &mut seeded::Stream) -> String {
     text
 }
 
+/// The program where what asks whether a sum is above 0 keeps the sum.
+fn with_sums(text: &str) -> String {
+    let line = |line: &str| match line.starts_with('Y') {
+        true => line.replacen(" or= ", " max= ", 1).replacen(") = ", ") += ", 1),
+        false => line.to_owned(),
+    };
+    text.lines().map(|text| line(text) + "\n").collect()
+}
+
+/// Whether a printed program differs only because a sum is 0 but for its last bits, which are as the order of the
+/// addition is: the sums themselves are the same.
+fn hangs_on_rounding(text: &str, fault: fn(&str) -> Option<String>) -> bool {
+    let sums = with_sums(text);
+    let tiny = |value: &f64| value.abs() < 1e-9;
+    sums != text
+        && analysed(&sums).is_ok_and(|program| {
+            values(&program).values().flatten().any(|(value, _)| match value {
+                Value::Tuples(tuples) => tuples.values.iter().any(tiny),
+                Value::Dense(values) => values.iter().any(tiny),
+            })
+        })
+        && fault(&sums).is_none()
+}
+
+/// Of a thousand programs at most one may hang on rounding.
+const ROUNDED_IN: usize = 1000;
+
+#[test]
+fn a_sum_that_is_0_but_for_rounding_is_told_from_another_one() {
+    let some: fn(&str) -> Option<String> = |_| Some("another".to_owned());
+    let other_truth: fn(&str) -> Option<String> = |text| (!text.contains("+=")).then(|| "another".to_owned());
+    let zero = "A = [1, -1]; R(0)\nY(j) = A[i] | R(j)\n";
+    assert!(hangs_on_rounding(zero, other_truth));
+    assert!(!hangs_on_rounding(zero, some));
+    assert!(!hangs_on_rounding("A = [1, 2]; R(0)\nY(j) = A[i] | R(j)\n", other_truth));
+    assert!(!hangs_on_rounding("A = [1, -1]\nX[j] = A[j]\n", other_truth));
+}
+
 #[test]
 fn random_equations_mean_the_same_when_written_out() {
     let mut stream = common::stream("written out");
     let most = 3000;
-    let mut accepted = 0;
+    let (mut accepted, mut rounded) = (0, 0);
     let mut wrong = Vec::new();
     for _ in 0..most {
         let text = random(&mut stream);
@@ -254,8 +292,13 @@ fn random_equations_mean_the_same_when_written_out() {
             continue;
         }
         accepted += usize::from(analysed(&text).is_ok());
-        wrong.extend(fault(&text).map(|fault| format!("{text}\n{fault}")));
+        let Some(how) = fault(&text) else { continue };
+        match hangs_on_rounding(&text, fault) {
+            true => rounded += 1,
+            false => wrong.push(format!("{text}\n{how}")),
+        }
     }
+    assert!(rounded * ROUNDED_IN <= most, "{rounded} hang on rounding");
     assert!(accepted > most / 5, "only {accepted} programs were legal");
     wrong.sort_by_key(String::len);
     wrong.truncate(4);
@@ -281,6 +324,28 @@ fn whole_fault(text: &str) -> Option<String> {
     difference.map(|(name, value)| format!("{name}: {value:?}\nbecame {:?}\n{printed}", found.get(name)))
 }
 
+/// Programs whose printed text once meant something else, as small as they could be made.
+const ONCE_WRONG: &[&str] = &[
+    // `i` takes its values from the tuples of `E` in both terms of the argument; printed, from the range of `A[i+1]`.
+    "A = [1, -2, 0.5]; W = [[1, 0, 2], [0.5, -1, 0], [3, 1, -2]]
+     E(0, 1); E(1, 2); E(2, 2); V(0) = 0.5; V(2) = -3
+     Y(i) = V(i) 0 - (V(k) max(-2 / E(i, i) E(k, i) + W[j, j] E(i, i) V(k), E[k, i])) - E(k, i) V(k) / A[i+1]",
+    // The second name of `i` was one that is declared with another range.
+    "A = [1, -2, 0.5]; E(0, 1); E(1, 2); E(2, 2); Y() += -A[j+1] A[j+1] | not E(i, _)",
+    "V(0) = 0.5; V(2) = -3; E(0, 1); E(1, 2); E(2, 2); Y() *= V(j) | not E(i, _)",
+    // Nothing binds `k`, which an equation allows and a rule does not.
+    "E(0, 1); E(1, 2); E(2, 2); Y() = E(j, i) | not E(j, k)",
+];
+
+#[test]
+fn what_was_once_printed_wrong_means_the_same() {
+    for text in ONCE_WRONG {
+        assert!(analysed(text).is_ok(), "{text}");
+        assert_eq!(fault(text), None);
+        assert_eq!(whole_fault(text), None);
+    }
+}
+
 #[test]
 fn the_corpus_means_the_same_when_printed_whole() {
     let mut wrong = Vec::new();
@@ -295,15 +360,21 @@ fn the_corpus_means_the_same_when_printed_whole() {
 #[test]
 fn random_programs_mean_the_same_when_printed_whole() {
     let mut stream = common::stream("printed whole");
-    let mut printed = 0;
+    let (mut printed, mut rounded) = (0, 0);
     let mut wrong = Vec::new();
-    for _ in 0..1500 {
+    let most = 1500;
+    for _ in 0..most {
         let text = random(&mut stream);
         if analysed(&text).is_ok_and(|program| !asks_deeper(&program)) {
             printed += 1;
-            wrong.extend(whole_fault(&text).map(|fault| format!("{text}\n{fault}")));
+            let Some(how) = whole_fault(&text) else { continue };
+            match hangs_on_rounding(&text, whole_fault) {
+                true => rounded += 1,
+                false => wrong.push(format!("{text}\n{how}")),
+            }
         }
     }
+    assert!(rounded * ROUNDED_IN <= most, "{rounded} hang on rounding");
     assert!(printed > 300, "only {printed} programs were printed");
     let count = wrong.len();
     wrong.sort_by_key(String::len);
