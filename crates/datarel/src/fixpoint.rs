@@ -12,6 +12,7 @@ use super::linear::{Closed, Linear};
 use super::matrix::Matrices;
 use super::plan::plan;
 use super::project::recursion;
+use super::ring::Times;
 use super::rule::{Literal, RelationId, Rule};
 use super::step::Plan;
 use super::strata::{Stratum, strata};
@@ -62,6 +63,10 @@ pub(super) fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> 
         });
         if !atoms || !fits(rule.head, rule.head_terms.len()) {
             return Err(Failure::Rule { rule: number, reason: "an atom has the wrong number of arguments" });
+        }
+        let ring = database.relation(rule.head).ring();
+        if ring.counts() && ring.times != Times::Times {
+            return Err(Failure::Rule { rule: number, reason: "counts are multiplied, and nothing else" });
         }
     }
     for stratum in strata(database.relations(), rules).iter().filter(|stratum| stratum.recursive) {

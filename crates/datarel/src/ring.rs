@@ -38,7 +38,8 @@ pub enum Combine {
     Max,
     /// The sum of reals over all bindings. Not in recursion.
     Sum,
-    /// The sum of `i64` over all bindings, refused when it overflows. Not in recursion.
+    /// The sum of `i64` over all bindings, refused when it overflows. Not in recursion, and with [`Times::Times`]
+    /// alone: the 1̄ of the others is no number that a sum could hold.
     Count,
 }
 

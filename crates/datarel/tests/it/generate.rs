@@ -23,7 +23,7 @@ fn ring(random: &mut Stream, recursive: bool, (negative, least): (bool, bool)) -
         0 | 1 => Ring { combine: Combine::Max, times: Times::Min },
         2..=4 => Ring { combine: best, times },
         5 if !recursive => Ring { combine: Combine::Sum, times },
-        6 if !recursive => Ring { combine: Combine::Count, times },
+        6 if !recursive => Ring::COUNT,
         _ => Ring::BOOLEAN,
     }
 }
