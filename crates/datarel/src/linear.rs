@@ -69,7 +69,9 @@ impl Linear {
         let [rule] = self.steps.as_slice() else { return Err(&self.steps) };
         let [Literal::Atom(atom)] = rule.body.as_slice() else { return Err(&self.steps) };
         let ring = database.relation(self.relation).ring();
-        let same = !ring.valued() || (atom.factor && database.relation(atom.relation).ring().valued());
+        let other = database.relation(atom.relation).ring();
+        // Counts are not the bits of reals: they are turned into them by a rule.
+        let same = !ring.valued() || (atom.factor && other.valued() && other.counts() == ring.counts());
         match (atom.terms.as_slice(), rule.head_terms.as_slice()) {
             ([a, b], [from, to]) if same && rule.weight.is_none() && a != b => {
                 if a == from && b == to {

@@ -1,6 +1,8 @@
 //! The engine against the obvious evaluator.
 
-use datarel::{Constants, Database, Failure, Limits, RelationId, Rule, evaluate, magic};
+use datarel::{
+    Atom, Constants, Database, Failure, Limits, RelationId, Ring, Rule, Term, Value, evaluate, magic,
+};
 use seeded::Family;
 
 use crate::naive::{Program, Trouble, Tuples};
@@ -65,6 +67,22 @@ fn random_programs_agree_with_the_obvious_evaluator() {
         }
     }
     assert!(diverged > 4 && tuples > 15_000, "{diverged} {tuples}");
+}
+
+/// Counts as the lengths of arcs: the closure has a method of its own, which must not take their bits for reals.
+#[test]
+fn a_closure_along_counts_reads_them_as_numbers() {
+    let mut database = Database::new(Constants::integers(0, 9));
+    let arc = database.declare("arc", 2, Ring::COUNT);
+    let path = database.declare("path", 2, Ring::MIN_PLUS);
+    database.insert(arc, &[0, 1, 1, 2, 2, 3], &[5, 7, 9].map(Value::count)).unwrap();
+    let [x, y, z] = [0, 1, 2].map(Term::variable);
+    let rules = [
+        Rule::new(path, [x, y], [Atom::factor(arc, [x, y]).into()]),
+        Rule::new(path, [x, z], [Atom::factor(path, [x, y]).into(), Atom::factor(arc, [y, z]).into()]),
+    ];
+    evaluate(&mut database, &rules, &Limits::default()).unwrap();
+    assert_eq!(database.relation(path).value(&[0, 3]), Some(Value::real(21.0)));
 }
 
 #[test]
