@@ -55,7 +55,11 @@ fn numbers(count: u64) -> impl Iterator<Item = u64> {
 #[test]
 fn random_programs_agree_with_the_obvious_evaluator() {
     let (mut diverged, mut tuples) = (0, 0);
-    for seed in numbers(1500) {
+    // One in some three hundred diverges: drawn on until there are a few.
+    for (drawn, seed) in numbers(15_000).enumerate() {
+        if drawn >= 1500 && diverged > 4 {
+            break;
+        }
         let mut random = Family::named("relational").stream(seed);
         let program = generate::program(&mut random);
         let expected = naive::evaluate(&program);
