@@ -72,8 +72,10 @@ impl Linear {
         let other = database.relation(atom.relation).ring();
         // Counts are not the bits of reals: they are turned into them by a rule.
         let same = !ring.valued() || (atom.factor && other.valued() && other.counts() == ring.counts());
+        // A constant would choose among the tuples.
+        let all = atom.terms.iter().all(|term| term.as_variable().is_some());
         match (atom.terms.as_slice(), rule.head_terms.as_slice()) {
-            ([a, b], [from, to]) if same && rule.weight.is_none() && a != b => {
+            ([a, b], [from, to]) if same && all && rule.weight.is_none() && a != b => {
                 if a == from && b == to {
                     Ok((atom.relation, 0, 1))
                 } else if a == to && b == from {

@@ -136,7 +136,7 @@ impl Default for Config {
             max_steps: 0,
             batch: 32,
             batch_unit: BatchUnit::Formulas,
-            batching: Batching::Bucket,
+            batching: Batching::Plain,
             pack_len: 512,
             accumulate: 1,
             train_limit: 0,

@@ -89,6 +89,21 @@ fn a_closure_along_counts_reads_them_as_numbers() {
     assert_eq!(database.relation(path).value(&[0, 3]), Some(Value::real(21.0)));
 }
 
+/// A step that begins at one constant is not the whole relation that it is taken from.
+#[test]
+fn a_step_from_a_constant_takes_the_tuples_of_that_constant() {
+    let mut database = Database::new(Constants::integers(0, 9));
+    let arc = database.declare("arc", 2, Ring::BOOLEAN);
+    let path = database.declare("path", 2, Ring::BOOLEAN);
+    database.insert(arc, &[4, 5, 1, 2], &[]).unwrap();
+    database.insert(path, &[1, 1, 4, 4], &[]).unwrap();
+    let [x, y, four] = [Term::variable(0), Term::variable(1), Term::Constant(4)];
+    let rules =
+        [Rule::new(path, [y, x], [Atom::new(arc, [four, y]).into(), Atom::new(path, [four, x]).into()])];
+    evaluate(&mut database, &rules, &Limits::default()).unwrap();
+    assert_eq!(database.relation(path).rows(), [1, 1, 4, 4, 5, 4]);
+}
+
 #[test]
 fn demand_derives_the_tuples_with_the_constants_asked_for() {
     let (mut asked, mut fewer) = (0, 0);
