@@ -56,7 +56,9 @@ pub enum Failure {
         /// The limit.
         limit: u64,
     },
-    /// A valued closure is not at rest after N + 1 rounds over N tuples.
+    /// A valued closure is not at rest after N + 1 rounds over N tuples. So many are enough where every rule multiplies
+    /// the values of what it joins; where one asks only whether a tuple exists whose value then counts as 1̄, a closure
+    /// that would come to rest a round later is refused too.
     #[error("values still change after {rounds} rounds over {tuples} tuples")]
     Divergence {
         /// A relation whose values change.
