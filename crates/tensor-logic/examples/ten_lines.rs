@@ -1,8 +1,8 @@
 //! A program in text, data and a function from Rust, and answers as Rust values.
 
-use tensor_logic::notebook::{Notebook, Refused};
+use tensor_logic::notebook::{Notebook, Refusals};
 
-fn main() -> Result<(), Refused> {
+fn main() -> Result<(), Refusals> {
     let mut notebook = Notebook::new(
         "Reach(x, y) <- Edge(x, y)
          Reach(x, z) <- Reach(x, y), Edge(y, z)
@@ -23,6 +23,6 @@ fn main() -> Result<(), Refused> {
 }
 
 #[test]
-fn it_says_what_it_asserts() -> Result<(), Refused> {
+fn it_says_what_it_asserts() -> Result<(), Refusals> {
     main()
 }

@@ -5,7 +5,7 @@
 
 use crate::ast;
 use crate::domains;
-use crate::error::Report;
+use crate::error::{Refusal, Warning};
 use crate::function::UserFunctions;
 use crate::lower::{self, FileSource, Options};
 use crate::names;
@@ -21,7 +21,7 @@ pub struct Analysed {
     /// The faithful tree that it was made from.
     pub tree: ast::Program,
     /// The warnings, in order of place.
-    pub warnings: Vec<Report>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Analyses a program.
@@ -33,7 +33,7 @@ pub fn analyse(
     files: &mut dyn FileSource,
     functions: &UserFunctions,
     options: &Options,
-) -> Result<Analysed, Vec<Report>> {
+) -> Result<Analysed, Vec<Refusal>> {
     analyse_tree(text, read::read(text, Vec::new(), functions)?, files, functions, options)
 }
 
@@ -47,7 +47,7 @@ pub fn analyse_tree(
     files: &mut dyn FileSource,
     functions: &UserFunctions,
     options: &Options,
-) -> Result<Analysed, Vec<Report>> {
+) -> Result<Analysed, Vec<Refusal>> {
     let names = names::resolve(text, &tree)?;
     let mut draft = lower::lower(text, &tree, &names, files, functions, options);
     let mut refused = domains::infer(&mut draft, &names);
@@ -77,6 +77,6 @@ fn ends(program: &Program, name: &str, place: usize) -> Option<(i64, i64)> {
     }
 }
 
-fn refuse(reports: Vec<Report>) -> Result<(), Vec<Report>> {
+fn refuse(reports: Vec<Refusal>) -> Result<(), Vec<Refusal>> {
     if reports.is_empty() { Ok(()) } else { Err(reports) }
 }

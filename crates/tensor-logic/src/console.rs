@@ -8,9 +8,9 @@ use std::path::Path;
 
 use crate::ast::{Program as Tree, Statement, StatementKind};
 use crate::draw::{Severity, Sheet};
-use crate::error::Report;
+use crate::error::Refusal;
 use crate::lex::{self, TokenKind};
-use crate::notebook::{Notebook, Refused};
+use crate::notebook::{Notebook, Refusals};
 use crate::parse;
 
 /// What a line leads to.
@@ -169,7 +169,7 @@ impl Console {
         match self.notebook.check() {
             Ok(warnings) => {
                 self.statements = all;
-                let new: Vec<Report> =
+                let new: Vec<Refusal> =
                     warnings.into_iter().filter(|warning| warning.span.start >= before).collect();
                 let text = self.notebook.text();
                 let shown = (!new.is_empty()).then(|| drawn("program", text, &new, Severity::Warning));
@@ -188,7 +188,7 @@ impl Console {
         let mut all = self.statements.clone();
         all.push(write.to_owned());
         self.notebook.set_text(all.join("\n"));
-        let done = self.notebook.run().map(|_| ()).map_err(|refused: Refused| refused.to_string());
+        let done = self.notebook.run().map(|_| ()).map_err(|refused: Refusals| refused.to_string());
         self.notebook.set_text(old);
         done
     }
@@ -198,7 +198,7 @@ fn complaint(text: String) -> Reaction {
     Reaction::Complain(text)
 }
 
-fn drawn(name: &str, text: &str, reports: &[Report], severity: Severity) -> Reaction {
+fn drawn(name: &str, text: &str, reports: &[Refusal], severity: Severity) -> Reaction {
     let sheet = Sheet::new(name, text);
     let drawn: Vec<String> = reports.iter().map(|report| sheet.draw(report, severity)).collect();
     complaint(drawn.join("").trim_end().to_owned())

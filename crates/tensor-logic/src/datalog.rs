@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::digits::EXACT_LIMIT;
 use crate::engine::Budget;
-use crate::error::Report;
+use crate::error::Refusal;
 use crate::program::{Combine, EquationId, Facts, Given, Kind, Program, Role, Style, TensorId};
 use datarel::{self, Constants, Database, Failure, Limits, RelationId, Ring, Rule, magic};
 
@@ -37,7 +37,7 @@ pub struct Compiled {
 ///
 /// # Errors
 /// Refusals that loading the facts meets: `overflow`, `budget`.
-pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Report>> {
+pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Refusal>> {
     let needed = program.needs(&[goal]);
     let constants = constants(program, &needed);
     match Compiler::build(program, &needed, &[goal], constants)? {
@@ -55,7 +55,7 @@ pub fn compile_whole(
     program: &Program,
     goals: &[TensorId],
     constants: Constants,
-) -> Option<Result<Compiled, Report>> {
+) -> Option<Result<Compiled, Refusal>> {
     let needed = program.needs(goals);
     let built = Compiler::build(program, &needed, goals, constants)?;
     Some(built.map(|compiler| {
@@ -77,7 +77,7 @@ impl Compiled {
 ///
 /// # Errors
 /// `budget`, `divergence`, `overflow`.
-pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Report> {
+pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Refusal> {
     let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
     match datarel::evaluate(&mut compiled.database, &compiled.rules, &limits) {
         Ok(_) => compiled.digits_fit(program).map(|()| true),
@@ -128,7 +128,7 @@ impl<'a> Compiler<'a> {
         needed: &BTreeSet<TensorId>,
         goals: &[TensorId],
         constants: Constants,
-    ) -> Option<Result<Compiler<'a>, Report>> {
+    ) -> Option<Result<Compiler<'a>, Refusal>> {
         let mut compiler = Compiler {
             program,
             database: Database::new(constants),
@@ -232,7 +232,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Restricts the rules to what the goal asks for.
-    fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Report>> {
+    fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Refusal>> {
         let mut tensors: BTreeMap<RelationId, TensorId> =
             self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
         let relation = self.relations.get(&goal).copied()?;

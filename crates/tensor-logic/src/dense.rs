@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use training::device::DeviceSpec;
 use training::kernels::{Mat, MatMut, Real, product};
 
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 
 /// How the products of dense tensors are taken.
 #[derive(Debug, Clone, Default)]
@@ -108,7 +108,7 @@ impl Products {
                 let (x, y) =
                     (x.together(shape.batch, shape.m, shape.k), y.together(shape.batch, shape.k, shape.n));
                 on_device(device, shape, &x, &y, out).map_err(|error| {
-                    Report::new(
+                    Refusal::new(
                         Code::TooLarge,
                         crate::ast::Span::default(),
                         format!("the device refuses: {error}"),

@@ -2,7 +2,7 @@
 //! some beyond. A count is never rounded: it is refused where its digits do not fit.
 
 use crate::ast::{Number, Span};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{Kind, Program, TensorId};
 
 /// 2⁵³: integers below are numbers of 64 bits with all their digits.
@@ -22,14 +22,14 @@ pub(crate) fn lost(number: &Number) -> Option<&str> {
 }
 
 /// The refusal of a count that is written in the program, at the left side of its statement.
-pub(crate) fn written(name: &str, left: Span, number: &Number, digits: &str) -> Report {
+pub(crate) fn written(name: &str, left: Span, number: &Number, digits: &str) -> Refusal {
     let message = format!("the count {digits} of `{name}` has more digits than a number holds exactly");
     let help = format!("numbers are exact up to 2^53; `: real` instead of `: count` rounds `{name}`");
-    Report::new(Code::Overflow, left, message).label(number.span, "rounded").help(help)
+    Refusal::new(Code::Overflow, left, message).label(number.span, "rounded").help(help)
 }
 
 /// The refusal of a count of a goal (of the tensor that it reads, if the goal is a query's own).
-pub(crate) fn refused(program: &Program, goal: Option<TensorId>, count: i128) -> Report {
+pub(crate) fn refused(program: &Program, goal: Option<TensorId>, count: i128) -> Refusal {
     let counts = |id: &TensorId| program.tensor(*id).kind == Kind::Count;
     let below = |goal: TensorId| program.reads_of(goal).into_iter().find(counts);
     let tensor = goal.map(|goal| below(goal).filter(|_| program.tensor(goal).hidden).unwrap_or(goal));
@@ -38,5 +38,5 @@ pub(crate) fn refused(program: &Program, goal: Option<TensorId>, count: i128) ->
     let name = tensor.map_or("?", |id| program.name(id));
     let message = format!("the count {count} of `{name}` has more digits than an answer holds exactly");
     let help = format!("counts are exact up to 2^53; `: real` instead of `: count` rounds `{name}`");
-    Report::new(Code::Overflow, first.map_or(written, |equation| equation.head_span), message).help(help)
+    Refusal::new(Code::Overflow, first.map_or(written, |equation| equation.head_span), message).help(help)
 }

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::ast::Span;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{Combine, Component, Equation, Program, TensorId};
 
 /// The refusal of a component that does not come to rest.
-pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Option<TensorId>) -> Report {
+pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Option<TensorId>) -> Refusal {
     let recursive = |equation: &&Equation| {
         let mut found = false;
         equation.visit_reads(&mut |read, _| found |= component.tensors.contains(&read.tensor));
@@ -43,7 +43,7 @@ pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Opt
             .to_owned(),
     };
     let span = first.map_or_else(Span::default, |equation| equation.head_span);
-    Report::new(Code::Divergence, span, message).help(help)
+    Refusal::new(Code::Divergence, span, message).help(help)
 }
 
 /// The shortest way through the component from a tensor to itself: `A -> B -> A`.

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::Span;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{
@@ -32,9 +32,9 @@ pub(crate) use interval::bounds;
 #[derive(Debug, Default)]
 pub struct Refused {
     /// The stage "domains".
-    pub domains: Vec<Report>,
+    pub domains: Vec<Refusal>,
     /// `unbounded-index`
-    pub recursion: Vec<Report>,
+    pub recursion: Vec<Refusal>,
 }
 
 /// Fills in the ranges of all indices and the domains of all places.
@@ -98,7 +98,7 @@ impl Inference<'_> {
                 show(&source.domain, &self.draft.program.symbols)
             );
             let report =
-                Report::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
+                Refusal::new(Code::OutOfDomain, mention.span, message).label(source.span(), "the domain");
             self.refused.domains.push(report);
         }
     }
@@ -286,7 +286,7 @@ impl Inference<'_> {
         };
         let message =
             format!("nothing says how many values `{name}` has in `{}`", self.draft.program.name(id));
-        let report = Report::new(Code::UnknownSize, span, message).help(format!("declare it: `{name} : 4`"));
+        let report = Refusal::new(Code::UnknownSize, span, message).help(format!("declare it: `{name} : 4`"));
         self.refused.domains.push(report);
     }
 
@@ -335,7 +335,7 @@ impl Inference<'_> {
                 let name = &self.draft.program.index(*index).name;
                 let message = format!("the values of `{name}` are symbols and have no number");
                 let span = *span;
-                self.refused.domains.push(Report::new(Code::SymbolAsNumber, span, message));
+                self.refused.domains.push(Refusal::new(Code::SymbolAsNumber, span, message));
             }
         }
     }

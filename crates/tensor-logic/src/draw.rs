@@ -10,7 +10,7 @@
 use std::fmt::Write;
 
 use crate::ast::Span;
-use crate::error::{Places, Report};
+use crate::error::{Places, Refusal};
 
 /// The characters of a line that are shown on either side of a mark.
 const AROUND: usize = 60;
@@ -55,7 +55,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// A report for people, with a line end behind its last line.
-    pub fn draw(&self, report: &Report, severity: Severity) -> String {
+    pub fn draw(&self, report: &Refusal, severity: Severity) -> String {
         let (line, column) = self.places.of(report.span.start);
         let word = match severity {
             Severity::Error => "error",
@@ -88,7 +88,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// The place and the labels, in order of the text.
-    fn marks(&self, report: &'a Report) -> Vec<Mark<'a>> {
+    fn marks(&self, report: &'a Refusal) -> Vec<Mark<'a>> {
         let own = report.labels.iter().find(|label| label.span == report.span);
         let mut marks = vec![self.mark(report.span, '^', own.map_or("", |label| &label.text))];
         let others = report.labels.iter().filter(|label| label.span != report.span);

@@ -1,15 +1,15 @@
 //! Refusals and warnings: one shape for both, made where the rule is checked, drawn by the command.
 //!
-//! A [`Report`] is a code of section 9 or 10, a message with the names and numbers at fault, the
+//! A [`Refusal`] is a code of section 9 or 10, a message with the names and numbers at fault, the
 //! place, further places with a word each, and what would mend it.
 
 use crate::ast::Span;
 
-/// A refusal or a warning.
+/// A refusal.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", code.name())]
-pub struct Report {
+pub struct Refusal {
     /// Which rule.
     pub code: Code,
     /// What is wrong, with the names and numbers.
@@ -32,29 +32,32 @@ pub struct Label {
     pub text: String,
 }
 
-impl Report {
+impl Refusal {
     /// A report without labels and help.
-    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Report {
-        Report { code, message: message.into(), span, labels: Vec::new(), help: None }
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), span, labels: Vec::new(), help: None }
     }
 
     /// Adds what would mend it.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Report {
+    pub fn help(mut self, help: impl Into<String>) -> Refusal {
         self.help = Some(help.into());
         self
     }
 
     /// Adds a further place.
     #[must_use]
-    pub fn label(mut self, span: Span, text: impl Into<String>) -> Report {
+    pub fn label(mut self, span: Span, text: impl Into<String>) -> Refusal {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 }
 
+/// A warning has the form of a refusal, and refuses nothing.
+pub type Warning = Refusal;
+
 /// Short for a result that may be one refusal.
-pub type Result<T> = std::result::Result<T, Report>;
+pub type Result<T> = std::result::Result<T, Refusal>;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {

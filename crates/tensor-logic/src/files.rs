@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::ast::{self, Span};
 use crate::engine::Value;
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::lower::{FileSource, Loaded, Wanted};
 use crate::program::{Facts, Program, TensorId};
 use crate::value::Symbols;
@@ -120,7 +120,7 @@ impl Files {
         let rule = "paths are relative to the program's folder: no absolute paths, no `..`";
         if !path.components().all(inside) || file.is_empty() || file.contains('\0') {
             let message = format!("the path `{file}` is not allowed: {rule}");
-            return Err(Report::new(Code::FileNotFound, span, message).help(rule));
+            return Err(Refusal::new(Code::FileNotFound, span, message).help(rule));
         }
         Ok(self.folder.join(path))
     }
@@ -180,7 +180,7 @@ fn layout(format: Format, options: &[ast::Name]) -> Result<table::Layout> {
                     Format::Safetensors => "the one option is the name of the tensor in the file",
                     Format::Words | Format::Npy => "drop it",
                 };
-                return Err(Report::new(Code::BadArgument, option.span, message).help(help));
+                return Err(Refusal::new(Code::BadArgument, option.span, message).help(help));
             }
         }
     }
@@ -195,18 +195,18 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-fn unknown(file: &str, span: Span) -> Report {
+fn unknown(file: &str, span: Span) -> Refusal {
     let message = format!("the ending of `{file}` names no format");
     let help = "the endings are .txt, .csv, .tsv, .facts, .npy and .safetensors";
-    Report::new(Code::FileFormat, span, message).help(help)
+    Refusal::new(Code::FileFormat, span, message).help(help)
 }
 
-fn cannot(file: &str, span: Span, what: &str, error: &std::io::Error) -> Report {
-    Report::new(Code::FileNotFound, span, format!("`{file}` cannot be {what}: {error}"))
+fn cannot(file: &str, span: Span, what: &str, error: &std::io::Error) -> Refusal {
+    Refusal::new(Code::FileNotFound, span, format!("`{file}` cannot be {what}: {error}"))
 }
 
-fn bad_format(file: &str, span: Span, fault: &Fault) -> Report {
-    Report::new(Code::FileFormat, span, format!("`{file}`: {fault}"))
+fn bad_format(file: &str, span: Span, fault: &Fault) -> Refusal {
+    Refusal::new(Code::FileFormat, span, format!("`{file}`: {fault}"))
 }
 
 fn holds_only(what: &str) -> Fault {

@@ -9,7 +9,7 @@
 mod spacing;
 
 use crate::ast::{Span, Statement};
-use crate::error::Report;
+use crate::error::Refusal;
 use crate::lex::{Lexed, lex};
 use crate::parse::parse;
 use spacing::Speller;
@@ -18,7 +18,7 @@ use spacing::Speller;
 ///
 /// # Errors
 /// Its syntax errors, in order of place.
-pub fn format(text: &str) -> Result<String, Vec<Report>> {
+pub fn format(text: &str) -> Result<String, Vec<Refusal>> {
     let (program, reports) = parse(text);
     if !reports.is_empty() {
         return Err(reports);

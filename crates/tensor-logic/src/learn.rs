@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::answer::Minimized;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::model;
 use crate::program::{Batch, Duration, Minimize, Optimiser, Program, TensorId};
@@ -110,7 +110,7 @@ fn check(loss: f64, gradients: &[Arc<[f64]>], minimize: &Minimize, step: u64) ->
     }
     let message = format!("after {step} steps the loss is {loss} or has a gradient that is no number");
     let help = "take a smaller lr, clip=1, or look for log(0) and a division by 0";
-    Err(Report::new(Code::Divergence, minimize.span, message).help(help))
+    Err(Refusal::new(Code::Divergence, minimize.span, message).help(help))
 }
 
 struct Learner<'a> {
@@ -159,7 +159,7 @@ fn batches(
 ) -> Result<Vec<Program>> {
     let Some(domain) = model::variable(program, goal, &batch.index) else {
         let message = format!("the loss has no index `{}`", batch.index);
-        return Err(Report::new(Code::BadArgument, minimize.span, message));
+        return Err(Refusal::new(Code::BadArgument, minimize.span, message));
     };
     let mut goals = vec![goal];
     goals.extend(whole.gradients.iter().flatten());

@@ -31,7 +31,7 @@
 //!
 //! let refusal = tensor_logic::world::calculate("W = [1, 2]; X = [1, 2, 3]; Y = W[i] X[i]").unwrap_err();
 //! assert_eq!(refusal[0].code.name(), "size-conflict");
-//! # Ok::<(), Vec<tensor_logic::error::Report>>(())
+//! # Ok::<(), Vec<tensor_logic::error::Refusal>>(())
 //! ```
 
 /// The README's program runs as it stands there.

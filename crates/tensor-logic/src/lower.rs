@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::ast::{self, IndexExpr, IndexKind, IndexOperator, Span, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal, Warning};
 use crate::names::Names;
 use crate::program::{Equation, Index, IndexFn, IndexId, Kind, Program, Range, TensorId};
 use crate::value::{Const, Domain};
@@ -45,9 +45,9 @@ pub struct Draft {
     /// `concat` equations: the index of the left side, and the argument's merged indices.
     pub concats: Vec<Concat>,
     /// Warnings that only lowering can see.
-    pub warnings: Vec<Report>,
+    pub warnings: Vec<Warning>,
     /// Refusals of the stage "domains" that lowering finds.
-    pub errors: Vec<Report>,
+    pub errors: Vec<Refusal>,
 }
 
 /// What is known of an index beside its name.
@@ -206,7 +206,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn refuse(&mut self, report: Report) {
+    fn refuse(&mut self, report: Refusal) {
         self.draft.errors.push(report);
     }
 
@@ -249,7 +249,7 @@ impl<'a> Context<'a> {
             }
             let count = |domain: &Domain| format!("{} values of `{name}`", domain.len());
             let message = format!("`{name}` is declared twice: {} and {}", count(&one), count(&other));
-            let report = Report::new(Code::SizeConflict, again.span, message)
+            let report = Refusal::new(Code::SizeConflict, again.span, message)
                 .label(first.span, count(&one))
                 .label(again.span, count(&other));
             self.refuse(report.help("declare it once, or use two names"));
@@ -284,7 +284,7 @@ impl<'a> Context<'a> {
         let function = self.index_fn(expr, &mut |_, _, _| None)?;
         let value = function.evaluate(&|_| None, &|_| None).and_then(Const::int);
         if value.is_none() {
-            self.refuse(Report::new(Code::NotAConstant, expr.span, "an integer is needed here"));
+            self.refuse(Refusal::new(Code::NotAConstant, expr.span, "an integer is needed here"));
         }
         value
     }
@@ -309,7 +309,7 @@ impl<'a> Context<'a> {
                 return Some(Const::Int(numeric.value as i64));
             }
             let message = format!("`{name}` is {} and cannot be the value of an index", numeric.value);
-            self.refuse(Report::new(Code::NotAConstant, span, message).label(numeric.span, "its value"));
+            self.refuse(Refusal::new(Code::NotAConstant, span, message).label(numeric.span, "its value"));
             return None;
         }
         if let Some(tensor) = self.names.tensors.get(name)
@@ -319,7 +319,7 @@ impl<'a> Context<'a> {
         {
             let message = format!("`{name}` is computed and cannot be the value of an index");
             self.refuse(
-                Report::new(Code::NotAConstant, span, message)
+                Refusal::new(Code::NotAConstant, span, message)
                     .label(tensor.first, "it is a scalar of the program")
                     .help(format!("give it as a number, `{name} = 2`, or write the symbol `\"{name}\"`")),
             );

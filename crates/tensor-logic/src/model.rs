@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Content;
 use crate::engine::{Engine, Request, Value};
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{Equation, IndexFn, IndexId, ModelQuery, Program, Query, Range, TensorId};
 use crate::value::{Const, Domain};
 use crate::walk;
@@ -72,7 +72,7 @@ fn domain(program: &Program, goal: TensorId, indices: &[IndexId]) -> Option<Doma
 /// The first of these refusals, in order of place.
 pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()> {
     let tensor = program.tensor(query.tensor);
-    let refuse = |why: String| Err(Report::new(Code::NotAModel, model.name, why));
+    let refuse = |why: String| Err(Refusal::new(Code::NotAModel, model.name, why));
     if !tensor.places.is_empty() {
         let rank = tensor.places.len();
         return refuse(format!(
@@ -91,7 +91,7 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
             let message = format!("`{}` has no index `{name}`", tensor.name);
             let known: Vec<String> = variables.keys().map(|name| format!("`{name}`")).collect();
             let help = format!("the indices there are: {}", known.join(", "));
-            return Err(Report::new(Code::UnknownEvidence, span, message).help(help));
+            return Err(Refusal::new(Code::UnknownEvidence, span, message).help(help));
         };
         let domain = domain(program, query.tensor, indices);
         if let (Some(value), Some(domain)) = (value, domain)
@@ -102,7 +102,7 @@ pub fn check(program: &Program, query: &Query, model: &ModelQuery) -> Result<()>
             let values: Vec<String> =
                 domain.values().take(20).map(|value| program.symbols.show(value)).collect();
             let help = format!("its values are: {}", values.join(", "));
-            return Err(Report::new(Code::UnknownEvidence, span, message).help(help));
+            return Err(Refusal::new(Code::UnknownEvidence, span, message).help(help));
         }
     }
     Ok(())
@@ -179,7 +179,7 @@ pub fn answer(
     }
     if whole == 0.0 {
         let message = "the evidence has probability 0, and nothing can be conditioned on it";
-        return Err(Report::new(Code::ZeroEvidence, query.span, message));
+        return Err(Refusal::new(Code::ZeroEvidence, query.span, message));
     }
     let known = variables(request.program, &[goal]);
     let mut open: Vec<(&str, Domain)> = Vec::new();
@@ -197,7 +197,7 @@ pub fn answer(
     let count = open.iter().try_fold(1usize, |count, (_, domain)| count.checked_mul(domain.len()));
     let Some(count) = count.filter(|count| *count as u64 <= request.budget.bytes / 8) else {
         let message = "the table of all values of the targets does not fit";
-        return Err(Report::new(Code::TooLarge, query.span, message));
+        return Err(Refusal::new(Code::TooLarge, query.span, message));
     };
     let mut values = Vec::with_capacity(count);
     for at in 0..count {

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{self, RightSide, Sign, StatementKind};
-use crate::error::Report;
+use crate::error::Refusal;
 
 mod arrays;
 mod axes;
@@ -32,7 +32,7 @@ pub use warnings::warnings;
 ///
 /// # Errors
 /// All refusals of the stage "names", in order of place.
-pub fn resolve(text: &str, program: &ast::Program) -> Result<Names, Vec<Report>> {
+pub fn resolve(text: &str, program: &ast::Program) -> Result<Names, Vec<Refusal>> {
     let mut names = Names { constants: constants(program), ..Names::default() };
     declared(program, &mut names);
     let mut reports = Vec::new();

@@ -4,7 +4,7 @@
 //! Enter at [`Notebook`]. It does what `tl run` does, in memory:
 //!
 //! ```
-//! # fn main() -> Result<(), tensor_logic::notebook::Refused> {
+//! # fn main() -> Result<(), tensor_logic::notebook::Refusals> {
 //! use tensor_logic::notebook::Notebook;
 //!
 //! let mut notebook = Notebook::new("Reach(x, y) <- Edge(x, y)\nReach(x, z) <- Reach(x, y), Edge(y, z)");
@@ -30,7 +30,7 @@ use crate::ast::{Span, Statement, StatementKind};
 use crate::auto::Auto;
 use crate::draw::{Severity, Sheet};
 use crate::engine::{Budget, Engine, Parameters};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::fast::Fast;
 use crate::files::Files;
 use crate::function::{UserFunction, UserFunctions};
@@ -57,14 +57,14 @@ pub enum EngineKind {
 /// A refused program or query.
 #[non_exhaustive]
 #[derive(Debug, Clone)]
-pub struct Refused {
+pub struct Refusals {
     /// Why, in order of place.
-    pub reports: Vec<Report>,
+    pub reports: Vec<Refusal>,
     /// The text that the reports point into.
     pub text: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for Refusals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sheet = Sheet::new("program", &self.text);
         let drawn: Vec<String> =
@@ -73,7 +73,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for Refusals {}
 
 /// A program, and what is given to it.
 #[derive(Debug, Clone)]
@@ -179,7 +179,7 @@ impl Notebook {
     ///
     /// # Errors
     /// The refusals of the program and of the query.
-    pub fn ask(&mut self, query: &str) -> Result<Reply, Refused> {
+    pub fn ask(&mut self, query: &str) -> Result<Reply, Refusals> {
         let (mut replies, _) = self.answer(Asked::Only(query))?;
         let nothing = || self.refused(Span::default(), "this is no query: a query ends with `?`");
         replies.pop().ok_or_else(nothing)
@@ -189,7 +189,7 @@ impl Notebook {
     ///
     /// # Errors
     /// The refusals of the program and of its first refused query.
-    pub fn run(&mut self) -> Result<Vec<Reply>, Refused> {
+    pub fn run(&mut self) -> Result<Vec<Reply>, Refusals> {
         self.answer(Asked::Own).map(|(replies, _)| replies)
     }
 
@@ -197,28 +197,28 @@ impl Notebook {
     ///
     /// # Errors
     /// The refusals of the program.
-    pub fn check(&mut self) -> Result<Vec<Report>, Refused> {
+    pub fn check(&mut self) -> Result<Vec<Refusal>, Refusals> {
         self.on_a_deep_stack(|notebook| {
             let source = notebook.source(&Asked::Own);
             let mut world = notebook.world(&source);
             let analysed = world.read().and_then(|tree| world.analyse(tree));
             analysed
                 .map(|analysed| analysed.warnings)
-                .map_err(|reports| Refused { reports, text: source.text.clone() })
+                .map_err(|reports| Refusals { reports, text: source.text.clone() })
         })
     }
 
-    fn refused(&self, span: Span, message: &str) -> Refused {
-        Refused { reports: vec![Report::new(Code::Syntax, span, message)], text: self.text.clone() }
+    fn refused(&self, span: Span, message: &str) -> Refusals {
+        Refusals { reports: vec![Refusal::new(Code::Syntax, span, message)], text: self.text.clone() }
     }
 
-    fn answer(&mut self, asked: Asked<'_>) -> Result<(Vec<Reply>, Vec<Report>), Refused> {
+    fn answer(&mut self, asked: Asked<'_>) -> Result<(Vec<Reply>, Vec<Refusal>), Refusals> {
         self.on_a_deep_stack(|notebook| notebook.answer_here(asked))
     }
 
-    fn answer_here(&mut self, asked: Asked<'_>) -> Result<(Vec<Reply>, Vec<Report>), Refused> {
+    fn answer_here(&mut self, asked: Asked<'_>) -> Result<(Vec<Reply>, Vec<Refusal>), Refusals> {
         let source = self.source(&asked);
-        let refused = |reports: Vec<Report>| Refused { reports, text: source.text.clone() };
+        let refused = |reports: Vec<Refusal>| Refusals { reports, text: source.text.clone() };
         let mut world = self.world(&source);
         let analysed = world.read().and_then(|tree| world.analyse(tree)).map_err(refused)?;
         let program = &analysed.program;
@@ -240,7 +240,7 @@ impl Notebook {
     }
 
     /// The values of parameters that were learned or set.
-    fn parameters(&self, program: &Program) -> Result<Parameters, Report> {
+    fn parameters(&self, program: &Program) -> Result<Parameters, Refusal> {
         let mut parameters = Parameters::new();
         for (id, tensor) in (0..).map(TensorId).zip(&program.tensors) {
             if tensor.role != Role::Parameter {
@@ -252,7 +252,7 @@ impl Notebook {
                 && array.shape() != shape
             {
                 let message = format!("`{}` is given {:?} and has {shape:?}", tensor.name, array.shape());
-                return Err(Report::new(Code::SizeConflict, tensor.span, message));
+                return Err(Refusal::new(Code::SizeConflict, tensor.span, message));
             }
             let count = shape.iter().product::<usize>();
             let learned = self.learned.get(&tensor.name).filter(|values| values.len() == count);

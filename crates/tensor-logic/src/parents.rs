@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Code, Report};
+use crate::error::{Code, Warning};
 use crate::program::{Combine, Expr, Given, Program, Read, Role, Style, TensorId};
 
 /// A warning for every equation that multiplies computed factors which share a probability table.
-pub fn warnings(program: &Program) -> Vec<Report> {
+pub fn warnings(program: &Program) -> Vec<Warning> {
     let tables: BTreeSet<TensorId> = (0u32..)
         .map(TensorId)
         .zip(&program.tensors)
@@ -47,7 +47,7 @@ pub fn warnings(program: &Program) -> Vec<Report> {
                     program.name(table)
                 );
                 let help = "write the product of all factors as one model `Z` and ask `Z[… | …]?`";
-                found.push(Report::new(Code::DependentParents, equation.head_span, message).help(help));
+                found.push(Warning::new(Code::DependentParents, equation.head_span, message).help(help));
                 break;
             }
         }

@@ -18,7 +18,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use crate::ast::{Name, Number, Program, Span, Text};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::lex::{Token, TokenKind, lex, unquote};
 
 /// The deepest nesting of brackets, and of one index expression.
@@ -26,7 +26,7 @@ pub const NESTING: usize = 256;
 
 /// Reads a program. The statements that could be read are there also if others could not; then
 /// there are reports of the code `syntax`, in order of place.
-pub fn parse(text: &str) -> (Program, Vec<Report>) {
+pub fn parse(text: &str) -> (Program, Vec<Refusal>) {
     let lexed = lex(text);
     let mut parser = Parser::new(text, &lexed.tokens);
     let mut reports = Vec::new();
@@ -35,7 +35,7 @@ pub fn parse(text: &str) -> (Program, Vec<Report>) {
 }
 
 /// What a function of the parser returns: a part of the tree, or the one thing that is wrong.
-type Parsed<T> = Result<T, Report>;
+type Parsed<T> = Result<T, Refusal>;
 
 /// The state between two tokens. Cheap to copy, so that a statement can be tried in two ways.
 #[derive(Debug, Clone, Copy)]
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
     // -- refusing ---------------------------------------------------------------------------
 
     /// The next token cannot stand here.
-    fn unexpected(&self, expected: &str) -> Report {
+    fn unexpected(&self, expected: &str) -> Refusal {
         if let Some(report) = self.unclosed() {
             return report;
         }
@@ -227,12 +227,12 @@ impl<'a> Parser<'a> {
             TokenKind::BadText => (token.span, self.bad_text(token.span)),
             _ => (token.span, quote(self.text_of(token.span))),
         };
-        Report::new(Code::Syntax, span, format!("expected {expected}, found {found}"))
+        Refusal::new(Code::Syntax, span, format!("expected {expected}, found {found}"))
     }
 
     /// A bracket that nothing closes takes the next lines in; the mistake stands where the line ends
     /// behind which reading fails, not in the statement that comes next.
-    fn unclosed(&self) -> Option<Report> {
+    fn unclosed(&self) -> Option<Refusal> {
         let mut open = Vec::new();
         for at in self.state.fresh..self.state.at {
             match bracket(self.token(at).kind) {
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
             _ => "}",
         };
         let message = format!("expected `{close}`, found the end of the line");
-        let report = Report::new(Code::Syntax, self.line_end_behind(line.saturating_sub(1)), message);
+        let report = Refusal::new(Code::Syntax, self.line_end_behind(line.saturating_sub(1)), message);
         Some(report.label(token.span, "this is not closed"))
     }
 
@@ -266,9 +266,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn too_deep(&self, what: &str) -> Report {
+    fn too_deep(&self, what: &str) -> Refusal {
         let message = format!("{what} are nested deeper than {NESTING}");
-        Report::new(Code::Syntax, self.span(), message).help("give parts of it names of their own")
+        Refusal::new(Code::Syntax, self.span(), message).help("give parts of it names of their own")
     }
 
     /// Where the line of the last token ends.

@@ -54,7 +54,7 @@ pub struct Program {
     pub actions: Vec<Action>,
     /// Counts that are written with more digits than a number with a point holds, and the refusal
     /// of whoever needs the tensor.
-    pub rounded: Vec<(TensorId, crate::error::Report)>,
+    pub rounded: Vec<(TensorId, crate::error::Refusal)>,
     /// Tolerance, rounds, seed.
     pub settings: Settings,
     /// Which program this is: engines keep plans by it.

@@ -12,7 +12,7 @@ mod later;
 mod words;
 
 use crate::ast::{Name, Program, Reference, Span, Statement, StatementKind, TypeExpr};
-use crate::error::{Code, Places, Report};
+use crate::error::{Code, Places, Refusal};
 use crate::function::UserFunctions;
 use crate::names::walk::{self, Visitor};
 use crate::parse::parse;
@@ -25,7 +25,7 @@ pub use words::{TYPES, nearest};
 ///
 /// # Errors
 /// `syntax` to `bad-probability`, or `not-yet` where there are none of the others.
-pub fn read(text: &str, broken: Vec<Report>, functions: &UserFunctions) -> Result<Program, Vec<Report>> {
+pub fn read(text: &str, broken: Vec<Refusal>, functions: &UserFunctions) -> Result<Program, Vec<Refusal>> {
     let (program, found) = parse(text);
     let mut syntax = broken;
     syntax.extend(found);
@@ -45,7 +45,7 @@ pub fn read(text: &str, broken: Vec<Report>, functions: &UserFunctions) -> Resul
 
 /// A text from its bytes. What is no UTF-8 is a syntax error at its place, and a replacement
 /// character in the text.
-pub fn decode(bytes: &[u8]) -> (String, Vec<Report>) {
+pub fn decode(bytes: &[u8]) -> (String, Vec<Refusal>) {
     let mut text = String::with_capacity(bytes.len());
     let mut reports = Vec::new();
     for chunk in bytes.utf8_chunks() {
@@ -54,14 +54,14 @@ pub fn decode(bytes: &[u8]) -> (String, Vec<Report>) {
             let start = text.len();
             text.push(char::REPLACEMENT_CHARACTER);
             let message = "expected a character of UTF-8, found other bytes";
-            reports.push(Report::new(Code::Syntax, Span { start, end: text.len() }, message));
+            reports.push(Refusal::new(Code::Syntax, Span { start, end: text.len() }, message));
         }
     }
     (text, reports)
 }
 
 /// All refusals of this stage behind the grammar, in order of place.
-pub fn check(program: &Program, functions: &UserFunctions) -> Vec<Report> {
+pub fn check(program: &Program, functions: &UserFunctions) -> Vec<Refusal> {
     let mut reports = Vec::new();
     let declared = constants::declared_indices(program);
     let known = arguments::known(program);
@@ -80,7 +80,7 @@ pub fn check(program: &Program, functions: &UserFunctions) -> Vec<Report> {
 
 struct Reader<'a> {
     functions: &'a UserFunctions,
-    reports: &'a mut Vec<Report>,
+    reports: &'a mut Vec<Refusal>,
 }
 
 impl Reader<'_> {
@@ -98,7 +98,7 @@ impl Reader<'_> {
             StatementKind::Weighted { weight, reference } => {
                 if !(0.0..=1.0).contains(&weight.value) {
                     let message = format!("`{}` is no probability", weight.text);
-                    let report = Report::new(Code::BadProbability, weight.span, message);
+                    let report = Refusal::new(Code::BadProbability, weight.span, message);
                     self.reports.push(report.help("a probability lies between 0 and 1"));
                 }
                 self.tensor(reference);
@@ -114,7 +114,7 @@ impl Reader<'_> {
         if !is_capital(&reference.name) {
             let small = &reference.name.text;
             let message = format!("`{small}` stands for a tensor and begins with a small letter");
-            let report = Report::new(Code::LowercaseTensor, reference.name.span, message);
+            let report = Refusal::new(Code::LowercaseTensor, reference.name.span, message);
             self.reports.push(report.help(format!("write `{}`", capitalised(small))));
         }
     }
@@ -131,7 +131,7 @@ impl Reader<'_> {
             (true, _) => (format!("the type `{name}` has no argument"), format!("write `{name}`")),
             (false, _) => (format!("there is no type `{name}`"), advice(name, TYPES)),
         };
-        self.reports.push(Report::new(Code::UnknownType, kind.name.span, message).help(help));
+        self.reports.push(Refusal::new(Code::UnknownType, kind.name.span, message).help(help));
     }
 }
 

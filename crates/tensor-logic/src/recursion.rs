@@ -18,7 +18,7 @@ mod refusals;
 mod steps;
 
 use crate::ast;
-use crate::error::Report;
+use crate::error::Refusal;
 use crate::program::{Class, Combine, Component, EquationId, Program, Style, TensorId};
 
 /// The strongly connected components of computed tensors, in evaluation order: each needs only
@@ -32,7 +32,7 @@ pub fn components(program: &Program) -> Vec<Vec<TensorId>> {
 /// # Errors
 /// `self-reference` and `not-stratified`, in order of place. Comparisons carry no place in the
 /// core form: their literals are looked up in the tree.
-pub fn analyse(program: &Program, tree: &ast::Program) -> Result<Vec<Component>, Vec<Report>> {
+pub fn analyse(program: &Program, tree: &ast::Program) -> Result<Vec<Component>, Vec<Refusal>> {
     let reads = graph::Reads::of(program);
     let mut reports = Vec::new();
     let mut components = Vec::new();
@@ -50,7 +50,7 @@ pub fn analyse(program: &Program, tree: &ast::Program) -> Result<Vec<Component>,
     Err(reports)
 }
 
-fn classify(inside: &graph::Inside<'_>, tree: &ast::Program, reports: &mut Vec<Report>) -> Class {
+fn classify(inside: &graph::Inside<'_>, tree: &ast::Program, reports: &mut Vec<Refusal>) -> Class {
     if inside.occurrences.is_empty() {
         return Class::Plain;
     }

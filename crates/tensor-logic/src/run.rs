@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::answer::{Answer, Content, Explained, Minimized, Sampled};
 use crate::ast::Span;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
-use crate::error::{Code, Places, Report, Result};
+use crate::error::{Code, Places, Refusal, Result, Warning};
 use crate::model;
 use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role, TensorId};
 use crate::reference::prove;
@@ -58,11 +58,11 @@ pub struct Outcome {
     /// The answers, in order.
     pub answers: Vec<Answer>,
     /// Warnings of the run.
-    pub warnings: Vec<Report>,
+    pub warnings: Vec<Warning>,
     /// The files written, in order.
     pub written: Vec<String>,
     /// What ended the run early.
-    pub refusal: Option<Report>,
+    pub refusal: Option<Refusal>,
     /// The parameters at the end.
     pub parameters: Parameters,
 }
@@ -104,7 +104,7 @@ pub fn run_from(
 
 /// What a run refuses without evaluation, for `check`: `missing-data`, `not-scalar`,
 /// `nothing-to-learn`, `not-a-model`, `unknown-evidence`.
-pub fn refusals(program: &Program) -> Vec<Report> {
+pub fn refusals(program: &Program) -> Vec<Refusal> {
     let of = |action: &Action| match action {
         Action::Query(query) => before(program, query).err(),
         Action::Write { tensor, .. } => missing_data(program, *tensor).err(),
@@ -119,12 +119,12 @@ fn before(program: &Program, query: &Query) -> Result<()> {
         let rank = program.tensor(query.tensor).places.len();
         if rank > 0 {
             let message = format!("the goal of `@minimize` must be a scalar, and this one has rank {rank}");
-            return Err(Report::new(Code::NotScalar, query.span, message));
+            return Err(Refusal::new(Code::NotScalar, query.span, message));
         }
         if program.learnable(query.tensor).is_empty() {
             let message = "the goal depends on no parameter";
             let help = "give a parameter a start, as in `W[i] ~ normal(0, 0.1)`";
-            return Err(Report::new(Code::NothingToLearn, minimize.span, message).help(help));
+            return Err(Refusal::new(Code::NothingToLearn, minimize.span, message).help(help));
         }
     }
     match &query.form {
@@ -146,7 +146,7 @@ pub fn missing_data(program: &Program, goal: TensorId) -> Result<()> {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     let message = format!("no data, equation or declaration gives {}", names.join(", "));
     let help = "give the data, an equation, or a start as in `W[i] ~ normal(0, 0.1)`";
-    Err(Report::new(Code::MissingData, first, message).help(help))
+    Err(Refusal::new(Code::MissingData, first, message).help(help))
 }
 
 /// The counts below a goal that cannot be held as they are written.
@@ -300,7 +300,7 @@ impl Run<'_> {
         };
         if let Some(value) = answer.content.numbers().iter().find(|value| wild(value)) {
             let message = format!("the answer of `{}` holds {value}", query.text);
-            self.outcome.warnings.push(Report::new(Code::NonFinite, query.span, message));
+            self.outcome.warnings.push(Refusal::new(Code::NonFinite, query.span, message));
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::ast::Span;
 use crate::engine::{Engine, Request, Value};
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, Kind, Place, Program, Range, Role, Style,
     Tensor, TensorId, Term,
@@ -36,7 +36,7 @@ pub fn estimate(
     let tensor = request.program.tensor(goal);
     if !tensor.places.is_empty() || tensor.combine != Combine::Sum {
         let message = format!("`{}` is no scalar sum, of which terms could be drawn", tensor.name);
-        return Err(Report::new(Code::NotAModel, place, message));
+        return Err(Refusal::new(Code::NotAModel, place, message));
     }
     let family = seeded::Family::new("tensor-logic", "sample", seed);
     if let Some(boxes) = boxes(request.program, goal)

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::ast::{ExprKind, Number, Program, Reference, RightSide, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::function::UserFunctions;
 use crate::names::{numeric, walk};
 use crate::read::{decode, read};
@@ -19,7 +19,7 @@ pub struct Source {
     /// The text, with the queries that were added.
     pub text: String,
     /// What was found when the bytes were decoded.
-    broken: Vec<Report>,
+    broken: Vec<Refusal>,
     /// How many bytes of the text are the file's.
     own: usize,
     /// Whether the file's own queries are passed over.
@@ -87,7 +87,7 @@ impl Source {
     ///
     /// # Errors
     /// All syntax errors, if they were not.
-    pub fn decoded(&self) -> Result<(), Vec<Report>> {
+    pub fn decoded(&self) -> Result<(), Vec<Refusal>> {
         if self.broken.is_empty() {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl Source {
     ///
     /// # Errors
     /// All refusals of the stage "reading", in order of place.
-    pub fn read(&self, functions: &UserFunctions) -> Result<Program, Vec<Report>> {
+    pub fn read(&self, functions: &UserFunctions) -> Result<Program, Vec<Refusal>> {
         let mut program = read(&self.text, self.broken.clone(), functions)?;
         if self.silent {
             program.statements.retain(|statement| !(self.is_own(statement) && is_query(statement)));

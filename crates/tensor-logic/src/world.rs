@@ -8,7 +8,7 @@ use crate::answer::{Answer, Minimized, text};
 use crate::ast::{Program as Tree, Span};
 use crate::auto::Auto;
 use crate::engine::{Budget, Engine, Parameters, Value};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal, Warning};
 use crate::fast::Fast;
 use crate::files::{Files, Folder};
 use crate::function::UserFunctions;
@@ -59,7 +59,7 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// All refusals of that stage, in order of place.
-    pub fn read(&self) -> Result<Tree, Vec<Report>> {
+    pub fn read(&self) -> Result<Tree, Vec<Refusal>> {
         self.source.read(&self.functions)
     }
 
@@ -67,11 +67,11 @@ impl<'a> World<'a> {
     ///
     /// # Errors
     /// All refusals of the first stage that has any, in order of place.
-    pub fn analyse(&mut self, tree: Tree) -> Result<Analysed, Vec<Report>> {
+    pub fn analyse(&mut self, tree: Tree) -> Result<Analysed, Vec<Refusal>> {
         self.lower(tree, &self.options.clone())
     }
 
-    fn lower(&mut self, tree: Tree, options: &Options) -> Result<Analysed, Vec<Report>> {
+    fn lower(&mut self, tree: Tree, options: &Options) -> Result<Analysed, Vec<Refusal>> {
         analyse_tree(&self.source.text, tree, &mut *self.files, &self.functions, options)
     }
 
@@ -80,7 +80,7 @@ impl<'a> World<'a> {
     /// # Errors
     /// All refusals of the first stage that has any. A refusal of the run is in the outcome, behind
     /// the answers that were given before it.
-    pub fn calculate(&mut self, engine: &mut dyn Engine, budget: Budget) -> Result<Calculated, Vec<Report>> {
+    pub fn calculate(&mut self, engine: &mut dyn Engine, budget: Budget) -> Result<Calculated, Vec<Refusal>> {
         let analysed = self.analyse(self.read()?)?;
         let source = self.source;
         let outcome = run(&analysed.program, &source.text, budget, engine, self);
@@ -96,7 +96,7 @@ impl Host for World<'_> {
         tensor: TensorId,
         value: &Value,
         span: Span,
-    ) -> Result<(), Report> {
+    ) -> Result<(), Refusal> {
         self.files.files().write(program, file, tensor, value, span)
     }
 
@@ -108,15 +108,15 @@ impl Host for World<'_> {
         parameters: &mut Parameters,
         goal: TensorId,
         minimize: &Minimize,
-    ) -> Result<Minimized, Report> {
+    ) -> Result<Minimized, Refusal> {
         learn::minimize(engine, program, budget, parameters, goal, minimize, &mut *self.progress)
     }
 
-    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Report> {
+    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Refusal> {
         let options = Options { semiring: Some(kind), ..self.options.clone() };
-        let first = |reports: Vec<Report>| {
+        let first = |reports: Vec<Refusal>| {
             let none =
-                || Report::new(Code::NotYet, Span::default(), "the program is refused in this semiring");
+                || Refusal::new(Code::NotYet, Span::default(), "the program is refused in this semiring");
             reports.into_iter().next().unwrap_or_else(none)
         };
         let tree = self.read().map_err(first)?;
@@ -130,7 +130,7 @@ pub struct Calculated {
     /// Its core form: the spellings of symbols, the tensors' domains.
     pub program: Program,
     /// The warnings of the analysis, in order of place.
-    pub warnings: Vec<Report>,
+    pub warnings: Vec<Warning>,
     /// Answers, learned parameters, and what ended the run early.
     pub outcome: Outcome,
 }
@@ -155,7 +155,7 @@ const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
 ///
 /// # Errors
 /// As [`World::calculate`].
-pub fn calculate(text: &str) -> Result<Calculated, Vec<Report>> {
+pub fn calculate(text: &str) -> Result<Calculated, Vec<Refusal>> {
     let source = Source::new("text", text.as_bytes());
     let mut engine = Auto::new(Box::new(Fast::default()));
     World::new(&source, Files::new("."), 0).calculate(&mut engine, BUDGET)

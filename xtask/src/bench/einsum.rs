@@ -18,7 +18,7 @@ use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
 use tensor_logic::dense::Products;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
-use tensor_logic::error::{Code, Report};
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::fast::Fast;
 use tensor_logic::gradient::adjoint;
 use tensor_logic::lower::{FileSource, Loaded, Wanted};
@@ -183,8 +183,8 @@ impl Generated {
 }
 
 impl FileSource for Generated {
-    fn load(&mut self, wanted: &Wanted<'_>, _: &mut Symbols) -> std::result::Result<Loaded, Report> {
-        let missing = || Report::new(Code::FileNotFound, wanted.file.span, "no such input");
+    fn load(&mut self, wanted: &Wanted<'_>, _: &mut Symbols) -> std::result::Result<Loaded, Refusal> {
+        let missing = || Refusal::new(Code::FileNotFound, wanted.file.span, "no such input");
         Generated::make(&wanted.file.value).ok_or_else(missing)
     }
 }

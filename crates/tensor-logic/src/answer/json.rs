@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::{Answer, Content, kind_name};
-use crate::error::{Places, Report};
+use crate::error::{Places, Refusal};
 use crate::program::Kind;
 use crate::proof::Proof;
 use crate::value::{Const, Domain, Symbols, Tuple};
@@ -213,7 +213,7 @@ fn proof(out: &mut String, proof: &Proof) {
 }
 
 /// A refusal or a warning as one object.
-pub fn report(out: &mut String, places: &Places<'_>, report: &Report) {
+pub fn report(out: &mut String, places: &Places<'_>, report: &Refusal) {
     out.push_str("{\"code\": ");
     string(out, report.code.name());
     out.push_str(", \"message\": ");

@@ -7,7 +7,7 @@ use crate::ast::Span;
 use crate::digits;
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{Program, Role, Style, TensorId};
 use crate::value::Tuple;
 use datarel::{Database, Failure, RelationId};
@@ -39,7 +39,7 @@ impl Compiled {
     }
 
     /// Refuses a count whose digits an answer cannot hold (53 bits).
-    pub(super) fn digits_fit(&self, program: &Program) -> Result<(), Report> {
+    pub(super) fn digits_fit(&self, program: &Program) -> Result<(), Refusal> {
         let relation = self.database.relation(self.goal);
         let count = |value: &datarel::Value| i128::from(value.as_count());
         let mut counts = relation.values().iter().filter(|_| relation.ring().counts()).map(count);
@@ -68,7 +68,7 @@ pub(super) fn refusal(
     database: &Database,
     tensors: &BTreeMap<RelationId, TensorId>,
     failure: Failure,
-) -> Report {
+) -> Refusal {
     let tensor_of = |relation: RelationId| tensors.get(&relation).copied();
     let place = |relation: RelationId| {
         let tensor = tensor_of(relation);
@@ -83,13 +83,13 @@ pub(super) fn refusal(
     match failure {
         Failure::Tuples { relation, limit } => {
             let message = format!("`{}` grows beyond {limit} tuples (--max-tuples)", name(relation));
-            Report::new(Code::Budget, place(relation), message)
+            Refusal::new(Code::Budget, place(relation), message)
                 .help("end the rule by a comparison or a declared domain, or raise --max-tuples")
         }
         Failure::Bytes { relation, needed, limit } => {
             let message =
                 format!("`{}` needs {needed} bytes, and {limit} are allowed (--max-bytes)", name(relation));
-            Report::new(Code::Budget, place(relation), message).help("raise --max-bytes")
+            Refusal::new(Code::Budget, place(relation), message).help("raise --max-bytes")
         }
         Failure::Divergence { relation, rounds, .. } => {
             let tensor = tensor_of(relation);
@@ -99,17 +99,19 @@ pub(super) fn refusal(
                 .find(|component| tensor.is_some_and(|id| component.tensors.contains(&id)));
             match component {
                 Some(component) => diverges(program, component, rounds, tensor),
-                None => Report::new(Code::Divergence, place(relation), "the recursion does not come to rest"),
+                None => {
+                    Refusal::new(Code::Divergence, place(relation), "the recursion does not come to rest")
+                }
             }
         }
         Failure::Overflow { relation, tuple } => {
             let tuple: Tuple = tuple.iter().map(|id| database.constants.value(*id)).collect();
             let message = format!("`{}({})` leaves 64 bits", name(relation), program.show_tuple(&tuple));
-            Report::new(Code::Overflow, place(relation), message).help("use the type real")
+            Refusal::new(Code::Overflow, place(relation), message).help("use the type real")
         }
         Failure::Interrupted
         | Failure::TooManyConstants
         | Failure::NotStratified { .. }
-        | Failure::Rule { .. } => Report::new(Code::Budget, Span::default(), failure.to_string()),
+        | Failure::Rule { .. } => Refusal::new(Code::Budget, Span::default(), failure.to_string()),
     }
 }

@@ -6,7 +6,7 @@
 //! joins them is refused (`size-conflict`).
 
 use crate::ast::Span;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::lower::Draft;
 use crate::names::Names;
 use crate::program::{Facts, Given, IndexId, Start, Style, TensorId};
@@ -45,7 +45,7 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Builds the classes; conflicts of sizes are reported.
-    pub(super) fn build(draft: &Draft, names: &Names, reports: &mut Vec<Report>) -> Classes {
+    pub(super) fn build(draft: &Draft, names: &Names, reports: &mut Vec<Refusal>) -> Classes {
         let mut offsets = Vec::new();
         let mut next = 0;
         for tensor in &draft.program.tensors {
@@ -109,7 +109,7 @@ impl Classes {
         hull(self.written(class), symbols)
     }
 
-    fn supply(&mut self, draft: &Draft, reports: &mut Vec<Report>) {
+    fn supply(&mut self, draft: &Draft, reports: &mut Vec<Refusal>) {
         for (at, tensor) in draft.program.tensors.iter().enumerate() {
             let start = tensor.start.iter().filter_map(|start| match start {
                 Start::Array { shape, .. } => Some((shape, tensor.span)),
@@ -134,7 +134,7 @@ impl Classes {
         }
     }
 
-    fn join(&mut self, draft: &Draft, names: &Names, reports: &mut Vec<Report>) {
+    fn join(&mut self, draft: &Draft, names: &Names, reports: &mut Vec<Refusal>) {
         enum Event<'a> {
             Declared(usize, &'a str, &'a Domain),
             Alone(usize, usize, &'a str),
@@ -212,7 +212,7 @@ impl Classes {
         }
     }
 
-    fn settle(&mut self, root: usize, merged: Result<Option<Source>, Report>, reports: &mut Vec<Report>) {
+    fn settle(&mut self, root: usize, merged: Result<Option<Source>, Refusal>, reports: &mut Vec<Refusal>) {
         match merged {
             Ok(source) => {
                 if let Some(slot) = self.sources.get_mut(root) {
@@ -307,7 +307,7 @@ fn merge(
     second: Option<Source>,
     name: &str,
     span: Span,
-) -> Result<Option<Source>, Report> {
+) -> Result<Option<Source>, Refusal> {
     let (first, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
         (first, second) => return Ok(first.or(second)),
@@ -324,7 +324,7 @@ fn merge(
             late.domain.len(),
             late.name
         );
-        return Err(Report::new(Code::SizeConflict, span, message)
+        return Err(Refusal::new(Code::SizeConflict, span, message)
             .label(early.span, count(early))
             .label(late.span, count(late))
             .help("give both the same size, or use two index names"));

@@ -4,7 +4,7 @@
 use crate::ast::Span;
 use crate::domains::Inference;
 use crate::domains::classes::hull;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{Facts, Given, Role, Style, TensorId};
 use crate::value::{Const, Domain, element};
 
@@ -72,7 +72,7 @@ impl Inference<'_> {
     pub(super) fn mixed(&mut self, span: Span) {
         let message = "integers and symbols meet in one place, which has no dense domain then";
         let help = "use a relation in round brackets, or constants of one kind";
-        self.refused.domains.push(Report::new(Code::MixedDomain, span, message).help(help));
+        self.refused.domains.push(Refusal::new(Code::MixedDomain, span, message).help(help));
     }
 
     /// The constants that the given parts of a tensor name at a place.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::interval::{Solver, bounds_with, extent};
 use super::{Inference, binds, scopes};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{
     Argument, Equation, EquationId, Expr, IndexFn, IndexId, Otherwise, Range, Read, Role, Sense, Style,
     TensorId,
@@ -321,7 +321,7 @@ impl Inference<'_> {
         let (name, tensor) = (entry.name.clone(), program.name(equation.tensor).to_owned());
         let message = format!("nothing says where `{name}` ends in the recursion of `{tensor}`");
         let help = format!("declare its range, `{name} : 0..9`, or ask for one value of `{tensor}`");
-        self.refused.recursion.push(Report::new(Code::UnboundedIndex, entry.span, message).help(help));
+        self.refused.recursion.push(Refusal::new(Code::UnboundedIndex, entry.span, message).help(help));
     }
 
     fn unbound(&mut self, id: EquationId, index: IndexId) {
@@ -339,7 +339,7 @@ impl Inference<'_> {
             let message = format!("nothing binds the index `{name}`");
             (message, format!("put a positive literal with `{name}` beside it, or `_` for any value"))
         };
-        self.refused.domains.push(Report::new(Code::UnboundIndex, entry.span, message).help(help));
+        self.refused.domains.push(Refusal::new(Code::UnboundIndex, entry.span, message).help(help));
     }
 
     /// Whether the index reads a parameter whose size nothing says: then that is the refusal.

@@ -15,7 +15,7 @@ use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::Parameters;
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
     Style, TensorId,
@@ -70,7 +70,7 @@ impl Machine {
             let name = &program.tensor(id).name;
             let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
             let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
-            return Err(Report::new(Code::TooLarge, self.left_side(id), message).help(help));
+            return Err(Refusal::new(Code::TooLarge, self.left_side(id), message).help(help));
         }
         self.bytes += needed as u64;
         Ok(())

@@ -13,7 +13,7 @@ use super::relation::{Codes, Piece, Relation};
 use super::scope::{Folded, Scope};
 use super::support::Condition;
 use crate::ast::Span;
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Combine, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style, TensorId, Term,
 };
@@ -483,7 +483,7 @@ impl Machine {
         if tuples > self.budget.tuples {
             let message = format!("more than {} tuples (`--max-tuples`) are derived", self.budget.tuples);
             let help = "end the rule with a comparison or a declared index, or raise `--max-tuples`";
-            return Err(Report::new(Code::Budget, self.head, message).help(help));
+            return Err(Refusal::new(Code::Budget, self.head, message).help(help));
         }
         Ok(())
     }

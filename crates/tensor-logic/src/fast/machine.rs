@@ -10,7 +10,7 @@ use super::relation::Relation;
 use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
 use crate::value::{Const, Domain};
 
@@ -335,11 +335,11 @@ impl Machine {
     }
 
     /// The refusal of an array of this many bytes.
-    pub(crate) fn too_large(&self, bytes: u128) -> Report {
+    pub(crate) fn too_large(&self, bytes: u128) -> Refusal {
         let limit = self.budget.bytes;
         let message = format!("this needs {bytes} bytes, and {limit} are allowed (`--max-bytes`)");
         let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
-        Report::new(Code::TooLarge, self.head, message).help(help)
+        Refusal::new(Code::TooLarge, self.head, message).help(help)
     }
 
     /// Refuses a table of bindings of so many rows that it does not fit.

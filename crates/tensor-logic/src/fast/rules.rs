@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::head::Accumulator;
 use super::machine::{Machine, Stored, indices_of, linear};
 use super::relation::{Codes, Piece, Relation};
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Argument, Class, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Otherwise, Program, Range,
     Read, Style, TensorId, Term,
@@ -121,7 +121,7 @@ impl Machine {
                 let message =
                     format!("the tuples need {needed} bytes, and {limit} are allowed (`--max-bytes`)");
                 let help = "end the rule with a comparison or a declared index, or raise `--max-bytes`";
-                return Err(Report::new(Code::Budget, span, message).help(help));
+                return Err(Refusal::new(Code::Budget, span, message).help(help));
             }
             Err(_) => return Ok(None),
         }

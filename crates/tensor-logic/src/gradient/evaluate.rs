@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Adjoint, adjoint};
 use crate::answer::Content;
 use crate::engine::{Budget, Engine, Request, Value};
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::model;
 use crate::program::{Given, Program, Role, Style, TensorId};
 use crate::show;
@@ -74,7 +74,7 @@ pub fn with_respect_to(program: &Program, goal: TensorId, names: &[String]) -> R
             let mut versions = ids().filter(|(_, tensor)| tensor.name == *name);
             versions.next().map(|(id, _)| id).ok_or_else(|| {
                 let known: Vec<&str> = ids().map(|(_, tensor)| tensor.name.as_str()).collect();
-                let report = Report::new(
+                let report = Refusal::new(
                     Code::MissingData,
                     program.tensor(goal).span,
                     format!("the program has no tensor `{name}` to differentiate by"),
@@ -90,7 +90,7 @@ pub fn with_respect_to(program: &Program, goal: TensorId, names: &[String]) -> R
     if parameters.is_empty() {
         let message = "the goal depends on no parameter";
         let help = "name what it is differentiated by with --wrt, or give a parameter a start: `W ~ 0`";
-        return Err(Report::new(Code::NothingToLearn, program.tensor(goal).span, message).help(help));
+        return Err(Refusal::new(Code::NothingToLearn, program.tensor(goal).span, message).help(help));
     }
     Ok(parameters.into_iter().map(|(_, id)| id).collect())
 }
@@ -110,7 +110,7 @@ pub fn gradients(
     if !tensor.places.is_empty() {
         let rank = tensor.places.len();
         let message = format!("a gradient needs a scalar, and `{}` has rank {rank}", tensor.name);
-        return Err(Report::new(Code::NotScalar, tensor.span, message));
+        return Err(Refusal::new(Code::NotScalar, tensor.span, message));
     }
     let adjoint = adjoint(program, goal, wrt);
     let mut parameters = HashMap::new();

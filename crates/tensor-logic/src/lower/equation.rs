@@ -5,7 +5,7 @@ use super::scope::Occurrences;
 use super::tensors::plain_number;
 use super::{Alone, Concat, Context, FileSource, Mention};
 use crate::ast::{self, ExprKind, Literal, PlaceKind, Reference, RightSide, Sign, Span};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{Combine, Equation, Expr, IndexFn, IndexId, Otherwise, Style, TensorId, Term, When};
 
 /// A left side.
@@ -138,7 +138,7 @@ impl<'a> Context<'a> {
         for (place, at) in head.places.iter().enumerate() {
             let PlaceKind::Index(expr) = &at.kind else {
                 let message = "a slice or `_` cannot stand on the left";
-                self.refuse(Report::new(Code::Syntax, at.span, message));
+                self.refuse(Refusal::new(Code::Syntax, at.span, message));
                 return None;
             };
             let function = self.index_at(expr, bound)?;
@@ -196,7 +196,7 @@ impl<'a> Context<'a> {
         }
         let [(place, new)] = missing.as_slice() else {
             let message = format!("concat needs one new index on the left and finds {}", missing.len());
-            self.refuse(Report::new(Code::BadAxis, name, message));
+            self.refuse(Refusal::new(Code::BadAxis, name, message));
             return;
         };
         let (place, new) = (*place, *new);

@@ -3,7 +3,7 @@
 use super::scope::{self, Occurrences, is_explicit, is_product};
 use super::{Alone, Context, IndexNote, Mention};
 use crate::ast::{self, ExprKind, Joint, Literal, LiteralKind, PlaceKind, Reference, Span};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::function::Function;
 use crate::program::{
     Argument, Axis, AxisFunction, Call, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Read, Reduce,
@@ -216,7 +216,7 @@ impl<'a> Context<'a> {
                 Some(Expr::Index(IndexFn::Index(id)))
             }
             ExprKind::Text(text) => {
-                self.refuse(Report::new(
+                self.refuse(Refusal::new(
                     Code::SymbolAsNumber,
                     text.span,
                     format!("the symbol `{}` has no number", text.value),
@@ -310,7 +310,7 @@ impl<'a> Context<'a> {
         }
         let Some(function) = self.function(&name.text) else {
             let message = format!("`{}` must be the whole right side of an equation", name.text);
-            self.refuse(Report::new(Code::UnknownFunction, name.span, message));
+            self.refuse(Refusal::new(Code::UnknownFunction, name.span, message));
             return None;
         };
         Some(Expr::Call(Box::new(Call { function, arguments: values, when, span: name.span })))
@@ -432,7 +432,7 @@ impl<'a> Context<'a> {
         let id = bound.find(name);
         if id.is_none() {
             let message = format!("nothing binds the index `{name}`");
-            self.refuse(Report::new(Code::UnboundIndex, span, message));
+            self.refuse(Refusal::new(Code::UnboundIndex, span, message));
         }
         id
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ast;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::Facts;
 use crate::value::Symbols;
 
@@ -38,7 +38,7 @@ pub trait FileSource {
     ///
     /// # Errors
     /// `file-not-found` and `file-format`, located at the file's name.
-    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded, Report>;
+    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded, Refusal>;
 }
 
 /// No files: what `check` reads them as is empty.
@@ -46,8 +46,8 @@ pub trait FileSource {
 pub struct NoFiles;
 
 impl FileSource for NoFiles {
-    fn load(&mut self, wanted: &Wanted<'_>, _: &mut Symbols) -> Result<Loaded, Report> {
+    fn load(&mut self, wanted: &Wanted<'_>, _: &mut Symbols) -> Result<Loaded, Refusal> {
         let message = format!("there is no file `{}` here", wanted.file.value);
-        Err(Report::new(Code::FileNotFound, wanted.file.span, message))
+        Err(Refusal::new(Code::FileNotFound, wanted.file.span, message))
     }
 }

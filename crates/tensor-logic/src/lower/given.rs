@@ -6,7 +6,7 @@ use super::files::{FileSource, Loaded, Wanted};
 use super::{Context, Mention};
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
 use crate::digits;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::program::{Action, Facts, Given, Kind, Place, Start, Style, TensorId};
 use crate::value::Const;
 
@@ -200,7 +200,7 @@ impl<'a> Context<'a> {
         if found != rank && !empty {
             let name = &self.draft.program.tensor(tensor).name;
             let message = format!("`{}` holds {found} places, and `{name}` has {rank}", file.value);
-            return self.refuse(Report::new(Code::FileFormat, file.span, message));
+            return self.refuse(Refusal::new(Code::FileFormat, file.span, message));
         }
         match loaded {
             Loaded::Facts(mut facts) => {

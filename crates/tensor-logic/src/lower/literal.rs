@@ -4,7 +4,7 @@ use super::Context;
 use super::expression::{Bound, Reading, Side};
 use super::scope::Occurrences;
 use crate::ast::{self, Brackets, Comparison, Literal, LiteralKind, PlaceKind, Reference, Span};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::function::Function;
 use crate::names::walk;
 use crate::program::{Call, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Range, Read, Term, When};
@@ -44,7 +44,7 @@ impl<'a> Context<'a> {
         if let IndexFn::Const(Const::Symbol(symbol)) = side {
             let name = self.draft.program.symbols.name(*symbol).to_owned();
             let message = format!("the symbol `{name}` has no place in an order");
-            self.refuse(Report::new(Code::SymbolAsNumber, sign, message));
+            self.refuse(Refusal::new(Code::SymbolAsNumber, sign, message));
         }
         let mut uses = Vec::new();
         side.visit(&mut |id| uses.push((id, sign)));
@@ -58,7 +58,7 @@ impl<'a> Context<'a> {
             Side::Index(IndexFn::Const(Const::Symbol(symbol))) => {
                 let name = self.draft.program.symbols.name(symbol).to_owned();
                 let message = format!("the symbol `{name}` cannot be compared with a number");
-                self.refuse(Report::new(Code::SymbolAsNumber, sign, message));
+                self.refuse(Refusal::new(Code::SymbolAsNumber, sign, message));
                 None
             }
             Side::Index(function) => {

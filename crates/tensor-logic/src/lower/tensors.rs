@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Context;
 use crate::ast::{self, RightSide, Sign, Span, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::TensorName;
 use crate::program::{Action, Combine, Kind, Place, Role, Start, Style, Tensor, TensorId};
 
@@ -130,7 +130,7 @@ impl<'a> Context<'a> {
                 let help = format!("declare it: `{} ~ glorot()`", tensor.name);
                 self.draft
                     .warnings
-                    .push(Report::new(Code::ImplicitParameter, tensor.span, message).help(help));
+                    .push(Refusal::new(Code::ImplicitParameter, tensor.span, message).help(help));
             }
             for needed in program.reads_of(goal) {
                 if seen.insert(needed) {

@@ -1,11 +1,11 @@
 //! Arrays: `ragged-array` and `array-rank`.
 
 use crate::ast::{Array, Brackets, Item, Reference, RightSide, Span, Start, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::{occurrence, walk};
 
 /// Checks the array of a statement, if it has one.
-pub(super) fn check(statement: &Statement, reports: &mut Vec<Report>) {
+pub(super) fn check(statement: &Statement, reports: &mut Vec<Refusal>) {
     let (head, array) = match &statement.kind {
         StatementKind::Equation { head, right: RightSide::Array(array), .. } => (head, array),
         StatementKind::Parameter { reference, start: Start::Array(array), .. } => (reference, array),
@@ -18,9 +18,9 @@ pub(super) fn check(statement: &Statement, reports: &mut Vec<Report>) {
 }
 
 /// The first item, in order of the text, that differs from the first one of its depth.
-fn ragged(array: &Array) -> Option<Report> {
+fn ragged(array: &Array) -> Option<Refusal> {
     let mut level: Vec<&Array> = vec![array];
-    let mut found: Option<Report> = None;
+    let mut found: Option<Refusal> = None;
     while let Some(first) = level.first() {
         let length = first.items.len();
         let other = level.iter().find(|row| row.items.len() != length);
@@ -39,12 +39,12 @@ fn row(item: &Item) -> Option<&Array> {
     }
 }
 
-fn earlier(one: Option<Report>, other: Option<Report>) -> Option<Report> {
+fn earlier(one: Option<Refusal>, other: Option<Refusal>) -> Option<Refusal> {
     one.into_iter().chain(other).min_by_key(|report| report.span.start)
 }
 
 /// The first item that is a row where the first is a number, or the other way round.
-fn mixture(level: &[&Array]) -> Option<Report> {
+fn mixture(level: &[&Array]) -> Option<Refusal> {
     let mut items = level.iter().flat_map(|row| &row.items);
     let first = items.next()?;
     let other = items.find(|item| row(item).is_some() != row(first).is_some())?;
@@ -60,13 +60,13 @@ fn count(length: usize) -> String {
     if length == 1 { "1 entry".to_owned() } else { format!("{length} entries") }
 }
 
-fn differs(span: Span, here: &str, first: &str) -> Report {
+fn differs(span: Span, here: &str, first: &str) -> Refusal {
     let message = format!("this row has {here}, the first row has {first}");
-    Report::new(Code::RaggedArray, span, message).help("give all rows of an array the same length")
+    Refusal::new(Code::RaggedArray, span, message).help("give all rows of an array the same length")
 }
 
 /// An array must have one level for each place that its left side leaves open.
-fn rank(head: &Reference, array: &Array) -> Option<Report> {
+fn rank(head: &Reference, array: &Array) -> Option<Refusal> {
     if head.brackets == Brackets::None {
         return None;
     }
@@ -74,7 +74,7 @@ fn rank(head: &Reference, array: &Array) -> Option<Report> {
     let depth = occurrence::depth(array);
     (depth != open).then(|| {
         let message = format!("this array has rank {depth}, the left side leaves {open} places open");
-        let report = Report::new(Code::ArrayRank, array.span, message);
+        let report = Refusal::new(Code::ArrayRank, array.span, message);
         report.label(head.span, format!("rank {open}")).help("write one index for each level of the array")
     })
 }

@@ -2,12 +2,12 @@
 //! its argument.
 
 use crate::ast::{Expr, ExprKind, Name, Reference, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::known::Names;
 use crate::names::{scopes, walk};
 
 /// Checks the calls of a statement.
-pub(super) fn check<'a>(statement: &'a Statement, names: &'a Names, reports: &mut Vec<Report>) {
+pub(super) fn check<'a>(statement: &'a Statement, names: &'a Names, reports: &mut Vec<Refusal>) {
     let left = match &statement.kind {
         StatementKind::Rule { head, .. } | StatementKind::Equation { head, .. } => Some(head),
         _ => None,
@@ -18,7 +18,7 @@ pub(super) fn check<'a>(statement: &'a Statement, names: &'a Names, reports: &mu
 struct Axes<'r, 'a> {
     left: Option<&'a Reference>,
     names: &'a Names,
-    reports: &'r mut Vec<Report>,
+    reports: &'r mut Vec<Refusal>,
 }
 
 impl<'a> walk::Visitor<'a> for Axes<'_, 'a> {
@@ -32,7 +32,7 @@ impl<'a> walk::Visitor<'a> for Axes<'_, 'a> {
             let along = self.left.map(left_axes).unwrap_or_default();
             if along.is_empty() {
                 let message = format!("`{}` has no axis: the left side has no index", name.text);
-                let report = Report::new(Code::BadAxis, name.span, message);
+                let report = Refusal::new(Code::BadAxis, name.span, message);
                 self.reports.push(report.help(format!("name the axis: `{}[i](…)`", name.text)));
             }
             along.iter().for_each(|axis| self.occurs(axis, name, call));
@@ -48,7 +48,7 @@ impl<'a> Axes<'_, 'a> {
             return;
         }
         let message = format!("the axis `{axis}` of `{}` does not occur in its argument", function.text);
-        let report = Report::new(Code::BadAxis, function.span, message);
+        let report = Refusal::new(Code::BadAxis, function.span, message);
         self.reports.push(report.help("name an index of the argument"));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ast::{Brackets, PlaceKind, Sign, Span, TypeExpr};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::known::{TensorName, is_built_in};
 use crate::names::occurrence::{Definition, Form, Mark, Occurrence, Role};
 use crate::names::walk;
@@ -13,7 +13,7 @@ use crate::program::{Combine, Kind, Style};
 /// Joins the occurrences of every name and reports contradictions.
 pub(super) fn join(
     occurrences: &[Occurrence<'_>],
-    reports: &mut Vec<Report>,
+    reports: &mut Vec<Refusal>,
 ) -> BTreeMap<String, TensorName> {
     let mut tensors = BTreeMap::new();
     let mut by_name: Vec<(&str, Vec<&Occurrence<'_>>)> = Vec::new();
@@ -38,20 +38,20 @@ pub(super) fn join(
 }
 
 /// Whether a use of `Even` or `Odd` is one of the built-in relation, which has one place.
-fn built_in(occurrence: &Occurrence<'_>, reports: &mut Vec<Report>) -> bool {
+fn built_in(occurrence: &Occurrence<'_>, reports: &mut Vec<Refusal>) -> bool {
     match occurrence.rank {
         Some(1) => true,
         Some(rank) if occurrence.brackets != Brackets::None => {
             let message =
                 format!("`{}` is a built-in relation of rank 1 and has rank {rank} here", occurrence.name);
-            reports.push(Report::new(Code::Arity, occurrence.span, message));
+            reports.push(Refusal::new(Code::Arity, occurrence.span, message));
             true
         }
         _ => false,
     }
 }
 
-fn tensor(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Report>) -> Option<TensorName> {
+fn tensor(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> Option<TensorName> {
     let first = list.first()?;
     let definitions: Vec<(Span, &Definition<'_>)> = list
         .iter()
@@ -85,12 +85,12 @@ fn tensor(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Report>) -> Op
 }
 
 /// The rank of the first occurrence that has one; later ones must agree.
-fn rank(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Report>) -> Option<usize> {
+fn rank(name: &str, list: &[&Occurrence<'_>], reports: &mut Vec<Refusal>) -> Option<usize> {
     let mut ranked = list.iter().filter_map(|occurrence| Some((occurrence.rank?, occurrence.span)));
     let (rank, first) = ranked.next()?;
     for (other, span) in ranked.filter(|(other, _)| *other != rank) {
         let message = format!("`{name}` has rank {other} here and rank {rank} at its first use");
-        let report = Report::new(Code::Arity, span, message).label(first, format!("rank {rank}"));
+        let report = Refusal::new(Code::Arity, span, message).label(first, format!("rank {rank}"));
         reports.push(report.help("one name has one rank: use two names"));
     }
     Some(rank)
@@ -100,7 +100,7 @@ fn style(
     name: &str,
     list: &[&Occurrence<'_>],
     definitions: &[(Span, &Definition<'_>)],
-    reports: &mut Vec<Report>,
+    reports: &mut Vec<Refusal>,
 ) -> Style {
     let Some((first, definition)) = definitions.first() else {
         let round = list.iter().any(|occurrence| occurrence.brackets == Brackets::Round);
@@ -113,7 +113,7 @@ fn style(
             Style::Square => ("round", "square"),
         };
         let message = format!("`{name}` is defined as a {here} tensor here and as a {before} one before");
-        let report = Report::new(Code::MixedStyle, *span, message).label(*first, format!("{before} here"));
+        let report = Refusal::new(Code::MixedStyle, *span, message).label(*first, format!("{before} here"));
         reports.push(
             report.help("define it in one style; the style of a read says how a missing element is read"),
         );
@@ -124,7 +124,7 @@ fn style(
 fn declared_type<'a>(
     name: &str,
     definitions: &[(Span, &Definition<'a>)],
-    reports: &mut Vec<Report>,
+    reports: &mut Vec<Refusal>,
 ) -> Option<&'a TypeExpr> {
     let mut types = definitions.iter().filter_map(|(_, definition)| definition.typed);
     let first = types.next()?;
@@ -133,7 +133,7 @@ fn declared_type<'a>(
         let (here, before) = (show_type(other), show_type(first));
         let message = format!("`{name}` has type `{here}` here and type `{before}` before");
         reports
-            .push(Report::new(Code::TypeConflict, other.span, message).label(first.span, "the first type"));
+            .push(Refusal::new(Code::TypeConflict, other.span, message).label(first.span, "the first type"));
     }
     Some(first)
 }
@@ -150,14 +150,14 @@ fn sign(
     name: &str,
     style: Style,
     definitions: &[(Span, &Definition<'_>)],
-    reports: &mut Vec<Report>,
+    reports: &mut Vec<Refusal>,
 ) -> Option<(Mark, Span)> {
     let mut signs = definitions.iter().filter_map(|(_, definition)| definition.sign);
     let first = signs.next()?;
     for (mark, span) in signs.filter(|(mark, _)| same(*mark, style) != same(first.0, style)) {
         let (here, before) = (show_mark(mark), show_mark(first.0));
         let message = format!("`{name}` is defined with `{here}` here and with `{before}` before");
-        let report = Report::new(Code::MixedAggregators, span, message);
+        let report = Refusal::new(Code::MixedAggregators, span, message);
         let report = report.label(first.1, format!("`{before}` here"));
         reports.push(report.help("one tensor has one aggregator: use the same sign, or two names"));
     }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use crate::ast::{Goal, IndexExpr, IndexKind, IndexOperator, LiteralKind, Place, PlaceKind, Program};
 use crate::ast::{Reference, Span, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::indices::{Fixed, fixed};
 use crate::names::known::Names;
 use crate::names::{occurrence, walk};
 
 /// Checks what a statement reads of virtual places.
-pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Refusal>) {
     let mut whole = None;
     match &statement.kind {
         StatementKind::Write { reference, .. } => whole = Some(reference),
@@ -42,7 +42,7 @@ pub fn not_last(
     program: &Program,
     names: &Names,
     ends: impl Fn(&str, usize) -> Option<(i64, i64)>,
-) -> Vec<Report> {
+) -> Vec<Refusal> {
     let mut constants: BTreeMap<(&str, usize), Vec<(i64, Span)>> = BTreeMap::new();
     let mut upwards: BTreeMap<(&str, usize), bool> = BTreeMap::new();
     for statement in &program.statements {
@@ -62,7 +62,7 @@ pub fn not_last(
         let Some(last) = end.or(if *upwards { values().max() } else { values().min() }) else { continue };
         for (value, span) in reads.iter().filter(|(value, _)| *value != last) {
             let message = format!("`{}` is virtual: it keeps its slice {last} only, not {value}", key.0);
-            reports.push(Report::new(Code::VirtualRead, *span, message).help("drop the star on the left"));
+            reports.push(Refusal::new(Code::VirtualRead, *span, message).help("drop the star on the left"));
         }
     }
     reports
@@ -115,12 +115,12 @@ fn in_step(place: &Place, stars: &[&str]) -> bool {
     place.star && is_index && indices.peek().is_some() && indices.all(|name| stars.contains(&name))
 }
 
-fn refuse(span: Span, reference: &Reference, stars: &[&str]) -> Report {
+fn refuse(span: Span, reference: &Reference, stars: &[&str]) -> Refusal {
     let name = &reference.name.text;
     let star = stars.first().copied().unwrap_or("t");
     let message = format!("`{name}` is virtual in `{star}`: only its last slice is kept");
     let help = format!("drop the star on the left of `{name}`, or read it at `*{star}` or at its last value");
-    Report::new(Code::VirtualRead, span, message).help(help)
+    Refusal::new(Code::VirtualRead, span, message).help(help)
 }
 
 /// Whether the starred places of a statement's left side move up, seen from its own reads.

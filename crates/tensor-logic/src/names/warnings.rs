@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{IndexKind, Program, Reference, RightSide, Sign, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Warning};
 use crate::names::indices::{Fixed, fixed};
 use crate::names::known::Names;
 use crate::names::occurrence::{self, Role};
@@ -21,7 +21,7 @@ mod sums;
 use parts::Parts;
 
 /// All warnings, in order of place. The text is quoted in the explicit forms of sums.
-pub fn warnings(text: &str, program: &Program, names: &Names) -> Vec<Report> {
+pub fn warnings(text: &str, program: &Program, names: &Names) -> Vec<Warning> {
     let mut reports = Vec::new();
     for statement in &program.statements {
         letter_case(statement, names, &mut reports);
@@ -37,7 +37,7 @@ pub fn warnings(text: &str, program: &Program, names: &Names) -> Vec<Report> {
 }
 
 /// A symbol in an index that differs from an index of the statement only in case.
-fn letter_case(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+fn letter_case(statement: &Statement, names: &Names, reports: &mut Vec<Warning>) {
     let parts = Parts::of(statement);
     let indices: HashMap<String, &str> =
         parts.indices.iter().map(|index| (index.to_lowercase(), *index)).collect();
@@ -52,12 +52,12 @@ fn letter_case(statement: &Statement, names: &Names, reports: &mut Vec<Report>) 
         }
         let message = format!("`{name}` is a symbol here and `{index}` an index");
         let help = format!("write `{index}` for the index, or `\"{name}\"` for the symbol");
-        reports.push(Report::new(Code::LetterCase, leaf.span, message).help(help));
+        reports.push(Warning::new(Code::LetterCase, leaf.span, message).help(help));
     }
 }
 
 /// Relations that are read and have neither facts nor rules.
-fn empty_relations(program: &Program, names: &Names, reports: &mut Vec<Report>) {
+fn empty_relations(program: &Program, names: &Names, reports: &mut Vec<Warning>) {
     let defined = |name: &str| names.is_defined(name);
     let mut seen = HashSet::new();
     for occurrence in occurrence::all(program, &defined, &names.constants) {
@@ -67,13 +67,13 @@ fn empty_relations(program: &Program, names: &Names, reports: &mut Vec<Report>) 
         if tensor.style == Style::Round && !has_data && read && seen.insert(occurrence.name) {
             let message =
                 format!("the relation `{}` is empty: it has neither facts nor rules", occurrence.name);
-            reports.push(Report::new(Code::EmptyRelation, occurrence.span, message));
+            reports.push(Warning::new(Code::EmptyRelation, occurrence.span, message));
         }
     }
 }
 
 /// Valued facts that are given twice; their values are combined.
-fn duplicate_facts(program: &Program, names: &Names, reports: &mut Vec<Report>) {
+fn duplicate_facts(program: &Program, names: &Names, reports: &mut Vec<Warning>) {
     let mut seen: HashMap<(&str, Vec<Fixed>), &Reference> = HashMap::new();
     for statement in &program.statements {
         let StatementKind::Equation {
@@ -97,7 +97,7 @@ fn duplicate_facts(program: &Program, names: &Names, reports: &mut Vec<Report>) 
         let first = *seen.entry((&head.name.text, tuple)).or_insert(head);
         if first.span != head.span {
             let message = format!("`{}` has a value here already: the two are combined", head.name.text);
-            let report = Report::new(Code::DuplicateFact, head.span, message);
+            let report = Warning::new(Code::DuplicateFact, head.span, message);
             reports.push(report.label(first.span, "the first value"));
         }
     }

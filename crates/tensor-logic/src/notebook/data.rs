@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ast;
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::files::{Files, Folder};
 use crate::lower::{FileSource, Loaded, Wanted};
 use crate::program::Facts;
@@ -192,7 +192,7 @@ impl Gift {
         matches!(self, Gift::Array(array) if array.shape.is_empty())
     }
 
-    fn load(&self, symbols: &mut Symbols, span: ast::Span) -> Result<Loaded, Report> {
+    fn load(&self, symbols: &mut Symbols, span: ast::Span) -> Result<Loaded, Refusal> {
         match self {
             Gift::Array(array) => Ok(Loaded::Array { shape: array.shape.clone(), values: array.shared() }),
             Gift::Relation(rows) => {
@@ -201,7 +201,7 @@ impl Gift {
                 for (row, value) in rows {
                     if row.0.len() != arity {
                         let message = format!("a tuple has {} places, the first {arity}", row.0.len());
-                        return Err(Report::new(Code::FileFormat, span, message));
+                        return Err(Refusal::new(Code::FileFormat, span, message));
                     }
                     let constant = |constant: &Constant| match constant {
                         Constant::Int(value) => Const::Int(*value),
@@ -223,7 +223,7 @@ pub(super) struct Gifts<'a> {
 }
 
 impl FileSource for Gifts<'_> {
-    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded, Report> {
+    fn load(&mut self, wanted: &Wanted<'_>, symbols: &mut Symbols) -> Result<Loaded, Refusal> {
         match self.given.get(wanted.tensor).filter(|_| wanted.file.value.starts_with(HERE)) {
             Some(gift) => gift.load(symbols, wanted.file.span),
             None => self.files.load(wanted, symbols),

@@ -5,12 +5,12 @@ use crate::ast::{
     Array, Brackets, DomainExpr, DomainKind, Item, PlaceKind, Reference, RightSide, Sign, Start, Statement,
     StatementKind, TypeExpr,
 };
-use crate::error::Report;
+use crate::error::Refusal;
 use crate::lex::TokenKind;
 
 impl Parser<'_> {
     /// All statements; what cannot be read is reported and passed up to the next line.
-    pub(super) fn program(&mut self, reports: &mut Vec<Report>) -> Vec<Statement> {
+    pub(super) fn program(&mut self, reports: &mut Vec<Refusal>) -> Vec<Statement> {
         let mut statements = Vec::new();
         loop {
             self.state.fresh = self.state.at;
@@ -33,7 +33,7 @@ impl Parser<'_> {
     }
 
     /// Goes on behind the line in which the mistake stands.
-    fn recover(&mut self, report: &Report) {
+    fn recover(&mut self, report: &Refusal) {
         let behind = self.tokens.partition_point(|token| token.span.start <= report.span.start);
         let rest = self.tokens.get(behind..).unwrap_or(&[]);
         let next = rest.iter().position(|token| token.breaks).map_or(self.tokens.len() - 1, |at| behind + at);

@@ -10,7 +10,7 @@ use super::words::{TYPES, advice, listed, nearest};
 use crate::ast::{
     Argument, Directive, Goal, Name, Program, Reference, RightSide, Span, Statement, StatementKind, Value,
 };
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::walk::{self, Visitor};
 
 /// Where a directive stands.
@@ -131,7 +131,7 @@ const DIRECTIVES: &[Rule] = &[
 ];
 
 /// The directives of a statement, and the options of its file.
-pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<Report>) {
+pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<Refusal>) {
     match &statement.kind {
         StatementKind::Query { goal, directives } => {
             for asked in directives {
@@ -148,7 +148,7 @@ pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<
 }
 
 /// A quotient of two sums is not estimated by draws from one, and what is learned knows no evidence.
-fn condition(goal: &Goal, asked: &Directive, reports: &mut Vec<Report>) {
+fn condition(goal: &Goal, asked: &Directive, reports: &mut Vec<Refusal>) {
     let (message, help) = match (goal, asked.name.text.as_str()) {
         (Goal::Conditional { name, .. }, "sample") => (
             "`@sample` draws from one sum, and this query is a quotient of two",
@@ -160,10 +160,10 @@ fn condition(goal: &Goal, asked: &Directive, reports: &mut Vec<Report>) {
         ),
         _ => return,
     };
-    reports.push(Report::new(Code::UnknownDirective, asked.name.span, message).help(help));
+    reports.push(Refusal::new(Code::UnknownDirective, asked.name.span, message).help(help));
 }
 
-fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut Vec<Report>) {
+fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut Vec<Refusal>) {
     let name = asked.name.text.as_str();
     let Some(rule) = DIRECTIVES.iter().find(|rule| rule.name == name && rule.stands == stands) else {
         reports.push(unknown(&asked.name, stands));
@@ -214,11 +214,11 @@ fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut
     }
 }
 
-fn bad(span: Span, message: String) -> Report {
-    Report::new(Code::BadArgument, span, message)
+fn bad(span: Span, message: String) -> Refusal {
+    Refusal::new(Code::BadArgument, span, message)
 }
 
-fn unknown(name: &Name, stands: Stands) -> Report {
+fn unknown(name: &Name, stands: Stands) -> Refusal {
     let word = name.text.as_str();
     if DIRECTIVES.iter().any(|rule| rule.name == word) {
         let (message, help) = match stands {
@@ -227,30 +227,30 @@ fn unknown(name: &Name, stands: Stands) -> Report {
                 ("is a statement of its own", "write it on a line of its own".to_owned())
             }
         };
-        return Report::new(Code::UnknownDirective, name.span, format!("`@{word}` {message}")).help(help);
+        return Refusal::new(Code::UnknownDirective, name.span, format!("`@{word}` {message}")).help(help);
     }
     let known: Vec<&str> = DIRECTIVES.iter().map(|rule| rule.name).collect();
-    let report = Report::new(Code::UnknownDirective, name.span, format!("there is no directive `@{word}`"));
+    let report = Refusal::new(Code::UnknownDirective, name.span, format!("there is no directive `@{word}`"));
     match nearest(word, known.iter().copied()) {
         Some(near) => report.help(format!("`@{near}` is nearest")),
         None => report.help(format!("there are {}", listed(known))),
     }
 }
 
-fn unknown_key(rule: &Rule, key: &Name, span: Span) -> Report {
+fn unknown_key(rule: &Rule, key: &Name, span: Span) -> Refusal {
     let report = bad(span, format!("`@{}` has no argument `{}`", rule.name, key.text));
     let known: Vec<&str> = rule.keyed.iter().map(|(known, _)| *known).collect();
     if known.is_empty() { report } else { report.help(advice(&key.text, &known)) }
 }
 
-fn superfluous(rule: &Rule, span: Span) -> Report {
+fn superfluous(rule: &Rule, span: Span) -> Refusal {
     let keys: Vec<&str> = rule.keyed.iter().map(|(known, _)| *known).collect();
     let report = bad(span, format!("`@{}` does not take this argument", rule.name));
     if keys.is_empty() { report } else { report.help(format!("its arguments have names: {}", listed(keys))) }
 }
 
 /// Whether a value is what an argument may be.
-fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, reports: &mut Vec<Report>) {
+fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, reports: &mut Vec<Refusal>) {
     let number = argument.value.number().map(|number| number.value);
     let word = match &argument.value {
         Value::Name(name) => Some(name.text.as_str()),
@@ -303,7 +303,7 @@ fn tensor(
     argument: &Argument,
     word: Option<&str>,
     known: &Known<'_>,
-    reports: &mut Vec<Report>,
+    reports: &mut Vec<Refusal>,
 ) {
     match word {
         Some(word) if known.contains(word) => {}
@@ -349,7 +349,7 @@ fn tensors(program: &Program) -> BTreeSet<&str> {
 }
 
 /// Arguments of `@minimize` that exclude or need each other.
-fn together(given: &[Argument], reports: &mut Vec<Report>) {
+fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
     let find =
         |key: &str| given.iter().find(|argument| argument.key.as_ref().is_some_and(|name| name.text == key));
     let optimiser = find("opt").and_then(|argument| match &argument.value {
@@ -378,7 +378,7 @@ fn together(given: &[Argument], reports: &mut Vec<Report>) {
 }
 
 /// The words behind `as`.
-fn file_options(file: &str, options: &[Name], reports: &mut Vec<Report>) {
+fn file_options(file: &str, options: &[Name], reports: &mut Vec<Refusal>) {
     let ending = file.rsplit('.').next().unwrap_or("");
     let known: &[&str] = match ending {
         "csv" | "tsv" | "facts" => &["values", "header"],

@@ -2,11 +2,11 @@
 
 use super::words::{advice, nearest};
 use crate::ast::{Expr, ExprKind, Name, Start, Value};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::function::{BUILT_IN, OTHERS, UserFunctions};
 
 /// A call in a value.
-pub(super) fn check(call: &Expr, functions: &UserFunctions, reports: &mut Vec<Report>) {
+pub(super) fn check(call: &Expr, functions: &UserFunctions, reports: &mut Vec<Refusal>) {
     let ExprKind::Call { name, axes, arguments, .. } = &call.kind else { return };
     let shape = Shape { axes: axes.is_some(), arguments: arguments.len() };
     let forms = forms(&name.text, functions);
@@ -19,7 +19,7 @@ pub(super) fn check(call: &Expr, functions: &UserFunctions, reports: &mut Vec<Re
             (count, true) => format!("{} along an axis", counted(count)),
         };
         let message = format!("`{}` takes {}, not {given}", name.text, takes.join(", or "));
-        reports.push(Report::new(Code::FunctionArity, name.span, message));
+        reports.push(Refusal::new(Code::FunctionArity, name.span, message));
     }
 }
 
@@ -88,12 +88,12 @@ fn forms(name: &str, functions: &UserFunctions) -> Vec<Form> {
     forms
 }
 
-fn unknown(name: &Name, functions: &UserFunctions) -> Report {
+fn unknown(name: &Name, functions: &UserFunctions) -> Refusal {
     let built_in = BUILT_IN.iter().map(|(known, ..)| *known);
     let registered = functions.registered().iter().map(|function| function.name.as_str());
     let known: Vec<&str> = built_in.chain(OTHERS.iter().copied()).chain(registered).collect();
     let message = format!("there is no function `{}`", name.text);
-    let report = Report::new(Code::UnknownFunction, name.span, message);
+    let report = Refusal::new(Code::UnknownFunction, name.span, message);
     match nearest(&name.text, known) {
         Some(near) => report.help(format!("`{near}` is nearest")),
         None => {
@@ -107,17 +107,18 @@ const STARTS: &[(&str, usize)] =
     &[("normal", 2), ("uniform", 2), ("glorot", 0), ("he", 0), ("zeros", 0), ("ones", 0)];
 
 /// The start value of a parameter.
-pub(super) fn start(start: &Start, reports: &mut Vec<Report>) {
+pub(super) fn start(start: &Start, reports: &mut Vec<Refusal>) {
     let Start::Call { name, arguments, .. } = start else { return };
     let Some((_, count)) = STARTS.iter().find(|(known, _)| *known == name.text) else {
         let message = format!("parameters do not start with `{}`", name.text);
         let known: Vec<&str> = STARTS.iter().map(|(known, _)| *known).collect();
-        reports.push(Report::new(Code::UnknownFunction, name.span, message).help(advice(&name.text, &known)));
+        reports
+            .push(Refusal::new(Code::UnknownFunction, name.span, message).help(advice(&name.text, &known)));
         return;
     };
     if arguments.len() != *count {
         let message = format!("`{}` takes {}, not {}", name.text, counted(*count), arguments.len());
-        reports.push(Report::new(Code::FunctionArity, name.span, message));
+        reports.push(Refusal::new(Code::FunctionArity, name.span, message));
     }
     for argument in arguments {
         let span = match argument {
@@ -126,6 +127,6 @@ pub(super) fn start(start: &Start, reports: &mut Vec<Report>) {
             Value::Text(text) => text.span,
         };
         let message = format!("`{}` takes numbers", name.text);
-        reports.push(Report::new(Code::BadArgument, span, message));
+        reports.push(Refusal::new(Code::BadArgument, span, message));
     }
 }

@@ -6,7 +6,7 @@ use crate::ast::{
     Brackets, IndexKind, Place, PlaceKind, Program, Reference, RightSide, Sign, Span, Statement,
     StatementKind,
 };
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::walk;
 
 /// The indices that the program declares.
@@ -19,7 +19,7 @@ pub(super) fn declared_indices(program: &Program) -> HashSet<&str> {
 }
 
 /// Small letters among the arguments of facts.
-pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &mut Vec<Report>) {
+pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &mut Vec<Refusal>) {
     match &statement.kind {
         StatementKind::Bare { reference, .. }
             if reference.brackets == Brackets::Round && !reference.places.iter().all(is_index) =>
@@ -40,7 +40,7 @@ pub(super) fn check(statement: &Statement, declared: &HashSet<&str>, reports: &m
 }
 
 /// Refuses the first argument that is no constant and is wanted to be one.
-fn refuse_first(reference: &Reference, wanted: impl Fn(&Place) -> bool, reports: &mut Vec<Report>) {
+fn refuse_first(reference: &Reference, wanted: impl Fn(&Place) -> bool, reports: &mut Vec<Refusal>) {
     let wrong = |place: &&Place| !walk::is_constant(place) && wanted(place);
     let Some(place) = reference.places.iter().find(wrong) else { return };
     let (span, name) = small(place);
@@ -50,11 +50,11 @@ fn refuse_first(reference: &Reference, wanted: impl Fn(&Place) -> bool, reports:
             let message = format!(
                 "`{name}` is an index, because it begins with a small letter, and `{fact}` is given for constants here"
             );
-            Report::new(Code::LowercaseConstant, span, message).help(format!("write `\"{name}\"`"))
+            Refusal::new(Code::LowercaseConstant, span, message).help(format!("write `\"{name}\"`"))
         }
         None => {
             let message = format!("`{fact}` is given for constants here, and this is none");
-            Report::new(Code::LowercaseConstant, span, message)
+            Refusal::new(Code::LowercaseConstant, span, message)
         }
     };
     reports.push(report);

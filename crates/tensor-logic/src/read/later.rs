@@ -1,13 +1,13 @@
 //! What the language has and this crate does not evaluate yet.
 
 use crate::ast::{Directive, Span, Statement, StatementKind, TypeExpr, Value};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 
 /// The types that are not evaluated yet.
 const TYPES: &[&str] = &["prob", "topk", "addmult"];
 
 /// The constructs of a statement that are not evaluated yet.
-pub(super) fn check(statement: &Statement, reports: &mut Vec<Report>) {
+pub(super) fn check(statement: &Statement, reports: &mut Vec<Refusal>) {
     match &statement.kind {
         StatementKind::Weighted { weight, reference } => {
             let span = weight.span.to(reference.span);
@@ -24,13 +24,13 @@ pub(super) fn check(statement: &Statement, reports: &mut Vec<Report>) {
     }
 }
 
-fn type_expr(kind: &TypeExpr, reports: &mut Vec<Report>) {
+fn type_expr(kind: &TypeExpr, reports: &mut Vec<Refusal>) {
     if TYPES.contains(&kind.name.text.as_str()) {
         reports.push(not_yet(kind.span, &format!("the type `{}`", kind.name.text)));
     }
 }
 
-fn directive(directive: &Directive, reports: &mut Vec<Report>) {
+fn directive(directive: &Directive, reports: &mut Vec<Refusal>) {
     let arguments = directive.arguments.as_deref().unwrap_or(&[]);
     match directive.name.text.as_str() {
         name @ ("embed" | "exclusive") => reports.push(not_yet(directive.span, &format!("`@{name}`"))),
@@ -55,6 +55,6 @@ fn directive(directive: &Directive, reports: &mut Vec<Report>) {
     }
 }
 
-fn not_yet(span: Span, what: &str) -> Report {
-    Report::new(Code::NotYet, span, format!("{what} cannot be evaluated yet"))
+fn not_yet(span: Span, what: &str) -> Refusal {
+    Refusal::new(Code::NotYet, span, format!("{what} cannot be evaluated yet"))
 }

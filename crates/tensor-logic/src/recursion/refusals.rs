@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::ast::{self, Span};
-use crate::error::{Code, Report};
+use crate::error::{Code, Refusal};
 use crate::names::literals_of_references;
 use crate::program::{Argument, Combine, IndexFn, Style, TensorId};
 use crate::recursion::graph::{Around, Inside, Occurrence};
 
 /// References to the very element being defined inside softmax or lnorm.
-pub(super) fn self_references(inside: &Inside<'_>) -> Vec<Report> {
+pub(super) fn self_references(inside: &Inside<'_>) -> Vec<Refusal> {
     let own = inside.occurrences.iter().filter(|occurrence| {
         let in_axis = occurrence.around.iter().any(|around| matches!(around, Around::Axis));
         in_axis && occurrence.read.tensor == occurrence.equation.tensor && same_element(occurrence)
@@ -17,7 +17,7 @@ pub(super) fn self_references(inside: &Inside<'_>) -> Vec<Report> {
     own.map(|occurrence| {
         let name = inside.program.name(occurrence.read.tensor);
         let message = format!("`{name}` is defined here from the very element that is being defined");
-        let report = Report::new(Code::SelfReference, occurrence.read.span, message);
+        let report = Refusal::new(Code::SelfReference, occurrence.read.span, message);
         let report = report.label(occurrence.equation.head_span, "the element");
         report.help(format!(
             "the next layer is another element: `{name}[b+1, …]` on the left; or redefine it with `:=`"
@@ -34,8 +34,8 @@ fn same_element(occurrence: &Occurrence<'_>) -> bool {
 }
 
 /// `avg=` of a relation in its own recursion: refused in every class that iterates.
-pub(super) fn averages(inside: &Inside<'_>) -> Vec<Report> {
-    let mut reports: Vec<Report> = Vec::new();
+pub(super) fn averages(inside: &Inside<'_>) -> Vec<Refusal> {
+    let mut reports: Vec<Refusal> = Vec::new();
     for occurrence in &inside.occurrences {
         let head = inside.program.tensor(occurrence.equation.tensor);
         if head.style == Style::Round && head.combine == Combine::Avg {
@@ -47,7 +47,7 @@ pub(super) fn averages(inside: &Inside<'_>) -> Vec<Report> {
 }
 
 /// What is not monotone in the component's own tensors.
-pub(super) fn not_monotone(inside: &Inside<'_>, tree: &ast::Program) -> Vec<Report> {
+pub(super) fn not_monotone(inside: &Inside<'_>, tree: &ast::Program) -> Vec<Refusal> {
     let mut literals: Option<HashMap<usize, Span>> = None;
     let mut reports = Vec::new();
     for occurrence in &inside.occurrences {
@@ -73,10 +73,10 @@ pub(super) fn not_monotone(inside: &Inside<'_>, tree: &ast::Program) -> Vec<Repo
     reports
 }
 
-fn refuse(inside: &Inside<'_>, occurrence: &Occurrence<'_>, at: Span, what: &str, not: &str) -> Report {
+fn refuse(inside: &Inside<'_>, occurrence: &Occurrence<'_>, at: Span, what: &str, not: &str) -> Refusal {
     let cycle = cycle(inside, occurrence, not);
     let message = format!("{what} closes a recursion: `{cycle}`");
-    Report::new(Code::NotStratified, at, message)
+    Refusal::new(Code::NotStratified, at, message)
         .help("define what is negated, compared or subtracted without this tensor, or step along an index")
 }
 

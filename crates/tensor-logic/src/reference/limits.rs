@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::ast::Span;
 use crate::digits;
 use crate::divergence::diverges;
-use crate::error::{Code, Report, Result};
+use crate::error::{Code, Refusal, Result};
 use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
 use crate::value::Tuple;
 
@@ -32,7 +32,7 @@ impl<N: Number> Machine<'_, N> {
             let name = &tensor.name;
             let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
             let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
-            return Err(Report::new(Code::TooLarge, self.left_side(id), message).help(help));
+            return Err(Refusal::new(Code::TooLarge, self.left_side(id), message).help(help));
         }
         self.bytes += needed as u64;
         Ok(())
@@ -47,13 +47,13 @@ impl<N: Number> Machine<'_, N> {
         if tuples > budget.tuples {
             let message = format!("more than {} tuples (`--max-tuples`) are derived", budget.tuples);
             let help = "end the rule with a comparison or a declared index, or raise `--max-tuples`";
-            return Err(Report::new(Code::Budget, span, message).help(help));
+            return Err(Refusal::new(Code::Budget, span, message).help(help));
         }
         if bytes > budget.bytes {
             let message =
                 format!("{tuples} tuples need more than the {} bytes of `--max-bytes`", budget.bytes);
             let help = "end the rule with a comparison or a declared index, or raise `--max-bytes`";
-            return Err(Report::new(Code::Budget, span, message).help(help));
+            return Err(Refusal::new(Code::Budget, span, message).help(help));
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl<N: Number> Machine<'_, N> {
         component.tensors.iter().map(of).sum()
     }
 
-    fn divergence(&self, component: &Component, rounds: u64, changes: &[f64]) -> Report {
+    fn divergence(&self, component: &Component, rounds: u64, changes: &[f64]) -> Refusal {
         let largest = |best: Option<(TensorId, f64)>, (id, change): (&TensorId, &f64)| match best {
             Some((_, most)) if most >= *change => best,
             _ => Some((*id, *change)),
@@ -138,7 +138,7 @@ impl<N: Number> Machine<'_, N> {
         let message =
             format!("{shown} would be {}, which is more than a count of 64 bits holds", value.value());
         let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
-        Err(Report::new(Code::Overflow, span, message).help(help))
+        Err(Refusal::new(Code::Overflow, span, message).help(help))
     }
 
     /// Refuses a count whose digits an answer cannot hold.

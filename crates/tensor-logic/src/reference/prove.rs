@@ -12,7 +12,7 @@ use super::bind::Scope;
 use super::machine::Machine;
 use crate::ast::{Comparison, Span};
 use crate::engine::{Engine, Request};
-use crate::error::{Code, Places, Report, Result};
+use crate::error::{Code, Places, Refusal, Result};
 use crate::program::{
     Argument, Equation, Expr, Given, Guard, IndexFn, Otherwise, Program, Query, Read, Role, Style, TensorId,
     Term,
@@ -71,7 +71,7 @@ pub fn prove(
             let message =
                 format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
             let help = "ask without `@explain`, or raise `--max-bytes`";
-            return Err(Report::new(Code::Budget, query.span, message).help(help));
+            return Err(Refusal::new(Code::Budget, query.span, message).help(help));
         }
     }
     let heights = search.heights();

@@ -4,7 +4,7 @@ use crate::common;
 use tensor_logic::answer::json;
 use tensor_logic::ast::Span;
 use tensor_logic::draw::{Severity, Sheet};
-use tensor_logic::error::{Code, Report};
+use tensor_logic::error::{Code, Refusal};
 
 /// The place of the occurrence number `nth` of a piece of a text.
 fn at(text: &str, piece: &str, nth: usize) -> Span {
@@ -16,7 +16,7 @@ fn at(text: &str, piece: &str, nth: usize) -> Span {
 fn the_example_of_the_specification() {
     let text = "W = [1, 2]\nX = [1, 2, 3]\nY = W[j] X[j]\n";
     let meeting = at(text, "j", 1);
-    let report = Report::new(Code::SizeConflict, meeting, "index `j` has 2 values in `W` and 3 in `X`")
+    let report = Refusal::new(Code::SizeConflict, meeting, "index `j` has 2 values in `W` and 3 in `X`")
         .label(meeting, "they meet here")
         .label(at(text, "[1, 2]", 0), "2 values of `j`")
         .label(at(text, "[1, 2, 3]", 0), "3 values of `j`")
@@ -51,7 +51,7 @@ error[size-conflict]: index `j` has 2 values in `W` and 3 in `X`
 #[test]
 fn marks_of_one_line_the_end_of_the_text_and_tabs() {
     let text = "\tY = é + A\n";
-    let report = Report::new(Code::Scope, at(text, "A", 0), "m").label(at(text, "é", 0), "here");
+    let report = Refusal::new(Code::Scope, at(text, "A", 0), "m").label(at(text, "é", 0), "here");
     let wanted = "\
 warning[scope]: m
   --> a.tl:1:10
@@ -61,7 +61,7 @@ warning[scope]: m
    |          ^
 ";
     assert_eq!(Sheet::new("a.tl", text).draw(&report, Severity::Warning), wanted);
-    let end = Report::new(Code::Syntax, Span { start: text.len(), end: text.len() }, "m");
+    let end = Refusal::new(Code::Syntax, Span { start: text.len(), end: text.len() }, "m");
     assert!(
         Sheet::new("a.tl", text).draw(&end, Severity::Error).contains("  --> a.tl:2:1\n   |\n 2 |\n   | ^\n")
     );
@@ -72,7 +72,7 @@ fn what_is_drawn_is_bounded() {
     let text = format!("Y = {}1\u{1b}", "w[i] ".repeat(100_000));
     let place = Span { start: text.len() - 2, end: text.len() - 1 };
     let report = (0..1000)
-        .fold(Report::new(Code::Syntax, place, "m"), |report, _| report.label(at(&text, "w", 7), "x"));
+        .fold(Refusal::new(Code::Syntax, place, "m"), |report, _| report.label(at(&text, "w", 7), "x"));
     let drawn = Sheet::new("a.tl", &text).draw(&report, Severity::Error);
     assert!(drawn.len() < 6000 && !drawn.contains('\u{1b}'), "{drawn}");
     assert!(drawn.contains("…w[i] w[i]"), "{drawn}");

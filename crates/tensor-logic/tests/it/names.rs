@@ -3,18 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use crate::common;
-use tensor_logic::error::{Places, Report};
+use tensor_logic::error::{Places, Refusal};
 use tensor_logic::names::{self, Names};
 use tensor_logic::parse::parse;
 use tensor_logic::program::{Combine, Kind, Style};
 
-fn resolve(text: &str) -> Result<Names, Vec<Report>> {
+fn resolve(text: &str) -> Result<Names, Vec<Refusal>> {
     let (program, reports) = parse(text);
     assert_eq!(reports, [], "{text}");
     names::resolve(text, &program)
 }
 
-fn show(text: &str, report: &Report) -> String {
+fn show(text: &str, report: &Refusal) -> String {
     let places = Places::new(text);
     let (line, column) = places.of(report.span.start);
     format!("{} {line}:{column}", report.code.name())

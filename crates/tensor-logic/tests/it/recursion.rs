@@ -3,14 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use crate::common;
-use tensor_logic::error::{Places, Report};
+use tensor_logic::error::{Places, Refusal};
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options, lower};
 use tensor_logic::parse::parse;
 use tensor_logic::program::{Class, Component, Program};
 use tensor_logic::{names, recursion};
 
-fn analyse(text: &str) -> (Program, Result<Vec<Component>, Vec<Report>>) {
+fn analyse(text: &str) -> (Program, Result<Vec<Component>, Vec<Refusal>>) {
     let (tree, reports) = parse(text);
     assert_eq!(reports, [], "{text}");
     let names = names::resolve(text, &tree).unwrap();
@@ -48,7 +48,7 @@ fn classes(text: &str) -> Vec<String> {
 fn refusals(text: &str) -> Vec<String> {
     let places = Places::new(text);
     let reports = analyse(text).1.err().unwrap_or_default();
-    let show = |report: &Report| {
+    let show = |report: &Refusal| {
         let (line, column) = places.of(report.span.start);
         format!("{} {line}:{column}", report.code.name())
     };

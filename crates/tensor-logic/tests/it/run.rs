@@ -7,7 +7,7 @@ use tensor_logic::analyse::analyse;
 use tensor_logic::answer::json;
 use tensor_logic::ast;
 use tensor_logic::engine::{Budget, Engine, Parameters, Value};
-use tensor_logic::error::{Places, Report};
+use tensor_logic::error::{Places, Refusal};
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options};
 use tensor_logic::program::{Kind, Program};
@@ -16,7 +16,7 @@ use tensor_logic::run::{Host, Outcome, refusals as refusals_without_a_run, run};
 
 const BUDGET: Budget = Budget { tuples: 100_000, bytes: 1 << 30 };
 
-fn analysed(text: &str, semiring: Option<Kind>) -> Result<Program, Vec<Report>> {
+fn analysed(text: &str, semiring: Option<Kind>) -> Result<Program, Vec<Refusal>> {
     let options = Options { semiring, ..Options::default() };
     let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &options)?;
     Ok(analysed.program)
@@ -33,7 +33,7 @@ impl Host for Alone<'_> {
         _: tensor_logic::program::TensorId,
         _: &Value,
         _: ast::Span,
-    ) -> Result<(), Report> {
+    ) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -45,11 +45,11 @@ impl Host for Alone<'_> {
         _: &mut Parameters,
         _: tensor_logic::program::TensorId,
         minimize: &tensor_logic::program::Minimize,
-    ) -> Result<tensor_logic::answer::Minimized, Report> {
-        Err(Report::new(tensor_logic::error::Code::NotYet, minimize.span, "learning"))
+    ) -> Result<tensor_logic::answer::Minimized, Refusal> {
+        Err(Refusal::new(tensor_logic::error::Code::NotYet, minimize.span, "learning"))
     }
 
-    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Report> {
+    fn in_semiring(&mut self, kind: Kind) -> Result<Program, Refusal> {
         analysed(self.0, Some(kind)).map_err(|mut reports| reports.remove(0))
     }
 }
@@ -163,7 +163,7 @@ fn refusals(text: &str) -> Vec<(String, usize, usize)> {
         }
     };
     let places = Places::new(text);
-    let place = |report: &Report| {
+    let place = |report: &Refusal| {
         let (line, column) = places.of(report.span.start);
         (report.code.name().to_owned(), line, column)
     };
@@ -366,7 +366,7 @@ fn a_long_proof_is_no_deep_recursion() {
             &mut self,
             request: &tensor_logic::engine::Request<'_>,
             goals: &[tensor_logic::program::TensorId],
-        ) -> Result<Vec<Value>, Report> {
+        ) -> Result<Vec<Value>, Refusal> {
             let mut edges = Reference::default();
             let of = |id: &tensor_logic::program::TensorId| match request.program.name(*id) {
                 "R" => {

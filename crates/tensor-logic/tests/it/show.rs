@@ -6,7 +6,7 @@ use crate::common;
 use tensor_logic::analyse::analyse;
 use tensor_logic::domains;
 use tensor_logic::engine::{Budget, Engine, Request, Value};
-use tensor_logic::error::Report;
+use tensor_logic::error::Refusal;
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options};
 use tensor_logic::program::{Expr, Guard, IndexId, Program, Range, Role, TensorId, When};
@@ -17,7 +17,7 @@ use tensor_logic::walk;
 
 const BUDGET: Budget = Budget { tuples: 200, bytes: 1 << 24 };
 
-fn analysed(text: &str) -> Result<Program, Vec<Report>> {
+fn analysed(text: &str) -> Result<Program, Vec<Refusal>> {
     analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default()).map(|found| found.program)
 }
 

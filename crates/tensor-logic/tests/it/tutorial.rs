@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::common::answers::{calculated, commented, contradiction, engines};
 use tensor_logic::engine::{Budget, Engine};
-use tensor_logic::error::{Code, Places, Report};
+use tensor_logic::error::{Code, Places, Refusal};
 use tensor_logic::format::format;
 use tensor_logic::function::{BUILT_IN, OTHERS};
 use tensor_logic::gradient::evaluate::{gradients, with_respect_to};
@@ -100,7 +100,7 @@ fn wrong(example: &Example, engine: &mut dyn Engine) -> Option<String> {
 }
 
 /// `CODE] LINE:COLUMN`
-fn place(report: &Report, text: &str) -> String {
+fn place(report: &Refusal, text: &str) -> String {
     let (line, column) = Places::new(text).of(report.span.start);
     format!("{}] {line}:{column}", report.code.name())
 }

@@ -5,7 +5,7 @@
 use calculemus_base::stream;
 use tensor_logic::answer::json;
 use tensor_logic::draw::{Severity, Sheet};
-use tensor_logic::error::Report;
+use tensor_logic::error::{Refusal, Warning};
 use tensor_logic::source::Source;
 
 /// What a command answers.
@@ -21,9 +21,9 @@ pub(crate) struct Answer {
     /// What people read on standard error beside the reports.
     pub(crate) notice: String,
     /// Why the program is refused.
-    pub(crate) errors: Vec<Report>,
+    pub(crate) errors: Vec<Refusal>,
     /// What is only pointed at.
-    pub(crate) warnings: Vec<Report>,
+    pub(crate) warnings: Vec<Warning>,
     /// The name of the program in messages.
     pub(crate) file: String,
     /// The text that the reports point into.
@@ -51,7 +51,7 @@ impl Answer {
     }
 
     /// A refused program.
-    pub(crate) fn refused(source: &Source, errors: Vec<Report>) -> Answer {
+    pub(crate) fn refused(source: &Source, errors: Vec<Refusal>) -> Answer {
         Answer { errors, ..Answer::new(source, Shape::Both) }
     }
 }
@@ -72,7 +72,7 @@ fn document(answer: &Answer, sheet: &Sheet<'_>) -> String {
     for (key, value) in &answer.fields {
         document.extend([", \"", key, "\": ", value]);
     }
-    let mut reports = |key: &str, reports: &[Report]| {
+    let mut reports = |key: &str, reports: &[Refusal]| {
         document.extend([", \"", key, "\": "]);
         json::list(&mut document, reports, |out, report| json::report(out, sheet.places(), report));
     };
@@ -90,7 +90,7 @@ fn document(answer: &Answer, sheet: &Sheet<'_>) -> String {
 fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
     let errors = answer.errors.iter().map(|report| (report, Severity::Error));
     let warnings = answer.warnings.iter().map(|report| (report, Severity::Warning));
-    let mut reports: Vec<(&Report, Severity)> = errors.chain(warnings).collect();
+    let mut reports: Vec<(&Refusal, Severity)> = errors.chain(warnings).collect();
     reports.sort_by_key(|(report, _)| report.span.start);
     let mut text: String =
         reports.into_iter().map(|(report, severity)| sheet.draw(report, severity)).collect();

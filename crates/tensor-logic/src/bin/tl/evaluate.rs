@@ -9,7 +9,7 @@ use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
 use tensor_logic::console::Console;
 use tensor_logic::engine::Engine;
-use tensor_logic::error::{Code, Report};
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
 use tensor_logic::notebook::{EngineKind, Notebook};
@@ -175,12 +175,12 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
 }
 
 /// The gradients of the last query's answer.
-fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Report> {
+fn gradients_of(program: &Program, wrt: &[String], evaluation: &Evaluation) -> Result<Gradients, Refusal> {
     let mut queries = program.actions.iter().filter_map(|action| match action {
         Action::Query(query) => Some(query.tensor),
         Action::Write { .. } => None,
     });
-    let none = || Report::new(Code::NotScalar, Span::default(), "nothing is asked for");
+    let none = || Refusal::new(Code::NotScalar, Span::default(), "nothing is asked for");
     let goal = queries.next_back().ok_or_else(none)?;
     missing_data(program, goal)?;
     rounded(program, goal)?;

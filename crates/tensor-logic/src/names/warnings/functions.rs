@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::parts::Parts;
 use crate::ast::{Brackets, Expr, ExprKind, Name, Reference, RightSide, Sign, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Warning};
 use crate::function::BUILT_IN;
 use crate::names::axes::is_axis_function;
 use crate::names::known::Names;
@@ -13,7 +13,7 @@ use crate::names::{occurrence, walk};
 use crate::program::{Kind, Style};
 
 /// Checks the functions of a statement.
-pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Warning>) {
     dots(statement, reports);
     let StatementKind::Equation { head, sign, sign_span, right: RightSide::Expr { expr, .. } } =
         &statement.kind
@@ -27,7 +27,7 @@ pub(super) fn check(statement: &Statement, names: &Names, reports: &mut Vec<Repo
     {
         let message =
             format!("`{}` is Boolean: of `{function}(…)` only whether it is > 0 is kept", head.name.text);
-        let report = Report::new(Code::BooleanTruncation, *sign_span, message);
+        let report = Warning::new(Code::BooleanTruncation, *sign_span, message);
         reports.push(report.help("use `+=` to keep the value, or `step(…)` to say that it is cut"));
     }
     if tensor.style == Style::Square {
@@ -50,7 +50,7 @@ impl<'a> walk::Visitor<'a> for Calls<'a> {
 }
 
 /// Dots without an axis function, and axis functions without a dot where there is a choice.
-fn dots(statement: &Statement, reports: &mut Vec<Report>) {
+fn dots(statement: &Statement, reports: &mut Vec<Warning>) {
     let mut calls = Calls::default();
     walk::reads(statement, &mut calls);
     calls.0.retain(|(name, _)| is_axis_function(&name.text));
@@ -59,7 +59,7 @@ fn dots(statement: &Statement, reports: &mut Vec<Report>) {
         let dotted = references.iter().flat_map(|reference| &reference.places).filter(|place| place.dot);
         let message = "a dot names the axis of softmax or lnorm, and there is none here";
         reports.extend(
-            dotted.map(|place| Report::new(Code::UnusedDot, place.span, message).help("drop the dot")),
+            dotted.map(|place| Warning::new(Code::UnusedDot, place.span, message).help("drop the dot")),
         );
         return;
     }
@@ -71,7 +71,7 @@ fn dots(statement: &Statement, reports: &mut Vec<Report>) {
     };
     for (name, _) in calls.0.iter().filter(|(_, named)| !named) {
         let message = format!("`{}` runs along `{last}`, the last index of the left side", name.text);
-        let report = Report::new(Code::MissingDot, name.span, message);
+        let report = Warning::new(Code::MissingDot, name.span, message);
         reports.push(report.help(format!("write `{last}.` on the left, or `{}[{last}](…)`", name.text)));
     }
 }
@@ -101,7 +101,7 @@ fn real_function(expr: &Expr) -> Option<&str> {
 /// Elementwise functions with f(0) ≠ 0 of relations: in a square equation a missing tuple is
 /// read as 0 there. A relation beside the call keeps it sparse, and under an axis function a
 /// missing tuple stays missing.
-fn dense(expr: &Expr, names: &Names, reports: &mut Vec<Report>) {
+fn dense(expr: &Expr, names: &Names, reports: &mut Vec<Warning>) {
     match &expr.kind {
         ExprKind::Sum(terms) => terms.iter().for_each(|(_, term)| dense(term, names, reports)),
         ExprKind::Product(factors) => {
@@ -126,7 +126,7 @@ fn dense(expr: &Expr, names: &Names, reports: &mut Vec<Report>) {
                     "`{}` of the relation `{relation}` is {value} where a tuple is missing, so every element has a value",
                     name.text
                 );
-                let report = Report::new(Code::DenseActivation, name.span, message);
+                let report = Warning::new(Code::DenseActivation, name.span, message);
                 reports.push(report.help("use a round left side, or multiply by the relation"));
             }
             arguments.iter().for_each(|argument| dense(argument, names, reports));

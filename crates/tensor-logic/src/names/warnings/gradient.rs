@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ast::{Expr, ExprKind, Goal, LiteralKind, Program, RightSide, Span, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Warning};
 use crate::names::known::Names;
 
 /// A read of a tensor on the right side of another's equation.
@@ -15,7 +15,7 @@ struct Edge<'a> {
 }
 
 /// Checks every loss of the program.
-pub(super) fn check(program: &Program, names: &Names, reports: &mut Vec<Report>) {
+pub(super) fn check(program: &Program, names: &Names, reports: &mut Vec<Warning>) {
     let mut edges: BTreeMap<&str, Vec<Edge<'_>>> = BTreeMap::new();
     for statement in &program.statements {
         if let StatementKind::Equation { head, right: RightSide::Expr { expr, .. }, .. } = &statement.kind {
@@ -39,7 +39,7 @@ pub(super) fn check(program: &Program, names: &Names, reports: &mut Vec<Report>)
             let message = format!(
                 "`{function}` has derivative 0, and `{name}` reaches `{loss}` only through such functions"
             );
-            let report = Report::new(Code::ZeroGradient, span, message);
+            let report = Warning::new(Code::ZeroGradient, span, message);
             reports.push(report.help("use a smooth function, such as `sig` for `step`"));
         }
     }

@@ -4,7 +4,7 @@
 //! group, around a sum's. The forms that they offer quote the program's text.
 
 use crate::ast::{Expr, ExprKind, Literal, LiteralKind, RightSide, Span, Statement, StatementKind};
-use crate::error::{Code, Report};
+use crate::error::{Code, Warning};
 use crate::names::known::Names;
 use crate::names::scopes;
 
@@ -28,11 +28,11 @@ fn holds(outer: Span, inner: Span) -> bool {
 struct Check<'a> {
     text: &'a str,
     sums: Vec<Sum<'a>>,
-    reports: &'a mut Vec<Report>,
+    reports: &'a mut Vec<Warning>,
 }
 
 /// Checks the groups of a statement.
-pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &mut Vec<Report>) {
+pub(super) fn check(text: &str, statement: &Statement, names: &Names, reports: &mut Vec<Warning>) {
     let (terms, left) = scopes::of(statement, names);
     let mut sums = Vec::new();
     for term in &terms {
@@ -112,7 +112,7 @@ impl Check<'_> {
                 let indices = indices(&inside);
                 let here = format!("(sum[{indices}]({content})){behind}");
                 let there = format!("sum[{indices}](({content}){behind})");
-                Report::new(Code::Scope, sign, message)
+                Warning::new(Code::Scope, sign, message)
                     .help(format!("it means `{here}`; the other is `{there}`"))
             }
             ExprKind::Sum(terms) => {
@@ -122,7 +122,7 @@ impl Check<'_> {
                 let message = format!("the base is a sum: the power is taken first, then {list} summed");
                 let here = format!("sum[{}](({content}){behind})", indices(&outside));
                 let there = format!("({}){behind}", self.apart(inner, terms, &outside));
-                Report::new(Code::Scope, sign, message)
+                Warning::new(Code::Scope, sign, message)
                     .help(format!("it means `{here}`; the other is `{there}`"))
             }
             _ => return,
@@ -143,7 +143,7 @@ impl Check<'_> {
         let message = format!("{list} summed, and addends without it are repeated for each of its values");
         let here = format!("sum[{}]({content})", indices(&repeated));
         let there = self.apart(inner, terms, &repeated);
-        let report = Report::new(Code::Broadcast, group, message);
+        let report = Warning::new(Code::Broadcast, group, message);
         self.reports.push(report.help(format!("it means `{here}`; the other is `{there}`")));
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use tensor_logic::answer::Content;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
-use tensor_logic::error::Report;
+use tensor_logic::error::Refusal;
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::files::Files;
 use tensor_logic::reference::Reference;
@@ -29,7 +29,7 @@ pub(crate) fn calculated(
     folder: &Path,
     seed: u64,
     engine: &mut dyn Engine,
-) -> Result<Calculated, Vec<Report>> {
+) -> Result<Calculated, Vec<Refusal>> {
     let source = Source::new("text", text.as_bytes());
     let budget = Budget { tuples: 1_000_000, bytes: 1 << 30 };
     World::new(&source, Files::new(folder), seed).calculate(engine, budget)

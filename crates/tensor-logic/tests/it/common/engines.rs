@@ -2,7 +2,7 @@
 
 use tensor_logic::analyse::analyse;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
-use tensor_logic::error::Report;
+use tensor_logic::error::Refusal;
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options};
@@ -16,7 +16,7 @@ pub(crate) const STORAGES: [Storage; 3] = [Storage::Auto, Storage::Dense, Storag
 pub(crate) const BUDGET: Budget = Budget { tuples: 1000, bytes: 1 << 28 };
 
 /// The core form of a text.
-pub(crate) fn analysed(text: &str) -> Result<Program, Vec<Report>> {
+pub(crate) fn analysed(text: &str) -> Result<Program, Vec<Refusal>> {
     let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default())?;
     Ok(analysed.program)
 }
@@ -49,7 +49,7 @@ pub(crate) fn goals(program: &Program) -> Vec<TensorId> {
 }
 
 /// What the reference says of every tensor that can be asked for.
-pub(crate) type Wanted = Vec<(TensorId, Result<Vec<Value>, Report>)>;
+pub(crate) type Wanted = Vec<(TensorId, Result<Vec<Value>, Refusal>)>;
 
 /// What the reference says of a program.
 pub(crate) fn wanted(program: &Program) -> Wanted {
