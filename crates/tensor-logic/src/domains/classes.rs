@@ -14,14 +14,14 @@ use crate::value::{Const, Domain, Symbols};
 
 /// Where the size of a class comes from.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct Origin {
     pub(super) domain: Domain,
     pub(super) declared: bool,
     span: Span,
     name: String,
 }
 
-impl Source {
+impl Origin {
     /// Where the domain is declared or supplied.
     pub(super) fn span(&self) -> Span {
         self.span
@@ -32,7 +32,7 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Classes {
     parents: Vec<usize>,
-    sources: Vec<Option<Source>>,
+    sources: Vec<Option<Origin>>,
     /// First node of each tensor's places.
     offsets: Vec<usize>,
     /// First node of the indices.
@@ -85,7 +85,7 @@ impl Classes {
     }
 
     /// The declared or supplied domain of a class.
-    pub(super) fn source(&self, class: usize) -> Option<&Source> {
+    pub(super) fn source(&self, class: usize) -> Option<&Origin> {
         self.sources.get(class)?.as_ref()
     }
 
@@ -125,7 +125,7 @@ impl Classes {
                 for (place, size) in shape.iter().enumerate().take(tensor.places.len()) {
                     let node = self.place(TensorId(at as u32), place);
                     let name = tensor.name.clone();
-                    let source = Source { domain: Domain::size(*size), declared: false, span, name };
+                    let source = Origin { domain: Domain::size(*size), declared: false, span, name };
                     let known = self.sources.get(node).cloned().flatten();
                     let merged = merge(known, Some(source), &place.to_string(), span);
                     self.settle(node, merged, reports);
@@ -155,7 +155,7 @@ impl Classes {
             if let Some(domain) = &note.declared {
                 let name = &draft.program.indices[at].name;
                 let span = names.indices.get(name).map_or(draft.program.indices[at].span, |d| d.span);
-                let source = Source { domain: domain.clone(), declared: true, span, name: name.clone() };
+                let source = Origin { domain: domain.clone(), declared: true, span, name: name.clone() };
                 if let Some(slot) = self.sources.get_mut(self.indices + at) {
                     *slot = Some(source);
                 }
@@ -166,7 +166,7 @@ impl Classes {
             match event {
                 Event::Declared(node, name, domain) => {
                     let declared = names.indices.get(name).map_or(span, |d| d.span);
-                    let source = Source {
+                    let source = Origin {
                         domain: domain.clone(),
                         declared: true,
                         span: declared,
@@ -207,12 +207,12 @@ impl Classes {
             let span = names.indices.get(&name).map_or(alone.span, |d| d.span);
             let node = self.place(alone.tensor, alone.place);
             if let Some(slot) = self.sources.get_mut(node) {
-                slot.get_or_insert(Source { domain, declared: true, span, name });
+                slot.get_or_insert(Origin { domain, declared: true, span, name });
             }
         }
     }
 
-    fn settle(&mut self, root: usize, merged: Result<Option<Source>, Refusal>, reports: &mut Vec<Refusal>) {
+    fn settle(&mut self, root: usize, merged: Result<Option<Origin>, Refusal>, reports: &mut Vec<Refusal>) {
         match merged {
             Ok(source) => {
                 if let Some(slot) = self.sources.get_mut(root) {
@@ -303,11 +303,11 @@ fn extent(facts: &Facts, place: usize) -> Vec<Const> {
 
 /// Two sources meet: a declared domain wins over a size; different sizes are refused.
 fn merge(
-    first: Option<Source>,
-    second: Option<Source>,
+    first: Option<Origin>,
+    second: Option<Origin>,
     name: &str,
     span: Span,
-) -> Result<Option<Source>, Refusal> {
+) -> Result<Option<Origin>, Refusal> {
     let (first, second) = match (first, second) {
         (Some(first), Some(second)) => (first, second),
         (first, second) => return Ok(first.or(second)),
@@ -316,7 +316,7 @@ fn merge(
     if a != b {
         let (early, late) =
             if first.span.start <= second.span.start { (&first, &second) } else { (&second, &first) };
-        let count = |source: &Source| format!("{} values of `{name}`", source.domain.len());
+        let count = |source: &Origin| format!("{} values of `{name}`", source.domain.len());
         let message = format!(
             "index `{name}` has {} values in `{}` and {} in `{}`",
             early.domain.len(),

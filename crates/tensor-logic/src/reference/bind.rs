@@ -25,7 +25,7 @@ pub(super) enum Filter<'p> {
 
 /// Where the values of an index come from.
 #[derive(Debug)]
-pub(super) enum Source<'p> {
+pub(super) enum Supply<'p> {
     /// Computed.
     Function(&'p IndexFn),
     /// The tuples of one of these reads (any: the body is absent where one of them is).
@@ -38,11 +38,11 @@ pub(super) enum Source<'p> {
 
 /// One index to bind.
 #[derive(Debug)]
-pub(super) struct Step<'p> {
+pub(super) struct Binding<'p> {
     /// The index.
     pub(super) index: IndexId,
     /// Where its values come from.
-    pub(super) source: Source<'p>,
+    pub(super) source: Supply<'p>,
     /// What can be checked once it is bound.
     pub(super) checks: Vec<Filter<'p>>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Plan<'p> {
     /// What can be checked before anything is bound.
     pub(super) checks: Vec<Filter<'p>>,
     /// The indices in order.
-    pub(super) steps: Vec<Step<'p>>,
+    pub(super) steps: Vec<Binding<'p>>,
 }
 
 /// What the body and the guards of a scope require.
@@ -228,7 +228,7 @@ impl<'p> Scope<'p, '_> {
         let mut plan = Plan { checks: ready(&unbound), steps: Vec::new() };
         while let Some((index, source)) = self.next(program, &required, &unbound, size) {
             unbound.remove(&index);
-            plan.steps.push(Step { index, source, checks: ready(&unbound) });
+            plan.steps.push(Binding { index, source, checks: ready(&unbound) });
         }
         plan
     }
@@ -239,10 +239,10 @@ impl<'p> Scope<'p, '_> {
         required: &Required<'p>,
         unbound: &BTreeSet<IndexId>,
         size: &dyn Fn(TensorId) -> Option<usize>,
-    ) -> Option<(IndexId, Source<'p>)> {
-        let mut best: Option<(f64, IndexId, Source<'p>)> = None;
+    ) -> Option<(IndexId, Supply<'p>)> {
+        let mut best: Option<(f64, IndexId, Supply<'p>)> = None;
         let later: BTreeSet<IndexId> = unbound.union(&required.inner).copied().collect();
-        let mut offer = |cost: f64, index: IndexId, source: Source<'p>| {
+        let mut offer = |cost: f64, index: IndexId, source: Supply<'p>| {
             if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
                 best = Some((cost, index, source));
             }
@@ -253,7 +253,7 @@ impl<'p> Scope<'p, '_> {
                     && *own == index
                     && !waits(function, unbound)
                 {
-                    offer(-1.0, index, Source::Function(function));
+                    offer(-1.0, index, Supply::Function(function));
                 }
             }
             let mut bound_by_tuples = false;
@@ -262,11 +262,11 @@ impl<'p> Scope<'p, '_> {
                     && gives(read, index, &later)
                 {
                     bound_by_tuples = true;
-                    offer(expected(read, tuples, unbound), index, Source::Tuples(read));
+                    offer(expected(read, tuples, unbound), index, Supply::Tuples(read));
                 }
             }
             match &program.index(index).range {
-                Range::Domain(domain) => offer(domain.len() as f64, index, Source::Range),
+                Range::Domain(domain) => offer(domain.len() as f64, index, Supply::Range),
                 Range::Tuples if !bound_by_tuples => {
                     let giving = |read: &&Read| gives(read, index, &required.inner);
                     let mut reads = round_reads(self.when, self.body);
@@ -275,10 +275,10 @@ impl<'p> Scope<'p, '_> {
                         reads = self.nearby.iter().copied().filter(giving).collect();
                     }
                     let cost = reads.iter().map(|read| size(read.tensor).unwrap_or(0)).sum::<usize>();
-                    offer(1e9 + cost as f64, index, Source::Union(reads));
+                    offer(1e9 + cost as f64, index, Supply::Union(reads));
                 }
                 Range::Tuples => {}
-                Range::Computed => offer(f64::MAX, index, Source::Union(Vec::new())),
+                Range::Computed => offer(f64::MAX, index, Supply::Union(Vec::new())),
             }
         }
         best.map(|(_, index, source)| (index, source))

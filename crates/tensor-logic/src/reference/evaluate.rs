@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use super::bind::{Filter, Lookup, Plan, Scope, Source, Step, invert};
+use super::bind::{Binding, Filter, Lookup, Plan, Scope, Supply, invert};
 use super::machine::Machine;
 use super::number::Number;
 use super::store::{self, Entries, Store};
@@ -229,7 +229,7 @@ impl<'p, N: Number> Machine<'p, N> {
         })
     }
 
-    fn walk(&self, steps: &[Step<'p>], visit: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
+    fn walk(&self, steps: &[Binding<'p>], visit: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
         let Some((step, rest)) = steps.split_first() else { return visit() };
         let mut one = |value: Const| {
             self.bind(step.index, Some(value));
@@ -238,18 +238,18 @@ impl<'p, N: Number> Machine<'p, N> {
         let mut values = BTreeSet::new();
         let range = &self.program.index(step.index).range;
         let flow = match &step.source {
-            Source::Range => match range {
+            Supply::Range => match range {
                 Range::Domain(domain) => domain.values().try_for_each(one),
                 Range::Tuples | Range::Computed => ControlFlow::Continue(()),
             },
             source => {
                 match source {
-                    Source::Function(function) => values.extend(self.index(function)),
-                    Source::Tuples(read) => self.values_in_tuples(read, step.index, &mut values),
-                    Source::Union(reads) => {
+                    Supply::Function(function) => values.extend(self.index(function)),
+                    Supply::Tuples(read) => self.values_in_tuples(read, step.index, &mut values),
+                    Supply::Union(reads) => {
                         reads.iter().for_each(|read| self.values_in_tuples(read, step.index, &mut values));
                     }
-                    Source::Range => {}
+                    Supply::Range => {}
                 }
                 if let Range::Domain(domain) = range {
                     values.retain(|value| domain.contains(*value));
