@@ -54,7 +54,7 @@ fn numbers(count: u64) -> impl Iterator<Item = u64> {
 
 #[test]
 fn random_programs_agree_with_the_obvious_evaluator() {
-    let (mut diverged, mut tuples, mut left) = (0, 0, 0);
+    let (mut diverged, mut tuples, mut left, mut late) = (0, 0, 0, 0);
     // One in some three hundred diverges: drawn on until there are a few.
     for (drawn, seed) in numbers(15_000).enumerate() {
         if drawn >= 1500 && diverged > 4 {
@@ -75,10 +75,15 @@ fn random_programs_agree_with_the_obvious_evaluator() {
         tuples += expected.iter().flatten().map(Tuples::len).sum::<usize>();
         for shapes in [false, true] {
             let found = engine(&program, shapes);
+            // The obvious evaluator waits longer than the N + 1 rounds that are promised: see `Failure::Divergence`.
+            if found == Err(Trouble::Divergence) && expected.is_ok() {
+                late += 1;
+                continue;
+            }
             assert_eq!(found, expected, "seed {seed}, shapes {shapes}: {program:?}");
         }
     }
-    assert!(diverged > 4 && tuples > 15_000 && left <= 3, "{diverged} {tuples} {left}");
+    assert!(diverged > 4 && tuples > 15_000 && left <= 3 && late <= 4, "{diverged} {tuples} {left} {late}");
 }
 
 /// Counts as the lengths of arcs: the closure has a method of its own, which must not take their bits for reals.
