@@ -45,7 +45,10 @@ impl Mask {
                 sum([1, self.formula(self.rules.term(fewest), depth), 1, outer])
             }
             Frame::Relation { right: true, outer } => outer,
-            Frame::Relation { right: false, outer } => sum([1, self.term(), outer]),
+            // The name of a definition may stand where no relation could follow it.
+            Frame::Relation { right: false, outer } => {
+                cost_if(!self.rules.relations.is_empty(), sum([1, self.term(), outer]))
+            }
             Frame::Arguments { function, digits, count, outer, .. } => {
                 sum([self.more_arguments(function, digits, count, self.term()), outer])
             }

@@ -35,13 +35,6 @@ impl Trees {
         Self { stream: drawn(&Family::named(name), item), names: 4 }
     }
 
-    /// The trees of a number, in every run the same. The masks' tests keep to them: of fresh ones, a walk in a few
-    /// thousand ends where no symbol is legal, because in the head of a function's definition the mask also lets a term
-    /// begin that only a relation could go on with, under signatures that have none.
-    pub(crate) fn kept(name: &str, item: u64) -> Self {
-        Self { stream: Family::named(name).stream(item), names: 4 }
-    }
-
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.stream.below(n)
     }
