@@ -47,6 +47,3 @@ pub(crate) fn sweep<L: Tables>(plan: &Plan<L>, folder: &Path, how: &jobs::How<'_
     let page = summary.write(&plan.name, folder)?;
     Ok(Swept::Done { document: summary.document, page })
 }
-
-#[cfg(test)]
-mod tests;

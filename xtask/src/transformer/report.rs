@@ -62,6 +62,3 @@ pub(crate) fn metrics_csv(runs: &[Run]) -> Result<String> {
     }
     csv::table(&["run", "kind", "step"], &rows)
 }
-
-#[cfg(test)]
-mod tests;

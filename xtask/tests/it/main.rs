@@ -11,6 +11,8 @@ mod examples;
 mod kills;
 mod modules;
 mod record;
+mod reports;
 mod rnn;
 mod runs_rnn;
 mod sample;
+mod sweeps;

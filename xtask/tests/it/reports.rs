@@ -1,8 +1,10 @@
-use super::*;
+//! Pages of runs with hand-written records: every part, nothing unescaped, what is missing is said.
 
-/// A run folder with a hand-written record.
-fn folder(root: &Path, name: &str, metrics: &str, eval: &str) -> PathBuf {
-    let folder = root.join(name);
+use crate::common::Place;
+
+/// A run with a hand-written record.
+fn record(place: &Place, name: &str, metrics: &str, eval: &str) {
+    let folder = place.path("runs").join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let config = "d_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\ndata = \"<b>data\"\n[expect]\nparams = 7\n\
                   excess_max = 0.5\ntop1_min = 0.9\nseconds_max = 100.0\n\n# version 0.1.0, commit <i>abc\n\
@@ -14,7 +16,6 @@ fn folder(root: &Path, name: &str, metrics: &str, eval: &str) -> PathBuf {
     if !eval.is_empty() {
         std::fs::write(folder.join("eval.json"), eval).unwrap();
     }
-    folder
 }
 
 const METRICS: &str = r#"{"kind":"start","step":0,"schema":1,"run":"<b>","parameters":7,"data":"<em>d"}
@@ -44,10 +45,10 @@ const EVAL: &str = r#"{"run":"a","law":"<script>law","data_digest":"<em>d","comm
 "expect":[{"key":"excess_max","expected":0.5,"measured":0.45,"met":true},{"key":"top1_min","expected":0.9,"measured":0.5123,"met":false}]}"#;
 
 fn page_of(metrics: &str, eval: &str) -> String {
-    let root = tempfile::tempdir().unwrap();
-    let path = write(&[folder(root.path(), "a", metrics, eval)], None).unwrap();
-    assert_eq!(path.file_name().unwrap(), "report.html");
-    std::fs::read_to_string(path).unwrap()
+    let place = Place::new(&[]);
+    record(&place, "a", metrics, eval);
+    place.ok(&["report", "a"]);
+    std::fs::read_to_string(place.path("runs/a/report.html")).unwrap()
 }
 
 #[test]
@@ -123,38 +124,33 @@ fn what_is_missing_is_said() {
 
 #[test]
 fn a_broken_evaluation_is_named() {
-    let root = tempfile::tempdir().unwrap();
-    let run = folder(root.path(), "a", "", "{\"iid\":");
-    let refusal = write(&[run], None).unwrap_err().to_string();
+    let place = Place::new(&[]);
+    record(&place, "a", "", "{\"iid\":");
+    let refusal = place.refused(&["report", "a"], 1);
     assert!(refusal.contains("eval.json"), "{refusal}");
 }
 
 #[test]
 fn several_runs_make_one_page() {
-    let root = tempfile::tempdir().unwrap();
-    let other = EVAL.replace("<em>d", "other");
-    let runs = [
-        folder(root.path(), "a", METRICS, EVAL),
-        folder(root.path(), "b<i>", METRICS, &other),
-        folder(root.path(), "c", "", ""),
-    ];
-    let out = root.path().join("new/page.html");
-    assert_eq!(write(&runs, Some(&out)).unwrap(), out);
-    let page = std::fs::read_to_string(&out).unwrap();
+    let place = Place::new(&[]);
+    record(&place, "a", METRICS, EVAL);
+    record(&place, "b<i>", METRICS, &EVAL.replace("<em>d", "other"));
+    record(&place, "c", "", "");
+    let rows = place.json(&["report", "a", "b<i>", "c", "--out", "new/page.html", "--json"]);
+    let page = std::fs::read_to_string(place.path("new/page.html")).unwrap();
     assert!(page.contains("judged on different data"));
     assert_eq!(page.matches("0.4500 ± 0.0196").count(), 2);
     assert!(page.contains("All configurations are the same") && !page.contains("b<i>"));
     assert_eq!(page.matches("<figcaption>Validation loss above").count(), 1);
-    let rows = read(&runs).unwrap();
-    assert_eq!(numbers_of(&rows[0])["excess"], json!(0.45));
-    assert!(numbers_of(&rows[2])["excess"].is_null());
+    assert_eq!(rows["runs"][0]["excess"], 0.45);
+    assert!(rows["runs"][2]["excess"].is_null());
 }
 
 #[test]
 fn metrics_as_csv() {
-    let root = tempfile::tempdir().unwrap();
-    let runs = read(&[folder(root.path(), "a", METRICS, "")]).unwrap();
-    let text = metrics_csv(&runs).unwrap();
+    let place = Place::new(&[]);
+    record(&place, "a", METRICS, "");
+    let text = place.ok(&["report", "a", "--csv"]);
     assert_eq!(text.lines().count(), 8);
     assert!(text.starts_with("run,kind,step,"), "{text}");
     assert!(text.lines().nth(3).unwrap().starts_with("a,update,50,"));

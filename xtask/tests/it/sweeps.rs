@@ -1,0 +1,57 @@
+//! A sweep through the command: what it chooses, writes, skips and refuses.
+
+use serde_json::json;
+
+use crate::common::Place;
+
+const DATA: &str =
+    "law = \"public\"\nsplit = \"stream\"\nstream = { train = 64, val = 16, test = 16 }\niid = 16\n";
+const BASE: &str = "data = \"small\"\nd_model = 8\nn_layers = 1\nn_heads = 2\nd_ff = 16\nmax_steps = 3\n\
+    warmup_steps = 1\nbatch = 8\nlog_every = 1\nsuites = [\"iid\"]\n";
+const SWEEP: &str = "base = \"base.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n\
+    lr = [1e-2, 1e-9]\n[select]\nover = [\"lr\"]\nseeds = [101]\n";
+
+#[test]
+fn a_sweep_runs_selects_skips_and_tabulates() {
+    let place = Place::new(&[("base.toml", BASE), ("data/small.toml", DATA), ("two.toml", SWEEP)]);
+    let folder = place.path("runs/two");
+    let args = ["sweep", "--config", "two.toml", "--jobs", "2", "--quiet", "--json"];
+    let document = place.json(&args);
+
+    // A learning rate of next to nothing is never chosen.
+    let points = document["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for point in points {
+        assert_eq!(point["selected"], json!({"lr": 0.01}));
+        assert_eq!(point["runs"], 2);
+        assert!(point["excess"]["half_width"].as_f64().unwrap() > 0.0);
+        assert!(point["parsed"]["mean"].is_null());
+    }
+    for name in ["table.csv", "table.json", "table.md", "excess.svg", "kl.svg", "top1_ratio.svg"] {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    let csv = std::fs::read_to_string(folder.join("table.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 5, "a row a run\n{csv}");
+    assert!(std::fs::read_to_string(folder.join("report.html")).unwrap().contains("position=sinusoidal"));
+
+    // Everything is finished: the second time nothing is run, and every byte stays.
+    let weights = folder.join("position=none/seed-0/model.safetensors");
+    let before = std::fs::metadata(&weights).unwrap().modified().unwrap();
+    // What a kill in the middle of a file leaves is removed.
+    let torn = ["position=none/seed-0/report.htmlAbC.tmp", "table.csvAbC.tmp"].map(|name| folder.join(name));
+    torn.iter().for_each(|path| std::fs::write(path, "half").unwrap());
+    assert_eq!(place.json(&args), document);
+    assert!(torn.iter().all(|path| !path.exists()));
+    assert_eq!(std::fs::metadata(&weights).unwrap().modified().unwrap(), before);
+    assert_eq!(std::fs::read_to_string(folder.join("table.csv")).unwrap(), csv);
+
+    // A run that was cut short is made whole again, and one of another configuration is refused.
+    std::fs::remove_file(folder.join("position=none/seed-0/eval.json")).unwrap();
+    place.ok(&args);
+    assert!(folder.join("position=none/seed-0/eval.json").is_file());
+    let path = folder.join("position=none/seed-0/config.toml");
+    let other = std::fs::read_to_string(&path).unwrap().replace("d_ff = 16", "d_ff = 24");
+    std::fs::write(&path, other).unwrap();
+    let refusal = place.refused(&args, 1);
+    assert!(refusal.contains("d_ff"), "{refusal}");
+}
