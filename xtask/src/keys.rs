@@ -144,5 +144,8 @@ pub(crate) fn find(name: &str, folder: &Path) -> Result<PathBuf> {
         true => format!("{} has none: call this in a clone of the project, or name a file", folder.display()),
         false => format!("in {} there are: {}", folder.display(), there.join(", ")),
     };
-    bail!("neither {} nor {} is a file; {known}", given.display(), inside.display())
+    match given == inside {
+        true => bail!("{} is no file; {known}", given.display()),
+        false => bail!("neither {} nor {} is a file; {known}", given.display(), inside.display()),
+    }
 }

@@ -224,7 +224,11 @@ impl fmt::Display for Kind {
 impl Kind {
     /// By the key `kind` of a text. An unknown kind is refused.
     pub(crate) fn of(name: &str, text: &str) -> Result<Self> {
-        match parse_table(name, text)?.get("kind") {
+        let table = parse_table(name, text)?;
+        if table.contains_key("base") {
+            return Err(anyhow!("{name}{}: a sweep, which `sweep` runs", place(text, "base")));
+        }
+        match table.get("kind") {
             None => Ok(Self::Transformer),
             Some(toml::Value::String(kind)) if kind == "rnn" => Ok(Self::Recurrent),
             Some(kind) => {

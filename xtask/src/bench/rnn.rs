@@ -155,7 +155,7 @@ enum Work {
 
 impl Ours {
     fn new(case: &Case) -> Result<Self> {
-        let text = format!("{}updates = 1\nbatch = {}\n", case.keys, case.batch);
+        let text = format!("kind = \"rnn\"\n{}updates = 1\nbatch = {}\n", case.keys, case.batch);
         let config = Config::from_text(case.name, &text, &[])?;
         let learner = config.learner(&config.cell()?)?;
         let batch = learner.batches().train(1)?;

@@ -104,6 +104,11 @@ pub(crate) struct Draft {
 impl File {
     fn parse(shown: &str, text: &str) -> Result<Self> {
         let table = keys::parse_table(shown, text)?;
+        if !table.contains_key("base") {
+            bail!(
+                "{shown}: no key `base`: a sweep names the configuration that it varies; `train` takes a run's"
+            );
+        }
         known(&table).map_err(|u| anyhow!("{shown}{}: {}", keys::place(text, &u.key), u.message))?;
         toml::from_str(text).map_err(|e| keys::located(shown, text, &e))
     }

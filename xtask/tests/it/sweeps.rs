@@ -55,3 +55,14 @@ fn a_sweep_runs_selects_skips_and_tabulates() {
     let refusal = place.refused(&args, 1);
     assert!(refusal.contains("d_ff"), "{refusal}");
 }
+
+#[test]
+fn a_run_is_no_sweep_and_a_sweep_no_run() {
+    let place = Place::new(&[("base.toml", BASE), ("two.toml", SWEEP)]);
+    let refusal = place.refused(&["sweep", "--config", "base.toml"], 1);
+    assert!(refusal.contains("base.toml: no key `base`"), "{refusal}");
+    let refusal = place.refused(&["train", "--config", "two.toml"], 1);
+    assert!(refusal.contains("two.toml:1:1: a sweep, which `sweep` runs"), "{refusal}");
+    let refusal = place.refused(&["train", "--config", "/"], 1);
+    assert!(refusal.contains("error: / is no file; in configs there are: base.toml, two.toml"), "{refusal}");
+}
