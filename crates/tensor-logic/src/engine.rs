@@ -14,9 +14,66 @@ use crate::value::Tuple;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A square tensor: all elements, row-major over its places' domains.
-    Dense(Arc<Vec<f64>>),
+    Dense(Numbers),
     /// A round tensor.
     Tuples(Tuples),
+}
+
+/// Numbers of 64 or 32 bits, as they were computed.
+#[derive(Debug, Clone)]
+pub enum Numbers {
+    /// 64 bits.
+    Double(Arc<Vec<f64>>),
+    /// 32 bits.
+    Single(Arc<Vec<f32>>),
+}
+
+impl Numbers {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Numbers::Double(values) => values.len(),
+            Numbers::Single(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number at a position, in 64 bits.
+    pub fn get(&self, at: usize) -> Option<f64> {
+        match self {
+            Numbers::Double(values) => values.get(at).copied(),
+            Numbers::Single(values) => values.get(at).copied().map(f64::from),
+        }
+    }
+
+    /// The first number; the value of a scalar.
+    pub fn first(&self) -> Option<f64> {
+        self.get(0)
+    }
+
+    /// All of them in 64 bits.
+    pub fn doubles(&self) -> Arc<Vec<f64>> {
+        match self {
+            Numbers::Double(values) => Arc::clone(values),
+            Numbers::Single(values) => Arc::new(values.iter().map(|value| f64::from(*value)).collect()),
+        }
+    }
+}
+
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Numbers) -> bool {
+        self.doubles() == other.doubles()
+    }
+}
+
+impl From<Vec<f64>> for Numbers {
+    fn from(values: Vec<f64>) -> Numbers {
+        Numbers::Double(Arc::new(values))
+    }
 }
 
 /// The tuples of a relation, in the order of answers (integers before symbols, integers by

@@ -11,21 +11,19 @@
 mod block;
 mod component;
 mod contract;
-mod exponential;
 mod expr;
 mod gather;
 mod head;
 mod machine;
-mod matmul;
 mod plan;
 mod relation;
 mod rows;
 mod rules;
 mod scope;
-mod segments;
 mod support;
 mod table;
 
+pub use crate::kernels::Precision;
 pub use machine::Storage;
 
 use std::collections::{BTreeMap, HashMap};
@@ -33,7 +31,7 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Parameters, Request, Value};
 use crate::error::Result;
-use crate::program::{Class, Component, Role, TensorId};
+use crate::program::{Class, Component, Kind, Role, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
@@ -42,8 +40,7 @@ use plan::{Source, Stamps};
 #[derive(Default)]
 pub struct Fast {
     storage: Storage,
-    #[cfg(feature = "dense")]
-    products: crate::dense::Products,
+    precision: Precision,
     /// What is kept of programs, the last one used first.
     sessions: Vec<Session>,
     derived: Vec<(String, u64)>,
@@ -68,11 +65,10 @@ impl Fast {
         Fast { storage, ..Fast::default() }
     }
 
-    /// Takes large products as this says.
-    #[cfg(feature = "dense")]
+    /// Computes with numbers of this type; programs that count, with 64 bits always.
     #[must_use]
-    pub fn with_products(mut self, products: crate::dense::Products) -> Fast {
-        self.products = products;
+    pub fn with_precision(mut self, precision: Precision) -> Fast {
+        self.precision = precision;
         self
     }
 
@@ -81,20 +77,19 @@ impl Fast {
         let kept = self.sessions.iter().position(|session| session.stamp == stamp);
         let session = match kept {
             Some(at) => self.sessions.remove(at),
-            None => Session::new(request, self.storage),
+            None => Session::new(request, self.storage, self.precision),
         };
         // The batches of a training loop take turns; what was used last is kept longest.
         self.sessions.insert(0, session);
         self.sessions.truncate(SESSIONS);
-        let session = &mut self.sessions[0];
-        #[cfg(feature = "dense")]
-        session.machine.products.clone_from(&self.products);
-        session
+        &mut self.sessions[0]
     }
 }
 
 impl Session {
-    fn new(request: &Request<'_>, storage: Storage) -> Session {
+    fn new(request: &Request<'_>, storage: Storage, precision: Precision) -> Session {
+        let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
+        let precision = if counts { Precision::Double } else { precision };
         let program = Arc::new(request.program.clone());
         let mut components = program.components.clone();
         // Tensors in no component are only given.
@@ -110,7 +105,7 @@ impl Session {
         components.splice(0..0, alone.collect::<Vec<_>>());
         Session {
             stamp: request.program.stamp.number(),
-            machine: Machine::new(program, request.budget, storage),
+            machine: Machine::new(program, request.budget, storage, precision),
             components,
             made: HashMap::new(),
             parameters: Parameters::new(),
@@ -185,7 +180,7 @@ impl Engine for Fast {
             }
         }
         let value = |goal: &TensorId| match session.machine.stored(*goal) {
-            Some(Stored::Dense(values)) => Value::Dense(Arc::clone(values)),
+            Some(Stored::Dense(array)) => Value::Dense(session.machine.numbers(array)),
             Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
             None => Value::Tuples(Default::default()),
         };

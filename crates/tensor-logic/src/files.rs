@@ -92,10 +92,10 @@ impl Files {
                 let rows = table::Rows { value, domains: &domains, kind: tensor.kind };
                 table::write(&rows, &program.symbols, dialect, &mut bytes)
             }
-            (Format::Npy, Value::Dense(values)) => npy::write(&shape, values, &mut bytes),
+            (Format::Npy, Value::Dense(values)) => npy::write(&shape, &values.doubles(), &mut bytes),
             (Format::Safetensors, Value::Dense(values)) => {
                 let before = self.read_if_there(&path, file, span)?;
-                safe::write(before.as_deref(), &tensor.name, &shape, values, &mut bytes)
+                safe::write(before.as_deref(), &tensor.name, &shape, &values.doubles(), &mut bytes)
             }
             (Format::Words, Value::Dense(_)) => Err(holds_only("relations")),
             (Format::Npy | Format::Safetensors, Value::Tuples(_)) => Err(holds_only("square tensors")),

@@ -87,7 +87,7 @@ fn evaluate(
     goals.extend(adjoint.gradients.iter().flatten());
     let mut values = engine.values(request, &goals)?.into_iter();
     let number = |value: Option<Value>| match value {
-        Some(Value::Dense(values)) => values.first().copied().unwrap_or(f64::NAN),
+        Some(Value::Dense(values)) => values.first().unwrap_or(f64::NAN),
         Some(Value::Tuples(tuples)) => tuples.values.first().copied().unwrap_or(0.0),
         None => f64::NAN,
     };
@@ -96,7 +96,7 @@ fn evaluate(
     for (gradient, id) in adjoint.gradients.iter().zip(learned) {
         let size = request.parameters.get(id).map_or(0, |values| values.len());
         gradients.push(match gradient.and_then(|_| values.next()) {
-            Some(Value::Dense(values)) => values.as_slice().into(),
+            Some(Value::Dense(values)) => values.doubles().as_slice().into(),
             _ => vec![0.0; size].into(),
         });
     }

@@ -93,8 +93,7 @@ pub mod divergence;
 
 pub mod reference;
 
-#[cfg(feature = "dense")]
-pub mod dense;
+pub(crate) mod kernels;
 
 pub mod fast;
 

@@ -150,7 +150,7 @@ pub fn limited(program: &Program, goals: &[TensorId], name: &str, domain: &Domai
 pub fn scalar(engine: &mut dyn Engine, request: &Request<'_>, goal: TensorId) -> Result<f64> {
     let values = engine.values(request, &[goal])?;
     Ok(match values.first() {
-        Some(Value::Dense(values)) => values.first().copied().unwrap_or(0.0),
+        Some(Value::Dense(values)) => values.first().unwrap_or(0.0),
         Some(Value::Tuples(tuples)) => tuples.values.first().copied().unwrap_or(0.0),
         None => 0.0,
     })

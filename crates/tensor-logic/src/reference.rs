@@ -15,7 +15,6 @@ mod store;
 pub use prove::prove;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::engine::{Engine, Request, Slopes, Tuples, Value};
 use crate::error::Result;
@@ -92,7 +91,7 @@ impl Engine for Reference {
 
     fn slopes(&mut self, request: &Request<'_>, goal: TensorId, wrt: &[TensorId]) -> Option<Result<Slopes>> {
         let shaped = |(tensor, slopes): (&TensorId, Vec<f64>)| match request.program.tensor(*tensor).style {
-            Style::Square => Value::Dense(Arc::new(slopes)),
+            Style::Square => Value::Dense(slopes.into()),
             Style::Round => {
                 Value::Tuples(Tuples { tuples: variables(request.program, *tensor), values: slopes })
             }
@@ -110,7 +109,7 @@ impl Engine for Reference {
 fn answers<N: Number>(machine: &Machine<'_, N>, goals: &[TensorId]) -> Vec<Value> {
     let value = |goal: &TensorId| match machine.store(*goal) {
         Some(Store::Dense(_, values)) => {
-            Value::Dense(Arc::new(values.iter().map(|value| value.value()).collect()))
+            Value::Dense(values.iter().map(|value| value.value()).collect::<Vec<f64>>().into())
         }
         Some(Store::Sparse(tuples)) => {
             let mut sorted: Vec<(&Tuple, f64)> =

@@ -313,11 +313,11 @@ fn shaped(program: &Program, query: &Query, value: Value) -> Content {
         Form::Holds | Form::ValueOrNull | Form::Model(_) => Vec::new(),
     };
     match (&query.form, value) {
-        (_, Value::Dense(values)) if tensor.places.is_empty() => Content::Scalar(values.first().copied()),
+        (_, Value::Dense(values)) if tensor.places.is_empty() => Content::Scalar(values.first()),
         (_, Value::Dense(values)) => {
             let domains = tensor.places.iter().map(|place| place.domain.clone());
             let domains = domains.map(|domain| domain.unwrap_or(crate::value::Domain::size(0))).collect();
-            Content::Tensor { indices, domains, values: values.as_slice().into() }
+            Content::Tensor { indices, domains, values: values.doubles().as_slice().into() }
         }
         (Form::Holds, Value::Tuples(tuples)) => {
             Content::Scalar(Some(if tuples.tuples.is_empty() { 0.0 } else { 1.0 }))

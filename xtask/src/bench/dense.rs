@@ -4,7 +4,7 @@
 //! Both sides take turns in this process, on as many threads. They are given other weights in every
 //! turn, as steps of training are: what does not depend on weights (the plan; positions and tokens;
 //! by hand, tensors of both) is made in the first turn and stays. Values and gradients of every turn
-//! are compared. In 32 bits candle does everything, we only products.
+//! are compared. In 32 bits both compute everything in them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +15,8 @@ use candle_core::{DType, Device, Tensor, Var};
 use serde_json::{Value as Json, json};
 use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
-use tensor_logic::dense::Products;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
-use tensor_logic::fast::Fast;
+use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::gradient::adjoint;
 use tensor_logic::lower::NoFiles;
 use tensor_logic::program::{Program, TensorId};
@@ -227,11 +226,11 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
     let mut items = Vec::new();
     let wanted = |network: &&Network| names.is_empty() || names.iter().any(|name| name == network.name);
     for network in NETWORKS.iter().filter(wanted) {
-        for (form, products, dtype) in
-            [("f64", Products::Double, DType::F64), ("f32", Products::Single, DType::F32)]
+        for (form, precision, dtype) in
+            [("f64", Precision::Double, DType::F64), ("f32", Precision::Single, DType::F32)]
         {
             for (pass, gradient) in [("forward", false), ("gradient", true)] {
-                let (ours, theirs) = measure(network, &products, dtype, gradient)?;
+                let (ours, theirs) = measure(network, precision, dtype, gradient)?;
                 let (ours, theirs) = (ours.sorted(), theirs.sorted());
                 let (ratio, ratio_least) = (ours.median() / theirs.median(), ours.least() / theirs.least());
                 if !args.json {
@@ -264,7 +263,7 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
 }
 
 /// The times of both sides.
-fn measure(network: &Network, products: &Products, dtype: DType, gradient: bool) -> Result<(Times, Times)> {
+fn measure(network: &Network, precision: Precision, dtype: DType, gradient: bool) -> Result<(Times, Times)> {
     let analysed = analyse(&(network.text)(), &mut NoFiles, &Default::default(), &Default::default());
     let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
     let id = |name: &str| {
@@ -287,7 +286,7 @@ fn measure(network: &Network, products: &Products, dtype: DType, gradient: bool)
         .map(|scale| side(network, &program, &weights, *scale, dtype))
         .collect::<Result<_>>()?;
 
-    let mut engine = Auto::new(Box::new(Fast::default().with_products(products.clone())));
+    let mut engine = Auto::new(Box::new(Fast::default().with_precision(precision)));
     let budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     let tolerance = if dtype == DType::F64 { 1e-9 } else { 1e-3 };
@@ -362,7 +361,7 @@ fn compare(what: &str, value: &Value, expected: &Tensor, tolerance: f64) -> Resu
     let expected: Vec<f64> = expected.to_dtype(DType::F64)?.flatten_all()?.to_vec1()?;
     ensure!(values.len() == expected.len(), "{what}: {} here, {} on candle", values.len(), expected.len());
     let scale = expected.iter().fold(0.0, |scale: f64, x| scale.max(x.abs()));
-    let worst = values.iter().zip(&expected).fold(0.0, |worst: f64, (a, b)| {
+    let worst = values.doubles().iter().zip(&expected).fold(0.0, |worst: f64, (a, b)| {
         if (a - b).is_nan() { f64::INFINITY } else { worst.max((a - b).abs()) }
     });
     ensure!(worst <= tolerance * scale, "{what}: {worst:e} apart on a scale of {scale:e}");

@@ -16,10 +16,9 @@ use anyhow::{Result, anyhow, bail};
 use serde_json::{Value as Json, json};
 use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
-use tensor_logic::dense::Products;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::error::{Code, Refusal};
-use tensor_logic::fast::Fast;
+use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::gradient::adjoint;
 use tensor_logic::lower::{FileSource, Loaded, Wanted};
 use tensor_logic::program::{Action, Facts, Program, TensorId};
@@ -202,8 +201,8 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
     let mut failed = false;
     for case in wanted {
         let peers = peers(args, case);
-        for (form, products) in [("f64", Products::Double), ("f32", Products::Single)] {
-            match measure(case, &products) {
+        for (form, precision) in [("f64", Precision::Double), ("f32", Precision::Single)] {
+            match measure(case, precision) {
                 Ok(times) => {
                     let best = peers.iter().map(|(_, time)| *time).reduce(f64::min);
                     let ratio = best.map(|best| best / times.median);
@@ -250,7 +249,7 @@ fn line(case: &Case, form: &str, times: &Times, peers: &[(String, f64)], ratio: 
 }
 
 /// The times of the runs; every result is checked.
-fn measure(case: &Case, products: &Products) -> Result<Times> {
+fn measure(case: &Case, precision: Precision) -> Result<Times> {
     let analysed = analyse(case.text, &mut Generated, &Default::default(), &Default::default());
     let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
     let tensor = |name: &str| {
@@ -274,7 +273,7 @@ fn measure(case: &Case, products: &Products) -> Result<Times> {
             (adjoint.program, goals, vec![1])
         }
     };
-    let mut engine = Auto::new(Box::new(Fast::default().with_products(products.clone())));
+    let mut engine = Auto::new(Box::new(Fast::default().with_precision(precision)));
     let parameters = Parameters::new();
     let budget = Budget { tuples: 100_000_000, bytes: 16 << 30 };
     let request = Request { program: &grown, parameters: &parameters, budget };
@@ -296,7 +295,7 @@ fn measure(case: &Case, products: &Products) -> Result<Times> {
 fn verify(check: &Check, value: Option<&Value>) -> Result<()> {
     let Some(Value::Dense(values)) = value else { bail!("{} is no dense tensor", check.of) };
     let (mut sum, mut squares) = (0.0, 0.0);
-    for value in values.iter() {
+    for value in values.doubles().iter() {
         sum += value;
         squares += value * value;
     }

@@ -91,7 +91,7 @@ pub(super) fn one(args: &BenchArgs) -> Result<u8> {
     else {
         bail!("a result is no dense tensor");
     };
-    let tuples = check(y, loss, gradient)?;
+    let tuples = check(&y.doubles(), &loss.doubles(), &gradient.doubles())?;
     print_json(&json!({
         "schema": "xtask/1", "command": "bench sparse", "machine": crate::run_folder::machine(),
         "threads": args.threads, "tuples": tuples, "forward_s": forward_s, "gradient_s": gradient_s,

@@ -1,13 +1,15 @@
 //! Blocks: the values of an expression for all bindings of its free indices at once.
 //!
-//! A [`Block`] is an array whose dimensions have names: an index, or *the rows* of the binding
-//! table at hand ([`Dim::ROWS`]). Operations broadcast by name, so no operation knows more than
-//! the dimensions of its operands. A mask says which entries are present; no mask means all.
+//! A [`Block`] is a view of an [`Array`] whose dimensions have names: an index, or *the rows* of the
+//! binding table at hand ([`Dim::ROWS`]). Operations broadcast by name, so no operation knows more
+//! than the dimensions of its operands. A mask, a block of truths, says which entries are present;
+//! no mask means all.
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
+use crate::ast::Comparison;
+use crate::function::Function;
+use crate::kernels::{Array, Binary, Code, Fold, Folding, NOWHERE, Point, Segments, Slabs, Step, View, volume};
 use crate::program::{IndexId, Operation};
 
 /// The name of a dimension.
@@ -29,53 +31,84 @@ impl Dim {
     }
 }
 
-/// Values for all bindings of some indices, row-major over `dims`.
+/// Values for all bindings of some indices.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// The names of the dimensions, the slowest first.
+    /// The names of the dimensions.
     pub(crate) dims: Vec<Dim>,
     /// Their sizes.
     pub(crate) shape: Vec<usize>,
-    /// The values; whatever stands at an absent entry is never read.
-    pub(crate) data: Arc<Vec<f64>>,
-    /// Which entries are present; `None`: all.
-    pub(crate) mask: Option<Arc<Vec<bool>>>,
+    /// The values along these dimensions; whatever stands at an absent entry is never read.
+    pub(crate) values: View,
+    /// Which entries are present: truths over some of the dimensions; `None`: all.
+    pub(crate) mask: Option<Box<Block>>,
 }
 
-/// The number of elements, saturating.
-pub(crate) fn volume(shape: &[usize]) -> usize {
-    shape.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
+/// Rows of a table by group, one group behind the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Groups {
+    /// The group of each row.
+    pub(crate) of: Arc<Vec<u32>>,
+    /// Where the rows of each group begin among `rows`, and at the end how many there are.
+    pub(crate) start: Arc<Vec<u32>>,
+    /// The rows.
+    pub(crate) rows: Arc<Vec<u32>>,
 }
 
-/// Row-major strides.
-pub(crate) fn strides(shape: &[usize]) -> Vec<usize> {
-    let mut result = vec![1; shape.len()];
-    for at in (1..shape.len()).rev() {
-        result[at - 1] = result[at] * shape[at].max(1);
+impl Groups {
+    /// The number of groups.
+    pub(crate) fn count(&self) -> usize {
+        self.start.len().saturating_sub(1)
     }
-    result
 }
 
 impl Block {
     /// A number.
     pub(crate) fn scalar(value: f64) -> Block {
-        Block { dims: Vec::new(), shape: Vec::new(), data: Arc::new(vec![value]), mask: None }
+        Block::whole(Vec::new(), Vec::new(), Array::doubles(vec![value]))
     }
 
     /// An absent number.
     pub(crate) fn absent() -> Block {
-        Block { mask: Some(Arc::new(vec![false])), ..Block::scalar(0.0) }
+        Block { mask: Some(Box::new(Block::truths(Vec::new(), Vec::new(), vec![false]))), ..Block::scalar(0.0) }
     }
 
-    /// A block of these values.
+    /// An array over these dimensions.
+    pub(crate) fn whole(dims: Vec<Dim>, shape: Vec<usize>, array: Array) -> Block {
+        let values = View::whole(array, &shape);
+        Block { dims, shape, values, mask: None }
+    }
+
+    /// A block of these truths.
+    pub(crate) fn truths(dims: Vec<Dim>, shape: Vec<usize>, truths: Vec<bool>) -> Block {
+        Block::whole(dims, shape, Array::truths(truths))
+    }
+
+    /// The same number everywhere.
+    pub(crate) fn same(value: f64, dims: Vec<Dim>, shape: Vec<usize>) -> Block {
+        let steps = shape.iter().map(|_| Step::By(0)).collect();
+        let values = View { array: Array::doubles(vec![value]), offset: 0, steps };
+        Block { dims, shape, values, mask: None }
+    }
+
+    /// A block of these values, present where the truths say (over the same dimensions).
     pub(crate) fn new(dims: Vec<Dim>, shape: Vec<usize>, data: Vec<f64>, mask: Option<Vec<bool>>) -> Block {
-        let mask = mask.filter(|mask| mask.contains(&false)).map(Arc::new);
-        Block { dims, shape, data: Arc::new(data), mask }
+        let block = Block::whole(dims, shape, Array::doubles(data));
+        match mask {
+            None => block,
+            Some(mask) => block.present_at(mask),
+        }
+    }
+
+    /// The same values, present where the truths over the same dimensions say.
+    pub(crate) fn present_at(self, mask: Vec<bool>) -> Block {
+        let mask = mask.contains(&false).then(|| Block::truths(self.dims.clone(), self.shape.clone(), mask));
+        Block { mask: mask.map(Box::new), ..self }
     }
 
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.data.len()
+        volume(&self.shape)
     }
 
     /// The position of a dimension.
@@ -88,239 +121,184 @@ impl Block {
         self.position(dim).map_or(1, |at| self.shape[at])
     }
 
-    /// Its strides along the dimensions of another block; 0 along those that it lacks.
-    pub(crate) fn strides_along(&self, dims: &[Dim]) -> Vec<usize> {
-        let own = strides(&self.shape);
-        dims.iter().map(|dim| self.position(*dim).map_or(0, |at| own[at])).collect()
+    /// Its values as somebody with these dimensions walks them.
+    pub(crate) fn view(&self, dims: &[Dim]) -> View {
+        let step = |dim: &Dim| self.position(*dim).map_or(Step::By(0), |at| self.values.steps[at].clone());
+        // A dimension of one entry that a reader does not have may still be moved by a map.
+        let hidden = self.dims.iter().zip(&self.values.steps).filter(|(dim, _)| !dims.contains(dim));
+        let more: usize = hidden.zip(&self.shape).map(|((_, step), size)| if *size > 0 { step.offset(0) } else { 0 }).sum();
+        View {
+            array: self.values.array.clone(),
+            offset: self.values.offset + more,
+            steps: dims.iter().map(step).collect(),
+        }
     }
 
-    /// Whether every present value is finite.
-    pub(crate) fn is_finite(&self) -> bool {
-        match &self.mask {
-            None => all_finite(&self.data),
-            Some(mask) => self.data.iter().zip(mask.iter()).all(|(value, here)| !here || value.is_finite()),
-        }
+    /// The block with its dimensions in this order, repeated along those that it lacks.
+    pub(crate) fn expanded(&self, dims: &[Dim], shape: &[usize]) -> Block {
+        Block { dims: dims.to_vec(), shape: shape.to_vec(), values: self.view(dims), mask: self.mask.clone() }
     }
 
     /// The same block with its dimensions in this order (which must name the same dimensions).
     pub(crate) fn permuted(&self, dims: &[Dim]) -> Block {
-        if dims == self.dims {
-            return self.clone();
-        }
         let shape: Vec<usize> = dims.iter().map(|dim| self.size(*dim)).collect();
         self.expanded(dims, &shape)
     }
 
-    /// The block repeated along the dimensions that it lacks.
-    pub(crate) fn expanded(&self, dims: &[Dim], shape: &[usize]) -> Block {
-        if dims == self.dims {
-            return self.clone();
-        }
-        let along = self.strides_along(dims);
-        let mut data = vec![0.0; volume(shape)];
-        let from = &self.data;
-        spread(shape, &mut data, |first, shape, part| {
-            copy_along(&from[first * along.first().copied().unwrap_or(0)..], shape, &along, part);
-        });
-        let mask = self.mask.as_ref().map(|mask| {
-            let mut copy = vec![false; volume(shape)];
-            copy_along(mask, shape, &along, &mut copy);
-            Arc::new(copy)
-        });
-        Block { dims: dims.to_vec(), shape: shape.to_vec(), data: Arc::new(data), mask }
-    }
-
     /// The slice where a dimension has this position.
-    pub(crate) fn slice(&self, dim: Dim, position: usize) -> Block {
-        let Some(at) = self.position(dim) else { return self.clone() };
-        let picked = self.gathered(dim, &[position as u32], dim);
-        let mut block = picked;
-        block.dims.remove(at);
-        block.shape.remove(at);
-        block
-    }
-
-    /// Entries along a dimension picked by position; the dimension gets a new name.
-    pub(crate) fn gathered(&self, dim: Dim, positions: &[u32], name: Dim) -> Block {
-        let Some(at) = self.position(dim) else { return self.clone() };
-        let outer = volume(&self.shape[..at]);
-        let inner = volume(&self.shape[at + 1..]);
-        let size = self.shape[at];
-        let data = pick(&self.data, outer, size, inner, positions);
-        let mask = self.mask.as_ref().map(|mask| Arc::new(pick(mask, outer, size, inner, positions)));
-        let mut dims = self.dims.clone();
-        let mut shape = self.shape.clone();
-        dims[at] = name;
-        shape[at] = positions.len();
-        Block { dims, shape, data: Arc::new(data), mask }
-    }
-
-    /// The values with 0 where they are absent.
-    pub(crate) fn zeroed(&self) -> Arc<Vec<f64>> {
-        match &self.mask {
-            None => Arc::clone(&self.data),
-            Some(mask) => {
-                let pairs = self.data.iter().zip(mask.iter());
-                Arc::new(pairs.map(|(value, here)| if *here { *value } else { 0.0 }).collect())
-            }
+    pub(crate) fn slice(mut self, dim: Dim, position: usize) -> Block {
+        if let Some(at) = self.position(dim) {
+            self.values.offset += self.values.steps[at].offset(position);
+            self.values.steps.remove(at);
+            self.dims.remove(at);
+            self.shape.remove(at);
         }
-    }
-
-    /// Present everywhere, with this value where it was absent.
-    pub(crate) fn filled(&self, value: f64) -> Block {
-        let Some(mask) = &self.mask else { return self.clone() };
-        let pairs = self.data.iter().zip(mask.iter());
-        let data = pairs.map(|(old, here)| if *here { *old } else { value }).collect();
-        Block { data: Arc::new(data), mask: None, ..self.clone() }
-    }
-
-    /// A function of every entry.
-    pub(crate) fn map(mut self, f: impl Fn(f64) -> f64 + Sync) -> Block {
-        match Arc::get_mut(&mut self.data) {
-            Some(data) => {
-                spread(&[data.len()], data, |_, _, part| {
-                    part.iter_mut().for_each(|value| *value = f(*value));
-                });
-            }
-            None => {
-                let mut data = vec![0.0; self.data.len()];
-                let from = &self.data;
-                spread(&[from.len()], &mut data, |first, _, part| {
-                    part.iter_mut().zip(&from[first..]).for_each(|(slot, value)| *slot = f(*value));
-                });
-                self.data = Arc::new(data);
-            }
-        }
+        self.mask = self.mask.map(|mask| Box::new(mask.slice(dim, position)));
         self
     }
 
-    /// The same values, present only where the test holds of them.
-    pub(crate) fn present_where(self, test: impl Fn(f64) -> bool) -> Block {
-        let mask = match &self.mask {
-            None => self.data.iter().map(|value| test(*value)).collect(),
-            Some(mask) => {
-                self.data.iter().zip(mask.iter()).map(|(value, here)| *here && test(*value)).collect()
-            }
-        };
-        let Block { dims, shape, data, .. } = self;
-        let mask: Vec<bool> = mask;
-        let mask = mask.contains(&false).then(|| Arc::new(mask));
-        Block { dims, shape, data, mask }
+    /// Entries along a dimension picked by position; the dimension gets a new name.
+    pub(crate) fn gathered(mut self, dim: Dim, positions: &Arc<Vec<u32>>, name: Dim) -> Block {
+        if let Some(at) = self.position(dim) {
+            self.values.steps[at] = match &self.values.steps[at] {
+                Step::By(0) => Step::By(0),
+                Step::By(step) => Step::Map(Arc::clone(positions), *step),
+                Step::Map(map, step) => {
+                    Step::Map(Arc::new(positions.iter().map(|at| map[*at as usize]).collect()), *step)
+                }
+            };
+            self.dims[at] = name;
+            self.shape[at] = positions.len();
+        }
+        self.mask = self.mask.map(|mask| Box::new(mask.gathered(dim, positions, name)));
+        self
+    }
+
+    /// The dimension under another name.
+    pub(crate) fn renamed(mut self, dim: Dim, name: Dim) -> Block {
+        if let Some(at) = self.position(dim) {
+            self.dims[at] = name;
+        }
+        self.mask = self.mask.map(|mask| Box::new(mask.renamed(dim, name)));
+        self
+    }
+
+    /// The values as an array over the dimensions in their order.
+    pub(crate) fn array(&self) -> Array {
+        if self.values.is_whole(&self.shape) {
+            return self.values.array.clone();
+        }
+        Array::of(self.len(), Point::of(self.shape.clone(), self.values.clone()).fused())
+    }
+
+    /// The same values, one behind the other.
+    pub(crate) fn together(self) -> Block {
+        if self.values.is_whole(&self.shape) {
+            return self;
+        }
+        let Block { dims, shape, values, mask } = self;
+        let len = volume(&shape);
+        let array = Array::of(len, Point::of(shape.clone(), values).fused());
+        Block { mask, ..Block::whole(dims, shape, array) }
+    }
+
+    /// Present everywhere, with this value where it was absent.
+    pub(crate) fn filled(self, value: f64) -> Block {
+        let Some(mask) = self.mask.clone() else { return self };
+        let values = Block { mask: None, ..self };
+        point(vec![*mask, values], &[Code::Load(0), Code::Load(1), Code::Number(value), Code::Select])
+    }
+
+    /// A function of every entry.
+    pub(crate) fn call(self, function: &Function) -> Block {
+        self.mapped(&[Code::Load(0), Code::Call(function.clone(), 1)])
+    }
+
+    /// The negative.
+    pub(crate) fn negated(self) -> Block {
+        self.mapped(&[Code::Load(0), Code::Negate])
+    }
+
+    /// What comes of every entry and a number.
+    pub(crate) fn with(self, binary: Binary, number: f64) -> Block {
+        self.mapped(&[Code::Load(0), Code::Number(number), Code::Binary(binary)])
+    }
+
+    /// 1 / x
+    pub(crate) fn inverse(self) -> Block {
+        self.mapped(&[Code::Number(1.0), Code::Load(0), Code::Binary(Binary::Divide)])
+    }
+
+    fn mapped(mut self, code: &[Code]) -> Block {
+        let mask = self.mask.take();
+        Block { mask, ..point(vec![self], code) }
+    }
+
+    /// The same values, present only where they compare so with 0.
+    pub(crate) fn present_where(self, comparison: Comparison) -> Block {
+        let values = Block { mask: None, ..self.clone() };
+        let holds = truth(vec![values], &[Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Compare(comparison))]);
+        restricted(self, holds)
     }
 
     /// 1, present where this is absent.
-    pub(crate) fn complement(&self) -> Block {
-        let mask = match &self.mask {
-            None => vec![false; self.len()],
-            Some(mask) => mask.iter().map(|here| !here).collect(),
+    pub(crate) fn complement(self) -> Block {
+        let ones = Block::same(1.0, self.dims.clone(), self.shape.clone());
+        let mask = match self.mask {
+            None => Block::truths(Vec::new(), Vec::new(), vec![false]),
+            Some(mask) => truth(
+                vec![*mask],
+                &[Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Compare(Comparison::Equal))],
+            ),
         };
-        Block::new(self.dims.clone(), self.shape.clone(), vec![1.0; self.len()], Some(mask))
+        Block { mask: Some(Box::new(mask)), ..ones }
     }
 
     /// 1, present where this is present.
-    pub(crate) fn presence(&self) -> Block {
-        Block { data: Arc::new(vec![1.0; self.len()]), ..self.clone() }
+    pub(crate) fn presence(self) -> Block {
+        let ones = Block::same(1.0, self.dims, self.shape);
+        Block { mask: self.mask, ..ones }
     }
 
-    /// The mask as numbers.
-    pub(crate) fn mask_block(&self) -> Option<Block> {
-        let mask = self.mask.as_ref()?;
-        let data = mask.iter().map(|here| f64::from(u8::from(*here))).collect();
-        Some(Block { data: Arc::new(data), mask: None, ..self.clone() })
+    /// The block with nothing present.
+    pub(crate) fn vanished(self) -> Block {
+        Block { mask: Some(Box::new(Block::truths(Vec::new(), Vec::new(), vec![false]))), ..self }
     }
-}
 
-fn pick<T: Copy>(from: &[T], outer: usize, size: usize, inner: usize, positions: &[u32]) -> Vec<T> {
-    let mut result = Vec::with_capacity(outer * positions.len() * inner);
-    for o in 0..outer {
-        let slab = &from[o * size * inner..(o + 1) * size * inner];
-        if inner == 1 {
-            result.extend(positions.iter().map(|at| slab[*at as usize]));
-        } else {
-            for at in positions {
-                result.extend_from_slice(&slab[*at as usize * inner..(*at as usize + 1) * inner]);
-            }
+    /// The slabs of the block's rows at these positions of other dimensions, absent where there is
+    /// none ([`NOWHERE`]).
+    pub(crate) fn placed(self, dims: &[Dim], shape: &[usize], positions: &Arc<Vec<u32>>) -> Block {
+        let mut own = vec![Dim::ROWS];
+        own.extend(self.dims.iter().filter(|dim| **dim != Dim::ROWS));
+        let block = self.permuted(&own);
+        let rows = block.shape.first().copied().unwrap_or(0);
+        let (mut all, mut sizes) = (dims.to_vec(), shape.to_vec());
+        all.extend(&own[1..]);
+        sizes.extend(&block.shape[1..]);
+        let inner = volume(&block.shape[1..]);
+        let moved = |array: Array, inner: usize| {
+            let slabs = Slabs { from: array, positions: Arc::clone(positions), inner };
+            Array::of(positions.len() * inner, slabs)
+        };
+        let there = positions.iter().map(|at| *at != NOWHERE).collect::<Vec<bool>>();
+        let mut mask = Block::truths(dims.to_vec(), shape.to_vec(), there);
+        if let Some(own_mask) = block.mask.clone() {
+            let mut dims_there = dims.to_vec();
+            let mut shape_there = shape.to_vec();
+            let mut own_dims = vec![Dim::ROWS];
+            own_dims.extend(own_mask.dims.iter().filter(|dim| **dim != Dim::ROWS));
+            let own_shape: Vec<usize> = own_dims
+                .iter()
+                .map(|dim| if *dim == Dim::ROWS { rows } else { own_mask.size(*dim) })
+                .collect();
+            dims_there.extend(&own_dims[1..]);
+            shape_there.extend(&own_shape[1..]);
+            let own = own_mask.expanded(&own_dims, &own_shape);
+            let array = moved(truth(vec![own], &[Code::Load(0)]).array(), volume(&own_shape[1..]));
+            mask = Block::whole(dims_there, shape_there, array);
         }
-    }
-    result
-}
-
-/// A row-major copy of `from` read with these strides.
-fn copy_along<T: Copy>(from: &[T], shape: &[usize], along: &[usize], result: &mut [T]) {
-    walk(shape, &[along], |at, offsets, len, steps| {
-        let to = &mut result[at..at + len];
-        match steps[0] {
-            1 => to.copy_from_slice(&from[offsets[0]..offsets[0] + len]),
-            0 => to.fill(from[offsets[0]]),
-            step => {
-                for (k, slot) in to.iter_mut().enumerate() {
-                    *slot = from[offsets[0] + k * step];
-                }
-            }
-        }
-    });
-}
-
-/// Visits a row-major space in runs along its last dimension (neighbouring dimensions are joined
-/// where all operands allow it): `f(position, offset of each operand, length, step of each operand)`.
-pub(crate) fn walk(
-    shape: &[usize],
-    operands: &[&[usize]],
-    mut f: impl FnMut(usize, &[usize], usize, &[usize]),
-) {
-    if volume(shape) == 0 {
-        return;
-    }
-    let mut sizes: Vec<usize> = Vec::with_capacity(shape.len());
-    let mut steps: Vec<Vec<usize>> = vec![Vec::with_capacity(shape.len()); operands.len()];
-    for (at, size) in shape.iter().enumerate() {
-        if *size == 1 {
-            continue;
-        }
-        let joins = sizes.last().is_some()
-            && operands.iter().zip(&steps).all(|(operand, step)| step.last() == Some(&(operand[at] * size)));
-        if joins {
-            if let Some(last) = sizes.last_mut() {
-                *last *= size;
-            }
-            for (operand, step) in operands.iter().zip(&mut steps) {
-                if let Some(last) = step.last_mut() {
-                    *last = operand[at];
-                }
-            }
-        } else {
-            sizes.push(*size);
-            for (operand, step) in operands.iter().zip(&mut steps) {
-                step.push(operand[at]);
-            }
-        }
-    }
-    let inner = sizes.pop().unwrap_or(1);
-    let inner_steps: Vec<usize> = steps.iter_mut().map(|step| step.pop().unwrap_or(0)).collect();
-    let mut counter = vec![0; sizes.len()];
-    let mut offsets = vec![0; operands.len()];
-    let mut position = 0;
-    loop {
-        f(position, &offsets, inner, &inner_steps);
-        position += inner;
-        let mut at = sizes.len();
-        loop {
-            if at == 0 {
-                return;
-            }
-            at -= 1;
-            counter[at] += 1;
-            for (offset, step) in offsets.iter_mut().zip(&steps) {
-                *offset += step[at];
-            }
-            if counter[at] < sizes[at] {
-                break;
-            }
-            for (offset, step) in offsets.iter_mut().zip(&steps) {
-                *offset -= step[at] * sizes[at];
-            }
-            counter[at] = 0;
-        }
+        let array = moved(Block { mask: None, ..block }.array(), inner);
+        Block { mask: Some(Box::new(mask)), ..Block::whole(all, sizes, array) }
     }
 }
 
@@ -347,312 +325,237 @@ pub(crate) fn union(blocks: &[&Block]) -> (Vec<Dim>, Vec<usize>) {
     (dims, shape)
 }
 
-/// So many entries are shared among threads.
-const PARALLEL: usize = 1 << 16;
-
-/// Works on a row-major array in parts along its first dimension: `work(first row, shape of the
-/// part, part)`.
-pub(crate) fn spread(shape: &[usize], data: &mut [f64], work: impl Fn(usize, &[usize], &mut [f64]) + Sync) {
-    let rows = shape.first().copied().unwrap_or(1);
-    if data.len() < PARALLEL || rows < 2 || rayon::current_num_threads() < 2 {
-        return work(0, shape, data);
-    }
-    let inner = data.len() / rows;
-    let step = (PARALLEL / 4 / inner.max(1)).max(1);
-    data.par_chunks_mut(step * inner).enumerate().for_each(|(nth, part)| {
-        let mut own = shape.to_vec();
-        own[0] = part.len() / inner;
-        work(nth * step, &own, part);
-    });
+/// An elementwise operation on the values of blocks, whatever their masks.
+fn operation(blocks: Vec<Block>, code: &[Code], truth: bool) -> Block {
+    let (dims, shape) = union(&blocks.iter().collect::<Vec<_>>());
+    // The views are made before the blocks go, so that work that nobody else reads is fused.
+    let inputs = blocks.into_iter().map(|block| block.view(&dims)).collect();
+    let point = Point { shape: shape.clone(), inputs, code: code.to_vec(), truth }.fused();
+    let array = Array::of(volume(&shape), point);
+    Block::whole(dims, shape, array)
 }
 
-/// Whether every value is finite.
-pub(crate) fn all_finite(values: &[f64]) -> bool {
-    // Whole chunks without a branch, so that they are vectorised.
-    let fine = |part: &[f64]| {
-        part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.is_finite()))
-    };
-    if values.len() < PARALLEL { fine(values) } else { values.par_chunks(PARALLEL).all(fine) }
+fn point(blocks: Vec<Block>, code: &[Code]) -> Block {
+    operation(blocks, code, false)
 }
 
-/// A function of two blocks, present where both are.
-pub(crate) fn binary(a: &Block, b: &Block, f: impl Fn(f64, f64) -> f64 + Sync) -> Block {
-    let (dims, shape) = union(&[a, b]);
-    let mut data = vec![0.0; volume(&shape)];
-    let (along_a, along_b) = (a.strides_along(&dims), b.strides_along(&dims));
-    spread(&shape, &mut data, |first, shape, part| {
-        let begin = |along: &[usize]| first * along.first().copied().unwrap_or(0);
-        let (a, b) = (&a.data[begin(&along_a)..], &b.data[begin(&along_b)..]);
-        walk(shape, &[&along_a, &along_b], |at, offsets, len, steps| {
-            let to = &mut part[at..at + len];
-            let (x, y) = (&a[offsets[0]..], &b[offsets[1]..]);
-            match (steps[0], steps[1]) {
-                (1, 1) => to.iter_mut().zip(x).zip(y).for_each(|((slot, x), y)| *slot = f(*x, *y)),
-                (1, 0) => to.iter_mut().zip(x).for_each(|(slot, x)| *slot = f(*x, y[0])),
-                (0, 1) => to.iter_mut().zip(y).for_each(|(slot, y)| *slot = f(x[0], *y)),
-                (p, q) => to.iter_mut().enumerate().for_each(|(k, slot)| *slot = f(x[k * p], y[k * q])),
-            }
-        });
-    });
-    let mask = joint_mask(&[a, b], &dims, &shape, |all, one| *all &= one, true);
-    Block { dims, shape, data: Arc::new(data), mask }
+fn truth(blocks: Vec<Block>, code: &[Code]) -> Block {
+    operation(blocks, code, true)
 }
 
-/// The same, in the place of an operand that nobody else holds and that has all dimensions.
-pub(crate) fn binary_of(a: Block, b: Block, f: impl Fn(f64, f64) -> f64 + Sync) -> Block {
-    let (dims, _) = union(&[&a, &b]);
-    let own = |block: &Block| block.dims == dims && Arc::strong_count(&block.data) == 1;
-    match (own(&a), own(&b)) {
-        (true, _) => in_place(a, &b, f),
-        (_, true) => in_place(b, &a, |y, x| f(x, y)),
-        _ => binary(&a, &b, f),
+/// Where both masks hold.
+fn both(a: Option<Box<Block>>, b: Option<Box<Block>>) -> Option<Box<Block>> {
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let code = [Code::Load(0), Code::Load(1), Code::Binary(Binary::Multiply)];
+            Some(Box::new(truth(vec![*a, *b], &code)))
+        }
+        (a, b) => a.or(b),
     }
 }
 
-/// `f` of every entry of a block and what stands there in another.
-fn in_place(mut a: Block, b: &Block, f: impl Fn(f64, f64) -> f64 + Sync) -> Block {
-    let along = b.strides_along(&a.dims);
-    let mask = joint_mask(&[&a, b], &a.dims, &a.shape, |all, one| *all &= one, true);
-    if let Some(data) = Arc::get_mut(&mut a.data) {
-        spread(&a.shape, data, |first, shape, part| {
-            let b = &b.data[first * along.first().copied().unwrap_or(0)..];
-            walk(shape, &[&along], |at, offsets, len, steps| {
-                let to = &mut part[at..at + len];
-                let y = &b[offsets[0]..];
-                match steps[0] {
-                    1 => to.iter_mut().zip(y).for_each(|(slot, y)| *slot = f(*slot, *y)),
-                    0 => to.iter_mut().for_each(|slot| *slot = f(*slot, y[0])),
-                    q => to.iter_mut().enumerate().for_each(|(k, slot)| *slot = f(*slot, y[k * q])),
-                }
-            });
-        });
-    }
-    Block { mask, ..a }
-}
-
-/// The masks of several blocks joined; `None` where none has one.
-pub(crate) fn joint_mask(
-    blocks: &[&Block],
-    dims: &[Dim],
-    shape: &[usize],
-    join: impl Fn(&mut bool, bool),
-    start: bool,
-) -> Option<Arc<Vec<bool>>> {
-    if blocks.iter().all(|block| block.mask.is_none()) {
-        return None;
-    }
-    let mut result = vec![start; volume(shape)];
-    for block in blocks {
-        let Some(mask) = &block.mask else { continue };
-        let along = block.strides_along(dims);
-        walk(shape, &[&along], |at, offsets, len, steps| {
-            for (k, slot) in result[at..at + len].iter_mut().enumerate() {
-                join(slot, mask[offsets[0] + k * steps[0]]);
-            }
-        });
-    }
-    Some(Arc::new(result))
+/// What comes of two blocks, present where both are.
+pub(crate) fn binary(mut a: Block, mut b: Block, binary: Binary) -> Block {
+    let mask = both(a.mask.take(), b.mask.take());
+    Block { mask, ..point(vec![a, b], &[Code::Load(0), Code::Load(1), Code::Binary(binary)]) }
 }
 
 /// A function of several blocks, present where all are.
-pub(crate) fn many(blocks: &[Block], f: impl Fn(&[f64]) -> f64) -> Block {
-    let all: Vec<&Block> = blocks.iter().collect();
-    let (dims, shape) = union(&all);
-    let mut data = vec![0.0; volume(&shape)];
-    let along: Vec<Vec<usize>> = blocks.iter().map(|block| block.strides_along(&dims)).collect();
-    let along: Vec<&[usize]> = along.iter().map(Vec::as_slice).collect();
-    let mut arguments = vec![0.0; blocks.len()];
-    walk(&shape, &along, |at, offsets, len, steps| {
-        for (k, slot) in data[at..at + len].iter_mut().enumerate() {
-            for (n, argument) in arguments.iter_mut().enumerate() {
-                *argument = blocks[n].data[offsets[n] + k * steps[n]];
-            }
-            *slot = f(&arguments);
-        }
-    });
-    let mask = joint_mask(&all, &dims, &shape, |all, one| *all &= one, true);
-    Block { dims, shape, data: Arc::new(data), mask }
+pub(crate) fn many(mut blocks: Vec<Block>, function: &Function) -> Block {
+    let mask = blocks.iter_mut().map(|block| block.mask.take()).fold(None, both);
+    let mut code: Vec<Code> = (0..blocks.len()).map(Code::Load).collect();
+    code.push(Code::Call(function.clone(), blocks.len()));
+    Block { mask, ..point(blocks, &code) }
+}
+
+/// The block with entries present only where the truths hold too.
+fn restricted(mut block: Block, holds: Block) -> Block {
+    let (dims, shape) = union(&[&block, &holds]);
+    let mask = both(block.mask.take(), Some(Box::new(holds)));
+    Block { mask, ..block.expanded(&dims, &shape) }
 }
 
 /// The block with entries present only where the condition is present too.
-pub(crate) fn restrict(block: &Block, condition: &Block) -> Block {
-    binary(block, condition, |value, _| value)
+pub(crate) fn restrict(block: Block, condition: Block) -> Block {
+    let (dims, shape) = union(&[&block, &condition]);
+    let mask = both(block.mask.clone(), condition.mask);
+    Block { mask, ..block.expanded(&dims, &shape) }
 }
 
 /// The sum of blocks, absent ones skipped; absent where all are.
-pub(crate) fn sum_present(blocks: &[Block]) -> Block {
-    let all: Vec<&Block> = blocks.iter().collect();
-    let (dims, shape) = union(&all);
-    let mut data = vec![0.0; volume(&shape)];
-    for block in blocks {
-        let values = block.zeroed();
-        let along = block.strides_along(&dims);
-        walk(&shape, &[&along], |at, offsets, len, steps| {
-            for (k, slot) in data[at..at + len].iter_mut().enumerate() {
-                *slot += values[offsets[0] + k * steps[0]];
-            }
-        });
-    }
+pub(crate) fn sum_present(blocks: Vec<Block>) -> Block {
     let total = blocks.iter().any(|block| block.mask.is_none());
-    let mask = if total { None } else { joint_mask(&all, &dims, &shape, |any, one| *any |= one, false) };
-    Block { dims, shape, data: Arc::new(data), mask }
+    let masks: Vec<Block> = blocks.iter().filter_map(|block| block.mask.as_deref().cloned()).collect();
+    let code = |count: usize, binary: Binary| {
+        let mut code = vec![Code::Load(0)];
+        (1..count).for_each(|at| code.extend([Code::Load(at), Code::Binary(binary)]));
+        code
+    };
+    let count = blocks.len();
+    let filled: Vec<Block> = blocks.into_iter().map(|block| block.filled(0.0)).collect();
+    let (dims, shape) = union(&filled.iter().collect::<Vec<_>>());
+    let sum = point(filled, &code(count, Binary::Add)).expanded(&dims, &shape);
+    if total {
+        return sum;
+    }
+    let any = truth(masks, &code(count, Binary::Add));
+    // What a mask has and no value does not occur: a mask has dimensions of its block only.
+    Block { mask: Some(Box::new(any)), ..sum }
 }
 
-/// A fold of contributions.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fold(pub(crate) Operation);
-
-impl Fold {
-    /// Where the fold begins.
-    pub(crate) fn start(self) -> f64 {
-        match self.0 {
-            Operation::Sum | Operation::Avg | Operation::Count => 0.0,
-            Operation::Product => 1.0,
-            Operation::Max => f64::NEG_INFINITY,
-            Operation::Min => f64::INFINITY,
-        }
-    }
-
-    /// One more contribution.
-    pub(crate) fn join(self, so_far: f64, value: f64) -> f64 {
-        match self.0 {
-            Operation::Sum | Operation::Avg => so_far + value,
-            Operation::Count => so_far + 1.0,
-            Operation::Product => so_far * value,
-            Operation::Max => larger(so_far, value),
-            Operation::Min => smaller(so_far, value),
-        }
-    }
-
-    /// The result of `count` contributions.
-    pub(crate) fn end(self, so_far: f64, count: f64) -> f64 {
-        match self.0 {
-            Operation::Avg => so_far / count,
-            _ => so_far,
-        }
-    }
-
-    /// The effect of repeating every contribution `times` times.
-    pub(crate) fn repeated(self, value: f64, times: usize) -> f64 {
-        match self.0 {
-            Operation::Sum | Operation::Count => value * times as f64,
-            Operation::Product => crate::function::power(value, times as f64),
-            Operation::Max | Operation::Min | Operation::Avg => value,
-        }
+/// How an operation folds numbers.
+fn folding(operation: Operation) -> Folding {
+    match operation {
+        Operation::Sum | Operation::Avg | Operation::Count => Folding::Sum,
+        Operation::Product => Folding::Product,
+        Operation::Max => Folding::Larger,
+        Operation::Min => Folding::Smaller,
     }
 }
 
-/// The larger of two; NaN if one is.
-pub(crate) fn larger(x: f64, y: f64) -> f64 {
-    if x > y || x.is_nan() { x } else { y }
-}
-
-/// The smaller of two; NaN if one is.
-pub(crate) fn smaller(x: f64, y: f64) -> f64 {
-    if x < y || x.is_nan() { x } else { y }
-}
-
-/// A sum in eight lanes: fast, and the same whoever computes it.
-pub(crate) fn sum(values: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (chunks, rest) = values.as_chunks::<8>();
-    for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane += value;
-        }
+/// The effect of the same contribution so many times.
+pub(crate) fn repeated(block: Block, operation: Operation, times: usize) -> Block {
+    match operation {
+        Operation::Sum | Operation::Count => block.with(Binary::Multiply, times as f64),
+        Operation::Product => block.with(Binary::Power, times as f64),
+        Operation::Max | Operation::Min | Operation::Avg => block,
     }
-    let tail: f64 = rest.iter().sum();
-    ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7])) + tail
+}
+
+/// The values of blocks, multiplied in this order and folded along some dimensions.
+pub(crate) fn folded(blocks: Vec<Block>, drop: &[Dim], folding: Folding) -> Block {
+    let (dims, shape) = union(&blocks.iter().collect::<Vec<_>>());
+    let kept: Vec<Dim> = dims.iter().copied().filter(|dim| !drop.contains(dim)).collect();
+    let gone = dims.iter().copied().filter(|dim| drop.contains(dim));
+    let order: Vec<Dim> = kept.iter().copied().chain(gone).collect();
+    let size = |dim: &Dim| dims.iter().position(|d| d == dim).map_or(1, |at| shape[at]);
+    let sizes: Vec<usize> = order.iter().map(size).collect();
+    let mut code = vec![Code::Load(0)];
+    (1..blocks.len()).for_each(|at| code.extend([Code::Load(at), Code::Binary(Binary::Multiply)]));
+    let inputs = blocks.into_iter().map(|block| block.view(&order)).collect();
+    let point = Point { shape: sizes.clone(), inputs, code, truth: false }.fused();
+    let rest = sizes[..kept.len()].to_vec();
+    let array = Array::of(volume(&rest), Fold { point, kept: kept.len(), folding });
+    Block::whole(kept, rest, array)
 }
 
 /// A block folded along some of its dimensions.
-pub(crate) fn reduce(block: &Block, drop: &[Dim], operation: Operation) -> Block {
-    let kept: Vec<Dim> = block.dims.iter().copied().filter(|dim| !drop.contains(dim)).collect();
-    if kept.len() == block.dims.len() && !matches!(operation, Operation::Count) {
-        return block.clone();
+pub(crate) fn reduce(block: Block, drop: &[Dim], operation: Operation) -> Block {
+    let gone: Vec<Dim> = block.dims.iter().copied().filter(|dim| drop.contains(dim)).collect();
+    if gone.is_empty() && operation != Operation::Count {
+        return block;
     }
-    let fold = Fold(operation);
-    let mut order = kept.clone();
-    order.extend(block.dims.iter().copied().filter(|dim| drop.contains(dim)));
-    let block = block.permuted(&order);
-    let shape = block.shape[..kept.len()].to_vec();
-    let (outer, inner) = (volume(&shape), volume(&block.shape[kept.len()..]));
-    if block.mask.is_none() && operation == Operation::Sum && inner > 0 {
-        let mut data = vec![0.0; outer];
-        let from = &block.data;
-        let fill = |(at, slot): (usize, &mut f64)| *slot = sum(&from[at * inner..(at + 1) * inner]);
-        if from.len() < PARALLEL || outer < 2 {
-            data.iter_mut().enumerate().for_each(fill);
-        } else {
-            data.par_iter_mut().with_min_len((PARALLEL / 4 / inner).max(1)).enumerate().for_each(fill);
+    let inner: usize = gone.iter().map(|dim| block.size(*dim)).product();
+    let (dims, shape) = (block.dims.clone(), block.shape.clone());
+    let mask = block.mask.clone();
+    let block = if operation == Operation::Count { block.presence() } else { block };
+    let folding = folding(operation);
+    let result = folded(vec![block.filled(folding.start())], &gone, folding);
+    if inner == 0 {
+        return result.vanished();
+    }
+    let Some(mask) = mask else {
+        return if operation == Operation::Avg { result.with(Binary::Divide, inner as f64) } else { result };
+    };
+    let mean = |result: Block| match operation {
+        Operation::Avg => {
+            let count = folded(vec![mask.expanded(&dims, &shape)], &gone, Folding::Sum);
+            binary(result, count, Binary::Divide)
         }
-        return Block::new(kept, shape, data, None);
-    }
-    let mut data = Vec::with_capacity(outer);
-    let mut mask = Vec::new();
-    for at in 0..outer {
-        let values = &block.data[at * inner..(at + 1) * inner];
-        match &block.mask {
-            None => {
-                let folded = values.iter().fold(fold.start(), |so_far, value| fold.join(so_far, *value));
-                data.push(fold.end(folded, inner as f64));
-            }
-            Some(present) => {
-                let present = &present[at * inner..(at + 1) * inner];
-                let (mut folded, mut count) = (fold.start(), 0.0);
-                for (value, _) in values.iter().zip(present).filter(|(_, here)| **here) {
-                    folded = fold.join(folded, *value);
-                    count += 1.0;
-                }
-                data.push(fold.end(folded, count));
-                mask.push(count > 0.0);
-            }
-        }
-    }
-    let mask = if inner == 0 { Some(vec![false; outer]) } else { block.mask.as_ref().map(|_| mask) };
-    Block::new(kept, shape, data, mask)
+        _ => result,
+    };
+    let result = mean(result);
+    Block { mask: Some(Box::new(any(*mask, &gone))), ..result }
 }
 
-/// A block with rows folded into groups: `groups[row]` is the new row.
-pub(crate) fn reduce_rows(block: &Block, groups: &[u32], count: usize, operation: Operation) -> Block {
-    let fold = Fold(operation);
+/// Where any of the truths along some dimensions holds.
+fn any(mask: Block, drop: &[Dim]) -> Block {
+    let gone: Vec<Dim> = mask.dims.iter().copied().filter(|dim| drop.contains(dim)).collect();
+    if gone.is_empty() {
+        return mask;
+    }
+    truth(vec![folded(vec![mask], &gone, Folding::Larger)], &[Code::Load(0)])
+}
+
+/// A block with rows folded into groups.
+pub(crate) fn reduce_rows(block: Block, groups: &Groups, operation: Operation) -> Block {
     let mut dims = vec![Dim::ROWS];
     dims.extend(block.dims.iter().copied().filter(|dim| *dim != Dim::ROWS));
-    let mut full = vec![groups.len()];
+    let mut full = vec![groups.of.len()];
     full.extend(dims[1..].iter().map(|dim| block.size(*dim)));
-    let block = block.expanded(&dims, &full);
-    let inner = volume(&full[1..]);
-    let mut shape = full;
-    shape[0] = count;
-    let mut data = vec![fold.start(); count * inner];
-    let counted = block.mask.is_some() || operation == Operation::Avg;
-    let mut counts = vec![0.0; if counted { count * inner } else { 0 }];
-    for (row, group) in groups.iter().enumerate() {
-        let to = *group as usize * inner;
-        let values = &block.data[row * inner..(row + 1) * inner];
-        match &block.mask {
-            None => {
-                for (slot, value) in data[to..to + inner].iter_mut().zip(values) {
-                    *slot = fold.join(*slot, *value);
-                }
-                if counted {
-                    counts[to..to + inner].iter_mut().for_each(|n| *n += 1.0);
-                }
-            }
-            Some(mask) => {
-                let here = &mask[row * inner..(row + 1) * inner];
-                for k in (0..inner).filter(|k| here[*k]) {
-                    data[to + k] = fold.join(data[to + k], values[k]);
-                    counts[to + k] += 1.0;
-                }
-            }
+    let mask = block.mask.clone();
+    let folding = folding(operation);
+    let filled = if operation == Operation::Count { block.presence() } else { block };
+    let filled = filled.filled(folding.start());
+    let by_group = |block: Block, folding: Folding| {
+        let own: Vec<Dim> =
+            dims.iter().copied().filter(|dim| *dim == Dim::ROWS || block.position(*dim).is_some()).collect();
+        let shape: Vec<usize> = own
+            .iter()
+            .map(|dim| if *dim == Dim::ROWS { groups.of.len() } else { block.size(*dim) })
+            .collect();
+        let slabs = block.expanded(&own, &shape).slabs();
+        let segments = Segments {
+            start: Arc::clone(&groups.start),
+            rows: Arc::clone(&groups.rows),
+            inner: shape[1..].to_vec(),
+            numbers: Vec::new(),
+            slabs: vec![slabs],
+            constant: 1.0,
+            folding,
+        };
+        let mut sizes = shape;
+        sizes[0] = groups.count();
+        Block::whole(own, sizes.clone(), Array::of(volume(&sizes), segments))
+    };
+    let result = by_group(filled.expanded(&dims, &full), folding);
+    let counts = mask.clone().map(|mask| {
+        let mask = *mask;
+        by_group(mask, Folding::Sum)
+    });
+    let result = match (operation, &counts, &mask) {
+        (Operation::Avg, Some(counts), _) => binary(result, counts.clone(), Binary::Divide),
+        (Operation::Avg, None, _) => {
+            binary(result, by_group(Block::same(1.0, vec![Dim::ROWS], vec![full[0]]), Folding::Sum), Binary::Divide)
         }
-    }
-    if operation == Operation::Avg {
-        for (slot, n) in data.iter_mut().zip(&counts) {
-            *slot = fold.end(*slot, *n);
+        _ => result,
+    };
+    let here = counts.map(|counts| {
+        let positive = Code::Binary(Binary::Compare(Comparison::Greater));
+        Box::new(truth(vec![counts], &[Code::Load(0), Code::Number(0.0), positive]))
+    });
+    Block { mask: here, ..result }
+}
+
+impl Block {
+    /// The values as slabs beside rows: a view whose dense dimensions are in order.
+    pub(crate) fn slabs(self) -> View {
+        let inner = &self.shape[1..];
+        let dense = View { steps: self.values.steps[1..].to_vec(), ..self.values.clone() };
+        if dense.in_order(inner) {
+            return self.values;
         }
+        // Rows that share a slab share its copy.
+        if let Step::Map(map, step) = &self.values.steps[0]
+            && let Some(count) = map.iter().max().map(|most| *most as usize + 1)
+        {
+            let mut values = self.values.clone();
+            values.steps[0] = Step::By(*step);
+            let mut shape = self.shape.clone();
+            shape[0] = count;
+            let array = Array::of(volume(&shape), Point::of(shape.clone(), values).fused());
+            let mut view = View::whole(array, &shape);
+            view.steps[0] = Step::Map(Arc::clone(map), volume(inner));
+            return view;
+        }
+        if self.values.steps[0].by() == Some(0) {
+            let mut shape = self.shape.clone();
+            shape[0] = 1;
+            let array = Array::of(volume(&shape), Point::of(shape.clone(), self.values).fused());
+            let mut view = View::whole(array, &shape);
+            view.steps[0] = Step::By(0);
+            return view;
+        }
+        self.together().values
     }
-    let mask = block.mask.is_some().then(|| counts.iter().map(|n| *n > 0.0).collect());
-    Block::new(dims, shape, data, mask)
 }

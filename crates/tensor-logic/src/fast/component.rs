@@ -8,7 +8,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::block::volume;
 use super::head::{Accumulator, domains};
 use super::machine::{Machine, Stored, indices_of, product_columns};
 use super::relation::Relation;
@@ -16,6 +15,7 @@ use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::Parameters;
 use crate::error::{Code, Refusal, Result};
+use crate::kernels::volume;
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
     Style, TensorId,
@@ -89,11 +89,16 @@ impl Machine {
             }
             other => other,
         };
-        let mut accumulator = self.given(id, parameter)?;
-        for equation in own_equations(&program.equations, component, id) {
-            self.contribute(equation, &[], &mut accumulator)?;
+        loop {
+            let mut accumulator = self.given(id, parameter)?;
+            for equation in own_equations(&program.equations, component, id) {
+                self.contribute(equation, &[], &mut accumulator)?;
+            }
+            let stored = self.finish(id, accumulator);
+            if !self.must_repeat() {
+                return Ok(stored);
+            }
         }
-        Ok(self.finish(id, accumulator))
     }
 
     /// Rounds from nothing until the component rests.
@@ -107,7 +112,7 @@ impl Machine {
                 Style::Round => Stored::Relation(Arc::new(Relation::empty(tensor.places.len()))),
                 Style::Square => {
                     let sizes: Vec<usize> = domains(&program, *id).iter().map(Domain::len).collect();
-                    Stored::Dense(Arc::new(vec![start; volume(&sizes)]))
+                    Stored::Dense(self.given_array(&vec![start; volume(&sizes)]))
                 }
             };
             self.store(*id, nothing);
@@ -121,7 +126,7 @@ impl Machine {
             }
             let mut changes = Vec::new();
             for (id, new) in states {
-                let change = self.stored(id).map_or(0.0, |old| change(old, &new));
+                let change = self.stored(id).map_or(0.0, |old| self.change(old, &new));
                 changes.push(change);
                 if change > 0.0 {
                     self.store(id, new);
@@ -156,9 +161,9 @@ impl Machine {
     /// The number of elements of a component that differ from nothing.
     fn reached(&self, component: &Component) -> u64 {
         let of = |id: &TensorId| match self.stored(*id) {
-            Some(Stored::Dense(values)) => {
+            Some(Stored::Dense(array)) => {
                 let default = self.program.tensor(*id).combine.default_value();
-                values.iter().filter(|value| **value != default).count() as u64
+                self.numbers(array).doubles().iter().filter(|value| **value != default).count() as u64
             }
             Some(Stored::Relation(relation)) => relation.len as u64,
             None => 0,
@@ -173,7 +178,9 @@ impl Machine {
             let default = self.program.tensor(*id).combine.default_value();
             let wild = |value: f64| !value.is_finite() && value != default;
             match self.stored(*id) {
-                Some(Stored::Dense(values)) => values.iter().any(|value| wild(*value)),
+                Some(Stored::Dense(array)) => {
+                    self.numbers(array).doubles().iter().any(|value| wild(*value))
+                }
                 Some(Stored::Relation(relation)) => (0..relation.len).any(|at| wild(relation.value(at))),
                 None => false,
             }
@@ -185,7 +192,7 @@ impl Machine {
         let large = |value: &f64| value.abs() >= EXACT_LIMIT;
         self.program.tensor(id).kind == Kind::Count
             && match self.stored(id) {
-                Some(Stored::Dense(values)) => values.iter().any(large),
+                Some(Stored::Dense(array)) => self.numbers(array).doubles().iter().any(large),
                 Some(Stored::Relation(relation)) => {
                     relation.values.as_ref().is_some_and(|values| values.iter().any(large))
                 }
@@ -307,21 +314,21 @@ impl Machine {
         let Some(fixings) = all.get(&id) else { return Ok(()) };
         let open = fixings.open.take();
         fixings.open.set(open.clone());
-        // The state is written in place: nobody else holds it.
-        let mut accumulator: Option<Accumulator> = None;
-        for (equation, places) in &fixings.of {
-            for fixed in joined(places, &open) {
-                if accumulator.is_none() {
-                    accumulator = Some(match self.program.tensor(id).style {
+        let accumulator = loop {
+            let mut accumulator: Option<Accumulator> = None;
+            for (equation, places) in &fixings.of {
+                for fixed in joined(places, &open) {
+                    let into = accumulator.get_or_insert_with(|| match self.program.tensor(id).style {
                         Style::Round => Accumulator::Sparse(Vec::new()),
                         Style::Square => Accumulator::Slices(Vec::new()),
                     });
-                }
-                if let Some(accumulator) = &mut accumulator {
-                    self.contribute(equation, &fixed, accumulator)?;
+                    self.contribute(equation, &fixed, into)?;
                 }
             }
-        }
+            if !self.must_repeat() {
+                break accumulator;
+            }
+        };
         match accumulator {
             None | Some(Accumulator::Dense { .. }) => {}
             Some(Accumulator::Slices(parts)) => self.write_slices(id, &parts),
@@ -336,6 +343,25 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// The largest change in units of max(1, |value|) where an element is in both; infinite where one
+    /// came or went.
+    fn change(&self, old: &Stored, new: &Stored) -> f64 {
+        match (old, new) {
+            (Stored::Dense(old), Stored::Dense(new)) if old.len() == new.len() => {
+                let (old, new) = (self.numbers(old).doubles(), self.numbers(new).doubles());
+                new.iter().zip(old.iter()).map(|(new, old)| gap(*new, *old)).fold(0.0, f64::max)
+            }
+            (Stored::Relation(old), Stored::Relation(new))
+                if old.len == new.len
+                    && old.dictionaries == new.dictionaries
+                    && old.columns == new.columns =>
+            {
+                (0..new.len).map(|at| gap(new.value(at), old.value(at))).fold(0.0, f64::max)
+            }
+            _ => f64::INFINITY,
+        }
     }
 }
 
@@ -380,22 +406,6 @@ fn own_equations<'p>(
 ) -> impl Iterator<Item = &'p Equation> {
     let listed = component.equations.iter().filter_map(|EquationId(at)| equations.get(*at as usize));
     listed.filter(move |equation| equation.tensor == id)
-}
-
-/// The largest change in units of max(1, |value|) where an element is in both; infinite where one
-/// came or went.
-fn change(old: &Stored, new: &Stored) -> f64 {
-    match (old, new) {
-        (Stored::Dense(old), Stored::Dense(new)) if old.len() == new.len() => {
-            new.iter().zip(old.iter()).map(|(new, old)| gap(*new, *old)).fold(0.0, f64::max)
-        }
-        (Stored::Relation(old), Stored::Relation(new))
-            if old.len == new.len && old.dictionaries == new.dictionaries && old.columns == new.columns =>
-        {
-            (0..new.len).map(|at| gap(new.value(at), old.value(at))).fold(0.0, f64::max)
-        }
-        _ => f64::INFINITY,
-    }
 }
 
 fn gap(new: f64, old: f64) -> f64 {

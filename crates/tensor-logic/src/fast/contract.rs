@@ -1,14 +1,16 @@
-//! Sums of products of blocks: the order of contraction, and each pair as a matrix product.
+//! Sums of products of blocks: the order of contraction, and each pair as a product of matrices.
 //!
 //! Enter at [`contract`]. Up to [`EXACT`] factors the order is the best one there is (dynamic
 //! programming over subsets; the cost counts multiply-adds); beyond, summed dimensions are
 //! eliminated one by one, the one with the smallest joint space first. A factor that is absent
 //! somewhere counts as 0 there, and the same contraction over the masks says where anything was
-//! present. That is only right for finite numbers: elsewhere products are formed entry by entry.
+//! present. That is only right for finite numbers: where the result is not finite, the products are
+//! formed entry by entry instead ([`Machine::suspect`]).
 
-use super::block::{Block, Dim, binary, binary_of, reduce, union, volume};
+use super::block::{Block, Dim, binary, folded, reduce, union};
 use super::machine::Machine;
 use crate::error::Result;
+use crate::kernels::{Array, Binary, Folding, Matrices, Product, Step, volume};
 use crate::program::Operation;
 
 /// The spaces of some factors, and the dimensions that are summed.
@@ -17,83 +19,79 @@ pub(crate) type Network = (Vec<(Vec<Dim>, Vec<usize>)>, Vec<Dim>);
 /// Up to so many factors the best order is searched for.
 const EXACT: usize = 8;
 
-/// The product of the blocks, summed over `drop`; absent where no product is present.
-///
-/// `order` names dimensions in the order in which the result is wanted, as far as that is known.
-pub(crate) fn contract(
-    machine: &mut Machine,
-    blocks: Vec<Block>,
-    drop: &[Dim],
-    order: &[Dim],
-) -> Result<Block> {
+/// What is contracted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Contraction<'a> {
+    /// The scope that asks: what is remembered of it if its numbers turn out not to be finite.
+    pub(crate) scope: usize,
+    /// The dimensions that are summed.
+    pub(crate) drop: &'a [Dim],
+    /// Dimensions in the order in which the result is wanted, as far as that is known.
+    pub(crate) order: &'a [Dim],
+    /// A number that every product is multiplied by.
+    pub(crate) scale: f64,
+}
+
+/// The products of the blocks, summed; absent where no product is present.
+pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contraction<'_>) -> Result<Block> {
+    let Contraction { scope, drop, scale, .. } = what;
     if blocks.is_empty() {
-        return Ok(Block::scalar(1.0));
+        return Ok(Block::scalar(scale));
     }
     let (dims, shape) = union(&blocks.iter().collect::<Vec<_>>());
-    let mut kept = (Vec::new(), Vec::new());
-    for (dim, size) in dims.iter().zip(&shape).filter(|(dim, _)| !drop.contains(dim)) {
-        kept.0.push(*dim);
-        kept.1.push(*size);
-    }
     if volume(&shape) == 0 {
-        let len = volume(&kept.1);
-        return Ok(Block::new(kept.0, kept.1, vec![0.0; len], Some(vec![false; len])));
+        let kept = dims.iter().zip(&shape).filter(|(dim, _)| !drop.contains(dim));
+        let (dims, shape) = kept.map(|(dim, size)| (*dim, *size)).unzip();
+        return Ok(Block::same(0.0, dims, shape).vanished());
     }
     let masked = blocks.iter().any(|block| block.mask.is_some());
-    if !masked
-        && let [a, b] = blocks.as_slice()
-        && drop.iter().all(|dim| a.position(*dim).is_some() == b.position(*dim).is_some())
-    {
-        // One product, whose terms are those of the sum: right for all numbers.
-        let (a, b) = (a.clone(), b.clone());
-        std::mem::drop(blocks);
-        return pair(machine, a, b, &|dim| !drop.contains(&dim), order);
+    if machine.exact.contains(&scope) || (blocks.len() == 1 && masked) {
+        let mut result = exact(machine, blocks, drop)?;
+        if scale != 1.0 {
+            result = result.with(Binary::Multiply, scale);
+        }
+        return Ok(result);
     }
-    if let ([_], false) = (blocks.as_slice(), masked) {
-        return exact(machine, &blocks, drop);
+    let split = blocks.len() > 2 || !drop.iter().all(|dim| blocks.iter().all(|b| b.position(*dim).is_some()));
+    let masks: Vec<Block> = blocks.iter().filter_map(|block| block.mask.as_deref().cloned()).collect();
+    let values = blocks.into_iter().map(|block| block.filled(0.0)).collect();
+    let mut result = product_sum(machine, values, what)?;
+    if masked || split {
+        machine.suspect(scope, &result);
     }
-    if !blocks.iter().all(Block::is_finite) {
-        return exact(machine, &blocks, drop);
-    }
-    if blocks.len() == 1 || (masked && volume(&shape) <= 256) {
-        return exact(machine, &blocks, drop);
-    }
-    let values =
-        blocks.iter().map(|block| Block { data: block.zeroed(), mask: None, ..block.clone() }).collect();
-    let mut result = product_sum(machine, values, drop, order)?;
-    if !result.is_finite() && volume(&shape) <= 1 << 22 {
-        return exact(machine, &blocks, drop);
-    }
-    let masks: Vec<Block> = blocks.iter().filter_map(Block::mask_block).collect();
     if !masks.is_empty() {
-        let counts = product_sum(machine, masks, drop, order)?;
-        let counts = counts.expanded(&result.dims, &result.shape);
-        let present: Vec<bool> = counts.data.iter().map(|count| *count > 0.5).collect();
-        result.mask = present.contains(&false).then(|| std::sync::Arc::new(present));
+        let counts = product_sum(machine, masks, Contraction { scale: 1.0, ..what })?;
+        let present = counts.present_where(crate::ast::Comparison::Greater).mask;
+        result.mask = present;
     }
     Ok(result)
 }
 
-/// Entry by entry.
-fn exact(machine: &Machine, blocks: &[Block], drop: &[Dim]) -> Result<Block> {
-    let mut product: Option<Block> = None;
-    for block in blocks {
-        product = Some(match product {
-            None => block.clone(),
-            Some(so_far) => {
-                machine.reserve_union(&[&so_far, block])?;
-                binary(&so_far, block, |x, y| x * y)
-            }
-        });
+/// Entry by entry, in the order of the factors.
+fn exact(machine: &Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> Result<Block> {
+    let masks: Vec<Block> = blocks.iter_mut().filter_map(|block| block.mask.take()).map(|mask| *mask).collect();
+    let gone: Vec<Dim> = {
+        let (dims, _) = union(&blocks.iter().collect::<Vec<_>>());
+        dims.into_iter().filter(|dim| drop.contains(dim)).collect()
+    };
+    if masks.is_empty() && !gone.is_empty() {
+        return Ok(folded(blocks, &gone, Folding::Sum));
     }
-    Ok(reduce(&product.unwrap_or(Block::scalar(1.0)), drop, Operation::Sum))
+    machine.reserve_union(&blocks.iter().collect::<Vec<_>>())?;
+    let mut blocks = blocks.into_iter();
+    let first = blocks.next().unwrap_or(Block::scalar(1.0));
+    let mut product = blocks.fold(first, |so_far, next| binary(so_far, next, Binary::Multiply));
+    for mask in masks {
+        product = super::block::restrict(product, Block { mask: Some(Box::new(mask.clone())), ..mask });
+    }
+    Ok(reduce(product, drop, Operation::Sum))
 }
 
 /// The contraction of finite blocks without masks.
-fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], order: &[Dim]) -> Result<Block> {
-    let wanted = order;
+fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, what: Contraction<'_>) -> Result<Block> {
+    let drop = what.drop;
     if blocks.len() <= 2 {
-        return join_all(machine, blocks, drop, &[], wanted);
+        return join_all(machine, blocks, what, &[]);
     }
     if blocks.len() <= EXACT {
         let spaces: Vec<(Vec<Dim>, Vec<usize>)> =
@@ -107,20 +105,23 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], orde
                 order
             }
         };
+        let steps = order.len();
         let mut slots: Vec<Option<Block>> = blocks.into_iter().map(Some).collect();
-        for (left, right) in order {
-            let (Some(a), Some(b)) = (take(&mut slots, left), take(&mut slots, right)) else { continue };
-            let others: Vec<&Block> = slots.iter().flatten().collect();
-            let needed =
-                |dim: Dim| !drop.contains(&dim) || others.iter().any(|block| block.position(dim).is_some());
-            let joined = pair(machine, a, b, &needed, wanted)?;
+        for (nth, (a, b)) in order.into_iter().enumerate() {
+            let (Some(a), Some(b)) = (take(&mut slots, a), take(&mut slots, b)) else { continue };
+            let needed = |dim: Dim| {
+                !drop.contains(&dim) || slots.iter().flatten().any(|block| block.position(dim).is_some())
+            };
+            let scale = if nth + 1 == steps { what.scale } else { 1.0 };
+            let joined = pair(machine, a, b, &needed, Contraction { scale, ..what })?;
             slots.push(Some(joined));
         }
-        let rest = slots.into_iter().flatten().collect();
-        return join_all(machine, rest, drop, &[], wanted);
+        let result = slots.pop().flatten().unwrap_or(Block::scalar(1.0));
+        return Ok(reduce(result, drop, Operation::Sum));
     }
+    // Eliminate one summed dimension after the other.
     let mut open: Vec<Dim> = drop.to_vec();
-    while blocks.len() > EXACT && !open.is_empty() {
+    while !open.is_empty() && blocks.len() > EXACT {
         let space = |dim: &Dim| {
             let with: Vec<&Block> = blocks.iter().filter(|block| block.position(*dim).is_some()).collect();
             volume(&union(&with).1)
@@ -132,14 +133,10 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, drop: &[Dim], orde
         let others: Vec<Dim> = without.iter().flat_map(|block| block.dims.iter().copied()).collect();
         blocks = without;
         if !with.is_empty() {
-            blocks.push(join_all(machine, with, drop, &others, wanted)?);
+            blocks.push(join_all(machine, with, Contraction { scale: 1.0, ..what }, &others)?);
         }
     }
-    if blocks.len() <= EXACT {
-        product_sum(machine, blocks, drop, wanted)
-    } else {
-        join_all(machine, blocks, drop, &[], wanted)
-    }
+    if blocks.len() <= EXACT { product_sum(machine, blocks, what) } else { join_all(machine, blocks, what, &[]) }
 }
 
 fn take(slots: &mut [Option<Block>], at: usize) -> Option<Block> {
@@ -150,28 +147,31 @@ fn take(slots: &mut [Option<Block>], at: usize) -> Option<Block> {
 fn join_all(
     machine: &mut Machine,
     mut blocks: Vec<Block>,
-    drop: &[Dim],
+    what: Contraction<'_>,
     others: &[Dim],
-    wanted: &[Dim],
 ) -> Result<Block> {
+    let drop = what.drop;
     // Of two the one that is written first stays on the left.
     if blocks.len() > 2 {
         blocks.sort_by_key(|block| std::cmp::Reverse(block.len()));
     } else {
         blocks.reverse();
     }
-    let Some(mut result) = blocks.pop() else { return Ok(Block::scalar(1.0)) };
+    let mut scale = what.scale;
+    let Some(mut result) = blocks.pop() else { return Ok(Block::scalar(scale)) };
     while let Some(next) = blocks.pop() {
         let needed = |dim: Dim| {
             !drop.contains(&dim)
                 || others.contains(&dim)
                 || blocks.iter().any(|block| block.position(dim).is_some())
         };
-        result = pair(machine, result, next, &needed, wanted)?;
+        let now = if blocks.is_empty() { std::mem::replace(&mut scale, 1.0) } else { 1.0 };
+        result = pair(machine, result, next, &needed, Contraction { scale: now, ..what })?;
     }
     let gone: Vec<Dim> =
         result.dims.iter().copied().filter(|dim| drop.contains(dim) && !others.contains(dim)).collect();
-    Ok(reduce(&result, &gone, Operation::Sum))
+    let result = reduce(result, &gone, Operation::Sum);
+    Ok(if scale == 1.0 { result } else { result.with(Binary::Multiply, scale) })
 }
 
 /// The product of two blocks, summed over what is not needed.
@@ -180,14 +180,15 @@ fn pair(
     a: Block,
     b: Block,
     needed: &dyn Fn(Dim) -> bool,
-    wanted: &[Dim],
+    what: Contraction<'_>,
 ) -> Result<Block> {
+    let wanted = what.order;
     let private = |own: &Block, other: &Block| -> Vec<Dim> {
         own.dims.iter().copied().filter(|dim| !needed(*dim) && other.position(*dim).is_none()).collect()
     };
     let (gone_a, gone_b) = (private(&a, &b), private(&b, &a));
-    let mut a = if gone_a.is_empty() { a } else { reduce(&a, &gone_a, Operation::Sum) };
-    let mut b = if gone_b.is_empty() { b } else { reduce(&b, &gone_b, Operation::Sum) };
+    let mut a = reduce(a, &gone_a, Operation::Sum);
+    let mut b = reduce(b, &gone_b, Operation::Sum);
     // The side that the result begins with stands on the left.
     let begins = |own: &Block, other: &Block| {
         let first = own.dims.iter().find(|dim| other.position(**dim).is_none())?;
@@ -209,56 +210,76 @@ fn pair(
     let right: Vec<Dim> = b.dims.iter().copied().filter(|dim| a.position(*dim).is_none()).collect();
     if inner.is_empty() {
         machine.reserve_union(&[&a, &b])?;
-        return Ok(binary_of(a, b, |x, y| x * y));
+        let product = binary(a, b, Binary::Multiply);
+        return Ok(if what.scale == 1.0 { product } else { product.with(Binary::Multiply, what.scale) });
     }
     let size = |block: &Block, dims: &[Dim]| -> usize { dims.iter().map(|dim| block.size(*dim)).product() };
     let (count, m, k, n) = (size(&a, &batch), size(&a, &left), size(&a, &inner), size(&b, &right));
     machine.reserve(count.saturating_mul(m).saturating_mul(n))?;
-    let mut data = machine.zeros(count * m * n);
-    let large = m * k * n >= 1 << 12;
-    let (x, x_steps) = operand(&a, [&batch, &left, &inner], large);
-    let (y, y_steps) = operand(&b, [&batch, &inner, &right], large);
-    machine.product((count, m, k, n), (&x.data, x_steps), (&y.data, y_steps), &mut data)?;
+    if m == 1 || n == 1 {
+        let result = folded(vec![a, b], &inner, Folding::Sum);
+        return Ok(if what.scale == 1.0 { result } else { result.with(Binary::Multiply, what.scale) });
+    }
+    let x = operand(&a, [&batch, &left, &inner]);
+    let y = operand(&b, [&batch, &inner, &right]);
+    let sizes: Vec<usize> = batch.iter().map(|dim| a.size(*dim)).collect();
+    let product = Product { batch: sizes, m, k, n, a: x, b: y, scale: what.scale };
     let dims = [batch, left, right].concat();
-    let shape = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
-    Ok(Block { dims, shape, data: std::sync::Arc::new(data), mask: None })
+    let shape: Vec<usize> = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
+    Ok(Block::whole(dims, shape, Array::of(count * m * n, product)))
 }
 
-/// A block as matrices over three groups of dimensions (batch, rows, columns), and the step of each
-/// group: where it lies if that is a matrix or the transpose of one, else a copy in that order.
-fn operand(block: &Block, groups: [&Vec<Dim>; 3], large: bool) -> (Block, [usize; 3]) {
-    let lies = || {
-        let mut steps = [0; 3];
-        for (step, dims) in steps.iter_mut().zip(groups) {
-            *step = joint_step(block, dims)?;
-        }
-        let [_, rows, columns] = steps;
+/// A block as matrices over three groups of dimensions (batch, rows, columns): where it lies if that
+/// is a matrix or the transpose of one, else a copy in that order.
+fn operand(block: &Block, groups: [&Vec<Dim>; 3]) -> Matrices {
+    let lies = |block: &Block| {
+        let [batch, rows, columns] = groups;
+        let batch: Option<Vec<usize>> =
+            batch.iter().map(|dim| block.position(*dim).map_or(Some(0), |at| block.values.steps[at].by())).collect();
+        let (row, column) = (joint_step(block, rows)?, joint_step(block, columns)?);
         let size = |dims: &Vec<Dim>| dims.iter().map(|dim| block.size(*dim)).product::<usize>();
-        let plain = columns == 1 || rows == 1 || size(groups[1]) == 1 || size(groups[2]) == 1;
-        (large && plain).then_some(steps)
+        let plain = column == 1 || row == 1 || size(rows) == 1 || size(columns) == 1;
+        // Rows that overlap or repeat are no matrix of the kernel's.
+        let apart = column == 1 && (row >= size(columns) || size(rows) == 1)
+            || row == 1 && (column >= size(rows) || size(columns) == 1)
+            || size(rows) == 1
+            || size(columns) == 1;
+        let own = block.values.steps.is_empty() || row > 0 && column > 0;
+        let array = block.values.array.clone();
+        let found = Matrices { array, offset: block.values.offset, batch: batch?, row, column };
+        (plain && apart && own).then_some(found)
     };
-    if let Some(steps) = lies() {
-        return (block.clone(), steps);
-    }
-    let copy = block.permuted(&groups.map(Vec::as_slice).concat());
-    let size = |dims: &Vec<Dim>| dims.iter().map(|dim| block.size(*dim)).product::<usize>();
-    let (rows, columns) = (size(groups[1]), size(groups[2]));
-    (copy, [rows * columns, columns, 1])
+    let copied = || {
+        let dims = groups.map(Vec::as_slice).concat();
+        let copy = block.permuted(&dims).together();
+        lies(&copy)
+    };
+    lies(block).or_else(copied).unwrap_or_else(|| Matrices {
+        array: block.array(),
+        offset: 0,
+        batch: Vec::new(),
+        row: 1,
+        column: 1,
+    })
 }
 
 /// The distance of neighbours along several dimensions taken as one, if there is one.
 fn joint_step(block: &Block, dims: &[Dim]) -> Option<usize> {
-    let all = block.strides_along(dims);
     let mut found: Option<(usize, usize)> = None;
-    for (dim, step) in dims.iter().zip(all).rev() {
-        let size = block.size(*dim);
+    for dim in dims.iter().rev() {
+        let (size, step) = (block.size(*dim), block.position(*dim).map(|at| &block.values.steps[at]));
+        let step = step.map_or(Some(0), Step::by);
         if size == 1 {
+            // Its only position may be a picked one.
+            if step.is_none() {
+                return None;
+            }
             continue;
         }
-        found = match found {
-            None => Some((step, step * size)),
-            Some((first, next)) if next == step => Some((first, step * size)),
-            Some(_) => return None,
+        found = match (found, step?) {
+            (None, step) => Some((step, step * size)),
+            (Some((first, next)), step) if next == step => Some((first, step * size)),
+            (Some(_), _) => return None,
         };
     }
     Some(found.map_or(1, |(step, _)| step))

@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, binary_of, many, restrict, spread, sum_present, union, volume};
-use super::exponential::softmax;
+use super::block::{Block, Dim, binary, many, restrict, sum_present};
 use super::machine::{Context, Machine, Stored};
 use super::rows::Rows;
 use super::scope::Scope;
 use super::support::{Condition, distinct, free};
 use crate::error::Result;
-use crate::function::{Function, power};
+use crate::kernels::{Array, Binary, Layout, Normalise, Point, volume};
 use crate::program::{Axis, AxisFunction, Call, Expr, IndexId, Operation, Otherwise, Read, Reduce};
 
 impl Machine {
@@ -30,8 +29,8 @@ impl Machine {
             }
             Expr::Read(read) => self.read(read, context),
             Expr::Missing(read) => Ok(self.holds(read, context)?.complement()),
-            Expr::Product(parts) => self.fold(parts, context, 1.0, |x, y| x * y),
-            Expr::Plus(parts) => self.fold(parts, context, 0.0, |x, y| x + y),
+            Expr::Product(parts) => self.fold(parts, context, 1.0, Binary::Multiply),
+            Expr::Plus(parts) => self.fold(parts, context, 0.0, Binary::Add),
             Expr::Terms(parts) => {
                 let blocks: Result<Vec<Block>> = parts.iter().map(|part| self.expr(part, context)).collect();
                 let mut blocks = blocks?;
@@ -39,11 +38,11 @@ impl Machine {
                     return Ok(blocks.remove(0));
                 }
                 self.reserve_union(&blocks.iter().collect::<Vec<_>>())?;
-                Ok(if blocks.is_empty() { Block::absent() } else { sum_present(&blocks) })
+                Ok(if blocks.is_empty() { Block::absent() } else { sum_present(blocks) })
             }
-            Expr::Quotient(a, b) => self.two(a, b, context, |x, y| x / y),
-            Expr::Power(a, b) => self.two(a, b, context, power),
-            Expr::Negate(a) => Ok(self.expr(a, context)?.map(|value| -value)),
+            Expr::Quotient(a, b) => self.two(a, b, context, Binary::Divide),
+            Expr::Power(a, b) => self.two(a, b, context, Binary::Power),
+            Expr::Negate(a) => Ok(self.expr(a, context)?.negated()),
             Expr::Reduce(reduce) => {
                 if let Some(read) = self.or_zero(reduce) {
                     return Ok(self.read_as(read, Otherwise::ZeroOutside, context)?.filled(0.0));
@@ -59,25 +58,13 @@ impl Machine {
         }
     }
 
-    fn two(
-        &mut self,
-        a: &Expr,
-        b: &Expr,
-        context: &Context,
-        f: impl Fn(f64, f64) -> f64 + Sync,
-    ) -> Result<Block> {
+    fn two(&mut self, a: &Expr, b: &Expr, context: &Context, operation: Binary) -> Result<Block> {
         let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
         self.reserve_union(&[&a, &b])?;
-        Ok(binary_of(a, b, f))
+        Ok(binary(a, b, operation))
     }
 
-    fn fold(
-        &mut self,
-        parts: &[Expr],
-        context: &Context,
-        start: f64,
-        f: impl Fn(f64, f64) -> f64 + Copy + Sync,
-    ) -> Result<Block> {
+    fn fold(&mut self, parts: &[Expr], context: &Context, start: f64, operation: Binary) -> Result<Block> {
         let mut result: Option<Block> = None;
         for part in parts {
             let block = self.expr(part, context)?;
@@ -85,7 +72,7 @@ impl Machine {
                 None => block,
                 Some(so_far) => {
                     self.reserve_union(&[&so_far, &block])?;
-                    binary_of(so_far, block, f)
+                    binary(so_far, block, operation)
                 }
             });
         }
@@ -157,8 +144,8 @@ impl Machine {
         let mut arguments = arguments?;
         self.reserve_union(&arguments.iter().collect::<Vec<_>>())?;
         let block = match (&call.function, arguments.len()) {
-            (function, 1) => unary(function, arguments.remove(0)),
-            (function, _) => many(&arguments, |values| function.value(values)),
+            (function, 1) => arguments.remove(0).call(function),
+            (function, _) => many(arguments, function),
         };
         let mut conditions = Vec::new();
         Condition::of_when(&call.when, &mut conditions);
@@ -176,7 +163,7 @@ impl Machine {
             let holds = self.condition(*condition, context)?;
             if holds.mask.is_some() || holds.len() == 0 {
                 self.reserve_union(&[&block, &holds])?;
-                block = restrict(&block, &holds);
+                block = restrict(block, holds);
             }
         }
         Ok(block)
@@ -207,6 +194,14 @@ impl Machine {
         let block = self.expr(&axis.argument, &inner)?;
         let rest: Vec<Condition<'_>> = support.rest.iter().map(|at| conditions[*at]).collect();
         let mut block = self.restricted(block, &rest, &inner)?;
+        let epsilon = match &axis.function {
+            AxisFunction::Softmax => None,
+            AxisFunction::Lnorm(None) => Some(Block::scalar(1e-5)),
+            AxisFunction::Lnorm(Some(epsilon)) => Some(self.expr(epsilon, &inner)?),
+        };
+        if let Some(epsilon) = epsilon.clone() {
+            block = restrict(block, epsilon);
+        }
         // Every entry has its own slot, also where the argument does not depend on an axis.
         let mut dims: Vec<Dim> = Vec::new();
         if support.rows.is_some() {
@@ -224,44 +219,31 @@ impl Machine {
         let shape: Vec<usize> = dims.iter().map(|dim| self.dim_size(*dim, &inner)).collect();
         self.reserve(volume(&shape).saturating_mul(2))?;
         block = block.expanded(&dims, &shape);
-        let epsilon = match &axis.function {
-            AxisFunction::Softmax => None,
-            AxisFunction::Lnorm(None) => Some(Block::scalar(1e-5)),
-            AxisFunction::Lnorm(Some(epsilon)) => Some(self.expr(epsilon, &inner)?),
-        };
-        if let Some(epsilon) = epsilon.as_ref().filter(|epsilon| epsilon.mask.is_some()) {
-            block = restrict(&block, epsilon);
-        }
-        let epsilon = epsilon.map(|epsilon| {
-            let (all, sizes) = union(&[&block, &epsilon]);
-            if all.len() == dims.len() {
-                epsilon.expanded(&dims, &shape)
-            } else {
-                epsilon.expanded(&all, &sizes)
-            }
-        });
-        let (groups, count) = match &support.rows {
-            None => (vec![0], 1),
+        let groups = match &support.rows {
+            None => None,
             Some(rows) => {
                 let others: Vec<IndexId> =
                     rows.indices.iter().copied().filter(|index| !along(index)).collect();
                 let (grouped, groups) = self.grouped(rows, &others);
-                (groups.to_vec(), grouped.len)
+                Some((groups, grouped.len))
             }
         };
         let with_rows = usize::from(support.rows.is_some());
         let layout = Layout {
-            rows: if with_rows == 1 { shape[0] } else { 1 },
+            groups,
             kept: volume(&shape[with_rows..with_rows + kept]),
             along: volume(&shape[with_rows + kept..]),
         };
-        let block = match epsilon {
-            None if block.mask.is_none() && support.rows.is_none() => softmax_rows(block, layout.along),
-            epsilon => {
-                let data = normalised(&block, &groups, count, layout, epsilon.as_ref());
-                Block { data: Arc::new(data), ..block }
-            }
+        let mask = block.mask.take();
+        let point = |block: Block| Point::of(shape.clone(), block.view(&dims));
+        let normalise = Normalise {
+            present: mask.as_deref().cloned().map(point),
+            epsilon: epsilon.map(point),
+            values: point(block).fused(),
+            layout,
         };
+        let array = Array::of(volume(&shape), normalise);
+        let block = Block { mask, ..Block::whole(dims, shape, array) };
         self.entries_at(axis, support.rows, block, context)
     }
 
@@ -284,7 +266,7 @@ impl Machine {
                     }
                     None => Vec::new(),
                 };
-                block = block.gathered(Dim::ROWS, &picks, Dim::ROWS);
+                block = block.gathered(Dim::ROWS, &Arc::new(picks.clone()), Dim::ROWS);
                 let id = self.number();
                 let mut fewer = table.select(&picks, id);
                 if let Some(at) = fewer.indices.iter().position(|other| other == index) {
@@ -309,149 +291,52 @@ impl Machine {
         if bound.is_empty() {
             return Ok(block);
         }
-        let had_rows = block.position(Dim::ROWS).is_some();
+        let mut block = block;
+        if block.position(Dim::ROWS).is_none()
+            && let [index] = bound.as_slice()
+            && let Some(column) = rows.column(*index)
+        {
+            return Ok(block.gathered(Dim::of(*index), column, Dim::ROWS));
+        }
+        // Several dimensions move together: each row names one slab of them all.
         let mut dims: Vec<Dim> = Vec::new();
-        if had_rows {
+        if block.position(Dim::ROWS).is_some() {
             dims.push(Dim::ROWS);
         }
         dims.extend(bound.iter().map(|index| Dim::of(*index)));
-        let others: Vec<Dim> = block.dims.iter().copied().filter(|dim| !dims.contains(dim)).collect();
-        let picked = dims.len();
-        dims.extend(others);
-        let block = block.permuted(&dims);
-        let mut positions = vec![0_usize; rows.len];
-        for (at, dim) in dims[..picked].iter().enumerate() {
-            let size = block.shape[at];
+        let mut positions = vec![0_u32; rows.len];
+        for dim in &dims {
+            let size = block.size(*dim) as u32;
             match dim.index().and_then(|index| rows.column(index)) {
                 Some(column) => {
-                    positions.iter_mut().zip(column.iter()).for_each(|(p, o)| *p = *p * size + *o as usize);
+                    positions.iter_mut().zip(column.iter()).for_each(|(p, o)| *p = *p * size + *o);
                 }
-                None => positions.iter_mut().enumerate().for_each(|(row, p)| *p = *p * size + row),
+                None => (0..).zip(positions.iter_mut()).for_each(|(row, p)| *p = *p * size + row),
             }
         }
-        let inner = volume(&block.shape[picked..]);
-        self.reserve(inner.saturating_mul(rows.len).saturating_mul(2))?;
-        let slabs = |at: &usize| at * inner..(at + 1) * inner;
-        let data = positions.iter().flat_map(|at| block.data[slabs(at)].iter().copied()).collect();
-        let mask = block.mask.as_ref().map(|mask| {
-            positions.iter().flat_map(|at| mask[slabs(at)].iter().copied()).collect::<Vec<bool>>()
+        let slabs: usize = dims.iter().map(|dim| block.size(*dim)).product();
+        if slabs >= u32::MAX as usize {
+            return Err(self.too_large(slabs as u128 * 8));
+        }
+        let positions = Arc::new(positions);
+        let mask = block.mask.take().map(|mask| {
+            let mask = joined(*mask, &dims, &block);
+            Box::new(mask.gathered(Dim::ROWS, &positions, Dim::ROWS))
         });
-        let mut new_dims = vec![Dim::ROWS];
-        new_dims.extend(&block.dims[picked..]);
-        let mut shape = vec![rows.len];
-        shape.extend(&block.shape[picked..]);
-        Ok(Block::new(new_dims, shape, data, mask))
+        self.reserve(volume(&block.shape))?;
+        let block = joined(block.clone(), &dims, &block).gathered(Dim::ROWS, &positions, Dim::ROWS);
+        Ok(Block { mask, ..block })
     }
 }
 
-/// An elementwise function of one argument; the common ones without looking at the function for
-/// every element.
-fn unary(function: &Function, block: Block) -> Block {
-    match function {
-        Function::Relu => block.map(|x| if x > 0.0 || x.is_nan() { x } else { 0.0 }),
-        Function::Step => block.map(|x| if x.is_nan() { x } else { f64::from(u8::from(x > 0.0)) }),
-        Function::Exp => block.map(f64::exp),
-        Function::Tanh => block.map(f64::tanh),
-        Function::Sqrt => block.map(f64::sqrt),
-        Function::Abs => block.map(f64::abs),
-        Function::Log => block.map(f64::ln),
-        _ => block.map(|x| function.value(&[x])),
-    }
-}
-
-/// softmax of every run of `along` entries, all present, in place.
-fn softmax_rows(mut block: Block, along: usize) -> Block {
-    if along == 0 {
-        return block;
-    }
-    let shape = [block.len() / along, along];
-    let work = |_: usize, _: &[usize], part: &mut [f64]| part.chunks_exact_mut(along).for_each(softmax);
-    match Arc::get_mut(&mut block.data) {
-        Some(data) => spread(&shape, data, work),
-        None => {
-            let mut data = block.data.to_vec();
-            spread(&shape, &mut data, work);
-            block.data = Arc::new(data);
-        }
-    }
-    block
-}
-
-/// How the values beside the rows lie: `kept` independent slots, each with `along` entries.
-#[derive(Clone, Copy)]
-struct Layout {
-    rows: usize,
-    kept: usize,
-    along: usize,
-}
-
-/// softmax (without epsilon) or lnorm of every group of entries.
-fn normalised(
-    block: &Block,
-    groups: &[u32],
-    count: usize,
-    layout: Layout,
-    epsilon: Option<&Block>,
-) -> Vec<f64> {
-    let Layout { rows, kept, along } = layout;
-    let here = |at: usize| block.mask.as_ref().is_none_or(|mask| mask[at]);
-    let slots = count * kept;
-    let (mut counts, mut first) = (vec![0.0_f64; slots], vec![f64::NEG_INFINITY; slots]);
-    let mut means = vec![0.0_f64; slots];
-    let each = |visit: &mut dyn FnMut(usize, std::ops::Range<usize>)| {
-        for (row, group) in groups.iter().enumerate().take(rows) {
-            let group = *group as usize;
-            for k in 0..kept {
-                let at = (row * kept + k) * along;
-                visit(group * kept + k, at..at + along);
-            }
-        }
-    };
-    each(&mut |slot, range| {
-        for at in range.filter(|at| here(*at)) {
-            counts[slot] += 1.0;
-            first[slot] = first[slot].max(block.data[at]);
-            means[slot] += block.data[at];
-        }
-    });
-    let mut result = block.data.to_vec();
-    let mut sums = vec![0.0_f64; slots];
-    match epsilon {
-        None => {
-            each(&mut |slot, range| {
-                for at in range.filter(|at| here(*at)) {
-                    // One entry alone is 1, also an infinite one.
-                    result[at] = if counts[slot] == 1.0 { 1.0 } else { (block.data[at] - first[slot]).exp() };
-                    sums[slot] += result[at];
-                }
-            });
-            each(&mut |slot, range| {
-                for at in range {
-                    result[at] /= sums[slot];
-                }
-            });
-        }
-        Some(epsilon) => {
-            means.iter_mut().zip(&counts).for_each(|(mean, count)| *mean /= count);
-            each(&mut |slot, range| {
-                for at in range.filter(|at| here(*at)) {
-                    let difference = block.data[at] - means[slot];
-                    sums[slot] += difference * difference;
-                }
-            });
-            each(&mut |slot, range| {
-                let variance = sums[slot] / counts[slot];
-                // One root serves all entries with the same epsilon.
-                let (mut last, mut root) = (f64::NAN, f64::NAN);
-                for at in range {
-                    let epsilon = epsilon.data.get(at).copied().unwrap_or(f64::NAN);
-                    if epsilon != last {
-                        (last, root) = (epsilon, (variance + epsilon).sqrt());
-                    }
-                    result[at] = (block.data[at] - means[slot]) / root;
-                }
-            });
-        }
-    }
-    result
+/// A block whose dimensions `dims`, as large as those of another, have become one: the rows.
+fn joined(block: Block, dims: &[Dim], like: &Block) -> Block {
+    let others: Vec<Dim> = block.dims.iter().copied().filter(|dim| !dims.contains(dim)).collect();
+    let all: Vec<Dim> = dims.iter().copied().chain(others.iter().copied()).collect();
+    let shape: Vec<usize> =
+        all.iter().map(|dim| if dims.contains(dim) { like.size(*dim) } else { block.size(*dim) }).collect();
+    let array = block.expanded(&all, &shape).array();
+    let mut sizes = vec![volume(&shape[..dims.len()])];
+    sizes.extend(&shape[dims.len()..]);
+    Block::whole(std::iter::once(Dim::ROWS).chain(others).collect(), sizes, array)
 }

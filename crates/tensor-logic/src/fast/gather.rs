@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, strides, volume, walk};
+use super::block::{Block, Dim};
 use super::machine::{Context, Machine, Stored, indices_of, linear};
 use super::plan::{Key, Source, Thing};
+use crate::ast::Comparison;
 use crate::error::Result;
+use crate::kernels::{Array, NOWHERE as NO_SLAB, Slabs, Step, View, strides, volume};
 use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read};
 use crate::value::{Const, Domain};
 
@@ -87,30 +89,31 @@ impl Offsets {
     /// The offsets over a space that has at least their dimensions; negative ones are outside.
     pub(crate) fn over(&self, dims: &[Dim], shape: &[usize]) -> Vec<i64> {
         let mut result = vec![self.constant; volume(shape)];
+        let apart = strides(shape);
         for part in &self.parts {
             let own = strides(&part.shape);
-            let place = |dim: &Dim| part.dims.iter().position(|other| other == dim).map_or(0, |at| own[at]);
-            let along: Vec<usize> = dims.iter().map(place).collect();
-            walk(shape, &[&along], |at, offsets, len, steps| {
-                let to = &mut result[at..at + len];
-                if steps[0] == 0 {
-                    let more = part.table[offsets[0]];
-                    to.iter_mut().for_each(|slot| *slot += more);
-                } else {
-                    for (k, slot) in to.iter_mut().enumerate() {
-                        *slot += part.table[offsets[0] + k * steps[0]];
-                    }
-                }
-            });
+            let places: Vec<(usize, usize, usize)> = part
+                .dims
+                .iter()
+                .zip(&own)
+                .filter_map(|(dim, step)| {
+                    let at = dims.iter().position(|other| other == dim)?;
+                    Some((apart[at], shape[at].max(1), *step))
+                })
+                .collect();
+            for (at, slot) in result.iter_mut().enumerate() {
+                let from: usize = places.iter().map(|(apart, size, step)| at / apart % size * step).sum();
+                *slot += part.table[from];
+            }
         }
         result
     }
 
     /// Whether the offsets over this space are those of an array of `len` elements, in order.
     pub(crate) fn whole(&self, dims: &[Dim], shape: &[usize], len: usize) -> bool {
-        let Some(regular) = self.regular() else { return false };
+        let Some((constant, regular)) = self.regular() else { return false };
         let expected = strides(shape);
-        self.constant == 0
+        constant == 0
             && volume(shape) == len
             && dims.len() == regular.len()
             && dims.iter().zip(&expected).all(|(dim, expected)| {
@@ -120,106 +123,126 @@ impl Offsets {
             })
     }
 
-    /// The strides of single dimensions if the offsets are one: `constant + Σ stride · position`.
-    fn regular(&self) -> Option<Vec<Regular>> {
-        self.parts
-            .iter()
-            .map(|part| {
-                let ([dim], [size]) = (part.dims.as_slice(), part.shape.as_slice()) else { return None };
-                let stride = match part.table.as_slice() {
-                    [first, second, ..] if *first == 0 => *second,
-                    [0] => 1,
-                    _ => return None,
-                };
-                let even = *dim != Dim::ROWS
-                    && stride >= 0
-                    && part.table.iter().enumerate().all(|(k, offset)| *offset == k as i64 * stride);
-                even.then_some((*dim, *size, stride))
-            })
-            .collect()
+    /// The strides of dimensions, if the offsets are a constant and `Σ stride · position`, all inside.
+    fn regular(&self) -> Option<(i64, Vec<Regular>)> {
+        let mut constant = self.constant;
+        let mut found: Vec<Regular> = Vec::new();
+        for part in &self.parts {
+            let own = strides(&part.shape);
+            let first = part.table.first().copied()?;
+            let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table[*own] - first } else { 0 };
+            let steps: Vec<i64> = part.shape.iter().zip(&own).map(step).collect();
+            let expected = |mut at: usize| {
+                own.iter().zip(&steps).fold(first, |sum, (own, step)| {
+                    let position = at / own;
+                    at %= own;
+                    sum + position as i64 * step
+                })
+            };
+            let even = (0..part.table.len()).all(|at| part.table[at] == expected(at));
+            if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
+                return None;
+            }
+            constant += first;
+            for ((dim, size), step) in part.dims.iter().zip(&part.shape).zip(steps) {
+                match found.iter_mut().find(|(known, ..)| known == dim) {
+                    Some((_, _, known)) => *known += step,
+                    None => found.push((*dim, *size, step)),
+                }
+            }
+        }
+        // The largest step first: the order of the array.
+        found.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
+        Some((constant, found))
     }
 
     /// The elements of an array.
-    fn read(&self, data: &Arc<Vec<f64>>, zero_outside: bool) -> Block {
-        if let Some(view) = self.view(data) {
-            return view;
-        }
-        if let Some(block) = self.read_slabs(data) {
-            return block;
+    fn read(&self, array: &Array, zero_outside: bool) -> std::result::Result<Block, usize> {
+        if let Some(view) = self.view(array, zero_outside) {
+            return Ok(view);
         }
         let (dims, shape) = self.space();
         let offsets = self.over(&dims, &shape);
-        let mut absent = false;
-        let values: Vec<f64> = offsets
-            .iter()
-            .map(|offset| {
-                let value = usize::try_from(*offset).ok().and_then(|at| data.get(at));
-                absent |= value.is_none();
-                value.copied().unwrap_or(0.0)
-            })
-            .collect();
+        if array.len() >= NO_SLAB as usize || offsets.len() >= NO_SLAB as usize {
+            return Err(offsets.len());
+        }
+        let place = |offset: &i64| u32::try_from(*offset).ok().filter(|at| (*at as usize) < array.len());
+        let positions: Vec<u32> = offsets.iter().map(|offset| place(offset).unwrap_or(NO_SLAB)).collect();
+        let absent = positions.contains(&NO_SLAB);
         let here = |offset: &i64| *offset >= 0 || (zero_outside && *offset > NOWHERE / 2);
-        let mask = absent.then(|| offsets.iter().map(here).collect());
-        Block::new(dims, shape, values, mask)
+        let mask: Option<Vec<bool>> = absent.then(|| offsets.iter().map(here).collect());
+        let slabs = Slabs { from: array.clone(), positions: Arc::new(positions), inner: 1 };
+        let block = Block::whole(dims, shape, Array::of(offsets.len(), slabs));
+        Ok(match mask {
+            Some(mask) => block.present_at(mask),
+            None => block,
+        })
     }
 
     /// One offset a row, and the dimensions of the slab that begins there, if the elements of a
     /// row stand one behind the other.
     pub(crate) fn slabs(&self) -> Option<(Vec<i64>, Vec<Dim>, Vec<usize>)> {
-        let (rows, others): (Vec<&Part>, Vec<&Part>) =
-            self.parts.iter().partition(|part| part.dims.as_slice() == [Dim::ROWS]);
-        let [rows] = rows.as_slice() else { return None };
-        let rest = Offsets { constant: 0, parts: others.into_iter().cloned().collect() };
-        let mut regular = rest.regular()?;
-        regular.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
-        let shape: Vec<usize> = regular.iter().map(|(_, size, _)| *size).collect();
-        let expected = strides(&shape);
-        let in_order = regular
-            .iter()
-            .zip(&expected)
-            .all(|((_, size, stride), expected)| *size == 1 || *stride == *expected as i64);
-        let starts = rows.table.iter().map(|offset| offset + self.constant).collect();
-        in_order.then(|| (starts, regular.iter().map(|(dim, ..)| *dim).collect(), shape))
+        let (rows, others) = self.by_rows()?;
+        let (constant, dims, shape) = others.run()?;
+        let starts = rows?.table.iter().map(|offset| offset + self.constant + constant as i64).collect();
+        Some((starts, dims, shape))
     }
 
-    /// The elements of an array row by row, if they stand so and all are inside.
-    fn read_slabs(&self, data: &[f64]) -> Option<Block> {
-        let (starts, axes, sizes) = self.slabs()?;
-        let inner = volume(&sizes);
-        let mut values = Vec::with_capacity(starts.len() * inner);
-        for start in &starts {
-            let from = usize::try_from(*start).ok()?;
-            values.extend_from_slice(data.get(from..from + inner)?);
-        }
-        let dims = std::iter::once(Dim::ROWS).chain(axes).collect();
-        let shape = std::iter::once(starts.len()).chain(sizes).collect();
-        Some(Block::new(dims, shape, values, None))
+    /// What depends on the rows alone, if something does, and what does not depend on them.
+    fn by_rows(&self) -> Option<(Option<&Part>, Offsets)> {
+        let (rows, others): (Vec<&Part>, Vec<&Part>) =
+            self.parts.iter().partition(|part| part.dims.as_slice() == [Dim::ROWS]);
+        let others = Offsets { constant: 0, parts: others.into_iter().cloned().collect() };
+        (rows.len() < 2).then(|| (rows.first().copied(), others))
     }
 
     /// Where the elements begin and the space that they follow, if they stand one behind the other.
     pub(crate) fn run(&self) -> Option<(usize, Vec<Dim>, Vec<usize>)> {
-        let mut regular = self.regular()?;
-        let constant = usize::try_from(self.constant).ok()?;
-        regular.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
+        let (constant, regular) = self.regular()?;
         let shape: Vec<usize> = regular.iter().map(|(_, size, _)| *size).collect();
         let expected = strides(&shape);
         let in_order = regular
             .iter()
             .zip(&expected)
             .all(|((_, size, stride), expected)| *size == 1 || *stride == *expected as i64);
-        in_order.then(|| (constant, regular.iter().map(|(dim, ..)| *dim).collect(), shape))
+        let dims = regular.iter().map(|(dim, ..)| *dim).collect();
+        in_order.then_some((usize::try_from(constant).ok()?, dims, shape))
     }
 
-    /// The elements where they stand in the order of the array: shared if they are all of it.
-    fn view(&self, data: &Arc<Vec<f64>>) -> Option<Block> {
-        let (constant, dims, shape) = self.run()?;
-        let len = volume(&shape);
-        let values = if constant == 0 && len == data.len() {
-            Arc::clone(data)
-        } else {
-            Arc::new(data.get(constant..constant.checked_add(len)?)?.to_vec())
-        };
-        Some(Block { dims, shape, data: values, mask: None })
+    /// The elements where they stand: along each dimension by a step of its own, the rows of a table
+    /// by look-up, absent where a row leads outside.
+    fn view(&self, array: &Array, zero_outside: bool) -> Option<Block> {
+        let (rows, others) = self.by_rows()?;
+        let (more, regular) = others.regular()?;
+        let constant = usize::try_from(self.constant + more).ok()?;
+        let (mut dims, mut shape, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        let mut mask = None;
+        let mut most = 0;
+        if let Some(part) = rows {
+            let outside = part.table.iter().any(|offset| *offset < 0);
+            if outside && zero_outside {
+                return None;
+            }
+            mask = outside.then(|| part.table.iter().map(|offset| *offset >= 0).collect());
+            most = part.table.iter().copied().max().unwrap_or(0).max(0);
+            let map: Option<Vec<u32>> =
+                part.table.iter().map(|offset| u32::try_from((*offset).max(0)).ok()).collect();
+            dims.push(Dim::ROWS);
+            shape.push(part.table.len());
+            steps.push(Step::Map(Arc::new(map?), 1));
+        }
+        for (dim, size, step) in regular {
+            most += (size as i64 - 1).max(0) * step;
+            dims.push(dim);
+            shape.push(size);
+            steps.push(Step::By(usize::try_from(step).ok()?));
+        }
+        if volume(&shape) > 0 && constant as i64 + most >= array.len() as i64 {
+            return None;
+        }
+        let values = View { array: array.clone(), offset: constant, steps };
+        let present = mask.map(|mask| Block::truths(vec![Dim::ROWS], vec![shape[0]], mask));
+        Some(Block { dims, shape, values, mask: present.map(Box::new) })
     }
 
     /// A block that is present where the offsets are inside.
@@ -230,7 +253,7 @@ impl Offsets {
         let (dims, shape) = self.space();
         let offsets = self.over(&dims, &shape);
         let mask = offsets.iter().map(|offset| *offset >= 0).collect();
-        Some(Block::new(dims, shape, vec![1.0; offsets.len()], Some(mask)))
+        Some(Block::same(1.0, dims, shape).present_at(mask))
     }
 }
 
@@ -382,9 +405,11 @@ impl Machine {
             Some(Stored::Dense(data)) => {
                 let offsets = self.offsets(functions, places, context, std::ptr::from_ref(read) as usize)?;
                 self.reserve(volume(&offsets.space().1))?;
-                let block = offsets.read(&data, otherwise == Otherwise::ZeroOutside);
+                let block = offsets
+                    .read(&data, otherwise == Otherwise::ZeroOutside)
+                    .map_err(|len| self.too_large(len as u128 * 8))?;
                 Ok(if otherwise == Otherwise::Absent {
-                    block.present_where(|value| value != 0.0)
+                    block.present_where(Comparison::NotEqual)
                 } else {
                     block
                 })
@@ -397,7 +422,7 @@ impl Machine {
                     Otherwise::Zero => {
                         let found = found.filled(0.0);
                         Ok(match self.inside(read, context)? {
-                            Some(inside) => super::block::restrict(&found, &inside),
+                            Some(inside) => super::block::restrict(found, inside),
                             None => found,
                         })
                     }
@@ -418,8 +443,10 @@ impl Machine {
             let mut offsets = Offsets::default();
             offsets.add(self.part(&Lookup { function, domain, stride: 0 }, context)?);
             if let Some(inside) = offsets.inside() {
-                result =
-                    Some(result.map_or(inside.clone(), |so_far| super::block::restrict(&so_far, &inside)));
+                result = Some(match result {
+                    None => inside,
+                    Some(so_far) => super::block::restrict(so_far, inside),
+                });
             }
         }
         Ok(result)
@@ -429,13 +456,13 @@ impl Machine {
     pub(crate) fn holds(&mut self, read: &Read, context: &Context) -> Result<Block> {
         if read.arguments.iter().any(|argument| matches!(argument, Argument::Any)) {
             let table = self.table(read, read.otherwise != Otherwise::Absent, context)?;
-            let ones = Block::new(vec![Dim::ROWS], vec![table.len], vec![1.0; table.len], None);
+            let ones = Block::same(1.0, vec![Dim::ROWS], vec![table.len]);
             return self.align(&table, ones, context);
         }
         let block = self.read(read, context)?;
         Ok(match read.otherwise {
             Otherwise::Absent => block.presence(),
-            Otherwise::Zero | Otherwise::ZeroOutside => block.present_where(|value| value > 0.0).presence(),
+            Otherwise::Zero | Otherwise::ZeroOutside => block.present_where(Comparison::Greater).presence(),
         })
     }
 }

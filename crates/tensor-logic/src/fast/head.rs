@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, larger, smaller, spread, volume};
+use super::block::{Block, Dim, Groups, binary};
 use super::gather::Offsets;
 use super::machine::{Context, Machine, Stored};
 use super::relation::{Codes, Piece, Relation};
 use super::scope::{Folded, Scope};
 use super::support::Condition;
 use crate::ast::Span;
+use crate::engine::Numbers;
 use crate::error::{Code, Refusal, Result};
+use crate::kernels::{Array, Binary, Buffer, Folding, Number, Precision, Segments, larger, smaller, strides, volume};
 use crate::program::{
     Combine, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style, TensorId, Term,
 };
@@ -24,17 +26,36 @@ use crate::value::{Const, Domain};
 pub(crate) enum Accumulator {
     /// All elements, row-major; `counts` for means.
     Dense {
-        /// Joined contributions; empty before the first one.
-        data: Vec<f64>,
+        /// Joined contributions.
+        data: Elements,
         /// How many.
         counts: Vec<f64>,
         /// The number of elements.
         size: usize,
     },
-    /// Contributions to some elements: positions and values.
-    Slices(Vec<(Positions, Block)>),
+    /// Contributions to some elements: positions, values, and which of them are there.
+    Slices(Vec<Slice>),
     /// Pieces, the first the tuples joined so far.
     Sparse(Vec<Piece>),
+}
+
+/// Contributions to all elements of a square tensor, joined.
+#[derive(Debug)]
+pub(crate) enum Elements {
+    /// There is none yet.
+    None,
+    /// Their sum.
+    Sum(Array),
+    /// Joined one by one.
+    Joined(Vec<f64>),
+}
+
+/// Contributions to some elements.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    positions: Positions,
+    values: Buffer,
+    present: Option<Arc<Vec<bool>>>,
 }
 
 /// Where the entries of a block go.
@@ -52,20 +73,45 @@ pub(crate) fn domains(program: &Program, id: TensorId) -> Vec<Domain> {
 }
 
 /// One contribution to an element of a square tensor.
-fn join(combine: Combine, slot: &mut f64, value: f64) {
+fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
     *slot = match combine {
         Combine::Sum | Combine::Avg | Combine::Exists => *slot + value,
         Combine::Times => *slot * value,
         Combine::Max => larger(*slot, value),
         Combine::Min => smaller(*slot, value),
         Combine::Or => {
-            if value > 0.0 {
-                1.0
+            if value > T::ZERO {
+                T::ONE
             } else {
                 *slot
             }
         }
     };
+}
+
+impl Slice {
+    /// Joins the contributions to an array.
+    fn join<T: Number>(&self, combine: Combine, data: &mut [T]) {
+        let Some(values) = T::slice(&self.values) else { return };
+        let here = |at: usize| self.present.as_ref().is_none_or(|present| present[at]);
+        match &self.positions {
+            Positions::From(from) => {
+                let slots = data.get_mut(*from..).unwrap_or_default().iter_mut().zip(values);
+                if combine == Combine::Sum && self.present.is_none() {
+                    slots.for_each(|(slot, value)| *slot += *value);
+                } else {
+                    let present = slots.enumerate().filter(|(at, _)| here(*at));
+                    present.for_each(|(_, (slot, value))| join(combine, slot, *value));
+                }
+            }
+            Positions::Each(positions) => {
+                for (at, position) in positions.iter().enumerate().filter(|(at, _)| here(*at)) {
+                    let slot = usize::try_from(*position).ok().and_then(|at| data.get_mut(at));
+                    slot.into_iter().for_each(|slot| join(combine, slot, values[at]));
+                }
+            }
+        }
+    }
 }
 
 impl Machine {
@@ -85,7 +131,10 @@ impl Machine {
         let size = volume(&sizes);
         let mut counts = vec![0.0; if tensor.combine == Combine::Avg { size } else { 0 }];
         let mut data = match whole_array(tensor, parameter, &sizes) {
-            Some(values) => return Ok(Accumulator::Dense { data: plus_zero(values), counts, size }),
+            Some(values) => {
+                let data = Elements::Sum(self.given_array(values));
+                return Ok(Accumulator::Dense { data, counts, size });
+            }
             None if tensor.given.is_empty() && tensor.role != Role::Parameter => Vec::new(),
             None => vec![tensor.combine.default_value(); size],
         };
@@ -120,6 +169,7 @@ impl Machine {
                 }
             }
         }
+        let data = if data.is_empty() { Elements::None } else { Elements::Joined(data) };
         Ok(Accumulator::Dense { data, counts, size })
     }
 
@@ -214,16 +264,19 @@ impl Machine {
                 let offsets = self.offsets(equation.head.iter(), places, &inner, key)?;
                 let (dims, shape) = self.head_space(&offsets, &folded.block, &inner);
                 self.reserve(volume(&shape).saturating_mul(2))?;
-                slices.push(match offsets.run() {
+                let (positions, dims, shape) = match offsets.run() {
                     // Both spaces have the dimensions of the head, and this one no others.
                     Some((from, dims_there, shape_there)) if dims_there.len() == dims.len() => {
-                        (Positions::From(from), folded.block.expanded(&dims_there, &shape_there))
+                        (Positions::From(from), dims_there, shape_there)
                     }
-                    _ => {
-                        let positions = Positions::Each(offsets.over(&dims, &shape));
-                        (positions, folded.block.expanded(&dims, &shape))
-                    }
-                });
+                    _ => (Positions::Each(offsets.over(&dims, &shape)), dims, shape),
+                };
+                let present = self.presence(&folded.block, &dims, &shape);
+                let values = folded.block.expanded(&dims, &shape).array();
+                drop(folded);
+                // Computed now: the state that it reads is written next.
+                let values = self.typed(self.force(&values));
+                slices.push(Slice { positions, values, present });
                 Ok(())
             }
             Accumulator::Sparse(pieces) => {
@@ -251,88 +304,149 @@ impl Machine {
         let offsets = self.offsets(equation.head.iter(), &tensor.places, context, key)?;
         let (dims, shape) = self.head_space(&offsets, &folded.block, context);
         self.reserve(volume(&shape).saturating_mul(2))?;
-        let block =
-            if folded.block.dims == dims { folded.block } else { folded.block.expanded(&dims, &shape) };
+        let mut block = folded.block.expanded(&dims, &shape);
+        drop(folded);
         let plain = tensor.combine == Combine::Sum && block.mask.is_none();
         if plain && offsets.whole(&dims, &shape, *size) {
-            if data.is_empty() {
-                // The first contribution is the sum so far; 0 added makes -0 a 0.
-                *data = match Arc::try_unwrap(block.map(|value| value + 0.0).data) {
-                    Ok(values) => values,
-                    Err(shared) => shared.to_vec(),
-                };
-                return Ok(());
-            }
-            spread(&[*size], data, |first, _, part| {
-                part.iter_mut().zip(&block.data[first..]).for_each(|(slot, value)| *slot += value);
-            });
+            // 0 added makes -0 a 0.
+            let sum = if block.values.is_whole(&shape) && !matches!(data, Elements::None) {
+                block.array()
+            } else {
+                block.with(Binary::Add, 0.0).array()
+            };
+            self.add(data, sum);
             return Ok(());
-        }
-        if data.is_empty() {
-            *data = vec![tensor.combine.default_value(); *size];
         }
         if plain
             && let Some((starts, axes, sizes)) = offsets.slabs()
             && dims.first() == Some(&Dim::ROWS)
-            && dims[1..] == axes
+            && let Some(sum) = self.slab_sums(&starts, &axes, &sizes, *size, &mut block)
         {
-            let inner = volume(&sizes);
-            for (start, values) in starts.iter().zip(block.data.chunks_exact(inner.max(1))) {
-                let from = usize::try_from(*start).unwrap_or(usize::MAX);
-                let to = from.checked_add(inner).and_then(|end| data.get_mut(from..end));
-                to.into_iter().flatten().zip(values).for_each(|(slot, value)| *slot += value);
-            }
+            self.add(data, sum);
             return Ok(());
         }
+        let joined = self.joined(data, tensor.combine, *size);
         let positions = offsets.over(&dims, &shape);
-        let here = |at: usize| block.mask.as_ref().is_none_or(|mask| mask[at]);
-        let numbers = counted.map(|counted| counted.block.expanded(&dims, &shape));
+        let present = self.presence(&block, &dims, &shape);
+        let values = self.values(&block);
+        let here = |at: usize| present.as_ref().is_none_or(|present| present[at]);
+        let numbers = counted.map(|counted| self.values(&counted.block.expanded(&dims, &shape)));
         for (at, position) in positions.iter().enumerate() {
             if *position < 0 || !here(at) {
                 continue;
             }
             let position = *position as usize;
-            if let Some(slot) = data.get_mut(position) {
-                join(tensor.combine, slot, block.data[at]);
+            if let Some(slot) = joined.get_mut(position) {
+                join(tensor.combine, slot, values[at]);
             }
             if let (Some(count), Some(numbers)) = (counts.get_mut(position), &numbers) {
-                *count += numbers.data[at];
+                *count += numbers[at];
             }
         }
         Ok(())
     }
 
+    /// One more sum over all elements.
+    fn add(&self, data: &mut Elements, sum: Array) {
+        *data = match std::mem::replace(data, Elements::None) {
+            Elements::None => Elements::Sum(sum),
+            Elements::Sum(before) => {
+                let of = |array: Array| Block::whole(vec![Dim::ROWS], vec![array.len()], array);
+                let (a, b) = (of(before), of(sum));
+                Elements::Sum(binary(a, b, Binary::Add).array())
+            }
+            Elements::Joined(mut values) => {
+                let more = self.numbers(&sum).doubles();
+                values.iter_mut().zip(more.iter()).for_each(|(slot, value)| *slot += value);
+                Elements::Joined(values)
+            }
+        };
+    }
+
+    /// The elements, to be joined one by one.
+    fn joined<'d>(&self, data: &'d mut Elements, combine: Combine, size: usize) -> &'d mut [f64] {
+        if !matches!(data, Elements::Joined(_)) {
+            *data = Elements::Joined(match data {
+                Elements::Sum(sum) => self.numbers(sum).doubles().to_vec(),
+                _ => vec![combine.default_value(); size],
+            });
+        }
+        match data {
+            Elements::Joined(values) => values,
+            _ => &mut [],
+        }
+    }
+
+    /// The sum of slabs that begin at these offsets of an array of `size` elements, if each stands
+    /// where one of the array's own slabs does.
+    fn slab_sums(
+        &mut self,
+        starts: &[i64],
+        axes: &[Dim],
+        sizes: &[usize],
+        size: usize,
+        block: &mut Block,
+    ) -> Option<Array> {
+        let inner = volume(sizes);
+        if inner == 0 || !size.is_multiple_of(inner) || block.dims.len() != axes.len() + 1 {
+            return None;
+        }
+        let slab = |start: &i64| {
+            let start = usize::try_from(*start).ok()?;
+            (start.is_multiple_of(inner) && start < size).then_some((start / inner) as u32)
+        };
+        let of: Option<Vec<u32>> = starts.iter().map(slab).collect();
+        let (start, rows) = super::rows::Members::new(&of?, size / inner).into_parts();
+        let groups = Groups { of: Arc::default(), start: Arc::new(start), rows: Arc::new(rows) };
+        let mut dims = vec![Dim::ROWS];
+        dims.extend(axes);
+        let segments = Segments {
+            start: groups.start,
+            rows: groups.rows,
+            inner: sizes.to_vec(),
+            numbers: Vec::new(),
+            slabs: vec![block.permuted(&dims).slabs()],
+            constant: 1.0,
+            folding: Folding::Sum,
+        };
+        Some(Array::of(size, segments))
+    }
+
+    /// A buffer of the type that is computed with.
+    fn typed(&self, buffer: Buffer) -> Buffer {
+        match (self.precision, &buffer) {
+            (Precision::Double, Buffer::Numbers(Numbers::Double(_)))
+            | (Precision::Single, Buffer::Numbers(Numbers::Single(_))) => buffer,
+            (Precision::Double, _) => f64::buffer(buffer.numbers()),
+            (Precision::Single, _) => f32::buffer(buffer.numbers()),
+        }
+    }
+
     /// Joins contributions to some elements of a stored square tensor.
-    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[(Positions, Block)]) {
+    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice]) {
         let combine = self.program.tensor(id).combine;
         let stamp = self.number();
-        let Some(Some((Stored::Dense(data), own))) = self.tensors.get_mut(id.0 as usize) else { return };
+        let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
         *own = stamp;
         // Nobody else holds the state, so that this copies nothing.
-        let data = Arc::make_mut(data);
-        for (positions, block) in parts {
-            let here = |at: usize| block.mask.as_ref().is_none_or(|mask| mask[at]);
-            match positions {
-                Positions::From(from) => {
-                    let slots = data.get_mut(*from..).unwrap_or_default().iter_mut().zip(block.data.iter());
-                    if combine == Combine::Sum && block.mask.is_none() {
-                        slots.for_each(|(slot, value)| *slot += value);
-                    } else {
-                        let present = slots.enumerate().filter(|(at, _)| here(*at));
-                        present.for_each(|(_, (slot, value))| join(combine, slot, *value));
-                    }
-                }
-                Positions::Each(positions) => {
-                    for (at, position) in positions.iter().enumerate() {
-                        if let (true, Some(slot)) =
-                            (here(at), usize::try_from(*position).ok().and_then(|p| data.get_mut(p)))
-                        {
-                            join(combine, slot, block.data[at]);
-                        }
-                    }
-                }
+        let held = std::mem::replace(state, Array::truths(Vec::new()));
+        let buffer = match held.done() {
+            Some(buffer) => buffer,
+            None => return,
+        };
+        drop(held.take());
+        let Buffer::Numbers(mut numbers) = buffer else { return };
+        match &mut numbers {
+            Numbers::Double(values) => {
+                let values = Arc::make_mut(values);
+                parts.iter().for_each(|part| part.join(combine, values));
+            }
+            Numbers::Single(values) => {
+                let values = Arc::make_mut(values);
+                parts.iter().for_each(|part| part.join(combine, values));
             }
         }
+        *state = Array::given(Buffer::Numbers(numbers));
     }
 
     /// The space of the bindings of a left side.
@@ -379,12 +493,12 @@ impl Machine {
             return Err(self.too_large(total as u128 * 8));
         }
         self.reserve(total.saturating_mul(2))?;
-        let block = block.expanded(&dims, &shape);
-        let mut picks: Vec<u32> = match &block.mask {
+        let mut picks: Vec<u32> = match self.presence(block, &dims, &shape) {
             None => (0..total as u32).collect(),
-            Some(mask) => (0..total as u32).filter(|at| mask[*at as usize]).collect(),
+            Some(present) => (0..total as u32).filter(|at| present[*at as usize]).collect(),
         };
-        let own = super::block::strides(&shape);
+        let block = self.values(&block.expanded(&dims, &shape));
+        let own = strides(&shape);
         let mut places: Vec<Codes> = Vec::new();
         for function in &equation.head {
             let codes = self.head_codes(function, &dims, &shape, &own, &picks, context)?;
@@ -408,11 +522,11 @@ impl Machine {
             }
             picks = kept.iter().map(|at| picks[*at]).collect();
         }
-        let values: Vec<f64> = picks.iter().map(|at| block.data[*at as usize]).collect();
+        let values: Vec<f64> = picks.iter().map(|at| block[*at as usize]).collect();
         let values = values.iter().any(|value| *value != 1.0).then_some(values);
         let counts = counts.map(|counts| {
-            let counts = counts.expanded(&dims, &shape);
-            picks.iter().map(|at| counts.data[*at as usize]).collect()
+            let counts = self.values(&counts.expanded(&dims, &shape));
+            picks.iter().map(|at| counts[*at as usize]).collect()
         });
         Ok(Some(Piece { len: picks.len(), places, values, counts }))
     }
@@ -443,7 +557,7 @@ impl Machine {
             return Ok(Codes { dictionary, codes });
         }
         let (inner_dims, inner_shape, values) = self.function_values(function, context)?;
-        let inner = super::block::strides(&inner_shape);
+        let inner = strides(&inner_shape);
         let value = |at: &u32| {
             let mut from = 0;
             for (dim, step) in inner_dims.iter().zip(&inner) {
@@ -492,19 +606,23 @@ impl Machine {
     pub(crate) fn finish(&self, id: TensorId, accumulator: Accumulator) -> Stored {
         let tensor = self.program.tensor(id);
         match accumulator {
+            Accumulator::Dense { data: Elements::Sum(sum), counts, .. }
+                if counts.is_empty() && tensor.combine == Combine::Sum =>
+            {
+                self.force(&sum);
+                Stored::Dense(sum)
+            }
             Accumulator::Dense { mut data, counts, size } => {
-                if data.is_empty() {
-                    data = vec![tensor.combine.default_value(); size];
-                }
-                for (slot, count) in data.iter_mut().zip(&counts) {
+                let values = self.joined(&mut data, tensor.combine, size);
+                for (slot, count) in values.iter_mut().zip(&counts) {
                     *slot = if *count > 0.0 { *slot / count } else { 0.0 };
                 }
                 if tensor.combine == Combine::Exists {
-                    data.iter_mut().for_each(|slot| *slot = f64::from(u8::from(*slot > 0.0)));
+                    values.iter_mut().for_each(|slot| *slot = f64::from(u8::from(*slot > 0.0)));
                 }
-                Stored::Dense(Arc::new(data))
+                Stored::Dense(self.given_array(values))
             }
-            Accumulator::Slices(_) => Stored::Dense(Arc::default()),
+            Accumulator::Slices(_) => Stored::Dense(Array::truths(Vec::new())),
             Accumulator::Sparse(pieces) => {
                 let arity = tensor.places.len();
                 Stored::Relation(Arc::new(Relation::merge(
@@ -539,15 +657,6 @@ fn whole_array<'a>(
     let [Given::Array { fixed, shape, values, .. }] = tensor.given.as_slice() else { return None };
     let whole = fixed.iter().all(Option::is_none) && *shape == sizes && values.len() == volume(sizes);
     whole.then_some(values)
-}
-
-/// A copy in which -0 is 0.
-fn plus_zero(values: &[f64]) -> Vec<f64> {
-    let mut data = vec![0.0; values.len()];
-    spread(&[values.len()], &mut data, |first, _, part| {
-        part.iter_mut().zip(&values[first..]).for_each(|(slot, value)| *slot += value);
-    });
-    data
 }
 
 /// The row-major position of an element.

@@ -1,16 +1,20 @@
 //! The state of an evaluation: stored tensors, ranges of indices, limits, and the context in
 //! which an expression is evaluated.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::block::{Block, Dim, union, volume};
+use rayon::prelude::*;
+
+use super::block::{Block, Dim, union};
 use super::plan::{Key, Memory, Source, Stamps, Thing};
 use super::relation::Relation;
 use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
 use crate::error::{Code, Refusal, Result};
+use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
+use crate::engine::Numbers;
 use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
 use crate::value::{Const, Domain};
 
@@ -18,7 +22,7 @@ use crate::value::{Const, Domain};
 #[derive(Debug, Clone)]
 pub(crate) enum Stored {
     /// All elements, row-major.
-    Dense(Arc<Vec<f64>>),
+    Dense(Array),
     /// The tuples that exist.
     Relation(Arc<Relation>),
 }
@@ -92,9 +96,14 @@ pub(crate) struct Machine {
     pub(crate) budget: Budget,
     /// Forced storage.
     pub(crate) storage: Storage,
-    /// How large products are taken.
-    #[cfg(feature = "dense")]
-    pub(crate) products: crate::dense::Products,
+    /// The type of all numbers.
+    pub(crate) precision: Precision,
+    /// Memory that is used again.
+    pub(crate) pool: Arc<Pool>,
+    /// Scopes whose products are formed entry by entry, because not all their numbers are finite.
+    pub(crate) exact: HashSet<usize>,
+    /// Results that are only right where they are finite, with the scopes they belong to.
+    suspects: Vec<(usize, Array)>,
     /// Bytes of square tensors.
     pub(crate) bytes: u64,
     /// Tuples of relations that are finished.
@@ -109,18 +118,16 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.
     pub(crate) numbers: u64,
-    /// Arrays of values that are gone, for values to come: new memory costs more than a product.
-    spare: Vec<Vec<f64>>,
 }
-
-/// Smaller arrays are not kept.
-const KEPT: usize = 1 << 16;
-/// So many elements are kept at most.
-const SPARE: usize = 1 << 26;
 
 impl Machine {
     /// The state before anything is evaluated.
-    pub(crate) fn new(program: Arc<Program>, budget: Budget, storage: Storage) -> Machine {
+    pub(crate) fn new(
+        program: Arc<Program>,
+        budget: Budget,
+        storage: Storage,
+        precision: Precision,
+    ) -> Machine {
         let tensors = program.tensors.iter().map(|_| None).collect();
         let ranges = program.indices.iter().map(|index| match &index.range {
             Range::Domain(domain) => Some((domain.clone(), 0)),
@@ -133,8 +140,10 @@ impl Machine {
             ranges,
             budget,
             storage,
-            #[cfg(feature = "dense")]
-            products: crate::dense::Products::default(),
+            precision,
+            pool: Arc::default(),
+            exact: HashSet::new(),
+            suspects: Vec::new(),
             bytes: 0,
             tuples: 0,
             head: Span::default(),
@@ -142,72 +151,69 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             numbers: 0,
-            spare: Vec::new(),
         }
     }
 
-    /// So many zeros.
-    pub(crate) fn zeros(&mut self, len: usize) -> Vec<f64> {
-        let fits = |array: &Vec<f64>| (len..=len.saturating_mul(2)).contains(&array.capacity());
-        match self.spare.iter().position(fits).filter(|_| len >= KEPT) {
-            Some(at) => {
-                let mut array = self.spare.swap_remove(at);
-                array.truncate(len);
-                array.fill(0.0);
-                array.resize(len, 0.0);
-                array
+    /// Computes an array, and what it needs.
+    pub(crate) fn force(&self, array: &Array) -> Buffer {
+        array.force(self.precision, &self.pool)
+    }
+
+    /// The numbers of an array.
+    pub(crate) fn numbers(&self, array: &Array) -> Numbers {
+        match self.force(array) {
+            Buffer::Numbers(numbers) => numbers,
+            truths @ Buffer::Truths(_) => truths.numbers::<f64>().into(),
+        }
+    }
+
+    /// The values of a block over its dimensions.
+    pub(crate) fn values(&self, block: &Block) -> Arc<Vec<f64>> {
+        self.numbers(&block.array()).doubles()
+    }
+
+    /// Where a block is present, over these dimensions; `None`: everywhere.
+    pub(crate) fn presence(&self, block: &Block, dims: &[Dim], shape: &[usize]) -> Option<Arc<Vec<bool>>> {
+        let mask = block.mask.as_ref()?.expanded(dims, shape).array();
+        match self.force(&mask) {
+            Buffer::Truths(truths) => Some(truths),
+            numbers => Some(Arc::new(numbers.numbers::<f64>().iter().map(|value| *value != 0.0).collect())),
+        }
+    }
+
+    /// These numbers as an array of the type that is computed with.
+    pub(crate) fn given_array(&self, values: &[f64]) -> Array {
+        Array::given(match self.precision {
+            // -0 is 0.
+            Precision::Double => f64::buffer(values.iter().map(|value| value + 0.0).collect()),
+            Precision::Single => f32::buffer(values.iter().map(|value| *value as f32 + 0.0).collect()),
+        })
+    }
+
+    /// Remembers a result that is only right where it is finite.
+    pub(crate) fn suspect(&mut self, scope: usize, result: &Block) {
+        self.suspects.push((scope, result.values.array.clone()));
+    }
+
+    /// Whether a result that had to be finite is not: the scopes that it came from are exact from
+    /// now on, and what was made since the last call is to be made again.
+    pub(crate) fn must_repeat(&mut self) -> bool {
+        let mut found = false;
+        for (scope, array) in std::mem::take(&mut self.suspects) {
+            let fine = match self.force(&array) {
+                Buffer::Numbers(Numbers::Double(values)) => all_finite(&values),
+                Buffer::Numbers(Numbers::Single(values)) => all_finite(&values),
+                Buffer::Truths(_) => true,
+            };
+            if !fine && self.exact.insert(scope) {
+                found = true;
             }
-            None => vec![0.0; len],
         }
-    }
-
-    /// Keeps the array of a value that nobody reads any more.
-    fn recycle(&mut self, stored: Stored) {
-        let Stored::Dense(data) = stored else { return };
-        let Ok(array) = Arc::try_unwrap(data) else { return };
-        let kept: usize = self.spare.iter().map(Vec::capacity).sum();
-        if array.capacity() >= KEPT && kept + array.capacity() <= SPARE {
-            self.spare.push(array);
+        if found {
+            // Something may have been decided by numbers that are none.
+            self.memory = Memory::default();
         }
-    }
-
-    /// `out[b] = x[b] y[b]` for matrices of m × k and k × n, given with the steps from matrix to
-    /// matrix, row to row and column to column. Small ones in loops of our own, where a kernel's
-    /// preparations would cost more than the product; they lie one behind the other.
-    pub(crate) fn product(
-        &self,
-        (batch, m, k, n): (usize, usize, usize, usize),
-        (x, x_steps): (&[f64], [usize; 3]),
-        (y, y_steps): (&[f64], [usize; 3]),
-        out: &mut [f64],
-    ) -> Result<()> {
-        let together = x_steps[1..] == [k, 1] && y_steps[1..] == [n, 1];
-        #[cfg(feature = "dense")]
-        if !together
-            || ((n > 1 || m > 1) && m * k * n >= 1 << 12)
-            || !matches!(self.products, crate::dense::Products::Double)
-        {
-            use crate::dense::{Operand, Shape};
-            let (x, y) = (Operand { values: x, steps: x_steps }, Operand { values: y, steps: y_steps });
-            return self.products.multiply(Shape { batch, m, k, n }, x, y, out);
-        }
-        if together {
-            super::matmul::matmul(batch, m, k, n, x, y, out);
-            return Ok(());
-        }
-        let copied = |from: &[f64], steps: [usize; 3], rows: usize, columns: usize| {
-            let mut copy = Vec::with_capacity(batch * rows * columns);
-            for b in 0..batch {
-                for row in 0..rows {
-                    let start = b * steps[0] + row * steps[1];
-                    copy.extend((0..columns).map(|column| from[start + column * steps[2]]));
-                }
-            }
-            copy
-        };
-        let (x, y) = (copied(x, x_steps, m, k), copied(y, y_steps, k, n));
-        super::matmul::matmul(batch, m, k, n, &x, &y, out);
-        Ok(())
+        found
     }
 
     /// A number that was not given out before.
@@ -229,17 +235,15 @@ impl Machine {
     /// Stores a value.
     pub(crate) fn store(&mut self, tensor: TensorId, stored: Stored) {
         let stamp = self.number();
-        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize)
-            && let Some((old, _)) = slot.replace((stored, stamp))
-        {
-            self.recycle(old);
+        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
+            *slot = Some((stored, stamp));
         }
     }
 
     /// Forgets a value.
     pub(crate) fn forget(&mut self, tensor: TensorId) {
-        if let Some((old, _)) = self.tensors.get_mut(tensor.0 as usize).and_then(Option::take) {
-            self.recycle(old);
+        if let Some(slot) = self.tensors.get_mut(tensor.0 as usize) {
+            *slot = None;
         }
     }
 
@@ -350,6 +354,15 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// Whether every number is finite.
+pub(crate) fn all_finite<T: Number>(values: &[T]) -> bool {
+    // Whole chunks without a branch, so that they are vectorised.
+    let fine = |part: &[T]| {
+        part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.finite()))
+    };
+    if values.len() < 1 << 16 { fine(values) } else { values.par_chunks(1 << 16).all(fine) }
 }
 
 /// The positions of the indices of a product space, one column each, in row-major order.

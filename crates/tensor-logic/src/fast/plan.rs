@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::{Block, Groups};
 use super::rows::Rows;
 use super::support::Support;
 use crate::program::{IndexId, TensorId};
@@ -46,8 +46,8 @@ pub(crate) enum Thing {
     Table(Arc<Rows>),
     /// A table with fewer columns or rows, and which row became which.
     Grouped(Arc<Rows>, Arc<Vec<u32>>),
-    /// A column of groups, and the rows in the order of their groups.
-    Order(Arc<Vec<u32>>, Arc<Vec<u32>>),
+    /// The rows of a table by group.
+    Groups(Groups),
     /// Positions of elements.
     Offsets(Arc<super::gather::Offsets>),
     /// Values.
@@ -60,9 +60,9 @@ impl Thing {
             Thing::Support(support) => support.rows.as_ref().map_or(64, |rows| table_bytes(rows)),
             Thing::Table(rows) => table_bytes(rows),
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
-            Thing::Order(_, rows) => 4 * rows.len(),
+            Thing::Groups(groups) => 4 * (groups.start.len() + 2 * groups.rows.len()),
             Thing::Offsets(offsets) => offsets.bytes(),
-            Thing::Block(block) => 9 * block.len(),
+            Thing::Block(block) => 9 * block.values.array.len(),
         }
     }
 }

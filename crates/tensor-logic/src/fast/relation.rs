@@ -5,15 +5,16 @@
 //! [`Combine`]. Dictionaries and tuples are in the order of answers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::block::{larger, smaller};
+use super::machine::Machine;
 use crate::engine::Tuples;
+use crate::kernels::{Array, larger, smaller};
 use crate::program::Combine;
 use crate::value::{Const, Symbols};
 
 /// A relation.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Relation {
     /// The number of tuples.
     pub(crate) len: usize,
@@ -23,6 +24,8 @@ pub(crate) struct Relation {
     pub(crate) columns: Vec<Arc<Vec<u32>>>,
     /// Values; `None`: all 1.
     pub(crate) values: Option<Arc<Vec<f64>>>,
+    /// The same in the type that is computed with, once somebody has asked.
+    array: OnceLock<Array>,
 }
 
 /// One place of a [`Piece`].
@@ -72,6 +75,7 @@ impl Relation {
             dictionaries: vec![Arc::default(); arity],
             columns: vec![Arc::default(); arity],
             values: None,
+            array: OnceLock::new(),
         }
     }
 
@@ -87,7 +91,7 @@ impl Relation {
         let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
         let (dictionaries, columns) = used.unzip();
         let valued = values.iter().any(|value| *value != 1.0);
-        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Arc::new(values)) }
+        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Arc::new(values)), array: OnceLock::new() }
     }
 
     /// All contributions joined into one piece, so that more can follow.
@@ -123,6 +127,12 @@ impl Relation {
         self.values.as_ref().and_then(|values| values.get(at).copied()).unwrap_or(1.0)
     }
 
+    /// The values as an array; `None`: all 1.
+    pub(crate) fn array(&self, machine: &Machine) -> Option<Array> {
+        let values = self.values.as_ref()?;
+        Some(self.array.get_or_init(|| machine.given_array(values)).clone())
+    }
+
     /// The tuples at these positions only.
     pub(crate) fn only(&self, keep: impl Fn(usize) -> bool) -> Relation {
         let kept: Vec<usize> = (0..self.len).filter(|at| keep(*at)).collect();
@@ -131,7 +141,7 @@ impl Relation {
             self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
         let (dictionaries, columns) = used.unzip();
         let values = self.values.as_ref().map(|values| Arc::new(kept.iter().map(|at| values[*at]).collect()));
-        Relation { len: kept.len(), dictionaries, columns, values }
+        Relation { len: kept.len(), dictionaries, columns, values, array: OnceLock::new() }
     }
 
     /// The tuples as answers show them.

@@ -240,9 +240,9 @@ impl Members {
         Members { start, rows }
     }
 
-    /// All rows, group by group.
-    pub(crate) fn into_rows(self) -> Vec<u32> {
-        self.rows
+    /// Where the rows of each group begin, and all rows, group by group.
+    pub(crate) fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
+        (self.start, self.rows)
     }
 
     /// The rows of a group; none for [`NONE`].

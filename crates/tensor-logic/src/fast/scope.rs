@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, Fold, all_finite, binary, binary_of, reduce, reduce_rows, volume};
-use super::contract::contract;
-use super::machine::{Context, Machine, Storage, Stored};
+use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
+use super::contract::{Contraction, contract};
+use super::machine::{Context, Machine, Storage, Stored, all_finite};
 use super::plan::{Key, Thing};
 use super::rows::{Members, Rows};
-use super::segments::{self, Map, Numbers, Segments, Slabs};
 use super::support::{Condition, Support, distinct, free};
+use crate::ast::Comparison;
+use crate::engine::Numbers;
 use crate::error::Result;
+use crate::kernels::{Array, Binary, Folding, Segments, View, volume};
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
 use crate::value::Domain;
 
@@ -75,16 +77,17 @@ impl Factor<'_> {
     }
 }
 
-/// Takes a product apart; returns its constant.
+/// Takes a product apart; returns its constant. Numbers beyond what a double holds with ease stay
+/// factors: with the data beside them they may come to something.
 fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
     match expr {
-        Expr::Number(value) => *value,
+        Expr::Number(value) if MODERATE.contains(&value.abs()) => *value,
         Expr::Product(parts) => parts.iter().map(|part| factors(part, into)).product(),
         Expr::Negate(a) => -factors(a, into),
         Expr::Quotient(a, b) => {
             let constant = factors(a, into);
             match **b {
-                Expr::Number(divisor) => constant / divisor,
+                Expr::Number(divisor) if MODERATE.contains(&divisor.abs()) => constant / divisor,
                 _ => {
                     into.push(Factor::Over(b));
                     constant
@@ -106,10 +109,13 @@ fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
     }
 }
 
+/// Constants that are multiplied before they meet the data.
+const MODERATE: std::ops::Range<f64> = 1e-9..1e9;
+
 /// Values for the rows of a table, by way of the rows that they distinguish.
 struct Beside {
     block: Block,
-    map: Map,
+    map: Option<Arc<Vec<u32>>>,
 }
 
 /// The factors of a sum over rows.
@@ -159,18 +165,18 @@ impl Machine {
         } else {
             self.expr(scope.body, &inner)?
         };
-        let block = if scope.truth { block.map(|value| f64::from(u8::from(value > 0.0))) } else { block };
+        let positive = Binary::Compare(Comparison::Greater);
+        let block = if scope.truth { block.with(positive, 0.0) } else { block };
         let mut block = self.restricted(block, &rest, &inner)?;
-        let fold = Fold(scope.operation);
         let mut drop = Vec::new();
         for index in scope.over {
             match inner.dim(*index) {
                 Some(dim) if dim != Dim::ROWS && block.position(dim).is_some() => drop.push(dim),
                 Some(dim) if dim != Dim::ROWS => {
                     let size = self.size(*index);
-                    block = if size == 0 { vanished(&block) } else { block };
+                    block = if size == 0 { block.vanished() } else { block };
                     if scope.operation != Operation::Count {
-                        block = block.map(|value| fold.repeated(value, size));
+                        block = repeated(block, scope.operation, size);
                     }
                 }
                 _ => {}
@@ -178,20 +184,20 @@ impl Machine {
         }
         if scope.operation == Operation::Count {
             block = self.counted(block, scope, &inner);
-            let block = reduce(&block, &drop, Operation::Sum);
+            let block = reduce(block, &drop, Operation::Sum);
             return self.fold_rows(scope, &support, block, Operation::Sum);
         }
         let in_rows =
             support.rows.as_ref().is_some_and(|rows| scope.over.iter().any(|index| rows.binds(*index)));
         if scope.operation == Operation::Avg && in_rows && !drop.is_empty() {
             // A mean over both the rows and dense axes: sum and number apart.
-            let count = reduce(&block.presence(), &drop, Operation::Sum);
-            let total = reduce(&block, &drop, Operation::Sum);
+            let count = reduce(block.clone().presence(), &drop, Operation::Sum);
+            let total = reduce(block, &drop, Operation::Sum);
             let total = self.fold_rows(scope, &support, total, Operation::Sum)?;
             let count = self.fold_rows(scope, &support, count, Operation::Sum)?;
-            return Ok(Folded { block: binary(&total.block, &count.block, |x, y| x / y), ..total });
+            return Ok(Folded { block: binary(total.block.clone(), count.block, Binary::Divide), ..total });
         }
-        let block = reduce(&block, &drop, scope.operation);
+        let block = reduce(block, &drop, scope.operation);
         self.fold_rows(scope, &support, block, scope.operation)
     }
 
@@ -201,7 +207,7 @@ impl Machine {
             inner.dim(**index).is_some_and(|dim| dim != Dim::ROWS && block.position(dim).is_none())
         };
         let times: usize = scope.over.iter().filter(missing).map(|index| self.size(*index)).product();
-        block.presence().map(|one| one * times as f64)
+        block.presence().with(Binary::Multiply, times as f64)
     }
 
     /// Folds rows that differ in folded indices only.
@@ -219,12 +225,17 @@ impl Machine {
             return Ok(Folded { rows: Some(Arc::clone(rows)), block, zero: false });
         }
         if kept.is_empty() {
-            let block = reduce_rows(&block, &vec![0; rows.len], 1, operation).slice(Dim::ROWS, 0);
-            let block = if rows.len == 0 { vanished(&block) } else { block };
+            let (mut dims, mut shape) = (block.dims.clone(), block.shape.clone());
+            if block.position(Dim::ROWS).is_none() {
+                dims.push(Dim::ROWS);
+                shape.push(rows.len);
+            }
+            let block = reduce(block.expanded(&dims, &shape), &[Dim::ROWS], operation);
             return Ok(Folded { rows: None, block, zero: false });
         }
         let (grouped, groups) = self.grouped(rows, &kept);
-        let block = reduce_rows(&block, &groups, grouped.len, operation);
+        let groups = self.by_group(rows, &groups, grouped.len);
+        let block = reduce_rows(block, &groups, operation);
         Ok(Folded { rows: Some(grouped), block, zero: false })
     }
 
@@ -258,21 +269,30 @@ impl Machine {
         let Some(rows) = &support.rows else {
             let blocks: Result<Vec<Block>> = all.iter().map(|factor| self.factor(*factor, inner)).collect();
             let order: Vec<Dim> = scope.own.iter().map(|index| Dim::of(*index)).collect();
-            let block = contract(self, scaled(blocks?, constant, &drop), &drop, &order)?;
+            let what = Contraction { scope: scope.address, drop: &drop, order: &order, scale: constant };
+            let block = contract(self, blocks?, what)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
         let factors = Factors { all: &all, indices: &indices, summed: &summed };
-        let mut parts = self.parts(&factors, linked(&indices, &summed), rows, inner)?;
         // a (x + y) is a x + a y for finite numbers only: others are multiplied before anything is summed.
-        if !summed.is_empty() && parts.len() > 1 && !parts.iter().all(|part| part.block.is_finite()) {
-            parts = self.parts(&factors, vec![(0..all.len()).collect()], rows, inner)?;
+        let groups = if self.exact.contains(&scope.address) && !summed.is_empty() {
+            vec![(0..all.len()).collect()]
+        } else {
+            linked(&indices, &summed)
+        };
+        let split = !summed.is_empty() && groups.len() > 1;
+        let parts = self.parts(scope.address, &factors, groups, rows, inner)?;
+        let folded = self.sum_rows(scope, support, rows, parts, constant)?;
+        if split {
+            self.suspect(scope.address, &folded.block);
         }
-        self.sum_rows(scope, support, rows, parts, constant)
+        Ok(folded)
     }
 
     /// The products of groups of factors, each summed over what is its own.
     fn parts(
         &mut self,
+        scope: usize,
         factors: &Factors<'_, '_>,
         groups: Vec<Vec<usize>>,
         rows: &Arc<Rows>,
@@ -306,7 +326,8 @@ impl Machine {
             let blocks: Result<Vec<Block>> = group.iter().map(|at| self.factor(all[*at], &context)).collect();
             let drop: Vec<Dim> =
                 drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
-            parts.push(Beside { block: contract(self, blocks?, &drop, &[])?, map });
+            let what = Contraction { scope, drop: &drop, order: &[], scale: 1.0 };
+            parts.push(Beside { block: contract(self, blocks?, what)?, map });
         }
         Ok(parts)
     }
@@ -332,22 +353,21 @@ impl Machine {
         {
             return Ok(None);
         }
-        let mut block = self.read(read, &context.with_rows(None))?;
-        // Only a view costs nothing.
-        if !Arc::ptr_eq(&block.data, &data)
+        let block = self.read(read, &context.with_rows(None))?;
+        if !block.values.array.same(&data)
             || block.mask.is_some()
             || block.dims.first() != Some(&Dim::of(*first))
         {
             return Ok(None);
         }
-        block.dims[0] = Dim::ROWS;
-        Ok(Some(Beside { block, map: Some(Arc::clone(column)) }))
+        let column = Arc::clone(column);
+        Ok(Some(Beside { block: block.renamed(Dim::of(*first), Dim::ROWS), map: Some(column) }))
     }
 
     fn factor(&mut self, factor: Factor<'_>, context: &Context) -> Result<Block> {
         match factor {
             Factor::Times(expr) => self.expr(expr, context),
-            Factor::Over(expr) => Ok(self.expr(expr, context)?.map(|value| 1.0 / value)),
+            Factor::Over(expr) => Ok(self.expr(expr, context)?.inverse()),
             Factor::When(condition) => self.condition(condition, context),
         }
     }
@@ -364,17 +384,27 @@ impl Machine {
         let kept: Vec<IndexId> =
             rows.indices.iter().copied().filter(|index| !scope.over.contains(index)).collect();
         let folds = kept.len() < rows.indices.len();
-        if parts.iter().any(|part| part.block.mask.is_some()) || !folds {
+        let beside = |part: Beside| match &part.map {
+            None => part.block,
+            Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
+        };
+        let masked = parts.iter().any(|part| part.block.mask.is_some());
+        if masked || !folds {
+            let blocks: Vec<Block> = parts.into_iter().map(beside).collect();
             let mut product = Block::scalar(constant);
-            for part in parts {
-                let block = match &part.map {
-                    None => part.block,
-                    Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
-                };
+            for block in blocks {
                 self.reserve_union(&[&product, &block])?;
-                product = binary_of(product, block, |x, y| x * y);
+                product = binary(product, block, Binary::Multiply);
             }
             return self.fold_rows(scope, support, product, Operation::Sum);
+        }
+        if kept.is_empty() {
+            // One sum over all rows.
+            let mut blocks = vec![Block::same(constant, vec![Dim::ROWS], vec![rows.len])];
+            blocks.extend(parts.into_iter().map(beside));
+            let block = folded(blocks, &[Dim::ROWS], Folding::Sum);
+            let block = if rows.len == 0 { block.vanished() } else { block };
+            return Ok(Folded { rows: None, block, zero: false });
         }
         // All elements of the index that is kept, where most of them occur.
         if let ([index], true) = (kept.as_slice(), scope.fill)
@@ -382,36 +412,22 @@ impl Machine {
             && matches!(self.program.index(*index).range, Range::Domain(_))
             && self.size(*index) <= rows.len
         {
-            let column = Arc::clone(column);
-            let mut block = self.scatter_sum(parts, rows, &column, self.size(*index), constant)?;
-            block.dims[0] = Dim::of(*index);
-            return Ok(Folded { rows: None, block, zero: false });
+            let groups = self.by_group(rows, &Arc::clone(column), self.size(*index));
+            let block = self.scatter_sum(parts, rows, &groups, constant)?;
+            return Ok(Folded { rows: None, block: block.renamed(Dim::ROWS, Dim::of(*index)), zero: false });
         }
-        let (grouped, groups) = if kept.is_empty() {
-            (None, Arc::new(vec![0; rows.len]))
-        } else {
-            let (grouped, groups) = self.grouped(rows, &kept);
-            (Some(grouped), groups)
-        };
-        let count = grouped.as_ref().map_or(1, |grouped| grouped.len);
-        let block = self.scatter_sum(parts, rows, &groups, count, constant)?;
-        Ok(match grouped {
-            Some(_) => Folded { rows: grouped, block, zero: false },
-            None => {
-                let block = block.slice(Dim::ROWS, 0);
-                let block = if rows.len == 0 { vanished(&block) } else { block };
-                Folded { rows: None, block, zero: false }
-            }
-        })
+        let (grouped, groups) = self.grouped(rows, &kept);
+        let groups = self.by_group(rows, &groups, grouped.len);
+        let block = self.scatter_sum(parts, rows, &groups, constant)?;
+        Ok(Folded { rows: Some(grouped), block, zero: false })
     }
 
-    /// One pass over the rows: `result[groups[row]] += constant · Π parts`.
+    /// One pass over the rows: `result[group] = Σ constant · Π parts`.
     fn scatter_sum(
         &mut self,
         parts: Vec<Beside>,
         rows: &Arc<Rows>,
-        groups: &Arc<Vec<u32>>,
-        count: usize,
+        groups: &Groups,
         constant: f64,
     ) -> Result<Block> {
         let mut axes: Vec<Dim> = Vec::new();
@@ -426,63 +442,53 @@ impl Machine {
                 }
             }
         }
-        let inner = volume(&shape);
-        self.reserve(inner.saturating_mul(count))?;
-        // Numbers of a row, and slabs over the axes: each slab repeated to all axes if it is small
-        // or has them all.
-        let mut numbers: Vec<Numbers> = Vec::new();
-        let mut slabs: Vec<Slabs> = Vec::new();
-        let mut constant = constant;
+        let count = groups.count();
+        self.reserve(volume(&shape).saturating_mul(count))?;
+        // Numbers of a row, and slabs over the axes.
+        let mut numbers: Vec<View> = Vec::new();
+        let mut slabs: Vec<View> = Vec::new();
+        let (mut dims, mut sizes) = (vec![Dim::ROWS], vec![rows.len]);
+        dims.extend(&axes);
+        sizes.extend(&shape);
         for part in parts {
-            let by_row = part.block.position(Dim::ROWS).is_some();
-            if part.block.dims.is_empty() {
-                constant *= part.block.data[0];
-            } else if by_row && part.block.dims.len() == 1 {
-                numbers.push(Numbers { data: part.block.data, map: part.map });
+            let block = match &part.map {
+                None => part.block,
+                Some(map) => part.block.gathered(Dim::ROWS, map, Dim::ROWS),
+            };
+            if block.dims.iter().all(|dim| *dim == Dim::ROWS) {
+                numbers.push(block.view(&[Dim::ROWS]));
             } else {
-                let mut dims = Vec::new();
-                let mut sizes = Vec::new();
-                if by_row {
-                    dims.push(Dim::ROWS);
-                    sizes.push(part.block.size(Dim::ROWS));
-                }
-                dims.extend(&axes);
-                sizes.extend(&shape);
-                self.reserve(volume(&sizes))?;
-                slabs.push(Slabs { data: part.block.expanded(&dims, &sizes).data, map: part.map, by_row });
+                slabs.push(block.expanded(&dims, &sizes).slabs());
             }
         }
-        let order = if rows.len.saturating_mul(inner) < segments::PARALLEL {
-            None
-        } else {
-            self.by_group(rows, groups, count)
+        let segments = Segments {
+            start: Arc::clone(&groups.start),
+            rows: Arc::clone(&groups.rows),
+            inner: shape,
+            numbers,
+            slabs,
+            constant,
+            folding: Folding::Sum,
         };
-        let sum = Segments { numbers, slabs, constant, inner };
-        let mut data = self.zeros(count * inner);
-        sum.add_to(&mut data, groups, order.as_ref().map(|order| order.as_slice()));
-        let mut dims = vec![Dim::ROWS];
-        dims.extend(axes);
-        let mut sizes = vec![count];
-        sizes.extend(shape);
-        Ok(Block::new(dims, sizes, data, None))
+        sizes[0] = count;
+        Ok(Block::whole(dims, sizes.clone(), Array::of(volume(&sizes), segments)))
     }
 
-    /// The rows in the order of their groups; `None` where they are in order.
-    fn by_group(&mut self, rows: &Arc<Rows>, groups: &Arc<Vec<u32>>, count: usize) -> Option<Arc<Vec<u32>>> {
-        if groups.is_sorted() {
-            return None;
-        }
+    /// The rows in the order of their groups.
+    pub(crate) fn by_group(&mut self, rows: &Arc<Rows>, groups: &Arc<Vec<u32>>, count: usize) -> Groups {
         let place = Arc::as_ptr(groups) as usize;
         let key = Key { place: (place, 8), rows: rows.id, fixed: Vec::new() };
         // The address stands for the column as long as the remembered thing holds it.
-        if let Some(Thing::Order(known, order)) = self.recall(&key)
-            && Arc::ptr_eq(known, groups)
+        if let Some(Thing::Groups(known)) = self.recall(&key)
+            && Arc::ptr_eq(&known.of, groups)
+            && known.count() == count
         {
-            return Some(Arc::clone(order));
+            return known.clone();
         }
-        let order = Arc::new(Members::new(groups, count).into_rows());
-        self.memory.keep(key, Vec::new(), Thing::Order(Arc::clone(groups), Arc::clone(&order)));
-        Some(order)
+        let (start, ordered) = Members::new(groups, count).into_parts();
+        let found = Groups { of: Arc::clone(groups), start: Arc::new(start), rows: Arc::new(ordered) };
+        self.memory.keep(key, Vec::new(), Thing::Groups(found.clone()));
+        found
     }
 
     /// Square reads of relations that may be listed instead of read everywhere: where nothing is
@@ -506,7 +512,7 @@ impl Machine {
                 return Ok(Vec::new());
             }
             match self.stored(read.tensor) {
-                Some(Stored::Dense(data)) => dense.push(Arc::clone(data)),
+                Some(Stored::Dense(data)) => dense.push(data.clone()),
                 Some(Stored::Relation(relation))
                     if relation.values.as_ref().is_none_or(|v| v.iter().all(|x| x.is_finite())) =>
                 {
@@ -526,7 +532,11 @@ impl Machine {
         }
         let over = scope.over.iter().all(|index| self.size(*index) > 0);
         // Arrays are gone through only where something depends on it.
-        let fine = listed.is_empty() || dense.iter().all(|data| all_finite(data));
+        let finite = |data: &Array| match self.numbers(data) {
+            Numbers::Double(values) => all_finite(&values),
+            Numbers::Single(values) => all_finite(&values),
+        };
+        let fine = listed.is_empty() || dense.iter().all(finite);
         Ok(if constant.is_finite() && over && fine { listed } else { Vec::new() })
     }
 
@@ -567,23 +577,6 @@ impl Machine {
     }
 }
 
-/// Factors times a number: it goes to the smallest factor.
-fn scaled(mut blocks: Vec<Block>, constant: f64, drop: &[Dim]) -> Vec<Block> {
-    if constant == 1.0 {
-        return blocks;
-    }
-    let moderate = (1e-9..1e9).contains(&constant.abs());
-    let least = (0..blocks.len()).min_by_key(|at| blocks[*at].len());
-    match least.filter(|_| moderate && !drop.is_empty()) {
-        Some(at) => {
-            let block = blocks.remove(at);
-            blocks.insert(at, block.map(|value| value * constant));
-        }
-        None => blocks.push(Block::scalar(constant)),
-    }
-    blocks
-}
-
 /// Whether a domain holds another.
 fn contains(domain: &Domain, other: &Domain) -> bool {
     match (domain, other) {
@@ -592,11 +585,6 @@ fn contains(domain: &Domain, other: &Domain) -> bool {
         }
         _ => domain == other || other.values().all(|value| domain.contains(value)),
     }
-}
-
-/// The block with nothing present.
-fn vanished(block: &Block) -> Block {
-    Block { mask: Some(Arc::new(vec![false; block.len()])), ..block.clone() }
 }
 
 /// Factors linked by common summed indices.

@@ -8,13 +8,14 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, union, volume, walk};
+use super::block::{Block, Dim, binary, union};
 use super::machine::{Context, Machine, Stored, indices_of, linear, product_columns};
 use super::plan::{Key, Source, Stamps, Thing};
 use super::rows::{Match, NONE, Rows};
 use super::scope::Scope;
 use crate::ast::Comparison;
 use crate::error::Result;
+use crate::kernels::{Binary, volume};
 use crate::program::{
     Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Range, Read, Sense, When,
 };
@@ -581,11 +582,10 @@ impl Machine {
         let rows = Arc::new(Rows { id, ..rows });
         let context = search.context.with_rows(Some(Arc::clone(&rows)));
         let block = self.condition(condition, &context)?;
-        let block = block.expanded(&[Dim::ROWS], &[rows.len]);
-        search.rows = Some(match &block.mask {
+        search.rows = Some(match self.presence(&block, &[Dim::ROWS], &[rows.len]) {
             None => Rows::clone(&rows),
-            Some(mask) => {
-                let kept: Vec<u32> = (0..rows.len as u32).filter(|row| mask[*row as usize]).collect();
+            Some(present) => {
+                let kept: Vec<u32> = (0..rows.len as u32).filter(|row| present[*row as usize]).collect();
                 let id = self.number();
                 rows.select(&kept, id)
             }
@@ -743,8 +743,7 @@ impl Machine {
             Condition::Guard(Guard::Compare(sign, a, b)) => {
                 let (a, b) = (self.expr(a, context)?, self.expr(b, context)?);
                 self.reserve_union(&[&a, &b])?;
-                let truth = |x: f64, y: f64| f64::from(u8::from(holds(*sign, x.partial_cmp(&y))));
-                Ok(super::block::binary(&a, &b, truth).present_where(|truth| truth > 0.0))
+                Ok(binary(a, b, Binary::Compare(*sign)).present_where(Comparison::Greater).presence())
             }
             Condition::Some(when) => {
                 // An odd address: the guards may be the first field of the scope they belong to.
@@ -797,23 +796,23 @@ impl Machine {
     fn compared(&self, sign: Comparison, a: &IndexFn, b: &IndexFn, context: &Context) -> Result<Block> {
         let (dims_a, shape_a, values_a) = self.function_values(a, context)?;
         let (dims_b, shape_b, values_b) = self.function_values(b, context)?;
-        let blank = |dims: Vec<Dim>, shape: Vec<usize>| {
-            let len = volume(&shape);
-            Block { dims, shape, data: Arc::new(vec![0.0; len]), mask: None }
-        };
+        let blank = |dims: Vec<Dim>, shape: Vec<usize>| Block::same(0.0, dims, shape);
         let (left, right) = (blank(dims_a, shape_a), blank(dims_b, shape_b));
         let (dims, shape) = union(&[&left, &right]);
         self.reserve(volume(&shape))?;
-        let mut mask = vec![false; volume(&shape)];
-        let (along_a, along_b) = (left.strides_along(&dims), right.strides_along(&dims));
-        walk(&shape, &[&along_a, &along_b], |at, offsets, len, steps| {
-            for (k, slot) in mask[at..at + len].iter_mut().enumerate() {
-                let (x, y) = (values_a[offsets[0] + k * steps[0]], values_b[offsets[1] + k * steps[1]]);
-                *slot = holds_const(sign, x, y);
-            }
-        });
-        let len = mask.len();
-        Ok(Block::new(dims, shape, vec![1.0; len], Some(mask)))
+        let along = |own: &Block| {
+            let steps = crate::kernels::strides(&own.shape);
+            dims.iter().map(|dim| own.position(*dim).map_or(0, |at| steps[at])).collect::<Vec<usize>>()
+        };
+        let (along_a, along_b) = (along(&left), along(&right));
+        let mut mask = Vec::with_capacity(volume(&shape));
+        let mut positions = vec![0; shape.len()];
+        for _ in 0..volume(&shape) {
+            let at = |along: &[usize]| -> usize { along.iter().zip(&positions).map(|(s, p)| s * p).sum() };
+            mask.push(holds_const(sign, values_a[at(&along_a)], values_b[at(&along_b)]));
+            crate::kernels::advance(&shape, &mut positions);
+        }
+        Ok(Block::same(1.0, dims, shape).present_at(mask))
     }
 
     /// Sets the ranges of indices that take the values of tuples: those at the places of `reads`

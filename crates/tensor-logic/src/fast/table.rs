@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, volume};
+use super::block::{Block, Dim};
 use super::machine::{Context, Machine, Stored, indices_of, linear};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
 use super::rows::{Keys, Match, NONE, Rows};
 use crate::error::Result;
+use crate::kernels::{Step, View, volume};
 use crate::program::{Argument, Combine, IndexFn, IndexId, Read};
 use crate::value::{Const, Domain};
 
@@ -67,7 +68,7 @@ impl Machine {
                     Arc::new(relation.only(keep))
                 };
             }
-            Some(Stored::Dense(data)) => Arc::clone(data),
+            Some(Stored::Dense(data)) => self.numbers(data).doubles(),
             None => return Arc::new(Relation::default()),
         };
         let program = Arc::clone(&self.program);
@@ -288,19 +289,19 @@ impl Machine {
         relation: &Relation,
         context: &Context,
     ) -> Result<Block> {
-        let values = |tags: &[u32]| {
-            let data = match &relation.values {
-                None => vec![1.0; tags.len()],
-                Some(values) => tags.iter().map(|tuple| values[*tuple as usize]).collect(),
-            };
-            Block::new(vec![Dim::ROWS], vec![tags.len()], data, None)
+        let values = |machine: &Machine, tags: &Arc<Vec<u32>>| {
+            let (dims, shape) = (vec![Dim::ROWS], vec![tags.len()]);
+            let Some(array) = relation.array(machine) else { return Block::same(1.0, dims, shape) };
+            let values = View { array, offset: 0, steps: vec![Step::Map(Arc::clone(tags), 1)] };
+            Block { dims, shape, values, mask: None }
         };
         let address = std::ptr::from_ref(read) as usize;
         if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(address)) {
-            return Ok(values(tags));
+            return Ok(values(self, tags));
         }
         let table = self.table(read, false, context)?;
-        let block = table.tags.first().map_or_else(|| values(&[]), |(_, tags)| values(tags));
+        let none = Arc::default();
+        let block = values(self, table.tags.first().map_or(&none, |(_, tags)| tags));
         self.align(&table, block, context)
     }
 
@@ -320,15 +321,17 @@ impl Machine {
             let block = block.expanded(&dims, &shape);
             return self.align(table, block, context);
         };
-        let block = if at == 0 {
-            block
-        } else {
+        if at > 0 {
             let mut dims = block.dims.clone();
             dims[..=at].rotate_right(1);
-            block.permuted(&dims)
-        };
+            return self.align(table, block.permuted(&dims), context);
+        }
         if table.indices.is_empty() {
-            return Ok(if table.len == 0 { blank(&block, &[], &[]) } else { block.slice(Dim::ROWS, 0) });
+            if table.len == 0 {
+                let shape = block.shape[1..].to_vec();
+                return Ok(Block::same(0.0, block.dims[1..].to_vec(), shape).vanished());
+            }
+            return Ok(block.slice(Dim::ROWS, 0));
         }
         let in_rows: Vec<IndexId> = table.indices.iter().copied().filter(|i| context.in_rows(*i)).collect();
         let axes: Vec<IndexId> = table.indices.iter().copied().filter(|i| !context.in_rows(*i)).collect();
@@ -343,11 +346,9 @@ impl Machine {
         let mut shape = sizes.clone();
         let Some(rows) = context.rows.as_ref().filter(|_| !in_rows.is_empty()) else {
             self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
-            let mut result = blank(&block, &dims, &shape);
-            let mut scatter = Scatter::new(&mut result);
-            (0..table.len).for_each(|row| scatter.slab(position(row), &block, row, inner));
-            scatter.finish();
-            return Ok(result);
+            let mut positions = vec![NONE; volume(&shape)];
+            (0..table.len).for_each(|row| positions[position(row)] = row as u32);
+            return Ok(block.placed(&dims, &shape, &Arc::new(positions)));
         };
         if axes.is_empty() {
             if rows.id == table.id || rows.same_columns(table, &in_rows) {
@@ -357,12 +358,7 @@ impl Machine {
             if !found.contains(&NONE) {
                 return Ok(block.gathered(Dim::ROWS, &found, Dim::ROWS));
             }
-            let mut result = blank(&block, &[Dim::ROWS], &[rows.len]);
-            let mut scatter = Scatter::new(&mut result);
-            let met = found.iter().enumerate().filter(|(_, row)| **row != NONE);
-            met.for_each(|(to, row)| scatter.slab(to, &block, *row as usize, inner));
-            scatter.finish();
-            return Ok(result);
+            return Ok(block.placed(&[Dim::ROWS], &[rows.len], &found));
         }
         dims.insert(0, Dim::ROWS);
         shape.insert(0, rows.len);
@@ -371,71 +367,30 @@ impl Machine {
         let matching = Match::new(table, &in_rows, &sizes_in);
         let probes = matching.probe(rows);
         let dense = volume(&sizes);
-        let mut result = blank(&block, &dims, &shape);
-        let mut scatter = Scatter::new(&mut result);
+        let mut positions = vec![NONE; volume(&shape)];
         for (to, group) in probes.iter().enumerate() {
             for row in matching.rows(*group) {
-                scatter.slab(to * dense + position(*row as usize), &block, *row as usize, inner);
+                positions[to * dense + position(*row as usize)] = *row;
             }
         }
-        scatter.finish();
-        Ok(result)
+        Ok(block.placed(&dims, &shape, &Arc::new(positions)))
     }
 
     /// For each row of a context's table the row of another that agrees with it.
-    fn find_rows(&mut self, table: &Arc<Rows>, rows: &Arc<Rows>, indices: &[IndexId]) -> Vec<u32> {
+    fn find_rows(&mut self, table: &Arc<Rows>, rows: &Arc<Rows>, indices: &[IndexId]) -> Arc<Vec<u32>> {
         let key = Key { place: (table.id as usize, 3), rows: rows.id, fixed: Vec::new() };
         if let Some(Thing::Grouped(_, column)) = self.recall(&key) {
-            return column.to_vec();
+            return Arc::clone(column);
         }
         let (keys, _) = self.keys(table, indices);
         let columns: Vec<&[u32]> =
             indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
         let groups = keys.find(&columns, rows.len);
         let first = |group: u32| if group == NONE { NONE } else { keys.first[group as usize] };
-        let found: Vec<u32> = groups.into_iter().map(first).collect();
-        let thing = Thing::Grouped(Arc::new(Rows::unit()), Arc::new(found.clone()));
+        let found = Arc::new(groups.into_iter().map(first).collect::<Vec<u32>>());
+        let thing = Thing::Grouped(Arc::new(Rows::unit()), Arc::clone(&found));
         self.memory.keep(key, Vec::new(), thing);
         found
-    }
-}
-
-/// A block of zeros, absent everywhere, whose rows became these dimensions.
-fn blank(block: &Block, dims: &[Dim], shape: &[usize]) -> Block {
-    let mut all = dims.to_vec();
-    all.extend(&block.dims[1..]);
-    let mut sizes = shape.to_vec();
-    sizes.extend(&block.shape[1..]);
-    let len = volume(&sizes);
-    Block { dims: all, shape: sizes, data: Arc::new(vec![0.0; len]), mask: Some(Arc::new(vec![false; len])) }
-}
-
-/// Writes slabs into a blank block.
-struct Scatter<'a> {
-    block: &'a mut Block,
-    data: Vec<f64>,
-    mask: Vec<bool>,
-}
-
-impl<'a> Scatter<'a> {
-    fn new(block: &'a mut Block) -> Scatter<'a> {
-        let data = std::mem::take(Arc::make_mut(&mut block.data));
-        let mask = block.mask.take().map(Arc::unwrap_or_clone).unwrap_or_default();
-        Scatter { block, data, mask }
-    }
-
-    fn slab(&mut self, to: usize, from: &Block, row: usize, inner: usize) {
-        let (to, from_at) = (to * inner, row * inner);
-        self.data[to..to + inner].copy_from_slice(&from.data[from_at..from_at + inner]);
-        match &from.mask {
-            None => self.mask[to..to + inner].fill(true),
-            Some(mask) => self.mask[to..to + inner].copy_from_slice(&mask[from_at..from_at + inner]),
-        }
-    }
-
-    fn finish(self) {
-        self.block.data = Arc::new(self.data);
-        self.block.mask = self.mask.contains(&false).then(|| Arc::new(self.mask));
     }
 }
 

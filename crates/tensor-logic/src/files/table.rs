@@ -134,7 +134,7 @@ pub fn write(rows: &Rows<'_>, symbols: &Symbols, dialect: Dialect, out: &mut Vec
             }
         }
         Value::Dense(values) => {
-            for (at, value) in values.iter().enumerate() {
+            for (at, value) in values.doubles().iter().enumerate() {
                 row(&element(rows.domains, at), Some(*value))?;
             }
         }

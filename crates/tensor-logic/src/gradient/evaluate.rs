@@ -149,7 +149,7 @@ fn content(program: &Program, id: TensorId, value: Option<Value>) -> Content {
         (Style::Square, value) => {
             let count: usize = domains().map(|domain| domain.len()).product();
             let values: Arc<[f64]> = match value {
-                Some(Value::Dense(values)) => values.as_slice().into(),
+                Some(Value::Dense(values)) => values.doubles().as_slice().into(),
                 _ => vec![0.0; count].into(),
             };
             if tensor.places.is_empty() {

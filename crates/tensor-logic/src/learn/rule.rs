@@ -1,14 +1,9 @@
-//! The update rules: those of the crate `training` where it is there, and the same formulas
-//! written out where the crate is built without it.
+//! The update rules of the crate `training`, and the same formulas written out to test them.
 
-#[cfg(feature = "dense")]
 pub(super) use training::rules::{Pace, Rule, State};
 
-#[cfg(not(feature = "dense"))]
-pub(super) use plain::{Pace, Rule, State};
-
 /// The formulas of section 4, N12, one number at a time.
-#[cfg(any(test, not(feature = "dense")))]
+#[cfg(test)]
 mod plain {
     #[derive(Debug, Clone, Copy)]
     pub(in crate::learn) enum Rule {
@@ -64,7 +59,7 @@ mod plain {
     }
 }
 
-#[cfg(all(test, feature = "dense"))]
+#[cfg(test)]
 mod tests {
     use super::plain;
 

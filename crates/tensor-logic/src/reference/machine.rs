@@ -77,7 +77,7 @@ impl<'p, N: Number> Machine<'p, N> {
         for (id, value) in values {
             let store = match value {
                 Value::Dense(values) => {
-                    let values = values.iter().map(|value| N::new(*value)).collect();
+                    let values = values.doubles().iter().map(|value| N::new(*value)).collect();
                     Store::Dense(domains(request.program.tensor(id)), values)
                 }
                 Value::Tuples(Tuples { tuples, values }) => {

@@ -130,7 +130,7 @@ fn table_2_agrees_with_candle_forward_and_backward() {
     let request = Request { program: &adjoint.program, parameters: &parameters, budget };
     let values = Auto::new(Box::<Fast>::default()).values(&request, &goals).unwrap();
     let dense = |value: &Value| match value {
-        Value::Dense(values) => values.to_vec(),
+        Value::Dense(values) => values.doubles().to_vec(),
         Value::Tuples(_) => Vec::new(),
     };
 

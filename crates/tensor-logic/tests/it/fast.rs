@@ -29,7 +29,7 @@ fn values(text: &str, name: &str, storage: Storage) -> Vec<f64> {
     let parameters = Parameters::new();
     let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
     match Fast::with_storage(storage).values(&request, &[TensorId(at as u32)]).unwrap().remove(0) {
-        Value::Dense(values) => values.to_vec(),
+        Value::Dense(values) => values.doubles().to_vec(),
         Value::Tuples(tuples) => tuples.values,
     }
 }

@@ -31,7 +31,7 @@ fn program(text: &str) -> (Program, TensorId) {
 fn scalar(program: &Program, parameters: &Parameters, goal: TensorId) -> f64 {
     let request = Request { program, parameters, budget: BUDGET };
     match &Reference::default().values(&request, &[goal]).unwrap()[0] {
-        Value::Dense(values) => values[0],
+        Value::Dense(values) => values.first().unwrap(),
         Value::Tuples(tuples) => tuples.values.first().copied().unwrap_or(f64::NAN),
     }
 }
@@ -54,7 +54,7 @@ fn check(text: &str) {
         let (Value::Dense(a), Value::Dense(b)) = (a, b) else {
             panic!("gradients of square tensors are square")
         };
-        for (a, b) in a.iter().zip(b.iter()) {
+        for (a, b) in a.doubles().iter().zip(b.doubles().iter()) {
             assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "reference {a}, fast engine {b}\n{text}");
         }
     }
@@ -67,7 +67,7 @@ fn check(text: &str) {
     for ((id, gradient), dual) in wrt.iter().zip(&adjoint.gradients).zip(&dual) {
         let start = parameters[id].clone();
         let equations = match gradient.and_then(|_| values.next()) {
-            Some(Value::Dense(values)) => values.to_vec(),
+            Some(Value::Dense(values)) => values.doubles().to_vec(),
             Some(Value::Tuples(_)) => panic!("the gradient of a square tensor is square"),
             None => vec![0.0; start.len()],
         };
@@ -116,7 +116,7 @@ fn emitted(printed: &str, values: &[Value], text: &str) {
             panic!("gradients of square tensors are square")
         };
         assert_eq!(a.len(), b.len(), "{text}\n---\n{printed}");
-        for (a, b) in a.iter().zip(b.iter()) {
+        for (a, b) in a.doubles().iter().zip(b.doubles().iter()) {
             assert!(
                 (a - b).abs() <= 1e-9 * b.abs().max(1.0),
                 "printed {a}, program {b}\n{text}\n---\n{printed}"

@@ -18,7 +18,6 @@ mod fast;
 mod random_programs;
 mod run;
 
-#[cfg(feature = "dense")]
 mod candle_tape;
 mod gradient;
 mod gradients;

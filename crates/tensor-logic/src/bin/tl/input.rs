@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
-use tensor_logic::fast::Fast;
+use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 
@@ -153,29 +153,21 @@ pub(crate) struct Evaluation {
 impl Evaluation {
     /// Starts the threads, and refuses what this build does not have.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
-        self.products().map_err(|message| usage(clap::error::ErrorKind::ValueValidation, &message))?;
+        if self.device != "cpu" {
+            let message = format!("programs run on the processor: there is no evaluation on `{}` yet", self.device);
+            return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
+        }
         if let Some(threads) = self.threads {
             rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
         }
         Ok(())
     }
 
-    /// How large products are taken: in 32 bits where that is asked for, and on a device always.
-    #[cfg(feature = "dense")]
-    fn products(&self) -> Result<tensor_logic::dense::Products, String> {
-        match (tensor_logic::dense::Products::on(&self.device)?, self.dtype) {
-            (tensor_logic::dense::Products::Double, Dtype::F32) => Ok(tensor_logic::dense::Products::Single),
-            (products, _) => Ok(products),
-        }
-    }
-
-    /// Without the feature `dense` there are 64 bits on the processor.
-    #[cfg(not(feature = "dense"))]
-    fn products(&self) -> Result<(), String> {
-        match (self.device.as_str(), self.dtype) {
-            ("cpu", Dtype::F64) => Ok(()),
-            ("cpu", Dtype::F32) => Err("this build evaluates with 64 bits only".to_owned()),
-            (device, _) => Err(format!("this build has no device `{device}`")),
+    /// The type of all numbers.
+    fn precision(&self) -> Precision {
+        match self.dtype {
+            Dtype::F64 => Precision::Double,
+            Dtype::F32 => Precision::Single,
         }
     }
 
@@ -189,9 +181,7 @@ impl Evaluation {
                     Storage::Dense => tensor_logic::fast::Storage::Dense,
                     Storage::Sparse => tensor_logic::fast::Storage::Sparse,
                 };
-                let fast = Fast::with_storage(storage);
-                #[cfg(feature = "dense")]
-                let fast = fast.with_products(self.products().unwrap_or_default());
+                let fast = Fast::with_storage(storage).with_precision(self.precision());
                 Box::new(Auto::new(Box::new(fast)))
             }
         }

@@ -35,7 +35,7 @@ pub(crate) fn value_difference(found: &Value, wanted: &Value) -> Option<String> 
         Some(format!("at {at}: {} instead of {} in {a:?} instead of {b:?}", a[at], b[at]))
     };
     match (found, wanted) {
-        (Value::Dense(a), Value::Dense(b)) => values(a, b),
+        (Value::Dense(a), Value::Dense(b)) => values(&a.doubles(), &b.doubles()),
         (Value::Tuples(a), Value::Tuples(b)) if a.tuples == b.tuples => values(&a.values, &b.values),
         _ => Some(format!("{found:?} instead of {wanted:?}")),
     }

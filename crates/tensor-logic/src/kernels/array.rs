@@ -1,0 +1,239 @@
+//! Arrays, the views that operations read them through, and when they are computed.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::number::{Buffer, Number, Pool, Precision, strides, volume};
+use crate::engine::Numbers;
+
+/// A row-major space of numbers, computed once, when they are first asked for.
+#[derive(Clone)]
+pub(crate) struct Array(Arc<Node>);
+
+struct Node {
+    len: usize,
+    work: Mutex<Work>,
+    /// Where the memory goes when nobody reads the numbers any more.
+    pool: OnceLock<Arc<Pool>>,
+}
+
+enum Work {
+    Done(Buffer),
+    Waiting(Box<dyn Operation>),
+}
+
+/// What is to be computed, in numbers of one type.
+pub(crate) trait Typed: Any + fmt::Debug + Send + Sync {
+    /// Visits the arrays that it reads.
+    fn inputs(&self, visit: &mut dyn FnMut(&Array));
+
+    /// Computes it; what it reads is there.
+    fn run<T: Number>(&self, pool: &Pool) -> Buffer;
+}
+
+/// The same in numbers of the type that a run computes with.
+trait Operation: fmt::Debug + Send + Sync {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array));
+    fn run(&self, precision: Precision, pool: &Pool) -> Buffer;
+    fn any(&self) -> &dyn Any;
+}
+
+impl<O: Typed> Operation for O {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
+        Typed::inputs(self, visit);
+    }
+
+    fn run(&self, precision: Precision, pool: &Pool) -> Buffer {
+        match precision {
+            Precision::Double => Typed::run::<f64>(self, pool),
+            Precision::Single => Typed::run::<f32>(self, pool),
+        }
+    }
+
+    fn any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// How far a view moves along one dimension.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// So many entries for each position.
+    By(usize),
+    /// To the position that stands there, each so many entries long.
+    Map(Arc<Vec<u32>>, usize),
+}
+
+impl Step {
+    /// How far the entry at a position lies from the first.
+    #[inline(always)]
+    pub(crate) fn offset(&self, position: usize) -> usize {
+        match self {
+            Step::By(step) => position * step,
+            Step::Map(map, times) => map[position] as usize * times,
+        }
+    }
+
+    /// The step, unless positions are looked up.
+    pub(crate) fn by(&self) -> Option<usize> {
+        match self {
+            Step::By(step) => Some(*step),
+            Step::Map(..) => None,
+        }
+    }
+}
+
+/// An array as somebody reads it: along each of the reader's dimensions by a step of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) array: Array,
+    pub(crate) offset: usize,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.0.len)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let Some(pool) = self.pool.get() else { return };
+        let work = self.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Work::Done(Buffer::Numbers(numbers)) = work {
+            match numbers {
+                Numbers::Double(values) => give(pool, values),
+                Numbers::Single(values) => give(pool, values),
+            }
+        }
+    }
+}
+
+fn give<T: Number>(pool: &Pool, values: &mut Arc<Vec<T>>) {
+    if let Some(values) = Arc::get_mut(values) {
+        pool.give(std::mem::take(values));
+    }
+}
+
+impl Array {
+    /// These numbers.
+    pub(crate) fn given(buffer: Buffer) -> Array {
+        let node = Node { len: buffer.len(), work: Mutex::new(Work::Done(buffer)), pool: OnceLock::new() };
+        Array(Arc::new(node))
+    }
+
+    /// These numbers in 64 bits.
+    pub(crate) fn doubles(values: Vec<f64>) -> Array {
+        Array::given(Buffer::Numbers(Numbers::Double(Arc::new(values))))
+    }
+
+    /// These truths.
+    pub(crate) fn truths(values: Vec<bool>) -> Array {
+        Array::given(Buffer::Truths(Arc::new(values)))
+    }
+
+    /// So many numbers that an operation computes.
+    pub(crate) fn of(len: usize, operation: impl Typed) -> Array {
+        let work = Mutex::new(Work::Waiting(Box::new(operation)));
+        Array(Arc::new(Node { len, work, pool: OnceLock::new() }))
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Whether both are one.
+    pub(crate) fn same(&self, other: &Array) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The entries, if they are there.
+    pub(crate) fn done(&self) -> Option<Buffer> {
+        match &*self.work() {
+            Work::Done(buffer) => Some(buffer.clone()),
+            Work::Waiting(_) => None,
+        }
+    }
+
+    /// The operation of a kind that computes it, if nobody else reads it and it is still to be done.
+    pub(super) fn own<O: Typed + Clone>(&self) -> Option<O> {
+        if Arc::strong_count(&self.0) > 1 {
+            return None;
+        }
+        match &*self.work() {
+            Work::Waiting(operation) => operation.any().downcast_ref::<O>().cloned(),
+            Work::Done(_) => None,
+        }
+    }
+
+    /// Computes it, and what it needs.
+    pub(crate) fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
+        let mut open = vec![self.clone()];
+        while let Some(array) = open.last() {
+            let mut waiting = Vec::new();
+            if let Work::Waiting(operation) = &*array.work() {
+                operation.inputs(&mut |input| {
+                    if matches!(&*input.work(), Work::Waiting(_)) {
+                        waiting.push(input.clone());
+                    }
+                });
+            }
+            if !waiting.is_empty() {
+                open.append(&mut waiting);
+                continue;
+            }
+            if let Some(array) = open.pop() {
+                array.compute(precision, pool);
+            }
+        }
+        self.done().unwrap_or_else(|| Buffer::Truths(Arc::default()))
+    }
+
+    fn compute(&self, precision: Precision, pool: &Arc<Pool>) {
+        let mut work = self.work();
+        if let Work::Waiting(operation) = &*work {
+            let buffer = operation.run(precision, pool);
+            let _ = self.0.pool.set(Arc::clone(pool));
+            // What it was computed from goes.
+            *work = Work::Done(buffer);
+        }
+    }
+
+    /// Its numbers to write to, where nobody else holds them.
+    pub(crate) fn take(self) -> Option<Buffer> {
+        let mut node = Arc::try_unwrap(self.0).ok()?;
+        let work = node.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let empty = Work::Done(Buffer::Truths(Arc::default()));
+        match std::mem::replace(work, empty) {
+            Work::Done(buffer) => Some(buffer),
+            Work::Waiting(_) => None,
+        }
+    }
+}
+
+impl View {
+    /// An array with these row-major dimensions.
+    pub(crate) fn whole(array: Array, shape: &[usize]) -> View {
+        let steps = strides(shape).into_iter().map(Step::By).collect();
+        View { array, offset: 0, steps }
+    }
+
+    /// Whether it walks all of an array in order, over these dimensions.
+    pub(crate) fn is_whole(&self, shape: &[usize]) -> bool {
+        self.offset == 0 && self.array.len() == volume(shape) && self.in_order(shape)
+    }
+
+    /// Whether its entries over these dimensions stand one behind the other.
+    pub(crate) fn in_order(&self, shape: &[usize]) -> bool {
+        let expected = strides(shape);
+        let mut places = self.steps.iter().zip(shape).zip(expected);
+        places.all(|((step, size), expected)| *size <= 1 || step.by() == Some(expected))
+    }
+}

@@ -1,0 +1,215 @@
+//! Elementwise work folded along some dimensions, without ever standing there in whole.
+
+use rayon::prelude::*;
+
+use super::array::{Array, Typed};
+use super::number::{Buffer, Number, Pool, larger, smaller, volume};
+use super::point::{Evaluator, Point};
+use super::space::{Space, TILE, advance, buffers, positions};
+
+/// How numbers are folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Folding {
+    Sum,
+    Product,
+    Larger,
+    Smaller,
+}
+
+impl Folding {
+    /// Where a fold begins.
+    pub(crate) fn start(self) -> f64 {
+        match self {
+            Folding::Sum => 0.0,
+            Folding::Product => 1.0,
+            Folding::Larger => f64::NEG_INFINITY,
+            Folding::Smaller => f64::INFINITY,
+        }
+    }
+
+    /// One more number.
+    #[inline(always)]
+    pub(super) fn join<T: Number>(self, a: T, b: T) -> T {
+        match self {
+            Folding::Sum => a + b,
+            Folding::Product => a * b,
+            Folding::Larger => larger(a, b),
+            Folding::Smaller => smaller(a, b),
+        }
+    }
+}
+
+/// A fold over the last dimensions of an elementwise operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Fold {
+    pub(crate) point: Point,
+    /// How many dimensions stay.
+    pub(crate) kept: usize,
+    pub(crate) folding: Folding,
+}
+
+/// So many entries are one task.
+const TASK: usize = 1 << 15;
+/// So many parts of one fold are worked on apart at most.
+const PARTS: usize = 32;
+/// So many numbers are added in their own precision before they are added in 64 bits.
+const BLOCK: usize = 128;
+
+/// Part of the work: some entries of what stays, some of what goes.
+#[derive(Debug, Clone, Copy)]
+struct Task {
+    kept: (usize, usize),
+    dropped: (usize, usize),
+}
+
+struct Spaces {
+    kept: Space,
+    dropped: Space,
+    /// Whether tiles run along what goes.
+    along: bool,
+}
+
+impl Typed for Fold {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
+        self.point.inputs(visit);
+    }
+
+    fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let spaces = Spaces {
+            kept: Space::new(kept, &self.point.inputs, 0),
+            dropped: Space::new(dropped, &self.point.inputs, self.kept),
+            along: false,
+        };
+        let (rows, len) = (volume(kept), volume(dropped));
+        let unit = |space: &Space| space.walks.iter().filter(|walk| walk.steps.last().is_some_and(|s| s.by() == Some(1))).count();
+        let along = rows < 16 || (len >= 8 && unit(&spaces.dropped) > unit(&spaces.kept));
+        let spaces = Spaces { along, ..spaces };
+        if rows == 0 || len == 0 {
+            return T::buffer(vec![T::of(self.folding.start()); rows]);
+        }
+        // The parts depend on the shape alone.
+        let width = if along { (TASK / len).clamp(1, 1024) } else { TILE };
+        let chunks = rows.div_ceil(width);
+        let parts = if chunks >= PARTS { 1 } else { (rows.saturating_mul(len) / chunks / TASK).clamp(1, PARTS) };
+        let step = len.div_ceil(parts);
+        let parts = len.div_ceil(step);
+        let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
+        let mut result = pool.take::<T>(rows * parts);
+        let work = |(nth, to): (usize, &mut [T])| {
+            let (part, chunk) = (nth / chunks, nth % chunks);
+            let first = chunk * width;
+            let task = Task {
+                kept: (first, (first + width).min(rows)),
+                dropped: (part * step, ((part + 1) * step).min(len)),
+            };
+            self.part(&spaces, &buffers, task, to);
+        };
+        let mut pieces: Vec<(usize, &mut [T])> = Vec::with_capacity(parts * chunks);
+        for (part, to) in result.chunks_mut(rows).enumerate() {
+            pieces.extend(to.chunks_mut(width).enumerate().map(|(at, to)| (part * chunks + at, to)));
+        }
+        if rows.saturating_mul(len) > 2 * TASK && pieces.len() > 1 && rayon::current_num_threads() > 1 {
+            pieces.into_par_iter().for_each(work);
+        } else {
+            pieces.into_iter().for_each(work);
+        }
+        let (total, others) = result.split_at_mut(rows);
+        for other in others.chunks(rows) {
+            total.iter_mut().zip(other).for_each(|(slot, value)| *slot = self.folding.join(*slot, *value));
+        }
+        result.truncate(rows);
+        if self.point.truth {
+            let truths = result.iter().map(|value| *value != T::ZERO).collect();
+            return Buffer::Truths(std::sync::Arc::new(truths));
+        }
+        T::buffer(result)
+    }
+}
+
+impl Fold {
+    fn part<T: Number>(&self, spaces: &Spaces, buffers: &[Buffer], task: Task, to: &mut [T]) {
+        let (own, other) =
+            if spaces.along { (&spaces.dropped, &spaces.kept) } else { (&spaces.kept, &spaces.dropped) };
+        let mut evaluator = Evaluator::new(&self.point, own, buffers);
+        let mut places = Vec::new();
+        let mut bases = vec![0; self.point.inputs.len()];
+        let rebase = |places: &[usize], bases: &mut [usize]| {
+            for (base, walk) in bases.iter_mut().zip(&other.walks) {
+                *base = walk.offset + walk.offset_at(places);
+            }
+        };
+        let mut tile = [T::ZERO; TILE];
+        if spaces.along {
+            positions(&other.sizes, task.kept.0, &mut places);
+            for slot in to {
+                rebase(&places, &mut bases);
+                *slot = self.along(&mut evaluator, &bases, task.dropped, &mut tile);
+                advance(&other.sizes, &mut places);
+            }
+            return;
+        }
+        let (first, len) = (task.kept.0, to.len());
+        let start = T::of(self.folding.start());
+        let mut total = [self.folding.start(); TILE];
+        let mut block = [start; TILE];
+        positions(&other.sizes, task.dropped.0, &mut places);
+        for at in task.dropped.0..task.dropped.1 {
+            rebase(&places, &mut bases);
+            evaluator.evaluate(first, &bases, &mut tile[..len]);
+            let folding = self.folding;
+            block[..len].iter_mut().zip(&tile[..len]).for_each(|(slot, x)| *slot = folding.join(*slot, *x));
+            advance(&other.sizes, &mut places);
+            if (at + 1 - task.dropped.0).is_multiple_of(BLOCK) {
+                let pairs = total[..len].iter_mut().zip(&mut block[..len]);
+                pairs.for_each(|(total, x)| {
+                    *total = folding.join(*total, x.double());
+                    *x = start;
+                });
+            }
+        }
+        for (slot, (total, x)) in to.iter_mut().zip(total.iter().zip(&block)) {
+            *slot = T::of(self.folding.join(*total, x.double()));
+        }
+    }
+
+    /// One entry: the fold of tiles along what goes.
+    fn along<T: Number>(
+        &self,
+        evaluator: &mut Evaluator<'_, T>,
+        bases: &[usize],
+        (from, to): (usize, usize),
+        tile: &mut [T; TILE],
+    ) -> T {
+        let mut total = self.folding.start();
+        let mut at = from;
+        while at < to {
+            let len = TILE.min(to - at);
+            evaluator.evaluate(at, bases, &mut tile[..len]);
+            total = self.folding.join(total, lanes(self.folding, &tile[..len]).double());
+            at += len;
+        }
+        T::of(total)
+    }
+}
+
+/// The fold of some numbers, in eight lanes.
+fn lanes<T: Number>(folding: Folding, values: &[T]) -> T {
+    let start = T::of(folding.start());
+    let mut lanes = [start; 8];
+    let (chunks, rest) = values.as_chunks::<8>();
+    match folding {
+        // The sum apart, so that it is vectorised.
+        Folding::Sum => {
+            for chunk in chunks {
+                lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane += *value);
+            }
+        }
+        _ => {
+            for chunk in chunks {
+                lanes.iter_mut().zip(chunk).for_each(|(lane, value)| *lane = folding.join(*lane, *value));
+            }
+        }
+    }
+    rest.iter().chain(&lanes).fold(start, |all, value| folding.join(all, *value))
+}

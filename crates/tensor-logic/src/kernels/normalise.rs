@@ -1,0 +1,259 @@
+//! softmax and lnorm of groups of entries.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use training::kernels::{Kernel, vectorised};
+
+use super::array::{Array, Typed};
+use super::number::{Buffer, LEAST, Number, Pool, volume};
+use super::point::Point;
+
+/// softmax (without epsilon) or lnorm of groups of entries.
+#[derive(Debug, Clone)]
+pub(crate) struct Normalise {
+    /// The entries.
+    pub(crate) values: Point,
+    /// Which are present: 1 or 0 over the same space; all, if there is none.
+    pub(crate) present: Option<Point>,
+    /// What is added to the variance, over the same space.
+    pub(crate) epsilon: Option<Point>,
+    pub(crate) layout: Layout,
+}
+
+/// How the entries lie: rows, `kept` independent slots in each, `along` entries in each of these.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    /// The group of each row, and how many there are; `None`: each row is one.
+    pub(crate) groups: Option<(Arc<Vec<u32>>, usize)>,
+    pub(crate) kept: usize,
+    pub(crate) along: usize,
+}
+
+/// So many entries are one task.
+const TASK: usize = 1 << 14;
+
+impl Typed for Normalise {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
+        let points = [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()];
+        points.into_iter().flatten().for_each(|point| point.inputs(visit));
+    }
+
+    fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        let len = volume(&self.values.shape);
+        let mut result = pool.take::<T>(len);
+        self.values.evaluate(&mut result);
+        let evaluated = |point: &Option<Point>| {
+            point.as_ref().map(|point| {
+                let mut values = pool.take::<T>(len);
+                point.evaluate(&mut values);
+                values
+            })
+        };
+        let (present, epsilon) = (evaluated(&self.present), evaluated(&self.epsilon));
+        let along = self.layout.along;
+        match &self.layout.groups {
+            Some((groups, count)) => {
+                self.grouped(&mut result, groups, *count, present.as_deref(), epsilon.as_deref());
+            }
+            None if along > 0 => {
+                let rows = (TASK / along).max(1) * along;
+                let work = |(nth, part): (usize, &mut [T])| {
+                    let own = |values: &'_ Option<Vec<T>>| -> Option<std::ops::Range<usize>> {
+                        values.as_ref().map(|_| nth * rows..nth * rows + part.len())
+                    };
+                    let (here, eps) = (own(&present), own(&epsilon));
+                    let here = here.and_then(|range| present.as_ref()?.get(range));
+                    let eps = eps.and_then(|range| epsilon.as_ref()?.get(range));
+                    vectorised(Rows { part, along, present: here, epsilon: eps });
+                };
+                if len > 2 * TASK && rayon::current_num_threads() > 1 {
+                    result.par_chunks_mut(rows).enumerate().for_each(work);
+                } else {
+                    result.chunks_mut(rows).enumerate().for_each(work);
+                }
+            }
+            None => {}
+        }
+        [present, epsilon].into_iter().flatten().for_each(|values| pool.give(values));
+        T::buffer(result)
+    }
+}
+
+impl Normalise {
+    /// Entries of several rows together.
+    fn grouped<T: Number>(
+        &self,
+        result: &mut [T],
+        groups: &[u32],
+        count: usize,
+        present: Option<&[T]>,
+        epsilon: Option<&[T]>,
+    ) {
+        let Layout { kept, along, .. } = self.layout;
+        let here = |at: usize| present.is_none_or(|present| present[at] != T::ZERO);
+        let slots = count * kept;
+        let (mut counts, mut most) = (vec![0.0_f64; slots], vec![f64::NEG_INFINITY; slots]);
+        let (mut means, mut sums) = (vec![0.0_f64; slots], vec![0.0_f64; slots]);
+        let each = |visit: &mut dyn FnMut(usize, usize)| {
+            for (row, group) in groups.iter().enumerate() {
+                for k in 0..kept {
+                    let at = (row * kept + k) * along;
+                    (at..at + along).filter(|at| here(*at)).for_each(|at| visit(*group as usize * kept + k, at));
+                }
+            }
+        };
+        each(&mut |slot, at| {
+            let value = result[at].double();
+            counts[slot] += 1.0;
+            most[slot] = most[slot].max(value);
+            means[slot] += value;
+        });
+        match epsilon {
+            None => {
+                each(&mut |slot, at| {
+                    // One entry alone is 1, also an infinite one.
+                    let power = (result[at].double() - most[slot]).exp();
+                    result[at] = if counts[slot] == 1.0 { T::ONE } else { T::of(power) };
+                    sums[slot] += result[at].double();
+                });
+                each(&mut |slot, at| result[at] = T::of(result[at].double() / sums[slot]));
+            }
+            Some(epsilon) => {
+                means.iter_mut().zip(&counts).for_each(|(mean, count)| *mean /= count);
+                each(&mut |slot, at| {
+                    let difference = result[at].double() - means[slot];
+                    sums[slot] += difference * difference;
+                });
+                each(&mut |slot, at| {
+                    let variance = sums[slot] / counts[slot];
+                    let root = (variance + epsilon[at].double()).sqrt();
+                    result[at] = T::of((result[at].double() - means[slot]) / root);
+                });
+            }
+        }
+    }
+}
+
+/// Rows of `along` entries, each a group of its own.
+struct Rows<'a, T> {
+    part: &'a mut [T],
+    along: usize,
+    present: Option<&'a [T]>,
+    epsilon: Option<&'a [T]>,
+}
+
+impl<T: Number> Kernel for Rows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Rows { part, along, present, epsilon } = self;
+        for (nth, row) in part.chunks_exact_mut(along).enumerate() {
+            let range = nth * along..(nth + 1) * along;
+            let here = present.map(|present| &present[range.clone()]);
+            match (epsilon, here) {
+                (None, None) => softmax(row),
+                (None, Some(here)) => masked_softmax(row, here),
+                (Some(epsilon), here) => lnorm(row, here, &epsilon[range]),
+            }
+        }
+    }
+}
+
+/// Softmax of a row, in place.
+#[inline(always)]
+fn softmax<T: Number>(row: &mut [T]) {
+    if let [one] = row {
+        // One entry alone is 1, also an infinite one.
+        *one = T::ONE;
+        return;
+    }
+    let (mut most, mut least) = ([T::of(f64::NEG_INFINITY); 16], [T::of(f64::INFINITY); 16]);
+    let (chunks, rest) = row.as_chunks::<16>();
+    for chunk in chunks {
+        for lane in 0..16 {
+            most[lane] = if chunk[lane] > most[lane] { chunk[lane] } else { most[lane] };
+            least[lane] = if chunk[lane] < least[lane] { chunk[lane] } else { least[lane] };
+        }
+    }
+    let fold = |all: T, value: &T| if *value > all { *value } else { all };
+    let most = most.iter().chain(rest).fold(T::of(f64::NEG_INFINITY), fold);
+    let fold = |all: T, value: &T| if *value < all { *value } else { all };
+    let least = least.iter().chain(rest).fold(T::of(f64::INFINITY), fold);
+    exponentials(row, most, least);
+    let sum = sum(row);
+    row.iter_mut().for_each(|value| *value = *value / sum);
+}
+
+#[inline(always)]
+fn exponentials<T: Number>(row: &mut [T], most: T, least: T) {
+    if (least - most).double() >= LEAST {
+        row.iter_mut().for_each(|value| *value = (*value - most).exp_below_zero());
+    } else {
+        row.iter_mut().for_each(|value| *value = T::of((*value - most).double().exp()));
+    }
+}
+
+#[inline(always)]
+fn masked_softmax<T: Number>(row: &mut [T], here: &[T]) {
+    let mut count = 0;
+    let mut most = T::of(f64::NEG_INFINITY);
+    let mut least = T::of(f64::INFINITY);
+    for (value, here) in row.iter_mut().zip(here) {
+        if *here == T::ZERO {
+            *value = T::of(f64::NEG_INFINITY);
+        } else {
+            count += 1;
+            most = if *value > most { *value } else { most };
+            least = if *value < least { *value } else { least };
+        }
+    }
+    if count == 1 {
+        row.iter_mut().zip(here).for_each(|(value, here)| *value = *here);
+        return;
+    }
+    exponentials(row, most, least);
+    // What is absent adds nothing, whatever the exponential made of it.
+    row.iter_mut().zip(here).for_each(|(value, here)| *value = if *here == T::ZERO { T::ZERO } else { *value });
+    let sum = sum(row);
+    row.iter_mut().for_each(|value| *value = *value / sum);
+}
+
+#[inline(always)]
+fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
+    let here = |at: usize| here.is_none_or(|here| here[at] != T::ZERO);
+    let (mut count, mut mean) = (0.0, 0.0);
+    for (at, value) in row.iter().enumerate().filter(|(at, _)| here(*at)) {
+        let _ = at;
+        count += 1.0;
+        mean += value.double();
+    }
+    mean /= count;
+    let mut squares = 0.0;
+    for (_, value) in row.iter().enumerate().filter(|(at, _)| here(*at)) {
+        squares += (value.double() - mean) * (value.double() - mean);
+    }
+    // One root serves all entries with the same epsilon.
+    let (mut last, mut root) = (f64::NAN, f64::NAN);
+    for (value, epsilon) in row.iter_mut().zip(epsilon) {
+        let epsilon = epsilon.double();
+        if epsilon != last {
+            (last, root) = (epsilon, (squares / count + epsilon).sqrt());
+        }
+        *value = T::of((value.double() - mean) / root);
+    }
+}
+
+/// A sum in sixteen lanes.
+#[inline(always)]
+fn sum<T: Number>(values: &[T]) -> T {
+    let mut lanes = [T::ZERO; 16];
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
+        for lane in 0..16 {
+            lanes[lane] += chunk[lane];
+        }
+    }
+    lanes.iter().chain(rest).fold(T::ZERO, |sum, value| sum + *value)
+}

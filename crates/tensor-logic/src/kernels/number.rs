@@ -1,0 +1,243 @@
+//! The numbers that are computed with, the buffers that hold them, and memory that is used again.
+
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::sync::{Arc, Mutex};
+
+use training::kernels::Real;
+
+use crate::engine::Numbers;
+
+/// The type of all numbers of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// 64 bits.
+    #[default]
+    Double,
+    /// 32 bits.
+    Single,
+}
+
+/// A number that is computed with.
+pub(crate) trait Number:
+    Real
+    + Default
+    + PartialOrd
+    + Send
+    + Sync
+    + std::fmt::Debug
+    + Add<Output = Self>
+    + AddAssign
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// The nearest number of this type.
+    fn of(value: f64) -> Self;
+    /// The same number in 64 bits.
+    fn double(self) -> f64;
+    /// The exponential, written so that a loop over it is vectorised; right for arguments up to 0.
+    fn exp_below_zero(self) -> Self;
+    /// Whether it is neither infinite nor no number.
+    fn finite(self) -> bool;
+    /// A buffer's numbers, where they are of this type.
+    fn slice(buffer: &Buffer) -> Option<&[Self]>;
+    /// A buffer of these numbers.
+    fn buffer(values: Vec<Self>) -> Buffer;
+    /// The arrays of this type that are free.
+    fn free(pool: &Pool) -> &Mutex<Vec<Vec<Self>>>;
+}
+
+impl Number for f64 {
+    #[inline(always)]
+    fn of(value: f64) -> f64 {
+        value
+    }
+    #[inline(always)]
+    fn double(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn exp_below_zero(self) -> f64 {
+        exp(self)
+    }
+    #[inline(always)]
+    fn finite(self) -> bool {
+        self.is_finite()
+    }
+    fn slice(buffer: &Buffer) -> Option<&[f64]> {
+        match buffer {
+            Buffer::Numbers(Numbers::Double(values)) => Some(values),
+            _ => None,
+        }
+    }
+    fn buffer(values: Vec<f64>) -> Buffer {
+        Buffer::Numbers(Numbers::Double(Arc::new(values)))
+    }
+    fn free(pool: &Pool) -> &Mutex<Vec<Vec<f64>>> {
+        &pool.double
+    }
+}
+
+impl Number for f32 {
+    #[inline(always)]
+    fn of(value: f64) -> f32 {
+        value as f32
+    }
+    #[inline(always)]
+    fn double(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn exp_below_zero(self) -> f32 {
+        training::kernels::exp(self)
+    }
+    #[inline(always)]
+    fn finite(self) -> bool {
+        self.is_finite()
+    }
+    fn slice(buffer: &Buffer) -> Option<&[f32]> {
+        match buffer {
+            Buffer::Numbers(Numbers::Single(values)) => Some(values),
+            _ => None,
+        }
+    }
+    fn buffer(values: Vec<f32>) -> Buffer {
+        Buffer::Numbers(Numbers::Single(Arc::new(values)))
+    }
+    fn free(pool: &Pool) -> &Mutex<Vec<Vec<f32>>> {
+        &pool.single
+    }
+}
+
+/// The number of elements, saturating.
+pub(crate) fn volume(shape: &[usize]) -> usize {
+    shape.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
+}
+
+/// Row-major strides.
+pub(crate) fn strides(shape: &[usize]) -> Vec<usize> {
+    let mut result = vec![1; shape.len()];
+    for at in (1..shape.len()).rev() {
+        result[at - 1] = result[at] * shape[at].max(1);
+    }
+    result
+}
+
+/// The larger of two; NaN if one is.
+#[inline(always)]
+pub(crate) fn larger<T: PartialOrd + Copy>(x: T, y: T) -> T {
+    if x > y || x.partial_cmp(&x).is_none() { x } else { y }
+}
+
+/// The smaller of two; NaN if one is.
+#[inline(always)]
+pub(crate) fn smaller<T: PartialOrd + Copy>(x: T, y: T) -> T {
+    if x < y || x.partial_cmp(&x).is_none() { x } else { y }
+}
+
+/// Numbers or truths, one behind the other.
+#[derive(Debug, Clone)]
+pub(crate) enum Buffer {
+    /// Numbers.
+    Numbers(Numbers),
+    /// What holds; as a number 1 or 0.
+    Truths(Arc<Vec<bool>>),
+}
+
+impl Buffer {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Buffer::Numbers(numbers) => numbers.len(),
+            Buffer::Truths(truths) => truths.len(),
+        }
+    }
+
+    /// Its entries as numbers of a type.
+    pub(crate) fn numbers<T: Number>(&self) -> Vec<T> {
+        match self {
+            Buffer::Numbers(Numbers::Double(values)) => values.iter().map(|value| T::of(*value)).collect(),
+            Buffer::Numbers(Numbers::Single(values)) => {
+                values.iter().map(|value| T::of(f64::from(*value))).collect()
+            }
+            Buffer::Truths(values) => values.iter().map(|value| T::of(f64::from(u8::from(*value)))).collect(),
+        }
+    }
+}
+
+/// Arrays whose values nobody reads any more: a new page costs more than the arithmetic on it.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    double: Mutex<Vec<Vec<f64>>>,
+    single: Mutex<Vec<Vec<f32>>>,
+}
+
+/// Smaller arrays are not kept.
+const KEPT: usize = 1 << 14;
+/// So many elements are kept at most, in not more than so many arrays.
+const SPARE: usize = 1 << 26;
+const ARRAYS: usize = 32;
+
+impl Pool {
+    /// So many numbers, of whatever value.
+    pub(crate) fn take<T: Number>(&self, len: usize) -> Vec<T> {
+        let fits = |array: &Vec<T>| (len..=len.saturating_mul(2)).contains(&array.capacity());
+        let found = match T::free(self).lock() {
+            Ok(mut free) if len >= KEPT => free.iter().position(fits).map(|at| free.swap_remove(at)),
+            _ => None,
+        };
+        let mut array = found.unwrap_or_default();
+        array.truncate(len);
+        if array.is_empty() {
+            return vec![T::ZERO; len];
+        }
+        array.resize(len, T::ZERO);
+        array
+    }
+
+    /// Keeps an array for later.
+    pub(crate) fn give<T: Number>(&self, array: Vec<T>) {
+        let Ok(mut free) = T::free(self).lock() else { return };
+        let kept: usize = free.iter().map(Vec::capacity).sum();
+        if array.capacity() >= KEPT && kept + array.capacity() <= SPARE && free.len() < ARRAYS {
+            free.push(array);
+        }
+    }
+}
+
+/// Below, exponentials lose digits: they are left to the general function.
+pub(super) const LEAST: f64 = -700.0;
+
+/// eˣ for [`LEAST`] ≤ x ≤ 0; NaN stays NaN.
+///
+/// eˣ = 2ⁿ eʳ with x = n ln 2 + r, |r| ≤ ½ ln 2, and eʳ by its Taylor polynomial of degree 13: within 2 units
+/// in the last place. Without branches, so that a loop over it is vectorised.
+#[inline(always)]
+fn exp(x: f64) -> f64 {
+    // 1.5 · 2⁵²: added, it rounds to an integer and leaves it in the low bits.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let shifted = x * std::f64::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    let mut p = 1.0 / 6_227_020_800.0;
+    for divisor in [
+        479_001_600.0,
+        39_916_800.0,
+        3_628_800.0,
+        362_880.0,
+        40_320.0,
+        5_040.0,
+        720.0,
+        120.0,
+        24.0,
+        6.0,
+        2.0,
+        1.0,
+        1.0,
+    ] {
+        p = p * r + 1.0 / divisor;
+    }
+    p * f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52))
+}

@@ -1,0 +1,399 @@
+//! Elementwise work: a small program in postfix order, run on a tile of entries at a time.
+
+use rayon::prelude::*;
+use training::kernels::{Kernel, vectorised};
+
+use super::array::{Array, Step, Typed, View};
+use super::number::{Buffer, Number, Pool, strides, volume};
+use super::space::{Run, Scratch, Source, Space, TILE, Tile, buffers};
+use crate::ast::Comparison;
+use crate::function::{Function, power};
+
+/// One step of a program on a stack.
+#[derive(Debug, Clone)]
+pub(crate) enum Code {
+    /// Pushes the entry of an input.
+    Load(usize),
+    /// Pushes a number.
+    Number(f64),
+    /// The negative of the topmost.
+    Negate,
+    /// A function of as many of the topmost as it is given.
+    Call(Function, usize),
+    /// Two become one.
+    Binary(Binary),
+    /// Of (condition, a, b): a where the condition is not 0, else b.
+    Select,
+}
+
+/// What is made of two numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Binary {
+    Add,
+    Multiply,
+    Divide,
+    Power,
+    /// 1 or 0.
+    Compare(Comparison),
+}
+
+/// An elementwise operation over a row-major space.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) inputs: Vec<View>,
+    pub(crate) code: Vec<Code>,
+    /// Whether only that counts which results are not 0.
+    pub(crate) truth: bool,
+}
+
+/// So many entries are one task.
+const TASK: usize = 1 << 15;
+
+/// What may be computed anew for every reader.
+const CHEAP: usize = 3;
+
+impl Typed for Point {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
+        self.inputs.iter().for_each(|view| visit(&view.array));
+    }
+
+    fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        let len = volume(&self.shape);
+        let mut result = pool.take::<T>(len);
+        self.evaluate(&mut result);
+        if self.truth {
+            let truths = result.iter().map(|value| *value != T::ZERO).collect();
+            pool.give(result);
+            return Buffer::Truths(std::sync::Arc::new(truths));
+        }
+        T::buffer(result)
+    }
+}
+
+impl Point {
+    /// The operation of one input, unchanged.
+    pub(crate) fn of(shape: Vec<usize>, view: View) -> Point {
+        Point { shape, inputs: vec![view], code: vec![Code::Load(0)], truth: false }
+    }
+
+    /// Takes elementwise work that only this operation reads into itself.
+    #[must_use]
+    pub(crate) fn fused(self) -> Point {
+        let space = volume(&self.shape);
+        let mut result = Point { inputs: Vec::new(), code: Vec::new(), ..self };
+        let mut parts: Vec<Vec<Code>> = Vec::new();
+        for view in self.inputs {
+            let small = |inner: &Point| inner.code.len() <= CHEAP || volume(&inner.shape) >= space;
+            let inner = view.array.own::<Point>().filter(small);
+            let inner = inner.and_then(|inner| Some((placed(&inner, &view, &result.shape)?, inner)));
+            let shift = result.inputs.len();
+            match inner {
+                None => {
+                    result.inputs.push(view);
+                    parts.push(vec![Code::Load(shift)]);
+                }
+                Some((inputs, inner)) => {
+                    result.inputs.extend(inputs);
+                    let moved = |code: Code| match code {
+                        Code::Load(at) => Code::Load(at + shift),
+                        other => other,
+                    };
+                    let mut code: Vec<Code> = inner.code.into_iter().map(moved).collect();
+                    if inner.truth {
+                        code.extend([Code::Number(0.0), Code::Binary(Binary::Compare(Comparison::NotEqual))]);
+                    }
+                    parts.push(code);
+                }
+            }
+        }
+        for code in self.code {
+            match code {
+                Code::Load(at) => result.code.extend(parts[at].iter().cloned()),
+                other => result.code.push(other),
+            }
+        }
+        result
+    }
+
+    /// The results, in order.
+
+
+    /// Computes all entries into a slice.
+    pub(super) fn evaluate<T: Number>(&self, result: &mut [T]) {
+        let space = Space::new(&self.shape, &self.inputs, 0);
+        let buffers = buffers(self.inputs.iter().map(|view| &view.array));
+        let work = |(nth, part): (usize, &mut [T])| {
+            let mut evaluator = Evaluator::new(self, &space, &buffers);
+            for (at, tile) in part.chunks_mut(TILE).enumerate() {
+                evaluator.evaluate(nth * TASK + at * TILE, &[], tile);
+            }
+        };
+        if result.len() > 2 * TASK && rayon::current_num_threads() > 1 {
+            result.par_chunks_mut(TASK).enumerate().for_each(work);
+        } else {
+            result.chunks_mut(TASK).enumerate().for_each(work);
+        }
+    }
+}
+
+/// The inputs of an operation as a reader of its result walks them, where the reader's dimensions
+/// are its own.
+fn placed(inner: &Point, view: &View, shape: &[usize]) -> Option<Vec<View>> {
+    let own = strides(&inner.shape);
+    // For each dimension of the reader, which of the operation's it is.
+    let mut of: Vec<Option<usize>> = vec![None; shape.len()];
+    let mut found = vec![false; inner.shape.len()];
+    if view.offset != 0 || volume(shape) == 0 {
+        return None;
+    }
+    for (at, step) in view.steps.iter().enumerate() {
+        let times = match step {
+            Step::By(0) => continue,
+            Step::By(_) if shape[at] == 1 => continue,
+            Step::By(step) => *step,
+            Step::Map(_, times) => *times,
+        };
+        let mut places = (0..own.len()).filter(|place| own[*place] == times && inner.shape[*place] > 1);
+        let place = places.next()?;
+        let whole = matches!(step, Step::Map(..)) || shape[at] == inner.shape[place];
+        if found[place] || !whole {
+            return None;
+        }
+        found[place] = true;
+        of[at] = Some(place);
+    }
+    if found.iter().zip(&inner.shape).any(|(found, size)| !found && *size > 1) {
+        return None;
+    }
+    let walked = |input: &View| {
+        let mut input = input.clone();
+        // Dimensions of one entry may still be moved by a map.
+        for (at, size) in inner.shape.iter().enumerate() {
+            if *size == 1 {
+                input.offset += input.steps[at].offset(0);
+            }
+        }
+        let step = |(at, place): (usize, &Option<usize>)| match place {
+            None => Some(Step::By(0)),
+            Some(place) => match (&view.steps[at], &input.steps[*place]) {
+                (Step::By(_), step) => Some(step.clone()),
+                (Step::Map(map, _), Step::By(times)) => Some(Step::Map(std::sync::Arc::clone(map), *times)),
+                (Step::Map(..), Step::Map(..)) => None,
+            },
+        };
+        let steps: Option<Vec<Step>> = of.iter().enumerate().map(step).collect();
+        Some(View { steps: steps?, ..input })
+    };
+    inner.inputs.iter().map(walked).collect()
+}
+
+/// Runs a program on tiles of a space.
+pub(super) struct Evaluator<'a, T> {
+    code: &'a [Code],
+    sizes: &'a [usize],
+    sources: Vec<Source<'a, T>>,
+    stack: Vec<Run<'a, T>>,
+    scratch: Scratch<T>,
+}
+
+impl<'a, T: Number> Evaluator<'a, T> {
+    pub(super) fn new(point: &'a Point, space: &'a Space, buffers: &'a [Buffer]) -> Evaluator<'a, T> {
+        let sources = point.inputs.iter().zip(buffers).zip(&space.walks);
+        Evaluator {
+            code: &point.code,
+            sizes: &space.sizes,
+            sources: sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk)).collect(),
+            stack: Vec::new(),
+            scratch: Scratch::new(),
+        }
+    }
+
+    /// The entries from a position on, at most a tile; `bases` moves each input.
+    pub(super) fn evaluate(&mut self, position: usize, bases: &[usize], to: &mut [T]) {
+        let len = to.len();
+        let (last, others) = match self.code.split_last() {
+            Some((Code::Binary(binary), others)) => (Some(*binary), others),
+            _ => (None, self.code),
+        };
+        for code in others {
+            self.step(code, position, bases, len);
+        }
+        match last {
+            Some(binary) => {
+                let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
+                combine(binary, operand(&a, len), operand(&b, len), to);
+                self.scratch.give(a);
+                self.scratch.give(b);
+            }
+            None => {
+                let Some(run) = self.stack.pop() else { return };
+                match operand(&run, len) {
+                    Operand::One(value) => to.fill(value),
+                    Operand::Many(values) => to.copy_from_slice(values),
+                }
+                self.scratch.give(run);
+            }
+        }
+    }
+
+    fn step(&mut self, code: &Code, position: usize, bases: &[usize], len: usize) {
+        match code {
+            Code::Load(at) => {
+                let base = bases.get(*at).copied().unwrap_or(0);
+                let run = self.sources[*at].load(self.sizes, position, len, base, &mut self.scratch);
+                self.stack.push(run);
+            }
+            Code::Number(value) => self.stack.push(Run::One(T::of(*value))),
+            Code::Negate => self.unary(len, |x| -x),
+            Code::Call(function, 1) => self.call(function, len),
+            Code::Call(function, count) => self.general(function, *count, len),
+            Code::Binary(binary) => {
+                let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
+                let mut tile = self.scratch.tile();
+                combine(*binary, operand(&a, len), operand(&b, len), &mut tile[..len]);
+                self.scratch.give(a);
+                self.scratch.give(b);
+                self.stack.push(Run::Tile(tile));
+            }
+            Code::Select => {
+                let (Some(b), Some(a)) = (self.stack.pop(), self.stack.pop()) else { return };
+                let Some(condition) = self.stack.pop() else { return };
+                let mut tile = self.scratch.tile();
+                let [x, a_run, b_run] = [operand(&condition, len), operand(&a, len), operand(&b, len)];
+                for (at, slot) in tile[..len].iter_mut().enumerate() {
+                    *slot = if x.at(at) != T::ZERO { a_run.at(at) } else { b_run.at(at) };
+                }
+                [condition, a, b].into_iter().for_each(|run| self.scratch.give(run));
+                self.stack.push(Run::Tile(tile));
+            }
+        }
+    }
+
+    fn unary(&mut self, len: usize, f: impl Fn(T) -> T + Copy) {
+        let Some(run) = self.stack.pop() else { return };
+        if let Run::One(value) = run {
+            return self.stack.push(Run::One(f(value)));
+        }
+        let mut tile = self.scratch.tile();
+        if let Operand::Many(values) = operand(&run, len) {
+            vectorised(Map { values, to: &mut tile[..len], f });
+        }
+        self.scratch.give(run);
+        self.stack.push(Run::Tile(tile));
+    }
+
+    fn call(&mut self, function: &Function, len: usize) {
+        match function {
+            Function::Relu => self.unary(len, |x| if x <= T::ZERO { T::ZERO } else { x }),
+            Function::Step => self.unary(len, |x| {
+                if x > T::ZERO {
+                    T::ONE
+                } else if x <= T::ZERO {
+                    T::ZERO
+                } else {
+                    x
+                }
+            }),
+            Function::Abs => self.unary(len, |x| if x < T::ZERO { -x } else { x + T::ZERO }),
+            _ => self.unary(len, |x| T::of(function.value(&[x.double()]))),
+        }
+    }
+
+    fn general(&mut self, function: &Function, count: usize, len: usize) {
+        let first = self.stack.len().saturating_sub(count);
+        let runs: Vec<Run<'a, T>> = self.stack.drain(first..).collect();
+        let mut tile: Tile<T> = self.scratch.tile();
+        let mut arguments = vec![0.0; count];
+        {
+            let operands: Vec<Operand<'_, T>> = runs.iter().map(|run| operand(run, len)).collect();
+            for (at, slot) in tile[..len].iter_mut().enumerate() {
+                arguments.iter_mut().zip(&operands).for_each(|(to, from)| *to = from.at(at).double());
+                *slot = T::of(function.value(&arguments));
+            }
+        }
+        runs.into_iter().for_each(|run| self.scratch.give(run));
+        self.stack.push(Run::Tile(tile));
+    }
+}
+
+/// One number for all entries, or one for each.
+#[derive(Clone, Copy)]
+enum Operand<'a, T> {
+    One(T),
+    Many(&'a [T]),
+}
+
+impl<T: Copy> Operand<'_, T> {
+    #[inline(always)]
+    fn at(self, at: usize) -> T {
+        match self {
+            Operand::One(value) => value,
+            Operand::Many(values) => values[at],
+        }
+    }
+}
+
+fn operand<'r, T: Copy>(run: &'r Run<'_, T>, len: usize) -> Operand<'r, T> {
+    match run {
+        Run::One(value) => Operand::One(*value),
+        Run::Slice(values) => Operand::Many(&values[..len]),
+        Run::Tile(tile) => Operand::Many(&tile[..len]),
+    }
+}
+
+fn combine<T: Number>(binary: Binary, a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T]) {
+    let truth = |holds: bool| if holds { T::ONE } else { T::ZERO };
+    match binary {
+        Binary::Add => both(a, b, to, |x, y| x + y),
+        Binary::Multiply => both(a, b, to, |x, y| x * y),
+        Binary::Divide => both(a, b, to, |x, y| x / y),
+        Binary::Power => both(a, b, to, |x, y| T::of(power(x.double(), y.double()))),
+        Binary::Compare(Comparison::Less) => both(a, b, to, |x, y| truth(x < y)),
+        Binary::Compare(Comparison::LessEqual) => both(a, b, to, |x, y| truth(x <= y)),
+        Binary::Compare(Comparison::Greater) => both(a, b, to, |x, y| truth(x > y)),
+        Binary::Compare(Comparison::GreaterEqual) => both(a, b, to, |x, y| truth(x >= y)),
+        Binary::Compare(Comparison::Equal) => both(a, b, to, |x, y| truth(x == y)),
+        Binary::Compare(Comparison::NotEqual) => both(a, b, to, |x, y| truth(x != y)),
+    }
+}
+
+fn both<T: Number>(a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T], f: impl Fn(T, T) -> T + Copy) {
+    match (a, b) {
+        (Operand::Many(a), Operand::Many(b)) => vectorised(Zip { a, b, to, f }),
+        (Operand::Many(values), Operand::One(b)) => vectorised(Map { values, to, f: |a| f(a, b) }),
+        (Operand::One(a), Operand::Many(values)) => vectorised(Map { values, to, f: |b| f(a, b) }),
+        (Operand::One(a), Operand::One(b)) => to.fill(f(a, b)),
+    }
+}
+
+struct Map<'a, T, F> {
+    values: &'a [T],
+    to: &'a mut [T],
+    f: F,
+}
+
+impl<T: Copy, F: Fn(T) -> T> Kernel for Map<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.to.iter_mut().zip(self.values).for_each(|(slot, value)| *slot = (self.f)(*value));
+    }
+}
+
+struct Zip<'a, T, F> {
+    a: &'a [T],
+    b: &'a [T],
+    to: &'a mut [T],
+    f: F,
+}
+
+impl<T: Copy, F: Fn(T, T) -> T> Kernel for Zip<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.to.iter_mut().zip(self.a).zip(self.b).for_each(|((slot, a), b)| *slot = (self.f)(*a, *b));
+    }
+}

@@ -1,0 +1,187 @@
+//! Sums over the rows of a table by group: a relation times dense tensors.
+//!
+//! Each row contributes a number times the product of slabs (arrays over the dense indices). Groups
+//! are shared out in tasks of about as many rows each, so that every sum has one owner.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use training::kernels::{Kernel, vectorised};
+
+use super::array::{Array, Typed, View};
+use super::fold::Folding;
+use super::number::{Buffer, Number, Pool, volume};
+use super::space::buffers;
+
+/// `result[group] = constant · Σ Π numbers · Π slabs` over the rows of each group.
+#[derive(Debug, Clone)]
+pub(crate) struct Segments {
+    /// Where the rows of each group begin, and at the end how many there are.
+    pub(crate) start: Arc<Vec<u32>>,
+    /// The rows, group by group.
+    pub(crate) rows: Arc<Vec<u32>>,
+    /// The dense dimensions.
+    pub(crate) inner: Vec<usize>,
+    /// A number for each row: views along the rows.
+    pub(crate) numbers: Vec<View>,
+    /// A slab for each row: views along the rows and the dense dimensions, in order along these.
+    pub(crate) slabs: Vec<View>,
+    pub(crate) constant: f64,
+    /// How the rows of a group are joined; other than by a sum: one slab and no numbers.
+    pub(crate) folding: Folding,
+}
+
+/// So many tasks.
+const TASKS: usize = 64;
+/// So many multiply-adds are shared among threads.
+const PARALLEL: usize = 1 << 17;
+/// So many rows are added in their own precision before they are added in 64 bits.
+const BLOCK: usize = 256;
+
+/// Numbers or slabs that are there.
+struct Part<'a, T: Number> {
+    values: Cow<'a, [T]>,
+    view: &'a View,
+}
+
+impl<T: Number> Part<'_, T> {
+    #[inline(always)]
+    fn place(&self, row: usize) -> usize {
+        self.view.offset + self.view.steps.first().map_or(0, |step| step.offset(row))
+    }
+}
+
+impl Typed for Segments {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
+        self.numbers.iter().chain(&self.slabs).for_each(|view| visit(&view.array));
+    }
+
+    fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        let inner = volume(&self.inner);
+        let groups = self.start.len().saturating_sub(1);
+        let held = buffers(self.numbers.iter().chain(&self.slabs).map(|view| &view.array));
+        let own = |buffer| match T::slice(buffer) {
+            Some(values) => Cow::Borrowed(values),
+            None => Cow::Owned(Buffer::numbers(buffer)),
+        };
+        let parts = held.iter().zip(self.numbers.iter().chain(&self.slabs));
+        let mut parts: Vec<Part<'_, T>> = parts.map(|(b, view)| Part { values: own(b), view }).collect();
+        let slabs = parts.split_off(self.numbers.len());
+        let mut result = pool.take::<T>(groups * inner);
+        // Cut so that every task has about as many rows, whatever the threads.
+        let total = self.rows.len() + groups;
+        let mut tasks = Vec::with_capacity(TASKS);
+        let (mut rest, mut from) = (result.as_mut_slice(), 0);
+        let shared = self.rows.len().saturating_mul(inner) >= PARALLEL;
+        for task in 1..=TASKS {
+            let to = if task == TASKS || !shared { groups } else { self.cut(total, task, groups) };
+            let (own, others) = rest.split_at_mut((to - from) * inner);
+            tasks.push(Sum { segments: self, numbers: &parts, slabs: &slabs, groups: from..to, inner, to: own });
+            (rest, from) = (others, to);
+        }
+        if shared && rayon::current_num_threads() > 1 {
+            tasks.into_par_iter().for_each(vectorised);
+        } else {
+            tasks.into_iter().for_each(vectorised);
+        }
+        T::buffer(result)
+    }
+}
+
+impl Segments {
+    /// The first group of a task.
+    fn cut(&self, total: usize, task: usize, groups: usize) -> usize {
+        let wanted = total * task / TASKS;
+        let (mut low, mut high) = (0, groups);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.start[middle] as usize + middle < wanted {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+/// The sums of some groups.
+struct Sum<'a, T: Number> {
+    segments: &'a Segments,
+    numbers: &'a [Part<'a, T>],
+    slabs: &'a [Part<'a, T>],
+    groups: std::ops::Range<usize>,
+    inner: usize,
+    to: &'a mut [T],
+}
+
+impl<T: Number> Kernel for Sum<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Sum { segments, numbers, slabs, groups, inner, to } = self;
+        let constant = T::of(segments.constant);
+        if segments.folding != Folding::Sum {
+            return Sum { segments, numbers, slabs, groups, inner, to }.fold();
+        }
+        let mut product = vec![T::ZERO; if slabs.len() > 1 { inner } else { 0 }];
+        let mut large: Vec<f64> = Vec::new();
+        for (to, group) in to.chunks_exact_mut(inner.max(1)).zip(groups) {
+            to.fill(T::ZERO);
+            large.clear();
+            let rows = segments.start[group] as usize..segments.start[group + 1] as usize;
+            for (nth, row) in segments.rows[rows].iter().enumerate() {
+                let row = *row as usize;
+                if nth > 0 && nth % BLOCK == 0 {
+                    large.resize(inner, 0.0);
+                    large.iter_mut().zip(to.iter_mut()).for_each(|(large, slot)| {
+                        *large += slot.double();
+                        *slot = T::ZERO;
+                    });
+                }
+                let scale = numbers.iter().fold(constant, |scale, part| scale * part.values[part.place(row)]);
+                let slab = |part: &'_ Part<'_, T>| {
+                    let from = part.place(row);
+                    from..from + inner
+                };
+                match slabs {
+                    [] => to.iter_mut().for_each(|slot| *slot += scale),
+                    [one] => {
+                        let from = &one.values[slab(one)];
+                        to.iter_mut().zip(from).for_each(|(slot, value)| *slot += scale * *value);
+                    }
+                    [first, others @ ..] => {
+                        product.copy_from_slice(&first.values[slab(first)]);
+                        for other in others {
+                            let from = &other.values[slab(other)];
+                            product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
+                        }
+                        to.iter_mut().zip(&product).for_each(|(slot, value)| *slot += scale * *value);
+                    }
+                }
+            }
+            if !large.is_empty() {
+                to.iter_mut().zip(&large).for_each(|(slot, large)| *slot = T::of(large + slot.double()));
+            }
+        }
+    }
+}
+
+impl<T: Number> Sum<'_, T> {
+    /// Joins slabs otherwise than by their sum.
+    fn fold(self) {
+        let Sum { segments, slabs, groups, inner, to, .. } = self;
+        let Some(slab) = slabs.first() else { return };
+        for (to, group) in to.chunks_exact_mut(inner.max(1)).zip(groups) {
+            to.fill(T::of(segments.folding.start()));
+            let rows = segments.start[group] as usize..segments.start[group + 1] as usize;
+            for row in &segments.rows[rows] {
+                let from = slab.place(*row as usize);
+                let values = &slab.values[from..from + inner];
+                to.iter_mut().zip(values).for_each(|(slot, x)| *slot = segments.folding.join(*slot, *x));
+            }
+        }
+    }
+}

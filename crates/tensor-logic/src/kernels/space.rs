@@ -1,0 +1,246 @@
+//! Spaces as loops: how the entries that several views name are gone through, a tile at a time.
+
+use super::array::{Array, Step, View};
+use super::number::{Buffer, Number};
+use crate::engine::Numbers;
+
+/// Entries that are worked on at once: what a small program has on its stack stays in the first cache.
+pub(super) const TILE: usize = 512;
+
+/// Numbers of one tile.
+pub(super) type Tile<T> = Box<[T; TILE]>;
+
+/// A space and the views that walk it, neighbouring dimensions joined where all views nest.
+#[derive(Debug, Clone)]
+pub(super) struct Space {
+    pub(super) sizes: Vec<usize>,
+    pub(super) walks: Vec<Walk>,
+}
+
+/// How one view walks a space.
+#[derive(Debug, Clone)]
+pub(super) struct Walk {
+    pub(super) offset: usize,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Walk {
+    /// Where the entry at these positions lies, from the view's first.
+    pub(super) fn offset_at(&self, positions: &[usize]) -> usize {
+        self.steps.iter().zip(positions).map(|(step, position)| step.offset(*position)).sum()
+    }
+}
+
+impl Space {
+    /// The space of these sizes; `first` is where its dimensions begin among those of the views.
+    pub(super) fn new(shape: &[usize], views: &[View], first: usize) -> Space {
+        let mut sizes: Vec<usize> = Vec::with_capacity(shape.len());
+        let walk = |_: &View| Walk { offset: 0, steps: Vec::with_capacity(shape.len()) };
+        let mut walks: Vec<Walk> = views.iter().map(walk).collect();
+        for (at, size) in shape.iter().enumerate() {
+            let steps = || views.iter().map(|view| &view.steps[first + at]);
+            if *size == 1 {
+                walks.iter_mut().zip(steps()).for_each(|(walk, step)| walk.offset += step.offset(0));
+                continue;
+            }
+            let nests = |(walk, step): (&Walk, &Step)| match (walk.steps.last(), step) {
+                (Some(Step::By(outer)), Step::By(inner)) => *outer == inner * size,
+                _ => false,
+            };
+            let joins = !sizes.is_empty() && walks.iter().zip(steps()).all(nests);
+            if joins {
+                if let Some(last) = sizes.last_mut() {
+                    *last *= size;
+                }
+                walks.iter_mut().for_each(|walk| {
+                    walk.steps.pop();
+                });
+            } else {
+                sizes.push(*size);
+            }
+            walks.iter_mut().zip(steps()).for_each(|(walk, step)| walk.steps.push(step.clone()));
+        }
+        Space { sizes, walks }
+    }
+}
+
+/// The positions of an entry along each dimension.
+pub(super) fn positions(sizes: &[usize], mut at: usize, into: &mut Vec<usize>) {
+    into.clear();
+    into.resize(sizes.len(), 0);
+    for (slot, size) in into.iter_mut().zip(sizes).rev() {
+        *slot = at % size;
+        at /= size;
+    }
+}
+
+/// The next entry's positions.
+pub(crate) fn advance(sizes: &[usize], positions: &mut [usize]) {
+    for (position, size) in positions.iter_mut().zip(sizes).rev() {
+        *position += 1;
+        if *position < *size {
+            return;
+        }
+        *position = 0;
+    }
+}
+
+/// The buffers of computed arrays.
+pub(super) fn buffers<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<Buffer> {
+    let empty = || Buffer::Truths(Default::default());
+    arrays.map(|array| array.done().unwrap_or_else(empty)).collect()
+}
+
+/// The entries of an array.
+#[derive(Clone, Copy)]
+enum Entries<'a, T> {
+    Own(&'a [T]),
+    Double(&'a [f64]),
+    Single(&'a [f32]),
+    Truths(&'a [bool]),
+}
+
+/// A view of entries that are there.
+pub(super) struct Source<'a, T> {
+    entries: Entries<'a, T>,
+    offset: usize,
+    walk: &'a Walk,
+    /// The same entry everywhere.
+    one: bool,
+}
+
+/// Some entries in order.
+pub(super) enum Run<'a, T> {
+    One(T),
+    Slice(&'a [T]),
+    Tile(Tile<T>),
+}
+
+/// Space to work in.
+pub(super) struct Scratch<T> {
+    spare: Vec<Tile<T>>,
+    positions: Vec<usize>,
+}
+
+impl<T: Number> Scratch<T> {
+    pub(super) fn new() -> Scratch<T> {
+        Scratch { spare: Vec::new(), positions: Vec::new() }
+    }
+
+    pub(super) fn tile(&mut self) -> Tile<T> {
+        self.spare.pop().unwrap_or_else(|| Box::new([T::ZERO; TILE]))
+    }
+
+    pub(super) fn give(&mut self, run: Run<'_, T>) {
+        if let Run::Tile(tile) = run {
+            self.spare.push(tile);
+        }
+    }
+}
+
+impl<'a, T: Number> Source<'a, T> {
+    pub(super) fn new(buffer: &'a Buffer, view: &View, walk: &'a Walk) -> Source<'a, T> {
+        let entries = match (T::slice(buffer), buffer) {
+            (Some(own), _) => Entries::Own(own),
+            (None, Buffer::Numbers(Numbers::Double(values))) => Entries::Double(values),
+            (None, Buffer::Numbers(Numbers::Single(values))) => Entries::Single(values),
+            (None, Buffer::Truths(values)) => Entries::Truths(values),
+        };
+        let one = walk.steps.iter().all(|step| step.by() == Some(0));
+        Source { entries, offset: view.offset + walk.offset, walk, one }
+    }
+
+    fn at(&self, at: usize) -> T {
+        match self.entries {
+            Entries::Own(values) => values[at],
+            Entries::Double(values) => T::of(values[at]),
+            Entries::Single(values) => T::of(f64::from(values[at])),
+            Entries::Truths(values) => T::of(f64::from(u8::from(values[at]))),
+        }
+    }
+
+    /// `len` entries from a position of the space on, moved by `base`.
+    pub(super) fn load(
+        &self,
+        sizes: &[usize],
+        position: usize,
+        len: usize,
+        base: usize,
+        scratch: &mut Scratch<T>,
+    ) -> Run<'a, T> {
+        let first = self.offset + base;
+        if self.one {
+            return Run::One(self.at(first));
+        }
+        let (Some(inner), Some(last)) = (sizes.last().copied(), self.walk.steps.last()) else {
+            return Run::One(self.at(first));
+        };
+        let mut positions = std::mem::take(&mut scratch.positions);
+        self::positions(sizes, position, &mut positions);
+        let along = positions.last().copied().unwrap_or(0);
+        if let (Entries::Own(values), Step::By(1)) = (self.entries, last)
+            && along + len <= inner
+        {
+            let from = first + self.walk.offset_at(&positions);
+            scratch.positions = positions;
+            return Run::Slice(&values[from..from + len]);
+        }
+        let mut tile = scratch.tile();
+        let mut filled = 0;
+        while filled < len {
+            let along = positions.last().copied().unwrap_or(0);
+            let count = (inner - along).min(len - filled);
+            let outer = positions.len() - 1;
+            let start = first
+                + self.walk.steps[..outer]
+                    .iter()
+                    .zip(&positions)
+                    .map(|(step, position)| step.offset(*position))
+                    .sum::<usize>();
+            self.fill(&mut tile[filled..filled + count], start, last, along);
+            filled += count;
+            if let Some(last) = positions.last_mut() {
+                *last = inner - 1;
+            }
+            advance(sizes, &mut positions);
+        }
+        scratch.positions = positions;
+        Run::Tile(tile)
+    }
+
+    fn fill(&self, to: &mut [T], start: usize, step: &Step, along: usize) {
+        match self.entries {
+            Entries::Own(values) => fill(to, values, start, step, along, |value| value),
+            Entries::Double(values) => fill(to, values, start, step, along, T::of),
+            Entries::Single(values) => fill(to, values, start, step, along, |v| T::of(f64::from(v))),
+            Entries::Truths(values) => {
+                fill(to, values, start, step, along, |v| if v { T::ONE } else { T::ZERO });
+            }
+        }
+    }
+}
+
+fn fill<T: Copy, S: Copy>(
+    to: &mut [T],
+    from: &[S],
+    start: usize,
+    step: &Step,
+    along: usize,
+    number: impl Fn(S) -> T,
+) {
+    match step {
+        Step::By(0) => to.fill(number(from[start])),
+        Step::By(1) => {
+            let from = &from[start + along..start + along + to.len()];
+            to.iter_mut().zip(from).for_each(|(slot, value)| *slot = number(*value));
+        }
+        Step::By(step) => {
+            let from = &from[start + along * step..];
+            to.iter_mut().zip(from.iter().step_by(*step)).for_each(|(slot, value)| *slot = number(*value));
+        }
+        Step::Map(map, times) => {
+            let picks = &map[along..along + to.len()];
+            to.iter_mut().zip(picks).for_each(|(slot, at)| *slot = number(from[start + *at as usize * times]));
+        }
+    }
+}
