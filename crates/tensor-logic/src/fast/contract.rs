@@ -207,7 +207,7 @@ fn pair(
             (false, _) => left.push(*dim),
         }
     }
-    let right: Vec<Dim> = b.dims.iter().copied().filter(|dim| a.position(*dim).is_none()).collect();
+    let mut right: Vec<Dim> = b.dims.iter().copied().filter(|dim| a.position(*dim).is_none()).collect();
     if inner.is_empty() {
         machine.reserve_union(&[&a, &b])?;
         let product = binary(a, b, Binary::Multiply);
@@ -220,47 +220,61 @@ fn pair(
         let result = folded(vec![a, b], &inner, Folding::Sum);
         return Ok(if what.scale == 1.0 { result } else { result.with(Binary::Multiply, what.scale) });
     }
-    let x = operand(&a, [&batch, &left, &inner]);
-    let y = operand(&b, [&batch, &inner, &right]);
-    let sizes: Vec<usize> = batch.iter().map(|dim| a.size(*dim)).collect();
-    let product = Product { batch: sizes, m, k, n, a: x, b: y, scale: what.scale };
-    let dims = [batch, left, right].concat();
+    // Where private dimensions do not lie as one, the outer ones are looped over with the batch.
+    let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
+    let large = |own: usize, extra: &[Dim], block: &Block| own / size(block, extra).max(1) >= LOOPED;
+    if lies(&a, [&batch, &left, &inner]).is_none() {
+        let outer = (1..left.len()).find(|at| lies(&a, [&left[..*at], &left[*at..], &inner]).is_some());
+        if let Some(at) = outer.filter(|at| large(m * k * n, &left[..*at], &a)) {
+            of_a = left.drain(..at).collect();
+        }
+    } else if lies(&b, [&batch, &inner, &right]).is_none() {
+        let outer = (1..right.len()).find(|at| lies(&b, [&right[..*at], &inner, &right[*at..]]).is_some());
+        if let Some(at) = outer.filter(|at| large(m * k * n, &right[..*at], &b)) {
+            of_b = right.drain(..at).collect();
+        }
+    }
+    let loops = [batch, of_a, of_b].concat();
+    let (m, n) = (size(&a, &left), size(&b, &right));
+    let x = operand(&a, [&loops, &left, &inner]);
+    let y = operand(&b, [&loops, &inner, &right]);
+    let sizes: Vec<usize> = loops.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
+    let dims = [loops, left, right].concat();
     let shape: Vec<usize> = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
-    Ok(Block::whole(dims, shape, Array::of(count * m * n, product)))
+    let product = Product { batch: sizes, m, k, n, a: x, b: y, scale: what.scale };
+    Ok(Block::whole(dims, shape.clone(), Array::of(volume(&shape), product)))
 }
 
-/// A block as matrices over three groups of dimensions (batch, rows, columns): where it lies if that
-/// is a matrix or the transpose of one, else a copy in that order.
-fn operand(block: &Block, groups: [&Vec<Dim>; 3]) -> Matrices {
-    let lies = |block: &Block| {
-        let [batch, rows, columns] = groups;
-        let batch: Option<Vec<usize>> =
-            batch.iter().map(|dim| block.position(*dim).map_or(Some(0), |at| block.values.steps[at].by())).collect();
-        let (row, column) = (joint_step(block, rows)?, joint_step(block, columns)?);
-        let size = |dims: &Vec<Dim>| dims.iter().map(|dim| block.size(*dim)).product::<usize>();
-        let plain = column == 1 || row == 1 || size(rows) == 1 || size(columns) == 1;
-        // Rows that overlap or repeat are no matrix of the kernel's.
-        let apart = column == 1 && (row >= size(columns) || size(rows) == 1)
-            || row == 1 && (column >= size(rows) || size(columns) == 1)
-            || size(rows) == 1
-            || size(columns) == 1;
-        let own = block.values.steps.is_empty() || row > 0 && column > 0;
-        let array = block.values.array.clone();
-        let found = Matrices { array, offset: block.values.offset, batch: batch?, row, column };
-        (plain && apart && own).then_some(found)
-    };
+/// Products of at least so many multiply-adds are worth a loop over them instead of a copy.
+const LOOPED: usize = 1 << 14;
+
+/// A block as matrices over three groups of dimensions (batch, rows, columns) where it lies, if that is
+/// a matrix or the transpose of one. Dimensions of the batch that it lacks repeat it.
+fn lies(block: &Block, groups: [&[Dim]; 3]) -> Option<Matrices> {
+    let [batch, rows, columns] = groups;
+    let step = |dim: &Dim| block.position(*dim).map_or(Some(0), |at| block.values.steps[at].by());
+    let batch: Option<Vec<usize>> = batch.iter().map(step).collect();
+    let (row, column) = (joint_step(block, rows)?, joint_step(block, columns)?);
+    let size = |dims: &[Dim]| dims.iter().map(|dim| block.size(*dim)).product::<usize>();
+    let (height, width) = (size(rows), size(columns));
+    // Rows that overlap or repeat are no matrix of the kernel's.
+    let by_row = column == 1 && (row >= width || height == 1);
+    let by_column = row == 1 && (column >= height || width == 1);
+    let thin = (height == 1 || width == 1) && row > 0 && column > 0;
+    let array = block.values.array.clone();
+    let found = Matrices { array, offset: block.values.offset, batch: batch?, row, column };
+    (by_row || by_column || thin).then_some(found)
+}
+
+/// The same, of a copy in that order where it does not lie so.
+fn operand(block: &Block, groups: [&[Dim]; 3]) -> Matrices {
     let copied = || {
-        let dims = groups.map(Vec::as_slice).concat();
-        let copy = block.permuted(&dims).together();
-        lies(&copy)
+        let own: Vec<Dim> =
+            groups.concat().into_iter().filter(|dim| block.position(*dim).is_some()).collect();
+        lies(&block.permuted(&own).together(), groups)
     };
-    lies(block).or_else(copied).unwrap_or_else(|| Matrices {
-        array: block.array(),
-        offset: 0,
-        batch: Vec::new(),
-        row: 1,
-        column: 1,
-    })
+    let nothing = || Matrices { array: block.array(), offset: 0, batch: Vec::new(), row: 1, column: 1 };
+    lies(block, groups).or_else(copied).unwrap_or_else(nothing)
 }
 
 /// The distance of neighbours along several dimensions taken as one, if there is one.
@@ -328,7 +342,10 @@ pub(crate) fn best_order(spaces: &[(Vec<Dim>, Vec<usize>)], drop: &[Dim]) -> Vec
             let other = set & !part;
             if part < other {
                 let (a, b) = (result[part], result[other]);
-                let work = space(a | b) + space(result[set]);
+                // A sum that is no product of matrices costs more for each multiply-add.
+                let summed = a & b & !result[set];
+                let thin = summed != 0 && (a & !b & result[set] == 0 || b & !a & result[set] == 0);
+                let work = space(a | b) * if thin { 4.0 } else { 1.0 } + space(result[set]);
                 let total = cost[part] + cost[other] + work;
                 if total < cost[set] {
                     cost[set] = total;

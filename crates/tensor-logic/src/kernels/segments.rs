@@ -126,46 +126,89 @@ impl<T: Number> Kernel for Sum<'_, T> {
         if segments.folding != Folding::Sum {
             return Sum { segments, numbers, slabs, groups, inner, to }.fold();
         }
-        let mut product = vec![T::ZERO; if slabs.len() > 1 { inner } else { 0 }];
-        let mut large: Vec<f64> = Vec::new();
-        for (to, group) in to.chunks_exact_mut(inner.max(1)).zip(groups) {
-            to.fill(T::ZERO);
-            large.clear();
+        if inner == 0 {
+            return;
+        }
+        for (to, group) in to.chunks_exact_mut(inner).zip(groups) {
             let rows = segments.start[group] as usize..segments.start[group + 1] as usize;
-            for (nth, row) in segments.rows[rows].iter().enumerate() {
-                let row = *row as usize;
-                if nth > 0 && nth % BLOCK == 0 {
-                    large.resize(inner, 0.0);
-                    large.iter_mut().zip(to.iter_mut()).for_each(|(large, slot)| {
-                        *large += slot.double();
-                        *slot = T::ZERO;
-                    });
+            let rows = &segments.rows[rows];
+            let mut column = 0;
+            while column < inner {
+                let strip = Strip { numbers, slabs, rows, column, constant };
+                if inner - column >= STRIP {
+                    strip.sum::<STRIP>(STRIP, &mut to[column..column + STRIP]);
+                    column += STRIP;
+                } else {
+                    let width = NARROW.min(inner - column);
+                    strip.sum::<NARROW>(width, &mut to[column..column + width]);
+                    column += width;
                 }
-                let scale = numbers.iter().fold(constant, |scale, part| scale * part.values[part.place(row)]);
-                let slab = |part: &'_ Part<'_, T>| {
-                    let from = part.place(row);
-                    from..from + inner
-                };
-                match slabs {
-                    [] => to.iter_mut().for_each(|slot| *slot += scale),
-                    [one] => {
-                        let from = &one.values[slab(one)];
-                        to.iter_mut().zip(from).for_each(|(slot, value)| *slot += scale * *value);
-                    }
-                    [first, others @ ..] => {
-                        product.copy_from_slice(&first.values[slab(first)]);
-                        for other in others {
-                            let from = &other.values[slab(other)];
-                            product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
-                        }
-                        to.iter_mut().zip(&product).for_each(|(slot, value)| *slot += scale * *value);
-                    }
-                }
-            }
-            if !large.is_empty() {
-                to.iter_mut().zip(&large).for_each(|(slot, large)| *slot = T::of(large + slot.double()));
             }
         }
+    }
+}
+
+/// Columns that are summed at once: their sums stay in registers.
+const STRIP: usize = 64;
+const NARROW: usize = 16;
+
+/// Some columns of one group.
+struct Strip<'a, T: Number> {
+    numbers: &'a [Part<'a, T>],
+    slabs: &'a [Part<'a, T>],
+    rows: &'a [u32],
+    column: usize,
+    constant: T,
+}
+
+impl<T: Number> Strip<'_, T> {
+    #[inline(always)]
+    fn sum<const W: usize>(&self, width: usize, to: &mut [T]) {
+        let mut sums = [T::ZERO; W];
+        let mut total = [0.0; W];
+        for (nth, row) in self.rows.iter().enumerate() {
+            let row = *row as usize;
+            if nth > 0 && nth % BLOCK == 0 {
+                for (total, sum) in total.iter_mut().zip(&mut sums) {
+                    *total += sum.double();
+                    *sum = T::ZERO;
+                }
+            }
+            let scale = match self.numbers {
+                [] => self.constant,
+                [one] => self.constant * one.values[one.place(row)],
+                many => many.iter().fold(self.constant, |scale, part| scale * part.values[part.place(row)]),
+            };
+            match self.slabs {
+                [] => sums.iter_mut().for_each(|sum| *sum += scale),
+                [one] => {
+                    let from = one.place(row) + self.column;
+                    match one.values.get(from..from + W) {
+                        Some(from) => (0..W).for_each(|at| sums[at] += scale * from[at]),
+                        // The last columns of the last slab.
+                        None => {
+                            let from = &one.values[from..from + width];
+                            sums.iter_mut().zip(from).for_each(|(sum, value)| *sum += scale * *value);
+                        }
+                    }
+                }
+                many => {
+                    let mut product = [scale; W];
+                    for part in many {
+                        let from = part.place(row) + self.column;
+                        let from = &part.values[from..from + width];
+                        product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
+                    }
+                    sums[..width].iter_mut().zip(&product).for_each(|(sum, value)| *sum += *value);
+                }
+            }
+        }
+        if self.rows.len() > BLOCK {
+            for (sum, total) in sums.iter_mut().zip(&total) {
+                *sum = T::of(total + sum.double());
+            }
+        }
+        to.copy_from_slice(&sums[..width]);
     }
 }
 
