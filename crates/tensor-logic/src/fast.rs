@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Parameters, Request, Value};
 use crate::error::Result;
-use crate::program::{Class, Component, Kind, Role, TensorId};
+use crate::program::{Class, Component, Kind, Role, Style, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
@@ -174,6 +174,7 @@ impl Engine for Fast {
             let tensor = program.tensor(id);
             if let Some(Stored::Relation(relation)) = session.machine.stored(id)
                 && tensor.role == Role::Computed
+                && tensor.style == Style::Round
                 && !tensor.hidden
             {
                 derived.insert(tensor.name.clone(), relation.len as u64);
@@ -181,6 +182,9 @@ impl Engine for Fast {
         }
         let value = |goal: &TensorId| match session.machine.stored(*goal) {
             Some(Stored::Dense(array)) => Value::Dense(session.machine.numbers(array)),
+            Some(Stored::Relation(relation)) if program.tensor(*goal).style == Style::Square => {
+                Value::Dense(session.machine.densified(*goal, relation))
+            }
             Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
             None => Value::Tuples(Default::default()),
         };

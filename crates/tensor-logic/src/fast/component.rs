@@ -32,7 +32,9 @@ impl Machine {
     /// Evaluates a component.
     pub(crate) fn component(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
         for id in &component.tensors {
-            self.reserve_tensor(*id)?;
+            if !self.is_lone(component, *id) {
+                self.reserve_tensor(*id)?;
+            }
         }
         let by_rules = self.by_rules(component)?.is_some();
         match &component.class {
@@ -47,7 +49,9 @@ impl Machine {
             _ => self.iterate(component, parameters)?,
         }
         for id in &component.tensors {
-            if let Some(Stored::Relation(relation)) = self.stored(*id) {
+            if let Some(Stored::Relation(relation)) = self.stored(*id)
+                && self.program.tensor(*id).style == Style::Round
+            {
                 let len = relation.len as u64;
                 self.tuples += len;
                 self.head = self.left_side(*id);
@@ -58,7 +62,7 @@ impl Machine {
     }
 
     /// Refuses a square tensor that does not fit.
-    fn reserve_tensor(&mut self, id: TensorId) -> Result<()> {
+    pub(crate) fn reserve_tensor(&mut self, id: TensorId) -> Result<()> {
         let program = Arc::clone(&self.program);
         if program.tensor(id).style == Style::Round {
             return Ok(());
@@ -90,7 +94,10 @@ impl Machine {
             other => other,
         };
         loop {
-            let mut accumulator = self.given(id, parameter)?;
+            let mut accumulator = match self.is_lone(component, id) {
+                true => Accumulator::Lone,
+                false => self.given(id, parameter)?,
+            };
             for equation in own_equations(&program.equations, component, id) {
                 self.contribute(equation, &[], &mut accumulator)?;
             }
@@ -194,7 +201,7 @@ impl Machine {
             && match self.stored(id) {
                 Some(Stored::Dense(array)) => self.numbers(array).doubles().iter().any(large),
                 Some(Stored::Relation(relation)) => {
-                    relation.values.as_ref().is_some_and(|values| values.iter().any(large))
+                    relation.doubles().is_some_and(|values| values.iter().any(large))
                 }
                 None => false,
             }
@@ -330,7 +337,7 @@ impl Machine {
             }
         };
         match accumulator {
-            None | Some(Accumulator::Dense { .. }) => {}
+            None | Some(Accumulator::Dense { .. } | Accumulator::Lone | Accumulator::Ready(_)) => {}
             Some(Accumulator::Slices(parts)) => self.write_slices(id, &parts),
             Some(Accumulator::Sparse(mut pieces)) => {
                 if pieces.iter().any(|piece| piece.len > 0) {

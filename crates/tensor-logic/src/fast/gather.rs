@@ -12,7 +12,7 @@ use super::plan::{Key, Source, Thing};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Array, NOWHERE as NO_SLAB, Slabs, Step, View, strides, volume};
-use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read};
+use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read, Style};
 use crate::value::{Const, Domain};
 
 /// Outside of the domain.
@@ -416,7 +416,9 @@ impl Machine {
             }
             Some(Stored::Relation(relation)) => {
                 let found = self.relation_values(read, &relation, context)?;
+                let square = program.tensor(read.tensor).style == Style::Square;
                 match otherwise {
+                    Otherwise::Absent if square => Ok(found.present_where(Comparison::NotEqual)),
                     Otherwise::Absent => Ok(found),
                     Otherwise::ZeroOutside => Ok(found.filled(0.0)),
                     Otherwise::Zero => {
@@ -455,7 +457,8 @@ impl Machine {
     /// 1, present where a read holds as a guard.
     pub(crate) fn holds(&mut self, read: &Read, context: &Context) -> Result<Block> {
         if read.arguments.iter().any(|argument| matches!(argument, Argument::Any)) {
-            let table = self.table(read, read.otherwise != Otherwise::Absent, context)?;
+            let counts = self.counts(read, read.otherwise != Otherwise::Absent);
+            let table = self.table(read, counts, context)?;
             let ones = Block::same(1.0, vec![Dim::ROWS], vec![table.len]);
             return self.align(&table, ones, context);
         }

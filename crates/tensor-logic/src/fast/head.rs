@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary};
 use super::gather::Offsets;
-use super::machine::{Context, Machine, Stored};
-use super::relation::{Codes, Piece, Relation};
+use super::machine::{Context, Machine, Storage, Stored};
+use super::plan::{Key, Source, Thing};
+use super::relation::{Codes, Piece, Relation, Skeleton};
 use super::scope::{Folded, Scope};
 use super::support::Condition;
 use crate::ast::Span;
@@ -17,7 +18,7 @@ use crate::engine::Numbers;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Binary, Buffer, Folding, Number, Precision, Segments, larger, smaller, strides, volume};
 use crate::program::{
-    Combine, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style, TensorId, Term,
+    Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style, TensorId, Term,
 };
 use crate::value::{Const, Domain};
 
@@ -37,6 +38,10 @@ pub(crate) enum Accumulator {
     Slices(Vec<Slice>),
     /// Pieces, the first the tuples joined so far.
     Sparse(Vec<Piece>),
+    /// Nothing yet, and one term is all there will be.
+    Lone,
+    /// The tuples that one term makes.
+    Ready(Relation),
 }
 
 /// Contributions to all elements of a square tensor, joined.
@@ -66,6 +71,11 @@ pub(crate) enum Positions {
     /// In order, from this position on.
     From(usize),
 }
+
+/// Square tensors with more elements are stored by their support where that is small.
+const LARGE: usize = 1 << 16;
+/// A support is small where it has at most this share of all elements.
+const SHARE: usize = 4;
 
 /// The domains of a tensor's places.
 pub(crate) fn domains(program: &Program, id: TensorId) -> Vec<Domain> {
@@ -255,7 +265,17 @@ impl Machine {
     ) -> Result<()> {
         let folded = self.scope(scope, context)?;
         let inner = context.with_rows(folded.rows.clone());
+        if matches!(into, Accumulator::Lone) {
+            *into = match self.alone(equation, &folded, &inner)? {
+                Some(relation) => Accumulator::Ready(relation),
+                None => {
+                    self.reserve_tensor(equation.tensor)?;
+                    self.given(equation.tensor, None)?
+                }
+            };
+        }
         match into {
+            Accumulator::Lone | Accumulator::Ready(_) => Ok(()),
             Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
             Accumulator::Slices(slices) => {
                 let key = equation.head.as_ptr() as usize;
@@ -466,16 +486,84 @@ impl Machine {
         (all, sizes)
     }
 
-    /// Contributions to a relation.
-    fn pieces(
+    /// The tuples that a term makes which is all of its tensor, where it lists its bindings: a relation,
+    /// or a square tensor that is 0 nearly everywhere.
+    fn alone(
         &mut self,
         equation: &Equation,
-        block: &Block,
-        counts: Option<&Block>,
+        folded: &Folded,
         context: &Context,
-    ) -> Result<Option<Piece>> {
+    ) -> Result<Option<Relation>> {
+        let Some(rows) = folded.rows.as_ref().filter(|rows| rows.id != 0 && folded.block.mask.is_none()) else {
+            return Ok(None);
+        };
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
+        if tensor.style == Style::Square {
+            let sizes: Vec<usize> = domains(&program, equation.tensor).iter().map(Domain::len).collect();
+            let dense = folded.block.dims.iter().filter(|dim| **dim != Dim::ROWS);
+            let entries: usize = dense.map(|dim| folded.block.size(*dim)).product::<usize>() * rows.len;
+            let worth = match self.storage {
+                Storage::Dense => false,
+                Storage::Sparse => true,
+                Storage::Auto => volume(&sizes) > LARGE && entries.saturating_mul(SHARE) <= volume(&sizes),
+            };
+            if !worth {
+                return Ok(None);
+            }
+        }
+        let key = Key { place: (equation.head.as_ptr() as usize, 9), rows: rows.id, fixed: Vec::new() };
+        let known = match self.recall(&key) {
+            Some(Thing::Skeleton(skeleton)) => Some(skeleton.clone()),
+            _ => None,
+        };
+        let (dims, shape) = self.contribution_space(equation, &folded.block, context)?;
+        let skeleton = match known {
+            Some(skeleton) => skeleton,
+            None => {
+                let picks = (0..volume(&shape) as u32).collect();
+                let (piece, picks) = self.placed(equation, &dims, &shape, picks, context)?;
+                let made = Skeleton::new(tensor.places.len(), piece, &program.symbols);
+                let whole = picks.len() == volume(&shape);
+                let skeleton = made.map(|made| {
+                    let order = match (made.order, whole) {
+                        (None, true) => None,
+                        (None, false) => Some(Arc::new(picks)),
+                        (Some(order), _) => {
+                            Some(Arc::new(order.iter().map(|at| picks[*at as usize]).collect()))
+                        }
+                    };
+                    Skeleton { order, ..made }
+                });
+                let indices = equation.head.iter().flat_map(super::machine::indices_of);
+                let stamps = self.stamps(indices.map(Source::Range).collect::<Vec<_>>());
+                self.memory.keep(key, stamps, Thing::Skeleton(skeleton.clone()));
+                skeleton
+            }
+        };
+        let Some(skeleton) = skeleton else { return Ok(None) };
+        if tensor.style == Style::Round {
+            self.within_tuples(skeleton.relation.len as u64)?;
+        }
+        let values = folded.block.expanded(&dims, &shape).with(Binary::Add, 0.0).array();
+        let values = match &skeleton.order {
+            None => values,
+            Some(order) => {
+                let all = Block::whole(vec![Dim::ROWS], vec![values.len()], values);
+                all.gathered(Dim::ROWS, order, Dim::ROWS).array()
+            }
+        };
+        self.force(&values);
+        Ok(Some(skeleton.with(values)))
+    }
+
+    /// The space of the contributions of a term to a relation.
+    fn contribution_space(
+        &self,
+        equation: &Equation,
+        block: &Block,
+        context: &Context,
+    ) -> Result<(Vec<Dim>, Vec<usize>)> {
         let (mut dims, mut shape) = (Vec::new(), Vec::new());
         if context.rows.is_some() {
             dims.push(Dim::ROWS);
@@ -493,27 +581,67 @@ impl Machine {
             return Err(self.too_large(total as u128 * 8));
         }
         self.reserve(total.saturating_mul(2))?;
-        let mut picks: Vec<u32> = match self.presence(block, &dims, &shape) {
+        Ok((dims, shape))
+    }
+
+    /// Contributions to a relation.
+    fn pieces(
+        &mut self,
+        equation: &Equation,
+        block: &Block,
+        counts: Option<&Block>,
+        context: &Context,
+    ) -> Result<Option<Piece>> {
+        let (dims, shape) = self.contribution_space(equation, block, context)?;
+        let total = volume(&shape);
+        let picks: Vec<u32> = match self.presence(block, &dims, &shape) {
             None => (0..total as u32).collect(),
             Some(present) => (0..total as u32).filter(|at| present[*at as usize]).collect(),
         };
         let block = self.values(&block.expanded(&dims, &shape));
-        let own = strides(&shape);
+        let (mut piece, picks) = self.placed(equation, &dims, &shape, picks, context)?;
+        let values: Vec<f64> = picks.iter().map(|at| block[*at as usize]).collect();
+        piece.values = values.iter().any(|value| *value != 1.0).then_some(values);
+        piece.counts = counts.map(|counts| {
+            let counts = self.values(&counts.expanded(&dims, &shape));
+            picks.iter().map(|at| counts[*at as usize]).collect()
+        });
+        Ok(Some(piece))
+    }
+
+    /// Where contributions at these positions of a space go, and which of them go anywhere.
+    fn placed(
+        &mut self,
+        equation: &Equation,
+        dims: &[Dim],
+        shape: &[usize],
+        mut picks: Vec<u32>,
+        context: &Context,
+    ) -> Result<(Piece, Vec<u32>)> {
+        let program = Arc::clone(&self.program);
+        let tensor = program.tensor(equation.tensor);
+        let own = strides(shape);
         let mut places: Vec<Codes> = Vec::new();
         for function in &equation.head {
-            let codes = self.head_codes(function, &dims, &shape, &own, &picks, context)?;
-            places.push(codes);
+            places.push(self.head_codes(function, dims, shape, &own, &picks, context)?);
         }
         // Codes beyond the dictionary have no value; values outside a limit make no tuple.
-        let fine = |place: &Codes, limit: &Option<Domain>, at: usize| {
-            place
-                .dictionary
-                .get(place.codes[at] as usize)
-                .is_some_and(|value| limit.as_ref().is_none_or(|limit| limit.contains(*value)))
-        };
-        let limits: Vec<Option<Domain>> = tensor.places.iter().map(|place| place.limit.clone()).collect();
+        let square = tensor.style == Style::Square;
+        let limit = |place: &crate::program::Place| if square { place.domain.clone() } else { place.limit.clone() };
+        let limits: Vec<Option<Domain>> = tensor.places.iter().map(limit).collect();
+        let fine: Vec<Vec<bool>> = places
+            .iter()
+            .zip(&limits)
+            .map(|(place, limit)| {
+                let inside = |value: &Const| limit.as_ref().is_none_or(|limit| limit.contains(*value));
+                place.dictionary.iter().map(inside).collect()
+            })
+            .collect();
         let ok: Vec<bool> = (0..picks.len())
-            .map(|at| places.iter().zip(&limits).all(|(place, limit)| fine(place, limit, at)))
+            .map(|at| {
+                let mut codes = places.iter().zip(&fine);
+                codes.all(|(place, fine)| fine.get(place.codes[at] as usize).copied().unwrap_or(false))
+            })
             .collect();
         if ok.contains(&false) {
             let kept: Vec<usize> = (0..picks.len()).filter(|at| ok[*at]).collect();
@@ -522,13 +650,7 @@ impl Machine {
             }
             picks = kept.iter().map(|at| picks[*at]).collect();
         }
-        let values: Vec<f64> = picks.iter().map(|at| block[*at as usize]).collect();
-        let values = values.iter().any(|value| *value != 1.0).then_some(values);
-        let counts = counts.map(|counts| {
-            let counts = self.values(&counts.expanded(&dims, &shape));
-            picks.iter().map(|at| counts[*at as usize]).collect()
-        });
-        Ok(Some(Piece { len: picks.len(), places, values, counts }))
+        Ok((Piece { len: picks.len(), places, values: None, counts: None }, picks))
     }
 
     fn head_codes(
@@ -622,7 +744,9 @@ impl Machine {
                 }
                 Stored::Dense(self.given_array(values))
             }
-            Accumulator::Slices(_) => Stored::Dense(Array::truths(Vec::new())),
+            Accumulator::Ready(relation) => Stored::Relation(Arc::new(relation)),
+            // One term was to come, and the left side has none.
+            Accumulator::Lone | Accumulator::Slices(_) => Stored::Dense(Array::truths(Vec::new())),
             Accumulator::Sparse(pieces) => {
                 let arity = tensor.places.len();
                 Stored::Relation(Arc::new(Relation::merge(
@@ -633,6 +757,39 @@ impl Machine {
                 )))
             }
         }
+    }
+
+    /// Whether one term is all that a tensor will ever be.
+    pub(crate) fn is_lone(&self, component: &Component, id: TensorId) -> bool {
+        let tensor = self.program.tensor(id);
+        let mut own = component.equations.iter().map(|at| self.program.equation(*at)).filter(|e| e.tensor == id);
+        let one = own.next().is_some_and(|equation| equation.terms.len() == 1) && own.next().is_none();
+        let joins = match tensor.style {
+            Style::Square => tensor.combine == Combine::Sum,
+            Style::Round => matches!(tensor.combine, Combine::Sum | Combine::Max | Combine::Min | Combine::Times),
+        };
+        let computed = tensor.role == Role::Computed && tensor.given.is_empty();
+        one && joins && computed && matches!(component.class, Class::Plain)
+    }
+
+    /// All elements of a square tensor that is stored by its support.
+    pub(crate) fn densified(&self, id: TensorId, relation: &Relation) -> Numbers {
+        let domains = domains(&self.program, id);
+        let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
+        let mut positions = vec![0; relation.len];
+        for ((domain, dictionary), column) in domains.iter().zip(&relation.dictionaries).zip(&relation.columns) {
+            let ordinals: Vec<usize> =
+                dictionary.iter().map(|value| domain.ordinal(*value).unwrap_or(0)).collect();
+            let places = positions.iter_mut().zip(column.iter());
+            places.for_each(|(at, code)| *at = *at * domain.len() + ordinals[*code as usize]);
+        }
+        let mut values = vec![0.0; volume(&sizes)];
+        for (row, at) in positions.into_iter().enumerate() {
+            if let Some(slot) = values.get_mut(at) {
+                *slot = relation.value(row);
+            }
+        }
+        values.into()
     }
 
     /// The left side that is to blame for a tensor.

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::block::{Block, Groups};
+use super::relation::Skeleton;
 use super::rows::Rows;
 use super::support::Support;
 use crate::program::{IndexId, TensorId};
@@ -48,6 +49,8 @@ pub(crate) enum Thing {
     Grouped(Arc<Rows>, Arc<Vec<u32>>),
     /// The rows of a table by group.
     Groups(Groups),
+    /// The tuples that a term makes; `None`: some are made twice.
+    Skeleton(Option<Skeleton>),
     /// Positions of elements.
     Offsets(Arc<super::gather::Offsets>),
     /// Values.
@@ -61,6 +64,8 @@ impl Thing {
             Thing::Table(rows) => table_bytes(rows),
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
             Thing::Groups(groups) => 4 * (groups.start.len() + 2 * groups.rows.len()),
+            Thing::Skeleton(None) => 8,
+            Thing::Skeleton(Some(skeleton)) => 4 * skeleton.relation.len * (skeleton.relation.columns.len() + 1),
             Thing::Offsets(offsets) => offsets.bytes(),
             Thing::Block(block) => 9 * block.values.array.len(),
         }

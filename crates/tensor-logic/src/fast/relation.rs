@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::machine::Machine;
 use crate::engine::Tuples;
-use crate::kernels::{Array, larger, smaller};
+use crate::kernels::{Array, Buffer, larger, smaller};
 use crate::program::Combine;
 use crate::value::{Const, Symbols};
 
@@ -23,9 +23,69 @@ pub(crate) struct Relation {
     /// For each place the positions of its constants.
     pub(crate) columns: Vec<Arc<Vec<u32>>>,
     /// Values; `None`: all 1.
-    pub(crate) values: Option<Arc<Vec<f64>>>,
-    /// The same in the type that is computed with, once somebody has asked.
+    pub(crate) values: Option<Arc<Values>>,
+}
+
+/// The values of the tuples, in 64 bits, as an array that is computed with, or both.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    doubles: OnceLock<Arc<Vec<f64>>>,
     array: OnceLock<Array>,
+}
+
+impl Values {
+    fn of(doubles: Vec<f64>) -> Arc<Values> {
+        Arc::new(Values { doubles: OnceLock::from(Arc::new(doubles)), array: OnceLock::new() })
+    }
+
+    /// The values in 64 bits.
+    pub(crate) fn doubles(&self) -> &Arc<Vec<f64>> {
+        let computed = || match self.array.get().and_then(Array::done) {
+            Some(Buffer::Numbers(numbers)) => numbers.doubles(),
+            Some(truths) => Arc::new(truths.numbers()),
+            None => Arc::default(),
+        };
+        self.doubles.get_or_init(computed)
+    }
+
+    /// The values as an array.
+    pub(crate) fn array(&self, machine: &Machine) -> Array {
+        self.array.get_or_init(|| machine.given_array(self.doubles())).clone()
+    }
+}
+
+/// The tuples of a relation without their values, where every contribution is a tuple of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct Skeleton {
+    /// The tuples, all with the value 1.
+    pub(crate) relation: Relation,
+    /// Which contribution each tuple is; `None`: they are in order.
+    pub(crate) order: Option<Arc<Vec<u32>>>,
+}
+
+impl Skeleton {
+    /// The tuples that contributions make, if no two make the same.
+    pub(crate) fn new(arity: usize, piece: Piece, symbols: &Symbols) -> Option<Skeleton> {
+        let pieces = [Piece { values: None, counts: None, ..piece }];
+        let joined = Joined::new(arity, &pieces, Combine::Sum, symbols);
+        if joined.cells.len() < pieces[0].len {
+            return None;
+        }
+        let sorted = joined.first.is_sorted();
+        let take = |column: Vec<u32>| {
+            Arc::new(if sorted { column } else { joined.first.iter().map(|row| column[*row as usize]).collect() })
+        };
+        let used = joined.dictionaries.into_iter().zip(joined.columns).map(|(d, c)| only_used(d, take(c)));
+        let (dictionaries, columns) = used.unzip();
+        let relation = Relation { len: joined.first.len(), dictionaries, columns, values: None };
+        Some(Skeleton { relation, order: (!sorted).then(|| Arc::new(joined.first.clone())) })
+    }
+
+    /// The relation with these values, in the order of the tuples.
+    pub(crate) fn with(&self, values: Array) -> Relation {
+        let values = Values { doubles: OnceLock::new(), array: OnceLock::from(values) };
+        Relation { values: Some(Arc::new(values)), ..self.relation.clone() }
+    }
 }
 
 /// One place of a [`Piece`].
@@ -75,7 +135,6 @@ impl Relation {
             dictionaries: vec![Arc::default(); arity],
             columns: vec![Arc::default(); arity],
             values: None,
-            array: OnceLock::new(),
         }
     }
 
@@ -91,7 +150,7 @@ impl Relation {
         let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
         let (dictionaries, columns) = used.unzip();
         let valued = values.iter().any(|value| *value != 1.0);
-        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Arc::new(values)), array: OnceLock::new() }
+        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Values::of(values)) }
     }
 
     /// All contributions joined into one piece, so that more can follow.
@@ -117,20 +176,19 @@ impl Relation {
         Piece {
             len: self.len,
             places,
-            values: self.values.as_ref().map(|values| values.to_vec()),
+            values: self.doubles().map(|values| values.to_vec()),
             counts: None,
         }
     }
 
     /// The value of a tuple.
     pub(crate) fn value(&self, at: usize) -> f64 {
-        self.values.as_ref().and_then(|values| values.get(at).copied()).unwrap_or(1.0)
+        self.doubles().and_then(|values| values.get(at).copied()).unwrap_or(1.0)
     }
 
-    /// The values as an array; `None`: all 1.
-    pub(crate) fn array(&self, machine: &Machine) -> Option<Array> {
-        let values = self.values.as_ref()?;
-        Some(self.array.get_or_init(|| machine.given_array(values)).clone())
+    /// The values in 64 bits; `None`: all 1.
+    pub(crate) fn doubles(&self) -> Option<&Arc<Vec<f64>>> {
+        self.values.as_ref().map(|values| values.doubles())
     }
 
     /// The tuples at these positions only.
@@ -140,8 +198,8 @@ impl Relation {
         let used =
             self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
         let (dictionaries, columns) = used.unzip();
-        let values = self.values.as_ref().map(|values| Arc::new(kept.iter().map(|at| values[*at]).collect()));
-        Relation { len: kept.len(), dictionaries, columns, values, array: OnceLock::new() }
+        let values = self.doubles().map(|values| Values::of(kept.iter().map(|at| values[*at]).collect()));
+        Relation { len: kept.len(), dictionaries, columns, values }
     }
 
     /// The tuples as answers show them.

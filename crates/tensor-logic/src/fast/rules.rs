@@ -218,7 +218,7 @@ impl Builder<'_> {
             return Some(*known);
         }
         match self.machine.stored(id) {
-            Some(Stored::Relation(relation)) => {
+            Some(Stored::Relation(relation)) if self.machine.program.tensor(id).style == Style::Round => {
                 let relation = Arc::clone(relation);
                 self.insert(id, &relation)
             }

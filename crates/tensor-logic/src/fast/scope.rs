@@ -514,7 +514,7 @@ impl Machine {
             match self.stored(read.tensor) {
                 Some(Stored::Dense(data)) => dense.push(data.clone()),
                 Some(Stored::Relation(relation))
-                    if relation.values.as_ref().is_none_or(|v| v.iter().all(|x| x.is_finite())) =>
+                    if relation.doubles().is_none_or(|values| all_finite(values)) =>
                 {
                     let mut indices = Vec::new();
                     super::support::read_indices(read, &mut indices);

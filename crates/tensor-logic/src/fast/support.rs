@@ -13,6 +13,7 @@ use super::machine::{Context, Machine, Stored, indices_of, linear, product_colum
 use super::plan::{Key, Source, Stamps, Thing};
 use super::rows::{Match, NONE, Rows};
 use super::scope::Scope;
+use super::table::Counts;
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Binary, volume};
@@ -444,7 +445,11 @@ impl Machine {
             if matches!(self.stored(read.tensor), Some(Stored::Relation(_))) {
                 let positive =
                     matches!(condition, Condition::Guard(_)) && read.otherwise != Otherwise::Absent;
-                tables.push((at, self.table(read, positive, search.context)?));
+                let counts = match condition {
+                    Condition::Listed(_) => Counts::All,
+                    _ => self.counts(read, positive),
+                };
+                tables.push((at, self.table(read, counts, search.context)?));
             }
         }
         let open = relevant.iter().filter(|index| search.context.fixed(**index).is_none());
@@ -861,7 +866,7 @@ impl Machine {
     fn tuple_values(&mut self, index: IndexId, givers: &[&Read]) -> Vec<Const> {
         let mut values = Vec::new();
         for read in givers {
-            let relation = self.as_relation(read, false);
+            let relation = self.as_relation(read, self.counts(read, false));
             for (place, argument) in read.arguments.iter().enumerate() {
                 let Argument::At(function) = argument else { continue };
                 let Some((sign, rest)) = giver(function, index) else { continue };

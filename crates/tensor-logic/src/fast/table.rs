@@ -13,8 +13,19 @@ use super::relation::{Piece, Relation};
 use super::rows::{Keys, Match, NONE, Rows};
 use crate::error::Result;
 use crate::kernels::{Step, View, volume};
-use crate::program::{Argument, Combine, IndexFn, IndexId, Read};
+use crate::program::{Argument, Combine, IndexFn, IndexId, Otherwise, Read, Style};
 use crate::value::{Const, Domain};
+
+/// Which elements count as present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// Every tuple.
+    All = 0,
+    /// Those with a value above 0.
+    Positive = 1,
+    /// Those with another value than 0.
+    NotZero = 2,
+}
 
 /// A table in the making.
 struct Draft {
@@ -56,24 +67,38 @@ impl Draft {
 }
 
 impl Machine {
+    /// Which of the elements that a read finds count as present.
+    pub(crate) fn counts(&self, read: &Read, positive: bool) -> Counts {
+        let square = self.program.tensor(read.tensor).style == Style::Square;
+        match (positive, square, read.otherwise) {
+            (true, ..) => Counts::Positive,
+            (false, true, Otherwise::Absent) => Counts::NotZero,
+            _ => Counts::All,
+        }
+    }
+
     /// The tuples of a tensor: of a square one, the elements that count as present.
-    pub(crate) fn as_relation(&mut self, read: &Read, positive: bool) -> Arc<Relation> {
+    pub(crate) fn as_relation(&mut self, read: &Read, counts: Counts) -> Arc<Relation> {
+        let keep = |value: f64| match counts {
+            Counts::All => true,
+            Counts::Positive => value > 0.0,
+            Counts::NotZero => value != 0.0,
+        };
         let data = match self.stored(read.tensor) {
-            Some(Stored::Relation(relation)) if !positive => return Arc::clone(relation),
             Some(Stored::Relation(relation)) => {
-                let keep = |at: usize| relation.value(at) > 0.0;
-                return if (0..relation.len).all(keep) {
+                let fine = counts == Counts::All || (0..relation.len).all(|at| keep(relation.value(at)));
+                return if fine {
                     Arc::clone(relation)
                 } else {
-                    Arc::new(relation.only(keep))
+                    Arc::new(relation.only(|at| keep(relation.value(at))))
                 };
             }
             Some(Stored::Dense(data)) => self.numbers(data).doubles(),
             None => return Arc::new(Relation::default()),
         };
+        let here = |value: f64| if counts == Counts::Positive { value > 0.0 } else { value != 0.0 };
         let program = Arc::clone(&self.program);
         let places = &program.tensor(read.tensor).places;
-        let here = |value: f64| if positive { value > 0.0 } else { value != 0.0 };
         let picks: Vec<u32> = (0..data.len() as u32).filter(|at| here(data[*at as usize])).collect();
         let mut piece = Piece { len: picks.len(), places: Vec::new(), values: None, counts: None };
         let mut block = data.len();
@@ -88,9 +113,8 @@ impl Machine {
         Arc::new(Relation::merge(places.len(), &[piece], Combine::Sum, &program.symbols))
     }
 
-    /// The bindings of a read's indices for which the tuple exists (`positive`: has a value above
-    /// 0), tagged with the tuple.
-    pub(crate) fn table(&mut self, read: &Read, positive: bool, context: &Context) -> Result<Arc<Rows>> {
+    /// The bindings of a read's indices for which an element counts, tagged with the tuple.
+    pub(crate) fn table(&mut self, read: &Read, counts: Counts, context: &Context) -> Result<Arc<Rows>> {
         let address = std::ptr::from_ref(read) as usize;
         let functions: Vec<Option<&IndexFn>> = read
             .arguments
@@ -106,11 +130,11 @@ impl Machine {
         indices.dedup();
         let fixed: Vec<(IndexId, u32)> =
             context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect();
-        let key = Key { place: (address, if positive { 1 } else { 2 }), rows: 0, fixed };
+        let key = Key { place: (address, counts as u8), rows: 0, fixed };
         if let Some(Thing::Table(rows)) = self.recall(&key) {
             return Ok(Arc::clone(rows));
         }
-        let relation = self.as_relation(read, positive);
+        let relation = self.as_relation(read, counts);
         let draft = self.draft(&relation, &functions, context)?;
         let any = functions.iter().any(Option::is_none);
         let id = self.number();
@@ -121,8 +145,8 @@ impl Machine {
             columns: draft.columns.into_iter().map(Arc::new).collect(),
             tags: vec![(address, Arc::new(draft.tuples))],
         };
-        if positive {
-            rows.tags.clear(); // they would number the tuples above 0 only
+        if counts != Counts::All {
+            rows.tags.clear(); // they would number those that count only
         }
         if any {
             rows.tags.clear();
@@ -291,7 +315,8 @@ impl Machine {
     ) -> Result<Block> {
         let values = |machine: &Machine, tags: &Arc<Vec<u32>>| {
             let (dims, shape) = (vec![Dim::ROWS], vec![tags.len()]);
-            let Some(array) = relation.array(machine) else { return Block::same(1.0, dims, shape) };
+            let Some(values) = &relation.values else { return Block::same(1.0, dims, shape) };
+            let array = values.array(machine);
             let values = View { array, offset: 0, steps: vec![Step::Map(Arc::clone(tags), 1)] };
             Block { dims, shape, values, mask: None }
         };
@@ -299,7 +324,7 @@ impl Machine {
         if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(address)) {
             return Ok(values(self, tags));
         }
-        let table = self.table(read, false, context)?;
+        let table = self.table(read, Counts::All, context)?;
         let none = Arc::default();
         let block = values(self, table.tags.first().map_or(&none, |(_, tags)| tags));
         self.align(&table, block, context)
