@@ -14,6 +14,7 @@ mod contract;
 mod expr;
 mod gather;
 mod head;
+mod inline;
 mod machine;
 mod plan;
 mod relation;
@@ -26,7 +27,7 @@ mod table;
 pub use crate::kernels::Precision;
 pub use machine::Storage;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::engine::{Engine, Parameters, Request, Value};
@@ -52,6 +53,8 @@ const SESSIONS: usize = 16;
 /// What is kept of a program between calls.
 struct Session {
     stamp: u64,
+    /// Tensors that are written out where they are read, and have no value of their own.
+    inlined: BTreeSet<TensorId>,
     machine: Machine,
     components: Vec<Component>,
     /// For every component what it was last made from.
@@ -72,12 +75,15 @@ impl Fast {
         self
     }
 
-    fn session(&mut self, request: &Request<'_>) -> &mut Session {
+    fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> &mut Session {
         let stamp = request.program.stamp.number();
-        let kept = self.sessions.iter().position(|session| session.stamp == stamp);
+        let answers = |session: &Session| {
+            session.stamp == stamp && goals.iter().all(|goal| !session.inlined.contains(goal))
+        };
+        let kept = self.sessions.iter().position(answers);
         let session = match kept {
             Some(at) => self.sessions.remove(at),
-            None => Session::new(request, self.storage, self.precision),
+            None => Session::new(request, goals, self.storage, self.precision),
         };
         // The batches of a training loop take turns; what was used last is kept longest.
         self.sessions.insert(0, session);
@@ -87,10 +93,16 @@ impl Fast {
 }
 
 impl Session {
-    fn new(request: &Request<'_>, storage: Storage, precision: Precision) -> Session {
+    fn new(
+        request: &Request<'_>,
+        goals: &[TensorId],
+        storage: Storage,
+        precision: Precision,
+    ) -> Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
-        let program = Arc::new(request.program.clone());
+        let (program, inlined) = inline::inlined(request.program, goals, storage);
+        let program = Arc::new(program);
         let mut components = program.components.clone();
         // Tensors in no component are only given.
         let mut listed = vec![false; program.tensors.len()];
@@ -105,6 +117,7 @@ impl Session {
         components.splice(0..0, alone.collect::<Vec<_>>());
         Session {
             stamp: request.program.stamp.number(),
+            inlined,
             machine: Machine::new(program, request.budget, storage, precision),
             components,
             made: HashMap::new(),
@@ -163,7 +176,7 @@ impl Session {
 
 impl Engine for Fast {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
-        let session = self.session(request);
+        let session = self.session(request, goals);
         let outcome = session.evaluate(request, goals);
         let program = Arc::clone(&session.machine.program);
         let needed = program.needs(goals);

@@ -31,6 +31,11 @@ impl<'a> Renaming<'a> {
         id
     }
 
+    /// Takes another index in the place of a free one.
+    pub fn to(&mut self, index: IndexId, other: IndexId) {
+        self.map.insert(index, other);
+    }
+
     fn of(&self, index: IndexId) -> IndexId {
         self.map.get(&index).copied().unwrap_or(index)
     }
