@@ -12,7 +12,7 @@ use symbolic_transformer::learner::Corpus;
 use training::Progress;
 use training::files::{Lock, Sharing};
 
-use crate::answer::{print_json, print_text, say};
+use crate::answer::{give, say};
 use crate::signals::{self, Stop, Stopped};
 use crate::{keys, place};
 
@@ -101,19 +101,13 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     let stop = Stop::watch()?;
     match make(&config, &folder, options, args.quiet, &stop)? {
         Outcome::Done(manifest) => {
-            if args.json {
-                print_json(&json!(manifest))?;
-            } else {
-                print_text(&format!("{}: digest {}\n", folder.display(), manifest.digest));
-            }
+            let text = || format!("{}: digest {}\n", folder.display(), manifest.digest);
+            give(args.json, &json!(manifest), text)?;
             Ok(0)
         }
         Outcome::Part(path) => {
-            if args.json {
-                print_json(&json!({"schema": "fol663-data/1", "part": path}))?;
-            } else {
-                print_text(&format!("part: {}\n", path.display()));
-            }
+            let document = json!({"schema": "fol663-data/1", "part": path});
+            give(args.json, &document, || format!("part: {}\n", path.display()))?;
             Ok(0)
         }
         Outcome::Cancelled => {

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use training::DeviceSpec;
 
-use crate::answer::{print_json, print_text, say, usage};
+use crate::answer::{give, print_text, say, usage};
 use crate::learner::{Kind, Learner};
 use crate::run::{Ended, train_in};
 use crate::signals::{self, Stop};
@@ -156,15 +156,10 @@ fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
         }
     };
     let page = L::report(folder)?;
-    if args.json {
-        let document = json!({
-            "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
-            "eval": evaluation,
-        });
-        print_json(&document)?;
-    } else {
-        L::print_summary(&evaluation);
-        print_text(&format!("report: {}\n", page.display()));
-    }
+    let document = json!({
+        "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
+        "eval": evaluation,
+    });
+    give(args.json, &document, || format!("{}report: {}\n", L::in_short(&evaluation), page.display()))?;
     Ok(status)
 }
