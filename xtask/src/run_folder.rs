@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use training::files::{Lock, Sharing};
 
 use crate::answer::usage;
 use crate::learner::{Kind, Learner};
-use crate::place;
 use crate::record::Record;
+use crate::{keys, place};
 
 /// A run by folder, or by name in `runs/`.
 pub(crate) fn find(run: &str) -> Result<PathBuf> {
@@ -28,10 +28,8 @@ pub(crate) fn find(run: &str) -> Result<PathBuf> {
 }
 
 /// Name and text of a run's configuration.
-fn text(folder: &Path) -> Result<(String, String)> {
-    let path = folder.join("config.toml");
-    let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-    Ok((path.display().to_string(), text))
+pub(crate) fn text(folder: &Path) -> Result<(String, String)> {
+    keys::read(&folder.join("config.toml"))
 }
 
 /// The configuration that a run was made with.

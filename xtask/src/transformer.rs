@@ -2,7 +2,7 @@
 
 pub(crate) mod config;
 
-mod network;
+pub(crate) mod network;
 
 mod model_files;
 

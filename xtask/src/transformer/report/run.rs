@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::super::config::{Config, Model};
@@ -35,8 +35,6 @@ impl Run {
     /// Reads a run. Only `config.toml` must be there.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let config: Config = run_folder::config(folder)?;
-        let path = folder.join("config.toml");
-        let config_text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let name = match folder.file_name() {
             Some(name) => name.to_string_lossy().into_owned(),
             None => folder
@@ -50,7 +48,7 @@ impl Run {
             group: name.clone(),
             name,
             config,
-            config_text,
+            config_text: run_folder::text(folder)?.1,
             metrics: Record::read(folder)?,
             eval: document(&folder.join("eval.json"))?,
             about: document(&folder.join("config.json"))?,
