@@ -296,7 +296,7 @@ mod tests {
             if set.starts_with("masters") {
                 sets.extend(["cell=\"elman\""].map(ToOwned::to_owned));
             }
-            let Ok(config) = Config::from_text("a", PLAIN, &sets) else { continue };
+            let config = Config::from_text("a", PLAIN, &sets).unwrap();
             let again = Config::from_text("b", &config.to_toml().unwrap(), &[]).unwrap();
             assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{set}");
         }
