@@ -284,21 +284,26 @@ mod tests {
     use super::*;
     use crate::learner::Learner as _;
 
-    const PLAIN: &str = "kind = \"rnn\"\ntask = \"parity\"\nmin_length = 1\nmax_length = 9\ncell = \"ll\"\n\
-        preset = \"stable\"\nlambda = [1, \"\\\\q. q\"]\npi = [\"10\"]\nhidden = 5\naux = \"hidden\"\nupdates = 3\n";
+    const RUN: &str = "kind = \"rnn\"\ntask = \"parity\"\nmin_length = 1\nmax_length = 9\nupdates = 3\n";
+    const LL: &str = "cell = \"ll\"\npreset = \"stable\"\nlambda = [1, \"mult [2] 1\"]\npi = [\"10\"]\nhidden = 5\n\
+        aux = \"hidden\"\n";
+    const MASTER: &str = "cell = \"master\"\nhidden = 4\nmasters = [{ proof = \"\\\\v. derelict v : !(h -o h) -o h -o h\", \
+        state = \"h\", dims = { h = 4 }, slots = [{ kind = \"input\", from = \"h\", to = \"h\" }] }]\n";
 
     #[test]
     fn the_resolved_text_reads_back() {
-        for set in
-            ["lr=1e-3", "masters=[]", "patterns=[[1], [0, 1]]", "expect.params=7", "curriculum=\"linear\""]
-        {
-            let mut sets = vec![set.to_owned()];
-            if set.starts_with("masters") {
-                sets.extend(["cell=\"elman\""].map(ToOwned::to_owned));
-            }
-            let config = Config::from_text("a", PLAIN, &sets).unwrap();
+        let patterns = &["task=multi-pattern", "patterns=[[1], [0, 1]]", "min_length=20", "max_length=30"];
+        for (cell, sets) in [
+            (LL, &["lr=1e-3"][..]),
+            (LL, &["expect.params=7"]),
+            (LL, &["curriculum=\"linear\""]),
+            (LL, patterns),
+            (MASTER, &[]),
+        ] {
+            let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+            let config = Config::from_text("a", &format!("{RUN}{cell}"), &sets).unwrap();
             let again = Config::from_text("b", &config.to_toml().unwrap(), &[]).unwrap();
-            assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{set}");
+            assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{sets:?}");
         }
     }
 }
