@@ -1,5 +1,8 @@
 //! Answers to standard output; the macro for lines on standard error; the refusal of wrong usage.
 
+use anyhow::Result;
+use serde_json::Value;
+
 /// A line on standard error, written as `format!` is. Unlike `eprintln!` it does not end a run whose standard error is
 /// closed or full.
 macro_rules! say {
@@ -8,6 +11,16 @@ macro_rules! say {
 pub(crate) use say;
 
 pub(crate) use calculemus_base::stream::answer_json as print_json;
+
+/// The answer of a command: one JSON document, or with no `--json` a text for people.
+pub(crate) fn give(json: bool, document: &Value, text: impl FnOnce() -> String) -> Result<()> {
+    if json {
+        print_json(document)?;
+    } else {
+        print_text(&text());
+    }
+    Ok(())
+}
 
 /// Text for people.
 pub(crate) fn print_text(text: &str) {

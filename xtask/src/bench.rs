@@ -4,6 +4,7 @@
 
 mod dense;
 mod einsum;
+mod equations;
 mod fol;
 mod ill;
 mod rnn;
@@ -11,11 +12,11 @@ mod sparse;
 mod tl;
 mod train;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::answer::{print_json, print_text, usage};
+use crate::answer::{give, usage};
 
 /// The benches.
 const NAMES: [&str; 3] = ["fol", "ill", "train"];
@@ -101,19 +102,14 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if wanted("train") {
         figures.extend(train::figures(args.threads, args.python.as_deref())?);
     }
-    if args.json {
-        let items: Vec<Value> = figures.iter().map(to_json).collect();
-        let machine = crate::run_folder::machine();
-        let document = json!({
-            "schema": "xtask/1", "command": "bench", "machine": machine, "threads": args.threads, "items": items,
-        });
-        print_json(&document)?;
-    } else {
-        print_text(&format!("{}, {} threads\n", crate::run_folder::machine(), args.threads));
-        for figure in &figures {
-            print_text(&line(figure));
-        }
-    }
+    let (machine, threads) = (crate::run_folder::machine(), args.threads);
+    let items: Vec<Value> = figures.iter().map(to_json).collect();
+    let document = json!({
+        "schema": "xtask/1", "command": "bench", "machine": machine, "threads": threads, "items": items,
+    });
+    give(args.json, &document, || {
+        format!("{machine}, {threads} threads\n{}", figures.iter().map(line).collect::<String>())
+    })?;
     Ok(0)
 }
 
@@ -148,13 +144,27 @@ fn digits(x: f64) -> String {
     text
 }
 
-/// The median time of `runs` calls after one warm-up, in seconds.
-pub(crate) fn median(runs: usize, f: impl FnMut() -> Result<()>) -> Result<f64> {
-    Ok(times(runs, f)?.get(runs / 2).copied().unwrap_or(f64::NAN))
+/// What several runs measured, the least first.
+pub(crate) struct Spread(Vec<f64>);
+
+impl Spread {
+    fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+
+    fn least(&self) -> f64 {
+        self.0.first().copied().unwrap_or(f64::NAN)
+    }
+
+    fn median(&self) -> f64 {
+        self.0.get(self.0.len() / 2).copied().unwrap_or(f64::NAN)
+    }
 }
 
-/// The times of `runs` calls after one warm-up, in seconds, the least first.
-fn times(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
+/// The times of `runs` calls after one warm-up, in seconds.
+fn times(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<Spread> {
     f()?;
     let mut times = Vec::with_capacity(runs);
     for _ in 0..runs {
@@ -162,6 +172,27 @@ fn times(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
         f()?;
         times.push(clock.elapsed().as_secs_f64());
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times)
+    Ok(Spread::of(times))
+}
+
+/// Their median.
+fn median(runs: usize, f: impl FnMut() -> Result<()>) -> Result<f64> {
+    Ok(times(runs, f)?.median())
+}
+
+/// The cases that are named, in the order of the table; all of them where none is.
+fn chosen<'a, T>(all: &'a [T], name: fn(&T) -> &str, asked: &[String]) -> Result<Vec<&'a T>> {
+    if let Some(unknown) = asked.iter().find(|asked| all.iter().all(|case| name(case) != **asked)) {
+        let mut known: Vec<&str> = all.iter().map(name).collect();
+        known.dedup();
+        return Err(usage(format!("no case {unknown}; known: {}", known.join(" "))));
+    }
+    Ok(all.iter().filter(|case| asked.is_empty() || asked.iter().any(|asked| asked == name(case))).collect())
+}
+
+/// Another process of this program with these arguments; its answer.
+fn in_a_process<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Result<Value> {
+    let output = std::process::Command::new(std::env::current_exe()?).arg("bench").args(args).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(serde_json::from_slice(&output.stdout)?)
 }

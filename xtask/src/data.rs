@@ -12,7 +12,7 @@ use symbolic_transformer::learner::Corpus;
 use training::Progress;
 use training::files::{Lock, Sharing};
 
-use crate::answer::{print_json, print_text, say};
+use crate::answer::{give, say};
 use crate::signals::{self, Stop, Stopped};
 use crate::{keys, place};
 
@@ -73,18 +73,11 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     // With another folder but no configuration the defaults of the format; with neither the set that `train` reads if
     // nothing else is said.
     let name = args.config.as_deref().or_else(|| args.out.is_none().then_some(DEFAULT));
-    let (file, text) = match name {
-        Some(name) => {
-            let path = keys::find(name, &place::data_configs())?;
-            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            (Some(path), text)
-        }
-        None => (None, String::new()),
+    let file = name.map(|name| keys::find(name, &place::data_configs())).transpose()?;
+    let mut config = match &file {
+        Some(file) => read(file, &args.set)?,
+        None => Config::read("", &args.set).map_err(refused)?,
     };
-    let mut config = Config::read(&text, &args.set).map_err(|r| match &file {
-        Some(file) => refused(r).context(file.display().to_string()),
-        None => refused(r),
-    })?;
     if let Some(threads) = args.threads {
         config.threads = threads;
     }
@@ -101,19 +94,13 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     let stop = Stop::watch()?;
     match make(&config, &folder, options, args.quiet, &stop)? {
         Outcome::Done(manifest) => {
-            if args.json {
-                print_json(&json!(manifest))?;
-            } else {
-                print_text(&format!("{}: digest {}\n", folder.display(), manifest.digest));
-            }
+            let text = || format!("{}: digest {}\n", folder.display(), manifest.digest);
+            give(args.json, &json!(manifest), text)?;
             Ok(0)
         }
         Outcome::Part(path) => {
-            if args.json {
-                print_json(&json!({"schema": "fol663-data/1", "part": path}))?;
-            } else {
-                print_text(&format!("part: {}\n", path.display()));
-            }
+            let document = json!({"schema": "fol663-data/1", "part": path});
+            give(args.json, &document, || format!("part: {}\n", path.display()))?;
             Ok(0)
         }
         Outcome::Cancelled => {
@@ -121,6 +108,12 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
             Ok(signals::status(stop.signal().unwrap_or_default()))
         }
     }
+}
+
+/// The configuration in a file, with what is set over it.
+fn read(file: &Path, sets: &[(String, String)]) -> Result<Config> {
+    let (name, text) = keys::read(file)?;
+    Config::read(&text, sets).map_err(refused).context(name)
 }
 
 /// The right to write a data set, or one shard of it: shards may be made by several processes at once.
@@ -248,8 +241,7 @@ fn folder_of(name: &str) -> PathBuf {
 fn config_of(name: &str) -> Result<Config> {
     let file = keys::find(&format!("{name}.toml"), &place::data_configs())
         .with_context(|| format!("the data set {name} is not there, and nothing says how to make it"))?;
-    let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    let mut config = Config::read(&text, &[]).map_err(refused).with_context(|| file.display().to_string())?;
+    let mut config = read(&file, &[])?;
     config.name = Some(name.to_owned());
     Ok(config)
 }
@@ -308,11 +300,11 @@ pub(crate) fn load_to_judge(name: &str, quiet: bool) -> Result<Data> {
 /// The formulas of a text file, one a line, empty lines left out, with what a law says of them. One that cannot be read
 /// is refused with its line.
 pub(crate) fn texts(path: &Path, law: &Law) -> Result<Corpus> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let (name, text) = keys::read(path)?;
     let mut scorer = fol::score::Scorer::new(law).map_err(refused)?;
     let mut corpus = Corpus::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let place = || format!("{}:{}", path.display(), number + 1);
+        let place = || format!("{name}:{}", number + 1);
         let read = fol::read::parse(line, fol::read::Source::Text, fol::read::Mode::Strict);
         let tokens = read.map_err(refused).with_context(place)?.tokens;
         let nll = scorer.score(&tokens).map_err(refused).with_context(place)?;

@@ -2,9 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use calculemus_base::word;
 use serde::de::{Deserialize, Deserializer, Visitor};
+
+/// Name and text of a file.
+pub(crate) fn read(path: &Path) -> Result<(String, String)> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| name.clone())?;
+    Ok((name, text))
+}
 
 /// A TOML text as a table, or the place where it stops being TOML.
 pub(crate) fn parse_table(name: &str, text: &str) -> Result<toml::Table> {
@@ -124,6 +131,24 @@ pub(crate) fn merge(to: &mut toml::Table, from: toml::Table) {
                 to.insert(key, value);
             }
         }
+    }
+}
+
+/// What is wrong with the values of a configuration, to be said together.
+#[derive(Default)]
+pub(crate) struct Faults(pub(crate) Vec<String>);
+
+impl Faults {
+    /// Notes a fault unless something holds.
+    pub(crate) fn demand(&mut self, holds: bool, message: impl Into<String>) {
+        if !holds {
+            self.0.push(message.into());
+        }
+    }
+
+    /// Refuses the configuration of a name if there is a fault.
+    pub(crate) fn refuse(self, name: &str) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { bail!("{name}: {}", self.0.join(&format!("\n{name}: "))) }
     }
 }
 

@@ -116,7 +116,7 @@ pub(crate) trait Learner:
     fn report(folder: &Path) -> Result<PathBuf>;
 
     /// The few lines for people about what an evaluation found.
-    fn print_summary(evaluation: &Value);
+    fn in_short(evaluation: &Value) -> String;
 
     /// Whether a run is trained to its end and judged as its configuration asks.
     fn is_judged(&self, folder: &Path) -> Result<bool>;

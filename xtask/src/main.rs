@@ -15,6 +15,7 @@ mod expect;
 mod keys;
 mod learner;
 mod place;
+mod record;
 mod rnn;
 mod run;
 mod run_folder;

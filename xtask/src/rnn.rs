@@ -12,12 +12,14 @@ pub(crate) mod task;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::error::{Kind, Refusal};
 use linear_logic_rnn::options::CellKind;
 use serde_json::{Value, json};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::{give, print_json, print_text};
 use crate::learner::{self, Learner};
+use crate::record::{Record, document};
 use crate::run_folder;
 use crate::signals::Stop;
 use crate::sweep::{Plan, Point, Summary, Tables};
@@ -71,27 +73,7 @@ impl Learner for Config {
             "schema": "xtask/1", "command": "train", "params": cell.count(), "weights": weights,
             "sizes": self.resolved_sizes()?, "total_updates": self.updates, "config": toml::Table::try_from(self)?,
         });
-        if json {
-            print_json(&document)?;
-            return Ok(0);
-        }
-        let mut text = format!(
-            "{:18} {}, {:.1} kB with gradient and two moments\n",
-            "weights",
-            cell.count(),
-            16.0 * cell.count() as f64 / 1e3
-        );
-        for (_, weight) in cell.step.trained() {
-            let shape: Vec<String> = weight.shape.iter().map(ToString::to_string).collect();
-            text.push_str(&format!("  {:16} {}\n", weight.name, shape.join(" × ")));
-        }
-        let (updates, batch, longest) = (self.updates, self.batch, self.max_length);
-        let steps = updates.saturating_mul(batch as u64).saturating_mul(longest as u64);
-        text.push_str(&format!(
-            "{:18} {updates} updates of {batch} sequences of at most {longest} steps: at most {steps} steps\n",
-            "the run"
-        ));
-        print_text(&text);
+        give(json, &document, || self.dry_run_text(&cell))?;
         Ok(0)
     }
 
@@ -108,31 +90,31 @@ impl Learner for Config {
         page::write(folder)
     }
 
-    fn print_summary(evaluation: &Value) {
+    fn in_short(evaluation: &Value) -> String {
         let lines = evaluation.get("lengths").and_then(Value::as_array).into_iter().flatten();
-        for line in lines {
+        let line = |line: &Value| {
             let number = |key: &str| line.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN);
-            print_text(&format!(
+            format!(
                 "length {:>5}: symbol error {:.4}, exact {:.4}, last symbol {:.4}\n",
                 number("length"),
                 number("symbol_error"),
                 number("sequence_exact"),
                 number("last_symbol")
-            ));
-        }
+            )
+        };
+        lines.map(line).collect()
     }
 
     fn is_judged(&self, folder: &Path) -> Result<bool> {
-        let Some(eval) = run::eval(folder)? else { return Ok(false) };
+        let eval = document(&folder.join("eval.json"))?;
         let lengths = eval.get("lengths").and_then(Value::as_array);
         let found: Vec<u64> =
             lengths.into_iter().flatten().filter_map(|l| l.get("length")?.as_u64()).collect();
-        Ok(self.lengths().iter().all(|length| found.contains(&(*length as u64))))
+        Ok(eval.is_object() && self.lengths().iter().all(|length| found.contains(&(*length as u64))))
     }
 
     fn best_loss(&self, folder: &Path) -> Result<f64> {
-        let metrics = training::metrics::read(&folder.join("metrics.jsonl"))?;
-        let best = run::Record { metrics: &metrics }.best();
+        let best = Record::read(folder)?.best("loss");
         best.map(|best| best.0).ok_or_else(|| anyhow!("{} has no validation loss", folder.display()))
     }
 
@@ -156,6 +138,22 @@ impl Tables for Config {
     }
 }
 
+impl Config {
+    /// The size of a run, for people.
+    fn dry_run_text(&self, cell: &Cell) -> String {
+        let (count, updates, batch, longest) = (cell.count(), self.updates, self.batch, self.max_length);
+        let memory = 16.0 * count as f64 / 1e3;
+        let mut text = format!("{:18} {count}, {memory:.1} kB with gradient and two moments\n", "weights");
+        for (_, weight) in cell.step.trained() {
+            let shape: Vec<String> = weight.shape.iter().map(ToString::to_string).collect();
+            text += &format!("  {:16} {}\n", weight.name, shape.join(" × "));
+        }
+        let steps = updates.saturating_mul(batch as u64).saturating_mul(longest as u64);
+        let most = format!("at most {longest} steps: at most {steps} steps");
+        text + &format!("{:18} {updates} updates of {batch} sequences of {most}\n", "the run")
+    }
+}
+
 /// `cargo xtask eval` of a recurrent run, at its own lengths and further ones; returns the exit status.
 pub(crate) fn eval(folder: &Path, further: &[usize], json: bool, quiet: bool) -> Result<u8> {
     let mut config: Config = run_folder::config(folder)?;
@@ -168,11 +166,7 @@ pub(crate) fn eval(folder: &Path, further: &[usize], json: bool, quiet: bool) ->
     training::threads::set(config.threads)?;
     let _alone = run_folder::lock(folder)?;
     let evaluation = run::judge_again(&config, folder, quiet)?;
-    if json {
-        print_json(&evaluation)?;
-    } else {
-        Config::print_summary(&evaluation);
-    }
+    give(json, &evaluation, || Config::in_short(&evaluation))?;
     Ok(0)
 }
 
@@ -180,13 +174,9 @@ pub(crate) fn eval(folder: &Path, further: &[usize], json: bool, quiet: bool) ->
 pub(crate) fn report(folders: &[PathBuf], json: bool) -> Result<u8> {
     let [folder] = folders else { bail!("recurrent runs are reported one by one; a sweep compares them") };
     let page = page::write(folder)?;
-    if json {
-        print_json(
-            &json!({"schema": "xtask/1", "command": "report", "report": page, "eval": run::eval(folder)?}),
-        )?;
-    } else {
-        print_text(&format!("report: {}\n", page.display()));
-    }
+    let eval = document(&folder.join("eval.json"))?;
+    let document = json!({"schema": "xtask/1", "command": "report", "report": page, "eval": eval});
+    give(json, &document, || format!("report: {}\n", page.display()))?;
     Ok(0)
 }
 

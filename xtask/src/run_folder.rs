@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
-use serde_json::{Map, Value};
+use anyhow::{Context, Result, bail};
 use training::files::{Lock, Sharing};
 
 use crate::answer::usage;
 use crate::learner::{Kind, Learner};
-use crate::place;
+use crate::record::Record;
+use crate::{keys, place};
 
 /// A run by folder, or by name in `runs/`.
 pub(crate) fn find(run: &str) -> Result<PathBuf> {
@@ -28,10 +28,8 @@ pub(crate) fn find(run: &str) -> Result<PathBuf> {
 }
 
 /// Name and text of a run's configuration.
-fn text(folder: &Path) -> Result<(String, String)> {
-    let path = folder.join("config.toml");
-    let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-    Ok((path.display().to_string(), text))
+pub(crate) fn text(folder: &Path) -> Result<(String, String)> {
+    keys::read(&folder.join("config.toml"))
 }
 
 /// The configuration that a run was made with.
@@ -80,23 +78,15 @@ pub(crate) fn has_page(folder: &Path) -> Result<bool> {
     Ok(page.is_some() && page >= judged)
 }
 
-/// The lines of a run's metrics; none where there is no such file.
-pub(crate) fn metrics(folder: &Path) -> Result<Vec<Map<String, Value>>> {
-    let path = folder.join("metrics.jsonl");
-    Ok(if path.is_file() { training::metrics::read(&path)? } else { Vec::new() })
-}
-
 /// The digest of the data that a run was made with: as its record says, or else a comment of its `config.toml`.
 pub(crate) fn data_digest(folder: &Path) -> Result<Option<String>> {
-    let text = |v: &Value| v.as_str().map(ToOwned::to_owned);
-    let start = metrics(folder)?.into_iter().find(|l| l.get("kind").and_then(Value::as_str) == Some("start"));
-    if let Some(digest) = start.as_ref().and_then(|l| l.get("data")).and_then(text) {
-        return Ok(Some(digest));
+    if let Some(digest) = Record::read(folder)?.data_digest() {
+        return Ok(Some(digest.to_owned()));
     }
     if !folder.join("config.toml").is_file() {
         return Ok(None);
     }
-    let (_, config) = self::text(folder)?;
+    let (_, config) = text(folder)?;
     let comment = config.lines().rfind(|l| l.starts_with("# data "));
     Ok(comment.and_then(|l| l.split_whitespace().next_back()).map(ToOwned::to_owned))
 }
@@ -163,6 +153,13 @@ pub(crate) fn commit() -> String {
         Some(changes) if changes.is_empty() => commit,
         _ => format!("{commit}+changes"),
     }
+}
+
+/// The most memory that this process has held, where the system tells.
+pub(crate) fn peak_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
 }
 
 /// The processor and its number of cores.

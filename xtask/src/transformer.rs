@@ -2,7 +2,7 @@
 
 pub(crate) mod config;
 
-mod network;
+pub(crate) mod network;
 
 mod model_files;
 
@@ -89,8 +89,8 @@ impl Learner for Config {
         report::write(&[folder.to_path_buf()], None)
     }
 
-    fn print_summary(evaluation: &Value) {
-        eval::print_summary(evaluation);
+    fn in_short(evaluation: &Value) -> String {
+        eval::in_short(evaluation)
     }
 
     fn is_judged(&self, folder: &Path) -> Result<bool> {

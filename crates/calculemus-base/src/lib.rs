@@ -9,3 +9,6 @@ pub mod stream;
 pub mod quote;
 
 pub mod process;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

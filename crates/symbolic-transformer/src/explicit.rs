@@ -6,15 +6,15 @@
 
 use training::kernels::{
     Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout,
-    add_into, attention, attention_backward, cross_entropy, dropout_in_place, layer_norm,
-    layer_norm_backward, linear, linear_backward_input, linear_backward_weights, rotary, rotary_table,
+    add_into, attention, attention_backward, dropout_in_place, layer_norm, layer_norm_backward, linear,
+    linear_backward_input, linear_backward_weights, rotary, rotary_table,
 };
-use training::{Layout, Loss, Refusal, Result};
+use training::{Layout, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position};
 use crate::embedding::{Table, weights_backward};
-use crate::network::{Network, Noise, Site};
+use crate::network::{ByHand, Noise, Site};
 use crate::places::{Block, Linear, Norm, Places};
 
 /// A norm's x̂ and 1/deviation.
@@ -146,29 +146,6 @@ impl Explicit {
         }
     }
 
-    /// Fills `saved` and leaves the logits in `saved.logits`.
-    fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<()> {
-        self.check(theta, batch)?;
-        let mut saved = std::mem::take(&mut self.saved);
-        let rows = batch.rows();
-        let d = self.config.d_model;
-        saved.positions = batch.positions();
-        self.embed(theta, batch, noise, &mut saved);
-        for (n, block) in self.places.layers.iter().enumerate() {
-            let mut layer = std::mem::take(&mut saved.layers[n]);
-            self.layer_forward(Pass { theta, batch, noise }, n, block, &mut layer, &mut saved);
-            saved.layers[n] = layer;
-        }
-        match &self.places.norm {
-            Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
-            None => saved.last.clone_from(&saved.h),
-        }
-        let (weight, bias) = (self.head_weight(theta), &theta[self.places.head_bias.clone()]);
-        linear(&saved.last[..rows * d], weight, bias, sized(&mut saved.logits, rows * bias.len()), rows);
-        self.saved = saved;
-        Ok(())
-    }
-
     fn head_weight<'a>(&self, theta: &'a [f32]) -> &'a [f32] {
         match (&self.places.head_weight, &self.places.embedding) {
             (Some(range), _) => &theta[range.clone()],
@@ -247,51 +224,6 @@ impl Explicit {
         if self.config.position == Position::Rotary {
             rotary(&self.table, qkv, positions, self.config.n_heads, self.config.head_size(), backward);
         }
-    }
-
-    /// From the gradient of the logits, in `saved.logits`, to that of every parameter.
-    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) {
-        let mut saved = std::mem::take(&mut self.saved);
-        let (rows, d, v) = (batch.rows(), self.config.d_model, self.config.vocab_size);
-        let vectors = self.config.vocab_size * d;
-        let mut dtable = match self.places.embedding {
-            // A stored table takes its gradient where it stands.
-            crate::places::EmbeddingPlaces::Table(_) => Vec::new(),
-            _ => vec![0.0; vectors],
-        };
-        // head
-        let head = self.places.head_weight.clone().unwrap_or(match &self.places.embedding {
-            crate::places::EmbeddingPlaces::Table(range) => range.clone(),
-            _ => 0..0,
-        });
-        let (before, from_bias) = gradient.split_at_mut(self.places.head_bias.start);
-        let dlogits = &saved.logits[..rows * v];
-        linear_backward_weights(dlogits, &saved.last, &mut before[head], &mut from_bias[..v], rows);
-        let weight = self.head_weight(theta);
-        linear_backward_input(dlogits, weight, sized(&mut saved.h, rows * d), rows, false);
-        if let Some(norm) = &self.places.norm {
-            norm_backward(theta, norm, &mut saved.h, &saved.norm, gradient);
-        }
-        for (n, block) in self.places.layers.iter().enumerate().rev() {
-            let layer = std::mem::take(&mut saved.layers[n]);
-            let pass = Pass { theta, batch, noise: Some(noise) };
-            self.layer_backward(pass, n, block, &layer, &mut saved, gradient);
-            saved.layers[n] = layer;
-        }
-        // embedding
-        dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);
-        if let Some(range) = &self.places.position {
-            scatter(&saved.h, &saved.positions, 1.0, d, &mut gradient[range.clone()]);
-        }
-        let scale = self.config.embedding_scale() as f32;
-        let tokens: Vec<usize> = batch.tokens.iter().map(|&t| t as usize).collect();
-        if let crate::places::EmbeddingPlaces::Table(range) = &self.places.embedding {
-            scatter(&saved.h, &tokens, scale, d, &mut gradient[range.clone()]);
-        } else {
-            scatter(&saved.h, &tokens, scale, d, &mut dtable);
-            self.embedding.backward(&self.places.embedding, theta, &dtable, gradient);
-        }
-        self.saved = saved;
     }
 
     fn layer_backward(
@@ -376,20 +308,74 @@ pub(crate) fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &
     }
 }
 
-impl Network for Explicit {
+impl ByHand for Explicit {
     fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]> {
-        self.forward(theta, batch, None)?;
-        Ok(&self.saved.logits)
+    fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]> {
+        self.check(theta, batch)?;
+        let mut saved = std::mem::take(&mut self.saved);
+        let rows = batch.rows();
+        let d = self.config.d_model;
+        saved.positions = batch.positions();
+        self.embed(theta, batch, noise, &mut saved);
+        for (n, block) in self.places.layers.iter().enumerate() {
+            let mut layer = std::mem::take(&mut saved.layers[n]);
+            self.layer_forward(Pass { theta, batch, noise }, n, block, &mut layer, &mut saved);
+            saved.layers[n] = layer;
+        }
+        match &self.places.norm {
+            Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
+            None => saved.last.clone_from(&saved.h),
+        }
+        let (weight, bias) = (self.head_weight(theta), &theta[self.places.head_bias.clone()]);
+        linear(&saved.last[..rows * d], weight, bias, sized(&mut saved.logits, rows * bias.len()), rows);
+        self.saved = saved;
+        Ok(&mut self.saved.logits)
     }
 
-    fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss> {
-        self.forward(theta, batch, Some(noise))?;
-        let ce = cross_entropy(&mut self.saved.logits, &batch.targets, noise.smoothing as f32, true);
-        self.backward(theta, batch, noise, gradient);
-        Ok(Loss { sum: ce.loss, targets: ce.targets })
+    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) {
+        let mut saved = std::mem::take(&mut self.saved);
+        let (rows, d, v) = (batch.rows(), self.config.d_model, self.config.vocab_size);
+        let vectors = self.config.vocab_size * d;
+        let mut dtable = match self.places.embedding {
+            // A stored table takes its gradient where it stands.
+            crate::places::EmbeddingPlaces::Table(_) => Vec::new(),
+            _ => vec![0.0; vectors],
+        };
+        // head
+        let head = self.places.head_weight.clone().unwrap_or(match &self.places.embedding {
+            crate::places::EmbeddingPlaces::Table(range) => range.clone(),
+            _ => 0..0,
+        });
+        let (before, from_bias) = gradient.split_at_mut(self.places.head_bias.start);
+        let dlogits = &saved.logits[..rows * v];
+        linear_backward_weights(dlogits, &saved.last, &mut before[head], &mut from_bias[..v], rows);
+        let weight = self.head_weight(theta);
+        linear_backward_input(dlogits, weight, sized(&mut saved.h, rows * d), rows, false);
+        if let Some(norm) = &self.places.norm {
+            norm_backward(theta, norm, &mut saved.h, &saved.norm, gradient);
+        }
+        for (n, block) in self.places.layers.iter().enumerate().rev() {
+            let layer = std::mem::take(&mut saved.layers[n]);
+            let pass = Pass { theta, batch, noise: Some(noise) };
+            self.layer_backward(pass, n, block, &layer, &mut saved, gradient);
+            saved.layers[n] = layer;
+        }
+        // embedding
+        dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);
+        if let Some(range) = &self.places.position {
+            scatter(&saved.h, &saved.positions, 1.0, d, &mut gradient[range.clone()]);
+        }
+        let scale = self.config.embedding_scale() as f32;
+        let tokens: Vec<usize> = batch.tokens.iter().map(|&t| t as usize).collect();
+        if let crate::places::EmbeddingPlaces::Table(range) = &self.places.embedding {
+            scatter(&saved.h, &tokens, scale, d, &mut gradient[range.clone()]);
+        } else {
+            scatter(&saved.h, &tokens, scale, d, &mut dtable);
+            self.embedding.backward(&self.places.embedding, theta, &dtable, gradient);
+        }
+        self.saved = saved;
     }
 }

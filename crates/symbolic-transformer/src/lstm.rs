@@ -15,13 +15,13 @@ mod packing;
 
 use std::ops::Range;
 
-use training::kernels::{Dropout, cross_entropy, dropout_in_place, linear, linear_backward_input};
-use training::{Decay, Initial, Layout, Loss, Refusal, Result};
+use training::kernels::{Dropout, dropout_in_place, linear, linear_backward_input};
+use training::{Decay, Initial, Layout, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{Init, ModelConfig};
 use crate::embedding::weights_backward;
-use crate::network::{Network, Noise};
+use crate::network::{ByHand, Noise};
 use crate::places::Linear;
 
 pub use decoder::{LstmDecoder, LstmState};
@@ -149,9 +149,14 @@ impl Lstm {
     fn dropout(&self, noise: Option<Noise>, n: usize) -> Option<Dropout> {
         noise.and_then(|noise| Dropout::new(self.shape.dropout, noise.seed, noise.update, n as u64))
     }
+}
 
-    /// Fills `saved` and leaves the logits in `saved.logits`.
-    fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<()> {
+impl ByHand for Lstm {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]> {
         if theta.len() != self.layout.len() {
             return Err(Refusal::Learner("parameters of another model".to_owned()));
         }
@@ -171,10 +176,9 @@ impl Lstm {
         saved.logits.resize(rows * bias.len(), 0.0);
         linear(&saved.x, &theta[weight.clone()], &theta[bias.clone()], &mut saved.logits, rows);
         self.saved = saved;
-        Ok(())
+        Ok(&mut self.saved.logits)
     }
 
-    /// From the gradient of the logits, in `saved.logits`, to that of every parameter.
     fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) {
         let mut saved = std::mem::take(&mut self.saved);
         let (rows, h) = (batch.rows(), self.shape.width);
@@ -199,24 +203,6 @@ impl Lstm {
         let tokens: Vec<usize> = batch.tokens.iter().map(|&t| t as usize).collect();
         crate::explicit::scatter(&saved.x, &tokens, self.shape.scale, h, table);
         self.saved = saved;
-    }
-}
-
-impl Network for Lstm {
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]> {
-        self.forward(theta, batch, None)?;
-        Ok(&self.saved.logits)
-    }
-
-    fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss> {
-        self.forward(theta, batch, Some(noise))?;
-        let ce = cross_entropy(&mut self.saved.logits, &batch.targets, noise.smoothing as f32, true);
-        self.backward(theta, batch, noise, gradient);
-        Ok(Loss { sum: ce.loss, targets: ce.targets })
     }
 }
 

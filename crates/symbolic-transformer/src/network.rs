@@ -1,5 +1,6 @@
 //! What the trainer and the evaluation need of a model, whichever engine computes it.
 
+use training::kernels::cross_entropy;
 use training::{Layout, Loss, Result};
 
 use crate::batch::Batch;
@@ -25,6 +26,35 @@ pub trait Network {
 
     /// Adds the gradient of the summed loss to `gradient`; the loss it returns is the plain cross-entropy.
     fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss>;
+}
+
+/// A network whose two passes are written by hand.
+pub(crate) trait ByHand {
+    /// The parameters.
+    fn layout(&self) -> &Layout;
+
+    /// The logits of every row, [rows, V]; what the way back needs is kept beside them.
+    fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]>;
+
+    /// From the gradient of the logits, which stands in their place, to that of every parameter.
+    fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]);
+}
+
+impl<N: ByHand> Network for N {
+    fn layout(&self) -> &Layout {
+        ByHand::layout(self)
+    }
+
+    fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]> {
+        Ok(self.forward(theta, batch, None)?)
+    }
+
+    fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss> {
+        let logits = self.forward(theta, batch, Some(noise))?;
+        let ce = cross_entropy(logits, &batch.targets, noise.smoothing as f32, true);
+        self.backward(theta, batch, noise, gradient);
+        Ok(Loss { sum: ce.loss, targets: ce.targets })
+    }
 }
 
 /// Dropout sites: the embedding sum, then three for each layer.

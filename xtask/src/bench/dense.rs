@@ -13,7 +13,6 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail, ensure};
 use candle_core::{DType, Device, Tensor, Var};
 use serde_json::{Value as Json, json};
-use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::fast::{Fast, Precision};
@@ -23,8 +22,8 @@ use tensor_logic::program::{Program, TensorId};
 use tensor_logic::start::all_start_values;
 use training::composed::{layer_norm, linear, matmul, softmax};
 
-use super::BenchArgs;
-use crate::answer::{print_json, print_text, usage};
+use super::{BenchArgs, Spread, chosen, equations};
+use crate::answer::{print_json, print_text};
 
 /// Turns that count; one more goes before them.
 const TURNS: usize = 15;
@@ -198,40 +197,16 @@ impl ByHand {
     }
 }
 
-/// Milliseconds of all turns of one side.
-#[derive(Default)]
-struct Times(Vec<f64>);
-
-impl Times {
-    fn sorted(mut self) -> Times {
-        self.0.sort_by(f64::total_cmp);
-        self
-    }
-
-    fn median(&self) -> f64 {
-        self.0.get(self.0.len() / 2).copied().unwrap_or(f64::NAN)
-    }
-
-    fn least(&self) -> f64 {
-        self.0.first().copied().unwrap_or(f64::NAN)
-    }
-}
-
 /// `bench dense [NAME]...`
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    if let Some(unknown) = names.iter().find(|name| NETWORKS.iter().all(|network| network.name != **name)) {
-        return Err(usage(format!("no program {unknown}; known: transformer mlp")));
-    }
     training::threads::set(args.threads)?;
     let mut items = Vec::new();
-    let wanted = |network: &&Network| names.is_empty() || names.iter().any(|name| name == network.name);
-    for network in NETWORKS.iter().filter(wanted) {
+    for network in chosen(&NETWORKS, |network| network.name, names)? {
         for (form, precision, dtype) in
             [("f64", Precision::Double, DType::F64), ("f32", Precision::Single, DType::F32)]
         {
             for (pass, gradient) in [("forward", false), ("gradient", true)] {
                 let (ours, theirs) = measure(network, precision, dtype, gradient)?;
-                let (ours, theirs) = (ours.sorted(), theirs.sorted());
                 let (ratio, ratio_least) = (ours.median() / theirs.median(), ours.least() / theirs.least());
                 if !args.json {
                     print_text(&format!(
@@ -262,14 +237,10 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
     Ok(0)
 }
 
-/// The times of both sides.
-fn measure(network: &Network, precision: Precision, dtype: DType, gradient: bool) -> Result<(Times, Times)> {
-    let analysed = analyse(&(network.text)(), &mut NoFiles, &Default::default(), &Default::default());
-    let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
-    let id = |name: &str| {
-        let named = (0u32..).map(TensorId).zip(&program.tensors).find(|(_, tensor)| tensor.name == name);
-        named.map(|(id, _)| id).ok_or_else(|| anyhow!("no tensor {name}"))
-    };
+/// Milliseconds of all turns of both sides.
+fn measure(network: &Network, precision: Precision, dtype: DType, gradient: bool) -> Result<(Spread, Spread)> {
+    let program = equations::program(&(network.text)(), &mut NoFiles)?;
+    let id = |name: &str| equations::tensor(&program, name);
     let weights: Vec<TensorId> = network.weights.iter().map(|name| id(name)).collect::<Result<_>>()?;
     let mut goals = vec![id(network.answer)?];
     let grown = if gradient {
@@ -288,7 +259,7 @@ fn measure(network: &Network, precision: Precision, dtype: DType, gradient: bool
 
     let mut engine = Auto::new(Box::new(Fast::default().with_precision(precision)));
     let budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
-    let (mut ours, mut theirs) = (Times::default(), Times::default());
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let tolerance = if dtype == DType::F64 { 1e-9 } else { 1e-3 };
     for (turn, (parameters, given)) in sides.iter().cycle().take(TURNS + 1).enumerate() {
         let clock = Instant::now();
@@ -312,11 +283,11 @@ fn measure(network: &Network, precision: Precision, dtype: DType, gradient: bool
             compare(&format!("result {at} of {}", network.name), value, expected, tolerance)?;
         }
         if turn > 0 {
-            ours.0.push(first.as_secs_f64() * 1e3);
-            theirs.0.push(second.as_secs_f64() * 1e3);
+            ours.push(first.as_secs_f64() * 1e3);
+            theirs.push(second.as_secs_f64() * 1e3);
         }
     }
-    Ok((ours, theirs))
+    Ok((Spread::of(ours), Spread::of(theirs)))
 }
 
 /// The parameters of both sides, the weights scaled.

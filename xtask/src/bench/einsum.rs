@@ -14,7 +14,6 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value as Json, json};
-use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::error::{Code, Refusal};
@@ -24,9 +23,9 @@ use tensor_logic::lower::{FileSource, Loaded, Wanted};
 use tensor_logic::program::{Action, Facts, Program, TensorId};
 use tensor_logic::value::{Const, Symbols};
 
-use super::BenchArgs;
 use super::tl::SplitMix64;
-use crate::answer::{print_json, print_text, usage};
+use super::{BenchArgs, Spread, chosen, equations};
+use crate::answer::{print_json, print_text};
 
 /// Each case is run so often.
 const RUNS: usize = 5;
@@ -190,29 +189,22 @@ impl FileSource for Generated {
 
 /// `bench einsum [CASE]...`
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    let known = || CASES.iter().map(|case| case.id).collect::<Vec<_>>().join(" ");
-    for name in names {
-        if !CASES.iter().any(|case| case.id == name) {
-            return Err(usage(format!("no case {name}; known: {}", known())));
-        }
-    }
-    let wanted = CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.id));
     let mut documents = Vec::new();
     let mut failed = false;
-    for case in wanted {
+    for case in chosen(CASES, |case| case.id, names)? {
         let peers = peers(args, case);
         for (form, precision) in [("f64", Precision::Double), ("f32", Precision::Single)] {
             match measure(case, precision) {
                 Ok(times) => {
                     let best = peers.iter().map(|(_, time)| *time).reduce(f64::min);
-                    let ratio = best.map(|best| best / times.median);
+                    let ratio = best.map(|best| best / times.later.median());
                     if !args.json {
                         print_text(&line(case, form, &times, &peers, ratio));
                     }
                     let peers: Vec<Json> =
                         peers.iter().map(|(name, time)| json!({"name": name, "run_s": time})).collect();
                     documents.push(json!({"case": case.id, "form": form, "first_s": times.first,
-                        "run_s": times.median, "run_min_s": times.least, "peers": peers,
+                        "run_s": times.later.median(), "run_min_s": times.later.least(), "peers": peers,
                         "ratio": ratio, "goal": case.goal}));
                 }
                 Err(error) => {
@@ -231,17 +223,16 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
 /// Seconds of the first run, which loads and plans, and of those after it.
 struct Times {
     first: f64,
-    median: f64,
-    least: f64,
+    later: Spread,
 }
 
 fn line(case: &Case, form: &str, times: &Times, peers: &[(String, f64)], ratio: Option<f64>) -> String {
-    let Times { first, median, least } = times;
     let peers: Vec<String> =
         peers.iter().map(|(name, time)| format!("{name} {:.2} ms", time * 1e3)).collect();
     let ratio = ratio.map_or("no peer".to_owned(), |ratio| format!("{ratio:.2} x (goal {})", case.goal));
     let peers = if peers.is_empty() { String::new() } else { format!("; {}", peers.join(", ")) };
-    let [first, median, least] = [first, median, least].map(|time| time * 1e3);
+    let times = [times.first, times.later.median(), times.later.least()];
+    let [first, median, least] = times.map(|time| time * 1e3);
     format!(
         "{:<4} {form} {median:>9.2} ms, least {least:>9.2} ms, first {first:>9.2} ms; {ratio}{peers}\n",
         case.id
@@ -250,12 +241,8 @@ fn line(case: &Case, form: &str, times: &Times, peers: &[(String, f64)], ratio: 
 
 /// The times of the runs; every result is checked.
 fn measure(case: &Case, precision: Precision) -> Result<Times> {
-    let analysed = analyse(case.text, &mut Generated, &Default::default(), &Default::default());
-    let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
-    let tensor = |name: &str| {
-        let named = (0u32..).map(TensorId).zip(&program.tensors).find(|(_, tensor)| tensor.name == name);
-        named.map(|(id, _)| id).ok_or_else(|| anyhow!("no tensor {name}"))
-    };
+    let program = equations::program(case.text, &mut Generated)?;
+    let tensor = |name: &str| equations::tensor(&program, name);
     let mut times = Vec::new();
     let (grown, goals, checked): (Program, Vec<TensorId>, Vec<usize>) = match case.gradient {
         None => {
@@ -287,9 +274,7 @@ fn measure(case: &Case, precision: Precision) -> Result<Times> {
         }
     }
     let first = times.remove(0);
-    times.sort_by(f64::total_cmp);
-    let at = |at: usize| times.get(at).copied().unwrap_or(f64::NAN);
-    Ok(Times { first, median: at(RUNS / 2), least: at(0) })
+    Ok(Times { first, later: Spread::of(times) })
 }
 
 fn verify(check: &Check, value: Option<&Value>) -> Result<()> {

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use fol::data::{Config, Options, Watch, generate};
-use fol::error::Refusal;
 use fol::law::Law;
 use fol::mask::{Grammar, Mask, Options as MaskOptions};
 use fol::sample::{Sampler, family};
@@ -13,17 +12,13 @@ use fol::symbol::SymbolId;
 
 use super::{Figure, median};
 
-fn refused(r: Refusal) -> anyhow::Error {
-    anyhow!("{r}")
-}
-
 const TEXTS: u64 = 20_000;
 
 pub(super) fn figures() -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for (name, goal) in [("public", 300_000.0), ("seed", 300_000.0), ("uniform", 150_000.0)] {
-        let law = Law::named(name, &[]).map_err(refused)?;
-        let mut sampler = Sampler::new(&law).map_err(refused)?;
+        let law = Law::named(name, &[])?;
+        let mut sampler = Sampler::new(&law)?;
         let streams = family("sample", 0);
         let mut tokens: Vec<SymbolId> = Vec::new();
         let seconds = median(5, || {
@@ -45,8 +40,8 @@ pub(super) fn figures() -> Result<Vec<Figure>> {
         figures.push(whole_way(name)?);
     }
     let counting = median(3, || {
-        let law = Law::named("pr", &[]).map_err(refused)?;
-        let counter = fol::count::Counter::new(&law, 60, 0, None).map_err(refused)?;
+        let law = Law::named("pr", &[])?;
+        let counter = fol::count::Counter::new(&law, 60, 0, None)?;
         std::hint::black_box(counter.count(60));
         Ok(())
     })?;
@@ -55,7 +50,7 @@ pub(super) fn figures() -> Result<Vec<Figure>> {
 }
 
 fn texts(law: &Law, n: u64) -> Result<Vec<Vec<SymbolId>>> {
-    let mut sampler = Sampler::new(law).map_err(refused)?;
+    let mut sampler = Sampler::new(law)?;
     let streams = family("sample", 0);
     let draw = |item| {
         let mut tokens = Vec::new();
@@ -66,17 +61,17 @@ fn texts(law: &Law, n: u64) -> Result<Vec<Vec<SymbolId>>> {
 }
 
 fn scorer(name: &str) -> Result<Figure> {
-    let law = Law::named(name, &[]).map_err(refused)?;
+    let law = Law::named(name, &[])?;
     let texts = texts(&law, 5_000)?;
     let tokens: usize = texts.iter().map(|t| t.len() + 1).sum();
-    let mut scorer = Scorer::new(&law).map_err(refused)?;
+    let mut scorer = Scorer::new(&law)?;
     let mut mass = 0.0;
     let seconds = median(5, || {
         for text in &texts {
             scorer.reset();
             for &symbol in text.iter().chain(&[SymbolId::EOS]) {
                 mass += scorer.next_dist()[symbol.index()];
-                scorer.push(symbol).map_err(refused)?;
+                scorer.push(symbol)?;
             }
         }
         Ok(())
@@ -87,7 +82,7 @@ fn scorer(name: &str) -> Result<Figure> {
 }
 
 fn mask() -> Result<Figure> {
-    let law = Law::named("seed", &[]).map_err(refused)?;
+    let law = Law::named("seed", &[])?;
     let texts = texts(&law, 5_000)?;
     let steps: usize = texts.iter().map(Vec::len).sum();
     let mut options = MaskOptions::new(Grammar::Formula);
@@ -97,7 +92,7 @@ fn mask() -> Result<Figure> {
         for text in &texts {
             let mut mask = start.clone();
             for &symbol in text {
-                mask.push(symbol).map_err(refused)?;
+                mask.push(symbol)?;
             }
         }
         Ok(())
@@ -110,13 +105,13 @@ fn whole_way(name: &str) -> Result<Figure> {
     const N: usize = 50_000;
     let text =
         format!("law = \"{name}\"\nthreads = 1\nstream = {{ train = {N}, val = 1, test = 1 }}\niid = 1\n");
-    let config = Config::read(&text, &[]).map_err(refused)?;
+    let config = Config::read(&text, &[])?;
     let folder = tempfile::tempdir()?;
     let (quiet, go_on) = (|_: u64, _: u64| {}, AtomicBool::new(false));
     let watch = Watch { progress: &quiet, cancelled: &go_on };
     let options = Options { force: true, ..Options::default() };
     let seconds = median(3, || {
-        generate(&config, folder.path(), options, &watch).map_err(refused)?;
+        generate(&config, folder.path(), options, &watch)?;
         Ok(())
     })?;
     Ok(Figure::new(format!("gen-data, {name}, one thread"), N as f64 / seconds, "formulas/s")

@@ -17,8 +17,8 @@ use training::Task;
 use training::optimiser::{Moments, Update, clip_factor, global_norm};
 use training::trainer::Piece;
 
-use super::{BenchArgs, digits};
-use crate::answer::{print_json, print_text, usage};
+use super::{BenchArgs, Spread, chosen, digits};
+use crate::answer::{print_json, print_text};
 use crate::learner::Learner as _;
 use crate::rnn::config::Config;
 
@@ -65,14 +65,10 @@ const CASES: [Case; 6] = [
 
 /// `bench rnn [CASE]...`; returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    let is_known = |name: &String| CASES.iter().any(|case| case.name == *name);
-    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
-        return Err(usage(format!("no case {unknown}; known: ll-authors lstm ntm-copy automaton")));
-    }
     training::threads::set(args.threads)?;
     let mut peer = Peer::start(args.python.as_deref().unwrap_or("python3"), args.threads);
     let mut rows = Vec::new();
-    for case in CASES.iter().filter(|case| names.is_empty() || names.iter().any(|n| n == case.name)) {
+    for case in chosen(&CASES, |case| case.name, names)? {
         let row =
             measure(case, peer.as_mut()).with_context(|| format!("{}, batch {}", case.name, case.batch))?;
         if !args.json {
@@ -129,13 +125,8 @@ fn measure<'a>(case: &'a Case, peer: Option<&mut Peer>) -> Result<Row<'a>> {
         }
         own.push(ours.turn(SECONDS)?);
     }
-    let peer = peer.map(|peer| (peer.name.clone(), middle(others)));
-    Ok(Row { case, ours: middle(own), peer })
-}
-
-fn middle(mut speeds: Vec<f64>) -> f64 {
-    speeds.sort_by(f64::total_cmp);
-    speeds.get(speeds.len() / 2).copied().unwrap_or(f64::NAN)
+    let peer = peer.map(|peer| (peer.name.clone(), Spread::of(others).median()));
+    Ok(Row { case, ours: Spread::of(own).median(), peer })
 }
 
 /// Our side of a case.

@@ -5,12 +5,10 @@
 //! program's alone: the relation and the embedding, which are given, the run, and the whole binary.
 //! It is read before the answer is checked against plain loops.
 
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value as Json, json};
-use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::fast::Fast;
@@ -19,9 +17,10 @@ use tensor_logic::lower::Loaded;
 use tensor_logic::program::TensorId;
 use tensor_logic::value::Const;
 
-use super::BenchArgs;
 use super::einsum::Generated;
-use crate::answer::{print_json, print_text};
+use super::{BenchArgs, equations, in_a_process};
+use crate::answer::{give, print_json};
+use crate::run_folder::peak_bytes;
 
 /// The most that it may take, in bytes.
 const GOAL: u64 = 1_000_000_000;
@@ -32,16 +31,10 @@ const EMBEDDING: &str = "signed 182 100000 64.npy";
 
 /// `bench sparse`: starts the process that measures itself.
 pub(super) fn run(args: &BenchArgs) -> Result<u8> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench", "sparse-one", "--threads", &args.threads.to_string()]);
-    let output = command.output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
-    let answer: Json = serde_json::from_slice(&output.stdout)?;
-    if args.json {
-        print_json(&answer)?;
-    } else {
-        let number = |key: &str| answer.get(key).and_then(Json::as_f64).unwrap_or(f64::NAN);
-        print_text(&format!(
+    let answer = in_a_process(["sparse-one", "--threads", &args.threads.to_string()])?;
+    let number = |key: &str| answer.get(key).and_then(Json::as_f64).unwrap_or(f64::NAN);
+    give(args.json, &answer, || {
+        format!(
             "{} tuples: forward {:.2} s, gradient {:.2} s; peak {:.0} MB, of which {:.0} MB before the run \
              (goal {:.0} MB)\n",
             number("tuples"),
@@ -50,8 +43,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
             number("peak_bytes") / 1e6,
             number("given_bytes") / 1e6,
             GOAL as f64 / 1e6
-        ));
-    }
+        )
+    })?;
     let peak = answer.get("peak_bytes").and_then(Json::as_u64).context("no peak")?;
     Ok(u8::from(peak > GOAL))
 }
@@ -63,16 +56,13 @@ pub(super) fn one(args: &BenchArgs) -> Result<u8> {
         "R = \"{RELATION}\"\nEmb = \"{EMBEDDING}\"\nR(i, j)\nEmb[j, d]\n\
          Y[i, d] = R(i, j) Emb[j, d]\nLoss = Y[i, d]^2\n"
     );
-    let analysed = analyse(&text, &mut Generated, &Default::default(), &Default::default());
-    let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
-    let id = |name: &str| {
-        let named = (0u32..).map(TensorId).zip(&program.tensors).find(|(_, tensor)| tensor.name == name);
-        named.map(|(id, _)| id).ok_or_else(|| anyhow!("no tensor {name}"))
-    };
+    let program = equations::program(&text, &mut Generated)?;
+    let id = |name: &str| equations::tensor(&program, name);
     let (output, loss, embedding) = (id("Y")?, id("Loss")?, id("Emb")?);
     let adjoint = adjoint(&program, loss, &[embedding]);
     let Some(gradient) = adjoint.gradients.first().copied().flatten() else { bail!("no gradient") };
     drop(program);
+    let peak = || peak_bytes().context("the peak is read on Linux only");
     let given_bytes = peak()?;
     let parameters = Parameters::new();
     let budget = Budget { tuples: 100_000_000, bytes: 16 << 30 };
@@ -85,7 +75,7 @@ pub(super) fn one(args: &BenchArgs) -> Result<u8> {
     };
     let (forward, forward_s) = timed(&[output, loss])?;
     let (backward, gradient_s) = timed(&[gradient])?;
-    let peak_bytes = peak()?;
+    let most_bytes = peak()?;
     let (Some(Value::Dense(y)), Some(Value::Dense(loss)), Some(Value::Dense(gradient))) =
         (forward.first(), forward.get(1), backward.first())
     else {
@@ -95,17 +85,9 @@ pub(super) fn one(args: &BenchArgs) -> Result<u8> {
     print_json(&json!({
         "schema": "xtask/1", "command": "bench sparse", "machine": crate::run_folder::machine(),
         "threads": args.threads, "tuples": tuples, "forward_s": forward_s, "gradient_s": gradient_s,
-        "given_bytes": given_bytes, "peak_bytes": peak_bytes, "goal_bytes": GOAL,
+        "given_bytes": given_bytes, "peak_bytes": most_bytes, "goal_bytes": GOAL,
     }))?;
     Ok(0)
-}
-
-/// The most resident memory that this process has had, in bytes.
-fn peak() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("the peak is read on Linux only")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
-    Ok(kilobytes * 1024)
 }
 
 /// Compares with plain loops over the tuples; answers how many there are.

@@ -11,14 +11,13 @@ mod ours;
 mod peers;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use serde_json::{Value, json};
 
 pub(crate) use inputs::SplitMix64;
 
-use super::BenchArgs;
+use super::{BenchArgs, Spread, chosen, in_a_process};
 use crate::answer::{print_json, print_text, usage};
 use cases::{CASES, Case, Peer};
 use peers::{Installed, Outcome};
@@ -36,9 +35,8 @@ fn inputs_folder(args: &BenchArgs) -> PathBuf {
     args.out.clone().unwrap_or_else(|| PathBuf::from(INPUTS))
 }
 
-fn case(id: &str) -> Result<&'static Case> {
-    let known = || CASES.iter().map(|case| case.id).collect::<Vec<_>>().join(" ");
-    CASES.iter().find(|case| case.id == id).ok_or_else(|| usage(format!("no case {id}; known: {}", known())))
+fn cases(names: &[String]) -> Result<Vec<&'static Case>> {
+    chosen(CASES, |case| case.id, names)
 }
 
 /// `bench inputs [--out DIR] [CASE]...`: writes the inputs that are missing.
@@ -54,23 +52,19 @@ pub(super) fn write_inputs(args: &BenchArgs, names: &[String]) -> Result<u8> {
 
 /// `bench tl-one CASE`: one run of ours, for the process that measures.
 pub(super) fn one(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    let [id] = names else { return Err(usage("bench tl-one takes one case")) };
-    print_json(&ours::run(case(id)?, &inputs_folder(args), args.threads)?)?;
+    let [case] = cases(names)?[..] else { return Err(usage("bench tl-one takes one case")) };
+    print_json(&ours::run(case, &inputs_folder(args), args.threads)?)?;
     Ok(0)
 }
 
 /// `bench tl [CASE]...`
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    let wanted: Vec<&Case> = match names {
-        [] => CASES.iter().collect(),
-        ids => ids.iter().map(|id| case(id)).collect::<Result<_>>()?,
-    };
     let python = args.python.clone().unwrap_or_else(|| "python3".to_owned());
     let installed = Installed { folder: args.peers_folder(), python };
     let folder = inputs_folder(args);
     let mut documents = Vec::new();
     let mut failed = false;
-    for case in wanted {
+    for case in cases(names)? {
         inputs::write(&folder, case.input)?;
         match measure(case, &folder, &installed) {
             Ok(measured) => {
@@ -134,34 +128,24 @@ fn own_runs(case: &Case, folder: &Path, runs: &mut [(usize, Vec<Value>)]) -> Res
         if documents.len() >= RUNS {
             continue;
         }
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["bench", "tl-one", case.id, "--threads", &threads.to_string(), "--out"]).arg(folder);
-        let output = command.output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
-        documents.push(serde_json::from_slice(&output.stdout).context("the answer of tl-one")?);
+        let (threads, out) = (format!("--threads={threads}"), Path::new("--out"));
+        documents.push(in_a_process([Path::new("tl-one"), case.id.as_ref(), threads.as_ref(), out, folder])?);
     }
     Ok(())
 }
 
-/// The median and the minimum.
-fn summary(mut seconds: Vec<f64>) -> (f64, f64) {
-    seconds.sort_by(f64::total_cmp);
-    let at = |at: usize| seconds.get(at).copied().unwrap_or(f64::NAN);
-    (at(seconds.len() / 2), at(0))
-}
-
-fn column(documents: &[Value], key: &str) -> (f64, f64) {
-    summary(documents.iter().filter_map(|document| document.get(key)?.as_f64()).collect())
+fn column(documents: &[Value], key: &str) -> Spread {
+    Spread::of(documents.iter().filter_map(|document| document.get(key)?.as_f64()))
 }
 
 impl Measured {
-    fn peer(outcomes: &[Outcome]) -> (f64, f64) {
-        summary(outcomes.iter().map(|outcome| outcome.seconds).collect())
+    fn peer(outcomes: &[Outcome]) -> Spread {
+        Spread::of(outcomes.iter().map(|outcome| outcome.seconds))
     }
 
     /// The best peer by its median.
     fn best(&self) -> Option<(Peer, f64)> {
-        let times = self.peers.iter().map(|(peer, outcomes)| (*peer, Measured::peer(outcomes).0));
+        let times = self.peers.iter().map(|(peer, outcomes)| (*peer, Measured::peer(outcomes).median()));
         times.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -171,7 +155,7 @@ impl Measured {
             .iter()
             .map(|(peer, outcomes)| {
                 let first = outcomes.first();
-                json!({"name": peer.name(), "version": peer.version(), "run_s": Measured::peer(outcomes).0,
+                json!({"name": peer.name(), "version": peer.version(), "run_s": Measured::peer(outcomes).median(),
                     "peak_bytes": outcomes.iter().filter_map(|outcome| outcome.peak).max(),
                     "total": first.is_some_and(|outcome| outcome.total)})
             })
@@ -180,13 +164,13 @@ impl Measured {
         let mut rows = Vec::new();
         for (threads, documents) in &self.ours {
             for (form, key) in [("native", "native_s"), ("listed", "listed_s")] {
-                let (run, least) = column(documents, key);
+                let runs = column(documents, key);
                 rows.push(json!({
-                    "case": case.id, "form": form, "threads": threads, "load_s": column(documents, "load_s").0,
-                    "plan_s": column(documents, "plan_s").0, "run_s": run, "run_min_s": least,
+                    "case": case.id, "form": form, "threads": threads, "load_s": column(documents, "load_s").median(),
+                    "plan_s": column(documents, "plan_s").median(), "run_s": runs.median(), "run_min_s": runs.least(),
                     "count": documents.first().and_then(|document| document.get("count")),
-                    "peak_bytes": column(documents, "peak_bytes").0 as u64, "peers": peers,
-                    "best_peer": best.map(|(peer, _)| peer.name()), "ratio": best.map(|(_, time)| time / run),
+                    "peak_bytes": column(documents, "peak_bytes").median() as u64, "peers": peers,
+                    "best_peer": best.map(|(peer, _)| peer.name()), "ratio": best.map(|(_, time)| time / runs.median()),
                 }));
             }
         }
@@ -197,12 +181,13 @@ impl Measured {
         let mut text = format!("{} {} {}\n", case.id, case.input, case.program);
         let best = self.best();
         for (threads, documents) in &self.ours {
-            let (load, plan) = (column(documents, "load_s").0, column(documents, "plan_s").0);
-            let peak = column(documents, "peak_bytes").0 / 1e6;
+            let middle = |key: &str| column(documents, key).median();
+            let (load, plan, peak) = (middle("load_s"), middle("plan_s"), middle("peak_bytes") / 1e6);
             text +=
                 &format!("  {threads} thread(s): load {load:.3} s, plan {plan:.3} s, peak {peak:.0} MB\n");
             for (form, key) in [("native", "native_s"), ("listed", "listed_s")] {
-                let (run, least) = column(documents, key);
+                let runs = column(documents, key);
+                let (run, least) = (runs.median(), runs.least());
                 let ratio = best.map_or_else(String::new, |(peer, time)| {
                     format!(", {:.1} x {}", time / run, peer.name())
                 });
@@ -210,7 +195,8 @@ impl Measured {
             }
         }
         for (peer, outcomes) in &self.peers {
-            let (run, least) = Measured::peer(outcomes);
+            let runs = Measured::peer(outcomes);
+            let (run, least) = (runs.median(), runs.least());
             let total = if outcomes.iter().any(|outcome| outcome.total) { " (total)" } else { "" };
             let peak = outcomes.iter().filter_map(|outcome| outcome.peak).max();
             let peak = peak.map_or_else(String::new, |bytes| format!(", peak {:.0} MB", bytes as f64 / 1e6));
@@ -245,9 +231,9 @@ mod tests {
     fn a_small_case_has_its_count() -> Result<()> {
         let folder = tempfile::tempdir()?;
         inputs::write(folder.path(), "chain2k")?;
-        let answer = ours::run(case("R4")?, folder.path(), 1)?;
+        let answer = ours::run(cases(&["R4".to_owned()])?[0], folder.path(), 1)?;
         assert_eq!(answer.get("count").and_then(Value::as_u64), Some(2_001_000));
-        let unknown = case("R99").err().ok_or_else(|| anyhow!("R99 is known"))?;
+        let unknown = cases(&["R99".to_owned()]).err().ok_or_else(|| anyhow!("R99 is known"))?;
         assert!(unknown.to_string().contains("R12"));
         Ok(())
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::{give, print_text};
 use crate::learner::Kind;
 use crate::transformer::report::{metrics_csv, numbers_of, read, write};
 use crate::{rnn, run_folder};
@@ -56,11 +56,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
         return Ok(0);
     }
     let page = write(&folders, args.out.as_deref())?;
-    if args.json {
-        let rows: Vec<Value> = read(&folders)?.iter().map(numbers_of).collect();
-        print_json(&json!({"schema": "xtask/1", "command": "report", "report": page, "runs": rows}))?;
-    } else {
-        print_text(&format!("report: {}\n", page.display()));
-    }
+    let rows: Vec<Value> = read(&folders)?.iter().map(numbers_of).collect();
+    let document = json!({"schema": "xtask/1", "command": "report", "report": page, "runs": rows});
+    give(args.json, &document, || format!("report: {}\n", page.display()))?;
     Ok(0)
 }

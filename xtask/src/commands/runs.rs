@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::answer::{print_json, print_text};
+use crate::answer::give;
+use crate::record::Record;
 use crate::{place, run_folder};
 
 /// Options of `runs`.
@@ -38,14 +39,12 @@ pub(crate) fn run(args: &RunsArgs) -> Result<u8> {
     find(&root, &mut folders)?;
     folders.sort();
     let lines = folders.iter().map(|f| line(&root, f)).collect::<Result<Vec<Line>>>()?;
-    if args.json {
-        let items: Vec<Value> = lines.iter().map(to_json).collect();
-        print_json(&json!({"schema": "xtask/1", "command": "runs", "runs": items}))?;
-    } else if lines.is_empty() {
-        print_text(&format!("no run in {}\n", root.display()));
-    } else {
-        print_text(&table(&lines));
-    }
+    let items: Vec<Value> = lines.iter().map(to_json).collect();
+    let document = json!({"schema": "xtask/1", "command": "runs", "runs": items});
+    give(args.json, &document, || match lines.as_slice() {
+        [] => format!("no run in {}\n", root.display()),
+        lines => table(lines),
+    })?;
     Ok(0)
 }
 
@@ -73,13 +72,10 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 fn line(root: &Path, folder: &Path) -> Result<Line> {
-    let metrics = run_folder::metrics(folder)?;
-    let of = |kind: &'static str| {
-        metrics.iter().filter(move |l| l.get("kind").and_then(Value::as_str) == Some(kind))
-    };
-    let least = |key: &str| of("eval").filter_map(|l| l.get(key).and_then(Value::as_f64)).reduce(f64::min);
+    let record = Record::read(folder)?;
+    let least = |key: &str| record.best(key).map(|best| best.0);
     let judged = folder.join("eval.json").is_file();
-    let ended = of("end").next().is_some();
+    let ended = record.lines("end").next().is_some();
     let state = match (ended, judged) {
         _ if is_busy(folder) => "at work",
         (true, true) => "judged",
@@ -93,7 +89,7 @@ fn line(root: &Path, folder: &Path) -> Result<Line> {
         name,
         model: model(folder),
         state,
-        step: metrics.last().and_then(|l| l.get("step")?.as_u64()),
+        step: record.all().last().and_then(|l| l.get("step")?.as_u64()),
         loss: least("nats_per_token").or_else(|| least("loss")),
         excess: least("excess"),
         bytes: bytes(folder)?,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use crate::answer::{print_json, print_text, say};
+use crate::answer::{give, say};
 use crate::learner::Kind;
 use crate::signals::{self, Stop};
 use crate::sweep::plan::Draft;
@@ -49,12 +49,8 @@ fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8
             Ok(signals::status(signal))
         }
         Swept::Done { document, page } => {
-            if args.json {
-                print_json(&document)?;
-            } else {
-                let text = std::fs::read_to_string(folder.join("table.md"))?;
-                print_text(&format!("{text}\nreport: {}\n", page.display()));
-            }
+            let text = std::fs::read_to_string(folder.join("table.md"))?;
+            give(args.json, &document, || format!("{text}\nreport: {}\n", page.display()))?;
             Ok(0)
         }
     }

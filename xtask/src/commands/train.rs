@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use training::DeviceSpec;
 
-use crate::answer::{print_json, print_text, say, usage};
+use crate::answer::{give, print_text, say, usage};
 use crate::learner::{Kind, Learner};
 use crate::run::{Ended, train_in};
 use crate::signals::{self, Stop};
@@ -84,9 +84,7 @@ impl Train {
 
 /// Name and text of a configuration: a path, or a name in configs/.
 fn read_config(file: &str) -> Result<(String, String)> {
-    let path = keys::find(file, &place::configs())?;
-    let text = std::fs::read_to_string(&path).map_err(|e| anyhow!("{}: {e}", path.display()))?;
-    Ok((path.display().to_string(), text))
+    keys::read(&keys::find(file, &place::configs())?)
 }
 
 /// Trains; returns the exit status.
@@ -156,15 +154,59 @@ fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
         }
     };
     let page = L::report(folder)?;
-    if args.json {
-        let document = json!({
-            "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
-            "eval": evaluation,
-        });
-        print_json(&document)?;
-    } else {
-        L::print_summary(&evaluation);
-        print_text(&format!("report: {}\n", page.display()));
-    }
+    let document = json!({
+        "schema": "xtask/1", "command": "train", "run": folder, "updates": updates, "report": page,
+        "eval": evaluation,
+    });
+    give(args.json, &document, || format!("{}report: {}\n", L::in_short(&evaluation), page.display()))?;
     Ok(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::plan::Draft;
+    use crate::transformer::{config::Model, network};
+
+    #[test]
+    fn every_configuration_of_the_project_is_understood_and_has_the_parameters_that_it_expects() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+        let mut checked = [0, 0];
+        for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.extension().is_none_or(|end| end != "toml") {
+                continue;
+            }
+            let (name, text) = read_config(&path.display().to_string()).unwrap();
+            if keys::parse_table(&name, &text).unwrap().contains_key("base") {
+                let draft = Draft::read(&path).unwrap();
+                match draft.kind().unwrap() {
+                    Kind::Recurrent => drop(draft.plan::<rnn::config::Config>().unwrap()),
+                    Kind::Transformer => drop(draft.plan::<transformer::config::Config>().unwrap()),
+                }
+                continue;
+            }
+            let (at, expect, params) = match Kind::of(&name, &text).unwrap() {
+                Kind::Recurrent => {
+                    let config = rnn::config::Config::from_text(&name, &text, &[]).unwrap();
+                    let params = config.cell().unwrap().count();
+                    (0, config.expect, params)
+                }
+                Kind::Transformer => {
+                    let config = transformer::config::Config::from_text(&name, &text, &[]).unwrap();
+                    let data = folder.join("data").join(format!("{}.toml", config.data));
+                    fol::data::Config::read(&std::fs::read_to_string(data).unwrap(), &[]).unwrap();
+                    if config.model == Model::Ngram {
+                        continue;
+                    }
+                    let params = network::of(&config).unwrap().layout().len();
+                    (1, config.expect, params)
+                }
+            };
+            let expected = expect.and_then(|expect| expect.params);
+            assert!(expected == Some(params) || at == 0 && expected.is_none(), "{name}: {params}");
+            checked[at] += 1;
+        }
+        assert!(checked[0] >= 1 && checked[1] >= 6, "{checked:?}");
+    }
 }

@@ -40,6 +40,9 @@ pub(crate) fn number(digits: impl Into<String>) -> Cell {
     Cell::Number(digits.into())
 }
 
+/// A column of a table: its name, and what stands in it for an item.
+pub(crate) type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> Cell);
+
 /// A table: the first row names the columns; a row may have a class.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
@@ -51,6 +54,15 @@ impl Table {
     /// A table with these columns. A name that begins with `#` is that of a column of numbers.
     pub(crate) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// A table with a row for each item.
+    pub(crate) fn of<T>(items: &[T], columns: &[Column<'_, T>]) -> Self {
+        let mut table = Self::new(columns.iter().map(|column| column.0));
+        for item in items {
+            table.row(columns.iter().map(|column| column.1(item)).collect());
+        }
+        table
     }
 
     /// Adds a row.

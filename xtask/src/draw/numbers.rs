@@ -25,6 +25,11 @@ pub(crate) fn plus_minus(value: Option<f64>, half: Option<f64>, digits: usize) -
     }
 }
 
+/// A mean with half its 95 % interval, from its standard error.
+pub(crate) fn interval(mean: Option<f64>, se: Option<f64>) -> String {
+    plus_minus(mean, se.map(|se| 1.96 * se), 4)
+}
+
 /// A share in per cent.
 pub(crate) fn percent(value: Option<f64>, digits: usize) -> String {
     match value.filter(|v| v.is_finite()) {

@@ -12,6 +12,7 @@ use linear_logic_rnn::task::{LONGEST, Settings, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::expect::Expect;
+use crate::keys::Faults;
 
 /// The word that names this learner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,12 +150,7 @@ impl Default for Config {
 impl Config {
     /// Ranges, required keys, and whether cell, task and optimiser can be made.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
-        let mut problems = Vec::new();
-        let mut demand = |holds: bool, message: String| {
-            if !holds {
-                problems.push(message);
-            }
-        };
+        let mut faults = Faults::default();
         for (key, missing) in [
             ("task", self.task.is_empty()),
             ("cell", self.cell.is_empty()),
@@ -163,15 +159,18 @@ impl Config {
             ("max_length", self.max_length == 0),
             ("updates", self.updates == 0),
         ] {
-            demand(!missing, format!("missing key \"{key}\""));
+            faults.demand(!missing, format!("missing key \"{key}\""));
         }
-        demand(self.threads <= 1024, format!("threads = {}: 0 (all cores) to 1024", self.threads));
-        demand(self.eval_every >= 1 && self.save_every >= 1, "eval_every, save_every: at least 1".to_owned());
-        demand(self.max_skipped >= 1, "max_skipped = 0: at least 1".to_owned());
-        demand(self.eval_sequences >= 1, "eval_sequences = 0: at least 1".to_owned());
-        if !problems.is_empty() {
-            bail!("{name}: {}", problems.join(&format!("\n{name}: ")));
+        faults.demand(self.threads <= 1024, format!("threads = {}: 0 (all cores) to 1024", self.threads));
+        for (key, value) in [
+            ("eval_every", self.eval_every),
+            ("save_every", self.save_every),
+            ("max_skipped", self.max_skipped),
+            ("eval_sequences", self.eval_sequences as u64),
+        ] {
+            faults.demand(value >= 1, format!("{key} = {value}: at least 1"));
         }
+        faults.refuse(name)?;
         let whole = || -> Result<()> {
             let batches = self.batches()?;
             self.optimiser()?;
@@ -282,53 +281,29 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::keys::parse_table;
-    use crate::learner::{Kind, Learner as _};
-    use crate::sweep::plan::Draft;
+    use crate::learner::Learner as _;
 
-    /// The configurations of the project: they parse, sweeps too, and what is expected is counted.
-    #[test]
-    fn every_configuration_has_the_weights_that_it_expects() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.display().to_string();
-            if path.extension().is_none_or(|e| e != "toml") {
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).unwrap();
-            if parse_table(&name, &text).unwrap().contains_key("base") {
-                let draft = Draft::read(&path).unwrap();
-                if draft.kind().unwrap() == Kind::Recurrent {
-                    draft.plan::<Config>().unwrap();
-                }
-            } else if Kind::of(&name, &text).unwrap() == Kind::Recurrent {
-                let config = Config::from_text(&name, &text, &[]).unwrap();
-                if let Some(params) = config.expect.as_ref().and_then(|expect| expect.params) {
-                    assert_eq!(config.cell().unwrap().count(), params, "{name}");
-                }
-            }
-        }
-    }
-
-    const PLAIN: &str = "kind = \"rnn\"\ntask = \"parity\"\nmin_length = 1\nmax_length = 9\ncell = \"ll\"\n\
-        preset = \"stable\"\nlambda = [1, \"\\\\q. q\"]\npi = [\"10\"]\nhidden = 5\naux = \"hidden\"\nupdates = 3\n";
+    const RUN: &str = "kind = \"rnn\"\ntask = \"parity\"\nmin_length = 1\nmax_length = 9\nupdates = 3\n";
+    const LL: &str = "cell = \"ll\"\npreset = \"stable\"\nlambda = [1, \"mult [2] 1\"]\npi = [\"10\"]\nhidden = 5\n\
+        aux = \"hidden\"\n";
+    const MASTER: &str = "cell = \"master\"\nhidden = 4\nmasters = [{ proof = \"\\\\v. derelict v : !(h -o h) -o h -o h\", \
+        state = \"h\", dims = { h = 4 }, slots = [{ kind = \"input\", from = \"h\", to = \"h\" }] }]\n";
 
     #[test]
     fn the_resolved_text_reads_back() {
-        for set in
-            ["lr=1e-3", "masters=[]", "patterns=[[1], [0, 1]]", "expect.params=7", "curriculum=\"linear\""]
-        {
-            let mut sets = vec![set.to_owned()];
-            if set.starts_with("masters") {
-                sets.extend(["cell=\"elman\""].map(ToOwned::to_owned));
-            }
-            let Ok(config) = Config::from_text("a", PLAIN, &sets) else { continue };
+        let patterns = &["task=multi-pattern", "patterns=[[1], [0, 1]]", "min_length=20", "max_length=30"];
+        for (cell, sets) in [
+            (LL, &["lr=1e-3"][..]),
+            (LL, &["expect.params=7"]),
+            (LL, &["curriculum=\"linear\""]),
+            (LL, patterns),
+            (MASTER, &[]),
+        ] {
+            let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+            let config = Config::from_text("a", &format!("{RUN}{cell}"), &sets).unwrap();
             let again = Config::from_text("b", &config.to_toml().unwrap(), &[]).unwrap();
-            assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{set}");
+            assert_eq!((&again, again.digest().unwrap()), (&config, config.digest().unwrap()), "{sets:?}");
         }
     }
 }

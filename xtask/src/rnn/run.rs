@@ -6,13 +6,14 @@ use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::learner::Learner as Recurrent;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use training::schedule::{Decline, Schedule};
 use training::{Settings, Task};
 
 use super::config::Config;
 use crate::answer::say;
 use crate::learner::{Learner as _, State, Subject};
+use crate::record::{Record, document, field, write_document};
 use crate::run_folder;
 
 /// Updates between `update` lines.
@@ -105,8 +106,7 @@ fn write_about(config: &Config, cell: &Cell, folder: &Path) -> Result<()> {
         "options": config.options, "programs": programs, "order": order(config), "task": config.task,
         "num_parameters": cell.count(), "commit": run_folder::commit(),
     });
-    let text = serde_json::to_string_pretty(&about)? + "\n";
-    Ok(training::files::write(&folder.join("config.json"), text.as_bytes())?)
+    write_document(&folder.join("config.json"), &about)
 }
 
 /// Tests the best weights at every length and writes `eval.json`.
@@ -134,16 +134,14 @@ fn evaluate(
         }
         lengths.push(line);
     }
-    let metrics = training::metrics::read(&folder.join("metrics.jsonl"))?;
-    let record = Record { metrics: &metrics };
+    let record = Record::read(folder)?;
     let document = json!({
         "task": config.task, "cell": config.cell, "order": order(config), "seed": config.seed,
-        "total_params": cell.count(), "best_update": record.best().map(|best| best.1), "status": status,
-        "seconds": record.seconds(), "steps_per_second": record.speed(), "lengths": lengths,
+        "total_params": cell.count(), "best_update": record.best("loss").map(|best| best.1), "status": status,
+        "seconds": seconds(&record), "steps_per_second": speed(&record), "lengths": lengths,
         "commit": run_folder::commit(),
     });
-    let text = serde_json::to_string_pretty(&document)? + "\n";
-    training::files::write(&folder.join("eval.json"), text.as_bytes())?;
+    write_document(&folder.join("eval.json"), &document)?;
     Ok(document)
 }
 
@@ -151,51 +149,22 @@ fn evaluate(
 pub(crate) fn judge_again(config: &Config, folder: &Path, quiet: bool) -> Result<Value> {
     let cell = config.cell()?;
     let mut learner = config.learner(&cell)?;
-    let earlier = eval(folder)?;
-    let status = earlier.as_ref().and_then(|e| e.get("status")).and_then(Value::as_str).unwrap_or("done");
+    let earlier = document(&folder.join("eval.json"))?;
+    let status = earlier.get("status").and_then(Value::as_str).unwrap_or("done");
     if !run_folder::weights(folder).is_file() {
         bail!("{}: no model yet; go on with `cargo xtask train --resume`", folder.display());
     }
     evaluate(config, &cell, &mut learner, folder, status, quiet)
 }
 
-/// `eval.json` of a run, if it is there.
-pub(crate) fn eval(folder: &Path) -> Result<Option<Value>> {
-    let path = folder.join("eval.json");
-    if !path.is_file() {
-        return Ok(None);
-    }
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    Ok(Some(serde_json::from_str(&text).with_context(|| path.display().to_string())?))
+/// Seconds of training, without the evaluations.
+pub(crate) fn seconds(record: &Record) -> f64 {
+    record.lines("update").filter_map(|line| field(line, "seconds")).sum()
 }
 
-/// The lines of a run.
-pub(crate) struct Record<'a> {
-    pub(crate) metrics: &'a [Map<String, Value>],
-}
-
-impl Record<'_> {
-    pub(crate) fn lines(&self, kind: &str) -> impl Iterator<Item = &Map<String, Value>> {
-        let kind = kind.to_owned();
-        self.metrics.iter().filter(move |l| l.get("kind").and_then(Value::as_str) == Some(kind.as_str()))
-    }
-
-    /// The least validation loss and its update; ties keep the earlier.
-    pub(crate) fn best(&self) -> Option<(f64, u64)> {
-        let lines =
-            self.lines("eval").filter_map(|l| Some((l.get("loss")?.as_f64()?, l.get("step")?.as_u64()?)));
-        lines.reduce(|best, next| if next.0 < best.0 { next } else { best })
-    }
-
-    /// Seconds of training, without the evaluations.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.lines("update").filter_map(|line| line.get("seconds").and_then(Value::as_f64)).sum()
-    }
-
-    /// Sequence-steps in a second of training.
-    pub(crate) fn speed(&self) -> Option<f64> {
-        let steps = self.lines("update").last()?.get("sequence_steps")?.as_f64()?;
-        let seconds = self.seconds();
-        (seconds > 0.0).then(|| steps / seconds)
-    }
+/// Sequence-steps in a second of training.
+pub(crate) fn speed(record: &Record) -> Option<f64> {
+    let steps = field(record.lines("update").next_back()?, "sequence_steps")?;
+    let seconds = seconds(record);
+    (seconds > 0.0).then(|| steps / seconds)
 }

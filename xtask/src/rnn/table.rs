@@ -11,11 +11,11 @@ use linear_logic_rnn::statistics::{Report, Row, Sample, median, strongest};
 use serde_json::{Map, Value, json};
 
 use super::config::Config;
-use super::run::{Record, eval};
-use crate::draw::html::{self, Table};
+use crate::draw::html::{self, Column, Table};
 use crate::draw::numbers::{count, fixed, p_value};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
 use crate::draw::{Axis, Scale};
+use crate::record::{Record, document};
 use crate::run_folder;
 use crate::sweep::plan::shown;
 use crate::sweep::{Plan, Point, Summary};
@@ -117,8 +117,7 @@ impl Arm<'_> {
 
 impl Run {
     fn read(config: &Config, folder: &Path) -> Result<Self> {
-        let eval = eval(folder)?.unwrap_or(Value::Null);
-        let metrics = training::metrics::read(&folder.join("metrics.jsonl"))?;
+        let eval = document(&folder.join("eval.json"))?;
         let mut entries = Vec::new();
         for line in eval.get("lengths").and_then(Value::as_array).into_iter().flatten() {
             let values = MEASURES.iter().filter_map(|m| Some((*m, line.get(*m)?.as_f64()?))).collect();
@@ -130,7 +129,7 @@ impl Run {
             params: eval.get("total_params").and_then(Value::as_u64).unwrap_or(0),
             status: eval.get("status").and_then(Value::as_str).unwrap_or("unfinished").to_owned(),
             seconds: eval.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
-            validation: Record { metrics: &metrics }.best().map_or(f64::INFINITY, |best| best.0),
+            validation: Record::read(folder)?.best("loss").map_or(f64::INFINITY, |best| best.0),
             entries,
         })
     }
@@ -333,19 +332,16 @@ const LIMITS: &str = "Copy and reverse need memory that grows with the length, s
                       V needs K = |Q|.";
 
 fn verdict_table(report: &Report) -> Table {
-    let mut table = Table::new(["task", "candidate", "#median", "baseline", "#median", "#p", "result"]);
-    for row in &report.rows {
-        table.row(vec![
-            html::text(row.task.clone()),
-            html::text(row.candidate.clone()),
-            html::number(fixed(row.medians.candidate, 4)),
-            html::text(row.baseline.clone()),
-            html::number(fixed(row.medians.baseline, 4)),
-            html::number(p_value(row.p)),
-            html::text(word(&row.result)),
-        ]);
-    }
-    table
+    let columns: &[Column<'_, Row>] = &[
+        ("task", &|row| html::text(&row.task)),
+        ("candidate", &|row| html::text(&row.candidate)),
+        ("#median", &|row| html::number(fixed(row.medians.candidate, 4))),
+        ("baseline", &|row| html::text(&row.baseline)),
+        ("#median", &|row| html::number(fixed(row.medians.baseline, 4))),
+        ("#p", &|row| html::number(p_value(row.p))),
+        ("result", &|row| html::text(word(&row.result))),
+    ];
+    Table::of(&report.rows, columns)
 }
 
 /// The word by which something is serialised.

@@ -127,8 +127,7 @@ fn known(table: &Table) -> std::result::Result<(), keys::Wrong> {
 impl Draft {
     /// Reads a file. Its base is looked for beside it, then as given, then in configs/.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(|| shown.clone())?;
+        let (shown, text) = keys::read(path)?;
         let file = File::parse(&shown, &text)?;
         let beside = path.with_file_name(&file.base);
         let base = if beside.is_file() {
@@ -136,9 +135,9 @@ impl Draft {
         } else {
             keys::find(&file.base, &place::configs()).with_context(|| format!("{shown}: base"))?
         };
-        let base_text = std::fs::read_to_string(&base).with_context(|| base.display().to_string())?;
+        let (base_name, base_text) = keys::read(&base)?;
         let name = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Self { name, shown, file, base_name: base.display().to_string(), base_text })
+        Ok(Self { name, shown, file, base_name, base_text })
     }
 
     /// Whether its base is a recurrent run.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::draw::csv;
 use crate::draw::html::{self, Table};
 use crate::draw::plot::Plot;
+use crate::record::write_document;
 
 /// What the files say.
 pub(crate) struct Summary {
@@ -36,7 +37,7 @@ impl Summary {
         let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
         put("table.csv", &csv::table(self.columns, &self.lines)?)?;
         put("table.md", &self.markdown(name))?;
-        put(self.file.0, &(serde_json::to_string_pretty(&self.file.1)? + "\n"))?;
+        write_document(&folder.join(self.file.0), &self.file.1)?;
         for (name, plot) in &self.plots {
             put(&format!("{name}.svg"), &plot.document())?;
         }

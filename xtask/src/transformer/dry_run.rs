@@ -9,9 +9,10 @@ use symbolic_transformer::order::{BatchUnit, Order};
 
 use super::config::{Config, Model};
 use super::network;
-use crate::answer::{print_json, print_text};
+use crate::answer::give;
 use crate::data;
 use crate::draw::numbers::{count, duration};
+use crate::run_folder::peak_bytes;
 
 /// Says what a run would be; returns the exit status.
 pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
@@ -50,11 +51,7 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
         fields.insert("step".to_owned(), step);
         fields.insert("peak_bytes".to_owned(), json!(peak_bytes()));
     }
-    if json {
-        print_json(&document)?;
-    } else {
-        print_text(&for_people(config, &document));
-    }
+    give(json, &document, || for_people(config, &document))?;
     Ok(0)
 }
 
@@ -120,13 +117,6 @@ fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch) -> Result
         "ln_vocabulary": (fol::symbol::VOCABULARY as f64).ln(), "flop_per_token": flop,
         "flop": flop as f64 * targets, "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
     }))
-}
-
-/// The most memory that this process has held, where the system tells.
-fn peak_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    Some(1024 * line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
 }
 
 fn for_people(config: &Config, document: &Value) -> String {

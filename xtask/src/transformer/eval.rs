@@ -16,9 +16,10 @@ use symbolic_transformer::sample::{Choice, Request};
 use super::config::{Config, Model, SUITES};
 use super::sampling::{self, Ask};
 use super::{completion, network};
-use crate::answer::{print_text, say};
+use crate::answer::say;
 use crate::data::Data;
 use crate::expect::Row;
+use crate::record::{document, write_document};
 use crate::run_folder;
 
 /// The suite of a file of texts.
@@ -52,8 +53,8 @@ pub(crate) fn is_whole(evaluation: &Value, folder: &Path, config: &Config) -> Re
 
 /// The evaluation of a run, if it was judged as its configuration asks.
 pub(crate) fn judged_before(folder: &Path, config: &Config) -> Result<Option<Value>> {
-    let text = std::fs::read_to_string(folder.join("eval.json")).unwrap_or_default();
-    let Ok(evaluation) = serde_json::from_str::<Value>(&text) else { return Ok(None) };
+    // A damaged one is made again.
+    let evaluation = document(&folder.join("eval.json")).unwrap_or_default();
     Ok(is_whole(&evaluation, folder, config)?.then_some(evaluation))
 }
 
@@ -86,9 +87,8 @@ pub(super) fn evaluate_as(
     what: &What,
 ) -> Result<Value> {
     let path = folder.join(&what.file);
-    let earlier = std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Value>(&t).ok());
-    let mut found: Map<String, Value> = match earlier {
-        Some(Value::Object(fields)) => fields,
+    let mut found: Map<String, Value> = match document(&path) {
+        Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
     let model = model_digest(folder)?;
@@ -133,10 +133,9 @@ pub(super) fn evaluate_as(
         found.insert("train".to_owned(), json!({"nats_per_token": judge.nats(&train)?, "limit": limit}));
     }
     found.insert("expect".to_owned(), json!(expectations(config, &found)));
-    let document = Value::Object(found);
-    let text = serde_json::to_string_pretty(&document)? + "\n";
-    training::files::write(&path, text.as_bytes())?;
-    Ok(document)
+    let evaluation = Value::Object(found);
+    write_document(&path, &evaluation)?;
+    Ok(evaluation)
 }
 
 /// A model ready to be judged.
@@ -336,7 +335,7 @@ fn novelty_lines(evaluation: &Value, suite: &str) -> String {
 }
 
 /// The few lines that people want first.
-pub(crate) fn print_summary(evaluation: &Value) {
+pub(crate) fn in_short(evaluation: &Value) -> String {
     let at = |path: &str| evaluation.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let mut text = String::new();
     for suite in ["iid", "test", FILE] {
@@ -375,5 +374,5 @@ pub(crate) fn print_summary(evaluation: &Value) {
             at("/generation/free/novel/K2"),
         ));
     }
-    print_text(&text);
+    text
 }

@@ -9,7 +9,8 @@ use symbolic_transformer::export::{self, About};
 
 use super::config::{Config, Model};
 use super::network;
-use crate::answer::{print_json, print_text};
+use crate::answer::give;
+use crate::record::document;
 use crate::{data, run_folder};
 
 /// Options of `export`.
@@ -44,12 +45,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
         bail!("NotRepresentable: only a transformer has a class that loads it exactly");
     }
     let (_, theta) = network::load(&folder, &config)?;
-    let evaluation = std::fs::read_to_string(folder.join("eval.json")).ok();
-    let evaluation: serde_json::Value =
-        evaluation.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
-    let recorded = std::fs::read_to_string(folder.join("config.json")).ok();
-    let recorded: serde_json::Value =
-        recorded.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+    let [evaluation, recorded] =
+        ["eval.json", "config.json"].map(|name| document(&folder.join(name)).unwrap_or_default());
     let text = |key: &str| recorded.get(key).and_then(|v| v.as_str()).unwrap_or("unknown").to_owned();
     let about = About {
         name: folder.file_name().map_or_else(|| "run".to_owned(), |n| n.to_string_lossy().into_owned()),
@@ -63,11 +60,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let out = args.out.clone().unwrap_or_else(|| folder.join("hf"));
     std::fs::create_dir_all(&out)?;
     export::hf(&config.shape()?, &theta, &about, &out).map_err(|e| anyhow::anyhow!("{}: {e}", e.kind()))?;
-    if args.json {
-        print_json(&json!({"schema": "xtask/1", "command": "export", "format": "hf", "folder": out}))?;
-    } else {
-        print_text(&format!("{}\n", out.display()));
-    }
+    let document = json!({"schema": "xtask/1", "command": "export", "format": "hf", "folder": out});
+    give(args.json, &document, || format!("{}\n", out.display()))?;
     Ok(0)
 }
 

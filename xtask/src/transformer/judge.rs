@@ -7,8 +7,8 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::config::Config;
-use super::eval::{FILE, What, evaluate_as, print_summary};
-use crate::answer::{print_json, say, usage};
+use super::eval::{FILE, What, evaluate_as, in_short};
+use crate::answer::{give, say, usage};
 use crate::{data, run_folder};
 
 /// What is asked.
@@ -46,15 +46,11 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
         ["eval".to_owned()].into_iter().chain(stem.map(Into::into)).chain(step).collect();
     let what = What { texts, checkpoint: ask.checkpoint, file: format!("{}.json", parts.join("-")) };
     let evaluation = evaluate_as(folder, &config, &data, &suites, quiet, &what)?;
-    if json {
-        let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
-        if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
-            document.extend(found.clone());
-        }
-        print_json(&document)?;
-    } else {
-        print_summary(&evaluation);
+    let mut document = serde_json::json!({"schema": "xtask/1", "command": "eval"});
+    if let (Value::Object(document), Value::Object(found)) = (&mut document, &evaluation) {
+        document.extend(found.clone());
     }
+    give(json, &document, || in_short(&evaluation))?;
     match evaluation.get("failed").and_then(Value::as_str) {
         Some(reason) => {
             say!("error: {reason}");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::config::{Config, Model};
 use crate::data::Data;
+use crate::record::write_document;
 use crate::run_folder;
 
 /// The keys of a model's shape that an LSTM has.
@@ -42,10 +43,7 @@ pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, dat
         }
         about.extend(shape);
     }
-    let text = serde_json::to_string_pretty(&about)? + "\n";
-    training::files::write(&folder.join("config.json"), text.as_bytes())?;
-    Ok(training::files::write(
-        &folder.join("tokenizer.json"),
-        symbolic_transformer::tokenizer::JSON.as_bytes(),
-    )?)
+    write_document(&folder.join("config.json"), &about)?;
+    let tokenizer = symbolic_transformer::tokenizer::JSON;
+    Ok(training::files::write(&folder.join("tokenizer.json"), tokenizer.as_bytes())?)
 }

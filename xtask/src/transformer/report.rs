@@ -54,7 +54,7 @@ pub(crate) fn read(folders: &[PathBuf]) -> Result<Vec<Run>> {
 pub(crate) fn metrics_csv(runs: &[Run]) -> Result<String> {
     let mut rows = Vec::new();
     for run in runs {
-        for line in &run.metrics {
+        for line in run.metrics.all() {
             let mut row = line.clone();
             row.insert("run".to_owned(), json!(run.name));
             rows.push(row);

@@ -14,7 +14,7 @@ use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complet
 
 use super::config::{Config, Model};
 use super::network;
-use crate::answer::{print_json, print_text, usage};
+use crate::answer::{give, usage};
 use crate::{data, run_folder};
 
 /// Options of `sample`.
@@ -128,14 +128,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
         training::files::write(path, strips(&samples).as_bytes())?;
     }
     let items: Vec<Value> = samples.iter().map(item).collect();
-    if args.json {
-        print_json(&json!({"schema": "xtask/1", "command": "sample", "items": items}))?;
-    } else {
-        for s in &samples {
-            let end = if s.finished { "" } else { "  (not finished)" };
-            print_text(&format!("{:9.3}  {}{end}\n", s.nll, shown(s)));
-        }
-    }
+    let line = |s: &Sample| {
+        let end = if s.finished { "" } else { "  (not finished)" };
+        format!("{:9.3}  {}{end}\n", s.nll, shown(s))
+    };
+    let document = json!({"schema": "xtask/1", "command": "sample", "items": items});
+    give(args.json, &document, || samples.iter().map(line).collect())?;
     Ok(0)
 }
 

@@ -149,6 +149,28 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// What a package's code and tests are made of stands in the package, so that they compile from it alone.
+#[test]
+fn packages_include_nothing_from_outside() {
+    let crates = root().join("crates").canonicalize().unwrap();
+    let (mut files, mut included) = (Vec::new(), 0);
+    sources(&crates, &mut files);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let package = crates.join(file.strip_prefix(&crates).unwrap().iter().next().unwrap());
+        for before in ["#[path = \"", "include_str!(\"", "include_bytes!(\""] {
+            for (at, _) in text.match_indices(before) {
+                let name = text[at + before.len()..].split('"').next().unwrap();
+                let path = file.with_file_name(name).canonicalize();
+                let path = path.unwrap_or_else(|e| panic!("{}: {name}: {e}", file.display()));
+                assert!(path.starts_with(&package), "{} includes {name}", file.display());
+                included += 1;
+            }
+        }
+    }
+    assert!(included >= 15, "{included}");
+}
+
 #[test]
 fn only_one_file_prints_to_standard_output() {
     let mut files = Vec::new();

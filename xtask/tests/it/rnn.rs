@@ -1,25 +1,13 @@
 //! The commands `task` and `optim`: the corpus of cases, each a run of the command, and nonsense.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
+use calculemus_base::testing::{self, Expected};
 use serde_json::Value;
 
-#[path = "../../../crates/linear-logic/tests/it/mismatch.rs"]
-mod mismatch;
-
 fn xtask(args: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_calculemus"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may refuse before it has read all; what the cases send fits into a pipe.
-    let _ = child.stdin.take().unwrap().write_all(stdin);
-    child.wait_with_output().unwrap()
+    testing::output(Command::new(env!("CARGO_BIN_EXE_calculemus")).args(args), stdin)
 }
 
 /// The exit status and the document on standard output.
@@ -41,12 +29,14 @@ fn run(case: &Value) -> Option<String> {
     if status != case["exit"].as_i64().map(|code| code as i32) {
         return Some(format!("exit status {status:?}"));
     }
-    mismatch::mismatch(&case["expect"], &found, "", case["tol"].as_f64().unwrap_or(0.0))
+    Expected::within(case["tol"].as_f64().unwrap_or(0.0)).mismatch(&case["expect"], &found, "")
 }
 
-fn check_file(file: &str) {
+/// Runs all cases of a file, which has so many.
+fn check_file(file: &str, size: usize) {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/linear-logic-rnn/tests/cases");
     let text = std::fs::read_to_string(cases.join(file)).unwrap();
+    assert_eq!(text.lines().count(), size, "{file}");
     let cases = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let failures: Vec<String> =
         cases.filter_map(|case| run(&case).map(|why| format!("{}: {why}", case["id"]))).collect();
@@ -55,12 +45,12 @@ fn check_file(file: &str) {
 
 #[test]
 fn task_cases() {
-    check_file("task.jsonl");
+    check_file("task.jsonl", 23);
 }
 
 #[test]
 fn optim_cases() {
-    check_file("optim.jsonl");
+    check_file("optim.jsonl", 3);
 }
 
 #[test]

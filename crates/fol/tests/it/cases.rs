@@ -6,37 +6,12 @@
 
 use std::path::Path;
 
-use crate::command::fol;
+use calculemus_base::testing::Expected;
 use serde_json::Value;
 
-/// Why `found` does not match `wanted`, if it does not.
-fn mismatch(wanted: &Value, found: &Value, path: &str) -> Option<String> {
-    match (wanted, found) {
-        (Value::Object(wanted), Value::Object(found)) => wanted.iter().find_map(|(key, value)| {
-            let path = format!("{path}.{key}");
-            let Some(inner) = found.get(key) else { return Some(format!("{path} is missing")) };
-            if let (true, Value::Object(value), Value::Object(inner)) =
-                (["next", "posterior", "names"].contains(&key.as_str()), value, inner)
-                && (value.len() != inner.len() || value.keys().any(|key| !inner.contains_key(key)))
-            {
-                return Some(format!("{path}: other keys"));
-            }
-            mismatch(value, inner, &path)
-        }),
-        (Value::Array(wanted), Value::Array(found)) => {
-            if wanted.len() != found.len() {
-                return Some(format!("{path}: {} elements, not {}", found.len(), wanted.len()));
-            }
-            let mut pairs = wanted.iter().zip(found).enumerate();
-            pairs.find_map(|(i, (wanted, found))| mismatch(wanted, found, &format!("{path}[{i}]")))
-        }
-        (Value::Number(a), Value::Number(b)) if a != b => {
-            let (a, b) = (a.as_f64()?, b.as_f64()?);
-            ((a - b).abs() > 1e-9 * a.abs().max(1.0)).then(|| format!("{path}: {b}, not {a}"))
-        }
-        _ => (wanted != found).then(|| format!("{path}: {found}, not {wanted}")),
-    }
-}
+use crate::command::fol;
+
+const EXPECTED: Expected = Expected { tolerance: 1e-9, whole: &["next", "posterior", "names"] };
 
 fn run(case: &Value) -> Result<(), String> {
     let args = case["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
@@ -51,7 +26,7 @@ fn run(case: &Value) -> Result<(), String> {
     let Some(expect) = case.get("expect") else { return Ok(()) };
     let found: Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("no JSON: {e}\n{errors}"))?;
-    mismatch(expect, &found, "").map_or(Ok(()), Err)
+    EXPECTED.mismatch(expect, &found, "").map_or(Ok(()), Err)
 }
 
 /// Runs all cases of a file, which has so many.
@@ -104,7 +79,7 @@ fn vocab() {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(found["size"], 663);
     assert_eq!(
-        mismatch(&wanted, &found["items"], "").map(|why| why.chars().take(200).collect::<String>()),
+        EXPECTED.mismatch(&wanted, &found["items"], "").map(|why| why.chars().take(200).collect::<String>()),
         None
     );
 }

@@ -1,21 +1,12 @@
 //! The reference page: what the code cites stands on it.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use calculemus_base::testing::sources;
 
 fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
 }
 
 /// The words of a text of the form `F` and a number, alone or in a list, in parentheses.
@@ -30,10 +21,8 @@ fn citations(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_rule_that_the_code_cites_stands_on_the_page() {
     let page = std::fs::read_to_string(crate_folder().join("../../docs/fol/reference.md")).unwrap();
-    let mut files = Vec::new();
-    for folder in ["src", "tests", "examples"] {
-        rust_files(&crate_folder().join(folder), &mut files);
-    }
+    let files =
+        ["src", "tests", "examples"].map(|folder| sources(&crate_folder().join(folder), &["rs"])).concat();
     let mut cited = BTreeSet::new();
     for file in &files {
         for rule in citations(&std::fs::read_to_string(file).unwrap()) {

@@ -2,8 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use crate::command::fol;
+use calculemus_base::testing::shell_words;
 use serde_json::Value;
+
+use crate::command::fol;
 
 #[track_caller]
 fn check(args: &[&str], stdin: &str, status: i32, stdout: &str, stderr: &str) {
@@ -69,17 +71,6 @@ fn completions_name_every_command() {
         }
     }
     assert_eq!(fol(["completions", "tcl"], b"").status.code(), Some(2));
-}
-
-/// The words of a command line, some in single quotes.
-fn shell_words(line: &str) -> Vec<String> {
-    let parts = line.split('\'').enumerate();
-    parts
-        .flat_map(|(i, part)| match i % 2 {
-            0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
-            _ => vec![part.to_owned()],
-        })
-        .collect()
 }
 
 #[test]

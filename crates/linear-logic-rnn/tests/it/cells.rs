@@ -3,10 +3,9 @@
 //! A case is `{"id", "args", "exit", "stdin", "expect", "tol"?}`. The answer must match `expect`: objects may have
 //! further keys, arrays have the same length, numbers match within `tol`, everything else exactly.
 
+use calculemus_base::testing::Expected;
 use linear_logic_rnn::document::{answer, refused};
 use serde_json::Value;
-
-use crate::mismatch::mismatch;
 
 /// The size of the corpus.
 const CASES: usize = 24;
@@ -30,7 +29,7 @@ fn every_case_answers_what_it_should() {
         };
         let expected = case["exit"].as_i64().unwrap();
         let why = if status == expected {
-            mismatch(&case["expect"], &found, "", case["tol"].as_f64().unwrap_or(0.0))
+            Expected::within(case["tol"].as_f64().unwrap_or(0.0)).mismatch(&case["expect"], &found, "")
         } else {
             Some(format!("exit status {status}: {found}"))
         };

@@ -6,7 +6,6 @@ mod cells;
 mod common;
 mod configurations;
 mod gradients;
-mod mismatch;
 mod pages;
 mod plain;
 mod refusals;

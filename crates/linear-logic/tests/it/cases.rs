@@ -8,11 +8,12 @@
 
 use std::path::Path;
 
-use crate::ill::ill;
-use crate::mismatch::mismatch;
+use calculemus_base::testing::Expected;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use serde_json::Value;
+
+use crate::ill::ill;
 
 /// The keys of a case. `id`, `ref` and `bin` say where it is from.
 const KEYS: [&str; 10] = ["id", "ref", "bin", "args", "exit", "expect", "stdin", "tol", "execute", "at_most"];
@@ -43,7 +44,7 @@ fn run(case: &Value) -> Result<(), String> {
             return Err(format!("{answered} warnings, {listed} listed\n{errors}"));
         }
     }
-    if let Some(why) = mismatch(expect, &found, "", case["tol"].as_f64().unwrap_or(0.0)) {
+    if let Some(why) = Expected::within(case["tol"].as_f64().unwrap_or(0.0)).mismatch(expect, &found, "") {
         return Err(why);
     }
     if let Some(execute) = case.get("execute") {

@@ -13,8 +13,6 @@ mod command;
 #[cfg(feature = "cli")]
 mod ill;
 #[cfg(feature = "cli")]
-mod mismatch;
-#[cfg(feature = "cli")]
 mod pages;
 #[cfg(feature = "cli")]
 mod refusals;

@@ -4,9 +4,9 @@
 //! The published crate is without pages, and then there is nothing to test; anywhere else a page that is missing is a
 //! failure.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use calculemus_base::testing;
 use linear_logic::elaborate::Mode;
 use linear_logic::error::Kind;
 use linear_logic::literal::Order;
@@ -14,17 +14,11 @@ use linear_logic::program::Program;
 use linear_logic::reduce;
 use linear_logic::sequent;
 
-fn package() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// A page; `None` in the published crate.
 fn page(name: &str) -> Option<String> {
-    if package().join("Cargo.toml.orig").exists() {
-        return None;
-    }
-    let path = package().join("../../docs/linear-logic").join(name);
-    Some(std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display())))
+    testing::page(PACKAGE, &format!("../../docs/linear-logic/{name}"))
 }
 
 /// The blocks of a page: what stands behind the fence, the lines inside, and the line of the page.
@@ -35,19 +29,6 @@ fn blocks(page: &str) -> Vec<(&str, String, usize)> {
         let Some(kind) = line.strip_prefix("```") else { continue };
         let block = lines.by_ref().map(|(text, _)| text).take_while(|text| *text != "```");
         found.push((kind, block.map(|text| format!("{text}\n")).collect(), at));
-    }
-    found
-}
-
-/// The words of a line of a shell, which knows spaces and single quotes.
-fn words(line: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (number, part) in line.split('\'').enumerate() {
-        if number % 2 == 1 {
-            found.push(part.to_owned());
-        } else {
-            found.extend(part.split_whitespace().map(str::to_owned));
-        }
     }
     found
 }
@@ -70,8 +51,10 @@ fn the_tutorial_says_what_the_command_says() {
                     elsewhere += 1;
                     continue;
                 };
-                let output =
-                    Command::new(env!("CARGO_BIN_EXE_ill")).args(words(args)).current_dir(&folder).output();
+                let output = Command::new(env!("CARGO_BIN_EXE_ill"))
+                    .args(testing::shell_words(args))
+                    .current_dir(&folder)
+                    .output();
                 let output = output.unwrap();
                 let said = [output.stdout, output.stderr].concat();
                 assert_eq!(String::from_utf8(said).unwrap(), wanted, "line {at}: {command}");
@@ -86,63 +69,11 @@ fn the_tutorial_says_what_the_command_says() {
     assert_eq!((run, elsewhere), (17, 1));
 }
 
-/// The numbers of the sections that a text cites: those of `sections 2 to 6` are 2 and 6.
-fn cited(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let flat = text.replace("\n//!", " ").replace("\n///", " ").replace("\n    ///", " ");
-    for (at, _) in flat.match_indices("ection") {
-        let rest = &flat[at + "ection".len()..];
-        // Words of a sentence: no function is cited.
-        if !rest.strip_prefix('s').unwrap_or(rest).starts_with(char::is_whitespace) {
-            continue;
-        }
-        let rest = rest.strip_prefix('s').unwrap_or(rest);
-        for word in rest.split_whitespace().take(3) {
-            let number = word.trim_matches(|c: char| !c.is_ascii_digit());
-            if number.is_empty() && word != "to" && word != "and" {
-                break;
-            }
-            if !number.is_empty() {
-                found.push(number.to_owned());
-            }
-        }
-    }
-    found
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs" || end == "ill") {
-            found.push(path);
-        }
-    }
-}
-
 #[test]
 fn every_section_that_the_code_cites_is_in_the_reference() {
     let Some(page) = page("reference.md") else { return };
-    let headings: Vec<&str> = page
-        .lines()
-        .filter(|line| line.starts_with("##"))
-        .map(|line| line.trim_start_matches('#').split_whitespace().next().unwrap().trim_end_matches('.'))
-        .collect();
-    let mut paths = Vec::new();
-    sources(&package().join("src"), &mut paths);
-    sources(&package().join("tests"), &mut paths);
-    let mut count = 0;
-    for path in paths.iter().filter(|path| !path.ends_with("pages.rs")) {
-        for number in cited(&std::fs::read_to_string(path).unwrap()) {
-            assert!(headings.contains(&number.as_str()), "{}: section {number}", path.display());
-            count += 1;
-        }
-    }
+    let count = testing::check_cited_sections(PACKAGE, &["rs", "ill"], &page);
     assert!(count >= 20, "{count} citations");
-    for number in cited(&page) {
-        assert!(headings.contains(&number.as_str()), "the reference itself: section {number}");
-    }
 }
 
 /// The rows of the first table behind a heading, each as its cells.

@@ -1,23 +1,15 @@
 //! The command's own rules: exit statuses, options, what goes where.
 #![cfg(feature = "cli")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot run the command has failed")]
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use calculemus_base::testing;
 
 /// Exit status, standard output, standard error.
 fn tl(folder: &Path, arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
     let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
-    call.current_dir(folder).args(arguments);
-    call.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = call.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    // A command that does not read all of its input is no fault.
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
+    let output = testing::output(call.current_dir(folder).args(arguments), input);
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }

@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read the page has failed")]
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use calculemus_base::testing::sources;
 use tensor_logic::engine::Budget;
 use tensor_logic::error::{Code, Places};
 use tensor_logic::files::Files;
@@ -60,19 +61,6 @@ fn citations(text: &str) -> BTreeSet<String> {
     cited
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    for path in entries {
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
-    found
-}
-
 #[test]
 fn what_the_code_cites_stands_on_the_page() {
     let page = page();
@@ -83,7 +71,7 @@ fn what_the_code_cites_stands_on_the_page() {
         .collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cited = BTreeSet::new();
-    for path in ["src", "tests", "examples"].iter().flat_map(|folder| sources(&root.join(folder))) {
+    for path in ["src", "tests", "examples"].iter().flat_map(|folder| sources(&root.join(folder), &["rs"])) {
         for citation in citations(&std::fs::read_to_string(&path).unwrap()) {
             assert!(headings.contains(&citation), "{} cites {citation}", path.display());
             cited.insert(citation);

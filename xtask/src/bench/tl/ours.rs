@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tensor_logic::datalog;
 use tensor_logic::program::{Program, TensorId};
 
+use super::super::equations;
 use super::cases::Case;
 use super::inputs;
 
@@ -61,7 +62,7 @@ pub(super) fn run(case: &Case, folder: &Path, threads: usize) -> Result<Value> {
     let count: u64 = counts.iter().map(|(count, ..)| count).sum();
     drop(listed);
     Ok(json!({"load_s": load, "plan_s": plan, "native_s": native, "listed_s": list, "count": count,
-        "bytes": compiled.database.bytes(), "peak_bytes": peak()}))
+        "bytes": compiled.database.bytes(), "peak_bytes": crate::run_folder::peak_bytes()}))
 }
 
 /// The core form of a program, with a query for each result.
@@ -73,10 +74,7 @@ fn analysed(text: &str) -> Result<Program> {
         .collect();
     let queries: String = names.iter().map(|name| format!("{name}?\n")).collect();
     let mut files = tensor_logic::files::Files::new(".");
-    let (functions, options) = Default::default();
-    tensor_logic::analyse::analyse(&format!("{text}\n{queries}"), &mut files, &functions, &options)
-        .map(|analysed| analysed.program)
-        .map_err(|refused| anyhow!("{refused:?}"))
+    equations::program(&format!("{text}\n{queries}"), &mut files)
 }
 
 fn load(database: &mut Database, relation: datarel::RelationId, path: &Path) -> Result<()> {
@@ -93,11 +91,4 @@ fn load(database: &mut Database, relation: datarel::RelationId, path: &Path) -> 
         values.extend(value.iter().map(|value| Number::real(f64::from(*value))));
     }
     Ok(database.insert(relation, &tuples, &values)?)
-}
-
-/// The largest resident memory of this process so far, where the system says.
-pub(super) fn peak() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }

@@ -1,12 +1,12 @@
 //! The page of several runs: one table, shared axes.
 
 use maud::Markup;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::curves;
 use super::run::Run;
-use crate::draw::html::{self, Table, number, text};
-use crate::draw::numbers::{count, duration, fixed, percent, plus_minus};
+use crate::draw::html::{self, Column, Table, number, text};
+use crate::draw::numbers::{count, duration, fixed, percent};
 use crate::expect;
 
 /// The page of several runs.
@@ -45,7 +45,7 @@ fn figures(plots: Vec<crate::draw::plot::Plot>, otherwise: &str) -> Markup {
 
 fn warnings(runs: &[Run]) -> Markup {
     let mut all = Vec::new();
-    let mut digests: Vec<String> = runs.iter().filter_map(Run::data_digest).collect();
+    let mut digests: Vec<&str> = runs.iter().filter_map(Run::data_digest).collect();
     digests.sort();
     digests.dedup();
     if digests.len() > 1 {
@@ -64,44 +64,25 @@ fn warnings(runs: &[Run]) -> Markup {
 }
 
 fn table(runs: &[Run]) -> Markup {
-    let mut table = Table::new([
-        "run",
-        "model",
-        "#parameters",
-        "#nats per token",
-        "#excess, 95 %",
-        "#mean KL",
-        "#bits per formula",
-        "#top-1",
-        "#top-1 ratio",
-        "#calibration error",
-        "#parsed",
-        "#best validation",
-        "#updates",
-        "#training",
-    ]);
-    for run in runs {
-        table.row(vec![
-            text(run.name.clone()),
-            text(run.model_name()),
-            number(count(run.parameters())),
-            number(fixed(run.eval("/iid/nats_per_token"), 4)),
-            number(plus_minus(
-                run.eval("/iid/excess/value"),
-                run.eval("/iid/excess/se").map(|s| 1.96 * s),
-                4,
-            )),
-            number(fixed(run.eval("/iid/kl/value"), 4)),
-            number(fixed(run.eval("/iid/bits_per_formula"), 2)),
-            number(percent(run.eval("/iid/top1/observed"), 2)),
-            number(fixed(run.eval("/iid/top1/ratio"), 4)),
-            number(fixed(run.eval("/iid/calibration/ece"), 4)),
-            number(percent(run.eval("/generation/free/parsed"), 2)),
-            number(fixed(run.best(), 4)),
-            number(count(run.updates())),
-            number(duration(run.seconds())),
-        ]);
-    }
+    let table = Table::of(
+        runs,
+        &[
+            ("run", &|run| text(&run.name)),
+            ("model", &|run| text(run.model_name())),
+            ("#parameters", &|run| number(count(run.parameters()))),
+            ("#nats per token", &|run| number(fixed(run.eval("/iid/nats_per_token"), 4))),
+            ("#excess, 95 %", &|run| number(run.interval("/iid/excess"))),
+            ("#mean KL", &|run| number(fixed(run.eval("/iid/kl/value"), 4))),
+            ("#bits per formula", &|run| number(fixed(run.eval("/iid/bits_per_formula"), 2))),
+            ("#top-1", &|run| number(percent(run.eval("/iid/top1/observed"), 2))),
+            ("#top-1 ratio", &|run| number(fixed(run.eval("/iid/top1/ratio"), 4))),
+            ("#calibration error", &|run| number(fixed(run.eval("/iid/calibration/ece"), 4))),
+            ("#parsed", &|run| number(percent(run.eval("/generation/free/parsed"), 2))),
+            ("#best validation", &|run| number(fixed(run.best(), 4))),
+            ("#updates", &|run| number(count(run.updates()))),
+            ("#training", &|run| number(duration(run.seconds()))),
+        ],
+    );
     let mut optima: Vec<String> = runs
         .iter()
         .filter_map(|r| r.eval("/iid/optimum/nats_per_token"))
@@ -141,39 +122,32 @@ fn differences(runs: &[Run]) -> Markup {
 }
 
 fn origins(runs: &[Run]) -> Markup {
-    let mut table = Table::new(["run", "#seed", "data", "data digest", "commit", "device and machine"]);
-    for run in runs {
-        let digest = run.data_digest().unwrap_or_else(|| "unknown".to_owned());
-        let commit =
-            run.made_with("version").and_then(|v| v.split_once("commit ")).map_or("unknown", |c| c.1);
-        table.row(vec![
-            text(run.name.clone()),
-            number(run.config.seed.to_string()),
-            text(run.config.data.clone()),
-            html::code(digest.get(..16).unwrap_or(&digest)),
-            html::code(commit),
-            text(run.made_with("device").unwrap_or("unknown")),
-        ]);
-    }
-    table.html()
+    let digest = |run: &Run| html::code(run.data_digest().map_or("unknown", |d| d.get(..16).unwrap_or(d)));
+    let columns: &[Column<'_, Run>] = &[
+        ("run", &|run| text(&run.name)),
+        ("#seed", &|run| number(run.config.seed.to_string())),
+        ("data", &|run| text(&run.config.data)),
+        ("data digest", &digest),
+        ("commit", &|run| html::code(run.commit())),
+        ("device and machine", &|run| text(run.made_with("device").unwrap_or("unknown"))),
+    ];
+    Table::of(runs, columns).html()
 }
 
 /// The numbers of a run that tables compare.
 pub(crate) fn numbers_of(run: &Run) -> Value {
-    let mut row = Map::new();
-    row.insert("run".to_owned(), json!(run.name));
-    row.insert("model".to_owned(), json!(run.config.model));
-    row.insert("seed".to_owned(), json!(run.config.seed));
-    row.insert("data_digest".to_owned(), json!(run.data_digest()));
-    row.insert("parameters".to_owned(), json!(run.parameters()));
+    let mut row = json!({
+        "run": run.name, "model": run.config.model, "seed": run.config.seed, "data_digest": run.data_digest(),
+        "parameters": run.parameters(),
+    });
     for (key, pointer) in MEASURES {
-        row.insert(key.to_owned(), json!(run.eval(pointer)));
+        row[key] = json!(run.eval(pointer));
     }
-    row.insert("best_validation".to_owned(), json!(run.best()));
-    row.insert("updates".to_owned(), json!(run.updates()));
-    row.insert("targets".to_owned(), json!(run.targets()));
-    row.insert("seconds".to_owned(), json!(run.seconds()));
-    Value::Object(row)
+    row["best_validation"] = json!(run.best());
+    row["updates"] = json!(run.updates());
+    row["targets"] = json!(run.targets());
+    row["seconds"] = json!(run.seconds());
+    row
 }
 
 /// The numbers of `eval.json` that tables compare.

@@ -18,65 +18,43 @@ fn over_targets(title: &str, label: &str, scale: Scale) -> Plot {
     Plot::new(title, Axis::new("targets seen", Scale::FromZero), Axis::new(label, scale))
 }
 
-/// The pictures of training.
-pub(crate) fn training(runs: &[Run]) -> Vec<Plot> {
-    let mut plots = match runs {
-        [run] => vec![losses(run)],
-        _ => vec![
-            each(
-                runs,
-                "Training loss",
-                "nats per token, logarithmic",
-                Scale::Log,
-                ("update", "loss"),
-                Mark::Thin,
-            )
-            .level("optimum", shared_optimum(runs)),
-            each(
-                runs,
-                "Validation loss",
-                "nats per token, logarithmic",
-                Scale::Log,
-                ("eval", "nats_per_token"),
-                Mark::Dotted,
-            )
-            .level("optimum", shared_optimum(runs)),
-        ],
-    };
-    plots.push(each(
-        runs,
-        "Validation loss above the exact optimum",
-        "nats per token, logarithmic",
-        Scale::Log,
-        ("eval", "excess"),
-        Mark::Dotted,
-    ));
-    plots.push(each(runs, "Learning rate", "per update", Scale::FromZero, ("update", "lr"), Mark::Line));
-    plots.push(each(
-        runs,
+/// A picture of one field of the metrics: title, quantity, scale, kind of the lines, field, mark.
+type Curve = (&'static str, &'static str, Scale, &'static str, &'static str, Mark);
+
+const NATS: &str = "nats per token, logarithmic";
+const LOSSES: [Curve; 2] = [
+    ("Training loss", NATS, Scale::Log, "update", "loss", Mark::Thin),
+    ("Validation loss", NATS, Scale::Log, "eval", "nats_per_token", Mark::Dotted),
+];
+const CURVES: [Curve; 3] = [
+    ("Validation loss above the exact optimum", NATS, Scale::Log, "eval", "excess", Mark::Dotted),
+    ("Learning rate", "per update", Scale::FromZero, "update", "lr", Mark::Line),
+    (
         "Gradient norm before clipping",
         "global norm, logarithmic",
         Scale::Log,
-        ("update", "grad_norm"),
+        "update",
+        "grad_norm",
         Mark::Thin,
-    ));
-    plots.push(
-        each(
-            runs,
-            "Speed",
-            "targets per second",
-            Scale::FromZero,
-            ("update", "targets_per_second"),
-            Mark::Thin,
-        )
-        .noted("training alone, validation left out"),
-    );
+    ),
+];
+const SPEED: Curve =
+    ("Speed", "targets per second", Scale::FromZero, "update", "targets_per_second", Mark::Thin);
+
+/// The pictures of training.
+pub(crate) fn training(runs: &[Run]) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = match runs {
+        [run] => vec![losses(run)],
+        _ => LOSSES.iter().map(|curve| each(runs, curve).level("optimum", shared_optimum(runs))).collect(),
+    };
+    plots.extend(CURVES.iter().map(|curve| each(runs, curve)));
+    plots.push(each(runs, &SPEED).noted("training alone, validation left out"));
     plots.retain(|p| !p.is_empty());
     plots
 }
 
 fn losses(run: &Run) -> Plot {
-    over_targets("Loss", "nats per token, logarithmic", Scale::Log)
+    over_targets("Loss", NATS, Scale::Log)
         .with("training", Mark::Thin, points(run.curve("update", "loss")))
         .with("validation", Mark::Dotted, points(run.curve("eval", "nats_per_token")))
         .level("exact optimum", run.optimum())
@@ -88,10 +66,9 @@ fn shared_optimum(runs: &[Run]) -> Option<f64> {
     runs.iter().all(|r| r.optimum().is_some_and(|o| (o - first).abs() < 1e-9)).then_some(first)
 }
 
-fn each(runs: &[Run], title: &str, label: &str, scale: Scale, from: (&str, &str), mark: Mark) -> Plot {
-    runs.iter().fold(over_targets(title, label, scale), |plot, run| {
-        plot.with(&run.group, mark, points(run.curve(from.0, from.1)))
-    })
+fn each(runs: &[Run], (title, label, scale, kind, key, mark): &Curve) -> Plot {
+    let plot = over_targets(title, label, *scale);
+    runs.iter().fold(plot, |plot, run| plot.with(&run.group, *mark, points(run.curve(kind, key))))
 }
 
 /// Where the loss above the optimum comes from: by level, depth, position.

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
-use serde_json::{Map, Value};
+use anyhow::Result;
+use serde_json::Value;
 
 use super::super::config::{Config, Model};
+use crate::draw::numbers::interval;
+use crate::record::{Line, Record, document, field};
 use crate::{expect, run_folder};
 
 /// A run as a report sees it.
@@ -22,7 +24,7 @@ pub(crate) struct Run {
     /// The text of `config.toml`: keys, and below them what the run was made with.
     pub(crate) config_text: String,
     /// The lines of `metrics.jsonl`.
-    pub(crate) metrics: Vec<Map<String, Value>>,
+    pub(crate) metrics: Record,
     /// `eval.json`, or null.
     pub(crate) eval: Value,
     /// `config.json`, or null.
@@ -33,10 +35,6 @@ impl Run {
     /// Reads a run. Only `config.toml` must be there.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let config: Config = run_folder::config(folder)?;
-        let path = folder.join("config.toml");
-        let config_text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let path = folder.join("metrics.jsonl");
-        let metrics = if path.is_file() { training::metrics::read(&path)? } else { Vec::new() };
         let name = match folder.file_name() {
             Some(name) => name.to_string_lossy().into_owned(),
             None => folder
@@ -50,8 +48,8 @@ impl Run {
             group: name.clone(),
             name,
             config,
-            config_text,
-            metrics,
+            config_text: run_folder::text(folder)?.1,
+            metrics: Record::read(folder)?,
             eval: document(&folder.join("eval.json"))?,
             about: document(&folder.join("config.json"))?,
         })
@@ -72,16 +70,15 @@ impl Run {
         self.eval.pointer(pointer).and_then(Value::as_f64)
     }
 
-    /// The lines of a kind.
-    pub(crate) fn lines(&self, kind: &str) -> impl Iterator<Item = &Map<String, Value>> {
-        let kind = kind.to_owned();
-        self.metrics.iter().filter(move |l| l.get("kind").and_then(Value::as_str) == Some(kind.as_str()))
+    /// A mean of `eval.json` with half its 95 % interval.
+    pub(crate) fn interval(&self, pointer: &str) -> String {
+        interval(self.eval(&format!("{pointer}/value")), self.eval(&format!("{pointer}/se")))
     }
 
     /// The number of parameters.
     pub(crate) fn parameters(&self) -> Option<u64> {
         let about = self.about.get("num_parameters").and_then(Value::as_u64);
-        about.or_else(|| self.lines("start").next()?.get("parameters")?.as_u64())
+        about.or_else(|| self.metrics.lines("start").next()?.get("parameters")?.as_u64())
     }
 
     /// What the configuration expects, beside what was measured.
@@ -99,41 +96,40 @@ impl Run {
 
     /// Updates done.
     pub(crate) fn updates(&self) -> Option<u64> {
-        self.lines("update").last()?.get("step")?.as_u64()
+        self.metrics.lines("update").last()?.get("step")?.as_u64()
     }
 
     /// Targets seen.
     pub(crate) fn targets(&self) -> Option<u64> {
-        self.lines("update").last()?.get("targets")?.as_u64()
+        self.metrics.lines("update").last()?.get("targets")?.as_u64()
     }
 
     /// Seconds of training and of validation, each counted in lines of its own; the pauses between left out.
     pub(crate) fn seconds(&self) -> Option<f64> {
-        let times = || self.metrics.iter().filter_map(|l| field(l, "seconds"));
+        let times = || self.metrics.all().iter().filter_map(|l| field(l, "seconds"));
         times().next().map(|_| times().sum())
     }
 
     /// The smallest validation loss.
     pub(crate) fn best(&self) -> Option<f64> {
-        self.lines("eval").filter_map(|l| field(l, "nats_per_token")).reduce(f64::min)
+        self.metrics.best("nats_per_token").map(|best| best.0)
     }
 
     /// Why training ended, if it did.
     pub(crate) fn ended(&self) -> Option<&str> {
-        self.lines("end").last()?.get("reason")?.as_str()
+        self.metrics.lines("end").last()?.get("reason")?.as_str()
     }
 
     /// The optimum that validation was compared with.
     pub(crate) fn optimum(&self) -> Option<f64> {
-        let of = |l: &Map<String, Value>| Some(field(l, "nats_per_token")? - field(l, "excess")?);
-        self.lines("eval").find_map(of).or_else(|| self.eval("/iid/optimum/nats_per_token"))
+        let of = |l: &Line| Some(field(l, "nats_per_token")? - field(l, "excess")?);
+        self.metrics.lines("eval").find_map(of).or_else(|| self.eval("/iid/optimum/nats_per_token"))
     }
 
     /// The digest of the data: as judged, or as trained on.
-    pub(crate) fn data_digest(&self) -> Option<String> {
-        let text = |v: &Value| v.as_str().map(ToOwned::to_owned);
-        let judged = self.eval.get("data_digest").and_then(text);
-        judged.or_else(|| self.lines("start").next()?.get("data").and_then(text))
+    pub(crate) fn data_digest(&self) -> Option<&str> {
+        let judged = self.eval.get("data_digest").and_then(Value::as_str);
+        judged.or_else(|| self.metrics.data_digest())
     }
 
     /// The last comment of `config.toml` that begins with a word.
@@ -148,11 +144,19 @@ impl Run {
         found.strip_prefix("# ")?.strip_prefix(word).map(str::trim)
     }
 
+    /// The commit that trained it.
+    pub(crate) fn commit(&self) -> &str {
+        self.made_with("version").and_then(|v| v.split_once("commit ")).map_or("unknown", |c| c.1)
+    }
+
     /// A field of the lines of a kind over targets seen; thinned out to means of neighbours where there are many.
-    pub(crate) fn curve(&self, kind: &str, key: &str) -> Vec<(f64, f64)> {
-        let places: Vec<(f64, f64)> =
-            self.lines("update").filter_map(|l| Some((field(l, "step")?, field(l, "targets")?))).collect();
-        let curve = self.lines(kind).filter_map(|l| {
+    pub(crate) fn curve(&self, kind: &'static str, key: &str) -> Vec<(f64, f64)> {
+        let places: Vec<(f64, f64)> = self
+            .metrics
+            .lines("update")
+            .filter_map(|l| Some((field(l, "step")?, field(l, "targets")?)))
+            .collect();
+        let curve = self.metrics.lines(kind).filter_map(|l| {
             let step = field(l, "step")?;
             let x = field(l, "targets").or_else(|| targets_at(&places, step))?;
             Some((x, field(l, key).unwrap_or(f64::NAN)))
@@ -164,19 +168,6 @@ impl Run {
     pub(crate) fn is_trained(&self) -> bool {
         self.config.model != Model::Ngram
     }
-}
-
-fn document(path: &Path) -> Result<Value> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|e| anyhow!("{}: {e}", path.display())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
-        Err(e) => Err(anyhow!("{}: {e}", path.display())),
-    }
-}
-
-/// A number of a line.
-pub(crate) fn field(line: &Map<String, Value>, key: &str) -> Option<f64> {
-    line.get(key).and_then(Value::as_f64)
 }
 
 /// Targets seen at a step, between the lines that say it.

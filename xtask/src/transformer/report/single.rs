@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::curves::{self, Row};
 use super::run::Run;
 use super::samples;
-use crate::draw::html::{self, Cell, Table, number, text};
-use crate::draw::numbers::{count, duration, fixed, p_value, percent, plus_minus};
+use crate::draw::html::{self, Cell, Column, Table, number, text};
+use crate::draw::numbers::{count, duration, fixed, interval, p_value, percent};
 use crate::expect;
 
 /// The page of a run.
@@ -42,13 +42,11 @@ fn lead(run: &Run) -> String {
 fn warnings(run: &Run) -> Markup {
     let mut all: Vec<String> = expect::missed(&run.expectations());
     all.extend(run.eval.get("failed").and_then(Value::as_str).map(|f| format!("Evaluation failed: {f}.")));
-    if run.is_trained() && !run.metrics.is_empty() && run.ended().is_none() {
+    if run.is_trained() && !run.metrics.all().is_empty() && run.ended().is_none() {
         all.push("Training has not ended: the metrics have no last line.".to_owned());
     }
-    let skipped = run
-        .lines("event")
-        .filter(|l| l.get("event").and_then(Value::as_str) == Some("skipped_update"))
-        .count();
+    let events = run.metrics.lines("event").filter_map(|l| l.get("event")?.as_str());
+    let skipped = events.filter(|event| *event == "skipped_update").count();
     if skipped > 0 {
         all.push(format!("Updates skipped because a loss or a gradient was not finite: {skipped}."));
     }
@@ -60,12 +58,9 @@ fn tiles(run: &Run) -> Markup {
     let mut tile = |big: String, small: String| {
         tiles.push(markup! { div.tile { b { (big) } span { (small) } } });
     };
-    if let Some(excess) = run.eval("/iid/excess/value") {
-        let half = run.eval("/iid/excess/se").map(|s| 1.96 * s);
-        tile(
-            plus_minus(Some(excess), half, 4),
-            "nats per token above the exact optimum, 95 % interval".to_owned(),
-        );
+    if run.eval("/iid/excess/value").is_some() {
+        let excess = run.interval("/iid/excess");
+        tile(excess, "nats per token above the exact optimum, 95 % interval".to_owned());
         let optimum = fixed(run.eval("/iid/optimum/nats_per_token"), 4);
         tile(fixed(run.eval("/iid/nats_per_token"), 4), format!("nats per token; the optimum is {optimum}"));
         let best = percent(run.eval("/iid/optimum/top1"), 1);
@@ -84,7 +79,7 @@ fn tiles(run: &Run) -> Markup {
 }
 
 fn training(run: &Run) -> Markup {
-    if run.metrics.is_empty() {
+    if run.metrics.all().is_empty() {
         return html::left_out(if run.is_trained() {
             "Left out: the run has no metrics.jsonl."
         } else {
@@ -115,7 +110,7 @@ fn system(name: &str, at: &dyn Fn(&str) -> Option<f64>, top: &str) -> Vec<Cell> 
     vec![
         text(name),
         number(fixed(at("nats_per_token"), 4)),
-        number(plus_minus(at("excess/value"), at("excess/se").map(|s| 1.96 * s), 4)),
+        number(interval(at("excess/value"), at("excess/se"))),
         number(fixed(at("kl/value"), 4)),
         number(fixed(at("perplexity"), 3)),
         number(fixed(at("bits_per_formula"), 2)),
@@ -161,13 +156,9 @@ fn baselines(run: &Run) -> Markup {
         count(run.eval.pointer("/iid/targets").and_then(Value::as_u64)),
     );
     let mut part = vec![table.html(), html::note(&note)];
-    if let Some(excess) = run.eval("/test/excess/value") {
-        let half = run.eval("/test/excess/se").map(|s| 1.96 * s);
-        part.push(html::note(&format!(
-            "On the test set: {} nats per token, excess {}.",
-            fixed(run.eval("/test/nats_per_token"), 4),
-            plus_minus(Some(excess), half, 4)
-        )));
+    if run.eval("/test/excess/value").is_some() {
+        let (nats, excess) = (fixed(run.eval("/test/nats_per_token"), 4), run.interval("/test/excess"));
+        part.push(html::note(&format!("On the test set: {nats} nats per token, excess {excess}.")));
     }
     html::join(part)
 }
@@ -178,28 +169,18 @@ fn novelty(run: &Run) -> Markup {
     if rows.is_empty() {
         return no_suite("iid");
     }
-    let mut table = Table::new([
-        "formulas",
-        "#number",
-        "#targets",
-        "#nats per token",
-        "#optimum",
-        "#excess, 95 %",
-        "#mean KL, 95 %",
-    ]);
-    for row in &rows {
-        let at = |path: &str| row.pointer(path).and_then(Value::as_f64);
-        let half = |path: &str| at(path).map(|se| 1.96 * se);
-        table.row(vec![
-            text(row.get("key").and_then(Value::as_str).unwrap_or_default()),
-            number(count(row.get("formulas").and_then(Value::as_u64))),
-            number(count(row.get("targets").and_then(Value::as_u64))),
-            number(fixed(at("/nats_per_token"), 4)),
-            number(fixed(at("/optimum"), 4)),
-            number(plus_minus(at("/excess/value"), half("/excess/se"), 4)),
-            number(plus_minus(at("/kl/value"), half("/kl/se"), 4)),
-        ]);
-    }
+    let at = |row: &Value, path: &str| row.pointer(path).and_then(Value::as_f64);
+    let whole = |row: &Value, key: &str| number(count(row.get(key).and_then(Value::as_u64)));
+    let columns: &[Column<'_, Value>] = &[
+        ("formulas", &|row| text(row.get("key").and_then(Value::as_str).unwrap_or_default())),
+        ("#number", &|row| whole(row, "formulas")),
+        ("#targets", &|row| whole(row, "targets")),
+        ("#nats per token", &|row| number(fixed(at(row, "/nats_per_token"), 4))),
+        ("#optimum", &|row| number(fixed(at(row, "/optimum"), 4))),
+        ("#excess, 95 %", &|row| number(interval(at(row, "/excess/value"), at(row, "/excess/se")))),
+        ("#mean KL, 95 %", &|row| number(interval(at(row, "/kl/value"), at(row, "/kl/se")))),
+    ];
+    let table = Table::of(&rows, columns);
     html::join([
         table.html(),
         html::note(
@@ -236,20 +217,16 @@ fn groups(run: &Run) -> Markup {
 }
 
 fn group_table(key: &str, rows: &[Row]) -> Table {
-    let mut table =
-        Table::new([key, "#targets", "#nats per token", "#optimum", "#excess", "#mean KL", "#top-1"]);
-    for row in rows {
-        table.row(vec![
-            text(row.key.clone()),
-            number(count(Some(row.targets))),
-            number(fixed(Some(row.nats), 4)),
-            number(fixed(Some(row.optimum), 4)),
-            number(fixed(Some(row.excess), 4)),
-            number(fixed(Some(row.kl), 4)),
-            number(percent(Some(row.top1), 2)),
-        ]);
-    }
-    table
+    let columns: &[Column<'_, Row>] = &[
+        (key, &|row| text(&row.key)),
+        ("#targets", &|row| number(count(Some(row.targets)))),
+        ("#nats per token", &|row| number(fixed(Some(row.nats), 4))),
+        ("#optimum", &|row| number(fixed(Some(row.optimum), 4))),
+        ("#excess", &|row| number(fixed(Some(row.excess), 4))),
+        ("#mean KL", &|row| number(fixed(Some(row.kl), 4))),
+        ("#top-1", &|row| number(percent(Some(row.top1), 2))),
+    ];
+    Table::of(rows, columns)
 }
 
 /// The classes in the order of the confusion matrix.
@@ -345,25 +322,20 @@ fn levels(run: &Run) -> Vec<String> {
 }
 
 fn what_was_run(run: &Run) -> Markup {
-    let mut table = Table::new(["", ""]);
-    let commit = run.made_with("version").and_then(|v| v.split_once("commit ")).map(|c| c.1);
     let judged = run.eval.get("commit").and_then(Value::as_str);
-    let machine = run.made_with("device");
-    table.row(vec![text("seed"), text(run.config.seed.to_string())]);
-    table.row(vec![text("commit of the training"), html::code(commit.unwrap_or("unknown"))]);
-    table.row(vec![text("commit of the evaluation"), html::code(judged.unwrap_or("unknown"))]);
-    table.row(vec![text("data"), text(run.config.data.clone())]);
-    table.row(vec![
-        text("data digest"),
-        html::code(&run.data_digest().unwrap_or_else(|| "unknown".to_owned())),
-    ]);
-    table.row(vec![text("device and machine"), text(machine.unwrap_or("unknown"))]);
-    table.row(vec![
-        text("command"),
-        html::code(
-            &run.made_with("xtask").map_or_else(|| "unknown".to_owned(), |c| format!("cargo xtask {c}")),
-        ),
-    ]);
+    let command = run.made_with("xtask").map(|arguments| format!("cargo xtask {arguments}"));
+    let mut table = Table::new(["", ""]);
+    for (what, cell) in [
+        ("seed", text(run.config.seed.to_string())),
+        ("commit of the training", html::code(run.commit())),
+        ("commit of the evaluation", html::code(judged.unwrap_or("unknown"))),
+        ("data", text(&run.config.data)),
+        ("data digest", html::code(run.data_digest().unwrap_or("unknown"))),
+        ("device and machine", text(run.made_with("device").unwrap_or("unknown"))),
+        ("command", html::code(command.as_deref().unwrap_or("unknown"))),
+    ] {
+        table.row(vec![text(what), cell]);
+    }
     let keys: String =
         run.config_text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
     markup! { (table.html()) h3 { "Configuration" } pre { (keys.trim_end()) } }

@@ -1,1 +1,0 @@
-../../../linear-logic/tests/it/mismatch.rs
