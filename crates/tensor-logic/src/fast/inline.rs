@@ -80,6 +80,8 @@ fn next(
             && plain.contains(&id)
             && plain.contains(&program.equation(crate::program::EquationId(to as u32)).tensor)
             && is_intermediate(program, id, *from, storage)
+            && !restricts(&program.equations[*from])
+            && restricts(&program.equations[to])
             && reads_whole(program, id, &read);
         fits.then_some((*from, to))
     })
@@ -104,6 +106,19 @@ fn is_intermediate(program: &Program, id: TensorId, at: usize, storage: Storage)
         && equation.left.len() == alone.len()
         && whole
         && large
+}
+
+/// Whether an equation admits some bindings only: what is restricted itself is stored by its support,
+/// and a reader that is not needs all elements.
+fn restricts(equation: &Equation) -> bool {
+    let mut round = false;
+    equation.visit_reads(&mut |read, _| round |= read.otherwise == Otherwise::Absent);
+    round || equation.terms.iter().any(|term| !term.when.guards.is_empty() || guarded(&term.body))
+}
+
+fn guarded(expr: &Expr) -> bool {
+    let (parts, when) = expr.parts();
+    when.is_some_and(|when| !when.guards.is_empty()) || parts.into_iter().any(guarded)
 }
 
 /// Whether every element that a read may name is one of the tensor's.

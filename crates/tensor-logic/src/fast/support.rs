@@ -140,7 +140,13 @@ impl<'p> Condition<'p> {
     /// What a value needs in order to be present.
     pub(crate) fn of_body(expr: &'p Expr, into: &mut Vec<Condition<'p>>) {
         match expr {
-            Expr::Number(_) | Expr::Index(_) | Expr::Reduce(_) => {}
+            Expr::Number(_) | Expr::Index(_) => {}
+            // A group with guards of its own, which binds nothing, is there where they hold.
+            Expr::Reduce(reduce) if reduce.over.is_empty() && !reduce.explicit => {
+                Condition::of_when(&reduce.when, into);
+                Condition::of_body(&reduce.body, into);
+            }
+            Expr::Reduce(_) => {}
             Expr::Read(read) if read.otherwise == Otherwise::Absent => into.push(Condition::Present(read)),
             Expr::Read(_) => {}
             Expr::Missing(read) => into.push(Condition::Missing(read)),
