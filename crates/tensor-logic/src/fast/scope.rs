@@ -398,6 +398,22 @@ impl Machine {
             }
             return self.fold_rows(scope, support, product, Operation::Sum);
         }
+        if let (true, Some(at)) = (kept.is_empty(), outer_product(&parts)) {
+            // Slabs over axes of their own: what belongs to the rows of one is summed there first, and what
+            // is left is a product of matrices.
+            let mut others = parts;
+            let first = others.remove(at);
+            let (Some(map), count) = (first.map, first.block.size(Dim::ROWS)) else {
+                return Ok(Folded { rows: None, block: Block::scalar(0.0), zero: false });
+            };
+            let groups = self.by_group(rows, &map, count);
+            let sums = self.scatter_sum(others, rows, &groups, constant)?;
+            let drop = [Dim::ROWS];
+            let what = Contraction { scope: scope.address, drop: &drop, order: &[], scale: 1.0 };
+            let block = contract(self, vec![first.block, sums], what)?;
+            let block = if rows.len == 0 { block.vanished() } else { block };
+            return Ok(Folded { rows: None, block, zero: false });
+        }
         if kept.is_empty() {
             // One sum over all rows.
             let mut blocks = vec![Block::same(constant, vec![Dim::ROWS], vec![rows.len])];
@@ -575,6 +591,25 @@ impl Machine {
             }
         })
     }
+}
+
+/// Of slabs over different axes the one that stands for the most rows.
+fn outer_product(parts: &[Beside]) -> Option<usize> {
+    let axes = |part: &Beside| {
+        let mut axes: Vec<Dim> = part.block.dims.iter().copied().filter(|dim| *dim != Dim::ROWS).collect();
+        axes.sort_unstable();
+        axes
+    };
+    let mut slabs = parts.iter().map(axes).filter(|axes| !axes.is_empty());
+    let first = slabs.next()?;
+    if slabs.all(|axes| axes == first) {
+        return None;
+    }
+    let shared = |at: &usize| {
+        let part = &parts[*at];
+        part.map.is_some() && part.block.position(Dim::ROWS).is_some() && !axes(part).is_empty()
+    };
+    (0..parts.len()).filter(shared).min_by_key(|at| parts[*at].block.size(Dim::ROWS))
 }
 
 /// Whether a domain holds another.
