@@ -21,6 +21,7 @@ mod relation;
 mod rows;
 mod rules;
 mod scope;
+mod steps;
 mod support;
 mod table;
 

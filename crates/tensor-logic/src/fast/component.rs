@@ -45,6 +45,7 @@ impl Machine {
                     self.store(*id, stored);
                 }
             }
+            Class::Stepped(steps) if self.small_steps(component, steps)? => {}
             Class::Stepped(steps) if self.can_step(component, steps) => self.stepped(component, steps)?,
             _ => self.iterate(component, parameters)?,
         }

@@ -83,7 +83,7 @@ pub(crate) fn domains(program: &Program, id: TensorId) -> Vec<Domain> {
 }
 
 /// One contribution to an element of a square tensor.
-fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
+pub(crate) fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
     *slot = match combine {
         Combine::Sum | Combine::Avg | Combine::Exists => *slot + value,
         Combine::Times => *slot * value,

@@ -202,7 +202,7 @@ impl<'p> Condition<'p> {
 static ONE: Expr = Expr::Number(1.0);
 
 /// Whether a comparison holds.
-fn holds(sign: Comparison, order: Option<std::cmp::Ordering>) -> bool {
+pub(super) fn holds(sign: Comparison, order: Option<std::cmp::Ordering>) -> bool {
     let Some(order) = order else { return sign == Comparison::NotEqual };
     match sign {
         Comparison::Less => order.is_lt(),
