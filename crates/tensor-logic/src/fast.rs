@@ -94,12 +94,7 @@ impl Fast {
 }
 
 impl Session {
-    fn new(
-        request: &Request<'_>,
-        goals: &[TensorId],
-        storage: Storage,
-        precision: Precision,
-    ) -> Session {
+    fn new(request: &Request<'_>, goals: &[TensorId], storage: Storage, precision: Precision) -> Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let (program, inlined) = inline::inlined(request.program, goals, storage);

@@ -238,7 +238,12 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
 }
 
 /// Milliseconds of all turns of both sides.
-fn measure(network: &Network, precision: Precision, dtype: DType, gradient: bool) -> Result<(Spread, Spread)> {
+fn measure(
+    network: &Network,
+    precision: Precision,
+    dtype: DType,
+    gradient: bool,
+) -> Result<(Spread, Spread)> {
     let program = equations::program(&(network.text)(), &mut NoFiles)?;
     let id = |name: &str| equations::tensor(&program, name);
     let weights: Vec<TensorId> = network.weights.iter().map(|name| id(name)).collect::<Result<_>>()?;

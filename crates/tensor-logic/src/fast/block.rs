@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use crate::ast::Comparison;
 use crate::function::Function;
-use crate::kernels::{Array, Binary, Code, Fold, Folding, NOWHERE, Point, Segments, Slabs, Step, View, volume};
+use crate::kernels::{
+    Array, Binary, Code, Fold, Folding, NOWHERE, Point, Segments, Slabs, Step, View, volume,
+};
 use crate::program::{IndexId, Operation};
 
 /// The name of a dimension.
@@ -70,7 +72,10 @@ impl Block {
 
     /// An absent number.
     pub(crate) fn absent() -> Block {
-        Block { mask: Some(Box::new(Block::truths(Vec::new(), Vec::new(), vec![false]))), ..Block::scalar(0.0) }
+        Block {
+            mask: Some(Box::new(Block::truths(Vec::new(), Vec::new(), vec![false]))),
+            ..Block::scalar(0.0)
+        }
     }
 
     /// An array over these dimensions.
@@ -126,7 +131,8 @@ impl Block {
         let step = |dim: &Dim| self.position(*dim).map_or(Step::By(0), |at| self.values.steps[at].clone());
         // A dimension of one entry that a reader does not have may still be moved by a map.
         let hidden = self.dims.iter().zip(&self.values.steps).filter(|(dim, _)| !dims.contains(dim));
-        let more: usize = hidden.zip(&self.shape).map(|((_, step), size)| if *size > 0 { step.offset(0) } else { 0 }).sum();
+        let more: usize =
+            hidden.zip(&self.shape).map(|((_, step), size)| if *size > 0 { step.offset(0) } else { 0 }).sum();
         View {
             array: self.values.array.clone(),
             offset: self.values.offset + more,
@@ -237,7 +243,10 @@ impl Block {
     /// The same values, present only where they compare so with 0.
     pub(crate) fn present_where(self, comparison: Comparison) -> Block {
         let values = Block { mask: None, ..self.clone() };
-        let holds = truth(vec![values], &[Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Compare(comparison))]);
+        let holds = truth(
+            vec![values],
+            &[Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Compare(comparison))],
+        );
         restricted(self, holds)
     }
 
@@ -515,9 +524,11 @@ pub(crate) fn reduce_rows(block: Block, groups: &Groups, operation: Operation) -
     });
     let result = match (operation, &counts, &mask) {
         (Operation::Avg, Some(counts), _) => binary(result, counts.clone(), Binary::Divide),
-        (Operation::Avg, None, _) => {
-            binary(result, by_group(Block::same(1.0, vec![Dim::ROWS], vec![full[0]]), Folding::Sum), Binary::Divide)
-        }
+        (Operation::Avg, None, _) => binary(
+            result,
+            by_group(Block::same(1.0, vec![Dim::ROWS], vec![full[0]]), Folding::Sum),
+            Binary::Divide,
+        ),
         _ => result,
     };
     let here = counts.map(|counts| {

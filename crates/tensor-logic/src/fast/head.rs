@@ -16,9 +16,12 @@ use super::support::Condition;
 use crate::ast::Span;
 use crate::engine::Numbers;
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::{Array, Binary, Buffer, Folding, Number, Precision, Segments, larger, smaller, strides, volume};
+use crate::kernels::{
+    Array, Binary, Buffer, Folding, Number, Precision, Segments, larger, smaller, strides, volume,
+};
 use crate::program::{
-    Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style, TensorId, Term,
+    Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style,
+    TensorId, Term,
 };
 use crate::value::{Const, Domain};
 
@@ -488,13 +491,9 @@ impl Machine {
 
     /// The tuples that a term makes which is all of its tensor, where it lists its bindings: a relation,
     /// or a square tensor that is 0 nearly everywhere.
-    fn alone(
-        &mut self,
-        equation: &Equation,
-        folded: &Folded,
-        context: &Context,
-    ) -> Result<Option<Relation>> {
-        let Some(rows) = folded.rows.as_ref().filter(|rows| rows.id != 0 && folded.block.mask.is_none()) else {
+    fn alone(&mut self, equation: &Equation, folded: &Folded, context: &Context) -> Result<Option<Relation>> {
+        let Some(rows) = folded.rows.as_ref().filter(|rows| rows.id != 0 && folded.block.mask.is_none())
+        else {
             return Ok(None);
         };
         let program = Arc::clone(&self.program);
@@ -627,7 +626,8 @@ impl Machine {
         }
         // Codes beyond the dictionary have no value; values outside a limit make no tuple.
         let square = tensor.style == Style::Square;
-        let limit = |place: &crate::program::Place| if square { place.domain.clone() } else { place.limit.clone() };
+        let limit =
+            |place: &crate::program::Place| if square { place.domain.clone() } else { place.limit.clone() };
         let limits: Vec<Option<Domain>> = tensor.places.iter().map(limit).collect();
         let fine: Vec<Vec<bool>> = places
             .iter()
@@ -762,11 +762,14 @@ impl Machine {
     /// Whether one term is all that a tensor will ever be.
     pub(crate) fn is_lone(&self, component: &Component, id: TensorId) -> bool {
         let tensor = self.program.tensor(id);
-        let mut own = component.equations.iter().map(|at| self.program.equation(*at)).filter(|e| e.tensor == id);
+        let mut own =
+            component.equations.iter().map(|at| self.program.equation(*at)).filter(|e| e.tensor == id);
         let one = own.next().is_some_and(|equation| equation.terms.len() == 1) && own.next().is_none();
         let joins = match tensor.style {
             Style::Square => tensor.combine == Combine::Sum,
-            Style::Round => matches!(tensor.combine, Combine::Sum | Combine::Max | Combine::Min | Combine::Times),
+            Style::Round => {
+                matches!(tensor.combine, Combine::Sum | Combine::Max | Combine::Min | Combine::Times)
+            }
         };
         let computed = tensor.role == Role::Computed && tensor.given.is_empty();
         one && joins && computed && matches!(component.class, Class::Plain)
@@ -777,7 +780,9 @@ impl Machine {
         let domains = domains(&self.program, id);
         let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
         let mut positions = vec![0; relation.len];
-        for ((domain, dictionary), column) in domains.iter().zip(&relation.dictionaries).zip(&relation.columns) {
+        for ((domain, dictionary), column) in
+            domains.iter().zip(&relation.dictionaries).zip(&relation.columns)
+        {
             let ordinals: Vec<usize> =
                 dictionary.iter().map(|value| domain.ordinal(*value).unwrap_or(0)).collect();
             let places = positions.iter_mut().zip(column.iter());

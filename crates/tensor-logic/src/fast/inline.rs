@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::machine::Storage;
 use crate::kernels::volume;
 use crate::program::{
-    Action, Argument, AxisFunction, Class, Combine, Equation, Expr, IndexFn, Operation, Otherwise,
-    Program, Range, Read, Reduce, Role, Sense, Style, TensorId,
+    Action, Argument, AxisFunction, Class, Combine, Equation, Expr, IndexFn, Operation, Otherwise, Program,
+    Range, Read, Reduce, Role, Sense, Style, TensorId,
 };
 use crate::rename::Renaming;
 use crate::value::Domain;

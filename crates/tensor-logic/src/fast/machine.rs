@@ -12,9 +12,9 @@ use super::relation::Relation;
 use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
+use crate::engine::Numbers;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
-use crate::engine::Numbers;
 use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
 use crate::value::{Const, Domain};
 

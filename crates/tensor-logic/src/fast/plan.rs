@@ -65,7 +65,9 @@ impl Thing {
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
             Thing::Groups(groups) => 4 * (groups.start.len() + 2 * groups.rows.len()),
             Thing::Skeleton(None) => 8,
-            Thing::Skeleton(Some(skeleton)) => 4 * skeleton.relation.len * (skeleton.relation.columns.len() + 1),
+            Thing::Skeleton(Some(skeleton)) => {
+                4 * skeleton.relation.len * (skeleton.relation.columns.len() + 1)
+            }
             Thing::Offsets(offsets) => offsets.bytes(),
             Thing::Block(block) => 9 * block.values.array.len(),
         }

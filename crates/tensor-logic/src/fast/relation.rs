@@ -73,7 +73,11 @@ impl Skeleton {
         }
         let sorted = joined.first.is_sorted();
         let take = |column: Vec<u32>| {
-            Arc::new(if sorted { column } else { joined.first.iter().map(|row| column[*row as usize]).collect() })
+            Arc::new(if sorted {
+                column
+            } else {
+                joined.first.iter().map(|row| column[*row as usize]).collect()
+            })
         };
         let used = joined.dictionaries.into_iter().zip(joined.columns).map(|(d, c)| only_used(d, take(c)));
         let (dictionaries, columns) = used.unzip();
@@ -173,12 +177,7 @@ impl Relation {
     pub(crate) fn piece(&self) -> Piece {
         let places = self.dictionaries.iter().zip(&self.columns);
         let places = places.map(|(d, c)| Codes { dictionary: d.to_vec(), codes: c.to_vec() }).collect();
-        Piece {
-            len: self.len,
-            places,
-            values: self.doubles().map(|values| values.to_vec()),
-            counts: None,
-        }
+        Piece { len: self.len, places, values: self.doubles().map(|values| values.to_vec()), counts: None }
     }
 
     /// The value of a tuple.

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::function::{Function, power};
 use crate::kernels::strides;
 use crate::program::{
-    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise, Program,
-    Range, Read, Steps, Style, TensorId, When,
+    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise,
+    Program, Range, Read, Steps, Style, TensorId, When,
 };
 use crate::value::{Const, Domain};
 
@@ -44,7 +44,11 @@ enum Node {
     Number(f64),
     Index(Linear),
     /// An element of a tensor; 0 outside of it if `zero`.
-    Read { tensor: usize, places: Vec<Place>, zero: bool },
+    Read {
+        tensor: usize,
+        places: Vec<Place>,
+        zero: bool,
+    },
     Product(Vec<Node>),
     Plus(Vec<Node>),
     /// The sum of those present.
@@ -54,7 +58,12 @@ enum Node {
     Negate(Box<Node>),
     Call(Function, Vec<Node>),
     /// A sum over the ranges of registers; over nothing 0 if `explicit`.
-    Sum { over: Vec<Loop>, guards: Vec<Test>, body: Box<Node>, explicit: bool },
+    Sum {
+        over: Vec<Loop>,
+        guards: Vec<Test>,
+        body: Box<Node>,
+        explicit: bool,
+    },
 }
 
 /// A register and the values that it takes.
@@ -148,7 +157,8 @@ fn moves(program: &Program, steps: &Steps) -> Option<(Loop, bool)> {
     let mut found: Option<(Loop, bool, usize)> = None;
     for (id, moving) in &steps.places {
         let [moving] = moving.as_slice() else { return None };
-        let Some(Domain::Interval { from, to }) = &program.tensor(*id).places.get(moving.place)?.domain else {
+        let Some(Domain::Interval { from, to }) = &program.tensor(*id).places.get(moving.place)?.domain
+        else {
             return None;
         };
         let (mut all, up, cycle) =
@@ -409,13 +419,7 @@ impl State {
     }
 
     /// The values of a body for all bindings of loops, where it is present.
-    fn each(
-        &mut self,
-        over: &[Loop],
-        guards: &[Test],
-        body: &Node,
-        visit: &mut dyn FnMut(&mut State, f64),
-    ) {
+    fn each(&mut self, over: &[Loop], guards: &[Test], body: &Node, visit: &mut dyn FnMut(&mut State, f64)) {
         let mut open = begin(over, &mut self.registers);
         while open {
             let holds = guards.iter().all(|Test(sign, a, b)| {

@@ -82,7 +82,9 @@ impl Typed for Fold {
             along: false,
         };
         let (rows, len) = (volume(kept), volume(dropped));
-        let unit = |space: &Space| space.walks.iter().filter(|walk| walk.steps.last().is_some_and(|s| s.by() == Some(1))).count();
+        let unit = |space: &Space| {
+            space.walks.iter().filter(|walk| walk.steps.last().is_some_and(|s| s.by() == Some(1))).count()
+        };
         let along = rows < 16 || (len >= 8 && unit(&spaces.dropped) > unit(&spaces.kept));
         let spaces = Spaces { along, ..spaces };
         if rows == 0 || len == 0 {
@@ -91,7 +93,8 @@ impl Typed for Fold {
         // The parts depend on the shape alone.
         let width = if along { (TASK / len).clamp(1, 1024) } else { TILE };
         let chunks = rows.div_ceil(width);
-        let parts = if chunks >= PARTS { 1 } else { (rows.saturating_mul(len) / chunks / TASK).clamp(1, PARTS) };
+        let parts =
+            if chunks >= PARTS { 1 } else { (rows.saturating_mul(len) / chunks / TASK).clamp(1, PARTS) };
         let step = len.div_ceil(parts);
         let parts = len.div_ceil(step);
         let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));

@@ -99,7 +99,9 @@ impl Normalise {
             for (row, group) in groups.iter().enumerate() {
                 for k in 0..kept {
                     let at = (row * kept + k) * along;
-                    (at..at + along).filter(|at| here(*at)).for_each(|at| visit(*group as usize * kept + k, at));
+                    (at..at + along)
+                        .filter(|at| here(*at))
+                        .for_each(|at| visit(*group as usize * kept + k, at));
                 }
             }
         };
@@ -215,7 +217,9 @@ fn masked_softmax<T: Number>(row: &mut [T], here: &[T]) {
     }
     exponentials(row, most, least);
     // What is absent adds nothing, whatever the exponential made of it.
-    row.iter_mut().zip(here).for_each(|(value, here)| *value = if *here == T::ZERO { T::ZERO } else { *value });
+    row.iter_mut()
+        .zip(here)
+        .for_each(|(value, here)| *value = if *here == T::ZERO { T::ZERO } else { *value });
     let sum = sum(row);
     row.iter_mut().for_each(|value| *value = *value / sum);
 }

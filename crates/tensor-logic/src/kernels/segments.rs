@@ -77,7 +77,14 @@ impl Typed for Segments {
         for task in 1..=TASKS {
             let to = if task == TASKS || !shared { groups } else { self.cut(total, task, groups) };
             let (own, others) = rest.split_at_mut((to - from) * inner);
-            tasks.push(Sum { segments: self, numbers: &parts, slabs: &slabs, groups: from..to, inner, to: own });
+            tasks.push(Sum {
+                segments: self,
+                numbers: &parts,
+                slabs: &slabs,
+                groups: from..to,
+                inner,
+                to: own,
+            });
             (rest, from) = (others, to);
         }
         if shared && rayon::current_num_threads() > 1 {

@@ -240,7 +240,9 @@ fn fill<T: Copy, S: Copy>(
         }
         Step::Map(map, times) => {
             let picks = &map[along..along + to.len()];
-            to.iter_mut().zip(picks).for_each(|(slot, at)| *slot = number(from[start + *at as usize * times]));
+            to.iter_mut()
+                .zip(picks)
+                .for_each(|(slot, at)| *slot = number(from[start + *at as usize * times]));
         }
     }
 }

@@ -154,7 +154,8 @@ impl Evaluation {
     /// Starts the threads, and refuses what this build does not have.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         if self.device != "cpu" {
-            let message = format!("programs run on the processor: there is no evaluation on `{}` yet", self.device);
+            let message =
+                format!("programs run on the processor: there is no evaluation on `{}` yet", self.device);
             return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
         }
         if let Some(threads) = self.threads {
