@@ -290,9 +290,7 @@ fn joint_step(block: &Block, dims: &[Dim]) -> Option<usize> {
         let step = step.map_or(Some(0), Step::by);
         if size == 1 {
             // Its only position may be a picked one.
-            if step.is_none() {
-                return None;
-            }
+            step?;
             continue;
         }
         found = match (found, step?) {

@@ -116,8 +116,6 @@ impl Point {
         result
     }
 
-    /// The results, in order.
-
     /// Computes all entries into a slice.
     pub(super) fn evaluate<T: Number>(&self, result: &mut [T]) {
         let space = Space::new(&self.shape, &self.inputs, 0);
