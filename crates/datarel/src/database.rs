@@ -5,6 +5,7 @@ use super::constants::Constants;
 use super::limits::Failure;
 use super::ring::{Ring, Value};
 use super::rule::RelationId;
+use super::search::Found;
 use super::sorted::Sorted;
 
 /// Constants and relations.
@@ -156,16 +157,7 @@ impl Relation {
     pub fn rows(&self) -> Vec<u32> {
         match &self.store {
             Store::Bits(bits) => bits.rows(),
-            Store::Sorted(sorted) => {
-                let mut rows = Vec::with_capacity(self.len() * self.arity);
-                for (key, group) in sorted.groups(0..sorted.len()) {
-                    for row in group {
-                        rows.push(key);
-                        rows.extend((1..self.arity).map(|position| sorted.column(position)[row]));
-                    }
-                }
-                rows
-            }
+            Store::Sorted(sorted) => sorted.rows(),
         }
     }
 
@@ -210,6 +202,44 @@ impl Relation {
         self.indexes.clear();
         self.statistics = None;
         Ok(())
+    }
+
+    /// Replaces all tuples by what a search has found; turned, if its sources are in the second place.
+    pub(super) fn rest_found(&mut self, id: RelationId, found: Found, turned: bool) -> Result<(), Failure> {
+        match found {
+            Found::Bits(bits) if !turned => self.rest_bits(id, bits)?,
+            Found::Bits(bits) => {
+                let [left, right] = bits.columns();
+                self.rest(id, &[right, left], &[], bits.len())?;
+            }
+            Found::Sorted(sorted) => self.replace(if turned { sorted.transposed() } else { sorted }),
+        }
+        Ok(())
+    }
+
+    /// How many tuples each constant of a place has (without a place: how many there are), where there are any; `None`
+    /// where constants lie far apart.
+    pub(super) fn tally(&self, place: Option<usize>) -> Option<Vec<(u32, usize)>> {
+        match (&self.store, place) {
+            _ if self.is_empty() => Some(Vec::new()),
+            (_, None) => Some(vec![(0, self.len())]),
+            (Store::Bits(bits), Some(place)) => Some(bits.tally(place)),
+            (Store::Sorted(sorted), _) => sorted.folded(place, |_| 1, |count, _| count + 1),
+        }
+    }
+
+    /// The values of the tuples of each constant of a place (without a place: of all), as `value` makes them, joined by
+    /// ⊕ in their order: `None` there where a count overflows.
+    #[expect(clippy::type_complexity, reason = "one caller")]
+    pub(super) fn totals(
+        &self,
+        place: Option<usize>,
+        value: impl Fn(Value) -> Value,
+        ring: Ring,
+    ) -> Option<Vec<(u32, Option<Value>)>> {
+        let Store::Sorted(sorted) = &self.store else { return None };
+        let of = |row| value(sorted.values()[row]);
+        sorted.folded(place, |row| Some(of(row)), |total: Option<Value>, row| ring.plus(total?, of(row)))
     }
 
     /// Joins further tuples to those that are there: sums are taken in the order of arrival.
@@ -273,7 +303,10 @@ impl Relation {
     /// The number of different constants in each place.
     pub(super) fn statistics(&mut self) -> &[usize] {
         if self.statistics.is_none() {
-            self.statistics = Some(self.columns().iter().map(|column| distinct(column)).collect());
+            self.statistics = Some(match &self.store {
+                Store::Bits(bits) => [0, 1].map(|place| bits.tally(place).len()).to_vec(),
+                Store::Sorted(_) => self.columns().iter().map(|column| distinct(column)).collect(),
+            });
         }
         self.statistics.as_deref().unwrap_or(&[])
     }

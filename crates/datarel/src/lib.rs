@@ -40,6 +40,7 @@ mod linear;
 mod magic;
 mod matrix;
 mod plan;
+mod product;
 mod project;
 mod ring;
 pub mod rule;

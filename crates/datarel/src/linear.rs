@@ -16,7 +16,7 @@ use super::limits::{Failure, Limits};
 use super::plan::terms;
 use super::ring::Ring;
 use super::rule::{Literal, RelationId, Rule, Term};
-use super::search::{Found, Search};
+use super::search::Search;
 
 /// A recursion of this shape.
 #[derive(Debug)]
@@ -116,16 +116,13 @@ impl Linear {
             (Some(_), false) => search.pairs()?,
             (Some(_), true) => search.pairs_valued()?,
         };
-        let relation = database.relation_mut(self.relation);
         match result {
             None => return Ok(Closed::Undecided),
-            Some(Found::Bits(bits)) if self.carried == Some(0) => relation.rest_bits(self.relation, bits)?,
-            Some(Found::Bits(bits)) => {
-                let [left, right] = bits.columns();
-                relation.rest(self.relation, &[right, left], &[], bits.len())?;
-            }
-            Some(Found::Sorted(sorted)) if self.carried == Some(1) => relation.replace(sorted.transposed()),
-            Some(Found::Sorted(sorted)) => relation.replace(sorted),
+            Some(found) => database.relation_mut(self.relation).rest_found(
+                self.relation,
+                found,
+                self.carried == Some(1),
+            )?,
         }
         Ok(Closed::Done)
     }

@@ -50,37 +50,45 @@ pub(super) struct Search<'a> {
 /// A set of constants with a list of its members.
 struct Accumulator {
     words: Vec<u64>,
+    /// The members, and room for one more than there can be.
     list: Vec<u32>,
+    len: usize,
 }
 
 impl Accumulator {
     fn new(size: usize) -> Accumulator {
-        Accumulator { words: vec![0; size.div_ceil(64)], list: Vec::new() }
+        Accumulator { words: vec![0; size.div_ceil(64)], list: vec![0; size + 1], len: 0 }
     }
 
+    /// Adds a constant. What is new decides no branch: it cannot be foretold.
     #[inline]
-    fn add(&mut self, constant: u32) {
+    fn add(&mut self, constant: u32) -> bool {
         let word = &mut self.words[constant as usize / 64];
-        let bit = 1 << (constant % 64);
-        if *word & bit == 0 {
-            *word |= bit;
-            self.list.push(constant);
-        }
+        let new = !*word >> (constant % 64) & 1;
+        *word |= 1 << (constant % 64);
+        self.list[self.len] = constant;
+        self.len += new as usize;
+        new != 0
+    }
+
+    fn members(&self) -> &[u32] {
+        &self.list[..self.len]
     }
 
     /// Appends the members in ascending order and becomes empty.
     fn drain_into(&mut self, out: &mut Vec<u32>) {
-        if self.list.len() > self.words.len() / 8 {
+        if self.len > self.words.len() / 8 {
             each_bit(&self.words, |constant| out.push(constant as u32));
             self.words.fill(0);
         } else {
-            self.list.sort_unstable();
-            out.extend_from_slice(&self.list);
-            for constant in &self.list {
+            let members = &mut self.list[..self.len];
+            members.sort_unstable();
+            out.extend_from_slice(members);
+            for constant in members {
                 self.words[*constant as usize / 64] = 0;
             }
         }
-        self.list.clear();
+        self.len = 0;
     }
 }
 
@@ -109,13 +117,13 @@ impl Search<'_> {
     /// All that is reached from the members of the accumulator.
     fn search(&self, reached: &mut Accumulator) -> Result<(), Failure> {
         let mut at = 0;
-        while let Some(from) = reached.list.get(at).copied() {
+        while let Some(from) = reached.members().get(at).copied() {
             at += 1;
             for to in &self.arcs.column(1)[self.arcs.group(from)] {
                 reached.add(*to);
             }
             if at.is_multiple_of(1 << 14) {
-                self.check(reached.list.len())?;
+                self.check(reached.len)?;
             }
         }
         Ok(())
@@ -129,7 +137,7 @@ impl Search<'_> {
             reached.add(constant);
         }
         self.search(&mut reached)?;
-        let mut column = Vec::with_capacity(reached.list.len());
+        let mut column = Vec::with_capacity(reached.len);
         reached.drain_into(&mut column);
         self.check(column.len())?;
         Ok(Some(Found::Sorted(Sorted::unary(&column, Vec::new()))))
@@ -141,7 +149,7 @@ impl Search<'_> {
         if let Some(nodes) = self.dense(size)? {
             return self.bit_rows(size, nodes).map(Some);
         }
-        self.each_source(size, |search, row, reached: &mut Accumulator, out| {
+        self.each_source(size, |search, _, row, reached: &mut Accumulator, out| {
             for constant in &search.base.column(1)[row] {
                 reached.add(*constant);
             }
@@ -154,15 +162,22 @@ impl Search<'_> {
     /// The constants that searches meet, if the result is likely to fill more than 1/64 of all
     /// pairs: some sources are tried.
     fn dense(&self, size: usize) -> Result<Option<Vec<u32>>, Failure> {
-        let mut met = vec![0_u64; size.div_ceil(64)];
-        let mut meet = |constant: u32| met[constant as usize / 64] |= 1 << (constant % 64);
-        self.base.column(1).iter().for_each(|constant| meet(*constant));
-        self.arcs.column(1).iter().for_each(|constant| meet(*constant));
-        self.arcs.groups(0..self.arcs.len()).for_each(|(constant, _)| meet(constant));
-        let mut nodes = Vec::new();
-        each_bit(&met, |constant| nodes.push(constant as u32));
+        let arcs = self.arcs.groups(0..self.arcs.len()).map(|(constant, _)| constant);
+        let met = self.base.column(1).iter().chain(self.arcs.column(1)).copied().chain(arcs);
+        let nodes = ascending(size, met);
+        self.fills(size, &nodes, Search::search).map(|fills| fills.then_some(nodes))
+    }
+
+    /// Whether what `walk` finds from each source is likely to fill more than 1/64 of all pairs with these constants,
+    /// and rows of bits for all of them are allowed.
+    fn fills(
+        &self,
+        size: usize,
+        nodes: &[u32],
+        walk: impl Fn(&Self, &mut Accumulator) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
         if nodes.len() > MOST_BITS || nodes.len() as u64 * nodes.len() as u64 / 8 > self.limits.bytes {
-            return Ok(None);
+            return Ok(false);
         }
         let sources: Vec<(u32, Range<usize>)> = self.base.groups(0..self.base.len()).collect();
         let tried = sources.len().min(16);
@@ -172,20 +187,86 @@ impl Search<'_> {
             for constant in &self.base.column(1)[sources[at * sources.len() / tried].1.clone()] {
                 reached.add(*constant);
             }
-            self.search(&mut reached)?;
-            found += reached.list.len();
+            walk(self, &mut reached)?;
+            found += reached.len;
             bin.clear();
             reached.drain_into(&mut bin);
         }
-        Ok((64 * found > tried * nodes.len()).then_some(nodes))
+        Ok(64 * found > tried * nodes.len())
+    }
+
+    /// All pairs of one step of the base and one arc; of different constants, if that is asked.
+    pub(super) fn product(&self, different: bool) -> Result<Option<Found>, Failure> {
+        let Some(size) = self.size() else { return Ok(None) };
+        let targets = ascending(size, self.arcs.column(1).iter().copied());
+        let walk = |search: &Self, reached: &mut Accumulator| {
+            let mut middle = Vec::new();
+            reached.drain_into(&mut middle);
+            for to in middle.iter().flat_map(|via| &search.arcs.column(1)[search.arcs.group(*via)]) {
+                reached.add(*to);
+            }
+            Ok(())
+        };
+        if self.fills(size, &targets, walk)? {
+            return self.product_bits(size, targets, different).map(Some);
+        }
+        self.each_source(size, |search, source, row, reached: &mut Accumulator, out| {
+            for via in &search.base.column(1)[row] {
+                for to in &search.arcs.column(1)[search.arcs.group(*via)] {
+                    reached.add(*to);
+                }
+            }
+            let from = out.second.len();
+            reached.drain_into(&mut out.second);
+            if different && let Ok(at) = out.second[from..].binary_search(&source) {
+                out.second.remove(from + at);
+            }
+            Ok(true)
+        })
+    }
+
+    /// The product by rows of bits.
+    fn product_bits(&self, size: usize, targets: Vec<u32>, different: bool) -> Result<Found, Failure> {
+        let position = positions(size, &targets);
+        let words = targets.len().div_ceil(64);
+        // A row of arcs that is longer than a row of bits is one.
+        let mut wide = BitMatrix::of(0, words);
+        let mut row_of = vec![u32::MAX; size];
+        for (via, group) in self.arcs.groups(0..self.arcs.len()) {
+            if group.len() > words {
+                row_of[via as usize] = (wide.data.len() / words) as u32;
+                let start = wide.data.len();
+                wide.data.resize(start + words, 0);
+                set_bits(&mut wide.data[start..], &self.arcs.column(1)[group], &position);
+            }
+        }
+        let sources: Vec<(u32, Range<usize>)> = self.base.groups(0..self.base.len()).collect();
+        let mut rows = BitMatrix::of(sources.len(), words);
+        if words > 0 {
+            rows.data.par_chunks_mut(words).zip(&sources).with_min_len(16).for_each(
+                |(row, (source, group))| {
+                    for via in &self.base.column(1)[group.clone()] {
+                        match row_of[*via as usize] {
+                            u32::MAX => set_bits(row, &self.arcs.column(1)[self.arcs.group(*via)], &position),
+                            at => or_into(row, wide.row(at as usize)),
+                        }
+                    }
+                    if different && let Ok(at) = targets.binary_search(source) {
+                        row[at / 64] &= !(1 << (at % 64));
+                    }
+                },
+            );
+        }
+        let row_of = (0..sources.len() as u32).collect();
+        let left = sources.into_iter().map(|(constant, _)| constant).collect();
+        let bits = BitRows::shared(left, targets, row_of, rows);
+        self.check(bits.len())?;
+        Ok(Found::Bits(bits))
     }
 
     /// The closure by rows of bits, one for each strong component.
     fn bit_rows(&self, size: usize, nodes: Vec<u32>) -> Result<Found, Failure> {
-        let mut position = vec![0_u32; size];
-        for (at, constant) in (0..).zip(&nodes) {
-            position[*constant as usize] = at;
-        }
+        let position = positions(size, &nodes);
         let successors: Vec<Vec<usize>> = nodes
             .iter()
             .map(|node| {
@@ -250,7 +331,7 @@ impl Search<'_> {
     fn each_source<A: Fresh>(
         &self,
         size: usize,
-        one: impl Fn(&Self, Range<usize>, &mut A, &mut Part) -> Result<bool, Failure> + Sync,
+        one: impl Fn(&Self, u32, Range<usize>, &mut A, &mut Part) -> Result<bool, Failure> + Sync,
     ) -> Result<Option<Found>, Failure> {
         let rows = self.base.len();
         let threads = rayon::current_num_threads();
@@ -267,7 +348,7 @@ impl Search<'_> {
                 if group.start < part.start {
                     continue;
                 }
-                if !one(self, group, &mut accumulator, &mut out)? {
+                if !one(self, source, group, &mut accumulator, &mut out)? {
                     return Ok(None);
                 }
                 out.sources.push(source);
@@ -288,6 +369,31 @@ impl Search<'_> {
         let Some(parts) = parts? else { return Ok(None) };
         self.check(parts.iter().map(|part| part.second.len()).sum())?;
         Ok(Some(Found::Sorted(joined(parts))))
+    }
+}
+
+/// Constants in ascending order, each once.
+fn ascending(size: usize, constants: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut met = vec![0_u64; size.div_ceil(64)];
+    constants.for_each(|constant| met[constant as usize / 64] |= 1 << (constant % 64));
+    let mut all = Vec::new();
+    each_bit(&met, |constant| all.push(constant as u32));
+    all
+}
+
+/// Where each constant stands in a list.
+fn positions(size: usize, list: &[u32]) -> Vec<u32> {
+    let mut position = vec![0; size];
+    for (at, constant) in (0..).zip(list) {
+        position[*constant as usize] = at;
+    }
+    position
+}
+
+fn set_bits(row: &mut [u64], constants: &[u32], position: &[u32]) {
+    for constant in constants {
+        let at = position[*constant as usize];
+        row[at as usize / 64] |= 1 << (at % 64);
     }
 }
 
@@ -351,9 +457,7 @@ impl Values {
     #[inline]
     fn offer(&mut self, ring: Ring, constant: u32, value: Value) {
         let at = constant as usize;
-        let before = self.reached.list.len();
-        self.reached.add(constant);
-        if self.reached.list.len() == before && !ring.improves(self.value[at], value) {
+        if !self.reached.add(constant) && !ring.improves(self.value[at], value) {
             return;
         }
         self.value[at] = value;
@@ -385,7 +489,7 @@ impl Search<'_> {
         let mut rounds = 0;
         while !values.next.is_empty() {
             rounds += 1;
-            if rounds > values.reached.list.len() + 1 {
+            if rounds > values.reached.len + 1 {
                 values.next.clear();
                 return Ok(false);
             }
@@ -428,7 +532,7 @@ impl Search<'_> {
     /// The values of all pairs; `None` where they are not at rest in time.
     pub(super) fn pairs_valued(&self) -> Result<Option<Found>, Failure> {
         let Some(size) = self.size() else { return Ok(None) };
-        self.each_source(size, |search, group, values: &mut Values, out| {
+        self.each_source(size, |search, _, group, values: &mut Values, out| {
             for row in group {
                 if let Some(value) = search.base.value(row) {
                     values.offer(search.ring, search.base.column(1)[row], value);

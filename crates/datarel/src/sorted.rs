@@ -297,6 +297,49 @@ impl Sorted {
             })
     }
 
+    /// All rows, one behind the other, where the order is that of the places.
+    pub(super) fn rows(&self) -> Vec<u32> {
+        let arity = self.order.len();
+        let mut rows = Vec::with_capacity(self.len * arity);
+        for (key, group) in self.groups(0..self.len) {
+            for row in group {
+                rows.push(key);
+                rows.extend((1..arity).map(|position| self.column(position)[row]));
+            }
+        }
+        rows
+    }
+
+    /// For each constant of a place (without a place: for 0) its rows folded in their order; `None` where constants lie
+    /// far apart.
+    pub(super) fn folded<T: Clone>(
+        &self,
+        place: Option<usize>,
+        first: impl Fn(usize) -> T,
+        next: impl Fn(T, usize) -> T,
+    ) -> Option<Vec<(u32, T)>> {
+        let fold = |(key, mut rows): (u32, Range<usize>)| {
+            let start = first(rows.next()?);
+            Some((key, rows.fold(start, &next)))
+        };
+        let position = match place.map(|place| self.order.iter().position(|other| *other == place)) {
+            None => return Some(fold((0, 0..self.len)).into_iter().collect()),
+            Some(Some(0) | None) => return Some(self.groups(0..self.len).filter_map(fold).collect()),
+            Some(Some(position)) => position,
+        };
+        let column = self.column(position);
+        let size = column.iter().max().map_or(0, |most| *most as usize + 1);
+        if size > DENSE_FACTOR * self.len + 1024 {
+            return None;
+        }
+        let mut folded: Vec<Option<T>> = vec![None; size];
+        for (row, constant) in column.iter().enumerate() {
+            let slot = &mut folded[*constant as usize];
+            *slot = Some(slot.take().map_or_else(|| first(row), |so_far| next(so_far, row)));
+        }
+        Some((0..).zip(folded).filter_map(|(key, found)| Some((key, found?))).collect())
+    }
+
     /// All rows in sorted order, by place.
     pub(super) fn columns(&self) -> Vec<Vec<u32>> {
         let mut columns = vec![Vec::new(); self.order.len()];
