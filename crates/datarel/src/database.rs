@@ -70,13 +70,18 @@ impl Database {
         relation.replace(Sorted::empty(relation.arity));
     }
 
+    /// Exchanges the tuples of two relations of the same arity and ring.
+    pub fn exchange(&mut self, one: RelationId, other: RelationId) {
+        self.relations.swap(one.0 as usize, other.0 as usize);
+    }
+
     /// Removes the relations that were declared last, down to so many.
-    pub(super) fn truncate(&mut self, relations: usize) {
+    pub fn truncate(&mut self, relations: usize) {
         self.relations.truncate(relations);
     }
 
     /// The tuples of all relations.
-    pub(super) fn tuples(&self) -> u64 {
+    pub fn tuples(&self) -> u64 {
         self.relations.iter().map(|relation| relation.len() as u64).sum()
     }
 

@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::datalog;
-use crate::engine::{Engine, Request, Tuples, Value};
+use crate::engine::{Engine, Request, Value};
 use crate::error::Result;
 use crate::program::{Class, Facts, Given, Kind, Program, Role, Style, TensorId};
+use crate::value::Domain;
 
 /// The engine behind `--engine auto`.
 pub struct Auto {
@@ -21,12 +22,27 @@ pub struct Auto {
     prepared: Option<(u64, Option<Arc<Program>>)>,
     /// Counts of the relations that were derived for it.
     counted: Vec<(String, u64)>,
+    /// The relations of programs, by their stamps, the last one used first.
+    sessions: Vec<(u64, datalog::Session)>,
 }
+
+/// So many programs are remembered.
+const SESSIONS: usize = 4;
 
 impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
-        Auto { blocks, derived: Vec::new(), prepared: None, counted: Vec::new() }
+        Auto { blocks, derived: Vec::new(), prepared: None, counted: Vec::new(), sessions: Vec::new() }
+    }
+
+    /// The value of a goal by rules, or no.
+    fn by_rules(&mut self, request: &Request<'_>, goal: TensorId) -> Result<Option<datalog::Derived>> {
+        let stamp = request.program.stamp.number();
+        let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
+        let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
+        self.sessions.insert(0, (stamp, session));
+        self.sessions.truncate(SESSIONS);
+        self.sessions[0].1.value(request.program, goal, request.budget)
     }
 
     /// The program that the other engine sees.
@@ -44,36 +60,32 @@ impl Auto {
         Ok(prepared)
     }
 
-    /// The recursive relations that rules alone make, derived.
+    /// The recursive relations that rules alone make, and sums over joins that are too large for tables, derived.
     fn recursive_relations(
         &mut self,
         request: &Request<'_>,
         goals: &[TensorId],
-    ) -> Result<BTreeMap<TensorId, Tuples>> {
+    ) -> Result<BTreeMap<TensorId, Value>> {
         let program = request.program;
         let needed = program.needs(goals);
         let mut derived = BTreeMap::new();
         for component in &program.components {
-            if !matches!(component.class, Class::Closure) {
-                continue;
-            }
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
-                if program.tensor(*id).style != Style::Round {
+                let wanted = match (program.tensor(*id).style, &component.class) {
+                    (Style::Round, class) => matches!(class, Class::Closure),
+                    (Style::Square, class) => matches!(class, Class::Plain) && datalog::joined(program, *id),
+                };
+                let Some((value, counts)) =
+                    wanted.then(|| self.by_rules(request, *id)).transpose()?.flatten()
+                else {
                     continue;
-                }
-                let Some(compiled) = datalog::compile(program, *id) else { continue };
-                let mut compiled = compiled?;
-                if !datalog::evaluate(program, &mut compiled, request.budget)? {
-                    continue;
-                }
-                for (name, count) in compiled.derived(program) {
+                };
+                for (name, count) in counts {
                     if !self.counted.iter().any(|(known, _)| *known == name) {
                         self.counted.push((name, count));
                     }
                 }
-                if let Value::Tuples(tuples) = compiled.value(program, *id) {
-                    derived.insert(*id, tuples);
-                }
+                derived.insert(*id, value);
             }
         }
         Ok(derived)
@@ -81,20 +93,33 @@ impl Auto {
 }
 
 /// The program with these relations as data.
-fn with_data(program: &Program, derived: BTreeMap<TensorId, Tuples>) -> Program {
+fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     let mut changed = program.clone();
     for component in &mut changed.components {
         component.tensors.retain(|id| !derived.contains_key(id));
     }
     changed.components.retain(|component| !component.tensors.is_empty());
-    for (id, tuples) in derived {
+    for (id, value) in derived {
         let Some(tensor) = changed.tensors.get_mut(id.0 as usize) else { continue };
-        let valued = tensor.kind != Kind::Bool;
-        let mut facts = Facts { arity: tensor.places.len(), count: tuples.tuples.len(), ..Facts::default() };
-        facts.constants = tuples.tuples.into_iter().flatten().collect();
-        facts.values = if valued { tuples.values } else { Vec::new() };
+        tensor.given = vec![match value {
+            Value::Tuples(tuples) => {
+                let (arity, count) = (tensor.places.len(), tuples.tuples.len());
+                let constants = tuples.tuples.into_iter().flatten().collect();
+                let values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
+                Given::Facts(Arc::new(Facts { arity, count, constants, values, ..Facts::default() }))
+            }
+            Value::Dense(values) => Given::Array {
+                fixed: vec![None; tensor.places.len()],
+                shape: tensor
+                    .places
+                    .iter()
+                    .map(|place| place.domain.as_ref().map_or(0, Domain::len))
+                    .collect(),
+                values: values.as_slice().into(),
+                span: tensor.span,
+            },
+        }];
         tensor.role = Role::Data;
-        tensor.given = vec![Given::Facts(Arc::new(facts))];
         for equation in changed.equations.iter_mut().filter(|equation| equation.tensor == id) {
             equation.terms.clear();
         }
@@ -109,19 +134,11 @@ impl Engine for Auto {
         let mut answers: BTreeMap<TensorId, Value> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
-            let mut compiled = match datalog::compile(program, goal) {
-                None => None,
-                Some(compiled) => Some(compiled?),
-            };
-            let planned = match &mut compiled {
-                None => false,
-                Some(compiled) => datalog::evaluate(program, compiled, request.budget)?,
-            };
-            match compiled.filter(|_| planned) {
+            match self.by_rules(request, goal)? {
                 None => open.push(goal),
-                Some(compiled) => {
-                    answers.insert(goal, compiled.value(program, goal));
-                    self.derived.extend(compiled.derived(program));
+                Some((value, counts)) => {
+                    answers.insert(goal, value);
+                    self.derived.extend(counts);
                 }
             }
         }
@@ -144,6 +161,7 @@ impl Engine for Auto {
     }
 
     fn forget_results(&mut self) {
+        self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
         self.blocks.forget_results();
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Compiler;
 use crate::ast::Comparison;
 use crate::program::{
-    Argument, EquationId, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Style,
-    TensorId, Term, When,
+    Argument, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Style, TensorId, Term,
+    When,
 };
 use crate::value::{Const, Domain};
 use datarel::rule::Computed;
@@ -74,47 +74,45 @@ impl<'a> Body<'a> {
 }
 
 /// A rule that grows.
-struct Draft<'c, 'a> {
-    compiler: &'c mut Compiler<'a>,
+struct Draft<'c> {
+    compiler: &'c mut Compiler,
+    program: &'c Program,
     variables: Vec<IndexId>,
     next: u32,
     literals: Vec<Literal>,
 }
 
-impl Compiler<'_> {
-    /// The operation by which the equations of a tensor multiply; `None` where they differ.
-    pub(super) fn times_of(&self, id: TensorId) -> Option<Times> {
-        let mut times = None;
-        for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
-            for term in &equation.terms {
-                let body = Body::of(&term.body)?;
-                let Some(operation) = body.operation else { continue };
-                if times.is_some_and(|known| known != operation) {
-                    return None;
-                }
-                times = Some(operation);
-            }
-        }
-        Some(times.unwrap_or(Times::Times))
-    }
-
-    /// Adds the rules of an equation.
-    pub(super) fn equation(&mut self, id: EquationId) -> Option<()> {
-        let program = self.program;
-        let equation = program.equation(id);
+/// The operation by which the equations of a tensor multiply; `None` where they differ.
+pub(super) fn times_of(program: &Program, id: TensorId) -> Option<Times> {
+    let mut times = None;
+    for equation in program.equations.iter().filter(|equation| equation.tensor == id) {
         for term in &equation.terms {
-            let rule = self.term(equation.tensor, &equation.head, term)?;
-            self.rules.push(rule);
+            let body = Body::of(&term.body)?;
+            let Some(operation) = body.operation else { continue };
+            if times.is_some_and(|known| known != operation) {
+                return None;
+            }
+            times = Some(operation);
         }
-        Some(())
+    }
+    Some(times.unwrap_or(Times::Times))
+}
+
+impl Compiler {
+    /// The rules of a tensor.
+    pub(super) fn equations(&mut self, program: &Program, id: TensorId) -> Option<Vec<Rule>> {
+        let own = program.equations.iter().filter(|equation| equation.tensor == id);
+        own.flat_map(|equation| equation.terms.iter().map(move |term| (equation, term)))
+            .map(|(equation, term)| self.term(program, id, &equation.head, term))
+            .collect()
     }
 
-    fn term(&mut self, tensor: TensorId, head: &[IndexFn], term: &Term) -> Option<Rule> {
-        let program = self.program;
+    fn term(&mut self, program: &Program, tensor: TensorId, head: &[IndexFn], term: &Term) -> Option<Rule> {
         let relation = *self.relations.get(&tensor)?;
         let ring = self.database.relation(relation).ring();
         let body = Body::of(&term.body)?;
-        let mut draft = Draft { compiler: self, variables: Vec::new(), next: 0, literals: Vec::new() };
+        let mut draft =
+            Draft { compiler: self, program, variables: Vec::new(), next: 0, literals: Vec::new() };
         let counted = matches!(ring.combine, datarel::Combine::Sum | datarel::Combine::Count);
         for read in &body.reads {
             // A tuple of a Boolean head exists if the sum is > 0: values may be negative.
@@ -149,11 +147,7 @@ impl Compiler<'_> {
     }
 }
 
-impl Draft<'_, '_> {
-    fn program(&self) -> &Program {
-        self.compiler.program
-    }
-
+impl Draft<'_> {
     fn variable(&mut self, index: IndexId) -> datarel::Term {
         let at = match self.variables.iter().position(|known| *known == index) {
             Some(at) => at,
@@ -177,7 +171,7 @@ impl Draft<'_, '_> {
 
     /// The atom of a read.
     fn atom(&mut self, read: &Read) -> Option<Atom> {
-        if self.program().tensor(read.tensor).style != Style::Round {
+        if self.program.tensor(read.tensor).style != Style::Round {
             return None;
         }
         let relation: RelationId = *self.compiler.relations.get(&read.tensor)?;
@@ -337,7 +331,7 @@ impl Draft<'_, '_> {
     fn declared(&mut self) -> Option<()> {
         for at in 0..self.variables.len() {
             let index = *self.variables.get(at)?;
-            let Range::Domain(domain) = self.program().index(index).range.clone() else { continue };
+            let Range::Domain(domain) = self.program.index(index).range.clone() else { continue };
             let variable = self.variable(index);
             let bound = self
                 .literals
@@ -390,7 +384,7 @@ impl Draft<'_, '_> {
     }
 }
 
-impl Compiler<'_> {
+impl Compiler {
     fn domain(&mut self, domain: &Domain) -> Option<RelationId> {
         if let Some((_, relation)) = self.domains.iter().find(|(known, _)| known == domain) {
             return Some(*relation);
