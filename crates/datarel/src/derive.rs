@@ -56,6 +56,7 @@ pub(super) fn derive(
         for number in own {
             let mut rule = rules[number].clone();
             while limits.shapes
+                && rule.select.is_none()
                 && let Some((part, rest)) = part(database, &rule)
             {
                 let mut own = Pile::new(part.head, limits);
@@ -77,7 +78,7 @@ fn copied(database: &Database, rule: &Rule) -> Option<RelationId> {
     let (from, to) = (database.relation(atom.relation), database.relation(rule.head));
     let distinct = (0..rule.head_terms.len()).all(|at| !rule.head_terms[..at].contains(&rule.head_terms[at]));
     let variables = rule.head_terms.iter().all(|term| matches!(term, Term::Variable(_)));
-    let plain = rule.weight.is_none() && rule.computed.is_empty();
+    let plain = rule.weight.is_none() && rule.computed.is_empty() && rule.select.is_none();
     let values = from.ring().valued() == to.ring().valued()
         && from.ring().counts() == to.ring().counts()
         && (atom.factor || !to.ring().valued());
@@ -107,7 +108,7 @@ impl<'a> Pile<'a> {
         rule: &Rule,
         number: usize,
     ) -> Result<(), Failure> {
-        if self.limits.shapes {
+        if self.limits.shapes && rule.select.is_none() {
             if let Some(output) = marginal(database, rule)? {
                 return self.add(database, output);
             }

@@ -535,6 +535,13 @@ impl<'a> Join<'a> {
         let mut tuple = std::mem::take(&mut self.tuple);
         tuple.clear();
         tuple.extend(plan.head_terms.iter().map(|term| self.operand(*term)));
+        if let Some(select) = &plan.select {
+            let constants: Vec<Const> = tuple.iter().map(|id| self.constants.value(*id)).collect();
+            if !(select.test)(&constants, value.as_real()) {
+                self.tuple = tuple;
+                return Ok(());
+            }
+        }
         let known = self.head.is_some_and(|head| {
             plan.ring.idempotent()
                 && head.table.find(&tuple).is_some_and(|row| {
@@ -544,7 +551,7 @@ impl<'a> Join<'a> {
         if !known {
             self.output.rows.extend_from_slice(&tuple);
             self.output.len += 1;
-            if plan.ring.valued() {
+            if plan.valued {
                 self.output.values.push(value);
             }
             if self.output.len >= self.most && plan.ring.idempotent() {

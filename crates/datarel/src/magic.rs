@@ -33,8 +33,8 @@ pub struct Demand {
     /// Relations that will hold all the tuples of others: copies without demand, and relations that are taken as a whole,
     /// of themselves.
     pub complete: Vec<(RelationId, RelationId)>,
-    /// How many relations were declared.
-    pub declared: usize,
+    /// Whether some relation is asked for constants.
+    pub bound: bool,
     /// Whether the rules have a recursion.
     pub recursive: bool,
     /// Whether what is asked for depends on what is found: there may be as much work as for everything.
@@ -84,7 +84,7 @@ pub fn magic(
             let finds = |s: &Stratum| copies.values().any(|c| has(s, c.relation));
             let demand = Demand {
                 complete,
-                declared: database.relations() - before,
+                bound: copies.values().any(|copy| copy.demand.is_some()),
                 recursive: strata.iter().any(|stratum| stratum.recursive),
                 entangled: strata.iter().any(|stratum| asks(stratum) && finds(stratum)),
                 answer: copy.map_or(goal, |copy| copy.relation),
@@ -255,8 +255,7 @@ impl<'a> Magic<'a> {
         if !carried {
             body.splice(0..0, guard.into_iter().map(Literal::Atom));
         }
-        let (head, weight, computed) = (copy.relation, rule.weight, rule.computed.clone());
-        self.out.push(Rule { head, head_terms: rule.head_terms.clone(), body, weight, computed });
+        self.out.push(Rule { head: copy.relation, body, ..rule.clone() });
     }
 
     /// The atom to be joined next: what is bound before what is not, what is stored before what is

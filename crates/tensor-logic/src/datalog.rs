@@ -108,7 +108,6 @@ impl Session {
             Some(built) => built?,
         }
         let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
-        let before = self.compiler.database.relations();
         let mut tensors = self.compiler.tensors();
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
@@ -123,14 +122,15 @@ impl Session {
         let Some(relation) = self.compiler.relations.get(&goal).copied() else { return Ok(None) };
         let database = &mut self.compiler.database;
         let mut counts: BTreeMap<TensorId, u64> = BTreeMap::new();
-        for (relation, tensor) in tensors.iter().filter(|(_, tensor)| needed.contains(tensor)) {
+        let here = |relation: &RelationId| (relation.0 as usize) < database.relations();
+        for (relation, tensor) in tensors.iter().filter(|(at, id)| here(at) && needed.contains(id)) {
             let entry = program.tensor(*tensor);
             if entry.role == Role::Computed && !entry.hidden && entry.style == Style::Round {
                 *counts.entry(*tensor).or_default() += database.relation(*relation).len() as u64;
             }
         }
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
-        database.truncate(before);
+        database.truncate(self.compiler.declared);
         answer::digits_fit(program, database, (goal, relation))?;
         let value = answer::value(program, database, (goal, relation));
         if program.tensor(goal).hidden {
@@ -156,9 +156,9 @@ impl Session {
         let open: BTreeSet<TensorId> = needed.difference(&self.whole).copied().collect();
         let rules = self.compiler.rules_of(&open);
         let mut demand = self.demand(program, goal, &rules, tensors)?;
-        if demand.recursive && finite(&rules) {
+        if demand.recursive && demand.bound && finite(&rules) {
             let database = &mut self.compiler.database;
-            let (base, before) = (database.tuples(), database.relations() - demand.declared);
+            let base = database.tuples();
             let few = database.constants.len() as u64 <= FEW;
             if !(demand.entangled && few) {
                 let tuples = limits.tuples.min(4 * base + SMALL);
@@ -166,9 +166,9 @@ impl Session {
                     Err(Failure::Tuples { .. }) if tuples < limits.tuples => {}
                     done => return done.map(|_| self.keep(&demand, tensors)),
                 }
-                self.restart(program, needed, before, &demand);
+                self.restart(program, needed, &demand);
             } else {
-                database.truncate(before);
+                database.truncate(self.compiler.declared);
             }
             let pairs = if few { self.compiler.database.constants.len().pow(2) * open.len() } else { 0 };
             let tuples = limits.tuples.min((64 * (base + SMALL)).max(base + pairs as u64));
@@ -177,7 +177,9 @@ impl Session {
                 self.whole.extend(open);
                 return Ok(());
             }
-            self.restart(program, needed, 0, &demand);
+            *self = Session::default();
+            let _built_before = self.compiler.build(program, needed);
+            *tensors = self.compiler.tensors();
             demand = self.demand(program, goal, &rules, tensors)?;
         }
         datarel::evaluate(&mut self.compiler.database, &demand.rules, limits)?;
@@ -203,16 +205,14 @@ impl Session {
         Ok(demand)
     }
 
-    /// Undoes an evaluation that came to no end.
-    fn restart(&mut self, program: &Program, needed: &BTreeSet<TensorId>, before: usize, demand: &Demand) {
-        if before > 0 && demand.complete.iter().all(|(holder, original)| holder != original) {
-            // Only copies have changed.
-            self.compiler.database.truncate(before);
-            return;
+    /// Undoes an evaluation that came to no end: where only copies have changed, they are left.
+    fn restart(&mut self, program: &Program, needed: &BTreeSet<TensorId>, demand: &Demand) {
+        if demand.complete.iter().all(|(holder, original)| holder != original) {
+            self.compiler.database.truncate(self.compiler.declared);
+        } else {
+            *self = Session::default();
+            let _built_before = self.compiler.build(program, needed);
         }
-        *self = Session::default();
-        // It was built before.
-        let _ = self.compiler.build(program, needed);
     }
 
     /// Keeps the relations that hold all their tuples.
@@ -260,6 +260,8 @@ struct Compiler {
     domains: Vec<(crate::value::Domain, RelationId)>,
     /// The rules of each tensor.
     rules: BTreeMap<TensorId, Vec<Rule>>,
+    /// The number of all these relations; behind them come copies for demand.
+    declared: usize,
     /// Those whose facts are in the database.
     loaded: BTreeSet<TensorId>,
     /// Those that are no relations.
@@ -318,6 +320,7 @@ impl Compiler {
         for id in needed {
             if !self.rules.contains_key(id) {
                 let rules = self.equations(program, *id);
+                self.declared = self.database.relations();
                 if rules.is_none() {
                     self.declined.insert(*id);
                 }
