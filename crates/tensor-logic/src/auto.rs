@@ -72,7 +72,8 @@ impl Auto {
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
                 let wanted = match (program.tensor(*id).style, &component.class) {
-                    (Style::Round, class) => matches!(class, Class::Closure),
+                    (Style::Round, class) => matches!(class, Class::Closure | Class::Numeric),
+                    (Style::Square, Class::Closure) => true,
                     (Style::Square, class) => matches!(class, Class::Plain) && datalog::joined(program, *id),
                 };
                 let Some((value, counts)) =

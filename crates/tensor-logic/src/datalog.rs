@@ -15,8 +15,11 @@ use std::sync::Arc;
 use crate::digits::EXACT_LIMIT;
 use crate::engine::{Budget, Value};
 use crate::error::Refusal;
-use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, TensorId};
-use datarel::{self, Constants, Database, Demand, Failure, Limits, Literal, RelationId, Ring, Rule, magic};
+use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
+use crate::value::{Const, Domain};
+use datarel::{
+    self, Constants, Database, Demand, Failure, Limits, Literal, RelationId, Ring, Rule, Times, magic,
+};
 
 mod answer;
 mod translate;
@@ -107,12 +110,14 @@ impl Session {
             None => return Ok(None),
             Some(built) => built?,
         }
-        let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
+        let (tuples, bytes, rounds) = (budget.tuples, budget.bytes, program.settings.rounds);
+        let limits = Limits { tuples, bytes, rounds, ..Limits::default() };
         let mut tensors = self.compiler.tensors();
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
             Err(failure) if unplanned(&failure) => {
                 *self = Session::default();
+                self.compiler.declined.insert(goal);
                 return Ok(None);
             }
             Err(failure) => {
@@ -257,7 +262,9 @@ struct Compiler {
     database: Database,
     relations: BTreeMap<TensorId, RelationId>,
     /// Relations that hold the values of declared domains.
-    domains: Vec<(crate::value::Domain, RelationId)>,
+    domains: Vec<(Domain, RelationId)>,
+    /// Rules of conditions on values, which the tensor at hand needs.
+    conditions: Vec<Rule>,
     /// The rules of each tensor.
     rules: BTreeMap<TensorId, Vec<Rule>>,
     /// The number of all these relations; behind them come copies for demand.
@@ -306,9 +313,6 @@ impl Compiler {
             }
             rings.push((*id, ring?));
         }
-        if !sums_are_finished(program, needed) {
-            return None;
-        }
         if self.relations.is_empty() && self.database.constants.is_empty() {
             self.database.constants = constants(program);
         }
@@ -317,6 +321,7 @@ impl Compiler {
             let declare = || self.database.declare(tensor.name.clone(), tensor.places.len(), ring);
             self.relations.entry(id).or_insert_with(declare);
         }
+        self.declared = self.database.relations();
         for id in needed {
             if !self.rules.contains_key(id) {
                 let rules = self.equations(program, *id);
@@ -344,8 +349,14 @@ impl Compiler {
         for given in &program.tensor(id).given {
             let counts = self.database.relation(relation).ring().counts();
             let fits = |value: &f64| value.fract() == 0.0 && value.abs() < EXACT_LIMIT;
+            let square = program.tensor(id).style == Style::Square;
+            let array;
             let facts = match given {
-                Given::Facts(facts) if !counts || facts.values.iter().all(fits) => facts,
+                Given::Facts(facts) if !square && (!counts || facts.values.iter().all(fits)) => facts,
+                Given::Array { fixed, values, .. } if square && fixed.iter().all(Option::is_none) => {
+                    array = elements(program.tensor(id), values)?;
+                    &array
+                }
                 _ => {
                     self.declined.insert(id);
                     return None;
@@ -378,15 +389,46 @@ impl Compiler {
     }
 }
 
+/// The elements of an array that are not the default, if all others are finite.
+fn elements(tensor: &Tensor, values: &[f64]) -> Option<Arc<Facts>> {
+    let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
+    let domains: Vec<&Domain> = tensor.places.iter().filter_map(|place| place.domain.as_ref()).collect();
+    let default = tensor.combine.default_value();
+    let absent = |value: f64| !value.is_finite() && value == default;
+    for (at, value) in values.iter().enumerate().filter(|(_, value)| !absent(**value)) {
+        if !value.is_finite() {
+            return None;
+        }
+        let (mut rest, mut tuple) = (at, vec![Const::Int(0); domains.len()]);
+        for (place, domain) in domains.iter().enumerate().rev() {
+            tuple[place] = domain.value(rest % domain.len())?;
+            rest /= domain.len();
+        }
+        facts.push(&tuple, *value, None);
+    }
+    Some(Arc::new(facts))
+}
+
 /// The ring of a tensor, or `None` where the relational engine has none for it. A square tensor may be a sum of tuples,
-/// if nothing else is given.
+/// if nothing else is given, or a closure over sums and what that needs: its tuples are the elements that are not the
+/// default.
 fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     let tensor = program.tensor(id);
     let sum = tensor.combine == Combine::Sum && tensor.role == Role::Computed && tensor.given.is_empty();
-    if tensor.style == Style::Square && !(sum && (tensor.places.is_empty() || joined(program, id))) {
+    let times = translate::times_of(program, id)?;
+    let least = matches!(tensor.combine, Combine::Min | Combine::Max)
+        && (tensor.role == Role::Data || times != Times::Times || !translate::multiplies(program, id));
+    let places = tensor.places.iter().all(|place| place.domain.is_some() && !place.star);
+    let small =
+        tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).product::<usize>();
+    let given =
+        matches!(tensor.role, Role::Data | Role::Computed) && small <= ELEMENTS && !tensor.places.is_empty();
+    let element = places && given && (least || tensor.role == Role::Data) && tensor.kind != Kind::Count;
+    if tensor.style == Style::Square
+        && !(element || (sum && places && (tensor.places.is_empty() || joined(program, id))))
+    {
         return None;
     }
-    let times = translate::times_of(program, id)?;
     let combine = match (tensor.combine, tensor.kind) {
         (Combine::Exists, _) => return Some(Ring::BOOLEAN),
         (Combine::Or, _) => return None,
@@ -402,6 +444,9 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     Some(Ring { combine, times })
 }
 
+/// A square tensor of more elements is no relation.
+const ELEMENTS: usize = 1 << 22;
+
 /// Whether a square tensor sums over a join of three relations or over a closure: tables of all bindings would be large.
 pub(crate) fn joined(program: &Program, id: TensorId) -> bool {
     let closure = |tensor: TensorId| {
@@ -415,14 +460,4 @@ pub(crate) fn joined(program: &Program, id: TensorId) -> bool {
         reads.iter().all(round) && (reads.len() > 2 || reads.iter().any(|tensor| closure(*tensor)))
     };
     program.equations.iter().any(|equation| equation.tensor == id && wide(equation))
-}
-
-/// Sums are taken once, when all that they need is finished: none stands in a recursion.
-fn sums_are_finished(program: &Program, needed: &BTreeSet<TensorId>) -> bool {
-    let sums = |id: &TensorId| program.tensor(*id).combine == Combine::Sum;
-    program.components.iter().all(|component| {
-        let recursive = !matches!(component.class, Class::Plain);
-        let here = component.tensors.iter().any(|id| needed.contains(id));
-        !(recursive && here && component.tensors.iter().any(sums))
-    })
 }

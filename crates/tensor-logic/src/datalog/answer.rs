@@ -28,7 +28,7 @@ pub(super) fn value(
     if tensor.style == Style::Square {
         let domains: Vec<Option<&Domain>> = tensor.places.iter().map(|place| place.domain.as_ref()).collect();
         let sizes = domains.iter().map(|domain| domain.map_or(0, Domain::len));
-        let mut elements = vec![0.0; sizes.product()];
+        let mut elements = vec![tensor.combine.default_value(); sizes.product()];
         for at in 0..relation.len() {
             let place = ids(at).zip(&domains).try_fold(0, |place, (id, domain)| {
                 let domain = (*domain)?;
