@@ -26,6 +26,7 @@ mod gradients;
 mod files;
 
 mod cases;
+mod closures;
 mod codes;
 mod command;
 mod console;
