@@ -145,6 +145,9 @@ impl Relation {
     /// Whether a tuple is there.
     pub fn contains(&self, tuple: &[u32]) -> bool {
         match &self.store {
+            Store::Sorted(sorted) if sorted.loose => {
+                matches!(tuple, [x, y] if sorted.column(1)[sorted.group(*x)].contains(y))
+            }
             Store::Sorted(sorted) => !sorted.range(tuple).is_empty(),
             Store::Bits(bits) => matches!(tuple, [x, y] if bits.contains(*x, *y)),
         }
@@ -162,6 +165,11 @@ impl Relation {
     pub fn rows(&self) -> Vec<u32> {
         match &self.store {
             Store::Bits(bits) => bits.rows(),
+            Store::Sorted(sorted) if sorted.loose => {
+                let mut sorted = sorted.clone();
+                sorted.settle();
+                sorted.rows()
+            }
             Store::Sorted(sorted) => sorted.rows(),
         }
     }
@@ -183,7 +191,7 @@ impl Relation {
         store + self.indexes.iter().map(Sorted::bytes).sum::<usize>()
     }
 
-    /// The columns by place, in sorted order.
+    /// The columns by place.
     pub(super) fn columns(&self) -> Vec<Vec<u32>> {
         match &self.store {
             Store::Sorted(sorted) => sorted.columns(),
@@ -319,6 +327,9 @@ impl Relation {
     /// Makes sure that an order of the columns starts with the places `key` (in any order), then
     /// with `next`, and answers which.
     pub(super) fn index(&mut self, key: &[usize], next: &[usize]) -> IndexId {
+        if let Store::Sorted(sorted) = &mut self.store {
+            sorted.settle();
+        }
         if let Some(id) = self.find_index(key, next) {
             return id;
         }

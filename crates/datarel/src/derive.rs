@@ -189,6 +189,7 @@ impl<'a> Pile<'a> {
         }
         let rows = match found {
             Found::Bits(bits) => bits.rows(),
+            // They are put in order with all others.
             Found::Sorted(sorted) => sorted.rows(),
         };
         let len = rows.len() / 2;

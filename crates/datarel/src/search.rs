@@ -85,6 +85,15 @@ impl Accumulator {
         &self.list[..self.len]
     }
 
+    /// Appends the members in the order in which they came and becomes empty.
+    fn empty_into(&mut self, out: &mut Vec<u32>) {
+        out.extend_from_slice(self.members());
+        for constant in &self.list[..self.len] {
+            self.words[*constant as usize / 64] = 0;
+        }
+        self.len = 0;
+    }
+
     /// Appends the members in ascending order and becomes empty.
     fn drain_into(&mut self, out: &mut Vec<u32>) {
         if self.len > self.words.len() / 8 {
@@ -220,19 +229,26 @@ impl Search<'_> {
         if self.fills(size, &targets, walk)? {
             return self.product_bits(size, targets, different).map(Some);
         }
-        self.each_source(size, |search, source, row, reached: &mut Accumulator, out| {
+        let found = self.each_source(size, |search, source, row, reached: &mut Accumulator, out| {
             for via in &search.base.column(1)[row] {
                 for to in &search.arcs.column(1)[search.arcs.group(*via)] {
                     reached.add(*to);
                 }
             }
             let from = out.second.len();
-            reached.drain_into(&mut out.second);
-            if different && let Ok(at) = out.second[from..].binary_search(&source) {
-                out.second.remove(from + at);
+            reached.empty_into(&mut out.second);
+            if different && let Some(at) = out.second[from..].iter().position(|to| *to == source) {
+                out.second.swap_remove(from + at);
             }
             Ok(true)
-        })
+        })?;
+        Ok(found.map(|found| match found {
+            Found::Sorted(mut sorted) => {
+                sorted.loose = true;
+                Found::Sorted(sorted)
+            }
+            bits => bits,
+        }))
     }
 
     /// The product by rows of bits.
@@ -420,6 +436,7 @@ struct Part {
 fn joined(parts: Vec<Part>) -> Sorted {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
+    all.second.reserve_exact(parts.as_slice().iter().map(|part| part.second.len()).sum());
     for part in parts {
         let before = all.second.len() as u32;
         all.sources.extend(part.sources);

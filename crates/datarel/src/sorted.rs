@@ -21,6 +21,9 @@ pub(super) struct Sorted {
     rest: Vec<Vec<u32>>,
     /// One a row, or none.
     values: Vec<Value>,
+    /// Whether the second of two columns is in any order within each part of the first: a product that is only counted
+    /// is never put in order.
+    pub(super) loose: bool,
 }
 
 /// Where the rows of each constant of the first column start.
@@ -145,7 +148,7 @@ impl Sorted {
         let gather = |column: &&[u32]| -> Vec<u32> { keep.iter().map(|row| column[*row as usize]).collect() };
         let first = First::new(&gather(&columns[0]));
         let rest = columns[1..].iter().map(gather).collect();
-        Ok(Sorted { order, len: keep.len(), first, rest, values: joined })
+        Ok(Sorted { order, len: keep.len(), first, rest, values: joined, loose: false })
     }
 
     /// From rows, one behind the other, in the order of the places; else as [`Sorted::new`].
@@ -169,7 +172,7 @@ impl Sorted {
     /// A unary relation from its constants in ascending order.
     pub(super) fn unary(column: &[u32], values: Vec<Value>) -> Sorted {
         let (len, first) = (column.len(), First::new(column));
-        Sorted { order: vec![0], len, first, rest: Vec::new(), values }
+        Sorted { order: vec![0], len, first, rest: Vec::new(), values, loose: false }
     }
 
     /// A binary relation in the order of its places: ascending constants of the first, where
@@ -191,7 +194,7 @@ impl Sorted {
                 starts: std::iter::once(0).chain(ends.iter().copied()).collect(),
             }
         };
-        Sorted { order: vec![0, 1], len: second.len(), first, rest: vec![second], values }
+        Sorted { order: vec![0, 1], len: second.len(), first, rest: vec![second], values, loose: false }
     }
 
     /// A binary relation in the order of its places with the places exchanged.
@@ -225,7 +228,23 @@ impl Sorted {
                 *at += 1;
             }
         }
-        Sorted { order: vec![0, 1], len: self.len, first: First::Dense(starts), rest: vec![second], values }
+        let first = First::Dense(starts);
+        Sorted { order: vec![0, 1], len: self.len, first, rest: vec![second], values, loose: false }
+    }
+
+    /// Puts rows in order that are not.
+    pub(super) fn settle(&mut self) {
+        if !std::mem::take(&mut self.loose) {
+            return;
+        }
+        let Some(column) = self.rest.first_mut() else { return };
+        let (mut groups, mut open) = (Vec::new(), column.as_mut_slice());
+        for ends in self.first.starts().windows(2) {
+            let (group, further) = open.split_at_mut((ends[1] - ends[0]) as usize);
+            groups.push(group);
+            open = further;
+        }
+        groups.into_par_iter().with_min_len(256).for_each(<[u32]>::sort_unstable);
     }
 
     /// Whether both hold the same rows (without values) in the same order of places.
@@ -416,7 +435,7 @@ impl Packed {
         let (order, len) = ((0..columns.len()).collect(), self.keys.len());
         let first = columns.first().map_or_else(First::default, |column| First::new(column));
         columns.remove(0);
-        Sorted { order, len, first, rest: columns, values: Vec::new() }
+        Sorted { order, len, first, rest: columns, values: Vec::new(), loose: false }
     }
 }
 
