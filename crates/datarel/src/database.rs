@@ -243,7 +243,6 @@ impl Relation {
 
     /// The values of the tuples of each constant of a place (without a place: of all), as `value` makes them, joined by
     /// ⊕ in their order: `None` there where a count overflows.
-    #[expect(clippy::type_complexity, reason = "one caller")]
     pub(super) fn totals(
         &self,
         place: Option<usize>,

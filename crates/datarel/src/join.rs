@@ -554,7 +554,7 @@ impl<'a> Join<'a> {
             if plan.valued {
                 self.output.values.push(value);
             }
-            if self.output.len >= self.most && plan.ring.idempotent() {
+            if self.output.len >= self.most && self.head.is_none() && plan.ring.idempotent() {
                 self.output.thin(plan.ring, tuple.len());
                 self.most = MOST.max(2 * self.output.len);
             }

@@ -167,13 +167,16 @@ pub struct Rule {
     pub select: Option<Select>,
 }
 
+/// A condition on the constants of a head and a value.
+pub type ValueTest = Arc<dyn Fn(&[Const], f64) -> bool + Send + Sync>;
+
 /// A condition on the value of a derivation.
 #[derive(Clone)]
 pub struct Select {
     /// How the factors are multiplied.
     pub times: Times,
     /// The condition on the constants of the head, and the value.
-    pub test: Arc<dyn Fn(&[Const], f64) -> bool + Send + Sync>,
+    pub test: ValueTest,
 }
 
 impl fmt::Debug for Select {
