@@ -2,28 +2,40 @@
 //! else to the evaluation of blocks.
 //!
 //! Enter at [`Auto`]. A goal whose whole need is rules is compiled with its constants as demand
-//! ([`crate::datalog`]). Where other equations read a recursive relation of that kind, it is
-//! derived first and stands as data in the program that the other engine sees.
+//! ([`crate::datalog`]). Where other equations read a recursive relation of that kind, or a join of three or more, it is
+//! derived first and stands as data in the program that the other engine sees; where such a relation reads relations that
+//! are not made by rules alone, these are evaluated before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::datalog;
+use crate::datalog::{self, Derived, Session};
 use crate::engine::{Engine, Request, Value};
 use crate::error::Result;
-use crate::program::{Class, Facts, Given, Kind, Program, Role, Style, TensorId};
+use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
 use crate::value::Domain;
 
 /// The engine behind `--engine auto`.
 pub struct Auto {
     blocks: Box<dyn Engine>,
     derived: Vec<(String, u64)>,
-    /// The program at hand with its recursive relations as data, by its stamp.
-    prepared: Option<(u64, Option<Arc<Program>>)>,
-    /// Counts of the relations that were derived for it.
-    counted: Vec<(String, u64)>,
+    prepared: Prepared,
     /// The relations of programs, by their stamps, the last one used first.
-    sessions: Vec<(u64, datalog::Session)>,
+    sessions: Vec<(u64, Session)>,
+}
+
+/// The program at hand with what rules derive of it as data.
+#[derive(Default)]
+struct Prepared {
+    /// Its stamp.
+    stamp: Option<u64>,
+    /// What was looked at so far, and what of it was derived.
+    seen: BTreeSet<TensorId>,
+    values: BTreeMap<TensorId, Value>,
+    /// Counts of the relations that were derived for it.
+    counts: BTreeMap<String, u64>,
+    /// What the other engine sees, if anything was derived.
+    program: Option<Arc<Program>>,
 }
 
 /// So many programs are remembered.
@@ -32,11 +44,11 @@ const SESSIONS: usize = 4;
 impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
-        Auto { blocks, derived: Vec::new(), prepared: None, counted: Vec::new(), sessions: Vec::new() }
+        Auto { blocks, derived: Vec::new(), prepared: Prepared::default(), sessions: Vec::new() }
     }
 
     /// The value of a goal by rules, or no.
-    fn by_rules(&mut self, request: &Request<'_>, goal: TensorId) -> Result<Option<datalog::Derived>> {
+    fn by_rules(&mut self, request: &Request<'_>, goal: TensorId) -> Result<Option<Derived>> {
         let stamp = request.program.stamp.number();
         let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
         let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
@@ -45,51 +57,67 @@ impl Auto {
         self.sessions[0].1.value(request.program, goal, request.budget)
     }
 
-    /// The program that the other engine sees.
+    /// The program that the other engine sees: recursive relations, and joins that are too large for tables, are data.
     fn prepare(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Option<Arc<Program>>> {
-        let stamp = request.program.stamp.number();
-        if let Some((known, prepared)) = &self.prepared
-            && *known == stamp
-        {
-            return Ok(prepared.clone());
-        }
-        self.counted.clear();
-        let derived = self.recursive_relations(request, goals)?;
-        let prepared = (!derived.is_empty()).then(|| Arc::new(with_data(request.program, derived)));
-        self.prepared = Some((stamp, prepared.clone()));
-        Ok(prepared)
-    }
-
-    /// The recursive relations that rules alone make, and sums over joins that are too large for tables, derived.
-    fn recursive_relations(
-        &mut self,
-        request: &Request<'_>,
-        goals: &[TensorId],
-    ) -> Result<BTreeMap<TensorId, Value>> {
         let program = request.program;
+        let stamp = Some(program.stamp.number());
+        if self.prepared.stamp != stamp {
+            self.prepared = Prepared { stamp, ..Prepared::default() };
+        }
         let needed = program.needs(goals);
-        let mut derived = BTreeMap::new();
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
                 let wanted = match (program.tensor(*id).style, &component.class) {
-                    (Style::Round, class) => matches!(class, Class::Closure | Class::Numeric),
-                    (Style::Square, Class::Closure) => true,
-                    (Style::Square, class) => matches!(class, Class::Plain) && datalog::joined(program, *id),
+                    (_, Class::Stepped(_)) => false,
+                    (_, Class::Plain) => datalog::joined(program, *id),
+                    (style, class) => style == Style::Round || matches!(class, Class::Closure),
                 };
-                let Some((value, counts)) =
-                    wanted.then(|| self.by_rules(request, *id)).transpose()?.flatten()
-                else {
+                if !wanted || !self.prepared.seen.insert(*id) {
                     continue;
-                };
-                for (name, count) in counts {
-                    if !self.counted.iter().any(|(known, _)| *known == name) {
-                        self.counted.push((name, count));
-                    }
                 }
-                derived.insert(*id, value);
+                let found = match self.by_rules(request, *id)? {
+                    None => self.over_blocks(request, component, *id)?,
+                    found => found,
+                };
+                if let Some((value, counts)) = found {
+                    self.prepared.counts.extend(counts);
+                    self.prepared.values.insert(*id, value);
+                    self.prepared.program = None;
+                }
             }
         }
-        Ok(derived)
+        if self.prepared.program.is_none() && !self.prepared.values.is_empty() {
+            self.prepared.program = Some(Arc::new(with_data(program, self.prepared.values.clone())));
+        }
+        Ok(self.prepared.program.clone())
+    }
+
+    /// A relation by rules over relations that are none, which are evaluated before; or no.
+    fn over_blocks(
+        &mut self,
+        request: &Request<'_>,
+        component: &Component,
+        id: TensorId,
+    ) -> Result<Option<Derived>> {
+        let program = request.program;
+        let mut inputs: Vec<TensorId> =
+            component.tensors.iter().flat_map(|id| program.reads_of(*id)).collect();
+        inputs.retain(|id| !component.tensors.contains(id));
+        let round = |id: &TensorId| program.tensor(*id).style == Style::Round;
+        let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
+        let boolean = |id: &TensorId| program.tensor(*id).combine == Combine::Exists;
+        if inputs.is_empty()
+            || !inputs.iter().all(round)
+            || !component.tensors.iter().all(boolean)
+            || program.needs(&inputs).iter().any(changes)
+        {
+            return Ok(None);
+        }
+        let derived = std::mem::take(&mut self.derived);
+        let values = self.values(request, &inputs)?;
+        self.derived = derived;
+        let fed = with_data(program, inputs.into_iter().zip(values).collect());
+        Session::default().value(&fed, id, request.budget)
     }
 }
 
@@ -149,7 +177,7 @@ impl Engine for Auto {
             for (goal, value) in open.iter().zip(self.blocks.values(&inner, &open)?) {
                 answers.insert(*goal, value);
             }
-            self.derived.extend(self.counted.iter().cloned());
+            self.derived.extend(self.prepared.counts.clone());
             let known: BTreeSet<String> = self.derived.iter().map(|(name, _)| name.clone()).collect();
             let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name));
             self.derived.extend(others.cloned());
@@ -163,6 +191,7 @@ impl Engine for Auto {
 
     fn forget_results(&mut self) {
         self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
+        self.prepared = Prepared::default();
         self.blocks.forget_results();
     }
 }

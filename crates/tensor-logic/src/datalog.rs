@@ -447,7 +447,7 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
 /// A square tensor of more elements is no relation.
 const ELEMENTS: usize = 1 << 22;
 
-/// Whether a square tensor sums over a join of three relations or over a closure: tables of all bindings would be large.
+/// Whether a tensor joins three relations or sums over a closure: tables of all bindings would be large.
 pub(crate) fn joined(program: &Program, id: TensorId) -> bool {
     let closure = |tensor: TensorId| {
         let own = program.components.iter().find(|component| component.tensors.contains(&tensor));

@@ -56,6 +56,7 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "least-guarded", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: least_guarded },
     Case { id: "reach-guarded", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: reach_guarded },
     Case { id: "count-chain", sizes: [200, 400], tiny: 7, seconds: 0.05, bytes: None, input: count_chain },
+    Case { id: "closure-of-values", sizes: [400, 800], tiny: 8, seconds: 0.5, bytes: None, input: closure_of_values },
     Case { id: "negative-cycle", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_cycle },
     Case { id: "negative-cycle-square", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_square },
 ];
@@ -321,6 +322,14 @@ fn reach_guarded(n: u32) -> Input {
     let text = "R(x, y) <- E(x, y), E(x, y) < 50\nR(x, z) <- R(x, y), E(y, z), E(y, z) < 50\nR(0, y)?\nN = R(x, y)\nN?\n";
     let first = closure(&cheap(&arcs)).get(&0).map_or(0, BTreeSet::len);
     over(&arcs, true, text, vec![Expected::Sum(first, first as f64), Expected::Sum(1, pairs as f64)])
+}
+
+/// A closure over a relation that dense values decide.
+fn closure_of_values(n: u32) -> Input {
+    let arcs = guarded(n);
+    let pairs = count(&closure(&cheap(&arcs))) as f64;
+    let text = "W[x, y] min= E(x, y)\nA(x, y) <- W[x, y] < 50\nR(x, y) <- A(x, y)\nR(x, z) <- R(x, y), A(y, z)\nN = R(x, y)\nN?\n";
+    over(&arcs, true, text, vec![Expected::Sum(1, pairs)])
 }
 
 fn count_chain(n: u32) -> Input {
