@@ -49,6 +49,7 @@ mod sorted;
 mod step;
 mod strata;
 mod table;
+mod valued;
 
 pub use constant::{Comparison, Const, SymbolId};
 pub use constants::Constants;

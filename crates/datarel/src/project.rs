@@ -23,6 +23,9 @@ const FANOUT: f64 = 2.0;
 /// Rules without recursion whose bodies have fewer bindings than this are joined as they are.
 const BINDINGS: f64 = (1 << 18) as f64;
 
+/// A part is not made of more tuples than this.
+const LARGEST: f64 = (1 << 26) as f64;
+
 /// A part of a rule without recursion, which loses a variable, and the rule with the part in its body. Variables of sums
 /// leave as soon as an atom covers their neighbours; those of Boolean rules where two atoms hold them whose join is
 /// smaller than a quarter of the whole. The part's relation is declared in the database.
@@ -47,7 +50,7 @@ fn least_join(database: &mut Database, rule: &Rule) -> Option<Variable> {
     if atoms.len() < 3 || bindings(database, &atoms) < BINDINGS {
         return None;
     }
-    let most = bindings(database, &atoms) / 4.0;
+    let most = (bindings(database, &atoms) / 4.0).min(LARGEST);
     let joins = candidates(rule).into_iter().filter_map(|(variable, held)| {
         let [left, right] = held.as_slice() else { return None };
         let tally = |at: usize| {

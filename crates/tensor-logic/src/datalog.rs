@@ -416,8 +416,10 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     let tensor = program.tensor(id);
     let sum = tensor.combine == Combine::Sum && tensor.role == Role::Computed && tensor.given.is_empty();
     let times = translate::times_of(program, id)?;
+    // A closure of pairs, or a copy of what is given: products of matrices belong to blocks.
+    let closed = is_closure(program, id) && times != Times::Times && tensor.places.len() <= 2;
     let least = matches!(tensor.combine, Combine::Min | Combine::Max)
-        && (tensor.role == Role::Data || times != Times::Times || !translate::multiplies(program, id));
+        && (tensor.role == Role::Data || closed || !translate::multiplies(program, id));
     let places = tensor.places.iter().all(|place| place.domain.is_some() && !place.star);
     let small =
         tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).product::<usize>();
@@ -444,20 +446,22 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     Some(Ring { combine, times })
 }
 
+fn is_closure(program: &Program, id: TensorId) -> bool {
+    let own = program.components.iter().find(|component| component.tensors.contains(&id));
+    own.is_some_and(|component| matches!(component.class, Class::Closure))
+}
+
 /// A square tensor of more elements is no relation.
 const ELEMENTS: usize = 1 << 22;
 
 /// Whether a tensor joins three relations or sums over a closure: tables of all bindings would be large.
 pub(crate) fn joined(program: &Program, id: TensorId) -> bool {
-    let closure = |tensor: TensorId| {
-        let own = program.components.iter().find(|component| component.tensors.contains(&tensor));
-        own.is_some_and(|component| matches!(component.class, Class::Closure))
-    };
     let wide = |equation: &Equation| {
         let mut reads = Vec::new();
         equation.visit_reads(&mut |read, _| reads.push(read.tensor));
         let round = |tensor: &TensorId| program.tensor(*tensor).style == Style::Round;
-        reads.iter().all(round) && (reads.len() > 2 || reads.iter().any(|tensor| closure(*tensor)))
+        reads.iter().all(round)
+            && (reads.len() > 2 || reads.iter().any(|tensor| is_closure(program, *tensor)))
     };
     program.equations.iter().any(|equation| equation.tensor == id && wide(equation))
 }
