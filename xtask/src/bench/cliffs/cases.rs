@@ -63,11 +63,11 @@ pub(super) const CASES: &[Case] = &[
 
 type Arcs = BTreeMap<(u32, u32), f64>;
 
-/// `graph(n, m, seed)`: distinct pairs, each with a value from 1 to 100.
+/// `graph(n, m, seed)`: distinct pairs (of the half of all at most), each with a value from 1 to 100.
 fn graph(n: u32, m: u32) -> Arcs {
     let (mut source, mut weights) = (SplitMix64::new(42), SplitMix64::new(43));
     let mut arcs = Arcs::new();
-    while (arcs.len() as u32) < m {
+    while (arcs.len() as u32) < m.min(n * n / 2) {
         arcs.insert((source.below(n), source.below(n)), 0.0);
     }
     arcs.values_mut().for_each(|value| *value = f64::from(1 + weights.below(100)));
