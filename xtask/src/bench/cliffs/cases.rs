@@ -54,6 +54,7 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "least-complete", sizes: [80, 160], tiny: 6, seconds: 0.05, bytes: None, input: least_complete },
     Case { id: "least-doubling", sizes: [80, 160], tiny: 6, seconds: 0.05, bytes: None, input: least_doubling },
     Case { id: "least-guarded", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: least_guarded },
+    Case { id: "least-guarded-pairs", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: least_guarded_pairs },
     Case { id: "reach-guarded", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: reach_guarded },
     Case { id: "count-chain", sizes: [200, 400], tiny: 7, seconds: 0.05, bytes: None, input: count_chain },
     Case { id: "closure-of-values", sizes: [400, 800], tiny: 8, seconds: 0.5, bytes: None, input: closure_of_values },
@@ -314,6 +315,13 @@ fn least_guarded(n: u32) -> Input {
     found.insert((0, 0), 0.0);
     let text = "P(0) min= 0\nP(y) min= P(x) + E(x, y) | E(x, y) < 50\nP(x)?\n";
     over(&arcs, true, text, vec![sum(&found)])
+}
+
+fn least_guarded_pairs(n: u32) -> Input {
+    let arcs = guarded(n);
+    let sum = least(&cheap(&arcs)).values().sum();
+    let text = "P(x, z) min= E(x, z) | E(x, z) < 50\nP(x, z) min= P(x, y) + E(y, z) | E(y, z) < 50\nN = P(x, y)\nN?\n";
+    over(&arcs, true, text, vec![Expected::Sum(1, sum)])
 }
 
 fn reach_guarded(n: u32) -> Input {
