@@ -249,8 +249,10 @@ fn queries_whole(n: u32) -> Input {
 }
 
 fn queries_mixed(n: u32) -> Input {
-    let text = |k: u32| if k % 2 == 0 { format!("Tc({k}, x)?\n") } else { format!("Tc(x, x), x != {k}?\n") };
-    queries(n, CLOSURE, text, |all, k| if k % 2 == 0 { from(all, k) } else { round(all, k) })
+    let text = |k: u32| {
+        if k.is_multiple_of(2) { format!("Tc({k}, x)?\n") } else { format!("Tc(x, x), x != {k}?\n") }
+    };
+    queries(n, CLOSURE, text, |all, k| if k.is_multiple_of(2) { from(all, k) } else { round(all, k) })
 }
 
 fn queries_squaring(n: u32) -> Input {
