@@ -2,6 +2,7 @@
 //!
 //! Machines are shared and drift, so a figure is a ratio inside one run; nothing here is a test.
 
+mod cliffs;
 mod dense;
 mod einsum;
 mod equations;
@@ -25,7 +26,8 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
-    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `sparse` and `inputs [CASE]...`.
+    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `cliffs [CASE]...`, `sparse` and
+    /// `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
@@ -79,6 +81,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             "rnn" => return rnn::run(args, further),
             "tl" => return tl::run(args, further),
             "dense" => return dense::run(args, further),
+            "cliffs" => return cliffs::run(args, further),
+            "cliffs-one" => return cliffs::one(args, further),
             "sparse" => return sparse::run(args),
             "sparse-one" => return sparse::one(args),
             "einsum" => return einsum::run(args, further),

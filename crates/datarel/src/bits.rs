@@ -133,6 +133,22 @@ impl BitRows {
         self.row_of.iter().map(|row| of_row.get(*row as usize).copied().unwrap_or(0)).collect()
     }
 
+    /// How many tuples each constant of a place has, where there are any.
+    pub(super) fn tally(&self, place: usize) -> Vec<(u32, usize)> {
+        let (constants, counts) = if place == 0 {
+            (&self.left, self.counts())
+        } else {
+            let mut shared = vec![0; self.matrix.data.len() / self.matrix.words.max(1)];
+            self.row_of.iter().for_each(|row| shared[*row as usize] += 1);
+            let mut counts = vec![0; self.right.len()];
+            for (row, shared) in shared.iter().enumerate().filter(|(_, shared)| **shared > 0) {
+                each_bit(self.matrix.row(row), |at| counts[at] += shared);
+            }
+            (&self.right, counts)
+        };
+        constants.iter().copied().zip(counts).filter(|(_, count)| *count > 0).collect()
+    }
+
     /// Whether it fills more than 1/64 of all pairs: then bits take less space than numbers.
     pub(super) fn dense(&self) -> bool {
         self.matrix.data.len() < self.len

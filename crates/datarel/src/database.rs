@@ -5,6 +5,7 @@ use super::constants::Constants;
 use super::limits::Failure;
 use super::ring::{Ring, Value};
 use super::rule::RelationId;
+use super::search::Found;
 use super::sorted::Sorted;
 
 /// Constants and relations.
@@ -69,13 +70,18 @@ impl Database {
         relation.replace(Sorted::empty(relation.arity));
     }
 
+    /// Exchanges the tuples of two relations of the same arity and ring.
+    pub fn exchange(&mut self, one: RelationId, other: RelationId) {
+        self.relations.swap(one.0 as usize, other.0 as usize);
+    }
+
     /// Removes the relations that were declared last, down to so many.
-    pub(super) fn truncate(&mut self, relations: usize) {
+    pub fn truncate(&mut self, relations: usize) {
         self.relations.truncate(relations);
     }
 
     /// The tuples of all relations.
-    pub(super) fn tuples(&self) -> u64 {
+    pub fn tuples(&self) -> u64 {
         self.relations.iter().map(|relation| relation.len() as u64).sum()
     }
 
@@ -139,6 +145,9 @@ impl Relation {
     /// Whether a tuple is there.
     pub fn contains(&self, tuple: &[u32]) -> bool {
         match &self.store {
+            Store::Sorted(sorted) if sorted.loose => {
+                matches!(tuple, [x, y] if sorted.column(1)[sorted.group(*x)].contains(y))
+            }
             Store::Sorted(sorted) => !sorted.range(tuple).is_empty(),
             Store::Bits(bits) => matches!(tuple, [x, y] if bits.contains(*x, *y)),
         }
@@ -156,16 +165,12 @@ impl Relation {
     pub fn rows(&self) -> Vec<u32> {
         match &self.store {
             Store::Bits(bits) => bits.rows(),
-            Store::Sorted(sorted) => {
-                let mut rows = Vec::with_capacity(self.len() * self.arity);
-                for (key, group) in sorted.groups(0..sorted.len()) {
-                    for row in group {
-                        rows.push(key);
-                        rows.extend((1..self.arity).map(|position| sorted.column(position)[row]));
-                    }
-                }
-                rows
+            Store::Sorted(sorted) if sorted.loose => {
+                let mut sorted = sorted.clone();
+                sorted.settle();
+                sorted.rows()
             }
+            Store::Sorted(sorted) => sorted.rows(),
         }
     }
 
@@ -186,7 +191,7 @@ impl Relation {
         store + self.indexes.iter().map(Sorted::bytes).sum::<usize>()
     }
 
-    /// The columns by place, in sorted order.
+    /// The columns by place.
     pub(super) fn columns(&self) -> Vec<Vec<u32>> {
         match &self.store {
             Store::Sorted(sorted) => sorted.columns(),
@@ -210,6 +215,43 @@ impl Relation {
         self.indexes.clear();
         self.statistics = None;
         Ok(())
+    }
+
+    /// Replaces all tuples by what a search has found; turned, if its sources are in the second place.
+    pub(super) fn rest_found(&mut self, id: RelationId, found: Found, turned: bool) -> Result<(), Failure> {
+        match found {
+            Found::Bits(bits) if !turned => self.rest_bits(id, bits)?,
+            Found::Bits(bits) => {
+                let [left, right] = bits.columns();
+                self.rest(id, &[right, left], &[], bits.len())?;
+            }
+            Found::Sorted(sorted) => self.replace(if turned { sorted.transposed() } else { sorted }),
+        }
+        Ok(())
+    }
+
+    /// How many tuples each constant of a place has (without a place: how many there are), where there are any; `None`
+    /// where constants lie far apart.
+    pub(super) fn tally(&self, place: Option<usize>) -> Option<Vec<(u32, usize)>> {
+        match (&self.store, place) {
+            _ if self.is_empty() => Some(Vec::new()),
+            (_, None) => Some(vec![(0, self.len())]),
+            (Store::Bits(bits), Some(place)) => Some(bits.tally(place)),
+            (Store::Sorted(sorted), _) => sorted.folded(place, |_| 1, |count, _| count + 1),
+        }
+    }
+
+    /// The values of the tuples of each constant of a place (without a place: of all), as `value` makes them, joined by
+    /// ⊕ in their order: `None` there where a count overflows.
+    pub(super) fn totals(
+        &self,
+        place: Option<usize>,
+        value: impl Fn(Value) -> Value,
+        ring: Ring,
+    ) -> Option<Vec<(u32, Option<Value>)>> {
+        let Store::Sorted(sorted) = &self.store else { return None };
+        let of = |row| value(sorted.values()[row]);
+        sorted.folded(place, |row| Some(of(row)), |total: Option<Value>, row| ring.plus(total?, of(row)))
     }
 
     /// Joins further tuples to those that are there: sums are taken in the order of arrival.
@@ -273,7 +315,10 @@ impl Relation {
     /// The number of different constants in each place.
     pub(super) fn statistics(&mut self) -> &[usize] {
         if self.statistics.is_none() {
-            self.statistics = Some(self.columns().iter().map(|column| distinct(column)).collect());
+            self.statistics = Some(match &self.store {
+                Store::Bits(bits) => [0, 1].map(|place| bits.tally(place).len()).to_vec(),
+                Store::Sorted(_) => self.columns().iter().map(|column| distinct(column)).collect(),
+            });
         }
         self.statistics.as_deref().unwrap_or(&[])
     }
@@ -281,6 +326,9 @@ impl Relation {
     /// Makes sure that an order of the columns starts with the places `key` (in any order), then
     /// with `next`, and answers which.
     pub(super) fn index(&mut self, key: &[usize], next: &[usize]) -> IndexId {
+        if let Store::Sorted(sorted) = &mut self.store {
+            sorted.settle();
+        }
         if let Some(id) = self.find_index(key, next) {
             return id;
         }

@@ -13,8 +13,10 @@ use super::database::Database;
 use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
 use super::plan::plan;
-use super::project::sums;
+use super::product::{marginal, product};
+use super::project::part;
 use super::rule::{Literal, RelationId, Rule, Term};
+use super::search::Found;
 use super::step::Plan;
 use super::strata::Stratum;
 
@@ -28,7 +30,7 @@ const PART: usize = 1 << 12;
 const OUTPUT: usize = 1 << 19;
 
 /// A pile is sorted when it has this many tuples, and twice as many as at the last time.
-const PILE: usize = 1 << 22;
+const PILE: usize = 1 << 20;
 
 /// Adds what the rules of a stratum without recursion derive.
 pub(super) fn derive(
@@ -49,21 +51,20 @@ pub(super) fn derive(
             room(database, *relation, limits, 0)?;
             continue;
         }
-        let mut pile = Pile { relation: *relation, output: Output::default(), sorted: 0, limits };
         let before = database.relations();
-        for rule in own {
-            let parts = if limits.shapes { sums(database, &rules[rule]) } else { vec![rules[rule].clone()] };
-            for part in &parts {
-                let plan = plan(database, &mut Component::default(), constants, part, rule, None)?;
-                if part.head == *relation {
-                    pile.join(database, constants, &plan)?;
-                } else {
-                    let (relation, output) = (part.head, Output::default());
-                    let mut part = Pile { relation, output, sorted: 0, limits };
-                    part.join(database, constants, &plan)?;
-                    part.rest(database)?;
-                }
+        let mut pile = Pile::new(*relation, limits);
+        for number in own {
+            let mut rule = rules[number].clone();
+            while limits.shapes
+                && rule.select.is_none()
+                && let Some((part, rest)) = part(database, &rule)
+            {
+                let mut own = Pile::new(part.head, limits);
+                own.rule(database, constants, &part, number)?;
+                own.rest(database)?;
+                rule = rest;
             }
+            pile.rule(database, constants, &rule, number)?;
         }
         pile.rest(database)?;
         database.truncate(before);
@@ -77,7 +78,7 @@ fn copied(database: &Database, rule: &Rule) -> Option<RelationId> {
     let (from, to) = (database.relation(atom.relation), database.relation(rule.head));
     let distinct = (0..rule.head_terms.len()).all(|at| !rule.head_terms[..at].contains(&rule.head_terms[at]));
     let variables = rule.head_terms.iter().all(|term| matches!(term, Term::Variable(_)));
-    let plain = rule.weight.is_none() && rule.computed.is_empty();
+    let plain = rule.weight.is_none() && rule.computed.is_empty() && rule.select.is_none();
     let values = from.ring().valued() == to.ring().valued()
         && from.ring().counts() == to.ring().counts()
         && (atom.factor || !to.ring().valued());
@@ -94,7 +95,31 @@ struct Pile<'a> {
     limits: &'a Limits,
 }
 
-impl Pile<'_> {
+impl<'a> Pile<'a> {
+    fn new(relation: RelationId, limits: &'a Limits) -> Pile<'a> {
+        Pile { relation, output: Output::default(), sorted: 0, limits }
+    }
+
+    /// Adds what a rule derives.
+    fn rule(
+        &mut self,
+        database: &mut Database,
+        constants: &mut Constants,
+        rule: &Rule,
+        number: usize,
+    ) -> Result<(), Failure> {
+        if self.limits.shapes && rule.select.is_none() {
+            if let Some(output) = marginal(database, rule)? {
+                return self.add(database, output);
+            }
+            if let Some(found) = product(database, rule, self.limits)? {
+                return self.found(database, found);
+            }
+        }
+        let plan = plan(database, &mut Component::default(), constants, rule, number, None)?;
+        self.join(database, constants, &plan)
+    }
+
     /// Joins a rule, part by part.
     fn join(
         &mut self,
@@ -152,6 +177,23 @@ impl Pile<'_> {
         let join = |rows| Join::run(plan, stored, &component, Interner::Shared(constants), self.limits, rows);
         let outputs: Result<Vec<Output>, Failure> = parts.into_par_iter().map(join).collect();
         outputs?.into_iter().try_for_each(|output| self.add(database, output))
+    }
+
+    /// Adds a whole relation.
+    fn found(&mut self, database: &mut Database, found: Found) -> Result<(), Failure> {
+        let relation = database.relation_mut(self.relation);
+        if relation.is_empty() && self.output.len == 0 {
+            relation.rest_found(self.relation, found, false)?;
+            self.sorted = relation.len();
+            return room(database, self.relation, self.limits, 0);
+        }
+        let rows = match found {
+            Found::Bits(bits) => bits.rows(),
+            // They are put in order with all others.
+            Found::Sorted(sorted) => sorted.rows(),
+        };
+        let len = rows.len() / 2;
+        self.add(database, Output { rows, values: Vec::new(), len })
     }
 
     fn add(&mut self, database: &mut Database, output: Output) -> Result<(), Failure> {

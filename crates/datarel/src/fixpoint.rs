@@ -78,7 +78,14 @@ pub(super) fn check(database: &Database, rules: &[Rule]) -> Result<(), Failure> 
             });
         let summed = || {
             let sums = |relation: &&RelationId| !database.relation(**relation).ring().idempotent();
-            stratum.relations.iter().find(sums).copied()
+            let recursive = stratum.rules.iter().map(|rule| &rules[*rule]);
+            let recursive: Vec<&Rule> =
+                recursive.filter(|rule| rule.atoms().any(|atom| own(&atom.relation))).collect();
+            let linear = match stratum.relations[..] {
+                [relation] => Linear::recognise(database, relation, &recursive, relation).is_some(),
+                _ => false,
+            };
+            stratum.relations.iter().find(sums).filter(|_| !linear).copied()
         };
         if let Some(relation) = negated.or_else(summed) {
             return Err(Failure::NotStratified { relation });
@@ -115,6 +122,10 @@ fn run(
         }
     } else {
         rest.rules.splice(0..0, plain.rules).for_each(drop);
+    }
+    let sums = |relation: &&RelationId| !database.relation(**relation).ring().idempotent();
+    if let Some(relation) = rest.relations.iter().find(sums) {
+        return Err(Failure::NotStratified { relation: *relation });
     }
     let before = database.relations();
     let result = split(database, constants, rules, &rest, limits, counters);

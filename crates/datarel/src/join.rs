@@ -51,6 +51,19 @@ pub(super) struct Output {
     pub(super) len: usize,
 }
 
+/// So many tuples are cut to the different ones, if it does not matter how often each was found.
+const MOST: usize = 1 << 18;
+
+impl Output {
+    /// Leaves of equal tuples one.
+    fn thin(&mut self, ring: Ring, arity: usize) {
+        // Nothing that is idempotent overflows.
+        if let Ok(sorted) = Sorted::from_rows(ring, arity, &self.rows, &self.values, self.len) {
+            *self = Output { rows: sorted.rows(), values: sorted.values().to_vec(), len: sorted.len() };
+        }
+    }
+}
+
 /// Bodies of so many steps fit any stack.
 const DEEP: usize = 100;
 
@@ -72,6 +85,8 @@ pub(super) struct Join<'a> {
     arguments: Vec<Const>,
     ticks: u32,
     output: Output,
+    /// How many tuples the output may have before it is thinned.
+    most: usize,
 }
 
 /// The number of rows of the first step, if its rows can be given in parts.
@@ -119,6 +134,7 @@ impl<'a> Join<'a> {
             arguments: Vec::new(),
             ticks: 0,
             output: Output::default(),
+            most: MOST,
         };
         if plan.steps.len() <= DEEP {
             join.step(0, plan.weight)?;
@@ -519,6 +535,13 @@ impl<'a> Join<'a> {
         let mut tuple = std::mem::take(&mut self.tuple);
         tuple.clear();
         tuple.extend(plan.head_terms.iter().map(|term| self.operand(*term)));
+        if let Some(select) = &plan.select {
+            let constants: Vec<Const> = tuple.iter().map(|id| self.constants.value(*id)).collect();
+            if !(select.test)(&constants, value.as_real()) {
+                self.tuple = tuple;
+                return Ok(());
+            }
+        }
         let known = self.head.is_some_and(|head| {
             plan.ring.idempotent()
                 && head.table.find(&tuple).is_some_and(|row| {
@@ -528,8 +551,12 @@ impl<'a> Join<'a> {
         if !known {
             self.output.rows.extend_from_slice(&tuple);
             self.output.len += 1;
-            if plan.ring.valued() {
+            if plan.valued {
                 self.output.values.push(value);
+            }
+            if self.output.len >= self.most && self.head.is_none() && plan.ring.idempotent() {
+                self.output.thin(plan.ring, tuple.len());
+                self.most = MOST.max(2 * self.output.len);
             }
         }
         self.tuple = tuple;

@@ -40,6 +40,7 @@ mod linear;
 mod magic;
 mod matrix;
 mod plan;
+mod product;
 mod project;
 mod ring;
 pub mod rule;
@@ -48,6 +49,7 @@ mod sorted;
 mod step;
 mod strata;
 mod table;
+mod valued;
 
 pub use constant::{Comparison, Const, SymbolId};
 pub use constants::Constants;

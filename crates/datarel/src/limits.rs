@@ -12,6 +12,8 @@ pub struct Limits {
     pub tuples: u64,
     /// The most bytes.
     pub bytes: u64,
+    /// The most rounds that a recursion of sums may be worth.
+    pub rounds: u64,
     /// Ends the evaluation when it becomes true.
     pub stop: Option<Arc<AtomicBool>>,
     /// Whether recursions of a special shape may be run by methods of their own. The answer is
@@ -21,7 +23,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { tuples: 100_000_000, bytes: u64::MAX, stop: None, shapes: true }
+        Limits { tuples: 100_000_000, bytes: u64::MAX, rounds: u64::MAX, stop: None, shapes: true }
     }
 }
 
@@ -82,7 +84,7 @@ pub enum Failure {
     /// All ids of constants are taken.
     #[error("more than 2^32 constants")]
     TooManyConstants,
-    /// A negation, or a sum, within a recursion.
+    /// A negation within a recursion, or a sum, unless it is linear and its data have no cycle.
     #[error("a relation depends on its own negation or sum")]
     NotStratified {
         /// The relation.

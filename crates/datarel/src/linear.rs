@@ -4,7 +4,8 @@
 //! value is searched by itself, with one accumulator that stays in the cache: no tuple is
 //! looked up in what has been found. Where the result fills more than 1/64 of all pairs, whole
 //! rows of bits are joined instead, one for each strong component of the graph that is walked
-//! (Purdom 1970). Values (shortest paths and their like) are corrected in rounds.
+//! (Purdom 1970). Values (shortest paths and their like) are corrected in rounds, or, where nearly all pairs have arcs,
+//! by Floyd's and Warshall's triple loop; sums are taken in the order of the arcs, which must have no cycle.
 //!
 //! Enter at [`Linear::recognise`] and [`Linear::close`]. The relation holds its base when the
 //! search begins: what is given, and what its other rules derive. The odd case: values that are
@@ -15,8 +16,8 @@ use super::database::{Database, IndexId};
 use super::limits::{Failure, Limits};
 use super::plan::terms;
 use super::ring::Ring;
-use super::rule::{Literal, RelationId, Rule, Term};
-use super::search::{Found, Search};
+use super::rule::{Atom, Literal, RelationId, Rule, Term};
+use super::search::Search;
 
 /// A recursion of this shape.
 #[derive(Debug)]
@@ -48,8 +49,16 @@ impl Linear {
         step: RelationId,
     ) -> Option<Linear> {
         let stored = database.relation(relation);
-        if !stored.ring().idempotent() {
-            return None;
+        if let [rule] = rules
+            && is_doubling(rule, relation, stored.ring())
+        {
+            // The base closed under itself.
+            let step = Rule::new(
+                step,
+                rule.head_terms.clone(),
+                [Atom::factor(relation, rule.head_terms.clone()).into()],
+            );
+            return Some(Linear { relation, carried: Some(0), steps: vec![step] });
         }
         let carried: &[Option<usize>] = match stored.arity() {
             1 => &[None],
@@ -75,7 +84,9 @@ impl Linear {
         // A constant would choose among the tuples.
         let all = atom.terms.iter().all(|term| term.as_variable().is_some());
         match (atom.terms.as_slice(), rule.head_terms.as_slice()) {
-            ([a, b], [from, to]) if same && all && rule.weight.is_none() && a != b => {
+            ([a, b], [from, to])
+                if same && all && rule.weight.is_none() && rule.computed.is_empty() && a != b =>
+            {
                 if a == from && b == to {
                     Ok((atom.relation, 0, 1))
                 } else if a == to && b == from {
@@ -111,21 +122,20 @@ impl Linear {
             limits,
         };
         let result = match (self.carried, search.ring.valued()) {
+            (None, true) if !search.ring.idempotent() => search.single_sums()?,
+            (Some(_), true) if !search.ring.idempotent() => search.pairs_sums()?,
             (None, false) => search.single()?,
             (None, true) => search.single_valued()?,
             (Some(_), false) => search.pairs()?,
             (Some(_), true) => search.pairs_valued()?,
         };
-        let relation = database.relation_mut(self.relation);
         match result {
             None => return Ok(Closed::Undecided),
-            Some(Found::Bits(bits)) if self.carried == Some(0) => relation.rest_bits(self.relation, bits)?,
-            Some(Found::Bits(bits)) => {
-                let [left, right] = bits.columns();
-                relation.rest(self.relation, &[right, left], &[], bits.len())?;
-            }
-            Some(Found::Sorted(sorted)) if self.carried == Some(1) => relation.replace(sorted.transposed()),
-            Some(Found::Sorted(sorted)) => relation.replace(sorted),
+            Some(found) => database.relation_mut(self.relation).rest_found(
+                self.relation,
+                found,
+                self.carried == Some(1),
+            )?,
         }
         Ok(Closed::Done)
     }
@@ -143,6 +153,7 @@ impl Linear {
             && (from, to) == (0, 1)
             && own.len() == other.len()
             && own.sorted(base).same_rows(other.sorted(arcs))
+            && own.sorted(base).values() == other.sorted(arcs).values()
     }
 }
 
@@ -159,7 +170,8 @@ pub(super) fn step_of(
     let mut recursive = rule.body.iter().filter(own);
     let (Some(Literal::Atom(atom)), None) = (recursive.next(), recursive.next()) else { return None };
     let body: Vec<Literal> = rule.body.iter().filter(|literal| !own(literal)).cloned().collect();
-    let occurs = |term: Term| body.iter().flat_map(terms).any(|other| other == term);
+    let computed = || rule.computed.iter().flat_map(|computed| computed.arguments.iter().copied());
+    let occurs = |term: Term| body.iter().flat_map(terms).chain(computed()).any(|other| other == term);
     if let Some(place) = carried {
         let variable = rule.head_terms[place];
         let moving = [rule.head_terms[1 - place], atom.terms[1 - place]];
@@ -174,14 +186,33 @@ pub(super) fn step_of(
     if from == Term::Any || (from.as_variable().is_some() && !in_atoms) {
         return None;
     }
+    let mut step = Rule::new(step, [from, to], body);
     if ring.valued() {
-        // The same products in the same order: one factor and nothing else.
-        let [Literal::Atom(_)] = body.as_slice() else { return None };
-        if !atom.factor || rule.weight.is_some() || !rule.computed.is_empty() {
+        // Sums and the least of sums may be taken of all else first; with products of negative numbers the largest is
+        // that of one factor alone.
+        let factors = step.atoms().filter(|atom| atom.factor).count();
+        let distributes = ring.times_distribute();
+        let single = factors == 1 && rule.weight.is_none() && rule.computed.is_empty();
+        if !atom.factor || !(distributes || (single && ring.idempotent())) {
             return None;
         }
+        step.weight = rule.weight;
+        step.computed.clone_from(&rule.computed);
     }
-    let mut step = Rule::new(step, [from, to], body);
-    step.weight = None;
     Some(step)
+}
+
+/// Whether a rule joins a relation with itself: `p(x, z) <- p(x, y), p(y, z)`, where that is the closure of the base.
+fn is_doubling(rule: &Rule, relation: RelationId, ring: Ring) -> bool {
+    let [Literal::Atom(left), Literal::Atom(right)] = rule.body.as_slice() else { return false };
+    let own = [left, right].iter().all(|atom| atom.relation == relation && (atom.factor || !ring.valued()));
+    let plain = rule.weight.is_none() && rule.computed.is_empty() && rule.select.is_none();
+    let meets = |left: &Atom, right: &Atom| match (&left.terms[..], &right.terms[..], &rule.head_terms[..]) {
+        ([x, y], [other, z], [from, to]) => {
+            let all = [x, y, z].iter().all(|term| term.as_variable().is_some());
+            y == other && x == from && z == to && x != y && y != z && x != z && all
+        }
+        _ => false,
+    };
+    own && plain && ring.idempotent() && ring.times_distribute() && (meets(left, right) || meets(right, left))
 }

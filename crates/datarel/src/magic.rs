@@ -19,6 +19,7 @@ use super::limits::Failure;
 use super::linear::step_of;
 use super::ring::{Combine, Ring};
 use super::rule::{Atom, Literal, RelationId, Rule, Term, Variable};
+use super::strata::{Stratum, strata};
 
 /// Rules for a goal.
 #[derive(Debug, Clone)]
@@ -29,6 +30,15 @@ pub struct Demand {
     pub answer: RelationId,
     /// For each copy, the relation that it is a copy of.
     pub copies: Vec<(RelationId, RelationId)>,
+    /// Relations that will hold all the tuples of others: copies without demand, and relations that are taken as a whole,
+    /// of themselves.
+    pub complete: Vec<(RelationId, RelationId)>,
+    /// Whether some relation is asked for constants.
+    pub bound: bool,
+    /// Whether the rules have a recursion.
+    pub recursive: bool,
+    /// Whether what is asked for depends on what is found: there may be as much work as for everything.
+    pub entangled: bool,
 }
 
 /// The rules that derive the tuples of `goal` with these constants in its places.
@@ -64,15 +74,28 @@ pub fn magic(
             whole.extend(if sums.is_empty() { left } else { sums });
             whole = below(rules, whole);
         } else {
-            let Some(copy) = copy else {
-                return Ok(Demand { rules: out, answer: goal, copies: Vec::new() });
+            let mut complete: Vec<_> = whole.iter().map(|relation| (*relation, *relation)).collect();
+            complete.extend(
+                copies.iter().filter(|(_, c)| c.demand.is_none()).map(|((of, _), c)| (c.relation, *of)),
+            );
+            let strata = strata(database.relations(), &out);
+            let has = |stratum: &Stratum, relation| stratum.relations.contains(&relation);
+            let asks = |s: &Stratum| copies.values().filter_map(|c| c.demand).any(|demand| has(s, demand));
+            let finds = |s: &Stratum| copies.values().any(|c| has(s, c.relation));
+            let demand = Demand {
+                complete,
+                bound: copies.values().any(|copy| copy.demand.is_some()),
+                recursive: strata.iter().any(|stratum| stratum.recursive),
+                entangled: strata.iter().any(|stratum| asks(stratum) && finds(stratum)),
+                answer: copy.map_or(goal, |copy| copy.relation),
+                copies: copies.iter().map(|((original, _), copy)| (copy.relation, *original)).collect(),
+                rules: out,
             };
-            if let Some(demand) = copy.demand {
+            if let Some(asked) = copy.and_then(|copy| copy.demand) {
                 let seed: Vec<u32> = bound.iter().flatten().copied().collect();
-                database.insert(demand, &seed, &[])?;
+                database.insert(asked, &seed, &[])?;
             }
-            let copies = copies.into_iter().map(|((original, _), copy)| (copy.relation, original));
-            return Ok(Demand { rules: out, answer: copy.relation, copies: copies.collect() });
+            return Ok(demand);
         }
         database.truncate(before);
     }
@@ -232,8 +255,7 @@ impl<'a> Magic<'a> {
         if !carried {
             body.splice(0..0, guard.into_iter().map(Literal::Atom));
         }
-        let (head, weight, computed) = (copy.relation, rule.weight, rule.computed.clone());
-        self.out.push(Rule { head, head_terms: rule.head_terms.clone(), body, weight, computed });
+        self.out.push(Rule { head: copy.relation, body, ..rule.clone() });
     }
 
     /// The atom to be joined next: what is bound before what is not, what is stored before what is
@@ -309,7 +331,7 @@ impl<'a> Magic<'a> {
 
     /// Whether a relation is defined through others that it defines.
     fn is_mutual(&self, relation: RelationId) -> bool {
-        let strata = super::strata::strata(self.database.relations(), &self.rules);
+        let strata = strata(self.database.relations(), &self.rules);
         strata.iter().any(|stratum| stratum.relations.contains(&relation) && stratum.relations.len() > 1)
     }
 }

@@ -12,8 +12,8 @@ use super::component::Component;
 use super::constants::Constants;
 use super::database::Database;
 use super::limits::Failure;
-use super::ring::Ring;
-use super::rule::{Atom, Function, Literal, RelationId, Rule, Term};
+use super::ring::{Combine, Ring};
+use super::rule::{Atom, Function, Literal, RelationId, Rule, Select, Term};
 use super::step::{Candidate, Factor, Operand, Plan, Source, Step, Version};
 
 /// An argument of a body atom.
@@ -87,7 +87,9 @@ pub(super) fn plan(
     delta: Option<usize>,
 ) -> Result<Plan, Failure> {
     let refuse = |reason| Failure::Rule { rule: number, reason };
-    let ring = database.relation(rule.head).ring();
+    let own = database.relation(rule.head).ring();
+    let of = |select: &Select| Ring { combine: Combine::Sum, times: select.times };
+    let ring = rule.select.as_ref().map_or(own, of);
     let (atoms, slots) = open(database, component, rule, delta, ring).map_err(refuse)?;
     let others = rule.body.iter().filter(|literal| !matches!(literal, Literal::Atom(_)));
     let others = others.map(|literal| (literal.clone(), false)).collect();
@@ -121,6 +123,8 @@ pub(super) fn plan(
     Ok(Plan {
         head: rule.head,
         ring,
+        valued: own.valued(),
+        select: rule.select.clone(),
         head_terms: head_terms.ok_or(refuse("a variable of the head is not bound"))?,
         steps,
         weight: rule.weight.unwrap_or(ring.one()),

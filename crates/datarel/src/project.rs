@@ -4,7 +4,10 @@
 //! `n += u(x, y) v(y, z)` becomes the product of two degree vectors. In a recursion,
 //! `s(x, z) <- e(x, r, y), s(y, a), exl(r, a, z)` becomes `t(y, r, z) <- s(y, a), exl(r, a, z)`
 //! and `s(x, z) <- e(x, r, y), t(y, r, z)`: the join of the last two is made once, and not once
-//! for every tuple of `e`. Enter at [`sums`] and [`recursion`].
+//! for every tuple of `e`. In a Boolean rule without recursion a path of four arcs becomes three products. Enter at [`part`]
+//! and [`recursion`].
+
+use std::collections::HashMap;
 
 use super::database::Database;
 use super::plan::terms;
@@ -17,18 +20,77 @@ const SELECTIVE: f64 = 0.25;
 /// and so many tuples for each of them.
 const FANOUT: f64 = 2.0;
 
-/// Rules without recursion: variables of sums leave as soon as an atom covers their neighbours.
-/// Further relations are declared in the database, and their rules come before those that use
-/// them.
-pub(super) fn sums(database: &mut Database, rule: &Rule) -> Vec<Rule> {
+/// Rules without recursion whose bodies have fewer bindings than this are joined as they are.
+const BINDINGS: f64 = (1 << 18) as f64;
+
+/// A part is not made of more tuples than this.
+const LARGEST: f64 = (1 << 26) as f64;
+
+/// A part of a rule without recursion, which loses a variable, and the rule with the part in its body. Variables of sums
+/// leave as soon as an atom covers their neighbours; those of Boolean rules where two atoms hold them whose join is
+/// smaller than a quarter of the whole. The part's relation is declared in the database.
+pub(super) fn part(database: &mut Database, rule: &Rule) -> Option<(Rule, Rule)> {
     let ring = database.relation(rule.head).ring();
-    if ring.idempotent() || ring.times != Times::Times {
-        return vec![rule.clone()];
+    if ring.combine == Combine::Exists {
+        let least = least_join(database, rule)?;
+        return split(database, rule, ring, &|_, variable, _, _| variable == least);
     }
-    eliminate(database, rule, ring, |_, _, atoms, _| {
+    if ring.idempotent() || ring.times != Times::Times {
+        return None;
+    }
+    split(database, rule, ring, &|_, _, atoms, _| {
         let all = variables(atoms.iter().flat_map(|atom| &atom.terms));
         atoms.iter().any(|atom| all.iter().all(|variable| atom.terms.contains(&Term::Variable(*variable))))
     })
+}
+
+/// The variable that two atoms hold, once each, and nothing else needs, with the smallest join of the two.
+fn least_join(database: &mut Database, rule: &Rule) -> Option<Variable> {
+    let atoms: Vec<&Atom> = rule.atoms().collect();
+    if atoms.len() < 3 || bindings(database, &atoms) < BINDINGS {
+        return None;
+    }
+    let most = (bindings(database, &atoms) / 4.0).min(LARGEST);
+    let joins = candidates(rule).into_iter().filter_map(|(variable, held)| {
+        let [left, right] = held.as_slice() else { return None };
+        let tally = |at: usize| {
+            let atom = atoms.get(at)?;
+            let mut places = (0..atom.terms.len()).filter(|at| atom.terms[*at] == Term::Variable(variable));
+            let (place, None) = (places.next()?, places.next()) else { return None };
+            database.relation(atom.relation).tally(Some(place))
+        };
+        let right: HashMap<u32, usize> = tally(*right)?.into_iter().collect();
+        let with =
+            |(constant, count): (u32, usize)| count as f64 * right.get(&constant).map_or(0.0, |n| *n as f64);
+        Some((tally(*left)?.into_iter().map(with).sum::<f64>(), variable))
+    });
+    joins.filter(|(size, _)| *size <= most).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, variable)| variable)
+}
+
+/// About how many bindings a body of atoms has.
+fn bindings(database: &mut Database, atoms: &[&Atom]) -> f64 {
+    let mut most: HashMap<Variable, f64> = HashMap::new();
+    let mut count = 1.0;
+    for atom in atoms {
+        let relation = database.relation_mut(atom.relation);
+        count *= relation.len() as f64;
+        for (term, distinct) in atom.terms.iter().zip(relation.statistics()) {
+            let distinct = (*distinct as f64).max(1.0);
+            match term {
+                Term::Constant(_) => count /= distinct,
+                Term::Any => {}
+                Term::Variable(variable) => {
+                    if let Some(known) = most.get_mut(variable) {
+                        count /= known.max(distinct);
+                        *known = known.min(distinct);
+                    } else {
+                        most.insert(*variable, distinct);
+                    }
+                }
+            }
+        }
+    }
+    count
 }
 
 /// Rules of a recursion over Boolean relations: a variable leaves where a selective finished
@@ -76,29 +138,34 @@ impl<F: Fn(&mut Database, Variable, &[&Atom], &[&Atom]) -> bool> Worth for F {}
 /// Eliminates variables while `worth` says so of the atoms that hold one. Only variables count
 /// that stand in positive atoms and nowhere else.
 fn eliminate(database: &mut Database, rule: &Rule, ring: Ring, worth: impl Worth) -> Vec<Rule> {
-    let mut rules = Vec::new();
-    let mut rule = rule.clone();
-    while let Some(held) = next(database, &rule, &worth) {
-        let holds = |at: usize| held.contains(&at);
-        let inside: Vec<Literal> = literals(&rule, &holds);
-        let outside: Vec<Literal> = literals(&rule, &|at| !holds(at));
-        let needed: Vec<Term> = rule
-            .head_terms
-            .iter()
-            .copied()
-            .chain(rule.computed.iter().flat_map(|computed| computed.arguments.iter().copied()))
-            .chain(outside.iter().flat_map(terms))
-            .collect();
-        let inner: Vec<Term> = inside.iter().flat_map(terms).collect();
-        let kept = variables(inner.iter().filter(|term| needed.contains(term)));
-        let kept: Vec<Term> = kept.into_iter().map(Term::Variable).collect();
-        let part = database.declare("part", kept.len(), ring);
-        rules.push(Rule::new(part, kept.clone(), inside));
-        rule.body = outside;
-        rule.body.push(Atom { relation: part, terms: kept, factor: true }.into());
+    let (mut rules, mut rule) = (Vec::new(), rule.clone());
+    while let Some((part, rest)) = split(database, &rule, ring, &worth) {
+        rules.push(part);
+        rule = rest;
     }
     rules.push(rule);
     rules
+}
+
+/// The rule of a part without the first variable that `worth` chooses, and the rule with the part.
+fn split(database: &mut Database, rule: &Rule, ring: Ring, worth: &impl Worth) -> Option<(Rule, Rule)> {
+    let held = next(database, rule, worth)?;
+    let holds = |at: usize| held.contains(&at);
+    let inside: Vec<Literal> = literals(rule, &holds);
+    let mut rest = Rule { body: literals(rule, &|at| !holds(at)), ..rule.clone() };
+    let needed: Vec<Term> = rest
+        .head_terms
+        .iter()
+        .copied()
+        .chain(rest.computed.iter().flat_map(|computed| computed.arguments.iter().copied()))
+        .chain(rest.body.iter().flat_map(terms))
+        .collect();
+    let inner: Vec<Term> = inside.iter().flat_map(terms).collect();
+    let kept = variables(inner.iter().filter(|term| needed.contains(term)));
+    let kept: Vec<Term> = kept.into_iter().map(Term::Variable).collect();
+    let part = database.declare("part", kept.len(), ring);
+    rest.body.push(Atom { relation: part, terms: kept.clone(), factor: true }.into());
+    Some((Rule::new(part, kept, inside), rest))
 }
 
 fn literals(rule: &Rule, keep: &impl Fn(usize) -> bool) -> Vec<Literal> {
@@ -106,28 +173,31 @@ fn literals(rule: &Rule, keep: &impl Fn(usize) -> bool) -> Vec<Literal> {
     kept.map(|(_, literal)| literal.clone()).collect()
 }
 
-/// The positions of the atoms that hold the next variable to be eliminated.
-fn next(database: &mut Database, rule: &Rule, worth: &impl Worth) -> Option<Vec<usize>> {
-    let atoms: Vec<(usize, &Atom)> = rule
-        .body
-        .iter()
-        .enumerate()
-        .filter_map(|(at, literal)| match literal {
-            Literal::Atom(atom) => Some((at, atom)),
-            _ => None,
-        })
-        .collect();
+/// The variables that stand in some of the positive atoms and nowhere else, and which atoms hold each.
+fn candidates(rule: &Rule) -> Vec<(Variable, Vec<usize>)> {
     let others = rule.body.iter().filter(|literal| !matches!(literal, Literal::Atom(_))).flat_map(terms);
     let computed = rule.computed.iter().flat_map(|computed| computed.arguments.iter().copied());
     let fixed: Vec<Term> = rule.head_terms.iter().copied().chain(computed).chain(others).collect();
-    variables(atoms.iter().flat_map(|(_, atom)| &atom.terms)).into_iter().find_map(|variable| {
-        let term = Term::Variable(variable);
-        let (held, others): (Vec<_>, Vec<_>) =
-            atoms.iter().copied().partition(|(_, atom)| atom.terms.contains(&term));
-        let inside: Vec<&Atom> = held.iter().map(|(_, atom)| *atom).collect();
-        let outside: Vec<&Atom> = others.iter().map(|(_, atom)| *atom).collect();
-        let free = !fixed.contains(&term) && !others.is_empty();
-        let gains = free && worth(database, variable, &inside, &outside);
-        gains.then(|| held.into_iter().map(|(at, _)| at).collect())
+    let atoms: Vec<&Atom> = rule.atoms().collect();
+    let all = variables(atoms.iter().flat_map(|atom| &atom.terms)).into_iter();
+    let free = all.filter(|variable| !fixed.contains(&Term::Variable(*variable)));
+    let held = free.map(|variable| {
+        let holds = |at: &usize| atoms[*at].terms.contains(&Term::Variable(variable));
+        (variable, (0..atoms.len()).filter(holds).collect::<Vec<_>>())
+    });
+    held.filter(|(_, held)| held.len() < atoms.len()).collect()
+}
+
+/// The positions in the body of the atoms that hold the next variable to be eliminated.
+fn next(database: &mut Database, rule: &Rule, worth: &impl Worth) -> Option<Vec<usize>> {
+    let is_atom = |at: &usize| matches!(rule.body[*at], Literal::Atom(_));
+    let position: Vec<usize> = (0..rule.body.len()).filter(is_atom).collect();
+    let atoms: Vec<&Atom> = rule.atoms().collect();
+    candidates(rule).into_iter().find_map(|(variable, held)| {
+        let (inside, outside): (Vec<usize>, Vec<usize>) = (0..atoms.len()).partition(|at| held.contains(at));
+        let [inside, outside] =
+            [inside, outside].map(|all| all.iter().map(|at| atoms[*at]).collect::<Vec<_>>());
+        let gains = worth(database, variable, &inside, &outside);
+        gains.then(|| held.iter().map(|at| position[*at]).collect())
     })
 }

@@ -88,6 +88,15 @@ impl Ring {
         matches!(self.combine, Combine::Exists | Combine::Min | Combine::Max)
     }
 
+    /// Whether ⊗ distributes over ⊕ for all numbers: products of negative numbers turn their order round.
+    pub(crate) fn times_distribute(self) -> bool {
+        match self.combine {
+            Combine::Exists => true,
+            Combine::Min | Combine::Max => self.times != Times::Times,
+            Combine::Sum | Combine::Count => self.times == Times::Times,
+        }
+    }
+
     /// 1̄
     pub fn one(self) -> Value {
         match (self.times, self.counts()) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::constant::Comparison;
 use crate::constant::Const;
 
-use super::ring::Value;
+use super::ring::{Times, Value};
 
 /// A relation of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -163,12 +163,39 @@ pub struct Rule {
     pub weight: Option<Value>,
     /// Factors made from constants.
     pub computed: Vec<Computed>,
+    /// For a Boolean head: only tuples whose value passes are derived. The value is that of a head of reals.
+    pub select: Option<Select>,
+}
+
+/// A condition on the constants of a head and a value.
+pub type ValueTest = Arc<dyn Fn(&[Const], f64) -> bool + Send + Sync>;
+
+/// A condition on the value of a derivation.
+#[derive(Clone)]
+pub struct Select {
+    /// How the factors are multiplied.
+    pub times: Times,
+    /// The condition on the constants of the head, and the value.
+    pub test: ValueTest,
+}
+
+impl fmt::Debug for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "select({:?})", self.times)
+    }
 }
 
 impl Rule {
     /// A rule without a weight.
     pub fn new(head: RelationId, head_terms: impl Into<Vec<Term>>, body: impl Into<Vec<Literal>>) -> Rule {
-        Rule { head, head_terms: head_terms.into(), body: body.into(), weight: None, computed: Vec::new() }
+        Rule {
+            head,
+            head_terms: head_terms.into(),
+            body: body.into(),
+            weight: None,
+            computed: Vec::new(),
+            select: None,
+        }
     }
 
     /// The positive atoms of the body.

@@ -29,6 +29,15 @@ pub(super) enum Found {
     Bits(BitRows),
 }
 
+impl Found {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Found::Sorted(sorted) => sorted.len(),
+            Found::Bits(bits) => bits.len(),
+        }
+    }
+}
+
 /// What is searched.
 pub(super) struct Search<'a> {
     /// The relation, for failures.
@@ -48,45 +57,62 @@ pub(super) struct Search<'a> {
 }
 
 /// A set of constants with a list of its members.
-struct Accumulator {
+pub(super) struct Accumulator {
     words: Vec<u64>,
+    /// The members, and room for one more than there can be.
     list: Vec<u32>,
+    pub(super) len: usize,
 }
 
 impl Accumulator {
-    fn new(size: usize) -> Accumulator {
-        Accumulator { words: vec![0; size.div_ceil(64)], list: Vec::new() }
+    pub(super) fn new(size: usize) -> Accumulator {
+        Accumulator { words: vec![0; size.div_ceil(64)], list: vec![0; size + 1], len: 0 }
     }
 
+    /// Adds a constant. What is new decides no branch: it cannot be foretold.
     #[inline]
-    fn add(&mut self, constant: u32) {
+    pub(super) fn add(&mut self, constant: u32) -> bool {
         let word = &mut self.words[constant as usize / 64];
-        let bit = 1 << (constant % 64);
-        if *word & bit == 0 {
-            *word |= bit;
-            self.list.push(constant);
+        let new = !*word >> (constant % 64) & 1;
+        *word |= 1 << (constant % 64);
+        self.list[self.len] = constant;
+        self.len += new as usize;
+        new != 0
+    }
+
+    pub(super) fn members(&self) -> &[u32] {
+        &self.list[..self.len]
+    }
+
+    /// Appends the members in the order in which they came and becomes empty.
+    fn empty_into(&mut self, out: &mut Vec<u32>) {
+        out.extend_from_slice(self.members());
+        for constant in &self.list[..self.len] {
+            self.words[*constant as usize / 64] = 0;
         }
+        self.len = 0;
     }
 
     /// Appends the members in ascending order and becomes empty.
-    fn drain_into(&mut self, out: &mut Vec<u32>) {
-        if self.list.len() > self.words.len() / 8 {
+    pub(super) fn drain_into(&mut self, out: &mut Vec<u32>) {
+        if self.len > self.words.len() / 8 {
             each_bit(&self.words, |constant| out.push(constant as u32));
             self.words.fill(0);
         } else {
-            self.list.sort_unstable();
-            out.extend_from_slice(&self.list);
-            for constant in &self.list {
+            let members = &mut self.list[..self.len];
+            members.sort_unstable();
+            out.extend_from_slice(members);
+            for constant in members {
                 self.words[*constant as usize / 64] = 0;
             }
         }
-        self.list.clear();
+        self.len = 0;
     }
 }
 
 impl Search<'_> {
     /// One more than the largest constant that a search may meet.
-    fn size(&self) -> Option<usize> {
+    pub(super) fn size(&self) -> Option<usize> {
         let moving = if self.base.order.len() == 2 { self.base.column(1) } else { &[] };
         let columns = [moving, self.arcs.column(1)];
         let largest = columns.iter().flat_map(|column| column.iter()).max().map_or(0, |c| *c as usize + 1);
@@ -94,7 +120,7 @@ impl Search<'_> {
         (size <= SPREAD * (self.arcs.len() + self.base.len() + 1024)).then_some(size)
     }
 
-    fn check(&self, found: usize) -> Result<(), Failure> {
+    pub(super) fn check(&self, found: usize) -> Result<(), Failure> {
         self.limits.interrupted()?;
         if found as u64 > self.tuples {
             return Err(Failure::Tuples { relation: self.relation, limit: self.limits.tuples });
@@ -107,15 +133,15 @@ impl Search<'_> {
     }
 
     /// All that is reached from the members of the accumulator.
-    fn search(&self, reached: &mut Accumulator) -> Result<(), Failure> {
+    pub(super) fn search(&self, reached: &mut Accumulator) -> Result<(), Failure> {
         let mut at = 0;
-        while let Some(from) = reached.list.get(at).copied() {
+        while let Some(from) = reached.members().get(at).copied() {
             at += 1;
             for to in &self.arcs.column(1)[self.arcs.group(from)] {
                 reached.add(*to);
             }
             if at.is_multiple_of(1 << 14) {
-                self.check(reached.list.len())?;
+                self.check(reached.len)?;
             }
         }
         Ok(())
@@ -129,7 +155,7 @@ impl Search<'_> {
             reached.add(constant);
         }
         self.search(&mut reached)?;
-        let mut column = Vec::with_capacity(reached.list.len());
+        let mut column = Vec::with_capacity(reached.len);
         reached.drain_into(&mut column);
         self.check(column.len())?;
         Ok(Some(Found::Sorted(Sorted::unary(&column, Vec::new()))))
@@ -141,7 +167,7 @@ impl Search<'_> {
         if let Some(nodes) = self.dense(size)? {
             return self.bit_rows(size, nodes).map(Some);
         }
-        self.each_source(size, |search, row, reached: &mut Accumulator, out| {
+        self.each_source(size, |search, _, row, reached: &mut Accumulator, out| {
             for constant in &search.base.column(1)[row] {
                 reached.add(*constant);
             }
@@ -154,15 +180,22 @@ impl Search<'_> {
     /// The constants that searches meet, if the result is likely to fill more than 1/64 of all
     /// pairs: some sources are tried.
     fn dense(&self, size: usize) -> Result<Option<Vec<u32>>, Failure> {
-        let mut met = vec![0_u64; size.div_ceil(64)];
-        let mut meet = |constant: u32| met[constant as usize / 64] |= 1 << (constant % 64);
-        self.base.column(1).iter().for_each(|constant| meet(*constant));
-        self.arcs.column(1).iter().for_each(|constant| meet(*constant));
-        self.arcs.groups(0..self.arcs.len()).for_each(|(constant, _)| meet(constant));
-        let mut nodes = Vec::new();
-        each_bit(&met, |constant| nodes.push(constant as u32));
+        let arcs = self.arcs.groups(0..self.arcs.len()).map(|(constant, _)| constant);
+        let met = self.base.column(1).iter().chain(self.arcs.column(1)).copied().chain(arcs);
+        let nodes = ascending(size, met);
+        self.fills(size, &nodes, Search::search).map(|fills| fills.then_some(nodes))
+    }
+
+    /// Whether what `walk` finds from each source is likely to fill more than 1/64 of all pairs with these constants,
+    /// and rows of bits for all of them are allowed.
+    fn fills(
+        &self,
+        size: usize,
+        nodes: &[u32],
+        walk: impl Fn(&Self, &mut Accumulator) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
         if nodes.len() > MOST_BITS || nodes.len() as u64 * nodes.len() as u64 / 8 > self.limits.bytes {
-            return Ok(None);
+            return Ok(false);
         }
         let sources: Vec<(u32, Range<usize>)> = self.base.groups(0..self.base.len()).collect();
         let tried = sources.len().min(16);
@@ -172,20 +205,93 @@ impl Search<'_> {
             for constant in &self.base.column(1)[sources[at * sources.len() / tried].1.clone()] {
                 reached.add(*constant);
             }
-            self.search(&mut reached)?;
-            found += reached.list.len();
+            walk(self, &mut reached)?;
+            found += reached.len;
             bin.clear();
             reached.drain_into(&mut bin);
         }
-        Ok((64 * found > tried * nodes.len()).then_some(nodes))
+        Ok(64 * found > tried * nodes.len())
+    }
+
+    /// All pairs of one step of the base and one arc; of different constants, if that is asked.
+    pub(super) fn product(&self, different: bool) -> Result<Option<Found>, Failure> {
+        let Some(size) = self.size() else { return Ok(None) };
+        let targets = ascending(size, self.arcs.column(1).iter().copied());
+        let walk = |search: &Self, reached: &mut Accumulator| {
+            let mut middle = Vec::new();
+            reached.drain_into(&mut middle);
+            for to in middle.iter().flat_map(|via| &search.arcs.column(1)[search.arcs.group(*via)]) {
+                reached.add(*to);
+            }
+            Ok(())
+        };
+        if self.fills(size, &targets, walk)? {
+            return self.product_bits(size, targets, different).map(Some);
+        }
+        let found = self.each_source(size, |search, source, row, reached: &mut Accumulator, out| {
+            for via in &search.base.column(1)[row] {
+                for to in &search.arcs.column(1)[search.arcs.group(*via)] {
+                    reached.add(*to);
+                }
+            }
+            let from = out.second.len();
+            reached.empty_into(&mut out.second);
+            if different && let Some(at) = out.second[from..].iter().position(|to| *to == source) {
+                out.second.swap_remove(from + at);
+            }
+            Ok(true)
+        })?;
+        Ok(found.map(|found| match found {
+            Found::Sorted(mut sorted) => {
+                sorted.loose = true;
+                Found::Sorted(sorted)
+            }
+            bits => bits,
+        }))
+    }
+
+    /// The product by rows of bits.
+    fn product_bits(&self, size: usize, targets: Vec<u32>, different: bool) -> Result<Found, Failure> {
+        let position = positions(size, &targets);
+        let words = targets.len().div_ceil(64);
+        // A row of arcs that is longer than a row of bits is one.
+        let mut wide = BitMatrix::of(0, words);
+        let mut row_of = vec![u32::MAX; size];
+        for (via, group) in self.arcs.groups(0..self.arcs.len()) {
+            if group.len() > words {
+                row_of[via as usize] = (wide.data.len() / words) as u32;
+                let start = wide.data.len();
+                wide.data.resize(start + words, 0);
+                set_bits(&mut wide.data[start..], &self.arcs.column(1)[group], &position);
+            }
+        }
+        let sources: Vec<(u32, Range<usize>)> = self.base.groups(0..self.base.len()).collect();
+        let mut rows = BitMatrix::of(sources.len(), words);
+        if words > 0 {
+            rows.data.par_chunks_mut(words).zip(&sources).with_min_len(16).for_each(
+                |(row, (source, group))| {
+                    for via in &self.base.column(1)[group.clone()] {
+                        match row_of[*via as usize] {
+                            u32::MAX => set_bits(row, &self.arcs.column(1)[self.arcs.group(*via)], &position),
+                            at => or_into(row, wide.row(at as usize)),
+                        }
+                    }
+                    if different && let Ok(at) = targets.binary_search(source) {
+                        row[at / 64] &= !(1 << (at % 64));
+                    }
+                },
+            );
+        }
+        let row_of = (0..sources.len() as u32).collect();
+        let left = sources.into_iter().map(|(constant, _)| constant).collect();
+        let bits = BitRows::shared(left, targets, row_of, rows);
+        self.check(bits.len())?;
+        Ok(Found::Bits(bits))
     }
 
     /// The closure by rows of bits, one for each strong component.
     fn bit_rows(&self, size: usize, nodes: Vec<u32>) -> Result<Found, Failure> {
-        let mut position = vec![0_u32; size];
-        for (at, constant) in (0..).zip(&nodes) {
-            position[*constant as usize] = at;
-        }
+        let position = positions(size, &nodes);
         let successors: Vec<Vec<usize>> = nodes
             .iter()
             .map(|node| {
@@ -247,10 +353,10 @@ impl Search<'_> {
     }
 
     /// Runs `one` for every value of the carried place, in parts that run in parallel.
-    fn each_source<A: Fresh>(
+    pub(super) fn each_source<A: Fresh>(
         &self,
         size: usize,
-        one: impl Fn(&Self, Range<usize>, &mut A, &mut Part) -> Result<bool, Failure> + Sync,
+        one: impl Fn(&Self, u32, Range<usize>, &mut A, &mut Part) -> Result<bool, Failure> + Sync,
     ) -> Result<Option<Found>, Failure> {
         let rows = self.base.len();
         let threads = rayon::current_num_threads();
@@ -267,7 +373,7 @@ impl Search<'_> {
                 if group.start < part.start {
                     continue;
                 }
-                if !one(self, group, &mut accumulator, &mut out)? {
+                if !one(self, source, group, &mut accumulator, &mut out)? {
                     return Ok(None);
                 }
                 out.sources.push(source);
@@ -291,19 +397,45 @@ impl Search<'_> {
     }
 }
 
+/// Constants in ascending order, each once.
+pub(super) fn ascending(size: usize, constants: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut met = vec![0_u64; size.div_ceil(64)];
+    constants.for_each(|constant| met[constant as usize / 64] |= 1 << (constant % 64));
+    let mut all = Vec::new();
+    each_bit(&met, |constant| all.push(constant as u32));
+    all
+}
+
+/// Where each constant stands in a list.
+pub(super) fn positions(size: usize, list: &[u32]) -> Vec<u32> {
+    let mut position = vec![0; size];
+    for (at, constant) in (0..).zip(list) {
+        position[*constant as usize] = at;
+    }
+    position
+}
+
+fn set_bits(row: &mut [u64], constants: &[u32], position: &[u32]) {
+    for constant in constants {
+        let at = position[*constant as usize];
+        row[at as usize / 64] |= 1 << (at % 64);
+    }
+}
+
 /// What a part of the sources found.
 #[derive(Default)]
-struct Part {
-    sources: Vec<u32>,
-    ends: Vec<u32>,
-    second: Vec<u32>,
-    values: Vec<Value>,
+pub(super) struct Part {
+    pub(super) sources: Vec<u32>,
+    pub(super) ends: Vec<u32>,
+    pub(super) second: Vec<u32>,
+    pub(super) values: Vec<Value>,
 }
 
 /// The parts one behind the other.
-fn joined(parts: Vec<Part>) -> Sorted {
+pub(super) fn joined(parts: Vec<Part>) -> Sorted {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
+    all.second.reserve_exact(parts.as_slice().iter().map(|part| part.second.len()).sum());
     for part in parts {
         let before = all.second.len() as u32;
         all.sources.extend(part.sources);
@@ -314,129 +446,12 @@ fn joined(parts: Vec<Part>) -> Sorted {
     Sorted::from_groups(&all.sources, &all.ends, all.second, all.values)
 }
 
-trait Fresh {
+pub(super) trait Fresh {
     fn fresh(size: usize) -> Self;
 }
 
 impl Fresh for Accumulator {
     fn fresh(size: usize) -> Accumulator {
         Accumulator::new(size)
-    }
-}
-
-/// The values of one search.
-struct Values {
-    reached: Accumulator,
-    value: Vec<Value>,
-    /// Those to step from, in this round and in the next; the marks of the latter.
-    now: Vec<u32>,
-    next: Vec<u32>,
-    listed: Vec<bool>,
-}
-
-impl Fresh for Values {
-    fn fresh(size: usize) -> Values {
-        let (now, next) = (Vec::new(), Vec::new());
-        Values {
-            reached: Accumulator::new(size),
-            value: vec![Value(0); size],
-            now,
-            next,
-            listed: vec![false; size],
-        }
-    }
-}
-
-impl Values {
-    #[inline]
-    fn offer(&mut self, ring: Ring, constant: u32, value: Value) {
-        let at = constant as usize;
-        let before = self.reached.list.len();
-        self.reached.add(constant);
-        if self.reached.list.len() == before && !ring.improves(self.value[at], value) {
-            return;
-        }
-        self.value[at] = value;
-        if !std::mem::replace(&mut self.listed[at], true) {
-            self.next.push(constant);
-        }
-    }
-
-    fn drain_into(&mut self, second: &mut Vec<u32>, values: &mut Vec<Value>) {
-        let from = second.len();
-        self.reached.drain_into(second);
-        values.extend(second[from..].iter().map(|constant| self.value[*constant as usize]));
-    }
-}
-
-impl Search<'_> {
-    /// Corrects values in rounds; false where they are not at rest in time.
-    fn correct(&self, values: &mut Values) -> Result<bool, Failure> {
-        // Known rings are compiled for themselves.
-        match self.ring {
-            Ring::MIN_PLUS => self.correct_by(Ring::MIN_PLUS, values),
-            ring => self.correct_by(ring, values),
-        }
-    }
-
-    #[inline(always)]
-    fn correct_by(&self, ring: Ring, values: &mut Values) -> Result<bool, Failure> {
-        let (to, weights) = (self.arcs.column(1), self.arcs.values());
-        let mut rounds = 0;
-        while !values.next.is_empty() {
-            rounds += 1;
-            if rounds > values.reached.list.len() + 1 {
-                values.next.clear();
-                return Ok(false);
-            }
-            self.limits.interrupted()?;
-            std::mem::swap(&mut values.now, &mut values.next);
-            for at in 0..values.now.len() {
-                let from = values.now[at];
-                values.listed[from as usize] = false;
-                let value = values.value[from as usize];
-                let group = self.arcs.group(from);
-                for (to, weight) in to[group.clone()].iter().zip(&weights[group]) {
-                    if let Some(product) = ring.times(value, *weight) {
-                        values.offer(ring, *to, product);
-                    }
-                }
-            }
-            values.now.clear();
-        }
-        Ok(true)
-    }
-
-    /// The values of all that is reached from a set; `None` where they are not at rest in time.
-    pub(super) fn single_valued(&self) -> Result<Option<Found>, Failure> {
-        let Some(size) = self.size() else { return Ok(None) };
-        let mut values = Values::fresh(size);
-        for (constant, group) in self.base.groups(0..self.base.len()) {
-            if let Some(value) = self.base.value(group.start) {
-                values.offer(self.ring, constant, value);
-            }
-        }
-        if !self.correct(&mut values)? {
-            return Ok(None);
-        }
-        let (mut column, mut result) = (Vec::new(), Vec::new());
-        values.drain_into(&mut column, &mut result);
-        self.check(column.len())?;
-        Ok(Some(Found::Sorted(Sorted::unary(&column, result))))
-    }
-
-    /// The values of all pairs; `None` where they are not at rest in time.
-    pub(super) fn pairs_valued(&self) -> Result<Option<Found>, Failure> {
-        let Some(size) = self.size() else { return Ok(None) };
-        self.each_source(size, |search, group, values: &mut Values, out| {
-            for row in group {
-                if let Some(value) = search.base.value(row) {
-                    values.offer(search.ring, search.base.column(1)[row], value);
-                }
-            }
-            let rest = search.correct(values)?;
-            values.drain_into(&mut out.second, &mut out.values);
-            Ok(rest)
-        })
     }
 }

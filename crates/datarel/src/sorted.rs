@@ -21,6 +21,9 @@ pub(super) struct Sorted {
     rest: Vec<Vec<u32>>,
     /// One a row, or none.
     values: Vec<Value>,
+    /// Whether the second of two columns is in any order within each part of the first: a product that is only counted
+    /// is never put in order.
+    pub(super) loose: bool,
 }
 
 /// Where the rows of each constant of the first column start.
@@ -145,7 +148,7 @@ impl Sorted {
         let gather = |column: &&[u32]| -> Vec<u32> { keep.iter().map(|row| column[*row as usize]).collect() };
         let first = First::new(&gather(&columns[0]));
         let rest = columns[1..].iter().map(gather).collect();
-        Ok(Sorted { order, len: keep.len(), first, rest, values: joined })
+        Ok(Sorted { order, len: keep.len(), first, rest, values: joined, loose: false })
     }
 
     /// From rows, one behind the other, in the order of the places; else as [`Sorted::new`].
@@ -169,7 +172,7 @@ impl Sorted {
     /// A unary relation from its constants in ascending order.
     pub(super) fn unary(column: &[u32], values: Vec<Value>) -> Sorted {
         let (len, first) = (column.len(), First::new(column));
-        Sorted { order: vec![0], len, first, rest: Vec::new(), values }
+        Sorted { order: vec![0], len, first, rest: Vec::new(), values, loose: false }
     }
 
     /// A binary relation in the order of its places: ascending constants of the first, where
@@ -191,7 +194,7 @@ impl Sorted {
                 starts: std::iter::once(0).chain(ends.iter().copied()).collect(),
             }
         };
-        Sorted { order: vec![0, 1], len: second.len(), first, rest: vec![second], values }
+        Sorted { order: vec![0, 1], len: second.len(), first, rest: vec![second], values, loose: false }
     }
 
     /// A binary relation in the order of its places with the places exchanged.
@@ -225,7 +228,23 @@ impl Sorted {
                 *at += 1;
             }
         }
-        Sorted { order: vec![0, 1], len: self.len, first: First::Dense(starts), rest: vec![second], values }
+        let first = First::Dense(starts);
+        Sorted { order: vec![0, 1], len: self.len, first, rest: vec![second], values, loose: false }
+    }
+
+    /// Puts rows in order that are not.
+    pub(super) fn settle(&mut self) {
+        if !std::mem::take(&mut self.loose) {
+            return;
+        }
+        let Some(column) = self.rest.first_mut() else { return };
+        let (mut groups, mut open) = (Vec::new(), column.as_mut_slice());
+        for ends in self.first.starts().windows(2) {
+            let (group, further) = open.split_at_mut((ends[1] - ends[0]) as usize);
+            groups.push(group);
+            open = further;
+        }
+        groups.into_par_iter().with_min_len(256).for_each(<[u32]>::sort_unstable);
     }
 
     /// Whether both hold the same rows (without values) in the same order of places.
@@ -295,6 +314,49 @@ impl Sorted {
                 let group = (starts[at] as usize).max(rows.start)..(starts[at + 1] as usize).min(rows.end);
                 (!group.is_empty()).then(|| (self.first.key(at), group))
             })
+    }
+
+    /// All rows, one behind the other, where the order is that of the places.
+    pub(super) fn rows(&self) -> Vec<u32> {
+        let arity = self.order.len();
+        let mut rows = Vec::with_capacity(self.len * arity);
+        for (key, group) in self.groups(0..self.len) {
+            for row in group {
+                rows.push(key);
+                rows.extend((1..arity).map(|position| self.column(position)[row]));
+            }
+        }
+        rows
+    }
+
+    /// For each constant of a place (without a place: for 0) its rows folded in their order; `None` where constants lie
+    /// far apart.
+    pub(super) fn folded<T: Clone>(
+        &self,
+        place: Option<usize>,
+        first: impl Fn(usize) -> T,
+        next: impl Fn(T, usize) -> T,
+    ) -> Option<Vec<(u32, T)>> {
+        let fold = |(key, mut rows): (u32, Range<usize>)| {
+            let start = first(rows.next()?);
+            Some((key, rows.fold(start, &next)))
+        };
+        let position = match place.map(|place| self.order.iter().position(|other| *other == place)) {
+            None => return Some(fold((0, 0..self.len)).into_iter().collect()),
+            Some(Some(0) | None) => return Some(self.groups(0..self.len).filter_map(fold).collect()),
+            Some(Some(position)) => position,
+        };
+        let column = self.column(position);
+        let size = column.iter().max().map_or(0, |most| *most as usize + 1);
+        if size > DENSE_FACTOR * self.len + 1024 {
+            return None;
+        }
+        let mut folded: Vec<Option<T>> = vec![None; size];
+        for (row, constant) in column.iter().enumerate() {
+            let slot = &mut folded[*constant as usize];
+            *slot = Some(slot.take().map_or_else(|| first(row), |so_far| next(so_far, row)));
+        }
+        Some((0..).zip(folded).filter_map(|(key, found)| Some((key, found?))).collect())
     }
 
     /// All rows in sorted order, by place.
@@ -373,7 +435,7 @@ impl Packed {
         let (order, len) = ((0..columns.len()).collect(), self.keys.len());
         let first = columns.first().map_or_else(First::default, |column| First::new(column));
         columns.remove(0);
-        Sorted { order, len, first, rest: columns, values: Vec::new() }
+        Sorted { order, len, first, rest: columns, values: Vec::new(), loose: false }
     }
 }
 

@@ -4,14 +4,18 @@ use crate::constant::Comparison;
 
 use super::database::IndexId;
 use super::ring::{Ring, Value};
-use super::rule::{Computed, Function, RelationId, Test};
+use super::rule::{Computed, Function, RelationId, Select, Test};
 
 /// How a rule is joined.
 pub(super) struct Plan {
     /// The relation it adds to.
     pub(super) head: RelationId,
-    /// Its ring.
+    /// The ring of its values, or that of the values that a condition looks at.
     pub(super) ring: Ring,
+    /// Whether the head has values.
+    pub(super) valued: bool,
+    /// The condition on values.
+    pub(super) select: Option<Select>,
     /// The head's arguments.
     pub(super) head_terms: Vec<Operand>,
     /// The steps.

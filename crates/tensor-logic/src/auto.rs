@@ -2,99 +2,153 @@
 //! else to the evaluation of blocks.
 //!
 //! Enter at [`Auto`]. A goal whose whole need is rules is compiled with its constants as demand
-//! ([`crate::datalog`]). Where other equations read a recursive relation of that kind, it is
-//! derived first and stands as data in the program that the other engine sees.
+//! ([`crate::datalog`]). Where other equations read a recursive relation of that kind, or a join of three or more, it is
+//! derived first and stands as data in the program that the other engine sees; where such a relation reads relations that
+//! are not made by rules alone, these are evaluated before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::datalog;
-use crate::engine::{Engine, Request, Tuples, Value};
+use crate::datalog::{self, Derived, Session};
+use crate::engine::{Engine, Request, Value};
 use crate::error::Result;
-use crate::program::{Class, Facts, Given, Kind, Program, Role, Style, TensorId};
+use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
+use crate::value::Domain;
 
 /// The engine behind `--engine auto`.
 pub struct Auto {
     blocks: Box<dyn Engine>,
     derived: Vec<(String, u64)>,
-    /// The program at hand with its recursive relations as data, by its stamp.
-    prepared: Option<(u64, Option<Arc<Program>>)>,
-    /// Counts of the relations that were derived for it.
-    counted: Vec<(String, u64)>,
+    prepared: Prepared,
+    /// The relations of programs, by their stamps, the last one used first.
+    sessions: Vec<(u64, Session)>,
 }
+
+/// The program at hand with what rules derive of it as data.
+#[derive(Default)]
+struct Prepared {
+    /// Its stamp.
+    stamp: Option<u64>,
+    /// What was looked at so far, and what of it was derived.
+    seen: BTreeSet<TensorId>,
+    values: BTreeMap<TensorId, Value>,
+    /// Counts of the relations that were derived for it.
+    counts: BTreeMap<String, u64>,
+    /// What the other engine sees, if anything was derived.
+    program: Option<Arc<Program>>,
+}
+
+/// So many programs are remembered.
+const SESSIONS: usize = 4;
 
 impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
-        Auto { blocks, derived: Vec::new(), prepared: None, counted: Vec::new() }
+        Auto { blocks, derived: Vec::new(), prepared: Prepared::default(), sessions: Vec::new() }
     }
 
-    /// The program that the other engine sees.
-    fn prepare(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Option<Arc<Program>>> {
+    /// The value of a goal by rules, or no.
+    fn by_rules(&mut self, request: &Request<'_>, goal: TensorId) -> Result<Option<Derived>> {
         let stamp = request.program.stamp.number();
-        if let Some((known, prepared)) = &self.prepared
-            && *known == stamp
-        {
-            return Ok(prepared.clone());
-        }
-        self.counted.clear();
-        let derived = self.recursive_relations(request, goals)?;
-        let prepared = (!derived.is_empty()).then(|| Arc::new(with_data(request.program, derived)));
-        self.prepared = Some((stamp, prepared.clone()));
-        Ok(prepared)
+        let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
+        let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
+        self.sessions.insert(0, (stamp, session));
+        self.sessions.truncate(SESSIONS);
+        self.sessions[0].1.value(request.program, goal, request.budget)
     }
 
-    /// The recursive relations that rules alone make, derived.
-    fn recursive_relations(
+    /// The program that the other engine sees: recursive relations, and joins that are too large for tables, are data.
+    fn prepare(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Option<Arc<Program>>> {
+        let program = request.program;
+        let stamp = Some(program.stamp.number());
+        if self.prepared.stamp != stamp {
+            self.prepared = Prepared { stamp, ..Prepared::default() };
+        }
+        let needed = program.needs(goals);
+        for component in &program.components {
+            for id in component.tensors.iter().filter(|id| needed.contains(id)) {
+                let wanted = match (program.tensor(*id).style, &component.class) {
+                    (_, Class::Stepped(_)) => false,
+                    (_, Class::Plain) => datalog::joined(program, *id),
+                    (style, class) => style == Style::Round || matches!(class, Class::Closure),
+                };
+                if !wanted || !self.prepared.seen.insert(*id) {
+                    continue;
+                }
+                let found = match self.by_rules(request, *id)? {
+                    None => self.over_blocks(request, component, *id)?,
+                    found => found,
+                };
+                if let Some((value, counts)) = found {
+                    self.prepared.counts.extend(counts);
+                    self.prepared.values.insert(*id, value);
+                    self.prepared.program = None;
+                }
+            }
+        }
+        if self.prepared.program.is_none() && !self.prepared.values.is_empty() {
+            self.prepared.program = Some(Arc::new(with_data(program, self.prepared.values.clone())));
+        }
+        Ok(self.prepared.program.clone())
+    }
+
+    /// A relation by rules over relations that are none, which are evaluated before; or no.
+    fn over_blocks(
         &mut self,
         request: &Request<'_>,
-        goals: &[TensorId],
-    ) -> Result<BTreeMap<TensorId, Tuples>> {
+        component: &Component,
+        id: TensorId,
+    ) -> Result<Option<Derived>> {
         let program = request.program;
-        let needed = program.needs(goals);
-        let mut derived = BTreeMap::new();
-        for component in &program.components {
-            if !matches!(component.class, Class::Closure) {
-                continue;
-            }
-            for id in component.tensors.iter().filter(|id| needed.contains(id)) {
-                if program.tensor(*id).style != Style::Round {
-                    continue;
-                }
-                let Some(compiled) = datalog::compile(program, *id) else { continue };
-                let mut compiled = compiled?;
-                if !datalog::evaluate(program, &mut compiled, request.budget)? {
-                    continue;
-                }
-                for (name, count) in compiled.derived(program) {
-                    if !self.counted.iter().any(|(known, _)| *known == name) {
-                        self.counted.push((name, count));
-                    }
-                }
-                if let Value::Tuples(tuples) = compiled.value(program, *id) {
-                    derived.insert(*id, tuples);
-                }
-            }
+        let mut inputs: Vec<TensorId> =
+            component.tensors.iter().flat_map(|id| program.reads_of(*id)).collect();
+        inputs.retain(|id| !component.tensors.contains(id));
+        let round = |id: &TensorId| program.tensor(*id).style == Style::Round;
+        let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
+        let boolean = |id: &TensorId| program.tensor(*id).combine == Combine::Exists;
+        if inputs.is_empty()
+            || !inputs.iter().all(round)
+            || !component.tensors.iter().all(boolean)
+            || program.needs(&inputs).iter().any(changes)
+        {
+            return Ok(None);
         }
-        Ok(derived)
+        let derived = std::mem::take(&mut self.derived);
+        let values = self.values(request, &inputs)?;
+        self.derived = derived;
+        let fed = with_data(program, inputs.into_iter().zip(values).collect());
+        Session::default().value(&fed, id, request.budget)
     }
 }
 
 /// The program with these relations as data.
-fn with_data(program: &Program, derived: BTreeMap<TensorId, Tuples>) -> Program {
+fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     let mut changed = program.clone();
     for component in &mut changed.components {
         component.tensors.retain(|id| !derived.contains_key(id));
     }
     changed.components.retain(|component| !component.tensors.is_empty());
-    for (id, tuples) in derived {
+    for (id, value) in derived {
         let Some(tensor) = changed.tensors.get_mut(id.0 as usize) else { continue };
-        let valued = tensor.kind != Kind::Bool;
-        let mut facts = Facts { arity: tensor.places.len(), count: tuples.tuples.len(), ..Facts::default() };
-        facts.constants = tuples.tuples.into_iter().flatten().collect();
-        facts.values = if valued { tuples.values } else { Vec::new() };
+        tensor.given = vec![match value {
+            Value::Tuples(tuples) => {
+                let (arity, count) = (tensor.places.len(), tuples.tuples.len());
+                let constants = tuples.tuples.into_iter().flatten().collect();
+                let values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
+                Given::Facts(Arc::new(Facts { arity, count, constants, values, ..Facts::default() }))
+            }
+            Value::Dense(values) => Given::Array {
+                fixed: vec![None; tensor.places.len()],
+                shape: tensor
+                    .places
+                    .iter()
+                    .map(|place| place.domain.as_ref().map_or(0, Domain::len))
+                    .collect(),
+                values: values.doubles().as_slice().into(),
+                span: tensor.span,
+            },
+        }];
         tensor.role = Role::Data;
-        tensor.given = vec![Given::Facts(Arc::new(facts))];
         for equation in changed.equations.iter_mut().filter(|equation| equation.tensor == id) {
             equation.terms.clear();
         }
@@ -109,19 +163,11 @@ impl Engine for Auto {
         let mut answers: BTreeMap<TensorId, Value> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
-            let mut compiled = match datalog::compile(program, goal) {
-                None => None,
-                Some(compiled) => Some(compiled?),
-            };
-            let planned = match &mut compiled {
-                None => false,
-                Some(compiled) => datalog::evaluate(program, compiled, request.budget)?,
-            };
-            match compiled.filter(|_| planned) {
+            match self.by_rules(request, goal)? {
                 None => open.push(goal),
-                Some(compiled) => {
-                    answers.insert(goal, compiled.value(program, goal));
-                    self.derived.extend(compiled.derived(program));
+                Some((value, counts)) => {
+                    answers.insert(goal, value);
+                    self.derived.extend(counts);
                 }
             }
         }
@@ -131,7 +177,7 @@ impl Engine for Auto {
             for (goal, value) in open.iter().zip(self.blocks.values(&inner, &open)?) {
                 answers.insert(*goal, value);
             }
-            self.derived.extend(self.counted.iter().cloned());
+            self.derived.extend(self.prepared.counts.clone());
             let known: BTreeSet<String> = self.derived.iter().map(|(name, _)| name.clone()).collect();
             let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name));
             self.derived.extend(others.cloned());
@@ -144,6 +190,8 @@ impl Engine for Auto {
     }
 
     fn forget_results(&mut self) {
+        self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
+        self.prepared = Prepared::default();
         self.blocks.forget_results();
     }
 }

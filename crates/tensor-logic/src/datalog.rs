@@ -1,9 +1,10 @@
 //! Rules of the core form on the relational engine.
 //!
-//! Enter at [`compile`]: if everything that a goal needs is relations joined by rules, it becomes
+//! Enter at [`Session`]: if everything that a goal needs is relations joined by rules, they become
 //! a database and rules over small integers, with the constants of the goal as demand. What is
 //! not (a dense read, an average, a sum in recursion) makes it say no, and the goal goes to the
-//! evaluation of blocks.
+//! evaluation of blocks. A session belongs to one program: facts are loaded once, and what was derived as a whole is
+//! not derived again.
 //!
 //! `translate` turns one equation into rules; `answer` turns what the relational engine
 //! derived back into values and refusals.
@@ -12,78 +13,242 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::digits::EXACT_LIMIT;
-use crate::engine::Budget;
+use crate::engine::{Budget, Value};
 use crate::error::Refusal;
-use crate::program::{Combine, EquationId, Facts, Given, Kind, Program, Role, Style, TensorId};
-use datarel::{self, Constants, Database, Failure, Limits, RelationId, Ring, Rule, magic};
+use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
+use crate::value::{Const, Domain};
+use datarel::{
+    self, Constants, Database, Demand, Failure, Limits, Literal, RelationId, Ring, Rule, Times, magic,
+};
 
 mod answer;
 mod translate;
 
-/// A goal ready for the relational engine.
+/// Several relations as a whole, without demand. Tuples may be inserted before the evaluation.
 #[derive(Debug)]
 pub struct Compiled {
-    /// Constants, facts, and what is derived.
+    /// Constants and facts.
     pub database: Database,
-    /// The rules, restricted to what the goal demands.
+    /// The rules.
     pub rules: Vec<Rule>,
-    /// Where the goal's tuples will be.
-    pub goal: RelationId,
-    /// The tensor that each relation stands for, copies for demand included.
-    tensors: BTreeMap<RelationId, TensorId>,
+    relations: BTreeMap<TensorId, RelationId>,
 }
 
-/// Compiles a goal, or says no.
+/// Compiles several relations over these constants, or says no.
 ///
 /// # Errors
 /// Refusals that loading the facts meets: `overflow`, `budget`.
-pub fn compile(program: &Program, goal: TensorId) -> Option<Result<Compiled, Refusal>> {
-    let needed = program.needs(&[goal]);
-    let constants = constants(program, &needed);
-    match Compiler::build(program, &needed, &[goal], constants)? {
-        Ok(compiler) => compiler.finish(goal),
-        Err(report) => Some(Err(report)),
-    }
-}
-
-/// Compiles several relations as a whole, without demand, over these constants. Tuples may be
-/// inserted before the evaluation.
-///
-/// # Errors
-/// See [`compile`].
 pub fn compile_whole(
     program: &Program,
     goals: &[TensorId],
     constants: Constants,
 ) -> Option<Result<Compiled, Refusal>> {
+    let mut compiler = Compiler { database: Database::new(constants), ..Compiler::default() };
     let needed = program.needs(goals);
-    let built = Compiler::build(program, &needed, goals, constants)?;
-    Some(built.map(|compiler| {
-        let tensors = compiler.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
-        let goal = goals.first().and_then(|goal| compiler.relations.get(goal)).copied();
-        let goal = goal.unwrap_or(RelationId(0));
-        Compiled { database: compiler.database, rules: compiler.rules, goal, tensors }
-    }))
+    if let Err(report) = compiler.build(program, &needed)? {
+        return Some(Err(report));
+    }
+    let rules = compiler.rules_of(&needed);
+    Some(Ok(Compiled { database: compiler.database, rules, relations: compiler.relations }))
 }
 
 impl Compiled {
-    /// The relation of a tensor; of several copies the first.
+    /// The relation of a tensor.
     pub fn relation(&self, tensor: TensorId) -> Option<RelationId> {
-        self.tensors.iter().find(|(_, id)| **id == tensor).map(|(relation, _)| *relation)
+        self.relations.get(&tensor).copied()
     }
 }
 
-/// Evaluates a compiled goal; says whether the relational engine has a plan for all its rules.
-///
-/// # Errors
-/// `budget`, `divergence`, `overflow`.
-pub fn evaluate(program: &Program, compiled: &mut Compiled, budget: Budget) -> Result<bool, Refusal> {
-    let limits = Limits { tuples: budget.tuples, bytes: budget.bytes, ..Limits::default() };
-    match datarel::evaluate(&mut compiled.database, &compiled.rules, &limits) {
-        Ok(_) => compiled.digits_fit(program).map(|()| true),
-        Err(failure) if unplanned(&failure) => Ok(false),
-        Err(failure) => Err(answer::refusal(program, &compiled.database, &compiled.tensors, failure)),
+/// The relations of one program at work.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    compiler: Compiler,
+    /// The relations that hold all their tuples.
+    whole: BTreeSet<TensorId>,
+}
+
+/// An answer, and how many tuples each computed relation below it holds.
+pub(crate) type Derived = (Value, Vec<(String, u64)>);
+
+/// So many tuples more than are given are tried with demand, whatever comes of it.
+const SMALL: u64 = 1 << 12;
+
+/// Among so few constants a closure as a whole is cheap: rows of bits.
+const FEW: u64 = 1 << 13;
+
+impl Session {
+    /// The value of a goal, or no.
+    ///
+    /// # Errors
+    /// `budget`, `divergence`, `overflow`.
+    pub(crate) fn value(
+        &mut self,
+        program: &Program,
+        goal: TensorId,
+        budget: Budget,
+    ) -> Result<Option<Derived>, Refusal> {
+        let kept = !self.whole.is_empty();
+        let value = self.try_value(program, goal, budget);
+        if value.is_err() {
+            // Relations are left half done; and what was kept of other goals may have taken the room.
+            *self = Session::default();
+            if kept {
+                return self.value(program, goal, budget);
+            }
+        }
+        value
     }
+
+    fn try_value(
+        &mut self,
+        program: &Program,
+        goal: TensorId,
+        budget: Budget,
+    ) -> Result<Option<Derived>, Refusal> {
+        let needed = program.needs(&[goal]);
+        match self.compiler.build(program, &needed) {
+            None => return Ok(None),
+            Some(built) => built?,
+        }
+        let (tuples, bytes, rounds) = (budget.tuples, budget.bytes, program.settings.rounds);
+        let limits = Limits { tuples, bytes, rounds, ..Limits::default() };
+        let mut tensors = self.compiler.tensors();
+        match self.derive(program, &needed, goal, &mut tensors, &limits) {
+            Ok(()) => {}
+            Err(failure) if unplanned(&failure) => {
+                *self = Session::default();
+                self.compiler.declined.insert(goal);
+                return Ok(None);
+            }
+            Err(failure) => {
+                return Err(answer::refusal(program, &self.compiler.database, &tensors, failure));
+            }
+        }
+        let Some(relation) = self.compiler.relations.get(&goal).copied() else { return Ok(None) };
+        let database = &mut self.compiler.database;
+        let mut counts: BTreeMap<TensorId, u64> = BTreeMap::new();
+        let here = |relation: &RelationId| (relation.0 as usize) < database.relations();
+        for (relation, tensor) in tensors.iter().filter(|(at, id)| here(at) && needed.contains(id)) {
+            let entry = program.tensor(*tensor);
+            if entry.role == Role::Computed && !entry.hidden && entry.style == Style::Round {
+                *counts.entry(*tensor).or_default() += database.relation(*relation).len() as u64;
+            }
+        }
+        let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
+        database.truncate(self.compiler.declared);
+        answer::digits_fit(program, database, (goal, relation))?;
+        let value = answer::value(program, database, (goal, relation));
+        if program.tensor(goal).hidden {
+            // The next query is another one.
+            self.forget(goal);
+        }
+        Ok(Some((value, counts)))
+    }
+
+    /// Brings the relation of a goal to hold all its tuples. Demand is worth a small try; where it is not small, all of
+    /// what the goal needs may be had for not much more, and serves the next goal too.
+    fn derive(
+        &mut self,
+        program: &Program,
+        needed: &BTreeSet<TensorId>,
+        goal: TensorId,
+        tensors: &mut BTreeMap<RelationId, TensorId>,
+        limits: &Limits,
+    ) -> Result<(), Failure> {
+        if self.whole.contains(&goal) {
+            return Ok(());
+        }
+        let open: BTreeSet<TensorId> = needed.difference(&self.whole).copied().collect();
+        let rules = self.compiler.rules_of(&open);
+        let mut demand = self.demand(program, goal, &rules, tensors)?;
+        if demand.recursive && demand.bound && finite(&rules) {
+            let database = &mut self.compiler.database;
+            let base = database.tuples();
+            let few = database.constants.len() as u64 <= FEW;
+            if !(demand.entangled && few) {
+                let tuples = limits.tuples.min(4 * base + SMALL);
+                match datarel::evaluate(database, &demand.rules, &Limits { tuples, ..limits.clone() }) {
+                    Err(Failure::Tuples { .. }) if tuples < limits.tuples => {}
+                    done => return done.map(|_| self.keep(&demand, tensors)),
+                }
+                self.restart(program, needed, &demand);
+            } else {
+                database.truncate(self.compiler.declared);
+            }
+            let pairs = if few { self.compiler.database.constants.len().pow(2) * open.len() } else { 0 };
+            let tuples = limits.tuples.min((64 * (base + SMALL)).max(base + pairs as u64));
+            let whole = Limits { tuples, ..limits.clone() };
+            if datarel::evaluate(&mut self.compiler.database, &rules, &whole).is_ok() {
+                self.whole.extend(open);
+                return Ok(());
+            }
+            *self = Session::default();
+            let _built_before = self.compiler.build(program, needed);
+            *tensors = self.compiler.tensors();
+            demand = self.demand(program, goal, &rules, tensors)?;
+        }
+        datarel::evaluate(&mut self.compiler.database, &demand.rules, limits)?;
+        self.keep(&demand, tensors);
+        Ok(())
+    }
+
+    fn demand(
+        &mut self,
+        program: &Program,
+        goal: TensorId,
+        rules: &[Rule],
+        tensors: &mut BTreeMap<RelationId, TensorId>,
+    ) -> Result<Demand, Failure> {
+        let free = vec![None; program.tensor(goal).places.len()];
+        let relation = self.compiler.relations.get(&goal).copied().unwrap_or(RelationId(0));
+        let demand = magic(&mut self.compiler.database, rules, relation, &free)?;
+        for (copy, original) in &demand.copies {
+            if let Some(tensor) = self.compiler.tensors().get(original) {
+                tensors.insert(*copy, *tensor);
+            }
+        }
+        Ok(demand)
+    }
+
+    /// Undoes an evaluation that came to no end: where only copies have changed, they are left.
+    fn restart(&mut self, program: &Program, needed: &BTreeSet<TensorId>, demand: &Demand) {
+        if demand.complete.iter().all(|(holder, original)| holder != original) {
+            self.compiler.database.truncate(self.compiler.declared);
+        } else {
+            *self = Session::default();
+            let _built_before = self.compiler.build(program, needed);
+        }
+    }
+
+    /// Keeps the relations that hold all their tuples.
+    fn keep(&mut self, demand: &Demand, tensors: &BTreeMap<RelationId, TensorId>) {
+        for (holder, original) in &demand.complete {
+            self.compiler.database.exchange(*holder, *original);
+            self.whole.extend(tensors.get(original));
+        }
+    }
+
+    /// Forgets what was derived of a tensor.
+    fn forget(&mut self, id: TensorId) {
+        self.whole.remove(&id);
+        self.compiler.loaded.remove(&id);
+        if let Some(relation) = self.compiler.relations.get(&id) {
+            self.compiler.database.clear(*relation);
+        }
+    }
+
+    /// Forgets what was derived, and keeps what is given.
+    pub(crate) fn forget_all(&mut self) {
+        for id in std::mem::take(&mut self.whole) {
+            self.forget(id);
+        }
+    }
+}
+
+/// Whether rules make no constants.
+fn finite(rules: &[Rule]) -> bool {
+    let makes = |literal: &Literal| matches!(literal, Literal::Shift { .. } | Literal::Compute { .. });
+    !rules.iter().flat_map(|rule| &rule.body).any(makes)
 }
 
 /// Whether the relational engine declines: a rule of a shape that it has no plan for.
@@ -91,27 +256,35 @@ fn unplanned(failure: &Failure) -> bool {
     matches!(failure, Failure::Rule { .. } | Failure::NotStratified { .. } | Failure::TooManyConstants)
 }
 
-struct Compiler<'a> {
-    program: &'a Program,
+/// Relations, rules and facts of the tensors that were asked for so far.
+#[derive(Debug, Default)]
+struct Compiler {
     database: Database,
     relations: BTreeMap<TensorId, RelationId>,
     /// Relations that hold the values of declared domains.
-    domains: Vec<(crate::value::Domain, RelationId)>,
-    rules: Vec<Rule>,
+    domains: Vec<(Domain, RelationId)>,
+    /// Rules of conditions on values, which the tensor at hand needs.
+    conditions: Vec<Rule>,
+    /// The rules of each tensor.
+    rules: BTreeMap<TensorId, Vec<Rule>>,
+    /// The number of all these relations; behind them come copies for demand.
+    declared: usize,
+    /// Those whose facts are in the database.
+    loaded: BTreeSet<TensorId>,
+    /// Those that are no relations.
+    declined: BTreeSet<TensorId>,
 }
 
 /// The integers that the facts span keep their order.
-fn constants(program: &Program, needed: &BTreeSet<TensorId>) -> Constants {
+fn constants(program: &Program) -> Constants {
     let mut ends: Option<(i64, i64)> = None;
     let mut total = 0usize;
-    for id in needed {
-        for given in &program.tensor(*id).given {
-            let Given::Facts(facts) = given else { continue };
-            total += facts.constants.len();
-            for value in facts.constants.iter().filter_map(|value| value.int()) {
-                let (low, high) = ends.unwrap_or((value, value));
-                ends = Some((low.min(value), high.max(value)));
-            }
+    for given in program.tensors.iter().flat_map(|tensor| &tensor.given) {
+        let Given::Facts(facts) = given else { continue };
+        total += facts.constants.len();
+        for value in facts.constants.iter().filter_map(|value| value.int()) {
+            let (low, high) = ends.unwrap_or((value, value));
+            ends = Some((low.min(value), high.max(value)));
         }
     }
     match ends {
@@ -121,80 +294,74 @@ fn constants(program: &Program, needed: &BTreeSet<TensorId>) -> Constants {
     }
 }
 
-impl<'a> Compiler<'a> {
-    /// Relations, rules and facts, or `None` where something is no relation.
-    fn build(
-        program: &'a Program,
-        needed: &BTreeSet<TensorId>,
-        goals: &[TensorId],
-        constants: Constants,
-    ) -> Option<Result<Compiler<'a>, Refusal>> {
-        let mut compiler = Compiler {
-            program,
-            database: Database::new(constants),
-            relations: BTreeMap::new(),
-            domains: Vec::new(),
-            rules: Vec::new(),
-        };
-        for id in needed {
-            let ring = compiler.ring(*id, goals.contains(id))?;
-            let tensor = program.tensor(*id);
-            let relation = compiler.database.declare(tensor.name.clone(), tensor.places.len(), ring);
-            compiler.relations.insert(*id, relation);
-        }
-        for (at, equation) in program.equations.iter().enumerate() {
-            if needed.contains(&equation.tensor) {
-                compiler.equation(EquationId(at as u32))?;
-            }
-        }
-        if !compiler.sums_are_finished() {
-            return None;
-        }
-        for id in needed {
-            if let Err(failure) = compiler.load(*id)? {
-                let tensors = compiler.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
-                return Some(Err(answer::refusal(program, &compiler.database, &tensors, failure)));
-            }
-        }
-        Some(Ok(compiler))
+impl Compiler {
+    fn tensors(&self) -> BTreeMap<RelationId, TensorId> {
+        self.relations.iter().map(|(id, relation)| (*relation, *id)).collect()
     }
 
-    /// The ring of a tensor, or `None` where the relational engine has none for it. A scalar
-    /// that is asked for may be a sum of tuples.
-    fn ring(&self, id: TensorId, goal: bool) -> Option<Ring> {
-        let tensor = self.program.tensor(id);
-        let scalar_sum = goal && tensor.places.is_empty() && tensor.combine == Combine::Sum;
-        if tensor.style == Style::Square
-            && !(scalar_sum && tensor.role == Role::Computed && tensor.given.is_empty())
-        {
-            return None;
+    fn rules_of(&self, tensors: &BTreeSet<TensorId>) -> Vec<Rule> {
+        tensors.iter().filter_map(|id| self.rules.get(id)).flatten().cloned().collect()
+    }
+
+    /// Makes relations, rules and facts of tensors, or `None` where something is no relation.
+    fn build(&mut self, program: &Program, needed: &BTreeSet<TensorId>) -> Option<Result<(), Refusal>> {
+        let mut rings = Vec::new();
+        for id in needed {
+            let ring = if self.declined.contains(id) { None } else { ring(program, *id) };
+            if ring.is_none() {
+                self.declined.insert(*id);
+            }
+            rings.push((*id, ring?));
         }
-        let times = self.times_of(id)?;
-        let combine = match (tensor.combine, tensor.kind) {
-            (Combine::Exists, _) => return Some(Ring::BOOLEAN),
-            (Combine::Or, _) => return None,
-            (Combine::Sum, Kind::Count) => datarel::Combine::Count,
-            (Combine::Sum, _) => datarel::Combine::Sum,
-            (Combine::Max, _) => datarel::Combine::Max,
-            (Combine::Min, _) => datarel::Combine::Min,
-            (Combine::Times | Combine::Avg, _) => return None,
-        };
-        if tensor.kind == Kind::Count && combine != datarel::Combine::Count {
-            return None;
+        if self.relations.is_empty() && self.database.constants.is_empty() {
+            self.database.constants = constants(program);
         }
-        Some(Ring { combine, times })
+        for (id, ring) in rings {
+            let tensor = program.tensor(id);
+            let declare = || self.database.declare(tensor.name.clone(), tensor.places.len(), ring);
+            self.relations.entry(id).or_insert_with(declare);
+        }
+        self.declared = self.database.relations();
+        for id in needed {
+            if !self.rules.contains_key(id) {
+                let rules = self.equations(program, *id);
+                self.declared = self.database.relations();
+                if rules.is_none() {
+                    self.declined.insert(*id);
+                }
+                self.rules.insert(*id, rules?);
+            }
+        }
+        for id in needed {
+            if let Err(failure) = self.load(program, *id)? {
+                return Some(Err(answer::refusal(program, &self.database, &self.tensors(), failure)));
+            }
+        }
+        Some(Ok(()))
     }
 
     /// Loads what is given. `None`: not as a relation.
-    fn load(&mut self, id: TensorId) -> Option<Result<(), Failure>> {
+    fn load(&mut self, program: &Program, id: TensorId) -> Option<Result<(), Failure>> {
         let relation = *self.relations.get(&id)?;
-        let given = self.program.tensor(id).given.clone();
-        for given in &given {
-            let Given::Facts(facts) = given else { return None };
+        if !self.loaded.insert(id) {
+            return Some(Ok(()));
+        }
+        for given in &program.tensor(id).given {
             let counts = self.database.relation(relation).ring().counts();
-            if counts && facts.values.iter().any(|value| value.fract() != 0.0 || value.abs() >= EXACT_LIMIT) {
-                return None;
-            }
+            let fits = |value: &f64| value.fract() == 0.0 && value.abs() < EXACT_LIMIT;
+            let square = program.tensor(id).style == Style::Square;
+            let array;
+            let facts = match given {
+                Given::Facts(facts) if !square && (!counts || facts.values.iter().all(fits)) => facts,
+                Given::Array { fixed, values, .. } if square && fixed.iter().all(Option::is_none) => {
+                    array = elements(program.tensor(id), values)?;
+                    &array
+                }
+                _ => {
+                    self.declined.insert(id);
+                    return None;
+                }
+            };
             if let Err(failure) = self.facts(relation, facts) {
                 return Some(Err(failure));
             }
@@ -220,35 +387,81 @@ impl<'a> Compiler<'a> {
         }
         Ok(())
     }
+}
 
-    /// Sums are taken once, when all that they need is finished: none stands in a recursion.
-    fn sums_are_finished(&self) -> bool {
-        let sums = |id: &TensorId| self.program.tensor(*id).combine == Combine::Sum;
-        self.program.components.iter().all(|component| {
-            let recursive = !matches!(component.class, crate::program::Class::Plain);
-            let here = component.tensors.iter().any(|id| self.relations.contains_key(id));
-            !(recursive && here && component.tensors.iter().any(sums))
-        })
-    }
-
-    /// Restricts the rules to what the goal asks for.
-    fn finish(mut self, goal: TensorId) -> Option<Result<Compiled, Refusal>> {
-        let mut tensors: BTreeMap<RelationId, TensorId> =
-            self.relations.iter().map(|(id, relation)| (*relation, *id)).collect();
-        let relation = self.relations.get(&goal).copied()?;
-        let free = vec![None; self.program.tensor(goal).places.len()];
-        match magic(&mut self.database, &self.rules, relation, &free) {
-            Ok(demand) => {
-                for (copy, original) in &demand.copies {
-                    if let Some(tensor) = tensors.get(original).copied() {
-                        tensors.insert(*copy, tensor);
-                    }
-                }
-                let (rules, goal) = (demand.rules, demand.answer);
-                Some(Ok(Compiled { database: self.database, rules, goal, tensors }))
-            }
-            Err(failure) if unplanned(&failure) => None,
-            Err(failure) => Some(Err(answer::refusal(self.program, &self.database, &tensors, failure))),
+/// The elements of an array that are not the default, if all others are finite.
+fn elements(tensor: &Tensor, values: &[f64]) -> Option<Arc<Facts>> {
+    let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
+    let domains: Vec<&Domain> = tensor.places.iter().filter_map(|place| place.domain.as_ref()).collect();
+    let default = tensor.combine.default_value();
+    let absent = |value: f64| !value.is_finite() && value == default;
+    for (at, value) in values.iter().enumerate().filter(|(_, value)| !absent(**value)) {
+        if !value.is_finite() {
+            return None;
         }
+        let (mut rest, mut tuple) = (at, vec![Const::Int(0); domains.len()]);
+        for (place, domain) in domains.iter().enumerate().rev() {
+            tuple[place] = domain.value(rest % domain.len())?;
+            rest /= domain.len();
+        }
+        facts.push(&tuple, *value, None);
     }
+    Some(Arc::new(facts))
+}
+
+/// The ring of a tensor, or `None` where the relational engine has none for it. A square tensor may be a sum of tuples,
+/// if nothing else is given, or a closure over sums and what that needs: its tuples are the elements that are not the
+/// default.
+fn ring(program: &Program, id: TensorId) -> Option<Ring> {
+    let tensor = program.tensor(id);
+    let sum = tensor.combine == Combine::Sum && tensor.role == Role::Computed && tensor.given.is_empty();
+    let times = translate::times_of(program, id)?;
+    // A closure of pairs, or a copy of what is given: products of matrices belong to blocks.
+    let closed = is_closure(program, id) && times != Times::Times && tensor.places.len() <= 2;
+    let least = matches!(tensor.combine, Combine::Min | Combine::Max)
+        && (tensor.role == Role::Data || closed || !translate::multiplies(program, id));
+    let places = tensor.places.iter().all(|place| place.domain.is_some() && !place.star);
+    let small =
+        tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).product::<usize>();
+    let given =
+        matches!(tensor.role, Role::Data | Role::Computed) && small <= ELEMENTS && !tensor.places.is_empty();
+    let element = places && given && (least || tensor.role == Role::Data) && tensor.kind != Kind::Count;
+    if tensor.style == Style::Square
+        && !(element || (sum && places && (tensor.places.is_empty() || joined(program, id))))
+    {
+        return None;
+    }
+    let combine = match (tensor.combine, tensor.kind) {
+        (Combine::Exists, _) => return Some(Ring::BOOLEAN),
+        (Combine::Or, _) => return None,
+        (Combine::Sum, Kind::Count) => datarel::Combine::Count,
+        (Combine::Sum, _) => datarel::Combine::Sum,
+        (Combine::Max, _) => datarel::Combine::Max,
+        (Combine::Min, _) => datarel::Combine::Min,
+        (Combine::Times | Combine::Avg, _) => return None,
+    };
+    if tensor.kind == Kind::Count && combine != datarel::Combine::Count {
+        return None;
+    }
+    Some(Ring { combine, times })
+}
+
+fn is_closure(program: &Program, id: TensorId) -> bool {
+    let own = program.components.iter().find(|component| component.tensors.contains(&id));
+    own.is_some_and(|component| matches!(component.class, Class::Closure))
+}
+
+/// A square tensor of more elements is no relation.
+const ELEMENTS: usize = 1 << 22;
+
+/// Whether a tensor joins three relations or sums over a closure: tables of all bindings would be large.
+pub(crate) fn joined(program: &Program, id: TensorId) -> bool {
+    let wide = |equation: &Equation| {
+        let mut reads = Vec::new();
+        equation.visit_reads(&mut |read, _| reads.push(read.tensor));
+        let round = |tensor: &TensorId| program.tensor(*tensor).style == Style::Round;
+        reads.iter().all(round)
+            && (reads.len() > 2 || reads.iter().any(|tensor| is_closure(program, *tensor)))
+    };
+    program.equations.iter().any(|equation| equation.tensor == id && wide(equation))
 }

@@ -4,8 +4,7 @@
 //! its free indices. What guards and relations admit becomes a *table of bindings* (`support`,
 //! `rows`, `table`); dense factors are contracted pair by pair as matrix products (`contract`,
 //! `matmul`) or gathered beside the table (`gather`, `scope`); heads scatter contributions
-//! (`head`), and components come to rest as their class says (`component`), Boolean ones by the
-//! relational engine (`rules`). What depends on
+//! (`head`), and components come to rest as their class says (`component`). What depends on
 //! nothing that changed is remembered (`plan`), so that a training loop replans nothing.
 
 mod block;
@@ -19,7 +18,6 @@ mod machine;
 mod plan;
 mod relation;
 mod rows;
-mod rules;
 mod scope;
 mod steps;
 mod support;

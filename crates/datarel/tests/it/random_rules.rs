@@ -1,7 +1,11 @@
 //! The engine against the obvious evaluator.
 
+use std::sync::Arc;
+
+use datarel::rule::Select;
 use datarel::{
-    Atom, Constants, Database, Failure, Limits, RelationId, Ring, Rule, Term, Value, evaluate, magic,
+    Atom, Const, Constants, Database, Failure, Limits, RelationId, Ring, Rule, Term, Times, Value, evaluate,
+    magic,
 };
 use seeded::Family;
 
@@ -84,6 +88,75 @@ fn random_programs_agree_with_the_obvious_evaluator() {
         }
     }
     assert!(diverged > 4 && tuples > 15_000 && left <= 3 && late <= 4, "{diverged} {tuples} {left} {late}");
+}
+
+/// Linear sums in a recursion: taken where no cycle is reached, and refused where they would not come to rest.
+#[test]
+fn sums_along_arcs_are_those_of_the_obvious_evaluator() {
+    let (mut taken, mut refused) = (0, 0);
+    for seed in numbers(400) {
+        let mut random = Family::named("sums").stream(seed);
+        let ring = [Ring::COUNT, Ring::REAL][random.below(2) as usize];
+        let acyclic = random.below(3) > 0;
+        let number = |number: u64| {
+            if ring.counts() { Value::count(number as i64) } else { Value::real(number as f64) }
+        };
+        let mut facts = Vec::new();
+        for _ in 0..1 + random.below(9) {
+            let [x, y] = [0, 1].map(|_| random.below(u64::from(naive::UNIVERSE)) as u32);
+            if !acyclic || x < y {
+                facts.push((vec![x, y], number(random.below(4))));
+            }
+        }
+        let few = (0..random.below(5) as u32).map(|x| (vec![x], Value::default())).collect();
+        let [arc, small, sum] = [0, 1, 2].map(RelationId);
+        let [x, y, z, w] = [0, 1, 2, 3].map(Term::variable);
+        let base = Rule::new(sum, [x, z], [Atom::factor(arc, [x, z]).into()]);
+        let (own, step) = (|a, b| Atom::factor(sum, [a, b]).into(), |a, b| Atom::factor(arc, [a, b]).into());
+        let mut next = match random.below(4) {
+            0 => Rule::new(sum, [x, z], [own(x, y), step(y, z)]),
+            1 => Rule::new(sum, [x, z], [step(x, y), own(y, z)]),
+            2 => Rule::new(sum, [x, z], [own(x, y), step(y, w), step(w, z)]),
+            _ => Rule::new(sum, [x, z], [own(x, y), step(y, z), Atom::new(small, [z]).into()]),
+        };
+        if random.below(4) == 0 {
+            next.weight = Some(number(2));
+        }
+        let program = Program {
+            relations: vec![(2, ring), (1, Ring::BOOLEAN), (2, ring)],
+            facts: vec![facts, few, Vec::new()],
+            levels: vec![vec![base, next]],
+        };
+        match engine(&program, true) {
+            Err(Trouble::Refused) => {
+                refused += 1;
+                assert!(!acyclic, "seed {seed}: {program:?}");
+            }
+            found => {
+                taken += 1;
+                assert_eq!(found, naive::evaluate(&program), "seed {seed}: {program:?}");
+            }
+        }
+    }
+    assert!(taken > 200 && refused > 20, "{taken} {refused}");
+}
+
+#[test]
+fn a_condition_on_values_chooses_tuples() {
+    let mut database = Database::new(Constants::integers(0, 9));
+    let arc = database.declare("arc", 2, Ring::MIN_PLUS);
+    let near = database.declare("near", 2, Ring::BOOLEAN);
+    database.insert(arc, &[0, 1, 1, 2, 2, 3], &[5.0, 1.0, 2.0].map(Value::real)).unwrap();
+    let [x, y, z] = [0, 1, 2].map(Term::variable);
+    let mut two =
+        Rule::new(near, [x, z], [Atom::factor(arc, [x, y]).into(), Atom::factor(arc, [y, z]).into()]);
+    let test = |constants: &[Const], value: f64| value < 10.0 && constants[0] != Const::Int(1);
+    two.select = Some(Select { times: Times::Times, test: Arc::new(test) });
+    evaluate(&mut database, &[two.clone()], &Limits::default()).unwrap();
+    assert_eq!(database.relation(near).rows(), [0, 2]);
+    let demand = magic(&mut database, &[two], near, &[None, Some(2)]).unwrap();
+    evaluate(&mut database, &demand.rules, &Limits::default()).unwrap();
+    assert_eq!(database.relation(demand.answer).rows(), [0, 2]);
 }
 
 /// Counts as the lengths of arcs: the closure has a method of its own, which must not take their bits for reals.

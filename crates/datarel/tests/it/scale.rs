@@ -115,6 +115,74 @@ fn cyclic_bodies_do_not_meet_the_hub() {
     assert_eq!(database.relation(triangle).len() as u32, 3 * (n - 1));
 }
 
+/// Paths, stars and triangles with conditions, over relations of which some are dense; what is projected, counted and
+/// multiplied by special methods is what one join makes of it.
+#[test]
+fn projections_and_products_agree_with_one_join() {
+    let random = &mut Family::named("projections").stream(seeded::test_seed());
+    for _ in 0..60 {
+        let nodes = [9, 40, 150][random.below(3) as usize];
+        let mut database = empty(nodes as i64 - 1);
+        let mut atoms = Vec::new();
+        let length = 1 + random.below(4) as u32;
+        for at in 0..length {
+            // The more atoms, the fewer tuples: one join must end.
+            let most = [nodes * nodes, 4 * nodes, 3 * nodes, 2 * nodes][length as usize - 1];
+            let ring = if random.below(4) == 0 { Ring::MIN_PLUS } else { BOOLEAN };
+            let relation = arcs(&mut database, random.next_u64(), nodes, random.below(most) as usize, ring);
+            let last = if random.below(6) == 0 { 0 } else { at + 1 };
+            let places = if random.below(3) == 0 { [last, at] } else { [at, last] };
+            atoms.push(atom(relation, &places));
+        }
+        let (mut body, ends) = (atoms, [0, length]);
+        let bound = |body: &[Literal], variable: u32| {
+            let holds = |literal: &Literal| matches!(literal, Literal::Atom(a) if a.terms.contains(&Term::variable(variable)));
+            body.iter().any(holds)
+        };
+        let middle = random.below(u64::from(length) + 1) as u32;
+        if random.below(3) == 0 && bound(&body, middle) {
+            let few = database.declare("few", 1, BOOLEAN);
+            database.insert(few, &[1, 2, 3, 5, 8], &[]).unwrap();
+            body.push(atom(few, &[middle]));
+        }
+        if random.below(3) == 0 && ends.iter().all(|end| bound(&body, *end)) {
+            body.push(Literal::Compare(Comparison::NotEqual, Term::variable(0), Term::variable(length)));
+        }
+        let heads: [&[u32]; 5] = [&ends, &[length, 0], &[0], &[length], &[]];
+        let head = heads[random.below(5) as usize];
+        if !head.iter().all(|variable| bound(&body, *variable)) {
+            continue;
+        }
+        let rings = [BOOLEAN, BOOLEAN, Ring::COUNT, Ring::REAL, Ring::MIN_PLUS];
+        let ring = rings[random.below(5) as usize];
+        if ring.counts()
+            && !body
+                .iter()
+                .all(|l| matches!(l, Literal::Atom(a) if !database.relation(a.relation).ring().valued()))
+        {
+            continue;
+        }
+        let found = database.declare("found", head.len(), ring);
+        if random.below(3) == 0 {
+            let tuple: Vec<u32> = head.iter().map(|_| random.below(nodes) as u32).collect();
+            database.insert(found, &tuple, &[]).unwrap();
+        }
+        // Numbers are small integers: sums are exact in any order.
+        agree(&database, &[rule(found, head, &body)], found);
+    }
+}
+
+#[test]
+fn a_path_of_four_takes_the_memory_of_its_ends() {
+    let mut database = empty(600);
+    let arc = arcs(&mut database, 5, 600, 15_000, BOOLEAN);
+    let path = database.declare("path", 2, BOOLEAN);
+    let body: Vec<Literal> = (0..4).map(|at| atom(arc, &[at, at + 1])).collect();
+    let limits = Limits { bytes: 20_000_000, ..Limits::default() };
+    evaluate(&mut database, &[rule(path, &[0, 4], &body)], &limits).unwrap();
+    assert_eq!(database.relation(path).len(), 360_000);
+}
+
 #[test]
 fn sums_multiply_degrees_and_build_no_pairs() {
     let mut database = empty(100_000);

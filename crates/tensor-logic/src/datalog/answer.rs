@@ -2,63 +2,65 @@
 
 use std::collections::BTreeMap;
 
-use super::Compiled;
 use crate::ast::Span;
 use crate::digits;
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value};
 use crate::error::{Code, Refusal};
-use crate::program::{Program, Role, Style, TensorId};
-use crate::value::Tuple;
+use crate::program::{Program, Style, TensorId};
+use crate::value::{Domain, Tuple};
 use datarel::{Database, Failure, RelationId};
 
-impl Compiled {
-    /// The value of the goal.
-    pub fn value(&self, program: &Program, goal: TensorId) -> Value {
-        let relation = self.database.relation(self.goal);
-        let number = |value: datarel::Value| {
-            if relation.ring().counts() { value.as_count() as f64 } else { value.as_real() }
-        };
-        if program.tensor(goal).style == Style::Square {
-            let value = relation.value(&[]).map_or(0.0, number);
-            return Value::Dense(vec![value].into());
-        }
-        let arity = relation.arity();
-        let rows = relation.rows();
-        let count = relation.len();
-        let tuple = |at: usize| -> Tuple {
-            let ids = rows.get(at * arity..(at + 1) * arity).unwrap_or(&[]);
-            ids.iter().map(|id| self.database.constants.value(*id)).collect()
-        };
-        let values = relation.values();
-        let value = |at: usize| values.get(at).copied().map_or(1.0, number);
-        let mut found: Vec<(Tuple, f64)> = (0..count).map(|at| (tuple(at), value(at))).collect();
-        found.sort_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b));
-        let (tuples, values) = found.into_iter().unzip();
-        Value::Tuples(Tuples { tuples, values })
-    }
-
-    /// Refuses a count whose digits an answer cannot hold (53 bits).
-    pub(super) fn digits_fit(&self, program: &Program) -> Result<(), Refusal> {
-        let relation = self.database.relation(self.goal);
-        let count = |value: &datarel::Value| i128::from(value.as_count());
-        let mut counts = relation.values().iter().filter(|_| relation.ring().counts()).map(count);
-        match counts.find(|count| !digits::are_kept(*count)) {
-            Some(count) => Err(digits::refused(program, self.tensors.get(&self.goal).copied(), count)),
-            None => Ok(()),
-        }
-    }
-
-    /// How many tuples each computed relation stored, by name, in order of the program.
-    pub fn derived(&self, program: &Program) -> Vec<(String, u64)> {
-        let mut counts: BTreeMap<TensorId, u64> = BTreeMap::new();
-        for (relation, tensor) in &self.tensors {
-            let entry = program.tensor(*tensor);
-            if entry.role == Role::Computed && !entry.hidden {
-                *counts.entry(*tensor).or_default() += self.database.relation(*relation).len() as u64;
+/// The value of a goal.
+pub(super) fn value(
+    program: &Program,
+    database: &Database,
+    (goal, relation): (TensorId, RelationId),
+) -> Value {
+    let relation = database.relation(relation);
+    let number = |value: datarel::Value| {
+        if relation.ring().counts() { value.as_count() as f64 } else { value.as_real() }
+    };
+    let (arity, rows, values) = (relation.arity(), relation.rows(), relation.values());
+    let value = |at: usize| values.get(at).copied().map_or(1.0, number);
+    let ids = |at: usize| rows.get(at * arity..(at + 1) * arity).unwrap_or(&[]).iter();
+    let tensor = program.tensor(goal);
+    if tensor.style == Style::Square {
+        let domains: Vec<Option<&Domain>> = tensor.places.iter().map(|place| place.domain.as_ref()).collect();
+        let sizes = domains.iter().map(|domain| domain.map_or(0, Domain::len));
+        let mut elements = vec![tensor.combine.default_value(); sizes.product()];
+        for at in 0..relation.len() {
+            let place = ids(at).zip(&domains).try_fold(0, |place, (id, domain)| {
+                let domain = (*domain)?;
+                Some(place * domain.len() + domain.ordinal(database.constants.value(*id))?)
+            });
+            if let Some(element) = place.and_then(|place| elements.get_mut(place)) {
+                *element = value(at);
             }
         }
-        counts.into_iter().map(|(tensor, count)| (program.name(tensor).to_owned(), count)).collect()
+        return Value::Dense(elements.into());
+    }
+    let tuple = |at: usize| -> Tuple { ids(at).map(|id| database.constants.value(*id)).collect() };
+    let mut found: Vec<(Tuple, f64)> = (0..relation.len()).map(|at| (tuple(at), value(at))).collect();
+    if !found.is_sorted_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b).is_lt()) {
+        found.sort_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b));
+    }
+    let (tuples, values) = found.into_iter().unzip();
+    Value::Tuples(Tuples { tuples, values })
+}
+
+/// Refuses a count whose digits an answer cannot hold (53 bits).
+pub(super) fn digits_fit(
+    program: &Program,
+    database: &Database,
+    (goal, relation): (TensorId, RelationId),
+) -> Result<(), Refusal> {
+    let relation = database.relation(relation);
+    let count = |value: &datarel::Value| i128::from(value.as_count());
+    let mut counts = relation.values().iter().filter(|_| relation.ring().counts()).map(count);
+    match counts.find(|count| !digits::are_kept(*count)) {
+        Some(count) => Err(digits::refused(program, Some(goal), count)),
+        None => Ok(()),
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::Compiler;
 use crate::ast::Comparison;
 use crate::program::{
-    Argument, EquationId, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Style,
-    TensorId, Term, When,
+    Argument, Combine, Expr, Given, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Role,
+    Style, Tensor, TensorId, Term, When,
 };
 use crate::value::{Const, Domain};
-use datarel::rule::Computed;
+use datarel::rule::{Computed, Select};
 use datarel::{self, Atom, Literal, RelationId, Ring, Rule, Times, Variable};
 
 /// The value of a body: factors joined by one operation.
@@ -48,7 +48,7 @@ impl<'a> Body<'a> {
         match expr {
             Expr::Number(value) => self.numbers.push(*value),
             Expr::Index(function) => self.indices.push(function),
-            Expr::Read(read) if read.otherwise == Otherwise::Absent => self.reads.push(read),
+            Expr::Read(read) if read.otherwise != Otherwise::ZeroOutside => self.reads.push(read),
             Expr::Missing(read) if inside != Some(Times::Plus) => self.missing.push(read),
             Expr::Product(parts) => join(&mut parts.iter(), Times::Times)?,
             Expr::Plus(parts) => join(&mut parts.iter(), Times::Plus)?,
@@ -74,54 +74,70 @@ impl<'a> Body<'a> {
 }
 
 /// A rule that grows.
-struct Draft<'c, 'a> {
-    compiler: &'c mut Compiler<'a>,
+struct Draft<'c> {
+    compiler: &'c mut Compiler,
+    program: &'c Program,
     variables: Vec<IndexId>,
     next: u32,
     literals: Vec<Literal>,
+    /// Indices that stand alone where every value lies in their range.
+    inside: Vec<IndexId>,
 }
 
-impl Compiler<'_> {
-    /// The operation by which the equations of a tensor multiply; `None` where they differ.
-    pub(super) fn times_of(&self, id: TensorId) -> Option<Times> {
-        let mut times = None;
-        for equation in self.program.equations.iter().filter(|equation| equation.tensor == id) {
-            for term in &equation.terms {
-                let body = Body::of(&term.body)?;
-                let Some(operation) = body.operation else { continue };
-                if times.is_some_and(|known| known != operation) {
-                    return None;
-                }
-                times = Some(operation);
-            }
-        }
-        Some(times.unwrap_or(Times::Times))
-    }
+/// Whether the equations of a tensor join factors by an operation.
+pub(super) fn multiplies(program: &Program, id: TensorId) -> bool {
+    let own = program.equations.iter().filter(|equation| equation.tensor == id);
+    own.flat_map(|equation| &equation.terms)
+        .any(|term| Body::of(&term.body).is_none_or(|body| body.operation.is_some()))
+}
 
-    /// Adds the rules of an equation.
-    pub(super) fn equation(&mut self, id: EquationId) -> Option<()> {
-        let program = self.program;
-        let equation = program.equation(id);
+/// Whether all values of a relation are given and above 0: then a product of some of them is too.
+fn positive(program: &Program, id: TensorId) -> bool {
+    let tensor = program.tensor(id);
+    let value = |value: &f64| (1e-9..=1e9).contains(value);
+    let above = |given: &Given| matches!(given, Given::Facts(facts) if facts.values.iter().all(value));
+    tensor.kind == Kind::Bool || (tensor.role == Role::Data && tensor.given.iter().all(above))
+}
+
+/// The operation by which the equations of a tensor multiply; `None` where they differ.
+pub(super) fn times_of(program: &Program, id: TensorId) -> Option<Times> {
+    let mut times = None;
+    for equation in program.equations.iter().filter(|equation| equation.tensor == id) {
         for term in &equation.terms {
-            let rule = self.term(equation.tensor, &equation.head, term)?;
-            self.rules.push(rule);
+            let body = Body::of(&term.body)?;
+            let Some(operation) = body.operation else { continue };
+            if times.is_some_and(|known| known != operation) {
+                return None;
+            }
+            times = Some(operation);
         }
-        Some(())
+    }
+    Some(times.unwrap_or(Times::Times))
+}
+
+impl Compiler {
+    /// The rules of a tensor.
+    pub(super) fn equations(&mut self, program: &Program, id: TensorId) -> Option<Vec<Rule>> {
+        let own = program.equations.iter().filter(|equation| equation.tensor == id);
+        let terms = own.flat_map(|equation| equation.terms.iter().map(move |term| (equation, term)));
+        let rules = terms.map(|(equation, term)| self.term(program, id, &equation.head, term));
+        let mut rules: Vec<Rule> = rules.collect::<Option<_>>()?;
+        rules.append(&mut self.conditions);
+        Some(rules)
     }
 
-    fn term(&mut self, tensor: TensorId, head: &[IndexFn], term: &Term) -> Option<Rule> {
-        let program = self.program;
+    fn term(&mut self, program: &Program, tensor: TensorId, head: &[IndexFn], term: &Term) -> Option<Rule> {
         let relation = *self.relations.get(&tensor)?;
         let ring = self.database.relation(relation).ring();
         let body = Body::of(&term.body)?;
-        let mut draft = Draft { compiler: self, variables: Vec::new(), next: 0, literals: Vec::new() };
+        let mut draft = Draft::new(self, program);
         let counted = matches!(ring.combine, datarel::Combine::Sum | datarel::Combine::Count);
         for read in &body.reads {
             // A tuple of a Boolean head exists if the sum is > 0: values may be negative.
-            if !ring.valued() && program.tensor(read.tensor).kind != Kind::Bool {
+            if !ring.valued() && (body.reads.len() > 16 || !positive(program, read.tensor)) {
                 return None;
             }
-            let mut atom = draft.atom(read)?;
+            let mut atom = draft.element(read, ring, program.tensor(tensor))?;
             atom.factor = ring.valued();
             draft.literals.push(Literal::Atom(atom));
         }
@@ -129,13 +145,18 @@ impl Compiler<'_> {
             draft.when(when, counted)?;
         }
         for read in &body.missing {
-            let atom = draft.atom(read)?;
+            let atom = draft.missing(read)?;
             draft.literals.push(Literal::Not(atom));
         }
         let mut head_terms = Vec::new();
         for (place, function) in head.iter().enumerate() {
             let computed = draft.function(function)?;
-            if let Some(limit) = &program.tensor(tensor).places.get(place)?.limit {
+            let place = program.tensor(tensor).places.get(place)?;
+            let limit = match program.tensor(tensor).style {
+                Style::Round => place.limit.as_ref(),
+                Style::Square => place.domain.as_ref(),
+            };
+            if let Some(limit) = limit.filter(|limit| draft.range(function) != Some(limit)) {
                 draft.within(computed, limit)?;
             }
             head_terms.push(computed);
@@ -149,9 +170,32 @@ impl Compiler<'_> {
     }
 }
 
-impl Draft<'_, '_> {
-    fn program(&self) -> &Program {
-        self.compiler.program
+impl<'c> Draft<'c> {
+    fn new(compiler: &'c mut Compiler, program: &'c Program) -> Draft<'c> {
+        let (variables, literals, inside) = (Vec::new(), Vec::new(), Vec::new());
+        Draft { compiler, program, variables, next: 0, literals, inside }
+    }
+
+    /// The domain of an index that stands alone.
+    fn range(&self, function: &IndexFn) -> Option<&'c Domain> {
+        match &self.program.index(function.alone()?).range {
+            Range::Domain(domain) => Some(domain),
+            Range::Tuples | Range::Computed => None,
+        }
+    }
+
+    /// The atom of a factor. Elements of a square tensor that are the default are no tuples: under the least of sums they
+    /// add nothing to a square head of the same kind; where all are given, they all are tuples.
+    fn element(&mut self, read: &Read, ring: Ring, head: &Tensor) -> Option<Atom> {
+        let tensor = self.program.tensor(read.tensor);
+        if tensor.style == Style::Square {
+            let least = matches!(ring.combine, datarel::Combine::Min | datarel::Combine::Max);
+            let given = tensor.role == Role::Data && tensor.combine == Combine::Sum;
+            let same = tensor.combine == head.combine && head.style == Style::Square;
+            let suits = least && read.otherwise == Otherwise::Zero && (given || same);
+            return if suits { self.atom_of(read, true) } else { None };
+        }
+        if read.otherwise == Otherwise::Absent { self.atom(read) } else { None }
     }
 
     fn variable(&mut self, index: IndexId) -> datarel::Term {
@@ -175,18 +219,32 @@ impl Draft<'_, '_> {
         Some(datarel::Term::Constant(self.compiler.database.constants.intern(value).ok()?))
     }
 
-    /// The atom of a read.
+    /// The atom of a read of a relation.
     fn atom(&mut self, read: &Read) -> Option<Atom> {
-        if self.program().tensor(read.tensor).style != Style::Round {
+        if self.program.tensor(read.tensor).style != Style::Round {
             return None;
         }
+        self.atom_of(read, true)
+    }
+
+    fn atom_of(&mut self, read: &Read, holds: bool) -> Option<Atom> {
         let relation: RelationId = *self.compiler.relations.get(&read.tensor)?;
+        let tensor = self.program.tensor(read.tensor);
         let mut terms = Vec::new();
-        for argument in &read.arguments {
+        for (argument, place) in read.arguments.iter().zip(&tensor.places) {
             terms.push(match argument {
                 Argument::Any => datarel::Term::Any,
                 Argument::At(function) => self.function(function)?,
             });
+            let values = if tensor.style == Style::Round { &place.limit } else { &place.domain };
+            if let Argument::At(function) = argument
+                && let (Some(index), Some(range), Some(values)) =
+                    (function.alone(), self.range(function), values)
+                && holds
+                && range == values
+            {
+                self.inside.push(index);
+            }
         }
         Some(Atom::new(relation, terms))
     }
@@ -281,8 +339,9 @@ impl Draft<'_, '_> {
     fn guard(&mut self, guard: &Guard) -> Option<()> {
         let literal = match guard {
             Guard::Read(read) if read.otherwise == Otherwise::Absent => Literal::Atom(self.atom(read)?),
-            Guard::Not(read) if read.otherwise == Otherwise::Absent => Literal::Not(self.atom(read)?),
-            Guard::Read(_) | Guard::Not(_) | Guard::Compare(..) => return None,
+            Guard::Not(read) if read.otherwise == Otherwise::Absent => Literal::Not(self.missing(read)?),
+            Guard::Read(_) | Guard::Not(_) => return None,
+            Guard::Compare(sign, left, right) => Literal::Atom(self.condition(*sign, left, right)?),
             Guard::CompareIndex(sign, left, right) => self.comparison(*sign, left, right)?,
             Guard::Bind(index, function) => {
                 let result = self.variable(*index);
@@ -299,6 +358,78 @@ impl Draft<'_, '_> {
         };
         self.literals.push(literal);
         Some(())
+    }
+
+    /// The atom under `not`.
+    fn missing(&mut self, read: &Read) -> Option<Atom> {
+        let round = self.program.tensor(read.tensor).style == Style::Round;
+        if round { self.atom_of(read, false) } else { None }
+    }
+
+    /// A comparison of a product of elements with a number, as a relation of its own over its indices.
+    fn condition(&mut self, sign: Comparison, left: &Expr, right: &Expr) -> Option<Atom> {
+        let number = |expr: &Expr| matches!(expr, Expr::Number(_) | Expr::Index(_));
+        let (sign, product, other) = match (number(left), number(right)) {
+            (false, true) => (sign, left, right),
+            (true, false) => (turned(sign), right, left),
+            _ => return None,
+        };
+        let body = Body::of(product).filter(|body| body.missing.is_empty() && body.whens.is_empty())?;
+        let mut draft = Draft::new(self.compiler, self.program);
+        for read in &body.reads {
+            if read.otherwise != Otherwise::Absent {
+                return None;
+            }
+            let mut atom = draft.atom(read)?;
+            atom.factor = true;
+            draft.literals.push(Literal::Atom(atom));
+        }
+        let times = body.operation.unwrap_or(Times::Times);
+        let (weight, computed) = draft.numbers(&body, Ring { combine: datarel::Combine::Sum, times })?;
+        let own = draft.variables.clone();
+        let bound = |draft: &mut Draft<'_>, index: IndexId| {
+            let variable = draft.variable(index);
+            draft.literals.iter().any(|l| matches!(l, Literal::Atom(atom) if atom.terms.contains(&variable)))
+        };
+        let other = match other {
+            Expr::Number(number) => IndexFnOr::Number(*number),
+            Expr::Index(function) => IndexFnOr::Function(function.clone()),
+            _ => return None,
+        };
+        let mut needed = own.clone();
+        if let IndexFnOr::Function(function) = &other {
+            let mut ordinal = false;
+            has_ordinal(function, &mut ordinal);
+            function.visit(&mut |index| needed.push(index));
+            if ordinal {
+                return None;
+            }
+        }
+        if !needed.iter().all(|index| bound(&mut draft, *index)) || draft.variables != own {
+            return None;
+        }
+        let head: Vec<datarel::Term> = own.iter().map(|index| draft.variable(*index)).collect();
+        let literals = std::mem::take(&mut draft.literals);
+        let relation = self.compiler.database.declare("condition", head.len(), Ring::BOOLEAN);
+        let mut rule = Rule::new(relation, head, literals);
+        let indices = own.clone();
+        let test = move |values: &[Const], value: f64| {
+            let of = |id: IndexId| {
+                indices.iter().position(|known| *known == id).and_then(|at| values.get(at).copied())
+            };
+            let other = match &other {
+                IndexFnOr::Number(number) => Some(*number),
+                IndexFnOr::Function(function) => {
+                    function.evaluate(&of, &|_| None).and_then(Const::int).map(|value| value as f64)
+                }
+            };
+            other.is_some_and(|other| holds(sign, value, other))
+        };
+        (rule.weight, rule.computed) = (weight, computed);
+        rule.select = Some(Select { times, test: Arc::new(test) });
+        self.compiler.conditions.push(rule);
+        let terms: Vec<datarel::Term> = own.iter().map(|index| self.variable(*index)).collect();
+        Some(Atom::new(relation, terms))
     }
 
     fn bind(&mut self, result: datarel::Term, function: &IndexFn) -> Option<Literal> {
@@ -337,7 +468,10 @@ impl Draft<'_, '_> {
     fn declared(&mut self) -> Option<()> {
         for at in 0..self.variables.len() {
             let index = *self.variables.get(at)?;
-            let Range::Domain(domain) = self.program().index(index).range.clone() else { continue };
+            let Range::Domain(domain) = self.program.index(index).range.clone() else { continue };
+            if self.inside.contains(&index) {
+                continue;
+            }
             let variable = self.variable(index);
             let bound = self
                 .literals
@@ -390,7 +524,7 @@ impl Draft<'_, '_> {
     }
 }
 
-impl Compiler<'_> {
+impl Compiler {
     fn domain(&mut self, domain: &Domain) -> Option<RelationId> {
         if let Some((_, relation)) = self.domains.iter().find(|(known, _)| known == domain) {
             return Some(*relation);
@@ -409,6 +543,34 @@ impl Compiler<'_> {
         }
         self.domains.push((domain.clone(), relation));
         Some(relation)
+    }
+}
+
+/// What a product of elements is compared with.
+enum IndexFnOr {
+    Number(f64),
+    Function(IndexFn),
+}
+
+/// The sign with the sides exchanged.
+fn turned(sign: Comparison) -> Comparison {
+    match sign {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessEqual => Comparison::GreaterEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterEqual => Comparison::LessEqual,
+        Comparison::Equal | Comparison::NotEqual => sign,
+    }
+}
+
+fn holds(sign: Comparison, a: f64, b: f64) -> bool {
+    match sign {
+        Comparison::Less => a < b,
+        Comparison::LessEqual => a <= b,
+        Comparison::Greater => a > b,
+        Comparison::GreaterEqual => a >= b,
+        Comparison::Equal => a == b,
+        Comparison::NotEqual => a != b,
     }
 }
 

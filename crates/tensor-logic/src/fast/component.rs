@@ -36,9 +36,7 @@ impl Machine {
                 self.reserve_tensor(*id)?;
             }
         }
-        let by_rules = self.by_rules(component)?.is_some();
         match &component.class {
-            _ if by_rules => {}
             Class::Plain => {
                 for id in &component.tensors {
                     let stored = self.plain(component, *id, parameters)?;

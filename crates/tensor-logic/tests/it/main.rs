@@ -25,6 +25,7 @@ mod gradients;
 mod files;
 
 mod cases;
+mod closures;
 mod codes;
 mod command;
 mod console;

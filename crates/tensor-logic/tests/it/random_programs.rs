@@ -13,7 +13,7 @@ use tensor_logic::program::{Combine, Given, Kind, Program, Role, Style};
 use tensor_logic::value::Domain;
 
 use crate::common;
-use crate::common::engines::{STORAGES, Wanted, analysed, difference, wanted};
+use crate::common::engines::{STORAGES, Wanted, analysed, auto_difference, difference, wanted};
 
 /// How long one program may take.
 #[derive(Clone, Copy)]
@@ -52,7 +52,8 @@ enum Outcome {
 type Engines = fn(&Program, &Wanted) -> Option<String>;
 
 fn storages(program: &Program, wanted: &Wanted) -> Option<String> {
-    STORAGES.into_iter().find_map(|storage| difference(program, storage, wanted))
+    let stored = STORAGES.into_iter().find_map(|storage| difference(program, storage, wanted));
+    stored.or_else(|| auto_difference(program, wanted))
 }
 
 /// The program where every number of an array, but 0, and every element of a sum is another number, by about [`MOVED`].

@@ -1,6 +1,7 @@
 //! Two engines on one program: the same values, or the same refusal.
 
 use tensor_logic::analyse::analyse;
+use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::error::Refusal;
 use tensor_logic::fast::{Fast, Storage};
@@ -66,19 +67,29 @@ pub(crate) fn disagreement(program: &Program, storage: Storage) -> Option<String
 
 /// How the fast engine differs from what is wanted of a program.
 pub(crate) fn difference(program: &Program, storage: Storage, wanted: &Wanted) -> Option<String> {
+    let how = engine_difference(program, &mut Fast::with_storage(storage), wanted)?;
+    Some(format!("{storage:?}: {how}"))
+}
+
+/// How the engine that programs run on differs from what is wanted of one, when all is asked one after the other.
+pub(crate) fn auto_difference(program: &Program, wanted: &Wanted) -> Option<String> {
+    let how = engine_difference(program, &mut Auto::new(Box::<Fast>::default()), wanted)?;
+    Some(format!("auto: {how}"))
+}
+
+fn engine_difference(program: &Program, engine: &mut dyn Engine, wanted: &Wanted) -> Option<String> {
     let parameters = Parameters::new();
     let request = Request { program, parameters: &parameters, budget: BUDGET };
-    let mut fast = Fast::with_storage(storage);
     for (goal, wanted) in wanted {
         let name = program.name(*goal);
-        let found = fast.values(&request, &[*goal]);
+        let found = engine.values(&request, &[*goal]);
         let difference = match (&found, wanted) {
             (Ok(found), Ok(wanted)) => value_difference(&found[0], &wanted[0]),
             (Err(found), Err(wanted)) if found.code == wanted.code && found.span == wanted.span => None,
             _ => Some(format!("{found:?}\n instead of {wanted:?}")),
         };
         if let Some(difference) = difference {
-            return Some(format!("{storage:?}: {name} ({goal:?}): {difference}"));
+            return Some(format!("{name} ({goal:?}): {difference}"));
         }
     }
     None

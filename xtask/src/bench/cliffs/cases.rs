@@ -1,0 +1,367 @@
+//! The cases: programs, data, and answers by plain loops.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tensor_logic::error::Code;
+use tensor_logic::program::Facts;
+use tensor_logic::value::Const;
+
+use super::super::tl::SplitMix64;
+use super::Input;
+
+/// What a query answers.
+pub(super) enum Expected {
+    /// So many elements or tuples, and the sum of their values.
+    Sum(usize, f64),
+    /// A refusal.
+    Refused(Code),
+}
+
+/// A case.
+pub(super) struct Case {
+    /// Its name.
+    pub(super) id: &'static str,
+    /// The two sizes that are measured.
+    pub(super) sizes: [u32; 2],
+    /// A size for the reference interpreter.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the test's"))]
+    pub(super) tiny: u32,
+    /// What it may take at the larger size.
+    pub(super) seconds: f64,
+    /// What it may take beyond what is given.
+    pub(super) bytes: Option<u64>,
+    /// The program of a size.
+    pub(super) input: fn(u32) -> Input,
+}
+
+const MB: u64 = 1_000_000;
+
+/// All cases.
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    Case { id: "closure-count", sizes: [2000, 5000], tiny: 8, seconds: 0.1, bytes: None, input: closure_count },
+    Case { id: "closure-degrees", sizes: [2000, 5000], tiny: 8, seconds: 0.1, bytes: None, input: closure_degrees },
+    Case { id: "product-count", sizes: [10_000, 20_000], tiny: 12, seconds: 0.015, bytes: None, input: product_count },
+    Case { id: "path-of-four", sizes: [300, 600], tiny: 6, seconds: 0.3, bytes: Some(100 * MB), input: path_of_four },
+    Case { id: "triangle-nodes", sizes: [30_000, 60_000], tiny: 12, seconds: 0.3, bytes: None, input: triangle_nodes },
+    Case { id: "triangle-counts", sizes: [30_000, 60_000], tiny: 12, seconds: 0.3, bytes: None, input: triangle_counts },
+    Case { id: "triangle-square", sizes: [30_000, 60_000], tiny: 12, seconds: 0.3, bytes: None, input: triangle_square },
+    Case { id: "queries-bound", sizes: [500, 1000], tiny: 8, seconds: 0.05, bytes: None, input: queries_bound },
+    Case { id: "queries-whole", sizes: [500, 1000], tiny: 8, seconds: 0.05, bytes: None, input: queries_whole },
+    Case { id: "queries-mixed", sizes: [500, 1000], tiny: 8, seconds: 0.05, bytes: None, input: queries_mixed },
+    Case { id: "queries-squaring", sizes: [500, 1000], tiny: 8, seconds: 0.05, bytes: None, input: queries_squaring },
+    Case { id: "least-square", sizes: [80, 160], tiny: 6, seconds: 0.05, bytes: None, input: least_square },
+    Case { id: "least-complete", sizes: [80, 160], tiny: 6, seconds: 0.05, bytes: None, input: least_complete },
+    Case { id: "least-doubling", sizes: [80, 160], tiny: 6, seconds: 0.05, bytes: None, input: least_doubling },
+    Case { id: "least-guarded", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: least_guarded },
+    Case { id: "least-guarded-pairs", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: least_guarded_pairs },
+    Case { id: "reach-guarded", sizes: [400, 800], tiny: 8, seconds: 0.05, bytes: None, input: reach_guarded },
+    Case { id: "count-chain", sizes: [200, 400], tiny: 7, seconds: 0.05, bytes: None, input: count_chain },
+    Case { id: "closure-of-values", sizes: [400, 800], tiny: 8, seconds: 0.5, bytes: None, input: closure_of_values },
+    Case { id: "negative-cycle", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_cycle },
+    Case { id: "negative-cycle-square", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_square },
+];
+
+type Arcs = BTreeMap<(u32, u32), f64>;
+
+/// `graph(n, m, seed)`: distinct pairs (of the half of all at most), each with a value from 1 to 100.
+fn graph(n: u32, m: u32) -> Arcs {
+    let (mut source, mut weights) = (SplitMix64::new(42), SplitMix64::new(43));
+    let mut arcs = Arcs::new();
+    while (arcs.len() as u32) < m.min(n * n / 2) {
+        arcs.insert((source.below(n), source.below(n)), 0.0);
+    }
+    arcs.values_mut().for_each(|value| *value = f64::from(1 + weights.below(100)));
+    arcs
+}
+
+/// All pairs of different nodes, each as far as the square of its distance: the least paths take all steps between.
+fn complete(n: u32) -> Arcs {
+    let pairs = (0..n).flat_map(|x| (0..n).map(move |y| (x, y))).filter(|(x, y)| x != y);
+    pairs.map(|(x, y)| ((x, y), f64::from(x.abs_diff(y)).powi(2))).collect()
+}
+
+/// A chain of cheap arcs among dear ones.
+fn guarded(n: u32) -> Arcs {
+    let mut arcs = graph(n, 10 * n);
+    arcs.values_mut().for_each(|value| *value += 50.0);
+    arcs.extend((0..n - 1).map(|x| ((x, x + 1), 1.0)));
+    arcs
+}
+
+/// A hub with spokes both ways, and a rim of ten arcs: thirty triangles, each once for each of its nodes.
+fn star(arcs: u32) -> Arcs {
+    let spokes = arcs / 2;
+    let both = (1..=spokes).flat_map(|x| [(0, x), (x, 0)]);
+    both.chain((1..=10.min(spokes - 1)).map(|x| (x, x + 1))).map(|pair| (pair, 1.0)).collect()
+}
+
+fn facts(arcs: &Arcs, valued: bool) -> Facts {
+    let mut facts = Facts { arity: 2, count: arcs.len(), ..Facts::default() };
+    let int = |node: u32| Const::Int(i64::from(node));
+    facts.constants = arcs.keys().flat_map(|(x, y)| [int(*x), int(*y)]).collect();
+    if valued {
+        facts.values = arcs.values().copied().collect();
+    }
+    facts
+}
+
+/// A program over one relation `E`.
+fn over(arcs: &Arcs, valued: bool, text: &str, expected: Vec<Expected>) -> Input {
+    let values = if valued { " as values" } else { "" };
+    let text = format!("E = \"arcs.csv\"{values}\n{text}");
+    Input { text, files: vec![("arcs.csv", facts(arcs, valued))], expected }
+}
+
+fn successors(arcs: &Arcs) -> BTreeMap<u32, Vec<u32>> {
+    let mut of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    arcs.keys().for_each(|(x, y)| of.entry(*x).or_default().push(*y));
+    of
+}
+
+/// What each node reaches.
+fn closure(arcs: &Arcs) -> BTreeMap<u32, BTreeSet<u32>> {
+    let of = successors(arcs);
+    let size = arcs.keys().map(|(x, y)| 1 + *x.max(y) as usize).max().unwrap_or(0);
+    let search = |from: &u32| {
+        let (mut seen, mut open, mut reached) = (vec![false; size], vec![*from], BTreeSet::new());
+        while let Some(at) = open.pop() {
+            for next in of.get(&at).into_iter().flatten() {
+                if !std::mem::replace(&mut seen[*next as usize], true) {
+                    reached.insert(*next);
+                    open.push(*next);
+                }
+            }
+        }
+        reached
+    };
+    of.keys().map(|from| (*from, search(from))).collect()
+}
+
+fn count(closure: &BTreeMap<u32, BTreeSet<u32>>) -> usize {
+    closure.values().map(BTreeSet::len).sum()
+}
+
+const CLOSURE: &str = "Tc(x, y) <- E(x, y)\nTc(x, z) <- Tc(x, y), E(y, z)\n";
+
+fn closure_count(n: u32) -> Input {
+    let arcs = graph(n, 5 * n);
+    let pairs = count(&closure(&arcs)) as f64;
+    over(&arcs, false, &format!("{CLOSURE}N = Tc(x, y)\nN?\n"), vec![Expected::Sum(1, pairs)])
+}
+
+fn closure_degrees(n: u32) -> Input {
+    let arcs = graph(n, 5 * n);
+    let all = closure(&arcs);
+    let pairs = count(&all) as f64;
+    let met: BTreeSet<u32> = all.values().flatten().copied().collect();
+    let text = format!("{CLOSURE}Out(x) += Tc(x, y)\nIn(y) += Tc(x, y)\nOut(x)?\nIn(x)?\n");
+    over(&arcs, false, &text, vec![Expected::Sum(all.len(), pairs), Expected::Sum(met.len(), pairs)])
+}
+
+fn product_count(n: u32) -> Input {
+    let mut source = SplitMix64::new(131);
+    let arcs: Arcs = (0..10 * n).map(|_| ((source.below(n), source.below(n)), 1.0)).collect();
+    let of = successors(&arcs);
+    let two = |middle: &Vec<u32>| middle.iter().filter_map(|y| of.get(y)).flatten().copied().collect();
+    let pairs: usize = of.values().map(|middle| -> BTreeSet<u32> { two(middle) }).map(|set| set.len()).sum();
+    over(&arcs, false, "T(x, z) <- E(x, y), E(y, z)\nN = T(x, z)\nN?\n", vec![Expected::Sum(1, pairs as f64)])
+}
+
+fn path_of_four(n: u32) -> Input {
+    let arcs = graph(n, if n < 20 { 2 * n } else { 25 * n });
+    let of = successors(&arcs);
+    let mut pairs = 0;
+    for from in of.keys() {
+        let mut at = BTreeSet::from([*from]);
+        for _ in 0..4 {
+            at = at.iter().filter_map(|node| of.get(node)).flatten().copied().collect();
+        }
+        pairs += at.len();
+    }
+    let text = "P(a, e) <- E(a, b), E(b, c), E(c, d), E(d, e)\nP(a, e)?\n";
+    over(&arcs, false, text, vec![Expected::Sum(pairs, pairs as f64)])
+}
+
+/// How many triangles begin at each node of a star.
+fn triangles(arcs: &Arcs) -> BTreeMap<u32, f64> {
+    let mut of = BTreeMap::new();
+    for (x, y) in arcs.keys() {
+        for z in [0].into_iter().chain((*x == 0 || *y == 0).then_some(1..=12).into_iter().flatten()) {
+            if arcs.contains_key(&(*y, z)) && arcs.contains_key(&(z, *x)) {
+                *of.entry(*x).or_default() += 1.0;
+            }
+        }
+    }
+    of
+}
+
+fn triangle_nodes(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let nodes = triangles(&arcs).len();
+    let text = "T(x) <- E(x, y), E(y, z), E(z, x)\nT(x)?\n";
+    over(&arcs, false, text, vec![Expected::Sum(nodes, nodes as f64)])
+}
+
+fn triangle_counts(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let of = triangles(&arcs);
+    let text = "T(x) += E(x, y) E(y, z) E(z, x)\nT(x)?\n";
+    over(&arcs, false, text, vec![Expected::Sum(of.len(), of.values().sum())])
+}
+
+fn triangle_square(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let nodes: BTreeSet<u32> = arcs.keys().map(|(x, _)| *x).collect();
+    let text = "T[x] = E(x, y) E(y, z) E(z, x)\nT?\n";
+    over(&arcs, false, text, vec![Expected::Sum(nodes.len(), triangles(&arcs).values().sum())])
+}
+
+/// Queries by `text` of one number, for the nodes 0 to 19.
+fn queries(
+    n: u32,
+    rules: &str,
+    text: impl Fn(u32) -> String,
+    answer: impl Fn(&BTreeMap<u32, BTreeSet<u32>>, u32) -> usize,
+) -> Input {
+    let arcs = graph(n, 5 * n);
+    let all = closure(&arcs);
+    let nodes = || (0..20).map(|k| k % n);
+    let expected = nodes().map(|k| answer(&all, k)).map(|count| Expected::Sum(count, count as f64)).collect();
+    over(&arcs, false, &(rules.to_owned() + &nodes().map(text).collect::<String>()), expected)
+}
+
+fn from(all: &BTreeMap<u32, BTreeSet<u32>>, node: u32) -> usize {
+    all.get(&node).map_or(0, BTreeSet::len)
+}
+
+/// How many reach themselves, and are not the node.
+fn round(all: &BTreeMap<u32, BTreeSet<u32>>, node: u32) -> usize {
+    all.iter().filter(|(x, reached)| **x != node && reached.contains(x)).count()
+}
+
+fn queries_bound(n: u32) -> Input {
+    queries(n, CLOSURE, |k| format!("Tc({k}, x)?\n"), from)
+}
+
+fn queries_whole(n: u32) -> Input {
+    queries(n, CLOSURE, |k| format!("Tc(x, x), x != {k}?\n"), round)
+}
+
+fn queries_mixed(n: u32) -> Input {
+    let text = |k: u32| {
+        if k.is_multiple_of(2) { format!("Tc({k}, x)?\n") } else { format!("Tc(x, x), x != {k}?\n") }
+    };
+    queries(n, CLOSURE, text, |all, k| if k.is_multiple_of(2) { from(all, k) } else { round(all, k) })
+}
+
+fn queries_squaring(n: u32) -> Input {
+    let rules = "Tc(x, y) <- E(x, y)\nTc(x, z) <- Tc(x, y), Tc(y, z)\n";
+    queries(n, rules, |k| format!("Tc({k}, x)?\n"), from)
+}
+
+/// The least sums along paths of at least one arc.
+fn least(arcs: &Arcs) -> Arcs {
+    let nodes: BTreeSet<u32> = arcs.keys().flat_map(|(x, y)| [*x, *y]).collect();
+    let size = nodes.last().map_or(0, |last| *last as usize + 1);
+    let mut best = vec![vec![f64::INFINITY; size]; size];
+    for ((x, y), value) in arcs {
+        best[*x as usize][*y as usize] = *value;
+    }
+    for via in 0..size {
+        for x in 0..size {
+            for y in 0..size {
+                let through = best[x][via] + best[via][y];
+                if through < best[x][y] {
+                    best[x][y] = through;
+                }
+            }
+        }
+    }
+    let pairs = (0..size).flat_map(|x| (0..size).map(move |y| (x, y)));
+    let found = pairs.filter(|(x, y)| best[*x][*y].is_finite());
+    found.map(|(x, y)| ((x as u32, y as u32), best[x][y])).collect()
+}
+
+fn sum(values: &Arcs) -> Expected {
+    Expected::Sum(values.len(), values.values().sum())
+}
+
+fn least_square(n: u32) -> Input {
+    let arcs = complete(n);
+    let text = "W[x, y] min= E(x, y)\nD[x, y] min= W[x, y]\nD[x, z] min= D[x, y] + W[y, z]\nD?\n";
+    over(&arcs, true, text, vec![sum(&least(&arcs))])
+}
+
+fn least_complete(n: u32) -> Input {
+    let arcs = complete(n);
+    let text = "D(x, y) min= E(x, y)\nD(x, z) min= D(x, y) + E(y, z)\nD(x, y)?\n";
+    over(&arcs, true, text, vec![sum(&least(&arcs))])
+}
+
+fn least_doubling(n: u32) -> Input {
+    let arcs = complete(n);
+    let text = "D(x, y) min= E(x, y)\nD(x, z) min= D(x, y) + D(y, z)\nD(x, y)?\n";
+    over(&arcs, true, text, vec![sum(&least(&arcs))])
+}
+
+fn cheap(arcs: &Arcs) -> Arcs {
+    arcs.iter().filter(|(_, value)| **value < 50.0).map(|(pair, value)| (*pair, *value)).collect()
+}
+
+fn least_guarded(n: u32) -> Input {
+    let arcs = guarded(n);
+    let mut found = least(&cheap(&arcs));
+    found.retain(|(x, _), _| *x == 0);
+    // The start is 0 at the beginning, and no cycle is below that.
+    found.insert((0, 0), 0.0);
+    let text = "P(0) min= 0\nP(y) min= P(x) + E(x, y) | E(x, y) < 50\nP(x)?\n";
+    over(&arcs, true, text, vec![sum(&found)])
+}
+
+fn least_guarded_pairs(n: u32) -> Input {
+    let arcs = guarded(n);
+    let sum = least(&cheap(&arcs)).values().sum();
+    let text = "P(x, z) min= E(x, z) | E(x, z) < 50\nP(x, z) min= P(x, y) + E(y, z) | E(y, z) < 50\nN = P(x, y)\nN?\n";
+    over(&arcs, true, text, vec![Expected::Sum(1, sum)])
+}
+
+fn reach_guarded(n: u32) -> Input {
+    let arcs = guarded(n);
+    let pairs = count(&closure(&cheap(&arcs)));
+    let text = "R(x, y) <- E(x, y), E(x, y) < 50\nR(x, z) <- R(x, y), E(y, z), E(y, z) < 50\nR(0, y)?\nN = R(x, y)\nN?\n";
+    let first = closure(&cheap(&arcs)).get(&0).map_or(0, BTreeSet::len);
+    over(&arcs, true, text, vec![Expected::Sum(first, first as f64), Expected::Sum(1, pairs as f64)])
+}
+
+/// A closure over a relation that dense values decide.
+fn closure_of_values(n: u32) -> Input {
+    let arcs = guarded(n);
+    let pairs = count(&closure(&cheap(&arcs))) as f64;
+    let text = "W[x, y] min= E(x, y)\nA(x, y) <- W[x, y] < 50\nR(x, y) <- A(x, y)\nR(x, z) <- R(x, y), A(y, z)\nN = R(x, y)\nN?\n";
+    over(&arcs, true, text, vec![Expected::Sum(1, pairs)])
+}
+
+fn count_chain(n: u32) -> Input {
+    let arcs: Arcs = (0..n).map(|x| ((x, x + 1), 1.0)).collect();
+    let pairs = (n * (n + 1) / 2) as usize;
+    let text = "N(x, z) : count\nN(x, z) += E(x, z)\nN(x, z) += E(x, y) N(y, z)\nN(x, z)?\n";
+    over(&arcs, false, text, vec![Expected::Sum(pairs, pairs as f64)])
+}
+
+/// A graph whose arcs weigh 1 to 100, and one cycle of −1 through the first three nodes.
+fn negative(n: u32) -> Arcs {
+    let mut arcs = graph(n, 3 * n);
+    arcs.extend([((0, 1), 1.0), ((1, 2), 1.0), ((2, 0), -3.0)]);
+    arcs
+}
+
+fn negative_cycle(n: u32) -> Input {
+    let text = "D(x, y) min= E(x, y)\nD(x, z) min= D(x, y) + E(y, z)\nD(x, y)?\n";
+    over(&negative(n), true, text, vec![Expected::Refused(Code::Divergence)])
+}
+
+fn negative_square(n: u32) -> Input {
+    let text = "W[x, y] min= E(x, y)\nD[x, y] min= W[x, y]\nD[x, z] min= D[x, y] + W[y, z]\nD?\n";
+    over(&negative(n), true, text, vec![Expected::Refused(Code::Divergence)])
+}
