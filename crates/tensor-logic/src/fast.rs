@@ -56,6 +56,10 @@ struct Session {
     inlined: BTreeSet<TensorId>,
     machine: Machine,
     components: Vec<Component>,
+    /// The tensors of other components that each one reads.
+    sources: Vec<Vec<TensorId>>,
+    /// What the last goals needed.
+    needed: Option<(Vec<TensorId>, Arc<BTreeSet<TensorId>>)>,
     /// For every component what it was last made from.
     made: HashMap<usize, Stamps>,
     parameters: Parameters,
@@ -109,7 +113,15 @@ impl Session {
         let alone =
             alone.map(|(id, _)| Component { tensors: vec![id], equations: Vec::new(), class: Class::Plain });
         components.splice(0..0, alone.collect::<Vec<_>>());
+        let reads = |component: &Component| {
+            let own = |id: &TensorId| component.tensors.contains(id);
+            let all = component.tensors.iter().flat_map(|id| program.reads_of(*id));
+            all.filter(|id| !own(id)).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let sources = components.iter().map(reads).collect();
         Session {
+            sources,
+            needed: None,
             stamp: request.program.stamp.number(),
             inlined,
             machine: Machine::new(program, request.budget, storage, precision),
@@ -117,6 +129,15 @@ impl Session {
             made: HashMap::new(),
             parameters: Parameters::new(),
         }
+    }
+
+    /// The goals and what their values depend on.
+    fn needs(&mut self, goals: &[TensorId]) -> Arc<BTreeSet<TensorId>> {
+        let found = || Arc::new(self.machine.program.needs(goals));
+        if self.needed.as_ref().is_none_or(|(known, _)| known != goals) {
+            self.needed = Some((goals.to_vec(), found()));
+        }
+        self.needed.as_ref().map_or_else(found, |(_, needed)| Arc::clone(needed))
     }
 
     fn evaluate(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<()> {
@@ -127,7 +148,7 @@ impl Session {
         }
         self.machine.tuples = 0;
         self.machine.bytes = 0;
-        let needed = program.needs(goals);
+        let needed = self.needs(goals);
         for (at, component) in self.components.iter().enumerate() {
             if !component.tensors.iter().any(|id| needed.contains(id)) {
                 continue;
@@ -147,14 +168,7 @@ impl Session {
                     };
                 }
             }
-            let mut sources = Vec::new();
-            for id in &component.tensors {
-                for read in program.reads_of(*id) {
-                    if !component.tensors.contains(&read) {
-                        sources.push(Source::Tensor(read));
-                    }
-                }
-            }
+            let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
             let stamps = self.machine.stamps(sources);
             if self.made.get(&at) == Some(&stamps) {
                 self.machine.count(component);
@@ -173,13 +187,13 @@ impl Engine for Fast {
         let session = self.session(request, goals);
         let outcome = session.evaluate(request, goals);
         let program = Arc::clone(&session.machine.program);
-        let needed = program.needs(goals);
+        let needed = session.needs(goals);
         let machine = &session.machine;
         let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
         let mut derived = BTreeMap::new();
-        for id in needed {
-            let tensor = program.tensor(id);
-            if let Some(Stored::Relation(relation)) = session.machine.stored(id)
+        for id in needed.iter() {
+            let tensor = program.tensor(*id);
+            if let Some(Stored::Relation(relation)) = session.machine.stored(*id)
                 && tensor.role == Role::Computed
                 && tensor.style == Style::Round
                 && !tensor.hidden
