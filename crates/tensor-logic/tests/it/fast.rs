@@ -4,7 +4,7 @@
 
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
-use tensor_logic::engine::{Engine, Parameters, Request, Value};
+use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::program::TensorId;
 
@@ -135,4 +135,68 @@ fn parameters_change_and_nothing_else_is_made_anew() {
         let found = fast.values(&request, &[id("Y")]).unwrap().remove(0);
         assert_eq!(found, Value::Dense(vec![weights[1], weights[2], 0.0].into()));
     }
+}
+
+/// The loss of a program and its gradients by all parameters, within so many bytes.
+fn learned(text: &str, storage: Storage, bytes: u64) -> Vec<Vec<f64>> {
+    let program = analysed(text).unwrap_or_else(|reports| panic!("{reports:?}"));
+    let at = program.tensors.iter().position(|tensor| tensor.name == "Loss").unwrap();
+    let goal = TensorId(at as u32);
+    let adjoint = tensor_logic::gradient::adjoint(&program, goal, &program.learnable(goal));
+    let mut goals = vec![goal];
+    goals.extend(adjoint.gradients.iter().flatten());
+    let parameters = tensor_logic::start::all_start_values(&program);
+    let budget = Budget { tuples: 1_000_000, bytes };
+    let request = Request { program: &adjoint.program, parameters: &parameters, budget };
+    let found =
+        Fast::with_storage(storage).values(&request, &goals).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    let values = found.into_iter().map(|value| match value {
+        Value::Dense(values) => values.doubles().to_vec(),
+        Value::Tuples(tuples) => tuples.values,
+    });
+    values.collect()
+}
+
+/// A square of 1,500 positions takes 18 MB: within 6 none of the value, the gradient, and what lies between
+/// them is one.
+#[test]
+fn guarded_attention_and_its_gradient_are_no_squares() {
+    let relation: String =
+        (0..1500).map(|at| format!("E({at}, {}); E({at}, {})\n", at * 7 % 1500, at * 11 % 1500)).collect();
+    for guard in ["0 <= i - j, i - j <= 3", "j <= i, (i - j) % 400 == 0", "E(i, j)"] {
+        let text = format!(
+            "i, j : 1500\nd, e : 3\n{relation}Q[i, d] ~ normal(0, 1)\nK[j, d] ~ normal(0, 1)\nW[d, e] ~ normal(0, 1)\n\
+             P[i, j.] = softmax(Q[i, d] K[j, d] / 2 | {guard})\nO[i, e] = relu(P[i, j] K[j, d] W[d, e])\nLoss avg= O[i, e]^2"
+        );
+        let linear = learned(&text, Storage::Auto, 6_000_000);
+        let square = learned(&text, Storage::Dense, 1 << 30);
+        for (at, (linear, square)) in linear.iter().zip(&square).enumerate() {
+            assert_close(linear, square, &format!("{guard}, {at}"));
+        }
+    }
+}
+
+/// One equation with a relation, an embedding and a weight costs what the same in two equations does, also backwards:
+/// nothing of the size of tuples × both widths stands in between (14 MB here).
+#[test]
+fn a_layer_over_a_relation_is_not_expanded() {
+    let arcs: String = (0..2000).map(|at| format!("S({}, {})\n", at % 500, at * at % 499)).collect();
+    let given = format!("x, y : 500\nd, e : 30\n{arcs}X[y, d] ~ normal(0, 1)\nW[d, e] ~ normal(0, 1)\n");
+    let one = format!("{given}H[x, e] = relu(S(x, y) X[y, d] W[d, e])\nLoss avg= H[x, e]^2");
+    let two =
+        format!("{given}G[x, d] = S(x, y) X[y, d]\nH[x, e] = relu(G[x, d] W[d, e])\nLoss avg= H[x, e]^2");
+    let (one, two) = (learned(&one, Storage::Auto, 4_000_000), learned(&two, Storage::Auto, 4_000_000));
+    for (one, two) in one.iter().zip(&two) {
+        assert_close(one, two, "one equation and two");
+    }
+}
+
+#[test]
+fn a_million_steps_are_loops() {
+    let found = values("X[0] = 1\nX[t+1] = 0.5 X[t] + 1\nY = X[1000000]", "Y", Storage::Auto);
+    assert_close(&found, &[2.0], "the limit");
+    let steps = "t : 0..1998\nF[0] = 1; F[1] = 1\nF[t+2] = (F[t+1] + F[t]) / 1.5 - 0.1 F[t]\nG[t] = F[t] + t";
+    let mut wanted = vec![1.0, 1.0];
+    (2..=2000).for_each(|at| wanted.push((wanted[at - 1] + wanted[at - 2]) / 1.5 - 0.1 * wanted[at - 2]));
+    assert_close(&values(steps, "F", Storage::Auto), &wanted, "two steps back");
 }
