@@ -60,8 +60,7 @@ fn batch(sequences: usize, tokens: usize) -> Batch {
 /// median, and by the least time, when nothing else is in the way.
 fn ceiling() -> Result<(f64, f64)> {
     let (m, k, n) = (512, 512, 2048);
-    let (a, b, mut c): (Vec<f32>, Vec<f32>, Vec<f32>) =
-        (vec![0.5; m * k], vec![0.25; k * n], vec![0.0; m * n]);
+    let [a, b, mut c] = operands(m, k, n);
     let times = times(21, || {
         let (left, right) = (Mat::new(&a, m, k), Mat::new(&b, k, n));
         product(MatMut::new(&mut c, m, n), false, 1.0, left, right, true);
@@ -69,6 +68,11 @@ fn ceiling() -> Result<(f64, f64)> {
     })?;
     let speed = |seconds: f64| (2 * m * k * n) as f64 / seconds / 1e9;
     Ok((speed(times.median()), speed(times.least())))
+}
+
+/// Matrices of m × k, k × n and m × n, in the numbers of a step: without them a literal would make them 64 bits wide.
+fn operands(m: usize, k: usize, n: usize) -> [Vec<f32>; 3] {
+    [vec![0.5; m * k], vec![0.25; k * n], vec![0.0; m * n]]
 }
 
 /// Forward, backward, clipping and update, with dropout; the median in seconds.
@@ -115,5 +119,17 @@ fn torch(
             "the peer did not run: {}",
             String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ceiling_is_measured_in_the_numbers_of_a_step() {
+        let network = Explicit::new(ModelConfig::size("tiny").unwrap()).unwrap();
+        let theta = network.layout().initialise(0);
+        assert_eq!(size_of_val(&operands(1, 1, 1)[0][0]), size_of_val(&theta[0]));
     }
 }

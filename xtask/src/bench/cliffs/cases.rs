@@ -60,6 +60,8 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "closure-of-values", sizes: [400, 800], tiny: 8, seconds: 0.5, bytes: None, input: closure_of_values },
     Case { id: "negative-cycle", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_cycle },
     Case { id: "negative-cycle-square", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_square },
+    Case { id: "scalar-steps", sizes: [250_000, 1_000_000], tiny: 9, seconds: 0.2, bytes: None, input: scalar_steps },
+    Case { id: "window-gradient", sizes: [16_000, 64_000], tiny: 12, seconds: 1.5, bytes: Some(200 * MB), input: window_gradient },
 ];
 
 type Arcs = BTreeMap<(u32, u32), f64>;
@@ -364,4 +366,62 @@ fn negative_cycle(n: u32) -> Input {
 fn negative_square(n: u32) -> Input {
     let text = "W[x, y] min= E(x, y)\nD[x, y] min= W[x, y]\nD[x, z] min= D[x, y] + W[y, z]\nD?\n";
     over(&negative(n), true, text, vec![Expected::Refused(Code::Divergence)])
+}
+
+fn scalar_steps(n: u32) -> Input {
+    let text = format!("X[0] = 1\nX[t+1] = 0.5 X[t] + 1\nX[{n}]?\n");
+    let last = 2.0 - 0.5_f64.powi(n.min(1000) as i32);
+    Input { text, files: Vec::new(), expected: vec![Expected::Sum(1, last)] }
+}
+
+/// Attention over a window of nine places, and its gradient as `tl grad --emit` prints it.
+fn window_gradient(n: u32) -> Input {
+    let window = "0 <= i - j, i - j <= 8";
+    let text = format!(
+        "i, j, j1 : {n}\nd : 16\nGrad_Axis(a0, a1) : real\nGrad_Part(a0, a1) : real\n\
+         Q[i, d] = sin(i + 3 * d)\nK[j, d] = cos(2 * j + d)\nV[j, d] = sin(3 * j + 5 * d)\n\
+         P[i, j] = softmax[j](Q[i, d] K[j, d] / 4 | {window})\nO[i, d] = P[i, j] V[j, d]\nLoss = O[i, d]^2\n\
+         Grad_O[i, d] = 2 O[i, d]\nGrad_P[i, j] = sum[d](Grad_O[i, d] V[j, d])\n\
+         Grad_Axis(i+0, j+0) += Grad_P[i, j] | {window}\n\
+         Grad_Part(i+0, j+0) += (P[i, j] (leaky(Grad_Axis(i+0, j+0) + 0, 1) - sum[j1](P[i, j1] \
+         leaky(Grad_Axis(i+0, j1+0) + 0, 1) | 0 <= i - j1, i - j1 <= 8)) | {window})\n\
+         Grad_Q[i, d] = sum[j](Grad_Part(i+0, j+0) / 4 K[j, d])\n\
+         Grad_K[j, d] = sum[i](Grad_Part(i+0, j+0) / 4 Q[i, d])\nGrad_V[j, d] = sum[i](Grad_O[i, d] P[i, j])\n\
+         NQ = Grad_Q[i, d]^2\nNK = Grad_K[j, d]^2\nNV = Grad_V[j, d]^2\nLoss?\nNQ?\nNK?\nNV?\n"
+    );
+    let rows = |f: fn(f64, f64) -> f64| -> Vec<[f64; 16]> {
+        (0..n).map(|at| std::array::from_fn(|d| f(f64::from(at), d as f64))).collect()
+    };
+    let (q, k) = (rows(|i, d| (i + 3.0 * d).sin()), rows(|j, d| (2.0 * j + d).cos()));
+    let v = rows(|j, d| (3.0 * j + 5.0 * d).sin());
+    let dot = |a: &[f64; 16], b: &[f64; 16]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (mut loss, mut of_q) = (0.0, 0.0);
+    let (mut of_k, mut of_v) = (vec![[0.0; 16]; q.len()], vec![[0.0; 16]; q.len()]);
+    for (i, q) in q.iter().enumerate() {
+        let places = i.saturating_sub(8)..i + 1;
+        let powers: Vec<f64> = k[places.clone()].iter().map(|k| (dot(q, k) / 4.0).exp()).collect();
+        let total: f64 = powers.iter().sum();
+        let weights: Vec<f64> = powers.iter().map(|power| power / total).collect();
+        let mut out = [0.0; 16];
+        for (v, weight) in v[places.clone()].iter().zip(&weights) {
+            (0..16).for_each(|d| out[d] += weight * v[d]);
+        }
+        loss += dot(&out, &out);
+        let slope = out.map(|value| 2.0 * value);
+        let of_weights: Vec<f64> = v[places.clone()].iter().map(|v| dot(&slope, v)).collect();
+        let mean: f64 = weights.iter().zip(&of_weights).map(|(a, b)| a * b).sum();
+        let mut own = [0.0; 16];
+        for (at, j) in places.enumerate() {
+            let part = weights[at] * (of_weights[at] - mean) / 4.0;
+            for d in 0..16 {
+                own[d] += part * k[j][d];
+                of_k[j][d] += part * q[d];
+                of_v[j][d] += slope[d] * weights[at];
+            }
+        }
+        of_q += dot(&own, &own);
+    }
+    let squares = |rows: &[[f64; 16]]| rows.iter().map(|row| dot(row, row)).sum::<f64>();
+    let expected = [loss, of_q, squares(&of_k), squares(&of_v)].map(|value| Expected::Sum(1, value));
+    Input { text, files: Vec::new(), expected: expected.into() }
 }
