@@ -4,6 +4,7 @@
 pub(crate) mod answers;
 pub(crate) mod engines;
 pub(crate) mod generator;
+pub(crate) mod single;
 
 use std::path::{Path, PathBuf};
 
