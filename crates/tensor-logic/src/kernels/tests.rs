@@ -599,7 +599,10 @@ fn normalised<T: Number>(precision: Precision) {
             let count = own.len() as f64;
             wanted[at] = match (epsilon, here(at)) {
                 // Beside the rows of a group, whose mask says what is absent, it is 0.
-                (None, false) => (groups.is_none() && count > 0.0 && own.iter().all(|x| x.is_finite())).then_some((0.0, 0.0)),
+                (None, false) => {
+                    let zero = groups.is_none() && count > 0.0 && own.iter().all(|x| x.is_finite());
+                    zero.then_some((0.0, 0.0))
+                }
                 (Some(_), false) => None,
                 (None, true) if own.len() == 1 => Some((1.0, 0.0)),
                 (None, true) => {

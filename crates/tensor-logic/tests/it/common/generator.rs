@@ -44,7 +44,8 @@ pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
     } else {
         generator.data();
     }
-    let statements = 1 + generator.below(5);
+    let most = if generator.chance(15) { 10 } else { 5 };
+    let statements = 1 + generator.below(most);
     for _ in 0..statements {
         if generator.sizes.is_some() {
             generator.sized_statement();
