@@ -220,7 +220,7 @@ fn run<T: Number>(code: &[Code], inputs: &[T]) -> T {
                 match binary {
                     Binary::Add => a + b,
                     Binary::Multiply => a * b,
-                    Binary::Divide => a / b,
+                    Binary::Divide => a / (b + T::ZERO),
                     Binary::Compare(Comparison::Less) => truth(a < b),
                     _ => truth(a == b),
                 }
