@@ -195,9 +195,7 @@ impl Machine {
             let default = self.program.tensor(*id).combine.default_value();
             let wild = |value: f64| !value.is_finite() && value != default;
             match self.stored(*id) {
-                Some(Stored::Dense(array)) => {
-                    self.numbers(array).doubles().iter().any(|value| wild(*value))
-                }
+                Some(Stored::Dense(array)) => self.numbers(array).doubles().iter().any(|value| wild(*value)),
                 Some(Stored::Relation(relation)) => (0..relation.len).any(|at| wild(relation.value(at))),
                 None => false,
             }

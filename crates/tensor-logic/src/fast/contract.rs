@@ -69,7 +69,8 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
 
 /// Entry by entry, in the order of the factors.
 fn exact(machine: &Machine, mut blocks: Vec<Block>, drop: &[Dim]) -> Result<Block> {
-    let masks: Vec<Block> = blocks.iter_mut().filter_map(|block| block.mask.take()).map(|mask| *mask).collect();
+    let masks: Vec<Block> =
+        blocks.iter_mut().filter_map(|block| block.mask.take()).map(|mask| *mask).collect();
     let gone: Vec<Dim> = {
         let (dims, _) = union(&blocks.iter().collect::<Vec<_>>());
         dims.into_iter().filter(|dim| drop.contains(dim)).collect()
@@ -136,7 +137,11 @@ fn product_sum(machine: &mut Machine, mut blocks: Vec<Block>, what: Contraction<
             blocks.push(join_all(machine, with, Contraction { scale: 1.0, ..what }, &others)?);
         }
     }
-    if blocks.len() <= EXACT { product_sum(machine, blocks, what) } else { join_all(machine, blocks, what, &[]) }
+    if blocks.len() <= EXACT {
+        product_sum(machine, blocks, what)
+    } else {
+        join_all(machine, blocks, what, &[])
+    }
 }
 
 fn take(slots: &mut [Option<Block>], at: usize) -> Option<Block> {
@@ -285,9 +290,7 @@ fn joint_step(block: &Block, dims: &[Dim]) -> Option<usize> {
         let step = step.map_or(Some(0), Step::by);
         if size == 1 {
             // Its only position may be a picked one.
-            if step.is_none() {
-                return None;
-            }
+            step?;
             continue;
         }
         found = match (found, step?) {

@@ -12,9 +12,9 @@ use super::relation::Relation;
 use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
+use crate::engine::Numbers;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
-use crate::engine::Numbers;
 use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
 use crate::value::{Const, Domain};
 
@@ -97,8 +97,9 @@ impl Doubt {
     fn dispelled<T: Number>(self, values: &[T]) -> bool {
         match self {
             Doubt::NotFinite => all_finite(values),
-            Doubt::NoInverse => values.iter().all(|value| *value == T::ZERO || (T::ONE / *value).finite()
-                || !value.finite()),
+            Doubt::NoInverse => {
+                values.iter().all(|value| *value == T::ZERO || (T::ONE / *value).finite() || !value.finite())
+            }
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use seeded::Stream;
 
 use super::{
-    Array, Binary, Code, Fold, Folding, Layout, Matrices, NOWHERE, Normalise, Number, Point, Pool,
-    Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
+    Array, Binary, Code, Fold, Folding, Layout, Matrices, NOWHERE, Normalise, Number, Point, Pool, Precision,
+    Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
 };
 use crate::ast::Comparison;
 use crate::function::Function;
@@ -100,14 +100,17 @@ fn seen(stream: &mut Stream, shape: &[usize], wild: bool) -> Seen {
 
 fn shape(stream: &mut Stream, rank: u64) -> Vec<usize> {
     let rank = stream.below(rank + 1);
-    (0..rank).map(|_| [0, 1, 2, 3, 3, 5, 7, 17][stream.below(8) as usize].max(usize::from(stream.below(4) > 0))).collect()
+    (0..rank)
+        .map(|_| [0, 1, 2, 3, 3, 5, 7, 17][stream.below(8) as usize].max(usize::from(stream.below(4) > 0)))
+        .collect()
 }
 
 /// The positions of a space in order.
 fn places(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut found = vec![Vec::new()];
     for size in shape {
-        found = found.iter().flat_map(|place| (0..*size).map(|at| [place.as_slice(), &[at]].concat())).collect();
+        found =
+            found.iter().flat_map(|place| (0..*size).map(|at| [place.as_slice(), &[at]].concat())).collect();
     }
     found
 }
@@ -312,7 +315,8 @@ fn nested<T: Number>(precision: Precision) {
             let entry = |place: Vec<usize>| run(&code, &[lies.at::<T>(&place), other.at::<T>(&place)]);
             let found: Vec<T> = places(&shape).into_iter().map(entry).collect();
             values = found;
-            let point = Point { shape: shape.clone(), inputs: vec![lies.view, other.view], code, truth: false };
+            let point =
+                Point { shape: shape.clone(), inputs: vec![lies.view, other.view], code, truth: false };
             let point = point.fused();
             taken += usize::from(!point.inputs.iter().any(|view| view.array.own::<Point>().is_some()));
             inner = point;
@@ -348,7 +352,8 @@ fn fold(folding: Folding, values: &[f64]) -> (f64, f64) {
 }
 
 fn folding(stream: &mut Stream) -> Folding {
-    [Folding::Sum, Folding::Sum, Folding::Product, Folding::Larger, Folding::Smaller][stream.below(5) as usize]
+    [Folding::Sum, Folding::Sum, Folding::Product, Folding::Larger, Folding::Smaller]
+        [stream.below(5) as usize]
 }
 
 fn folds<T: Number>(precision: Precision) {
@@ -398,7 +403,8 @@ fn long_folds<T: Number>(precision: Precision) {
     for (rows, len) in [(1, 1_300_000), (3, 300_000), (70_000, 3), (500, 700)] {
         let values: Vec<f64> = (0..rows * len).map(|_| number(&mut stream, false)).collect();
         for (folding, across) in [(Folding::Sum, false), (Folding::Sum, true), (Folding::Larger, false)] {
-            let at = |row: usize, column: usize| if across { column * rows + row } else { row * len + column };
+            let at =
+                |row: usize, column: usize| if across { column * rows + row } else { row * len + column };
             let each = (0..rows).map(|row| {
                 let own: Vec<f64> = (0..len).map(|column| T::of(values[at(row, column)]).double()).collect();
                 fold(folding, &own)
@@ -419,7 +425,13 @@ fn long_folds_are_loops_too() {
 }
 
 /// Matrices that lie in one of the ways that the kernel takes.
-fn matrices(stream: &mut Stream, batch: &[usize], rows: usize, columns: usize, wild: bool) -> (Matrices, Vec<f64>) {
+fn matrices(
+    stream: &mut Stream,
+    batch: &[usize],
+    rows: usize,
+    columns: usize,
+    wild: bool,
+) -> (Matrices, Vec<f64>) {
     let slack = stream.below(3) as usize;
     let (row, column) = match stream.below(3) {
         0 => (1, rows.max(1) + slack),
@@ -544,7 +556,11 @@ fn segments<T: Number>(precision: Precision) {
                 wanted.push(fold(folding, &parts));
             }
         }
-        let what = format!("{folding:?} {counts:?} {inner:?} {rows:?} {numbers:?} {slabs:?}", numbers = numbers.iter().map(|s| &s.view).collect::<Vec<_>>(), slabs = slabs.iter().map(|s| &s.view).collect::<Vec<_>>());
+        let what = format!(
+            "{folding:?} {counts:?} {inner:?} {rows:?} {numbers:?} {slabs:?}",
+            numbers = numbers.iter().map(|s| &s.view).collect::<Vec<_>>(),
+            slabs = slabs.iter().map(|s| &s.view).collect::<Vec<_>>()
+        );
         let views = |seen: Vec<Seen>| seen.into_iter().map(|seen| seen.view).collect();
         let segments = Segments {
             start: Arc::new(start),
@@ -579,9 +595,8 @@ fn normalised<T: Number>(precision: Precision) {
         let far = if stream.below(4) == 0 { 300.0 } else { 1.0 };
         let values: Vec<f64> = (0..volume(&space)).map(|_| far * number(&mut stream, wild)).collect();
         let none = stream.below(5);
-        let present: Option<Vec<f64>> = (stream.below(2) == 0).then(|| {
-            (0..values.len()).map(|_| f64::from(u8::from(stream.below(5) < none))).collect()
-        });
+        let present: Option<Vec<f64>> = (stream.below(2) == 0)
+            .then(|| (0..values.len()).map(|_| f64::from(u8::from(stream.below(5) < none))).collect());
         let epsilon = [None, Some(1e-5), Some(0.5)][stream.below(3) as usize];
         let here = |at: usize| present.as_ref().is_none_or(|present| present[at] != 0.0);
         // The entries of each group.
@@ -619,14 +634,10 @@ fn normalised<T: Number>(precision: Precision) {
                 }
             };
         }
-        let points = |values: &[f64]| {
-            Point::of(space.clone(), View::whole(Array::doubles(values.to_vec()), &space))
-        };
-        let layout = Layout {
-            groups: groups.clone().map(|(groups, count)| (Arc::new(groups), count)),
-            kept,
-            along,
-        };
+        let points =
+            |values: &[f64]| Point::of(space.clone(), View::whole(Array::doubles(values.to_vec()), &space));
+        let layout =
+            Layout { groups: groups.clone().map(|(groups, count)| (Arc::new(groups), count)), kept, along };
         let what = format!("{rows} {kept} {along} {groups:?} {epsilon:?} {values:?} {present:?}");
         let normalise = Normalise {
             values: points(&values),

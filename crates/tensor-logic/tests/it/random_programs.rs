@@ -17,7 +17,7 @@ use tensor_logic::value::Domain;
 
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, Wanted, analysed, difference, wanted};
-use crate::common::single::{Single, each_number, single};
+use crate::common::single::{Single, each_number, rounded, single};
 
 /// How long one program may take.
 #[derive(Clone, Copy)]
@@ -109,26 +109,41 @@ fn moved(program: &Program) -> Program {
     moved
 }
 
-/// Whether engines that disagree about finite numbers do not if the numbers are moved; or, where the reference
-/// says that a number is none, if those beyond what products of doubles hold are brought nearer: an overflow
+/// Whether engines that disagree about finite numbers do not if the numbers are moved, or are within what rounding does;
+/// or, where a number is none, do not if those beyond what products of doubles hold are brought nearer: an overflow
 /// that one order of the operations meets and another does not.
 fn hangs_on_rounding(program: &Program, how: &str, engines: Engines) -> bool {
-    let finite = !how.contains("NaN") && !how.contains("inf");
-    let overflows = ["of NaN in", "of inf in", "of -inf in"].iter().any(|said| how.contains(said));
+    // The two numbers, without those beside them.
+    let numbers = how.split(" in [").next().unwrap_or(how);
+    let finite = !numbers.contains("NaN") && !numbers.contains("inf");
+    let overflows = ["of NaN", "of inf", "of -inf"].iter().any(|said| numbers.ends_with(said));
     let other = match (finite, overflows) {
         (true, _) => moved(program),
-        (_, true) => nearer(program),
-        _ => return false,
+        // A product that meets its 0 last has overflowed before; a divisor without an inverse is no such reason.
+        (false, all) => nearer(program, all),
     };
-    engines(&other, &wanted(&other)).is_none()
+    engines(&other, &wanted(&other)).is_none() || (finite && cancels(program))
 }
 
-/// The program where numbers that are very large or very near to 0 are neither.
-fn nearer(program: &Program) -> Program {
+/// Whether the engines differ, and all are within what rounding does to sums of large numbers that cancel.
+fn cancels(program: &Program) -> bool {
+    let wanted = wanted(program);
+    storages(program, &wanted).is_some()
+        && STORAGES.into_iter().all(|storage| {
+            let (mut fast, parameters) = (Fast::with_storage(storage), Parameters::new());
+            let mut engine = |program: &Program, goal| {
+                fast.values(&Request { program, parameters: &parameters, budget: BUDGET }, &[goal])
+            };
+            rounded(program, &wanted, &mut engine)
+        })
+}
+
+/// The program where numbers that are very large or very near to 0 are neither; those without an inverse only if `all`.
+fn nearer(program: &Program, all: bool) -> Program {
     let mut nearer = program.clone();
     each_number(&mut nearer, &mut |x| {
         let size = x.abs();
-        if size > 1e100 || (size > 0.0 && size < 1e-100) {
+        if size > 1e100 || (size > 0.0 && size < 1e-100 && (all || size > 1e-305)) {
             *x = x.signum() * size.log10() / 64.0;
         }
     });
@@ -325,6 +340,17 @@ fn what_hangs_on_rounding_is_told_from_what_differs() {
         Outcome::Differs("1 instead of 0".to_owned())
     );
     let infinite: Engines = |_, wanted| (wanted.len() < 3).then(|| "inf instead of NaN".to_owned());
+    let overflowed: Engines = |_, wanted| {
+        format!("{wanted:?}").contains("inf").then(|| "at 0: NaN instead of inf in [NaN]".to_owned())
+    };
+    assert_eq!(outcome("A = [1e200]; Y = A[i] 1e200", overflowed, LIMITS), Outcome::Rounding);
+    let no_inverse: Engines = |program, _| {
+        let mut small = false;
+        each_number(&mut program.clone(), &mut |x| small |= *x == 1e-310);
+        small.then(|| "at 0: NaN instead of 0 in [NaN]".to_owned())
+    };
+    let said = Outcome::Differs("at 0: NaN instead of 0 in [NaN]".to_owned());
+    assert_eq!(outcome("A = [0, 1]; Y = A[i] / 1e-310", no_inverse, LIMITS), said);
     let said = Outcome::Differs("inf instead of NaN".to_owned());
     assert_eq!(outcome("A = [1, -1]; Y = A[i]", infinite, LIMITS), said);
 }

@@ -189,7 +189,7 @@ fn random(stream: &mut seeded::Stream) -> String {
             9 => format!("W[{b}, {a}]"),
             10 => format!("W[{a}, {a}]"),
             11 => format!("S[{}]", pick(stream, &["x", "Ann", "Bob"])),
-            12 => pick(stream, &["P[i]", "A[2*i]", "A[j+k-1]"]).to_owned(),
+            12 => pick(stream, &["P[i]", "A[2*i]", "A[k-1]"]).to_owned(),
             13 => format!("relu({})", sum(stream, depth - 1)),
             14 => format!("sig({} | {})", sum(stream, depth - 1), guard(stream)),
             15 => format!("({})", sum(stream, depth - 1)),

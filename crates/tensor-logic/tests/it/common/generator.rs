@@ -723,8 +723,12 @@ impl Generator<'_> {
 
     /// A product of two vectors along an index that is moved beside another.
     fn padded(&mut self) {
-        let vectors: Vec<Known> =
-            self.known.iter().filter(|known| known.places.len() == 1 && known.places[0] != 'S' && !known.round).cloned().collect();
+        let vectors: Vec<Known> = self
+            .known
+            .iter()
+            .filter(|known| known.places.len() == 1 && known.places[0] != 'S' && !known.round)
+            .cloned()
+            .collect();
         if vectors.is_empty() {
             return;
         }

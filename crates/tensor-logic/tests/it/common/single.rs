@@ -9,9 +9,12 @@
 //! have other tuples, another refusal or quite another answer, a comparison, a step or a tie decides, and the
 //! program says nothing; where an answer or a number of the text does not fit 32 bits, neither.
 
-use tensor_logic::engine::Value;
+use tensor_logic::engine::{Tuples, Value};
 use tensor_logic::error::Refusal;
-use tensor_logic::program::{AxisFunction, Expr, Given, Guard, Kind, Operation, Program, Style, TensorId};
+use tensor_logic::program::{
+    AxisFunction, Expr, Given, Guard, IndexFn, IndexId, Kind, Operation, Program, Range, Style, TensorId,
+};
+use tensor_logic::value::{Const, Domain};
 
 use super::engines::{Wanted, wanted};
 
@@ -40,8 +43,11 @@ pub(crate) enum Single {
     Differs(String),
 }
 
-/// What an engine says of one tensor.
-pub(crate) type Found<'a> = dyn FnMut(&Program, TensorId) -> Result<Vec<Value>, Refusal> + 'a;
+/// What is said of one tensor.
+pub(crate) type Answer = Result<Vec<Value>, Refusal>;
+
+/// An engine.
+pub(crate) type Found<'a> = dyn FnMut(&Program, TensorId) -> Answer + 'a;
 
 /// Compares what an engine of 32 bits says with the reference.
 pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>) -> Single {
@@ -62,11 +68,17 @@ pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>)
                 let small = smaller(program);
                 let expected_small = self::wanted(&small);
                 let overflows = numbers(&found).iter().any(|x| !x.is_finite() || *x == 0.0);
-                if overflows && expected_small.get(at).is_some_and(|(goal, expected)| same(&engine(&small, *goal), expected)) {
+                if overflows
+                    && expected_small
+                        .get(at)
+                        .is_some_and(|(goal, expected)| same(&engine(&small, *goal), expected))
+                {
                     return Single::Apart("an intermediate number does not fit");
                 }
                 let name = program.name(*goal);
-                return Single::Differs(format!("32 bits: {name} ({goal:?}): {found:?}\n instead of {expected:?}"));
+                return Single::Differs(format!(
+                    "32 bits: {name} ({goal:?}): {found:?}\n instead of {expected:?}"
+                ));
             }
         }
     }
@@ -74,7 +86,7 @@ pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>)
 }
 
 /// The numbers of an answer.
-fn numbers(found: &Result<Vec<Value>, Refusal>) -> Vec<f64> {
+fn numbers(found: &Answer) -> Vec<f64> {
     match found.as_ref().map(|values| &values[0]) {
         Ok(Value::Dense(values)) => values.doubles().to_vec(),
         Ok(Value::Tuples(tuples)) => tuples.values.clone(),
@@ -83,7 +95,7 @@ fn numbers(found: &Result<Vec<Value>, Refusal>) -> Vec<f64> {
 }
 
 /// Whether two answers are of one form: the same refusal, tuples, or number of elements.
-fn one_form(a: &Result<Vec<Value>, Refusal>, b: &Result<Vec<Value>, Refusal>) -> bool {
+fn one_form(a: &Answer, b: &Answer) -> bool {
     match (a, b) {
         (Ok(a), Ok(b)) => match (&a[0], &b[0]) {
             (Value::Dense(a), Value::Dense(b)) => a.len() == b.len(),
@@ -95,19 +107,44 @@ fn one_form(a: &Result<Vec<Value>, Refusal>, b: &Result<Vec<Value>, Refusal>) ->
     }
 }
 
-fn same(found: &Result<Vec<Value>, Refusal>, wanted: &Result<Vec<Value>, Refusal>) -> bool {
+fn same(found: &Answer, wanted: &Answer) -> bool {
     let close = |(a, b): (&f64, &f64)| {
         a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= EXACT * UNIT * b.abs().max(1.0)
     };
     one_form(found, wanted) && numbers(found).iter().zip(&numbers(wanted)).all(close)
 }
 
+/// Whether tuples are in one answer only, and all of these have a value that is 0 but for rounding: the elements of a
+/// square tensor that are not 0 are tuples where they are read so.
+fn differ_by_nothing(found: &Answer, wanted: &Answer) -> bool {
+    let (Ok(found), Ok(wanted)) = (found, wanted) else { return false };
+    let (Value::Tuples(found), Value::Tuples(wanted)) = (&found[0], &wanted[0]) else { return false };
+    let alone = |a: &Tuples, b: &Tuples| {
+        let values = a.tuples.iter().zip(&a.values).filter(|(tuple, _)| !b.tuples.contains(tuple));
+        values.map(|(_, value)| value.abs()).collect::<Vec<f64>>()
+    };
+    let alone = [alone(found, wanted), alone(wanted, found)].concat();
+    !alone.is_empty() && alone.iter().all(|value| *value <= EXACT * UNIT)
+}
+
 /// Whether what is found is within what rounding may do, as far as the moved programs tell.
 fn bounded<'a>(
-    found: &Result<Vec<Value>, Refusal>,
-    wanted: &Result<Vec<Value>, Refusal>,
-    samples: impl Iterator<Item = &'a Result<Vec<Value>, Refusal>>,
+    found: &Answer,
+    wanted: &Answer,
+    samples: impl Iterator<Item = &'a Answer>,
 ) -> Result<bool, &'static str> {
+    if differ_by_nothing(found, wanted) {
+        return Err("the presence of what is 0 but for rounding decides");
+    }
+    let most = changes(wanted, samples)?;
+    if numbers(wanted).iter().zip(&most).any(|(b, most)| most.is_nan() || *most > ILL * b.abs().max(1.0)) {
+        return Err("a step or a difference decides");
+    }
+    Ok(fits(found, wanted, &most, UNIT))
+}
+
+/// By how much each number of an answer changes in the moved programs.
+fn changes<'a>(wanted: &Answer, samples: impl Iterator<Item = &'a Answer>) -> Result<Vec<f64>, &'static str> {
     let exact = numbers(wanted);
     let mut most = vec![0.0_f64; exact.len()];
     for sample in samples {
@@ -116,17 +153,38 @@ fn bounded<'a>(
         }
         for ((most, a), b) in most.iter_mut().zip(&numbers(sample)).zip(&exact) {
             let change = if a == b || (a.is_nan() && b.is_nan()) { 0.0 } else { (a - b).abs() };
-            if change.is_nan() || change > ILL * b.abs().max(1.0) {
-                return Err("a step or a difference decides");
-            }
-            *most = most.max(change);
+            *most = if change > *most || change.is_nan() { change } else { *most };
         }
     }
+    Ok(most)
+}
+
+/// Whether an answer is within what rounding by such units may do.
+fn fits(found: &Answer, wanted: &Answer, most: &[f64], unit: f64) -> bool {
+    let exact = numbers(wanted);
     let fits = |((a, b), most): ((&f64, &f64), &f64)| {
-        let rounding = UNIT * (EXACT * b.abs().max(1.0) + ROUNDINGS * most / MOVED);
+        let rounding = unit * (EXACT * b.abs().max(1.0) + ROUNDINGS * most / MOVED);
         a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= rounding
     };
-    Ok(one_form(found, wanted) && numbers(found).iter().zip(&exact).zip(&most).all(fits))
+    one_form(found, wanted) && numbers(found).iter().zip(&exact).zip(most).all(fits)
+}
+
+/// Whether what an engine of 64 bits says is within what rounding does there to sums that cancel.
+pub(crate) fn rounded(program: &Program, wanted: &Wanted, engine: &mut Found<'_>) -> bool {
+    let samples = samples_of(program, wanted);
+    wanted.iter().enumerate().all(|(at, (goal, expected))| {
+        let most = changes(expected, samples.iter().map(|sample| &sample[at].1));
+        let found = engine(program, *goal);
+        most.is_ok_and(|most| fits(&found, expected, &most, f64::EPSILON / 2.0))
+            || same_double(&found, expected)
+    })
+}
+
+fn same_double(found: &Answer, wanted: &Answer) -> bool {
+    let close = |(a, b): (&f64, &f64)| {
+        a == b || (a - b).abs() <= 1e-9 * b.abs().max(1.0) || (a.is_nan() && b.is_nan())
+    };
+    one_form(found, wanted) && numbers(found).iter().zip(&numbers(wanted)).all(close)
 }
 
 /// Whether an answer or a number of the text is nearer to 0 or to infinity than 32 bits go.
@@ -145,6 +203,12 @@ fn samples_of(program: &Program, wanted: &Wanted) -> Vec<Wanted> {
         let mut part = || MOVED * (2.0 * stream.uniform() - 1.0);
         let mut moved = program.clone();
         each_number(&mut moved, &mut |x| *x *= 1.0 + part());
+        let ranges: Vec<Range> = moved.indices.iter().map(|index| index.range.clone()).collect();
+        for equation in &mut moved.equations {
+            for term in &mut equation.terms {
+                along_axes(&mut term.body, &ranges, &mut part);
+            }
+        }
         for (goal, value) in wanted {
             let (Some(tensor), Ok(value)) = (moved.tensors.get_mut(goal.0 as usize), value) else { continue };
             let sum = tensor.combine == tensor_logic::program::Combine::Sum && tensor.kind == Kind::Real;
@@ -159,12 +223,52 @@ fn samples_of(program: &Program, wanted: &Wanted) -> Vec<Wanted> {
             if shape.iter().product::<usize>() == values.len() {
                 let by = values.iter().map(|x| if x.is_finite() { x * part() } else { 0.0 });
                 let span = tensor_logic::ast::Span::default();
-                tensor.given.push(Given::Array { fixed: vec![None; shape.len()], shape, values: by.collect(), span });
+                tensor.given.push(Given::Array {
+                    fixed: vec![None; shape.len()],
+                    shape,
+                    values: by.collect(),
+                    span,
+                });
             }
         }
         self::wanted(&moved)
     };
     (0..TIMES).map(sample).collect()
+}
+
+/// Moves what softmax and lnorm compare, each entry along an axis by another part: a large number that all have in
+/// common changes nothing, and takes digits.
+fn along_axes(expr: &mut Expr, ranges: &[Range], part: &mut dyn FnMut() -> f64) {
+    match expr {
+        Expr::Number(_) | Expr::Index(_) | Expr::Read(_) | Expr::Missing(_) => {}
+        Expr::Product(parts) | Expr::Terms(parts) | Expr::Plus(parts) => {
+            parts.iter_mut().for_each(|inner| along_axes(inner, ranges, part));
+        }
+        Expr::Quotient(a, b) | Expr::Power(a, b) => {
+            along_axes(a, ranges, part);
+            along_axes(b, ranges, part);
+        }
+        Expr::Negate(a) => along_axes(a, ranges, part),
+        Expr::Reduce(reduce) => along_axes(&mut reduce.body, ranges, part),
+        Expr::Call(call) => call.arguments.iter_mut().for_each(|inner| along_axes(inner, ranges, part)),
+        Expr::Axis(axis) => {
+            along_axes(&mut axis.argument, ranges, part);
+            let integers =
+                |index: &&IndexId| matches!(ranges[index.0 as usize], Range::Domain(Domain::Interval { .. }));
+            for index in axis.axes.iter().filter(integers) {
+                // 0 to 4, in turn.
+                let seven = IndexFn::Multiply(Box::new(IndexFn::Index(*index)), Box::new(whole(7)));
+                let turn = IndexFn::Remainder(Box::new(seven), Box::new(whole(5)));
+                let by = Expr::Product(vec![Expr::Number(part() / 4.0), Expr::Index(turn)]);
+                let argument = std::mem::replace(&mut axis.argument, Expr::Number(1.0));
+                axis.argument = Expr::Product(vec![argument, Expr::Plus(vec![Expr::Number(1.0), by])]);
+            }
+        }
+    }
+}
+
+fn whole(value: i64) -> IndexFn {
+    IndexFn::Const(Const::Int(value))
 }
 
 /// The program with numbers so near to 0 that exponentials and products of them fit.
@@ -187,7 +291,9 @@ pub(crate) fn each_number(program: &mut Program, visit: &mut dyn FnMut(&mut f64)
                     moved.iter_mut().for_each(&mut *visit);
                     *values = moved.into();
                 }
-                Given::Facts(facts) => std::sync::Arc::make_mut(facts).values.iter_mut().for_each(&mut *visit),
+                Given::Facts(facts) => {
+                    std::sync::Arc::make_mut(facts).values.iter_mut().for_each(&mut *visit)
+                }
             }
         }
     }

@@ -224,16 +224,22 @@ impl Generator<'_> {
         let divisor = match self.below(5) {
             0 => self.pick(&["1e-300", "1e-308", "1e-310", "0", "1e300"]).to_owned(),
             1 => format!("abs({})", self.read(&mut below)),
-            2 => format!("sum[{0}]({1}[{0}])", "n", self.of_integers(1).map_or("A".to_owned(), |known| known.name)),
+            2 => format!(
+                "sum[{0}]({1}[{0}])",
+                "n",
+                self.of_integers(1).map_or("A".to_owned(), |known| known.name)
+            ),
             3 => format!("exp({})", self.read(&mut below)),
             _ => self.read(&mut below),
         };
         let left: Vec<String> = used.iter().chain(&below).filter(|i| below.contains(i)).cloned().collect();
         let mut left: Vec<String> = left.into_iter().chain(self.left(&used)).collect();
         let mut seen = Vec::new();
-        left.retain(|index| !seen.contains(index) && {
-            seen.push(index.clone());
-            true
+        left.retain(|index| {
+            !seen.contains(index) && {
+                seen.push(index.clone());
+                true
+            }
         });
         let head = if left.is_empty() { name.clone() } else { format!("{name}[{}]", left.join(", ")) };
         self.lines.push(format!("{head} = {above} / {divisor}"));
@@ -336,7 +342,8 @@ impl Generator<'_> {
         let mut used = vec!["i".to_owned(), "j".to_owned()];
         let body = self.term(1, &mut used);
         let head = self.pick(&[
-            "i, i", "i+j, j", "2*i, j/2", "i-j, i", "j, i%2", "1, j", "i, j, i", "2*i+1, i", "j-1, 2", "3-i, i",
+            "i, i", "i+j, j", "2*i, j/2", "i-j, i", "j, i%2", "1, j", "i, j, i", "2*i+1, i", "j-1, 2",
+            "3-i, i",
         ]);
         let name = self.name("H");
         let (open, close, sign) = match self.below(4) {
