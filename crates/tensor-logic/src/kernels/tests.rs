@@ -434,6 +434,8 @@ fn matrices(
 ) -> (Matrices, Vec<f64>) {
     let slack = stream.below(3) as usize;
     let (row, column) = match stream.below(3) {
+        // One row or one column may lie in any steps.
+        _ if rows == 1 || columns == 1 => (1 + stream.below(4) as usize, 1 + stream.below(4) as usize),
         0 => (1, rows.max(1) + slack),
         _ => (columns.max(1) + slack, 1),
     };
