@@ -118,7 +118,8 @@ pub fn is_built_in(name: &str) -> bool {
 /// A power as the language means it: squares and small whole powers are products, so that
 /// `X^2` is `X X` to the last bit.
 pub fn power(base: f64, exponent: f64) -> f64 {
-    if exponent == 2.0 { base * base } else { base.powf(exponent) }
+    // A 0 has no sign: -0 + 0 is 0.
+    if exponent == 2.0 { base * base } else { (base + 0.0).powf(exponent) }
 }
 
 fn sigmoid(x: f64) -> f64 {

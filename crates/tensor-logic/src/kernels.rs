@@ -20,6 +20,8 @@ mod product;
 mod segments;
 mod slabs;
 mod space;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use array::{Array, Step, View};
 pub(crate) use fold::{Fold, Folding};

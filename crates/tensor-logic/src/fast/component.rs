@@ -15,7 +15,7 @@ use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
 use crate::engine::Parameters;
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::volume;
+use crate::kernels::{Precision, volume};
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
     Style, TensorId,
@@ -125,20 +125,30 @@ impl Machine {
         }
         let counts = component.tensors.iter().any(|id| program.tensor(*id).kind == Kind::Count);
         let tolerance = if numeric && !counts { program.settings.tolerance } else { 0.0 };
+        // In 32 bits changes stop shrinking where the last digits go to and fro.
+        let short = numeric && self.precision == Precision::Single;
+        let mut last = f64::INFINITY;
         for rounds in 1.. {
             let mut states = Vec::new();
             for id in &component.tensors {
                 states.push((*id, self.plain(component, *id, parameters)?));
             }
             let mut changes = Vec::new();
+            let (mut moved, mut most) = (0.0_f64, 0.0_f64);
             for (id, new) in states {
+                if let (true, Some(old)) = (short, self.stored(id)) {
+                    let (by, value) = self.moved(old, &new);
+                    (moved, most) = (moved.max(by), most.max(value));
+                }
                 let change = self.stored(id).map_or(0.0, |old| self.change(old, &new));
                 changes.push(change);
                 if change > 0.0 {
                     self.store(id, new);
                 }
             }
-            let rests = changes.iter().all(|change| *change <= tolerance);
+            let stalls = short && moved <= LAST_DIGITS * most && moved >= last;
+            last = moved;
+            let rests = stalls || changes.iter().all(|change| *change <= tolerance);
             if rests && !(numeric && self.exploded(component)) {
                 break;
             }
@@ -349,6 +359,24 @@ impl Machine {
         Ok(())
     }
 
+    /// The largest change of an element of numbers, and the largest number; infinite where elements differ.
+    fn moved(&self, old: &Stored, new: &Stored) -> (f64, f64) {
+        let of = |(by, most): (f64, f64), (new, old): (f64, f64)| {
+            let change = (new - old).abs();
+            (if change.is_nan() { f64::INFINITY } else { by.max(change) }, most.max(new.abs()))
+        };
+        match (old, new) {
+            (Stored::Dense(old), Stored::Dense(new)) if old.len() == new.len() => {
+                let (old, new) = (self.numbers(old).doubles(), self.numbers(new).doubles());
+                new.iter().copied().zip(old.iter().copied()).fold((0.0, 0.0), of)
+            }
+            (Stored::Relation(old), Stored::Relation(new)) if old.len == new.len => {
+                (0..new.len).map(|at| (new.value(at), old.value(at))).fold((0.0, 0.0), of)
+            }
+            _ => (f64::INFINITY, 0.0),
+        }
+    }
+
     /// The largest change in units of max(1, |value|) where an element is in both; infinite where one
     /// came or went.
     fn change(&self, old: &Stored, new: &Stored) -> f64 {
@@ -411,6 +439,9 @@ fn own_equations<'p>(
     let listed = component.equations.iter().filter_map(|EquationId(at)| equations.get(*at as usize));
     listed.filter(move |equation| equation.tensor == id)
 }
+
+/// A change of the last bits of a number of 32 bits, as a part of it.
+const LAST_DIGITS: f64 = 4.0 * f32::EPSILON as f64;
 
 fn gap(new: f64, old: f64) -> f64 {
     if new == old || (new.is_nan() && old.is_nan()) {

@@ -8,7 +8,7 @@
 //! formed entry by entry instead ([`Machine::suspect`]).
 
 use super::block::{Block, Dim, binary, folded, reduce, union};
-use super::machine::Machine;
+use super::machine::{Doubt, Machine};
 use crate::error::Result;
 use crate::kernels::{Array, Binary, Folding, Matrices, Product, Step, volume};
 use crate::program::Operation;
@@ -57,7 +57,7 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
     let values = blocks.into_iter().map(|block| block.filled(0.0)).collect();
     let mut result = product_sum(machine, values, what)?;
     if masked || split {
-        machine.suspect(scope, &result);
+        machine.suspect(scope, &result, Doubt::NotFinite);
     }
     if !masks.is_empty() {
         let counts = product_sum(machine, masks, Contraction { scale: 1.0, ..what })?;

@@ -84,6 +84,26 @@ impl Context {
 /// The relations that give an index its values, as they were, and the references to them.
 pub(crate) type Givers = (Stamps, Vec<usize>);
 
+/// What numbers must not be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Doubt {
+    /// Sums that were not formed in the order of the text: infinite, or no number.
+    NotFinite,
+    /// Divisors of which the inverse was taken: so small that it is infinite.
+    NoInverse,
+}
+
+impl Doubt {
+    fn dispelled<T: Number>(self, values: &[T]) -> bool {
+        match self {
+            Doubt::NotFinite => all_finite(values),
+            Doubt::NoInverse => {
+                values.iter().all(|value| *value == T::ZERO || (T::ONE / *value).finite() || !value.finite())
+            }
+        }
+    }
+}
+
 /// The state of an evaluation.
 pub(crate) struct Machine {
     /// The program.
@@ -102,8 +122,8 @@ pub(crate) struct Machine {
     pub(crate) pool: Arc<Pool>,
     /// Scopes whose products are formed entry by entry, because not all their numbers are finite.
     pub(crate) exact: HashSet<usize>,
-    /// Results that are only right where they are finite, with the scopes they belong to.
-    suspects: Vec<(usize, Array)>,
+    /// Numbers with the scopes that they were taken in, and what must not be among them.
+    suspects: Vec<(usize, Array, Doubt)>,
     /// Bytes of square tensors.
     pub(crate) bytes: u64,
     /// Tuples of relations that are finished.
@@ -190,19 +210,19 @@ impl Machine {
         })
     }
 
-    /// Remembers a result that is only right where it is finite.
-    pub(crate) fn suspect(&mut self, scope: usize, result: &Block) {
-        self.suspects.push((scope, result.values.array.clone()));
+    /// Remembers numbers that make a scope's products wrong if they are what is doubted.
+    pub(crate) fn suspect(&mut self, scope: usize, numbers: &Block, doubt: Doubt) {
+        self.suspects.push((scope, numbers.values.array.clone(), doubt));
     }
 
-    /// Whether a result that had to be finite is not: the scopes that it came from are exact from
+    /// Whether numbers are what they must not be: the scopes that it came from are exact from
     /// now on, and what was made since the last call is to be made again.
     pub(crate) fn must_repeat(&mut self) -> bool {
         let mut found = false;
-        for (scope, array) in std::mem::take(&mut self.suspects) {
+        for (scope, array, doubt) in std::mem::take(&mut self.suspects) {
             let fine = match self.force(&array) {
-                Buffer::Numbers(Numbers::Double(values)) => all_finite(&values),
-                Buffer::Numbers(Numbers::Single(values)) => all_finite(&values),
+                Buffer::Numbers(Numbers::Double(values)) => doubt.dispelled(&values),
+                Buffer::Numbers(Numbers::Single(values)) => doubt.dispelled(&values),
                 Buffer::Truths(_) => true,
             };
             if !fine && self.exact.insert(scope) {

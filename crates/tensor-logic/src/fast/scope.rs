@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
 use super::contract::{Contraction, contract};
-use super::machine::{Context, Machine, Storage, Stored, all_finite};
+use super::machine::{Context, Doubt, Machine, Storage, Stored, all_finite};
 use super::plan::{Key, Thing};
 use super::rows::{Members, Rows};
 use super::support::{Condition, Support, distinct, free};
@@ -249,6 +249,10 @@ impl Machine {
     ) -> Result<Folded> {
         let mut all = Vec::new();
         let mut constant = factors(scope.body, &mut all);
+        if self.exact.contains(&scope.address) && all.iter().any(|factor| matches!(factor, Factor::Over(_))) {
+            // What a divisor has no inverse for is divided as it stands.
+            (all, constant) = (vec![Factor::Times(scope.body)], 1.0);
+        }
         all.extend(rest.iter().map(|condition| Factor::When(*condition)));
         let indices: Vec<Vec<IndexId>> = all.iter().map(|factor| factor.indices()).collect();
         let mut summed: Vec<IndexId> = Vec::new();
@@ -267,7 +271,8 @@ impl Machine {
         }
         let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let Some(rows) = &support.rows else {
-            let blocks: Result<Vec<Block>> = all.iter().map(|factor| self.factor(*factor, inner)).collect();
+            let blocks: Result<Vec<Block>> =
+                all.iter().map(|factor| self.factor(scope.address, *factor, inner)).collect();
             let order: Vec<Dim> = scope.own.iter().map(|index| Dim::of(*index)).collect();
             let what = Contraction { scope: scope.address, drop: &drop, order: &order, scale: constant };
             let block = contract(self, blocks?, what)?;
@@ -284,7 +289,7 @@ impl Machine {
         let parts = self.parts(scope.address, &factors, groups, rows, inner)?;
         let folded = self.sum_rows(scope, support, rows, parts, constant)?;
         if split {
-            self.suspect(scope.address, &folded.block);
+            self.suspect(scope.address, &folded.block, Doubt::NotFinite);
         }
         Ok(folded)
     }
@@ -323,7 +328,8 @@ impl Machine {
                 None => (inner.with_rows(None), None),
                 Some((fewer, map)) => (inner.with_rows(Some(fewer)), map),
             };
-            let blocks: Result<Vec<Block>> = group.iter().map(|at| self.factor(all[*at], &context)).collect();
+            let blocks: Result<Vec<Block>> =
+                group.iter().map(|at| self.factor(scope, all[*at], &context)).collect();
             let drop: Vec<Dim> =
                 drop.iter().copied().filter(|dim| dim.index().is_some_and(|i| own.contains(&i))).collect();
             let what = Contraction { scope, drop: &drop, order: &[], scale: 1.0 };
@@ -364,10 +370,14 @@ impl Machine {
         Ok(Some(Beside { block: block.renamed(Dim::of(*first), Dim::ROWS), map: Some(column) }))
     }
 
-    fn factor(&mut self, factor: Factor<'_>, context: &Context) -> Result<Block> {
+    fn factor(&mut self, scope: usize, factor: Factor<'_>, context: &Context) -> Result<Block> {
         match factor {
             Factor::Times(expr) => self.expr(expr, context),
-            Factor::Over(expr) => Ok(self.expr(expr, context)?.inverse()),
+            Factor::Over(expr) => {
+                let divisor = self.expr(expr, context)?;
+                self.suspect(scope, &divisor, Doubt::NoInverse);
+                Ok(divisor.inverse())
+            }
             Factor::When(condition) => self.condition(condition, context),
         }
     }

@@ -88,7 +88,11 @@ impl Typed for Fold {
         let along = rows < 16 || (len >= 8 && unit(&spaces.dropped) > unit(&spaces.kept));
         let spaces = Spaces { along, ..spaces };
         if rows == 0 || len == 0 {
-            return T::buffer(vec![T::of(self.folding.start()); rows]);
+            let start = T::of(self.folding.start());
+            return match self.point.truth {
+                true => Buffer::Truths(std::sync::Arc::new(vec![start != T::ZERO; rows])),
+                false => T::buffer(vec![start; rows]),
+            };
         }
         // The parts depend on the shape alone.
         let width = if along { (TASK / len).clamp(1, 1024) } else { TILE };

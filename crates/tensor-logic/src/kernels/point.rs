@@ -344,7 +344,8 @@ fn combine<T: Number>(binary: Binary, a: Operand<'_, T>, b: Operand<'_, T>, to: 
     match binary {
         Binary::Add => both(a, b, to, |x, y| x + y),
         Binary::Multiply => both(a, b, to, |x, y| x * y),
-        Binary::Divide => both(a, b, to, |x, y| x / y),
+        // A 0 has no sign: -0 + 0 is 0.
+        Binary::Divide => both(a, b, to, |x, y| x / (y + T::ZERO)),
         Binary::Power => both(a, b, to, |x, y| T::of(power(x.double(), y.double()))),
         Binary::Compare(Comparison::Less) => both(a, b, to, |x, y| truth(x < y)),
         Binary::Compare(Comparison::LessEqual) => both(a, b, to, |x, y| truth(x <= y)),

@@ -45,7 +45,8 @@ pub(super) trait Number: Copy {
 
     /// The quotient.
     fn over(self, other: Self) -> Self {
-        let (a, b) = (self.value(), other.value());
+        // A 0 has no sign: -0 + 0 is 0.
+        let (a, b) = (self.value(), other.value() + 0.0);
         let slope = weighted(1.0 / b, self.slope()) - weighted(a / (b * b), other.slope());
         Self::with(a / b, slope)
     }

@@ -5,7 +5,7 @@
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
-use tensor_logic::fast::{Fast, Storage};
+use tensor_logic::fast::{Fast, Precision, Storage};
 use tensor_logic::program::TensorId;
 
 #[test]
@@ -117,6 +117,65 @@ fn convolution_by_hand() {
     for storage in STORAGES {
         assert_close(&values(&text, "Y", storage), &wanted, "convolution");
         assert_close(&values(&text, "P", storage), &pooled, "pooling");
+    }
+}
+
+/// Arrays so large that work is shared out: elementwise, folds in both directions, products, softmax and lnorm
+/// of rows and columns and of what a relation admits, sums over tuples, scatters, padded reads.
+const LARGE: &str = "
+i, j, k, l : 300
+R(i, j) <- (7 * i + 3 * j) % 5 == 0
+V(i, j) += 1 / (i + j + 1) | (i + 2 * j) % 7 < 3
+A[i, j] = sin(i / 7 + j / 3)
+B[i, j] = exp(A[j, i] / 2) + cos(i / 5 - j / 11) / 3
+Chain[i, l] = A[i, j] B[j, k] A[l, k]
+Rows[i] = A[i, j] B[i, j] + A[i, j]
+Columns[j] = tanh(A[i, j]) B[i, j]
+All = A[i, j]^2 B[j, i]
+Largest[j] max= A[i, j] B[j, i]
+Soft[i, j.] = softmax(A[i, j] + B[i, j] | j <= i)
+Down[i., j] = softmax(A[i, j])
+Norm[i, j.] = lnorm(A[i, j] B[i, j])
+Graph[i, j.] = softmax(A[i, k] B[j, k] | R(i, j))
+Spread[i, k] = Graph[i, j] B[j, k]
+Near[i, k] = V(i, j) A[j, k]
+Scattered[i/2, j/3] += A[i, j] B[j, i]
+Along[i+j] = A[i, j] B[i, j]
+p, q : 300
+Padded[p, q] = A[p-1, q+1] B[q, p+2]
+";
+
+#[test]
+fn results_do_not_depend_on_the_threads() {
+    let program = analysed(LARGE).unwrap();
+    let parameters = Parameters::new();
+    let budget = Budget { tuples: 1 << 20, bytes: 1 << 30 };
+    let request = Request { program: &program, parameters: &parameters, budget };
+    let goals = common::engines::goals(&program);
+    let bits = |threads: usize, storage: Storage, precision: Precision| -> Vec<(TensorId, Vec<u64>)> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut fast = Fast::with_storage(storage).with_precision(precision);
+        let mut values = |goal: TensorId| {
+            let found = pool.install(|| fast.values(&request, &[goal])).unwrap().remove(0);
+            let numbers = match found {
+                Value::Dense(values) => values.doubles().to_vec(),
+                Value::Tuples(tuples) => tuples.values,
+            };
+            (goal, numbers.into_iter().map(f64::to_bits).collect())
+        };
+        goals.iter().map(|goal| values(*goal)).collect()
+    };
+    for precision in [Precision::Double, Precision::Single] {
+        for storage in STORAGES {
+            let one = bits(1, storage, precision);
+            assert!(one.iter().filter(|(_, values)| values.len() > 70_000).count() > 8);
+            for threads in [2, 3] {
+                for ((goal, one), (_, other)) in one.iter().zip(bits(threads, storage, precision)) {
+                    let name = program.name(*goal);
+                    assert!(*one == other, "{name}: {threads} threads, {storage:?}, {precision:?}");
+                }
+            }
+        }
     }
 }
 

@@ -159,7 +159,7 @@ fn random(stream: &mut seeded::Stream) -> String {
     }
     fn guard(stream: &mut seeded::Stream) -> String {
         let (a, b) = (pick(stream, INDICES), pick(stream, INDICES));
-        match stream.below(9) {
+        match stream.below(11) {
             0 => format!("E({a}, {b})"),
             1 => format!("not E({a}, {b})"),
             2 => format!("R({a})"),
@@ -168,12 +168,14 @@ fn random(stream: &mut seeded::Stream) -> String {
             5 => format!("A[{a}] > B[{a}]"),
             6 => format!("not E({a}, _)"),
             7 => format!("W[{a}, {b}] V({b}) != 0.5"),
+            8 => format!("m = {a} - {b}, m <= 1"),
+            9 => format!("V({a}) < -1"),
             _ => format!("Even({a})"),
         }
     }
     fn factor(stream: &mut seeded::Stream, depth: u32) -> String {
         let (a, b) = (pick(stream, INDICES), pick(stream, INDICES));
-        let deeper = if depth == 0 { 9 } else { 19 };
+        let deeper = if depth == 0 { 13 } else { 25 };
         match stream.below(deeper) {
             0 => format!("A[{a}]"),
             1 => format!("W[{a}, {b}]"),
@@ -184,18 +186,24 @@ fn random(stream: &mut seeded::Stream) -> String {
             6 => format!("A[{a}+1]"),
             7 => a.to_owned(),
             8 => format!("not R({a})"),
-            9 => format!("relu({})", sum(stream, depth - 1)),
-            10 => format!("sig({} | {})", sum(stream, depth - 1), guard(stream)),
-            11 => format!("({})", sum(stream, depth - 1)),
-            12 => format!("({} | {})", sum(stream, depth - 1), guard(stream)),
-            13 => format!("({} {})", factor(stream, depth - 1), factor(stream, depth - 1)),
-            14 => format!("({})^2", sum(stream, depth - 1)),
-            15 => {
+            9 => format!("W[{b}, {a}]"),
+            10 => format!("W[{a}, {a}]"),
+            11 => format!("S[{}]", pick(stream, &["x", "Ann", "Bob"])),
+            12 => pick(stream, &["P[i]", "A[2*i]", "A[k-1]"]).to_owned(),
+            13 => format!("relu({})", sum(stream, depth - 1)),
+            14 => format!("sig({} | {})", sum(stream, depth - 1), guard(stream)),
+            15 => format!("({})", sum(stream, depth - 1)),
+            16 => format!("({} | {})", sum(stream, depth - 1), guard(stream)),
+            17 => format!("({} {})", factor(stream, depth - 1), factor(stream, depth - 1)),
+            18 => format!("({})^2", sum(stream, depth - 1)),
+            19 => {
                 let operation = pick(stream, &["sum", "max", "min", "avg", "prod", "count"]);
                 format!("{operation}[{a}](A[{a}] {})", sum(stream, depth - 1))
             }
-            16 => format!("sum[{a}]({} V({a}) | {})", factor(stream, depth - 1), guard(stream)),
-            17 => format!("max({}, {})", sum(stream, depth - 1), factor(stream, depth - 1)),
+            20 => format!("sum[{a}]({} V({a}) | {})", factor(stream, depth - 1), guard(stream)),
+            21 => format!("max({}, {})", sum(stream, depth - 1), factor(stream, depth - 1)),
+            22 => format!("log({})", sum(stream, depth - 1)),
+            23 => format!("lnorm[{a}](W[{a}, {b}] + {} | {})", factor(stream, depth - 1), guard(stream)),
             _ => format!("softmax[{a}](W[{a}, {b}] + {} | {})", factor(stream, depth - 1), guard(stream)),
         }
     }
@@ -217,7 +225,8 @@ fn random(stream: &mut seeded::Stream) -> String {
     const INDICES: &[&str] = &["i", "j", "k"];
     let mut text = String::from(
         "A = [1, -2, 0.5]; B = [0.25, 3, -1]; C = 2\nW = [[1, 0, 2], [0.5, -1, 0], [3, 1, -2]]\n\
-         E(0, 1); E(1, 2); E(2, 2); R(0); R(2)\nV(0) = 0.5; V(2) = -3\n",
+         E(0, 1); E(1, 2); E(2, 2); R(0); R(2)\nV(0) = 0.5; V(2) = -3\n\
+         x : {Ann, Bob}; S[x] = [2, -1]\nu : 5; U = [1, -1]; P[u] = U[h] A[u+h-1]\n",
     );
     for number in 0..1 + stream.below(3) {
         let head = pick(stream, &["Y[i]", "Y", "Y[i, j]", "Y(i)", "Y[i/2]", "Y[j+1]", "Y()"]);

@@ -4,13 +4,15 @@
 //! kind in their first letter, so that most reads fit. A program that is refused is as good a
 //! test of refusals as any, but it is not run.
 
+mod wide;
+
 use seeded::Stream;
 
 /// A tensor that statements may read.
 #[derive(Clone)]
 struct Known {
     name: String,
-    /// `I` or `S` for each place.
+    /// `I`, `S` or the letter of the index whose domain it has, for each place.
     places: Vec<char>,
     round: bool,
 }
@@ -24,6 +26,8 @@ struct Generator<'s> {
     declared: bool,
     /// How many integers most places have.
     size: u64,
+    /// The domains of [`INTS`] where these differ, some large; places then have the letter of an index as their kind.
+    sizes: Option<[u64; 5]>,
 }
 
 const INTS: [&str; 5] = ["i", "j", "k", "m", "n"];
@@ -34,11 +38,22 @@ const CONSTANTS: [&str; 4] = ["Ann", "Bob", "Cal", "Dee"];
 pub(crate) fn program(stream: &mut Stream) -> Vec<String> {
     let declared = stream.below(3) > 0;
     let mut generator =
-        Generator { stream, lines: Vec::new(), known: Vec::new(), next: 0, declared, size: 3 };
-    generator.data();
-    let statements = 1 + generator.below(5);
+        Generator { stream, lines: Vec::new(), known: Vec::new(), next: 0, declared, size: 3, sizes: None };
+    if generator.chance(20) {
+        generator.sized_data();
+    } else {
+        generator.data();
+    }
+    let most = if generator.chance(15) { 10 } else { 5 };
+    let statements = 1 + generator.below(most);
     for _ in 0..statements {
-        generator.statement();
+        if generator.sizes.is_some() {
+            generator.sized_statement();
+        } else if generator.chance(40) {
+            generator.wide_statement();
+        } else {
+            generator.statement();
+        }
     }
     generator.queries();
     generator.lines
@@ -90,6 +105,57 @@ impl Generator<'_> {
         }
     }
 
+    /// Arrays and relations over indices of very different domains: of one value, of none, of dozens.
+    fn sized_data(&mut self) {
+        let mut sizes = [2 + self.below(39), 1 + self.below(20), 1 + self.below(6), 1, 1 + self.below(3)];
+        if self.chance(10) {
+            let empty = self.below(5) as usize;
+            sizes[empty] = 0;
+        }
+        for at in (1..5).rev() {
+            sizes.swap(at, self.stream.below(at as u64 + 1) as usize);
+        }
+        self.sizes = Some(sizes);
+        self.size = 3;
+        for (index, size) in INTS.iter().zip(sizes) {
+            self.lines.push(format!("{index} : {size}"));
+        }
+        for _ in 0..2 + self.below(3) {
+            let rank = 1 + self.below(2) as usize;
+            let places: Vec<usize> = (0..rank).map(|_| self.below(5) as usize).collect();
+            let name = self.name("A");
+            let of: Vec<u64> = places.iter().map(|place| sizes[*place]).collect();
+            let left: Vec<&str> = places.iter().map(|place| INTS[*place]).collect();
+            if of.contains(&0) || (rank == 2 && left[0] == left[1]) {
+                continue;
+            }
+            let array = self.array_of(&of);
+            self.lines.push(format!("{name}[{}] = {array}", left.join(", ")));
+            let kinds = left.iter().filter_map(|index| index.chars().next());
+            self.known.push(Known { name, places: kinds.collect(), round: false });
+        }
+        for _ in 0..1 + self.below(2) {
+            let (a, b) = (self.below(5) as usize, self.below(5) as usize);
+            let name = self.name("R");
+            if sizes[a] * sizes[b] == 0 {
+                continue;
+            }
+            let valued = self.chance(40);
+            for _ in 0..1 + self.below(60) {
+                let value = if valued { format!(" = {}", self.number()) } else { String::new() };
+                let fact = format!("{name}({}, {})", self.below(sizes[a]), self.below(sizes[b]));
+                if !self.lines.iter().any(|line| line.starts_with(&fact)) {
+                    self.lines.push(fact + &value);
+                }
+            }
+            let kinds = [a, b].into_iter().filter_map(|place| INTS[place].chars().next());
+            self.known.push(Known { name, places: kinds.collect(), round: true });
+        }
+        if self.known.is_empty() {
+            self.array();
+        }
+    }
+
     fn array(&mut self) {
         let name = self.name("A");
         let size = if self.chance(95) { self.size } else { 4 };
@@ -134,7 +200,7 @@ impl Generator<'_> {
 
     fn constant(&mut self, kind: char) -> String {
         let spread = if self.chance(98) { self.size.min(3) } else { 5 };
-        if kind == 'I' {
+        if kind != 'S' {
             self.below(spread).to_string()
         } else {
             CONSTANTS[self.below(spread.min(4)) as usize].to_owned()
@@ -148,6 +214,7 @@ impl Generator<'_> {
                 let most = if self.chance(70) { 3 } else { 5 };
                 INTS[self.below(most) as usize]
             }
+            own if own != 'S' => INTS.into_iter().find(|index| index.starts_with(own)).unwrap_or("i"),
             _ => {
                 let most = if self.chance(70) { 2 } else { 4 };
                 SYMBOLS[self.below(most) as usize]
@@ -160,19 +227,19 @@ impl Generator<'_> {
     }
 
     fn argument(&mut self, kind: char, used: &mut Vec<String>) -> String {
-        match self.below(12) {
-            0 if kind == 'I' => {
+        match self.below(if self.sizes.is_some() { 16 } else { 12 }) {
+            0 if kind != 'S' => {
                 let index = self.index(kind, used);
                 let what = self.pick(&["+1", "-1", "/2", "+2", "%2"]);
                 format!("{index}{what}")
             }
-            1 if kind == 'I' => {
+            1 if kind != 'S' => {
                 let (a, b) = (self.index(kind, used), self.index(kind, used));
                 let sign = self.pick(&["+", "-"]);
                 format!("{a}{sign}{b}")
             }
             2 => self.constant(kind),
-            3 if kind == 'I' && self.chance(30) => "2*".to_owned() + &self.index(kind, used),
+            3 if kind != 'S' && self.chance(40) => "2*".to_owned() + &self.index(kind, used),
             _ => self.index(kind, used),
         }
     }
@@ -256,7 +323,7 @@ impl Generator<'_> {
         let factors: Vec<String> = (0..count).map(|_| self.factor(depth, used)).collect();
         let mut term = factors.join(" ");
         if self.chance(10) {
-            let divisor = self.pick(&["2", "4", "0.5"]);
+            let divisor = self.pick(&["2", "4", "0.5", "3", "2", "4", "0", "1e-300"]);
             term = format!("{term} / {divisor}");
         }
         term
@@ -334,6 +401,16 @@ impl Generator<'_> {
         left.iter().map(|index| if INTS.contains(&index.as_str()) { 'I' } else { 'S' }).collect()
     }
 
+    /// Notes a tensor over these indices.
+    fn know(&mut self, name: String, left: &[String], round: bool) {
+        let kind = |(index, kind): (&String, char)| match kind {
+            'I' if self.sizes.is_some() => index.chars().next().unwrap_or(kind),
+            _ => kind,
+        };
+        let places = left.iter().zip(Self::kinds(left)).map(kind).collect();
+        self.known.push(Known { name, places, round });
+    }
+
     fn statement(&mut self) {
         match self.below(23) {
             0..=5 => self.equation(),
@@ -364,7 +441,7 @@ impl Generator<'_> {
         let guard = if self.chance(30) { format!(" | {}", self.guards(&mut used)) } else { String::new() };
         let head = if left.is_empty() { name.clone() } else { format!("{name}[{}]", left.join(", ")) };
         self.lines.push(format!("{head} {sign} {body}{guard}"));
-        self.known.push(Known { name, places: Self::kinds(&left), round: false });
+        self.know(name, &left, false);
     }
 
     fn body(&mut self, used: &mut Vec<String>) -> String {
@@ -411,7 +488,7 @@ impl Generator<'_> {
         let sign = self.pick(&["+=", "+=", "max=", "min=", "avg=", "*="]);
         let guard = if self.chance(30) { format!(" | {}", self.guards(&mut used)) } else { String::new() };
         self.lines.push(format!("{name}({}) {sign} {body}{guard}", left.join(", ")));
-        self.known.push(Known { name, places: Self::kinds(&left), round: true });
+        self.know(name, &left, true);
     }
 
     fn along_an_axis(&mut self) {
@@ -428,7 +505,7 @@ impl Generator<'_> {
         if left.is_empty() {
             return;
         }
-        let places = Self::kinds(&left);
+        let own = left.clone();
         let dotted = self.below(left.len() as u64) as usize;
         left[dotted].push('.');
         let function = self.pick(&["softmax", "softmax", "lnorm"]);
@@ -437,7 +514,7 @@ impl Generator<'_> {
         let (open, close, sign) = if self.chance(30) { ("(", ")", "+=") } else { ("[", "]", "=") };
         self.lines
             .push(format!("{name}{open}{}{close} {sign} {function}({body}{guard}){times}", left.join(", ")));
-        self.known.push(Known { name, places, round: open == "(" });
+        self.know(name, &own, open == "(");
     }
 
     fn stepped(&mut self) {
@@ -489,7 +566,7 @@ impl Generator<'_> {
     }
 
     fn letters(kind: char) -> [&'static str; 3] {
-        if kind == 'I' { ["i", "j", "k"] } else { ["x", "y", "z"] }
+        if kind != 'S' { ["i", "j", "k"] } else { ["x", "y", "z"] }
     }
 
     fn closure(&mut self) {
@@ -549,12 +626,12 @@ impl Generator<'_> {
 
     fn pooled(&mut self) {
         let known = self.any();
-        if known.places.first() != Some(&'I') {
+        if known.places.first().is_none_or(|kind| *kind == 'S') {
             return;
         }
         let name = self.name("O");
         let rest: Vec<&str> =
-            known.places[1..].iter().map(|kind| if *kind == 'I' { "j" } else { "x" }).collect();
+            known.places[1..].iter().map(|kind| if *kind != 'S' { "j" } else { "x" }).collect();
         let mut source = vec!["i"];
         source.extend(rest);
         let sign = self.pick(&["=", "max=", "avg="]);
@@ -591,7 +668,7 @@ impl Generator<'_> {
         let head = if left.is_empty() { name.clone() } else { format!("{name}[{}]", left.join(", ")) };
         let last = self.read(&mut used);
         self.lines.push(format!("{head} = {function}({sparse} {dense}) {last}"));
-        self.known.push(Known { name, places: Self::kinds(&left), round: false });
+        self.know(name, &left, false);
     }
 
     /// One or two tensors in a row, of places of both kinds, maybe with an index that stays.
@@ -634,11 +711,11 @@ impl Generator<'_> {
         let vector = vectors[self.below(vectors.len() as u64) as usize].clone();
         let name = self.name("B");
         let kind = vector.places[0];
-        let index = if kind == 'I' { "i" } else { "x" };
+        let index = if kind != 'S' { "i" } else { "x" };
         let size = if self.chance(80) { self.size } else { 3 };
         let numbers: Vec<String> = (0..size).map(|_| self.number()).collect();
         let first = self.pick(&["0", "1", "2", "-1"]);
-        let moved = if kind == 'I' && self.chance(30) { "-1" } else { "" };
+        let moved = if kind != 'S' && self.chance(30) { "-1" } else { "" };
         self.lines.push(format!("{name}[{first}, {index}{moved}] = 2 {}[{index}]", vector.name));
         self.lines.push(format!("{name}[1, {index}] = [{}]", numbers.join(", ")));
         self.known.push(Known { name, places: vec!['I', kind], round: false });
@@ -646,8 +723,12 @@ impl Generator<'_> {
 
     /// A product of two vectors along an index that is moved beside another.
     fn padded(&mut self) {
-        let vectors: Vec<Known> =
-            self.known.iter().filter(|known| known.places == ['I'] && !known.round).cloned().collect();
+        let vectors: Vec<Known> = self
+            .known
+            .iter()
+            .filter(|known| known.places.len() == 1 && known.places[0] != 'S' && !known.round)
+            .cloned()
+            .collect();
         if vectors.is_empty() {
             return;
         }
@@ -680,6 +761,10 @@ impl Generator<'_> {
 
     fn queries(&mut self) {
         for known in self.known.clone() {
+            // What nobody asks for may be written out where it is read.
+            if self.chance(25) {
+                continue;
+            }
             let all = known.places.len();
             let text = match self.below(4) {
                 0 if all > 0 => {

@@ -1,0 +1,702 @@
+//! Every kernel against plain loops, on random shapes, views and numbers.
+
+use std::sync::Arc;
+
+use seeded::Stream;
+
+use super::{
+    Array, Binary, Code, Fold, Folding, Layout, Matrices, NOWHERE, Normalise, Number, Point, Pool, Precision,
+    Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
+};
+use crate::ast::Comparison;
+use crate::function::Function;
+
+fn stream(purpose: &str) -> Stream {
+    seeded::Family::new("tensor-logic/kernels", purpose, seeded::test_seed()).stream(0)
+}
+
+/// A number that both types hold; now and then none.
+fn number(stream: &mut Stream, wild: bool) -> f64 {
+    match stream.below(if wild { 12 } else { 9 }) {
+        0 => 0.0,
+        9 => f64::NAN,
+        10 => f64::INFINITY,
+        11 => f64::NEG_INFINITY,
+        _ => stream.below(33) as f64 / 8.0 - 2.0,
+    }
+}
+
+/// An array of these numbers, in either type or as truths, and what stands in it.
+fn array(stream: &mut Stream, len: usize, wild: bool) -> (Array, Vec<f64>) {
+    let wild = wild && stream.below(4) == 0;
+    match stream.below(5) {
+        0 => {
+            let truths: Vec<bool> = (0..len).map(|_| stream.below(2) == 0).collect();
+            let values = truths.iter().map(|truth| f64::from(u8::from(*truth))).collect();
+            (Array::truths(truths), values)
+        }
+        kind => {
+            let values: Vec<f64> = (0..len).map(|_| number(stream, wild)).collect();
+            let buffer = match kind {
+                1 => f32::buffer(values.iter().map(|value| *value as f32).collect()),
+                _ => f64::buffer(values.clone()),
+            };
+            (Array::given(buffer), values)
+        }
+    }
+}
+
+/// A view and all that stands in its array.
+#[derive(Clone)]
+struct Seen {
+    view: View,
+    values: Vec<f64>,
+}
+
+impl Seen {
+    fn at<T: Number>(&self, positions: &[usize]) -> T {
+        let steps = self.view.steps.iter().zip(positions);
+        let offset: usize = steps.map(|(step, position)| step.offset(*position)).sum();
+        T::of(self.values[self.view.offset + offset])
+    }
+}
+
+/// How a reader of this shape may walk something.
+fn random_steps(stream: &mut Stream, shape: &[usize]) -> Vec<Step> {
+    let mut order: Vec<usize> = (0..shape.len()).collect();
+    for at in (1..order.len()).rev() {
+        order.swap(at, stream.below(at as u64 + 1) as usize);
+    }
+    let permuted: Vec<usize> = order.iter().map(|at| shape[*at]).collect();
+    let nested = strides(&permuted);
+    let mut steps = vec![Step::By(0); shape.len()];
+    for (place, at) in order.iter().enumerate() {
+        steps[*at] = match stream.below(6) {
+            0 => Step::By(0),
+            1 => Step::By(stream.below(5) as usize),
+            2 => {
+                let map = (0..shape[*at]).map(|_| stream.below(6) as u32).collect();
+                Step::Map(Arc::new(map), stream.below(4) as usize)
+            }
+            _ => Step::By(nested[place]),
+        };
+    }
+    steps
+}
+
+/// How long an array must be for a reader of this shape.
+fn reach(steps: &[Step], shape: &[usize]) -> usize {
+    let most = |(step, size): (&Step, &usize)| (0..*size).map(|at| step.offset(at)).max().unwrap_or(0);
+    steps.iter().zip(shape).map(most).sum::<usize>() + 1
+}
+
+fn seen(stream: &mut Stream, shape: &[usize], wild: bool) -> Seen {
+    let steps = random_steps(stream, shape);
+    let offset = stream.below(3) as usize;
+    let len = offset + reach(&steps, shape) + stream.below(2) as usize;
+    let (array, values) = array(stream, len, wild);
+    Seen { view: View { array, offset, steps }, values }
+}
+
+fn shape(stream: &mut Stream, rank: u64) -> Vec<usize> {
+    let rank = stream.below(rank + 1);
+    (0..rank)
+        .map(|_| [0, 1, 2, 3, 3, 5, 7, 17][stream.below(8) as usize].max(usize::from(stream.below(4) > 0)))
+        .collect()
+}
+
+/// The positions of a space in order.
+fn places(shape: &[usize]) -> Vec<Vec<usize>> {
+    let mut found = vec![Vec::new()];
+    for size in shape {
+        found =
+            found.iter().flat_map(|place| (0..*size).map(|at| [place.as_slice(), &[at]].concat())).collect();
+    }
+    found
+}
+
+fn forced<T: Number>(array: &Array, precision: Precision) -> Vec<T> {
+    array.force(precision, &Arc::new(Pool::default())).numbers()
+}
+
+/// Both types, one after the other.
+fn both(test: fn(Precision), other: fn(Precision)) {
+    test(Precision::Double);
+    other(Precision::Single);
+}
+
+fn equal<T: Number>(found: &[T], wanted: &[T], what: &dyn std::fmt::Debug) {
+    assert_eq!(found.len(), wanted.len(), "{what:?}");
+    for (at, (a, b)) in found.iter().zip(wanted).enumerate() {
+        let same = a == b || (a.double().is_nan() && b.double().is_nan());
+        assert!(same, "at {at}: {a:?} instead of {b:?}: {what:?}");
+    }
+}
+
+/// What rounding may do to a sum of numbers of this type, as a part of the sum of their sizes.
+fn unit<T: Number>() -> f64 {
+    let mut unit = 1.0;
+    while (T::ONE + T::of(unit / 2.0)).double() > 1.0 {
+        unit /= 2.0;
+    }
+    unit
+}
+
+/// Sums agree to what rounding does, relative to the sizes of what is added.
+fn close<T: Number>(found: &[T], wanted: &[(f64, f64)], what: &dyn std::fmt::Debug) {
+    assert_eq!(found.len(), wanted.len(), "{what:?}");
+    for (at, (a, (b, size))) in found.iter().zip(wanted).enumerate() {
+        let a = a.double();
+        let same = a == *b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 40.0 * unit::<T>() * size;
+        assert!(same, "at {at}: {a} instead of {b}: {what:?}");
+    }
+}
+
+/// A random program on a stack, of so many steps, and how many inputs it reads.
+fn code(stream: &mut Stream, inputs: usize) -> Vec<Code> {
+    let mut code: Vec<Code> = Vec::new();
+    let mut depth = 0;
+    for _ in 0..1 + stream.below(7) {
+        match stream.below(9) {
+            0 if depth >= 1 => code.push(Code::Negate),
+            1 if depth >= 1 => {
+                let functions = [Function::Relu, Function::Step, Function::Abs, Function::Tanh];
+                code.push(Code::Call(functions[stream.below(4) as usize].clone(), 1));
+            }
+            2 if depth >= 3 => {
+                code.push(Code::Select);
+                depth -= 2;
+            }
+            3 if depth >= 2 => {
+                code.push(Code::Call(Function::Max, 2));
+                depth -= 1;
+            }
+            4 | 5 if depth >= 2 => {
+                code.push(Code::Binary(binary(stream)));
+                depth -= 1;
+            }
+            6 => {
+                code.push(Code::Number(number(stream, false)));
+                depth += 1;
+            }
+            _ => {
+                code.push(Code::Load(stream.below(inputs as u64) as usize));
+                depth += 1;
+            }
+        }
+    }
+    if depth == 0 {
+        code.push(Code::Load(0));
+    }
+    for _ in 1..depth {
+        code.push(Code::Binary(binary(stream)));
+    }
+    code
+}
+
+fn binary(stream: &mut Stream) -> Binary {
+    match stream.below(6) {
+        0 | 1 => Binary::Add,
+        2 => Binary::Multiply,
+        3 => Binary::Divide,
+        4 => Binary::Compare(Comparison::Less),
+        _ => Binary::Compare(Comparison::Equal),
+    }
+}
+
+/// The program for one entry.
+fn run<T: Number>(code: &[Code], inputs: &[T]) -> T {
+    let mut stack: Vec<T> = Vec::new();
+    let truth = |holds: bool| if holds { T::ONE } else { T::ZERO };
+    for step in code {
+        let value = match step {
+            Code::Load(at) => inputs[*at],
+            Code::Number(value) => T::of(*value),
+            Code::Negate => -stack.pop().unwrap(),
+            Code::Call(function, count) => {
+                let rest = stack.len() - count;
+                let arguments: Vec<f64> = stack.drain(rest..).map(Number::double).collect();
+                T::of(function.value(&arguments))
+            }
+            Code::Binary(binary) => {
+                let (b, a) = (stack.pop().unwrap(), stack.pop().unwrap());
+                match binary {
+                    Binary::Add => a + b,
+                    Binary::Multiply => a * b,
+                    Binary::Divide => a / (b + T::ZERO),
+                    Binary::Compare(Comparison::Less) => truth(a < b),
+                    _ => truth(a == b),
+                }
+            }
+            Code::Select => {
+                let (b, a) = (stack.pop().unwrap(), stack.pop().unwrap());
+                if stack.pop().unwrap() != T::ZERO { a } else { b }
+            }
+        };
+        stack.push(value);
+    }
+    stack.pop().unwrap()
+}
+
+/// A random point over a space, and its entries by plain loops.
+fn point<T: Number>(stream: &mut Stream, shape: &[usize], wild: bool) -> (Point, Vec<T>) {
+    let inputs: Vec<Seen> = (0..1 + stream.below(3)).map(|_| seen(stream, shape, wild)).collect();
+    let code = code(stream, inputs.len());
+    let entry = |place: Vec<usize>| {
+        let values: Vec<T> = inputs.iter().map(|input| input.at(&place)).collect();
+        run(&code, &values)
+    };
+    let wanted = places(shape).into_iter().map(entry).collect();
+    let views = inputs.into_iter().map(|input| input.view).collect();
+    (Point { shape: shape.to_vec(), inputs: views, code, truth: false }, wanted)
+}
+
+fn points<T: Number>(precision: Precision) {
+    let mut stream = stream("point");
+    for _ in 0..600 {
+        let shape = shape(&mut stream, 4);
+        let (mut point, mut wanted) = point::<T>(&mut stream, &shape, true);
+        if stream.below(8) == 0 {
+            point.truth = true;
+            wanted.iter_mut().for_each(|x| *x = if *x != T::ZERO { T::ONE } else { T::ZERO });
+        }
+        let what = format!("{point:?}");
+        equal(&forced::<T>(&Array::of(wanted.len(), point), precision), &wanted, &what);
+    }
+}
+
+#[test]
+fn a_point_is_its_program_at_every_entry() {
+    both(points::<f64>, points::<f32>);
+}
+
+/// Points that read points, taken into one or not.
+fn nested<T: Number>(precision: Precision) {
+    let mut stream = stream("fusion");
+    let mut fused = 0;
+    for _ in 0..1500 {
+        let rank = 1 + stream.below(3) as usize;
+        let own: Vec<usize> = (0..rank).map(|_| 1 + stream.below(5) as usize).collect();
+        let (deepest, mut values) = point::<T>(&mut stream, &own, true);
+        let mut inner = deepest;
+        let mut space = own;
+        let mut taken = 0;
+        for _ in 0..1 + stream.below(3) {
+            if stream.below(8) == 0 {
+                inner.truth = true;
+                values.iter_mut().for_each(|x| *x = if *x != T::ZERO { T::ONE } else { T::ZERO });
+            }
+            // The reader's dimensions: those of the inner one, permuted, picked by maps, with others beside.
+            let steps_inside = strides(&space);
+            let mut dims: Vec<(usize, Step)> = Vec::new();
+            for (size, step) in space.iter().zip(steps_inside) {
+                match stream.below(4) {
+                    0 => {
+                        let picked = stream.below(7) as usize;
+                        let map = (0..picked).map(|_| stream.below(*size as u64) as u32).collect();
+                        dims.push((picked, Step::Map(Arc::new(map), step)));
+                    }
+                    _ => dims.push((*size, Step::By(step))),
+                }
+            }
+            if stream.below(2) == 0 {
+                dims.push((1 + stream.below(3) as usize, Step::By(0)));
+            }
+            for at in (1..dims.len()).rev() {
+                dims.swap(at, stream.below(at as u64 + 1) as usize);
+            }
+            let shape: Vec<usize> = dims.iter().map(|(size, _)| *size).collect();
+            let steps: Vec<Step> = dims.into_iter().map(|(_, step)| step).collect();
+            let read: Vec<f64> = values.iter().map(|value| value.double()).collect();
+            let len = read.len();
+            let lies = Seen { view: View { array: Array::of(len, inner), offset: 0, steps }, values: read };
+            let other = seen(&mut stream, &shape, true);
+            let code = code(&mut stream, 2);
+            let entry = |place: Vec<usize>| run(&code, &[lies.at::<T>(&place), other.at::<T>(&place)]);
+            let found: Vec<T> = places(&shape).into_iter().map(entry).collect();
+            values = found;
+            let point =
+                Point { shape: shape.clone(), inputs: vec![lies.view, other.view], code, truth: false };
+            let point = point.fused();
+            taken += usize::from(!point.inputs.iter().any(|view| view.array.own::<Point>().is_some()));
+            inner = point;
+            space = shape;
+            if volume(&space) == 0 || volume(&space) > 2000 {
+                break;
+            }
+        }
+        fused += usize::from(taken > 0);
+        let what = format!("{inner:?}");
+        equal(&forced::<T>(&Array::of(values.len(), inner), precision), &values, &what);
+    }
+    assert!(fused > 300, "only {fused} of 1500 were fused");
+}
+
+#[test]
+fn points_that_read_points_are_one_point() {
+    both(nested::<f64>, nested::<f32>);
+}
+
+/// A sum whose own rounding does not grow with the length.
+fn sum(values: &[f64]) -> f64 {
+    let plain: f64 = values.iter().sum();
+    if !plain.is_finite() {
+        return plain;
+    }
+    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    for value in values {
+        let next = sum + value;
+        lost += if sum.abs() >= value.abs() { (sum - next) + value } else { (value - next) + sum };
+        sum = next;
+    }
+    sum + lost
+}
+
+/// The fold of some numbers, and the size of what rounding is a part of.
+fn fold(folding: Folding, values: &[f64]) -> (f64, f64) {
+    let size = values.iter().map(|value| value.abs()).sum();
+    match folding {
+        Folding::Sum => (sum(values), size),
+        Folding::Product => {
+            let product: f64 = values.iter().product();
+            (product, product.abs() * values.len() as f64)
+        }
+        Folding::Larger => (values.iter().copied().fold(f64::NEG_INFINITY, larger), 0.0),
+        Folding::Smaller => (values.iter().copied().fold(f64::INFINITY, smaller), 0.0),
+    }
+}
+
+fn folding(stream: &mut Stream) -> Folding {
+    [Folding::Sum, Folding::Sum, Folding::Product, Folding::Larger, Folding::Smaller]
+        [stream.below(5) as usize]
+}
+
+fn folds<T: Number>(precision: Precision) {
+    let mut stream = stream("fold");
+    for round in 0..400 {
+        let folding = folding(&mut stream);
+        // Both directions of tiles, few and many entries of either kind.
+        let (left, right): (Vec<usize>, Vec<usize>) = match round % 8 {
+            0 => (vec![20], vec![3, 67]),
+            1 => (vec![3], vec![700]),
+            2 => (vec![600], vec![20]),
+            3 => (vec![], vec![5, 40]),
+            4 => (vec![17, 3], vec![9]),
+            _ => (shape(&mut stream, 2), shape(&mut stream, 2)),
+        };
+        let space = [left.as_slice(), &right].concat();
+        // The product of many numbers leaves both types.
+        let folding = if folding == Folding::Product && volume(&right) > 20 { Folding::Sum } else { folding };
+        let (mut point, values) = point::<T>(&mut stream, &space, true);
+        let len = volume(&right);
+        let truth = stream.below(8) == 0;
+        let each = (0..volume(&left)).map(|row| {
+            let own: Vec<f64> = values[row * len..(row + 1) * len].iter().map(|x| x.double()).collect();
+            let (value, size) = fold(folding, &own);
+            if truth { (f64::from(u8::from(value != 0.0)), 0.0) } else { (value, size) }
+        });
+        let wanted: Vec<(f64, f64)> = each.collect();
+        // A sum that is 0 but for rounding is told from 0 by nobody.
+        if truth && folding == Folding::Sum {
+            continue;
+        }
+        point.truth = truth;
+        let what = format!("{folding:?} {left:?} {right:?} {point:?}");
+        let fold = Fold { point, kept: left.len(), folding };
+        close(&forced::<T>(&Array::of(wanted.len(), fold), precision), &wanted, &what);
+    }
+}
+
+#[test]
+fn a_fold_is_a_loop_over_what_goes() {
+    both(folds::<f64>, folds::<f32>);
+}
+
+/// So long that the work is shared out in parts, and more of them than are worked on apart.
+fn long_folds<T: Number>(precision: Precision) {
+    let mut stream = stream("long fold");
+    for (rows, len) in [(1, 1_300_000), (3, 300_000), (70_000, 3), (500, 700)] {
+        let values: Vec<f64> = (0..rows * len).map(|_| number(&mut stream, false)).collect();
+        for (folding, across) in [(Folding::Sum, false), (Folding::Sum, true), (Folding::Larger, false)] {
+            let at =
+                |row: usize, column: usize| if across { column * rows + row } else { row * len + column };
+            let each = (0..rows).map(|row| {
+                let own: Vec<f64> = (0..len).map(|column| T::of(values[at(row, column)]).double()).collect();
+                fold(folding, &own)
+            });
+            let wanted: Vec<(f64, f64)> = each.collect();
+            let steps = if across { [Step::By(1), Step::By(rows)] } else { [Step::By(len), Step::By(1)] };
+            let view = View { array: Array::doubles(values.clone()), offset: 0, steps: steps.to_vec() };
+            let fold = Fold { point: Point::of(vec![rows, len], view), kept: 1, folding };
+            let what = format!("{rows} × {len} {folding:?} {across}");
+            close(&forced::<T>(&Array::of(rows, fold), precision), &wanted, &what);
+        }
+    }
+}
+
+#[test]
+fn long_folds_are_loops_too() {
+    both(long_folds::<f64>, long_folds::<f32>);
+}
+
+/// Matrices that lie in one of the ways that the kernel takes.
+fn matrices(
+    stream: &mut Stream,
+    batch: &[usize],
+    rows: usize,
+    columns: usize,
+    wild: bool,
+) -> (Matrices, Vec<f64>) {
+    let slack = stream.below(3) as usize;
+    let (row, column) = match stream.below(3) {
+        // One row or one column may lie in any steps.
+        _ if rows == 1 || columns == 1 => (1 + stream.below(4) as usize, 1 + stream.below(4) as usize),
+        0 => (1, rows.max(1) + slack),
+        _ => (columns.max(1) + slack, 1),
+    };
+    let own = rows.max(1) * row + columns.max(1) * column;
+    let mut steps = Vec::new();
+    let mut reach = own;
+    for size in batch {
+        let step = if stream.below(3) == 0 { 0 } else { reach };
+        steps.push(step);
+        reach += step * size;
+    }
+    let offset = stream.below(4) as usize;
+    let (array, values) = array(stream, offset + reach, wild);
+    (Matrices { array, offset, batch: steps, row, column }, values)
+}
+
+fn products<T: Number>(precision: Precision) {
+    let mut stream = stream("product");
+    for _ in 0..500 {
+        let size = |stream: &mut Stream| [0, 1, 1, 2, 3, 5, 8, 17, 33, 40][stream.below(10) as usize];
+        let (m, k, n) = (size(&mut stream), size(&mut stream), size(&mut stream));
+        let batch: Vec<usize> = (0..stream.below(3)).map(|_| stream.below(4) as usize).collect();
+        let wild = stream.below(3) == 0;
+        let (a, x) = matrices(&mut stream, &batch, m, k, wild);
+        let (b, y) = matrices(&mut stream, &batch, k, n, wild);
+        let scale = [1.0, -1.5, 0.25][stream.below(3) as usize];
+        let mut wanted = Vec::new();
+        for place in places(&batch) {
+            let of = |m: &Matrices| m.offset + m.batch.iter().zip(&place).map(|(s, p)| s * p).sum::<usize>();
+            for i in 0..m {
+                for j in 0..n {
+                    let one = |l: usize| {
+                        let (a, b) = (of(&a) + i * a.row + l * a.column, of(&b) + l * b.row + j * b.column);
+                        scale * x[a] * y[b]
+                    };
+                    let parts: Vec<f64> = (0..k).map(one).collect();
+                    wanted.push(fold(Folding::Sum, &parts));
+                }
+            }
+        }
+        let product = Product { batch, m, k, n, a, b, scale };
+        let what = format!("{product:?}");
+        close(&forced::<T>(&Array::of(wanted.len(), product), precision), &wanted, &what);
+    }
+}
+
+#[test]
+fn a_product_is_three_loops() {
+    both(products::<f64>, products::<f32>);
+}
+
+fn segments<T: Number>(precision: Precision) {
+    let mut stream = stream("segments");
+    for round in 0..300 {
+        let many = round % 20 == 0;
+        let counts: Vec<usize> = (0..stream.below(6))
+            .map(|_| match stream.below(5) {
+                0 => 0,
+                1 if many => 300 + stream.below(700) as usize,
+                _ => 1 + stream.below(5) as usize,
+            })
+            .collect();
+        let total: usize = counts.iter().sum();
+        // Rows come in any order, some several times, others never.
+        let named = total.max(1);
+        let rows: Vec<u32> = (0..total).map(|_| stream.below(named as u64) as u32).collect();
+        let mut start = vec![0_u32];
+        counts.iter().for_each(|count| start.push(start.last().unwrap() + *count as u32));
+        let inner: Vec<usize> = match stream.below(8) {
+            0 => vec![],
+            1 => vec![0],
+            2 => vec![64],
+            3 => vec![130],
+            4 => vec![5, 17],
+            5 => vec![16],
+            _ => vec![1 + stream.below(9) as usize],
+        };
+        let width = volume(&inner);
+        let wild = stream.below(3) == 0;
+        let lane = |stream: &mut Stream, unit: usize, slack: usize| {
+            let step = match stream.below(3) {
+                0 => Step::Map(Arc::new((0..named).map(|_| stream.below(4) as u32).collect()), unit),
+                1 => Step::By(0),
+                _ => Step::By(unit),
+            };
+            let offset = stream.below(3) as usize;
+            let reach = reach(std::slice::from_ref(&step), &[named]) + slack;
+            let (array, values) = array(stream, offset + reach, wild);
+            (array, values, offset, step)
+        };
+        let folding = if stream.below(4) == 0 { folding(&mut stream) } else { Folding::Sum };
+        let sums = folding == Folding::Sum;
+        if folding == Folding::Product && many {
+            continue;
+        }
+        let mut numbers = Vec::new();
+        for _ in 0..if sums { stream.below(3) } else { 0 } {
+            let (array, values, offset, step) = lane(&mut stream, 1, 0);
+            numbers.push(Seen { view: View { array, offset, steps: vec![step] }, values });
+        }
+        let mut slabs = Vec::new();
+        for _ in 0..if sums { stream.below(4) } else { 1 } {
+            let (array, values, offset, step) = lane(&mut stream, width.max(1), width);
+            let mut steps = vec![step];
+            steps.extend(strides(&inner).into_iter().map(Step::By));
+            slabs.push(Seen { view: View { array, offset, steps }, values });
+        }
+        let constant = if sums { [1.0, -0.5, 3.0][stream.below(3) as usize] } else { 1.0 };
+        let mut wanted = Vec::new();
+        for group in 0..counts.len() {
+            for place in places(&inner) {
+                let own = &rows[start[group] as usize..start[group + 1] as usize];
+                let one = |row: &u32| {
+                    let at = [&[*row as usize], place.as_slice()].concat();
+                    let numbers: f64 = numbers.iter().map(|view| view.at::<f64>(&at[..1])).product();
+                    let slabs: f64 = slabs.iter().map(|view| view.at::<f64>(&at)).product();
+                    constant * numbers * slabs
+                };
+                let parts: Vec<f64> = own.iter().map(one).collect();
+                wanted.push(fold(folding, &parts));
+            }
+        }
+        let what = format!(
+            "{folding:?} {counts:?} {inner:?} {rows:?} {numbers:?} {slabs:?}",
+            numbers = numbers.iter().map(|s| &s.view).collect::<Vec<_>>(),
+            slabs = slabs.iter().map(|s| &s.view).collect::<Vec<_>>()
+        );
+        let views = |seen: Vec<Seen>| seen.into_iter().map(|seen| seen.view).collect();
+        let segments = Segments {
+            start: Arc::new(start),
+            rows: Arc::new(rows),
+            inner,
+            numbers: views(numbers),
+            slabs: views(slabs),
+            constant,
+            folding,
+        };
+        close(&forced::<T>(&Array::of(wanted.len(), segments), precision), &wanted, &what);
+    }
+}
+
+#[test]
+fn segments_are_sums_over_the_rows_of_each_group() {
+    both(segments::<f64>, segments::<f32>);
+}
+
+fn normalised<T: Number>(precision: Precision) {
+    let mut stream = stream("normalise");
+    for _ in 0..600 {
+        let (rows, kept) = (stream.below(5) as usize, 1 + stream.below(3) as usize);
+        let along = [0, 1, 1, 2, 5, 16, 33, 40][stream.below(8) as usize];
+        let groups = (stream.below(2) == 0).then(|| {
+            let count = 1 + stream.below(3) as usize;
+            ((0..rows).map(|_| stream.below(count as u64) as u32).collect::<Vec<u32>>(), count)
+        });
+        // Without groups every slot of a row is one.
+        let space = vec![rows, kept, along];
+        let wild = stream.below(4) == 0;
+        let far = if stream.below(4) == 0 { 300.0 } else { 1.0 };
+        let values: Vec<f64> = (0..volume(&space)).map(|_| far * number(&mut stream, wild)).collect();
+        let none = stream.below(5);
+        let present: Option<Vec<f64>> = (stream.below(2) == 0)
+            .then(|| (0..values.len()).map(|_| f64::from(u8::from(stream.below(5) < none))).collect());
+        let epsilon = [None, Some(1e-5), Some(0.5)][stream.below(3) as usize];
+        let here = |at: usize| present.as_ref().is_none_or(|present| present[at] != 0.0);
+        // The entries of each group.
+        let group_of = |at: usize| {
+            let (row, slot) = (at / (kept * along).max(1), at / along.max(1) % kept);
+            groups.as_ref().map_or(row, |(groups, _)| groups[row] as usize) * kept + slot
+        };
+        let mut wanted: Vec<Option<(f64, f64)>> = vec![None; values.len()];
+        for at in 0..values.len() {
+            let own: Vec<f64> = (0..values.len())
+                .filter(|other| here(*other) && group_of(*other) == group_of(at))
+                .map(|other| T::of(values[other]).double())
+                .collect();
+            let value = T::of(values[at]).double();
+            let count = own.len() as f64;
+            wanted[at] = match (epsilon, here(at)) {
+                // Beside the rows of a group, whose mask says what is absent, it is 0.
+                (None, false) => {
+                    let zero = groups.is_none() && count > 0.0 && own.iter().all(|x| x.is_finite());
+                    zero.then_some((0.0, 0.0))
+                }
+                (Some(_), false) => None,
+                (None, true) if own.len() == 1 => Some((1.0, 0.0)),
+                (None, true) => {
+                    let most = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let total: f64 = own.iter().map(|x| (x - most).exp()).sum();
+                    let result = (value - most).exp() / total;
+                    Some((result, result + 1e-30))
+                }
+                (Some(epsilon), true) => {
+                    let mean = own.iter().sum::<f64>() / count;
+                    let variance = own.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+                    let result = (value - mean) / (variance + T::of(epsilon).double()).sqrt();
+                    Some((result, result.abs() + mean.abs() + 1.0))
+                }
+            };
+        }
+        let points =
+            |values: &[f64]| Point::of(space.clone(), View::whole(Array::doubles(values.to_vec()), &space));
+        let layout =
+            Layout { groups: groups.clone().map(|(groups, count)| (Arc::new(groups), count)), kept, along };
+        let what = format!("{rows} {kept} {along} {groups:?} {epsilon:?} {values:?} {present:?}");
+        let normalise = Normalise {
+            values: points(&values),
+            present: present.as_deref().map(points),
+            epsilon: epsilon.map(|epsilon| points(&vec![epsilon; values.len()])),
+            layout,
+        };
+        let found = forced::<T>(&Array::of(values.len(), normalise), precision);
+        let known = found.iter().zip(&wanted).filter_map(|(found, wanted)| Some((*found, (*wanted)?)));
+        let (found, wanted): (Vec<T>, Vec<(f64, f64)>) = known.unzip();
+        close(&found, &wanted, &what);
+    }
+}
+
+#[test]
+fn softmax_and_lnorm_are_their_formulas() {
+    both(normalised::<f64>, normalised::<f32>);
+}
+
+fn moved<T: Number>(precision: Precision) {
+    let mut stream = stream("slabs");
+    for _ in 0..200 {
+        let (count, inner) = (1 + stream.below(5) as usize, stream.below(4) as usize);
+        let (from, values) = array(&mut stream, count * inner, true);
+        let place = |stream: &mut Stream| match stream.below(3) {
+            0 => NOWHERE,
+            _ => stream.below(count as u64) as u32,
+        };
+        let positions: Vec<u32> = (0..stream.below(9)).map(|_| place(&mut stream)).collect();
+        let one = |at: &u32| {
+            let at = *at;
+            let values = &values;
+            (0..inner).map(move |l| if at == NOWHERE { 0.0 } else { values[at as usize * inner + l] })
+        };
+        let wanted: Vec<T> = positions.iter().flat_map(one).map(T::of).collect();
+        let what = format!("{positions:?} {inner} {values:?}");
+        let slabs = Slabs { from, positions: Arc::new(positions), inner };
+        equal(&forced::<T>(&Array::of(wanted.len(), slabs), precision), &wanted, &what);
+    }
+}
+
+#[test]
+fn slabs_stand_where_they_are_put() {
+    both(moved::<f64>, moved::<f32>);
+}
