@@ -227,17 +227,10 @@ fn masked_softmax<T: Number>(row: &mut [T], here: &[T]) {
 #[inline(always)]
 fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
     let here = |at: usize| here.is_none_or(|here| here[at] != T::ZERO);
-    let (mut count, mut mean) = (0.0, 0.0);
-    for (at, value) in row.iter().enumerate().filter(|(at, _)| here(*at)) {
-        let _ = at;
-        count += 1.0;
-        mean += value.double();
-    }
-    mean /= count;
-    let mut squares = 0.0;
-    for (_, value) in row.iter().enumerate().filter(|(at, _)| here(*at)) {
-        squares += (value.double() - mean) * (value.double() - mean);
-    }
+    let present = || row.iter().enumerate().filter(|(at, _)| here(*at)).map(|(_, value)| value.double());
+    let count = present().count() as f64;
+    let mean = present().sum::<f64>() / count;
+    let squares: f64 = present().map(|value| (value - mean) * (value - mean)).sum();
     // One root serves all entries with the same epsilon.
     let (mut last, mut root) = (f64::NAN, f64::NAN);
     for (value, epsilon) in row.iter_mut().zip(epsilon) {

@@ -130,10 +130,10 @@ pub(crate) struct Evaluation {
     /// The number of threads [default: one a core].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,
-    /// The width of real numbers.
+    /// The width of all numbers; programs that count keep 64 bits.
     #[arg(long, value_enum, default_value = "f64")]
     pub(crate) dtype: Dtype,
-    /// `cpu`, `cuda`, `cuda:N` or `metal`.
+    /// `cpu`; `cuda`, `cuda:N` and `metal` are known and refused: nothing is evaluated on them yet.
     #[arg(long, default_value = "cpu", value_parser = device)]
     pub(crate) device: String,
     /// Which evaluator.
