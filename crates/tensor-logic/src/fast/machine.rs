@@ -27,6 +27,17 @@ pub(crate) enum Stored {
     Relation(Arc<Relation>),
 }
 
+/// Which elements count as present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// Every tuple.
+    All = 0,
+    /// Those with a value above 0.
+    Positive = 1,
+    /// Those with another value than 0.
+    NotZero = 2,
+}
+
 /// Whether relations become tables of bindings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Storage {

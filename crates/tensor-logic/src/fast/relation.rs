@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::machine::Machine;
 use crate::engine::Tuples;
 use crate::kernels::{Array, Buffer, larger, smaller};
 use crate::program::Combine;
@@ -48,9 +47,9 @@ impl Values {
         self.doubles.get_or_init(computed)
     }
 
-    /// The values as an array.
-    pub(crate) fn array(&self, machine: &Machine) -> Array {
-        self.array.get_or_init(|| machine.given_array(self.doubles())).clone()
+    /// The values as an array, which is made of the doubles if there is none yet.
+    pub(crate) fn array(&self, make: impl FnOnce(&[f64]) -> Array) -> Array {
+        self.array.get_or_init(|| make(self.doubles())).clone()
     }
 }
 

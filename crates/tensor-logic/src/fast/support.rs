@@ -9,11 +9,10 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim, binary, union};
-use super::machine::{Context, Machine, Stored, indices_of, linear, product_columns};
+use super::machine::{Context, Counts, Machine, Stored, indices_of, linear, product_columns};
 use super::plan::{Key, Source, Stamps, Thing};
 use super::rows::{Match, NONE, Rows};
 use super::scope::Scope;
-use super::table::Counts;
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Binary, volume};

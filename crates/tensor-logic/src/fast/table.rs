@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim};
-use super::machine::{Context, Machine, Stored, indices_of, linear};
+use super::machine::{Context, Counts, Machine, Stored, indices_of, linear};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
 use super::rows::{Keys, Match, NONE, Rows};
@@ -15,17 +15,6 @@ use crate::error::Result;
 use crate::kernels::{Step, View, volume};
 use crate::program::{Argument, Combine, IndexFn, IndexId, Otherwise, Read, Style};
 use crate::value::{Const, Domain};
-
-/// Which elements count as present.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counts {
-    /// Every tuple.
-    All = 0,
-    /// Those with a value above 0.
-    Positive = 1,
-    /// Those with another value than 0.
-    NotZero = 2,
-}
 
 /// A table in the making.
 struct Draft {
@@ -316,7 +305,7 @@ impl Machine {
         let values = |machine: &Machine, tags: &Arc<Vec<u32>>| {
             let (dims, shape) = (vec![Dim::ROWS], vec![tags.len()]);
             let Some(values) = &relation.values else { return Block::same(1.0, dims, shape) };
-            let array = values.array(machine);
+            let array = values.array(|doubles| machine.given_array(doubles));
             let values = View { array, offset: 0, steps: vec![Step::Map(Arc::clone(tags), 1)] };
             Block { dims, shape, values, mask: None }
         };
