@@ -1,6 +1,6 @@
 //! Rules of the core form on the relational engine.
 //!
-//! Enter at [`Session`]: if everything that a goal needs is relations joined by rules, they become
+//! Enter at `Session`: if everything that a goal needs is relations joined by rules, they become
 //! a database and rules over small integers, with the constants of the goal as demand. What is
 //! not (a dense read, an average, a sum in recursion) makes it say no, and the goal goes to the
 //! evaluation of blocks. A session belongs to one program: facts are loaded once, and what was derived as a whole is
