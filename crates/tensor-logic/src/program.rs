@@ -489,6 +489,16 @@ pub enum Argument {
     Any,
 }
 
+impl Argument {
+    /// The function, unless any value will do.
+    pub fn function(&self) -> Option<&IndexFn> {
+        match self {
+            Argument::At(function) => Some(function),
+            Argument::Any => None,
+        }
+    }
+}
+
 /// How a missing element is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Otherwise {

@@ -396,10 +396,7 @@ impl Machine {
     pub(crate) fn read_as(&mut self, read: &Read, otherwise: Otherwise, context: &Context) -> Result<Block> {
         let program = Arc::clone(&self.program);
         let places = &program.tensor(read.tensor).places;
-        let functions = read.arguments.iter().filter_map(|argument| match argument {
-            Argument::At(function) => Some(function),
-            Argument::Any => None,
-        });
+        let functions = read.arguments.iter().filter_map(Argument::function);
         match self.stored(read.tensor).cloned() {
             None => Ok(Block::absent()),
             Some(Stored::Dense(data)) => {

@@ -173,6 +173,15 @@ fn moves(program: &Program, steps: &Steps) -> Option<(Loop, bool)> {
     found.map(|(all, up, _)| (all, up))
 }
 
+/// The ends of an interval, if they are so near to 0 that arithmetic on them stays within 64 bits.
+fn ends(domain: &Domain) -> Option<(i64, i64)> {
+    let near = |end: i64| end.unsigned_abs() < 1 << 30;
+    match domain {
+        Domain::Interval { from, to } if near(*from) && near(*to) => Some((*from, *to)),
+        _ => None,
+    }
+}
+
 impl<'m> Compiler<'m> {
     /// The rules of a component in the order of a step, if all of it qualifies.
     fn compile(
@@ -240,11 +249,10 @@ impl<'m> Compiler<'m> {
     }
 
     fn loops(&mut self, indices: &[IndexId]) -> Option<Vec<Loop>> {
-        let one = |index: &IndexId| match &self.program.index(*index).range {
-            Range::Domain(Domain::Interval { from, to }) => {
-                Some(Loop { register: self.register(*index), from: *from, to: *to })
-            }
-            _ => None,
+        let one = |index: &IndexId| {
+            let Range::Domain(domain) = &self.program.index(*index).range else { return None };
+            let (from, to) = ends(domain)?;
+            Some(Loop { register: self.register(*index), from, to })
         };
         indices.iter().map(one).collect()
     }
@@ -301,14 +309,7 @@ impl<'m> Compiler<'m> {
         if read.otherwise == Otherwise::Absent || self.program.tensor(read.tensor).style != Style::Square {
             return None;
         }
-        let functions: Option<Vec<&IndexFn>> = read
-            .arguments
-            .iter()
-            .map(|argument| match argument {
-                Argument::At(function) => Some(function),
-                Argument::Any => None,
-            })
-            .collect();
+        let functions: Option<Vec<&IndexFn>> = read.arguments.iter().map(Argument::function).collect();
         let tensor = self.tensor(read.tensor)?;
         let places = self.places(read.tensor, functions?)?;
         Some(Node::Read { tensor, places, zero: read.otherwise == Otherwise::ZeroOutside })

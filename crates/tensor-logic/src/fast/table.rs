@@ -105,14 +105,7 @@ impl Machine {
     /// The bindings of a read's indices for which an element counts, tagged with the tuple.
     pub(crate) fn table(&mut self, read: &Read, counts: Counts, context: &Context) -> Result<Arc<Rows>> {
         let address = std::ptr::from_ref(read) as usize;
-        let functions: Vec<Option<&IndexFn>> = read
-            .arguments
-            .iter()
-            .map(|argument| match argument {
-                Argument::At(function) => Some(function),
-                Argument::Any => None,
-            })
-            .collect();
+        let functions: Vec<Option<&IndexFn>> = read.arguments.iter().map(Argument::function).collect();
         let mut indices: Vec<IndexId> =
             functions.iter().flatten().flat_map(|function| indices_of(function)).collect();
         indices.sort_unstable();

@@ -259,3 +259,14 @@ fn a_million_steps_are_loops() {
     (2..=2000).for_each(|at| wanted.push((wanted[at - 1] + wanted[at - 2]) / 1.5 - 0.1 * wanted[at - 2]));
     assert_close(&values(steps, "F", Storage::Auto), &wanted, "two steps back");
 }
+
+/// The last integers of 64 bits: a loop that counted past them would not end.
+#[test]
+fn steps_at_the_end_of_the_integers_end() {
+    let last = i64::MAX;
+    let up = format!("t : {}..{last}\nX[{}] = 1\nX[t+1] = 2 X[t]\nY = X[{last}]", last - 2, last - 2);
+    let down = format!("t : {}..{}\nX[{}] = 1\nX[t-1] = 2 X[t]\nY = X[{}]", -last, 2 - last, 2 - last, -last);
+    for text in [up, down] {
+        assert_close(&values(&text, "Y", Storage::Auto), &[4.0], &text);
+    }
+}
