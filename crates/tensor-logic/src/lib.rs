@@ -39,84 +39,18 @@
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-// The order is that of reading. A blank line between modules keeps the formatter from sorting them.
-pub mod ast;
+mod engines;
+mod learning;
+mod queries;
+mod session;
 
-pub mod lex;
-
-pub mod parse;
-
-pub mod format;
-
-pub mod read;
-
-pub mod source;
-
-pub mod error;
-
-pub mod draw;
-
-pub mod names;
-
-pub mod value;
-
-pub mod function;
-
-pub mod program;
-
-pub mod lower;
-
-pub mod domains;
-
-pub mod recursion;
-
-pub mod rename;
-
-pub mod gradient;
-
-pub mod learn;
-
-pub mod parents;
-
-pub mod analyse;
-
-pub mod show;
-
-pub mod engine;
-
-pub mod walk;
-
-pub mod start;
-
-pub(crate) mod digits;
-pub mod divergence;
-
-pub mod reference;
-
-pub(crate) mod kernels;
-
-pub mod fast;
-
-pub mod datalog;
-
-pub mod auto;
-
-pub mod proof;
-
-pub mod answer;
-
-pub mod model;
-
-pub mod sample;
-
-pub mod run;
-
-pub mod files;
-
-pub mod world;
-
-pub mod explain;
-
-pub mod notebook;
-
-pub mod console;
+pub(crate) use crate::engines::kernels;
+pub use crate::engines::{auto, datalog, engine, fast, proof, reference, start};
+pub use crate::learning::{gradient, learn};
+pub use crate::queries::{answer, explain, model, run, sample};
+pub use crate::session::{console, files, notebook, world};
+pub(crate) use tensor_logic_core::digits;
+pub use tensor_logic_core::{
+    analyse, ast, divergence, domains, draw, error, format, function, lex, lower, names, parents, parse,
+    program, read, recursion, rename, show, source, value, walk,
+};

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::{Answer, Content, kind_name};
+use super::{Answer, Content};
 use crate::error::{Places, Refusal};
 use crate::program::Kind;
 use crate::proof::Proof;
@@ -112,7 +112,7 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
         Content::Tensor { .. } => "tensor",
         Content::Relation { .. } => "relation",
     };
-    let of_type = kind_name(answer.kind);
+    let of_type = answer.kind.name();
     write_to(out, format_args!(", \"line\": {}, \"kind\": \"{kind}\", \"type\": \"{of_type}\"", answer.line));
     content(out, symbols, answer);
     if let Some(minimize) = &answer.minimize {

@@ -1,4 +1,4 @@
-//! A refusal or a warning as people read it (as JSON: [`crate::answer::json::report`]).
+//! A refusal or a warning as people read it.
 //!
 //! Enter at [`Sheet`]: a text whose lines are indexed once, for any number of reports. The shape
 //! is that of section 8: code and message, place, the quoted lines with marks, help.

@@ -13,7 +13,6 @@ use super::names::{Declarations, Names};
 use super::piece::number;
 use super::statement::{parts_of, sign_of};
 use super::value::{Printer, bracketed};
-use crate::answer::kind_name;
 use crate::program::{
     Action, Argument, Combine, Equation, Expr, Facts, Given, IndexFn, IndexId, Kind, Program, Query, Range,
     Role, Settings, Start, Style, Tensor, TensorId, When,
@@ -304,7 +303,7 @@ impl Table<'_> {
             return None;
         }
         let places = self.places(tensor);
-        let kind = if usual { String::new() } else { format!(" : {}", kind_name(tensor.kind)) };
+        let kind = if usual { String::new() } else { format!(" : {}", tensor.kind.name()) };
         Some(format!("{}{kind}{start}", bracketed(name, &places, round, round)))
     }
 

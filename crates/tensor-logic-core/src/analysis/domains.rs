@@ -381,7 +381,7 @@ impl Inference<'_> {
 }
 
 /// A domain in words.
-pub(crate) fn show(domain: &Domain, symbols: &crate::value::Symbols) -> String {
+pub fn show(domain: &Domain, symbols: &crate::value::Symbols) -> String {
     match domain {
         Domain::Interval { from, to } => format!("{from}..{to}"),
         Domain::Listed(_) => {

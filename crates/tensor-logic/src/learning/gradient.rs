@@ -63,7 +63,7 @@ pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
         builder.seed(seed);
         for at in 0..first_equation {
             let equation = program.equations[at].clone();
-            if builder.active.contains(&equation.tensor) && equation.tensor_differs() {
+            if builder.active.contains(&equation.tensor) && !equation.terms.is_empty() {
                 builder.equation(&equation);
             }
         }
@@ -81,13 +81,6 @@ fn settle(program: &mut Program) {
         program.components = components;
     }
     program.actions.retain(|action| matches!(action, Action::Query(_)));
-}
-
-impl Equation {
-    /// Whether a change of its right side can change the tensor smoothly at all.
-    fn tensor_differs(&self) -> bool {
-        !self.terms.is_empty()
-    }
 }
 
 /// The tensors below the goal that depend on what is asked for.

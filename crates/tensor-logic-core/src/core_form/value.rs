@@ -162,7 +162,7 @@ impl Domain {
 }
 
 /// The element at a row-major position.
-pub(crate) fn element(domains: &[Domain], mut at: usize) -> Tuple {
+pub fn element(domains: &[Domain], mut at: usize) -> Tuple {
     let mut tuple: Tuple = Vec::with_capacity(domains.len());
     for domain in domains.iter().rev() {
         let size = domain.len().max(1);

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::answer::{json, kind_name};
+use crate::answer::json;
 use crate::domains;
 use crate::error::Places;
 use crate::program::{Class, Component, Equation, Moving, Program, Role, Style, Tensor, TensorId};
@@ -170,7 +170,7 @@ impl Explanation<'_> {
             let (open, close) = if tensor.style == Style::Round { ('(', ')') } else { ('[', ']') };
             let places =
                 if tensor.places.is_empty() { String::new() } else { format!("{open}{domains}{close}") };
-            let (kind, role) = (kind_name(tensor.kind), role_name(tensor.role));
+            let (kind, role) = (tensor.kind.name(), role_name(tensor.role));
             write(&mut out, format_args!("  {}{places} : {kind}, {role}, line {line}\n", tensor.name));
         }
         out.push_str("\nEvaluation, in this order\n");
@@ -198,7 +198,7 @@ fn tensor_json(out: &mut String, symbols: &Symbols, tensor: &Tensor, line: usize
     out.push_str("{\"name\": ");
     json::string(out, &tensor.name);
     let (style, rank) = (style_name(tensor.style), tensor.places.len());
-    let (kind, role) = (kind_name(tensor.kind), role_name(tensor.role));
+    let (kind, role) = (tensor.kind.name(), role_name(tensor.role));
     write(out, format_args!(", \"style\": \"{style}\", \"rank\": {rank}"));
     write(out, format_args!(", \"type\": \"{kind}\", \"role\": \"{role}\", \"domains\": "));
     json::list(out, &tensor.places, |out, place| match &place.domain {

@@ -130,6 +130,20 @@ pub enum Kind {
     MaxMin,
 }
 
+impl Kind {
+    /// As it is written in a program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Bool => "bool",
+            Kind::Count => "count",
+            Kind::Real => "real",
+            Kind::Tropical => "tropical",
+            Kind::MaxTimes => "maxtimes",
+            Kind::MaxMin => "maxmin",
+        }
+    }
+}
+
 /// How contributions to one element are joined (N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Combine {

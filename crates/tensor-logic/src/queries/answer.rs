@@ -96,15 +96,3 @@ pub struct Explained {
     /// A proof of least height of a true ground query.
     pub proof: Option<Proof>,
 }
-
-/// The name of a type as it is printed.
-pub fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Bool => "bool",
-        Kind::Count => "count",
-        Kind::Real => "real",
-        Kind::Tropical => "tropical",
-        Kind::MaxTimes => "maxtimes",
-        Kind::MaxMin => "maxmin",
-    }
-}

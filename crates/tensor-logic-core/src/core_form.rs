@@ -1,0 +1,14 @@
+//! The core form, and what is asked of it.
+
+// The order is that of reading.
+pub mod value;
+
+pub mod program;
+
+pub mod walk;
+
+pub mod rename;
+
+pub mod digits;
+
+pub mod divergence;

@@ -1,0 +1,24 @@
+//! The language of tensor logic, from text to core form.
+//!
+//! **Syntax.** A text is read into a faithful tree ([`ast`]) by [`lex`] and [`parse`](mod@parse); [`format`](format::format)
+//! prints the tree. What is refused is a value ([`error`]) that [`draw`] quotes with its place.
+//!
+//! **Analysis.** [`analyse`](analyse::analyse) makes the core form of the tree: names resolved ([`names`]), scopes written out
+//! ([`lower`]), every place and index with its values ([`domains`]), tensors that depend on each other in components
+//! ([`recursion`]).
+//!
+//! **Core form.** [`program`] is what an engine reads. [`show`] prints it as legal text again.
+
+/// The README's program runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
+mod analysis;
+mod core_form;
+pub mod show;
+mod syntax;
+
+pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
+pub use crate::core_form::{digits, divergence, program, rename, value, walk};
+pub use crate::syntax::{ast, draw, error, format, function, lex, parse};

@@ -1,0 +1,5 @@
+//! Gradients as programs, and following them.
+
+pub mod gradient;
+
+pub mod learn;

@@ -1,0 +1,9 @@
+//! A program with the files, the data and the person around it.
+
+pub mod files;
+
+pub mod world;
+
+pub mod notebook;
+
+pub mod console;
