@@ -261,6 +261,9 @@ pub struct Facts {
     pub constants: Vec<Const>,
     /// The values; empty where all are 1.
     pub values: Vec<f64>,
+    /// Values of a file that are integers of more digits than `values` hold, with their positions. Empty
+    /// in a core form.
+    pub whole: Vec<(usize, i64)>,
     /// Where each stands in the text; empty for facts from files.
     pub spans: Vec<Span>,
     /// The statement that gave them, for facts from files.

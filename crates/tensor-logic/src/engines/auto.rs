@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::datalog::{self, Derived, Session};
+use crate::digits::halves;
 use crate::engine::{Engine, Request, Value};
 use crate::error::Result;
 use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
@@ -130,24 +131,31 @@ fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     changed.components.retain(|component| !component.tensors.is_empty());
     for (id, value) in derived {
         let Some(tensor) = changed.tensors.get_mut(id.0 as usize) else { continue };
-        tensor.given = vec![match value {
+        let array = |values: Arc<[f64]>| Given::Array {
+            fixed: vec![None; tensor.places.len()],
+            shape: tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect(),
+            values,
+            span: tensor.span,
+        };
+        // A count that one number does not hold is given as two, which are added.
+        tensor.given = match value {
             Value::Tuples(tuples) => {
-                let (arity, count) = (tensor.places.len(), tuples.tuples.len());
-                let constants = tuples.tuples.into_iter().flatten().collect();
-                let values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
-                Given::Facts(Arc::new(Facts { arity, count, constants, values, ..Facts::default() }))
+                let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
+                for (tuple, count) in tuples.tuples.iter().zip(&tuples.counts) {
+                    halves(*count).into_iter().for_each(|half| facts.push(tuple, half, None));
+                }
+                if tuples.counts.is_empty() {
+                    facts.count = tuples.tuples.len();
+                    facts.constants = tuples.tuples.into_iter().flatten().collect();
+                    facts.values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
+                }
+                vec![Given::Facts(Arc::new(facts))]
             }
-            Value::Dense(values) => Given::Array {
-                fixed: vec![None; tensor.places.len()],
-                shape: tensor
-                    .places
-                    .iter()
-                    .map(|place| place.domain.as_ref().map_or(0, Domain::len))
-                    .collect(),
-                values: values.doubles().as_slice().into(),
-                span: tensor.span,
-            },
-        }];
+            Value::Counts(counts) => {
+                [0, 1].map(|half| array(counts.iter().map(|count| halves(*count)[half]).collect())).into()
+            }
+            Value::Dense(values) => vec![array(values.doubles().as_slice().into())],
+        };
         tensor.role = Role::Data;
         for equation in changed.equations.iter_mut().filter(|equation| equation.tensor == id) {
             equation.terms.clear();

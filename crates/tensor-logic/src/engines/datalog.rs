@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::digits::EXACT_LIMIT;
+use crate::digits::COUNT_LIMIT;
 use crate::engine::{Budget, Value};
 use crate::error::Refusal;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
@@ -136,7 +136,6 @@ impl Session {
         }
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
         database.truncate(self.compiler.declared);
-        answer::digits_fit(program, database, (goal, relation))?;
         let value = answer::value(program, database, (goal, relation));
         if program.tensor(goal).hidden {
             // The next query is another one.
@@ -348,7 +347,7 @@ impl Compiler {
         }
         for given in &program.tensor(id).given {
             let counts = self.database.relation(relation).ring().counts();
-            let fits = |value: &f64| value.fract() == 0.0 && value.abs() < EXACT_LIMIT;
+            let fits = |value: &f64| value.fract() == 0.0 && value.abs() < COUNT_LIMIT;
             let square = program.tensor(id).style == Style::Square;
             let array;
             let facts = match given {

@@ -3,6 +3,7 @@
 //! Enter at [`Engine`]. There are two: the reference interpreter (plain loops, the truth) and
 //! the fast engine.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use crate::value::Tuple;
 pub enum Value {
     /// A square tensor: all elements, row-major over its places' domains.
     Dense(Numbers),
+    /// A square tensor of counts of which one has digits that a number with a point does not hold.
+    Counts(Arc<Vec<i64>>),
     /// A round tensor.
     Tuples(Tuples),
 }
@@ -84,6 +87,31 @@ pub struct Tuples {
     pub tuples: Vec<Tuple>,
     /// Their values; 1 for Boolean relations.
     pub values: Vec<f64>,
+    /// The values as integers, where one of these counts has digits that a number with a point does not
+    /// hold; empty otherwise.
+    pub counts: Vec<i64>,
+}
+
+impl Value {
+    /// All values, row-major or beside the tuples.
+    pub fn doubles(&self) -> Cow<'_, [f64]> {
+        match self {
+            Value::Dense(Numbers::Double(values)) => Cow::Borrowed(values),
+            Value::Dense(values) => Cow::Owned(values.doubles().to_vec()),
+            Value::Counts(counts) => counts.iter().map(|count| *count as f64).collect(),
+            Value::Tuples(tuples) => Cow::Borrowed(&tuples.values),
+        }
+    }
+
+    /// All values as integers, row-major or beside the tuples, where one of these counts has digits that a
+    /// number with a point does not hold.
+    pub fn counts(&self) -> Option<&[i64]> {
+        match self {
+            Value::Counts(counts) => Some(counts),
+            Value::Tuples(tuples) if !tuples.counts.is_empty() => Some(&tuples.counts),
+            _ => None,
+        }
+    }
 }
 
 /// A scalar's value, and its derivatives by the elements of each tensor asked for: all of a square

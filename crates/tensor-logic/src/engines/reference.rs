@@ -15,7 +15,9 @@ mod store;
 pub use prove::prove;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::digits::are_kept;
 use crate::engine::{Engine, Request, Slopes, Tuples, Value};
 use crate::error::Result;
 use crate::program::{Given, Kind, Program, Role, Style, TensorId, Term};
@@ -85,16 +87,17 @@ impl Engine for Reference {
             return Ok(answers(&self.evaluate::<f64>(request, goals, None)?, goals));
         }
         let machine = self.evaluate::<Exact>(request, goals, None)?;
-        goals.iter().try_for_each(|goal| machine.digits_fit(*goal))?;
         Ok(answers(&machine, goals))
     }
 
     fn slopes(&mut self, request: &Request<'_>, goal: TensorId, wrt: &[TensorId]) -> Option<Result<Slopes>> {
         let shaped = |(tensor, slopes): (&TensorId, Vec<f64>)| match request.program.tensor(*tensor).style {
             Style::Square => Value::Dense(slopes.into()),
-            Style::Round => {
-                Value::Tuples(Tuples { tuples: variables(request.program, *tensor), values: slopes })
-            }
+            Style::Round => Value::Tuples(Tuples {
+                tuples: variables(request.program, *tensor),
+                values: slopes,
+                counts: Vec::new(),
+            }),
         };
         let found = self.gradient(request, goal, wrt);
         Some(found.map(|(value, slopes)| (value, wrt.iter().zip(slopes).map(shaped).collect())))
@@ -108,19 +111,32 @@ impl Engine for Reference {
 /// The values of goals that a machine has evaluated.
 fn answers<N: Number>(machine: &Machine<'_, N>, goals: &[TensorId]) -> Vec<Value> {
     let value = |goal: &TensorId| match machine.store(*goal) {
-        Some(Store::Dense(_, values)) => {
-            Value::Dense(values.iter().map(|value| value.value()).collect::<Vec<f64>>().into())
-        }
+        Some(Store::Dense(_, values)) => match beyond(machine.program.tensor(*goal).kind, values) {
+            Some(counts) => Value::Counts(Arc::new(counts)),
+            None => Value::Dense(values.iter().map(|value| value.value()).collect::<Vec<f64>>().into()),
+        },
         Some(Store::Sparse(tuples)) => {
-            let mut sorted: Vec<(&Tuple, f64)> =
-                tuples.iter().map(|(tuple, value)| (tuple, value.value())).collect();
+            let mut sorted: Vec<(&Tuple, N)> = tuples.iter().map(|(tuple, value)| (tuple, *value)).collect();
             sorted.sort_by(|(a, _), (b, _)| machine.program.symbols.compare_tuples(a, b));
-            let (tuples, values) = sorted.into_iter().map(|(tuple, value)| (tuple.clone(), value)).unzip();
-            Value::Tuples(Tuples { tuples, values })
+            let (tuples, found): (Vec<Tuple>, Vec<N>) =
+                sorted.into_iter().map(|(tuple, value)| (tuple.clone(), value)).unzip();
+            let counts = beyond(machine.program.tensor(*goal).kind, &found).unwrap_or_default();
+            Value::Tuples(Tuples {
+                tuples,
+                values: found.iter().map(|value| value.value()).collect(),
+                counts,
+            })
         }
         None => Value::Tuples(Tuples::default()),
     };
     goals.iter().map(value).collect()
+}
+
+/// The integers of counts, where numbers with a point do not hold them all.
+fn beyond<N: Number>(kind: Kind, values: &[N]) -> Option<Vec<i64>> {
+    let counts = || values.iter().map(|value| value.count());
+    let any = kind == Kind::Count && counts().flatten().any(|count| !are_kept(i128::from(count)));
+    if any { counts().collect() } else { None }
 }
 
 /// Tensors that some engine has evaluated, and contributions computed from them.

@@ -87,9 +87,8 @@ fn evaluate(
     goals.extend(adjoint.gradients.iter().flatten());
     let mut values = engine.values(request, &goals)?.into_iter();
     let number = |value: Option<Value>| match value {
-        Some(Value::Dense(values)) => values.first().unwrap_or(f64::NAN),
         Some(Value::Tuples(tuples)) => tuples.values.first().copied().unwrap_or(0.0),
-        None => f64::NAN,
+        value => value.and_then(|value| value.doubles().first().copied()).unwrap_or(f64::NAN),
     };
     let loss = number(values.next());
     let mut gradients = Vec::new();

@@ -20,6 +20,9 @@ pub struct Answer {
     pub kind: Kind,
     /// What it says.
     pub content: Content,
+    /// The numbers of the content as integers, where one of these counts has digits that a number with a
+    /// point does not hold.
+    pub counts: Option<Vec<i64>>,
     /// What `@minimize` did.
     pub minimize: Option<Minimized>,
     /// What `@sample` did.
@@ -51,6 +54,13 @@ pub enum Content {
         /// Beside the tuples; `None` for Boolean relations.
         values: Option<Vec<f64>>,
     },
+}
+
+impl Answer {
+    /// Its numbers and how they are written.
+    pub fn figures(&self) -> json::Figures<'_> {
+        json::Figures { kind: self.kind, values: self.content.numbers(), counts: self.counts.as_deref() }
+    }
 }
 
 impl Content {

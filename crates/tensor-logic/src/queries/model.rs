@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Content;
-use crate::engine::{Engine, Request, Value};
+use crate::engine::{Engine, Request};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{Equation, IndexFn, IndexId, ModelQuery, Program, Query, Range, TensorId};
 use crate::value::{Const, Domain};
@@ -149,11 +149,7 @@ pub fn limited(program: &Program, goals: &[TensorId], name: &str, domain: &Domai
 /// Refusals of the evaluation.
 pub fn scalar(engine: &mut dyn Engine, request: &Request<'_>, goal: TensorId) -> Result<f64> {
     let values = engine.values(request, &[goal])?;
-    Ok(match values.first() {
-        Some(Value::Dense(values)) => values.first().unwrap_or(0.0),
-        Some(Value::Tuples(tuples)) => tuples.values.first().copied().unwrap_or(0.0),
-        None => 0.0,
-    })
+    Ok(values.first().and_then(|value| value.doubles().first().copied()).unwrap_or(0.0))
 }
 
 /// The answer of a query of a model that [`check`] has let pass.

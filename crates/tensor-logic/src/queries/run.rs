@@ -219,6 +219,7 @@ impl Run<'_> {
             line: self.places.of(query.span.start).0,
             kind: program.tensor(query.tensor).kind,
             content: Content::Scalar(None),
+            counts: None,
             minimize: None,
             sample: None,
             explain: None,
@@ -271,6 +272,7 @@ impl Run<'_> {
             return Ok(());
         }
         let value = self.value(program, query.tensor)?;
+        answer.counts = value.counts().map(<[i64]>::to_vec);
         answer.content = shaped(program, query, value);
         Ok(())
     }
@@ -313,11 +315,13 @@ fn shaped(program: &Program, query: &Query, value: Value) -> Content {
         Form::Holds | Form::ValueOrNull | Form::Model(_) => Vec::new(),
     };
     match (&query.form, value) {
-        (_, Value::Dense(values)) if tensor.places.is_empty() => Content::Scalar(values.first()),
-        (_, Value::Dense(values)) => {
+        (_, value @ (Value::Dense(_) | Value::Counts(_))) if tensor.places.is_empty() => {
+            Content::Scalar(value.doubles().first().copied())
+        }
+        (_, value @ (Value::Dense(_) | Value::Counts(_))) => {
             let domains = tensor.places.iter().map(|place| place.domain.clone());
             let domains = domains.map(|domain| domain.unwrap_or(crate::value::Domain::size(0))).collect();
-            Content::Tensor { indices, domains, values: values.doubles().as_slice().into() }
+            Content::Tensor { indices, domains, values: value.doubles().into() }
         }
         (Form::Holds, Value::Tuples(tuples)) => {
             Content::Scalar(Some(if tuples.tuples.is_empty() { 0.0 } else { 1.0 }))

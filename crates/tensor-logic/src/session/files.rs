@@ -97,7 +97,10 @@ impl Files {
                 let before = self.read_if_there(&path, file, span)?;
                 safe::write(before.as_deref(), &tensor.name, &shape, &values.doubles(), &mut bytes)
             }
-            (Format::Words, Value::Dense(_)) => Err(holds_only("relations")),
+            (Format::Npy | Format::Safetensors, Value::Counts(_)) => Err(Fault::Whole(
+                "this format holds numbers of 53 bits, and a count has more: write a .csv file".to_owned(),
+            )),
+            (Format::Words, Value::Dense(_) | Value::Counts(_)) => Err(holds_only("relations")),
             (Format::Npy | Format::Safetensors, Value::Tuples(_)) => Err(holds_only("square tensors")),
         };
         made.map_err(|fault| bad_format(file, span, &fault))?;

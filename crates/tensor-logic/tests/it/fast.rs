@@ -28,10 +28,12 @@ fn values(text: &str, name: &str, storage: Storage) -> Vec<f64> {
     let at = program.tensors.iter().rposition(|tensor| tensor.name == name).unwrap();
     let parameters = Parameters::new();
     let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
-    match Fast::with_storage(storage).values(&request, &[TensorId(at as u32)]).unwrap().remove(0) {
-        Value::Dense(values) => values.doubles().to_vec(),
-        Value::Tuples(tuples) => tuples.values,
-    }
+    Fast::with_storage(storage)
+        .values(&request, &[TensorId(at as u32)])
+        .unwrap()
+        .remove(0)
+        .doubles()
+        .into_owned()
 }
 
 fn assert_close(found: &[f64], wanted: &[f64], what: &str) {
@@ -157,10 +159,7 @@ fn results_do_not_depend_on_the_threads() {
         let mut fast = Fast::with_storage(storage).with_precision(precision);
         let mut values = |goal: TensorId| {
             let found = pool.install(|| fast.values(&request, &[goal])).unwrap().remove(0);
-            let numbers = match found {
-                Value::Dense(values) => values.doubles().to_vec(),
-                Value::Tuples(tuples) => tuples.values,
-            };
+            let numbers = found.doubles().into_owned();
             (goal, numbers.into_iter().map(f64::to_bits).collect())
         };
         goals.iter().map(|goal| values(*goal)).collect()
@@ -209,10 +208,7 @@ fn learned(text: &str, storage: Storage, bytes: u64) -> Vec<Vec<f64>> {
     let request = Request { program: &adjoint.program, parameters: &parameters, budget };
     let found =
         Fast::with_storage(storage).values(&request, &goals).unwrap_or_else(|refusal| panic!("{refusal:?}"));
-    let values = found.into_iter().map(|value| match value {
-        Value::Dense(values) => values.doubles().to_vec(),
-        Value::Tuples(tuples) => tuples.values,
-    });
+    let values = found.into_iter().map(|value| value.doubles().into_owned());
     values.collect()
 }
 

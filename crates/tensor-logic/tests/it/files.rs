@@ -414,7 +414,7 @@ fn writing() {
     }
     let relation = program(Style::Round, Kind::Bool, vec![], symbols);
     let tuples = vec![vec![Const::Int(0), ann], vec![Const::Int(1), bob]];
-    let relation_value = Value::Tuples(Tuples { tuples, values: vec![1.0, 1.0] });
+    let relation_value = Value::Tuples(Tuples { tuples, values: vec![1.0, 1.0], counts: Vec::new() });
     for (file, expected) in
         [("r.txt", "Ann Bob\n"), ("r.tsv", "0\tAnn\n1\tBob\n"), ("r.csv", "0,Ann\n1,Bob\n")]
     {

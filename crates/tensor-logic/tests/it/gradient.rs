@@ -36,8 +36,8 @@ fn gradient(text: &str, by: &str) -> (f64, Vec<f64>) {
 fn loss(program: &Program, parameters: &Parameters) -> f64 {
     let request = Request { program, parameters, budget: BUDGET };
     match &Reference::default().values(&request, &[id(program, "Loss")]).unwrap()[0] {
-        Value::Dense(values) => values.first().unwrap(),
         Value::Tuples(tuples) => tuples.values.first().copied().unwrap_or(0.0),
+        value => value.doubles()[0],
     }
 }
 

@@ -31,8 +31,8 @@ fn program(text: &str) -> (Program, TensorId) {
 fn scalar(program: &Program, parameters: &Parameters, goal: TensorId) -> f64 {
     let request = Request { program, parameters, budget: BUDGET };
     match &Reference::default().values(&request, &[goal]).unwrap()[0] {
-        Value::Dense(values) => values.first().unwrap(),
         Value::Tuples(tuples) => tuples.values.first().copied().unwrap_or(f64::NAN),
+        value => value.doubles()[0],
     }
 }
 
@@ -68,7 +68,7 @@ fn check(text: &str) {
         let start = parameters[id].clone();
         let equations = match gradient.and_then(|_| values.next()) {
             Some(Value::Dense(values)) => values.doubles().to_vec(),
-            Some(Value::Tuples(_)) => panic!("the gradient of a square tensor is square"),
+            Some(Value::Tuples(_) | Value::Counts(_)) => panic!("the gradient of a square tensor is square"),
             None => vec![0.0; start.len()],
         };
         for at in 0..start.len() {

@@ -216,7 +216,11 @@ fn gradients_of_the_corpus() {
             let domains: Vec<_> =
                 program.tensor(by).places.iter().map(|place| place.domain.clone().unwrap()).collect();
             let mut out = String::new();
-            json::nested(&mut out, Kind::Real, &domains, &found[0]);
+            json::nested(
+                &mut out,
+                &domains,
+                json::Figures { kind: Kind::Real, values: &found[0], counts: None },
+            );
             let found: Json = serde_json::from_str(&out).unwrap();
             assert_eq!(difference(&found, &gradient["values"], "values"), None, "{name}");
         }
@@ -371,12 +375,17 @@ fn a_long_proof_is_no_deep_recursion() {
             let of = |id: &tensor_logic::program::TensorId| match request.program.name(*id) {
                 "R" => {
                     let tuples = (0..3001).map(|at| vec![tensor_logic::value::Const::Int(at)]).collect();
-                    Ok(Value::Tuples(tensor_logic::engine::Tuples { tuples, values: vec![1.0; 3001] }))
+                    Ok(Value::Tuples(tensor_logic::engine::Tuples {
+                        tuples,
+                        values: vec![1.0; 3001],
+                        counts: Vec::new(),
+                    }))
                 }
                 "E" => Ok(edges.values(request, &[*id])?.remove(0)),
                 _ => Ok(Value::Tuples(tensor_logic::engine::Tuples {
                     tuples: vec![Vec::new()],
                     values: vec![1.0],
+                    counts: Vec::new(),
                 })),
             };
             goals.iter().map(of).collect()

@@ -48,8 +48,14 @@ impl<'a> Context<'a> {
             RightSide::File { file, options } => self.file(tensor, head, file, options, files),
             RightSide::Expr { expr, guards } => match plain_number(right) {
                 Some((number, value)) if constant => {
-                    self.literal(tensor, head.span, number);
-                    self.fact(tensor, head, value, span);
+                    match self.literal(tensor, head.span, number, self.adds(tensor)) {
+                        Some(halves) => {
+                            for half in halves {
+                                self.fact(tensor, head, half.copysign(value), span);
+                            }
+                        }
+                        None => self.fact(tensor, head, value, span),
+                    }
                 }
                 _ => {
                     self.heading = Some((tensor, head.span));

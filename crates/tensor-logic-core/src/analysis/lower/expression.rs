@@ -186,10 +186,12 @@ impl<'a> Context<'a> {
     ) -> Option<Expr> {
         match &expr.kind {
             ExprKind::Number(number) => {
-                if let Some((tensor, left)) = self.heading {
-                    self.literal(tensor, left, number);
-                }
-                Some(Expr::Number(number.value))
+                let heading = self.heading;
+                let halves = heading.and_then(|(tensor, left)| self.literal(tensor, left, number, true));
+                Some(match halves {
+                    Some(halves) => Expr::Plus(halves.map(Expr::Number).to_vec()),
+                    None => Expr::Number(number.value),
+                })
             }
             ExprKind::Sum(terms) => {
                 let parts: Option<Vec<Expr>> = terms

@@ -7,7 +7,7 @@ use super::{Context, Mention};
 use crate::ast::{self, Array, Item, PlaceKind, Reference, Span};
 use crate::digits;
 use crate::error::{Code, Refusal};
-use crate::program::{Action, Facts, Given, Kind, Place, Start, Style, TensorId};
+use crate::program::{Action, Combine, Facts, Given, Kind, Place, Start, Style, TensorId};
 use crate::value::Const;
 
 impl<'a> Context<'a> {
@@ -38,16 +38,30 @@ impl<'a> Context<'a> {
         self.fact(tensor, reference, one, reference.span);
     }
 
-    /// A number of a statement about this tensor, which is refused where it is a count that would be
-    /// rounded and somebody needs it.
-    pub(super) fn literal(&mut self, tensor: TensorId, left: Span, number: &ast::Number) {
+    /// Two numbers that add up to a number of a statement about this tensor, where it is a count that one
+    /// number does not hold. Refused, if somebody needs it, where it has no 64 bits or is not `added`.
+    pub(super) fn literal(
+        &mut self,
+        tensor: TensorId,
+        left: Span,
+        number: &ast::Number,
+        added: bool,
+    ) -> Option<[f64; 2]> {
         let entry = self.draft.program.tensor(tensor);
-        if entry.kind == Kind::Count
-            && let Some(digits) = digits::lost(number)
-        {
-            let report = digits::written(&entry.name, left, number, digits);
-            self.draft.program.rounded.push((tensor, report));
+        let lost = digits::lost(number).filter(|_| entry.kind == Kind::Count)?;
+        match lost {
+            Ok(whole) if added => Some(digits::halves(whole)),
+            _ => {
+                let report = digits::written(&entry.name, left, number);
+                self.draft.program.rounded.push((tensor, report));
+                None
+            }
         }
+    }
+
+    /// Whether what is given for a tensor several times is added up.
+    pub(super) fn adds(&self, tensor: TensorId) -> bool {
+        self.draft.program.tensor(tensor).combine == Combine::Sum
     }
 
     /// A fact with its value.
@@ -71,14 +85,26 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The numbers of an array.
-    fn literals(&mut self, tensor: TensorId, left: Span, array: &Array) {
-        for item in &array.items {
+    /// The numbers of an array, row-major, and what is to be added to them where they are counts that one number does not
+    /// hold; empty if there are none.
+    fn literals(&mut self, tensor: TensorId, left: Span, array: &Array, values: &mut [f64]) -> Vec<f64> {
+        let mut rest = Vec::new();
+        let mut open: Vec<&Item> = array.items.iter().rev().collect();
+        let mut at = 0;
+        while let Some(item) = open.pop() {
             match item {
-                Item::Array(inner) => self.literals(tensor, left, inner),
-                Item::Number(number) => self.literal(tensor, left, number),
+                Item::Array(inner) => open.extend(inner.items.iter().rev()),
+                Item::Number(number) => {
+                    if let Some([high, low]) = self.literal(tensor, left, number, self.adds(tensor)) {
+                        values[at] = high;
+                        rest.resize(values.len(), 0.0);
+                        rest[at] = low;
+                    }
+                    at += 1;
+                }
             }
         }
+        rest
     }
 
     /// An array for all places, or for those that the left side leaves open by bare indices.
@@ -86,7 +112,7 @@ impl<'a> Context<'a> {
         let mut shape = Vec::new();
         let mut values = Vec::new();
         flatten(array, 0, &mut shape, &mut values);
-        self.literals(tensor, head.span, array);
+        let rest = self.literals(tensor, head.span, array, &mut values);
         let mut fixed = Vec::new();
         for (place, at) in head.places.iter().enumerate() {
             let PlaceKind::Index(expr) = &at.kind else { return };
@@ -106,7 +132,14 @@ impl<'a> Context<'a> {
             fixed = vec![None; shape.len()];
         }
         if self.draft.program.tensor(tensor).style == Style::Round {
-            return self.listed(tensor, head, &fixed, &shape, &values, array.span);
+            self.listed(tensor, head, &fixed, &shape, &values, array.span);
+            if !rest.is_empty() {
+                self.listed(tensor, head, &fixed, &shape, &rest, array.span);
+            }
+            return;
+        }
+        if !rest.is_empty() {
+            self.give(tensor, fixed.clone(), shape.clone(), rest.into(), array.span);
         }
         self.give(tensor, fixed, shape, values.into(), array.span);
     }
@@ -206,11 +239,31 @@ impl<'a> Context<'a> {
             Loaded::Facts(mut facts) => {
                 facts.source = file.span;
                 facts.arity = rank;
+                self.whole(tensor, &mut facts, file);
                 self.draft.program.tensors[tensor.0 as usize].given.push(Given::Facts(Arc::new(facts)));
             }
             Loaded::Array { shape, values } => {
                 self.give(tensor, vec![None; shape.len()], shape, values, file.span);
             }
+        }
+    }
+
+    /// Gives the integers of a file that have more digits than one number as two facts each.
+    fn whole(&mut self, tensor: TensorId, facts: &mut Facts, file: &ast::Text) {
+        let whole = std::mem::take(&mut facts.whole);
+        let entry = self.draft.program.tensor(tensor);
+        if entry.kind != Kind::Count {
+            return;
+        }
+        if let Some((_, count)) = whole.first().filter(|_| !self.adds(tensor)) {
+            let report = digits::too_large(&entry.name, file.span, &count.to_string());
+            return self.draft.program.rounded.push((tensor, report));
+        }
+        for (at, count) in whole {
+            let [high, low] = digits::halves(count);
+            facts.values[at] = high;
+            let tuple = facts.tuple(at).to_vec();
+            facts.push(&tuple, low, None);
         }
     }
 

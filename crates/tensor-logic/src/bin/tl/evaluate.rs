@@ -207,6 +207,7 @@ fn show(answer: &mut Answer, of: &str, program: &Program, found: &Gradients) {
             line: 0,
             kind: Kind::Real,
             content: content.clone(),
+            counts: None,
             minimize: None,
             sample: None,
             explain: None,
@@ -230,7 +231,7 @@ fn gradient(out: &mut String, program: &Program, content: &Content) {
             out.push_str(", \"domains\": ");
             json::list(out, domains, |out, domain| json::domain(out, &program.symbols, domain));
             out.push_str(", \"values\": ");
-            json::nested(out, Kind::Real, domains, values);
+            json::nested(out, domains, json::Figures { kind: Kind::Real, values, counts: None });
         }
         Content::Relation { tuples, values, .. } => {
             out.push_str(", \"tuples\": ");

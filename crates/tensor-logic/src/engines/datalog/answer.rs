@@ -1,9 +1,10 @@
 //! What the relational engine derived, as values and refusals of the language.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::ast::Span;
-use crate::digits;
+use crate::digits::are_kept;
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value};
 use crate::error::{Code, Refusal};
@@ -18,50 +19,57 @@ pub(super) fn value(
     (goal, relation): (TensorId, RelationId),
 ) -> Value {
     let relation = database.relation(relation);
-    let number = |value: datarel::Value| {
-        if relation.ring().counts() { value.as_count() as f64 } else { value.as_real() }
-    };
+    let counts = relation.ring().counts();
     let (arity, rows, values) = (relation.arity(), relation.rows(), relation.values());
-    let value = |at: usize| values.get(at).copied().map_or(1.0, number);
+    let number = |at: usize| match values.get(at) {
+        Some(value) if counts => value.as_count() as f64,
+        Some(value) => value.as_real(),
+        None => 1.0,
+    };
+    let count = |at: usize| values.get(at).map_or(1, |value| value.as_count());
+    let beyond = counts && (0..relation.len()).any(|at| !are_kept(i128::from(count(at))));
     let ids = |at: usize| rows.get(at * arity..(at + 1) * arity).unwrap_or(&[]).iter();
     let tensor = program.tensor(goal);
     if tensor.style == Style::Square {
         let domains: Vec<Option<&Domain>> = tensor.places.iter().map(|place| place.domain.as_ref()).collect();
-        let sizes = domains.iter().map(|domain| domain.map_or(0, Domain::len));
-        let mut elements = vec![tensor.combine.default_value(); sizes.product()];
-        for at in 0..relation.len() {
-            let place = ids(at).zip(&domains).try_fold(0, |place, (id, domain)| {
+        let size = domains.iter().map(|domain| domain.map_or(0, Domain::len)).product();
+        let place = |at: usize| {
+            ids(at).zip(&domains).try_fold(0, |place, (id, domain)| {
                 let domain = (*domain)?;
                 Some(place * domain.len() + domain.ordinal(database.constants.value(*id))?)
-            });
-            if let Some(element) = place.and_then(|place| elements.get_mut(place)) {
-                *element = value(at);
-            }
+            })
+        };
+        if beyond {
+            // Of counts, an element without a tuple is 0.
+            return Value::Counts(Arc::new(spread(vec![0; size], relation.len(), place, count)));
         }
-        return Value::Dense(elements.into());
+        let elements = vec![tensor.combine.default_value(); size];
+        return Value::Dense(spread(elements, relation.len(), place, number).into());
     }
     let tuple = |at: usize| -> Tuple { ids(at).map(|id| database.constants.value(*id)).collect() };
-    let mut found: Vec<(Tuple, f64)> = (0..relation.len()).map(|at| (tuple(at), value(at))).collect();
+    let mut found: Vec<(Tuple, usize)> = (0..relation.len()).map(|at| (tuple(at), at)).collect();
     if !found.is_sorted_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b).is_lt()) {
         found.sort_by(|(a, _), (b, _)| program.symbols.compare_tuples(a, b));
     }
-    let (tuples, values) = found.into_iter().unzip();
-    Value::Tuples(Tuples { tuples, values })
+    let values = found.iter().map(|(_, at)| number(*at)).collect();
+    let counts = found.iter().filter(|_| beyond).map(|(_, at)| count(*at)).collect();
+    let tuples = found.into_iter().map(|(tuple, _)| tuple).collect();
+    Value::Tuples(Tuples { tuples, values, counts })
 }
 
-/// Refuses a count whose digits an answer cannot hold (53 bits).
-pub(super) fn digits_fit(
-    program: &Program,
-    database: &Database,
-    (goal, relation): (TensorId, RelationId),
-) -> Result<(), Refusal> {
-    let relation = database.relation(relation);
-    let count = |value: &datarel::Value| i128::from(value.as_count());
-    let mut counts = relation.values().iter().filter(|_| relation.ring().counts()).map(count);
-    match counts.find(|count| !digits::are_kept(*count)) {
-        Some(count) => Err(digits::refused(program, Some(goal), count)),
-        None => Ok(()),
+/// The elements of a square tensor, with what its tuples have put in their places.
+fn spread<T>(
+    mut elements: Vec<T>,
+    tuples: usize,
+    place: impl Fn(usize) -> Option<usize>,
+    value: impl Fn(usize) -> T,
+) -> Vec<T> {
+    for at in 0..tuples {
+        if let Some(element) = place(at).and_then(|place| elements.get_mut(place)) {
+            *element = value(at);
+        }
     }
+    elements
 }
 
 /// A failure as the language refuses it.

@@ -207,6 +207,7 @@ impl Relation {
             pairs.filter_map(|(column, dictionary)| dictionary.get(column[row] as usize).copied()).collect()
         };
         Tuples {
+            counts: Vec::new(),
             tuples: (0..self.len).map(tuple).collect(),
             values: (0..self.len).map(|at| self.value(at)).collect(),
         }

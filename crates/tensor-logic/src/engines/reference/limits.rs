@@ -6,7 +6,6 @@ use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
 use crate::ast::Span;
-use crate::digits;
 use crate::divergence::diverges;
 use crate::error::{Code, Refusal, Result};
 use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
@@ -139,16 +138,6 @@ impl<N: Number> Machine<'_, N> {
             format!("{shown} would be {}, which is more than a count of 64 bits holds", value.value());
         let help = format!("`: real` instead of `: count` for `{}`", tensor.name);
         Err(Refusal::new(Code::Overflow, span, message).help(help))
-    }
-
-    /// Refuses a count whose digits an answer cannot hold.
-    pub(super) fn digits_fit(&self, goal: TensorId) -> Result<()> {
-        let entries = self.store(goal).into_iter().flat_map(|store| store.entries());
-        let counts = self.program.tensor(goal).kind == Kind::Count;
-        match entries.filter(|_| counts).find_map(|(_, value)| value.hidden_digits()) {
-            Some(count) => Err(digits::refused(self.program, Some(goal), count)),
-            None => Ok(()),
-        }
     }
 }
 

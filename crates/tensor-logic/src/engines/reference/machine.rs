@@ -76,11 +76,11 @@ impl<'p, N: Number> Machine<'p, N> {
         let mut machine = Machine::new(request, None);
         for (id, value) in values {
             let store = match value {
-                Value::Dense(values) => {
-                    let values = values.doubles().iter().map(|value| N::new(*value)).collect();
+                value @ (Value::Dense(_) | Value::Counts(_)) => {
+                    let values = value.doubles().iter().map(|value| N::new(*value)).collect();
                     Store::Dense(domains(request.program.tensor(id)), values)
                 }
-                Value::Tuples(Tuples { tuples, values }) => {
+                Value::Tuples(Tuples { tuples, values, .. }) => {
                     Store::Sparse(tuples.into_iter().zip(values.into_iter().map(N::new)).collect())
                 }
             };

@@ -1,7 +1,7 @@
 //! The numbers of the interpreter: plain ones, dual numbers that carry a derivative along, and
 //! counts that carry all digits of an integer along.
 
-use crate::digits::{EXACT_LIMIT, are_kept};
+use crate::digits::{COUNT_LIMIT, EXACT_LIMIT};
 use crate::function::{Function, power};
 
 /// A number that the interpreter can calculate with.
@@ -22,8 +22,8 @@ pub(super) trait Number: Copy {
         self.value().abs() < COUNT_LIMIT
     }
 
-    /// The integer, where its digits are not those of [`value`](Number::value).
-    fn hidden_digits(self) -> Option<i128> {
+    /// The integer, for a count.
+    fn count(self) -> Option<i64> {
         None
     }
 
@@ -68,9 +68,6 @@ pub(super) trait Number: Copy {
         Self::with(function.value(&values), slope)
     }
 }
-
-/// 2⁶³: counts stay below.
-const COUNT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
 /// A derivative's part; what does not depend on the variable adds nothing, however steep it is.
 fn weighted(factor: f64, slope: f64) -> f64 {
@@ -157,8 +154,8 @@ impl Number for Exact {
             None => self.value.abs() < EXACT_LIMIT,
         }
     }
-    fn hidden_digits(self) -> Option<i128> {
-        self.whole.filter(|whole| !are_kept(*whole))
+    fn count(self) -> Option<i64> {
+        i64::try_from(self.whole?).ok()
     }
     fn differs(self, other: Exact) -> bool {
         self.whole != other.whole

@@ -6,26 +6,26 @@ pub(super) use training::rules::{Pace, Rule, State};
 #[cfg(test)]
 mod plain {
     #[derive(Debug, Clone, Copy)]
-    pub(in crate::learn) enum Rule {
+    pub(in crate::learning::learn) enum Rule {
         Sgd { momentum: f64 },
         Adam { beta1: f64, beta2: f64, epsilon: f64, decoupled: bool },
     }
 
     #[derive(Debug, Clone, Default)]
-    pub(in crate::learn) struct State {
+    pub(in crate::learning::learn) struct State {
         moments: Vec<(f64, f64)>,
     }
 
     #[derive(Debug, Clone, Copy)]
-    pub(in crate::learn) struct Pace {
-        pub(in crate::learn) number: u64,
-        pub(in crate::learn) rate: f64,
-        pub(in crate::learn) weight_decay: f64,
-        pub(in crate::learn) factor: f64,
+    pub(in crate::learning::learn) struct Pace {
+        pub(in crate::learning::learn) number: u64,
+        pub(in crate::learning::learn) rate: f64,
+        pub(in crate::learning::learn) weight_decay: f64,
+        pub(in crate::learning::learn) factor: f64,
     }
 
     impl Rule {
-        pub(in crate::learn) fn step(
+        pub(in crate::learning::learn) fn step(
             &self,
             state: &mut State,
             weights: &mut [f64],

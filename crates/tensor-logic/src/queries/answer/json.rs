@@ -46,6 +46,26 @@ pub fn number(out: &mut String, kind: Kind, value: f64) {
     if whole { write_to(out, format_args!("{}", value as i128)) } else { real(out, value) }
 }
 
+/// A number of an answer.
+pub(super) fn figure(out: &mut String, figures: Figures<'_>, at: usize) {
+    match (figures.counts.map(|counts| counts.get(at)), figures.values.get(at)) {
+        (Some(Some(count)), _) => write_to(out, format_args!("{count}")),
+        (_, Some(value)) => number(out, figures.kind, *value),
+        _ => out.push_str("null"),
+    }
+}
+
+/// The numbers of an answer and how they are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Figures<'a> {
+    /// The type.
+    pub kind: Kind,
+    /// The numbers.
+    pub values: &'a [f64],
+    /// The same as integers, where these have digits that the numbers have not.
+    pub counts: Option<&'a [i64]>,
+}
+
 /// A list; `item` writes one.
 pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut item: impl FnMut(&mut String, T)) {
     out.push('[');
@@ -83,17 +103,18 @@ pub fn domain(out: &mut String, symbols: &Symbols, domain: &Domain) {
 }
 
 /// The numbers of a tensor, nested in the order of its domains.
-pub fn nested(out: &mut String, kind: Kind, domains: &[Domain], values: &[f64]) {
+pub fn nested(out: &mut String, domains: &[Domain], figures: Figures<'_>) {
+    deeper(out, domains, figures, 0, figures.values.len());
+}
+
+/// The numbers from one position on, so many.
+fn deeper(out: &mut String, domains: &[Domain], figures: Figures<'_>, from: usize, count: usize) {
     match domains.split_first() {
-        None => match values.first() {
-            Some(value) => number(out, kind, *value),
-            None => out.push_str("null"),
-        },
-        Some((_, [])) => list(out, values, |out, value| number(out, kind, *value)),
+        None => figure(out, figures, from),
+        Some((_, [])) => list(out, from..from + count, |out, at| figure(out, figures, at)),
         Some((first, rest)) => {
-            let row = values.len() / first.len().max(1);
-            let rows = (0..first.len()).map(|at| values.get(at * row..(at + 1) * row).unwrap_or(&[]));
-            list(out, rows, |out, row| nested(out, kind, rest, row));
+            let row = count / first.len().max(1);
+            list(out, 0..first.len(), |out, at| deeper(out, rest, figures, from + at * row, row));
         }
     }
 }
@@ -148,6 +169,7 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
 }
 
 fn content(out: &mut String, symbols: &Symbols, answer: &Answer) {
+    let figures = answer.figures();
     let labels = |out: &mut String, indices: &[String]| {
         out.push_str(", \"indices\": ");
         list(out, indices, |out, index| string(out, index));
@@ -158,15 +180,15 @@ fn content(out: &mut String, symbols: &Symbols, answer: &Answer) {
             match (value, answer.kind) {
                 (None, _) => out.push_str("null"),
                 (Some(value), Kind::Bool) => out.push_str(if *value != 0.0 { "true" } else { "false" }),
-                (Some(value), kind) => number(out, kind, *value),
+                (Some(_), _) => figure(out, figures, 0),
             }
         }
-        Content::Tensor { indices, domains, values } => {
+        Content::Tensor { indices, domains, .. } => {
             labels(out, indices);
             out.push_str(", \"domains\": ");
             list(out, domains, |out, each| domain(out, symbols, each));
             out.push_str(", \"values\": ");
-            nested(out, answer.kind, domains, values);
+            nested(out, domains, figures);
         }
         Content::Relation { indices, tuples: found, values } => {
             labels(out, indices);
@@ -174,7 +196,7 @@ fn content(out: &mut String, symbols: &Symbols, answer: &Answer) {
             tuples(out, symbols, found);
             if let Some(values) = values {
                 out.push_str(", \"values\": ");
-                list(out, values, |out, value| number(out, answer.kind, *value));
+                list(out, 0..values.len(), |out, at| figure(out, figures, at));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::json::Figures;
 use super::{Answer, Content};
 use crate::program::Kind;
 use crate::proof::Proof;
@@ -13,18 +14,19 @@ const SHOWN: usize = 20;
 /// An answer as lines of text, without a line end behind the last.
 pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
     let mut out = answer.text.clone();
+    let figures = answer.figures();
     match &answer.content {
         Content::Scalar(value) => {
             let shown = match (value, answer.kind) {
                 (None, _) => "no such tuple".to_owned(),
                 (Some(value), Kind::Bool) => (*value != 0.0).to_string(),
-                (Some(value), kind) => number(kind, *value),
+                (Some(_), _) => figure(figures, 0),
             };
             add(&mut out, format_args!("\n  {shown}"));
         }
-        Content::Tensor { domains, values, .. } => {
+        Content::Tensor { domains, .. } => {
             out.push_str("\n  ");
-            nested(&mut out, symbols, answer.kind, domains, values, 1);
+            nested(&mut out, symbols, domains, figures, (0, figures.values.len()), 1);
         }
         Content::Relation { indices, tuples, values } => {
             for (at, tuple) in tuples.iter().enumerate().take(SHOWN) {
@@ -32,8 +34,8 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
                 let shown: Vec<String> =
                     named.map(|(index, value)| format!("{index} = {}", symbols.show(*value))).collect();
                 add(&mut out, format_args!("\n  {}", shown.join(", ")));
-                if let Some(value) = values.as_ref().and_then(|values| values.get(at)) {
-                    add(&mut out, format_args!(": {}", number(answer.kind, *value)));
+                if values.is_some() {
+                    add(&mut out, format_args!(": {}", figure(figures, at)));
                 }
             }
             if tuples.is_empty() {
@@ -66,18 +68,25 @@ fn add(out: &mut String, arguments: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(arguments);
 }
 
-fn number(kind: Kind, value: f64) -> String {
+fn figure(figures: Figures<'_>, at: usize) -> String {
     let mut out = String::new();
-    super::json::number(&mut out, kind, value);
+    super::json::figure(&mut out, figures, at);
     out.trim_matches('"').to_owned()
 }
 
-fn nested(out: &mut String, symbols: &Symbols, kind: Kind, domains: &[Domain], values: &[f64], depth: usize) {
+fn nested(
+    out: &mut String,
+    symbols: &Symbols,
+    domains: &[Domain],
+    figures: Figures<'_>,
+    (from, count): (usize, usize),
+    depth: usize,
+) {
     let Some((first, rest)) = domains.split_first() else {
-        out.push_str(&values.first().map_or_else(String::new, |value| number(kind, *value)));
+        out.push_str(&figure(figures, from));
         return;
     };
-    let row = values.len() / first.len().max(1);
+    let row = count / first.len().max(1);
     out.push('[');
     for at in 0..first.len() {
         if at > 0 && rest.is_empty() {
@@ -93,7 +102,7 @@ fn nested(out: &mut String, symbols: &Symbols, kind: Kind, domains: &[Domain], v
             let name = first.value(at).map_or_else(String::new, |value| symbols.show(value));
             add(out, format_args!("{name} "));
         }
-        nested(out, symbols, kind, rest, values.get(at * row..(at + 1) * row).unwrap_or(&[]), depth + 1);
+        nested(out, symbols, rest, figures, (from + at * row, row), depth + 1);
     }
     out.push(']');
 }

@@ -3,6 +3,7 @@
 //! Commas and `.tsv` may quote cells as in RFC 4180; `.facts` files, as Datalog systems write
 //! them, are split at tabs and nothing else, so a quotation mark is a letter there.
 
+use crate::digits::are_kept;
 use crate::engine::Value;
 use crate::files::cells;
 use crate::files::content::Fault;
@@ -75,10 +76,16 @@ pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbol
         }
         if layout.values {
             let cell = utf8(record.get(arity).unwrap_or_default(), line())?;
-            let value = cell.trim().parse::<f64>().map_err(|_| Fault::Line {
+            let cell = cell.trim();
+            let value = cell.parse::<f64>().map_err(|_| Fault::Line {
                 line: line(),
                 what: format!("the value `{cell}` is no number"),
             })?;
+            if let Ok(whole) = cell.parse::<i64>()
+                && !are_kept(i128::from(whole))
+            {
+                facts.whole.push((facts.count, whole));
+            }
             facts.values.push(value);
         }
         facts.count += 1;
@@ -112,7 +119,8 @@ pub fn write(rows: &Rows<'_>, symbols: &Symbols, dialect: Dialect, out: &mut Vec
         .flexible(true)
         .from_writer(out);
     let mut cells: Vec<String> = Vec::new();
-    let mut row = |tuple: &[Const], value: Option<f64>| {
+    let counts = rows.value.counts();
+    let mut row = |at: usize, tuple: &[Const], value: Option<f64>| {
         cells.clear();
         for constant in tuple {
             cells.push(match constant {
@@ -123,19 +131,20 @@ pub fn write(rows: &Rows<'_>, symbols: &Symbols, dialect: Dialect, out: &mut Vec
         if !dialect.quotes() && cells.iter().any(|cell| cell.contains(['\t', '\n', '\r'])) {
             return Err(Fault::Whole("a word with a tab or a line end cannot be written here".to_owned()));
         }
-        cells.extend(value.map(|value| number(value, rows.kind)));
+        let count = counts.and_then(|counts| counts.get(at));
+        cells.extend(value.map(|value| count.map_or_else(|| number(value, rows.kind), i64::to_string)));
         writer.write_record(&cells).map_err(|error| Fault::Whole(error.to_string()))
     };
     match rows.value {
         Value::Tuples(relation) => {
             for (at, tuple) in relation.tuples.iter().enumerate() {
                 let value = relation.values.get(at).copied().filter(|_| rows.kind != Kind::Bool);
-                row(tuple, value)?;
+                row(at, tuple, value)?;
             }
         }
-        Value::Dense(values) => {
-            for (at, value) in values.doubles().iter().enumerate() {
-                row(&element(rows.domains, at), Some(*value))?;
+        Value::Dense(_) | Value::Counts(_) => {
+            for (at, value) in rows.value.doubles().iter().enumerate() {
+                row(at, &element(rows.domains, at), Some(*value))?;
             }
         }
     }

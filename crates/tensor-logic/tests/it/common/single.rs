@@ -88,8 +88,7 @@ pub(crate) fn single(program: &Program, wanted: &Wanted, engine: &mut Found<'_>)
 /// The numbers of an answer.
 fn numbers(found: &Answer) -> Vec<f64> {
     match found.as_ref().map(|values| &values[0]) {
-        Ok(Value::Dense(values)) => values.doubles().to_vec(),
-        Ok(Value::Tuples(tuples)) => tuples.values.clone(),
+        Ok(value) => value.doubles().into_owned(),
         Err(_) => Vec::new(),
     }
 }
