@@ -29,7 +29,6 @@ mod closures;
 mod codes;
 mod command;
 mod console;
-mod modules;
 mod programs;
 mod reference;
 mod tutorial;
