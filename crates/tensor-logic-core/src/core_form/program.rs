@@ -219,7 +219,7 @@ pub struct Tensor {
 }
 
 /// A place of a tensor.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     /// Its values, where they are known. A place of a square tensor always has one once the
     /// program is analysed; a place of a relation may have none (its constants are mixed, or
@@ -248,6 +248,20 @@ pub enum Given {
         /// Where it stands.
         span: Span,
     },
+}
+
+impl Given {
+    /// Whether both are the same block of data, at the same place in memory.
+    pub fn is(&self, other: &Given) -> bool {
+        match (self, other) {
+            (Given::Facts(a), Given::Facts(b)) => Arc::ptr_eq(a, b),
+            (
+                Given::Array { fixed: a, shape: b, values: c, .. },
+                Given::Array { fixed: x, shape: y, values: z, .. },
+            ) => a == x && b == y && Arc::ptr_eq(c, z),
+            _ => false,
+        }
+    }
 }
 
 /// Facts of a relation, or given elements of a square tensor.

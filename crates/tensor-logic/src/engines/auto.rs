@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::datalog::{self, Derived, Session};
 use crate::digits::halves;
-use crate::engine::{Engine, Request, Value};
+use crate::engine::{Engine, Request, Slope, Value};
 use crate::error::Result;
 use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
 use crate::value::Domain;
@@ -20,7 +20,8 @@ use crate::value::Domain;
 pub struct Auto {
     blocks: Box<dyn Engine>,
     derived: Vec<(String, u64)>,
-    prepared: Prepared,
+    /// What was derived for programs, the last one used first.
+    prepared: Vec<Prepared>,
     /// The relations of programs, by their stamps, the last one used first.
     sessions: Vec<(u64, Session)>,
 }
@@ -33,19 +34,27 @@ struct Prepared {
     /// What was looked at so far, and what of it was derived.
     seen: BTreeSet<TensorId>,
     values: BTreeMap<TensorId, Value>,
+    /// How many tuples these hold.
+    tuples: usize,
     /// Counts of the relations that were derived for it.
     counts: BTreeMap<String, u64>,
     /// What the other engine sees, if anything was derived.
     program: Option<Arc<Program>>,
 }
 
-/// So many programs are remembered.
+/// A program with what was derived for it as data, if anything was, and how many tuples each relation has.
+type Ready = (Option<Arc<Program>>, BTreeMap<String, u64>);
+
+/// So many programs' relations are remembered.
 const SESSIONS: usize = 4;
+
+/// So many tuples that were derived for programs are remembered beside those of the one at work.
+const MOST: usize = 20_000_000;
 
 impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
-        Auto { blocks, derived: Vec::new(), prepared: Prepared::default(), sessions: Vec::new() }
+        Auto { blocks, derived: Vec::new(), prepared: Vec::new(), sessions: Vec::new() }
     }
 
     /// The value of a goal by rules, or no.
@@ -59,12 +68,14 @@ impl Auto {
     }
 
     /// The program that the other engine sees: recursive relations, and joins that are too large for tables, are data.
-    fn prepare(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Option<Arc<Program>>> {
+    fn prepare(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Ready> {
         let program = request.program;
         let stamp = Some(program.stamp.number());
-        if self.prepared.stamp != stamp {
-            self.prepared = Prepared { stamp, ..Prepared::default() };
-        }
+        let kept = self.prepared.iter().position(|known| known.stamp == stamp);
+        let mut prepared = match kept {
+            Some(at) => self.prepared.remove(at),
+            None => Prepared { stamp, ..Prepared::default() },
+        };
         let needed = program.needs(goals);
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
@@ -73,7 +84,7 @@ impl Auto {
                     (_, Class::Plain) => datalog::joined(program, *id),
                     (style, class) => style == Style::Round || matches!(class, Class::Closure),
                 };
-                if !wanted || !self.prepared.seen.insert(*id) {
+                if !wanted || !prepared.seen.insert(*id) {
                     continue;
                 }
                 let found = match self.by_rules(request, *id)? {
@@ -81,16 +92,25 @@ impl Auto {
                     found => found,
                 };
                 if let Some((value, counts)) = found {
-                    self.prepared.counts.extend(counts);
-                    self.prepared.values.insert(*id, value);
-                    self.prepared.program = None;
+                    prepared.tuples += counts.iter().map(|(_, count)| *count as usize).sum::<usize>();
+                    prepared.counts.extend(counts);
+                    prepared.values.insert(*id, value);
+                    prepared.program = None;
                 }
             }
         }
-        if self.prepared.program.is_none() && !self.prepared.values.is_empty() {
-            self.prepared.program = Some(Arc::new(with_data(program, self.prepared.values.clone())));
+        if prepared.program.is_none() && !prepared.values.is_empty() {
+            prepared.program = Some(Arc::new(with_data(program, prepared.values.clone())));
         }
-        Ok(self.prepared.program.clone())
+        let mut tuples = 0;
+        let kept = self.prepared.iter().take_while(|other| {
+            tuples += other.tuples + 1000;
+            tuples <= MOST
+        });
+        self.prepared.truncate(kept.count());
+        let (program, counts) = (prepared.program.clone(), prepared.counts.clone());
+        self.prepared.insert(0, prepared);
+        Ok((program, counts))
     }
 
     /// A relation by rules over relations that are none, which are evaluated before; or no.
@@ -164,33 +184,52 @@ fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     changed
 }
 
-impl Engine for Auto {
-    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+impl Auto {
+    /// Answers the goals that rules make, then asks the other engine for the rest.
+    fn answers<T: Clone>(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        by_rules: impl Fn(Value) -> T,
+        others: impl Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
         self.derived.clear();
         let program = request.program;
-        let mut answers: BTreeMap<TensorId, Value> = BTreeMap::new();
+        let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
             match self.by_rules(request, goal)? {
                 None => open.push(goal),
                 Some((value, counts)) => {
-                    answers.insert(goal, value);
+                    answers.insert(goal, by_rules(value));
                     self.derived.extend(counts);
                 }
             }
         }
         if !open.is_empty() {
-            let prepared = self.prepare(request, &open)?;
+            let (prepared, counts) = self.prepare(request, &open)?;
             let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
-            for (goal, value) in open.iter().zip(self.blocks.values(&inner, &open)?) {
-                answers.insert(*goal, value);
-            }
-            self.derived.extend(self.prepared.counts.clone());
+            answers.extend(open.iter().copied().zip(others(&mut *self.blocks, &inner, &open)?));
+            self.derived.extend(counts);
             let known: BTreeSet<String> = self.derived.iter().map(|(name, _)| name.clone()).collect();
             let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name));
             self.derived.extend(others.cloned());
         }
         Ok(goals.iter().filter_map(|goal| answers.get(goal).cloned()).collect())
+    }
+}
+
+impl Engine for Auto {
+    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        self.answers(request, goals, |value| value, |blocks, request, goals| blocks.values(request, goals))
+    }
+
+    fn listed(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Slope>> {
+        self.answers(request, goals, Slope::Whole, |blocks, request, goals| blocks.listed(request, goals))
+    }
+
+    fn release(&mut self, parameter: TensorId) {
+        self.blocks.release(parameter);
     }
 
     fn derived(&self) -> &[(String, u64)] {
@@ -199,7 +238,7 @@ impl Engine for Auto {
 
     fn forget_results(&mut self) {
         self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
-        self.prepared = Prepared::default();
+        self.prepared.clear();
         self.blocks.forget_results();
     }
 }

@@ -118,8 +118,26 @@ impl Value {
 /// tensor, the tuples that have one of a relation.
 pub type Slopes = (f64, Vec<Value>);
 
-/// The current values of parameters, row-major over their domains.
-pub type Parameters = HashMap<TensorId, Arc<[f64]>>;
+/// The elements of a square tensor that may differ from 0.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listed {
+    /// Row-major positions, ascending, each once.
+    pub positions: Vec<usize>,
+    /// Their values.
+    pub values: Vec<f64>,
+}
+
+/// A derivative by all elements of a tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Slope {
+    /// All of them.
+    Whole(Value),
+    /// Those that may differ from 0.
+    Listed(Listed),
+}
+
+/// The current values of parameters, row-major over their domains. A 0 among them has no sign.
+pub type Parameters = HashMap<TensorId, Arc<Vec<f64>>>;
 
 /// Limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +180,17 @@ pub trait Engine {
     ) -> Option<Result<Slopes>> {
         None
     }
+
+    /// The values of square goals, listed where the engine stores them so.
+    ///
+    /// # Errors
+    /// Those of [`values`](Engine::values).
+    fn listed(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Slope>> {
+        Ok(self.values(request, goals)?.into_iter().map(Slope::Whole).collect())
+    }
+
+    /// Lets go of the values of a parameter, which are about to change.
+    fn release(&mut self, _parameter: TensorId) {}
 
     /// Forgets what was computed, but not what is given nor how to compute: the next call does the
     /// work of a run alone, which is what a measurement asks for.

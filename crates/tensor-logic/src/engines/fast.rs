@@ -29,9 +29,9 @@ pub use machine::Storage;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::engine::{Engine, Parameters, Request, Value};
+use crate::engine::{Engine, Parameters, Request, Slope, Value};
 use crate::error::Result;
-use crate::program::{Class, Component, Kind, Role, Style, TensorId};
+use crate::program::{Class, Component, Given, Kind, Place, Role, Style, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
@@ -43,11 +43,15 @@ pub struct Fast {
     precision: Precision,
     /// What is kept of programs, the last one used first.
     sessions: Vec<Session>,
+    given: Data,
     derived: Vec<(String, u64)>,
 }
 
-/// So many programs are remembered.
-const SESSIONS: usize = 16;
+/// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
+const MOST: usize = 1 << 30;
+
+/// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
+type Data = HashMap<(TensorId, Precision), (Vec<Place>, Vec<Given>, Stored)>;
 
 /// What is kept of a program between calls.
 struct Session {
@@ -63,6 +67,8 @@ struct Session {
     /// For every component what it was last made from.
     made: HashMap<usize, Stamps>,
     parameters: Parameters,
+    /// About how many bytes are kept.
+    bytes: usize,
 }
 
 impl Fast {
@@ -78,7 +84,7 @@ impl Fast {
         self
     }
 
-    fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> &mut Session {
+    fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> (&mut Session, &mut Data) {
         let stamp = request.program.stamp.number();
         let answers = |session: &Session| {
             session.stamp == stamp && goals.iter().all(|goal| !session.inlined.contains(goal))
@@ -88,10 +94,14 @@ impl Fast {
             Some(at) => self.sessions.remove(at),
             None => Session::new(request, goals, self.storage, self.precision),
         };
-        // The batches of a training loop take turns; what was used last is kept longest.
+        let mut bytes = 0;
+        let kept = self.sessions.iter().take_while(|session| {
+            bytes += session.bytes;
+            bytes <= MOST
+        });
+        self.sessions.truncate(kept.count());
         self.sessions.insert(0, session);
-        self.sessions.truncate(SESSIONS);
-        &mut self.sessions[0]
+        (&mut self.sessions[0], &mut self.given)
     }
 }
 
@@ -128,6 +138,7 @@ impl Session {
             components,
             made: HashMap::new(),
             parameters: Parameters::new(),
+            bytes: 0,
         }
     }
 
@@ -140,7 +151,7 @@ impl Session {
         self.needed.as_ref().map_or_else(found, |(_, needed)| Arc::clone(needed))
     }
 
-    fn evaluate(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<()> {
+    fn evaluate(&mut self, request: &Request<'_>, goals: &[TensorId], given: &mut Data) -> Result<()> {
         let program = Arc::clone(&self.machine.program);
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
@@ -175,17 +186,49 @@ impl Session {
                 continue;
             }
             self.made.remove(&at);
-            self.machine.component(component, &self.parameters)?;
+            let data = match component.tensors.as_slice() {
+                [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),
+                _ => None,
+            };
+            let data = data.filter(|id| program.tensor(*id).role != Role::Parameter);
+            let known = data.and_then(|id| given.get(&(id, self.machine.precision)));
+            let same = |places: &[Place], blocks: &[Given], id: TensorId| {
+                let tensor = program.tensor(id);
+                tensor.places == places
+                    && tensor.given.len() == blocks.len()
+                    && tensor.given.iter().zip(blocks).all(|(a, b)| a.is(b))
+            };
+            match (known, data) {
+                (Some((places, blocks, stored)), Some(id)) if same(places, blocks, id) => {
+                    self.machine.store(id, stored.clone());
+                }
+                _ => self.machine.component(component, &self.parameters)?,
+            }
+            if let Some(id) = data
+                && let Some(stored) = self.machine.stored(id)
+            {
+                let tensor = program.tensor(id);
+                let block = (tensor.places.clone(), tensor.given.clone(), stored.clone());
+                given.insert((id, self.machine.precision), block);
+            }
             self.made.insert(at, stamps);
         }
+        self.bytes = self.machine.held();
         Ok(())
     }
 }
 
-impl Engine for Fast {
-    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
-        let session = self.session(request, goals);
-        let outcome = session.evaluate(request, goals);
+impl Fast {
+    /// Evaluates the goals, and answers each by what is stored of it. `None`: counts that blocks do not hold
+    /// with all their digits.
+    fn answers<T>(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        answer: impl Fn(&Machine, TensorId) -> T,
+    ) -> Result<Option<Vec<T>>> {
+        let (session, given) = self.session(request, goals);
+        let outcome = session.evaluate(request, goals, given);
         let program = Arc::clone(&session.machine.program);
         let needed = session.needs(goals);
         let machine = &session.machine;
@@ -193,7 +236,7 @@ impl Engine for Fast {
         let mut derived = BTreeMap::new();
         for id in needed.iter() {
             let tensor = program.tensor(*id);
-            if let Some(Stored::Relation(relation)) = session.machine.stored(*id)
+            if let Some(Stored::Relation(relation)) = machine.stored(*id)
                 && tensor.role == Role::Computed
                 && tensor.style == Style::Round
                 && !tensor.hidden
@@ -201,18 +244,55 @@ impl Engine for Fast {
                 derived.insert(tensor.name.clone(), relation.len as u64);
             }
         }
-        let value = |goal: &TensorId| match session.machine.stored(*goal) {
-            Some(Stored::Dense(array)) => Value::Dense(session.machine.numbers(array)),
-            Some(Stored::Relation(relation)) if program.tensor(*goal).style == Style::Square => {
-                Value::Dense(session.machine.densified(*goal, relation))
-            }
-            Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
-            None => Value::Tuples(Default::default()),
-        };
-        let values = outcome.map(|()| goals.iter().map(value).collect());
+        let answers = outcome.map(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
         self.derived = derived.into_iter().collect();
-        // Blocks hold 53 bits; the interpreter counts with all digits.
-        if large { Reference::default().values(request, goals) } else { values }
+        answers.map(|answers| (!large).then_some(answers))
+    }
+}
+
+/// The value of a tensor.
+fn value(machine: &Machine, goal: TensorId) -> Value {
+    match machine.stored(goal) {
+        Some(Stored::Dense(array)) => Value::Dense(machine.numbers(array)),
+        Some(Stored::Relation(relation)) if machine.program.tensor(goal).style == Style::Square => {
+            Value::Dense(machine.densified(goal, relation))
+        }
+        Some(Stored::Relation(relation)) => Value::Tuples(relation.tuples()),
+        None => Value::Tuples(Default::default()),
+    }
+}
+
+/// The value of a square tensor as it is stored.
+fn slope(machine: &Machine, goal: TensorId) -> Slope {
+    match machine.stored(goal) {
+        Some(Stored::Relation(relation)) if machine.program.tensor(goal).style == Style::Square => {
+            Slope::Listed(machine.listed(goal, relation))
+        }
+        _ => Slope::Whole(value(machine, goal)),
+    }
+}
+
+impl Engine for Fast {
+    fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        match self.answers(request, goals, value)? {
+            Some(values) => Ok(values),
+            // The interpreter counts with all digits.
+            None => Reference::default().values(request, goals),
+        }
+    }
+
+    fn listed(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Slope>> {
+        match self.answers(request, goals, slope)? {
+            Some(slopes) => Ok(slopes),
+            None => Ok(self.values(request, goals)?.into_iter().map(Slope::Whole).collect()),
+        }
+    }
+
+    fn release(&mut self, parameter: TensorId) {
+        for session in &mut self.sessions {
+            session.parameters.remove(&parameter);
+            session.machine.forget(parameter);
+        }
     }
 
     fn derived(&self) -> &[(String, u64)] {

@@ -17,7 +17,7 @@ pub fn all_start_values(program: &Program) -> Parameters {
 
 /// The start values of one parameter, row-major over its domains. An array that is smaller than
 /// the domains is followed by zeros.
-pub fn start_values(program: &Program, id: TensorId) -> Arc<[f64]> {
+pub fn start_values(program: &Program, id: TensorId) -> Arc<Vec<f64>> {
     let tensor = program.tensor(id);
     let sizes: Vec<usize> =
         tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len())).collect();
@@ -29,19 +29,14 @@ pub fn start_values(program: &Program, id: TensorId) -> Arc<[f64]> {
     let family =
         seeded::Family::new("tensor-logic", &format!("start:{}", tensor.name), program.settings.seed);
     let stream = |at: usize| family.stream(at as u64);
-    let normal = |mean: f64, deviation: f64| -> Arc<[f64]> {
-        (0..count).map(|at| mean + deviation * stream(at).normal()).collect()
-    };
-    let uniform = |low: f64, high: f64| -> Arc<[f64]> {
-        (0..count).map(|at| low + (high - low) * stream(at).uniform()).collect()
-    };
+    // A 0 has no sign: -0 + 0 is 0.
+    let all = |value: &dyn Fn(usize) -> f64| Arc::new((0..count).map(|at| value(at) + 0.0).collect());
+    let normal = |mean: f64, deviation: f64| all(&|at| mean + deviation * stream(at).normal());
+    let uniform = |low: f64, high: f64| all(&|at| low + (high - low) * stream(at).uniform());
     let glorot = (6.0 / (rows + columns)).sqrt();
     match &tensor.start {
-        Some(Start::Array { values, .. }) if values.len() == count => Arc::clone(values),
-        Some(Start::Array { values, .. }) => {
-            (0..count).map(|at| values.get(at).copied().unwrap_or(0.0)).collect()
-        }
-        Some(Start::Number(value)) => vec![*value; count].into(),
+        Some(Start::Array { values, .. }) => all(&|at| values.get(at).copied().unwrap_or(0.0)),
+        Some(Start::Number(value)) => all(&|_| *value),
         Some(Start::Normal(mean, deviation)) => normal(*mean, *deviation),
         Some(Start::Uniform(low, high)) => uniform(*low, *high),
         Some(Start::He) => normal(0.0, (2.0 / columns).sqrt()),

@@ -7,16 +7,20 @@
 use std::sync::Arc;
 
 use crate::answer::Minimized;
-use crate::engine::{Budget, Engine, Parameters, Request, Value};
+use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::model;
 use crate::program::{Batch, Duration, Minimize, Optimiser, Program, TensorId};
 use crate::value::Domain;
 
+mod moving;
+mod reads;
 mod rule;
 
-use rule::{Pace, Rule, State};
+use moving::{Gradient, Moving};
+use reads::are_all_listed;
+use rule::{Pace, Rule};
 
 /// What is told of a step: its number, how many there are, and the loss before it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64, f64);
@@ -49,11 +53,14 @@ pub fn minimize(
         model::scalar(engine, &Request { program, parameters, budget }, goal)
     };
     let first = loss(engine, parameters)?;
+    let rule = rule_of(minimize.optimiser);
     let mut learner = Learner {
         learned: &learned,
         minimize,
-        rule: rule_of(minimize.optimiser),
-        states: vec![State::default(); learned.len()],
+        moving: learned.iter().map(|_| Moving::new(rule)).collect(),
+        paces: Vec::new(),
+        listed: learned.iter().map(|id| are_all_listed(program, goal, *id)).collect(),
+        looked_at: vec![None; parts.len().max(1)],
     };
     let mut order: Vec<usize> = (0..parts.len()).collect();
     for step in 0..steps {
@@ -61,50 +68,48 @@ pub fn minimize(
         if at == 0 && minimize.batch.as_ref().is_some_and(|batch| batch.shuffle) {
             order = shuffled(parts.len(), program.settings.seed, step / per_epoch);
         }
-        let part = order.get(at as usize).and_then(|part| parts.get(*part));
-        let program = part.unwrap_or(&whole.program);
-        let request = Request { program, parameters, budget };
-        let (value, gradients) = evaluate(engine, &request, goal, &whole, &learned)?;
-        check(value, &gradients, minimize, step)?;
+        let part = order.get(at as usize).copied().unwrap_or(0);
+        learner.prepare(engine, parameters, Some(part));
+        let request = Request { program: parts.get(part).unwrap_or(&whole.program), parameters, budget };
+        let (value, gradients) = evaluate(engine, &request, goal, &whole)?;
+        let squares = gradients.iter().fold(0.0, |sum, gradient| gradient.squares(sum));
+        check(value, squares, &gradients, minimize, step)?;
         progress(step, steps, value);
-        learner.step(parameters, &gradients, step + 1);
+        learner.step(engine, parameters, gradients, squares, part);
     }
+    learner.prepare(engine, parameters, None);
     let last = loss(engine, parameters)?;
-    check(last, &[], minimize, steps)?;
+    check(last, 0.0, &[], minimize, steps)?;
     let names = learned.iter().map(|id| program.name(*id).to_owned()).collect();
     Ok(Minimized { steps, first, last, parameters: names })
 }
 
-/// The loss and the gradient of every learned tensor; zeros where the loss does not depend on it.
+/// The loss and the gradient of every learned tensor.
 fn evaluate(
     engine: &mut dyn Engine,
     request: &Request<'_>,
     goal: TensorId,
     adjoint: &Adjoint,
-    learned: &[TensorId],
-) -> Result<(f64, Vec<Arc<[f64]>>)> {
+) -> Result<(f64, Vec<Gradient>)> {
     let mut goals = vec![goal];
     goals.extend(adjoint.gradients.iter().flatten());
-    let mut values = engine.values(request, &goals)?.into_iter();
-    let number = |value: Option<Value>| match value {
-        Some(Value::Tuples(tuples)) => tuples.values.first().copied().unwrap_or(0.0),
-        value => value.and_then(|value| value.doubles().first().copied()).unwrap_or(f64::NAN),
+    let mut slopes = engine.listed(request, &goals)?.into_iter();
+    let loss = match slopes.next() {
+        Some(Slope::Whole(Value::Tuples(tuples))) => tuples.values.first().copied().unwrap_or(0.0),
+        Some(Slope::Whole(value)) => value.doubles().first().copied().unwrap_or(f64::NAN),
+        Some(Slope::Listed(listed)) => listed.values.first().copied().unwrap_or(0.0),
+        None => f64::NAN,
     };
-    let loss = number(values.next());
-    let mut gradients = Vec::new();
-    for (gradient, id) in adjoint.gradients.iter().zip(learned) {
-        let size = request.parameters.get(id).map_or(0, |values| values.len());
-        gradients.push(match gradient.and_then(|_| values.next()) {
-            Some(Value::Dense(values)) => values.doubles().as_slice().into(),
-            _ => vec![0.0; size].into(),
-        });
-    }
-    Ok((loss, gradients))
+    let gradient = |gradient: &Option<TensorId>| match gradient.and_then(|_| slopes.next()) {
+        Some(slope) => Gradient::of(slope),
+        None => Gradient::Nothing,
+    };
+    Ok((loss, adjoint.gradients.iter().map(gradient).collect()))
 }
 
-fn check(loss: f64, gradients: &[Arc<[f64]>], minimize: &Minimize, step: u64) -> Result<()> {
-    let finite = loss.is_finite() && gradients.iter().all(|gradient| gradient.iter().all(|g| g.is_finite()));
-    if finite {
+fn check(loss: f64, squares: f64, gradients: &[Gradient], minimize: &Minimize, step: u64) -> Result<()> {
+    // Squares may be infinite where no number is.
+    if loss.is_finite() && (squares.is_finite() || gradients.iter().all(Gradient::is_finite)) {
         return Ok(());
     }
     let message = format!("after {step} steps the loss is {loss} or has a gradient that is no number");
@@ -115,27 +120,68 @@ fn check(loss: f64, gradients: &[Arc<[f64]>], minimize: &Minimize, step: u64) ->
 struct Learner<'a> {
     learned: &'a [TensorId],
     minimize: &'a Minimize,
-    rule: Rule,
-    states: Vec<State>,
+    moving: Vec<Moving>,
+    /// The steps so far.
+    paces: Vec<Pace>,
+    /// Which parameters have gradients that list whatever the loss looks at.
+    listed: Vec<bool>,
+    /// What each batch looks at: the elements of each parameter, `None` for all. Unknown before the first time.
+    looked_at: Vec<Option<Vec<Option<Vec<usize>>>>>,
 }
 
 impl Learner<'_> {
-    fn step(&mut self, parameters: &mut Parameters, gradients: &[Arc<[f64]>], number: u64) {
-        let norm = gradients.iter().flat_map(|gradient| gradient.iter()).map(|g| g * g).sum::<f64>().sqrt();
+    /// Brings what a batch looks at up to date; all elements without one.
+    fn prepare(&mut self, engine: &mut dyn Engine, parameters: &mut Parameters, part: Option<usize>) {
+        let known = part.and_then(|part| self.looked_at.get(part)?.as_ref());
+        for (nth, (id, moving)) in self.learned.iter().zip(&mut self.moving).enumerate() {
+            let elements = known.and_then(|known| known.get(nth)?.as_ref());
+            let is_behind = match elements {
+                Some(elements) => moving.is_behind(elements, &self.paces),
+                None => moving.any_behind(&self.paces),
+            };
+            if is_behind {
+                change(engine, parameters, *id, |weights| match elements {
+                    Some(elements) => moving.bring(weights, elements, &self.paces),
+                    None => moving.catch_up(weights, &self.paces),
+                });
+            }
+        }
+    }
+
+    fn step(
+        &mut self,
+        engine: &mut dyn Engine,
+        parameters: &mut Parameters,
+        gradients: Vec<Gradient>,
+        squares: f64,
+        part: usize,
+    ) {
+        let norm = squares.sqrt();
         let factor = match self.minimize.clip {
             Some(clip) if norm > clip => clip / norm,
             _ => 1.0,
         };
-        let pace =
-            Pace { number, rate: self.minimize.rate, weight_decay: self.minimize.weight_decay, factor };
-        for ((id, gradient), state) in self.learned.iter().zip(gradients).zip(&mut self.states) {
-            let Some(values) = parameters.get(id) else { continue };
-            let mut weights = values.to_vec();
-            if weights.len() == gradient.len() {
-                self.rule.step(state, &mut weights, gradient, pace);
-                parameters.insert(*id, weights.into());
-            }
+        let (rate, weight_decay) = (self.minimize.rate, self.minimize.weight_decay);
+        self.paces.push(Pace { number: self.paces.len() as u64 + 1, rate, weight_decay, factor });
+        for ((id, gradient), moving) in self.learned.iter().zip(&gradients).zip(&mut self.moving) {
+            change(engine, parameters, *id, |weights| moving.step(weights, gradient, &self.paces));
         }
+        let looked_at = gradients.into_iter().zip(&self.listed).map(|(gradient, listed)| match gradient {
+            Gradient::Listed(gradient) if *listed => Some(gradient.positions),
+            Gradient::Nothing if *listed => Some(Vec::new()),
+            _ => None,
+        });
+        if let Some(slot) = self.looked_at.get_mut(part) {
+            *slot = Some(looked_at.collect());
+        }
+    }
+}
+
+/// Changes the values of a parameter, in place if nobody else holds them.
+fn change(engine: &mut dyn Engine, parameters: &mut Parameters, id: TensorId, how: impl FnOnce(&mut [f64])) {
+    engine.release(id);
+    if let Some(values) = parameters.get_mut(&id) {
+        how(Arc::make_mut(values).as_mut_slice());
     }
 }
 

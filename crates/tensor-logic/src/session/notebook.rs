@@ -85,7 +85,7 @@ pub struct Notebook {
     budget: Budget,
     seed: u64,
     folder: PathBuf,
-    learned: BTreeMap<String, Arc<[f64]>>,
+    learned: BTreeMap<String, Arc<Vec<f64>>>,
 }
 
 /// The limits of a notebook until others are set.
@@ -257,7 +257,10 @@ impl Notebook {
             let count = shape.iter().product::<usize>();
             let learned = self.learned.get(&tensor.name).filter(|values| values.len() == count);
             let given = match self.gifts.get(&tensor.name) {
-                Some(Gift::Array(array)) => Some(array.shared()),
+                // A 0 has no sign: -0 + 0 is 0.
+                Some(Gift::Array(array)) => {
+                    Some(Arc::new(array.shared().iter().map(|value| value + 0.0).collect()))
+                }
                 _ => None,
             };
             parameters.extend(learned.cloned().or(given).map(|values| (id, values)));

@@ -188,7 +188,7 @@ fn parameters_change_and_nothing_else_is_made_anew() {
     for round in 0..5 {
         let mut parameters = Parameters::new();
         let weights = [f64::from(round), 2.0 * f64::from(round), 3.0];
-        parameters.insert(id("W"), weights.as_slice().into());
+        parameters.insert(id("W"), std::sync::Arc::new(weights.to_vec()));
         let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
         let found = fast.values(&request, &[id("Y")]).unwrap().remove(0);
         assert_eq!(found, Value::Dense(vec![weights[1], weights[2], 0.0].into()));

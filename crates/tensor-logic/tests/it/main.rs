@@ -8,6 +8,7 @@ mod common;
 
 mod draw;
 mod format;
+mod learn;
 mod names;
 mod parse;
 mod read;

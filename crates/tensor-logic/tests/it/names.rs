@@ -198,6 +198,8 @@ fn warnings() {
         ("N(1); x : 4; S(x) += sig(N(x))", &[]),
         ("W ~ 1; Y = step(W); Loss = Y; Loss? @minimize(steps=1)", &["zero-gradient 1:12"]),
         ("W ~ 1; Y = step(W); Loss = Y W; Loss? @minimize(steps=1)", &[]),
+        ("R(1); W ~ 1; Y(x) = R(x) W; Loss = Y(x); Loss? @minimize(steps=1)", &["zero-gradient 1:19"]),
+        ("R(1); W ~ 1; Y(x) += R(x) W; Loss = Y(x); Loss? @minimize(steps=1)", &[]),
     ] {
         assert_eq!(warned(text), expected, "{text}");
     }

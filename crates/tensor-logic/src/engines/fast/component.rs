@@ -13,9 +13,9 @@ use super::machine::{Machine, Stored, indices_of, product_columns};
 use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
-use crate::engine::Parameters;
+use crate::engine::{Numbers, Parameters};
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::{Precision, volume};
+use crate::kernels::{Array, Buffer, Precision, volume};
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
     Style, TensorId,
@@ -79,19 +79,34 @@ impl Machine {
         Ok(())
     }
 
+    /// A parameter whose values are used where they lie.
+    fn shared(&self, id: TensorId, values: &Arc<Vec<f64>>) -> Option<Stored> {
+        let tensor = self.program.tensor(id);
+        let sizes: Vec<usize> = domains(&self.program, id).iter().map(Domain::len).collect();
+        let as_they_are = self.precision == Precision::Double
+            && tensor.style == Style::Square
+            && tensor.combine == Combine::Sum
+            && tensor.given.is_empty()
+            && values.len() == volume(&sizes);
+        as_they_are.then(|| Stored::Dense(Array::given(Buffer::Numbers(Numbers::Double(Arc::clone(values))))))
+    }
+
     /// All contributions to a tensor from the state at hand.
     fn plain(&mut self, component: &Component, id: TensorId, parameters: &Parameters) -> Result<Stored> {
         let program = Arc::clone(&self.program);
         self.head = self.left_side(id);
-        let parameter = parameters.get(&id).map(|values| values.as_ref());
-        let started;
-        let parameter = match parameter {
+        let parameter = match parameters.get(&id) {
             None if program.tensor(id).role == Role::Parameter => {
-                started = crate::start::start_values(&program, id);
-                Some(started.as_ref())
+                Some(crate::start::start_values(&program, id))
             }
-            other => other,
+            values => values.cloned(),
         };
+        if let Some(values) = &parameter
+            && let Some(stored) = self.shared(id, values)
+        {
+            return Ok(stored);
+        }
+        let parameter = parameter.as_deref().map(Vec::as_slice);
         loop {
             let mut accumulator = match self.is_lone(component, id) {
                 true => Accumulator::Lone,

@@ -14,7 +14,7 @@ use super::relation::{Codes, Piece, Relation, Skeleton};
 use super::scope::{Folded, Scope};
 use super::support::Condition;
 use crate::ast::Span;
-use crate::engine::Numbers;
+use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
     Array, Binary, Buffer, Folding, Number, Precision, Segments, larger, smaller, strides, volume,
@@ -775,10 +775,9 @@ impl Machine {
         one && joins && computed && matches!(component.class, Class::Plain)
     }
 
-    /// All elements of a square tensor that is stored by its support.
-    pub(crate) fn densified(&self, id: TensorId, relation: &Relation) -> Numbers {
+    /// The elements of a square tensor that is stored by its support.
+    pub(crate) fn listed(&self, id: TensorId, relation: &Relation) -> Listed {
         let domains = domains(&self.program, id);
-        let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
         let mut positions = vec![0; relation.len];
         for ((domain, dictionary), column) in
             domains.iter().zip(&relation.dictionaries).zip(&relation.columns)
@@ -788,10 +787,24 @@ impl Machine {
             let places = positions.iter_mut().zip(column.iter());
             places.for_each(|(at, code)| *at = *at * domain.len() + ordinals[*code as usize]);
         }
+        let mut values: Vec<f64> = (0..relation.len).map(|row| relation.value(row)).collect();
+        if !positions.is_sorted() {
+            // A domain whose order is not that of answers.
+            let mut pairs: Vec<(usize, f64)> = positions.into_iter().zip(values).collect();
+            pairs.sort_unstable_by_key(|(position, _)| *position);
+            (positions, values) = pairs.into_iter().unzip();
+        }
+        Listed { positions, values }
+    }
+
+    /// All elements of a square tensor that is stored by its support.
+    pub(crate) fn densified(&self, id: TensorId, relation: &Relation) -> Numbers {
+        let sizes: Vec<usize> = domains(&self.program, id).iter().map(Domain::len).collect();
+        let listed = self.listed(id, relation);
         let mut values = vec![0.0; volume(&sizes)];
-        for (row, at) in positions.into_iter().enumerate() {
+        for (at, value) in listed.positions.into_iter().zip(listed.values) {
             if let Some(slot) = values.get_mut(at) {
-                *slot = relation.value(row);
+                *slot = value;
             }
         }
         values.into()

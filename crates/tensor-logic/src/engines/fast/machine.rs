@@ -253,6 +253,15 @@ impl Machine {
         self.numbers
     }
 
+    /// About how many bytes are kept from one evaluation to the next.
+    pub(crate) fn held(&self) -> usize {
+        let stored = self.tensors.iter().flatten().map(|(stored, _)| match stored {
+            Stored::Dense(array) => 8 * array.len(),
+            Stored::Relation(relation) => (8 + 4 * relation.columns.len()) * relation.len,
+        });
+        self.memory.bytes() + stored.sum::<usize>()
+    }
+
     /// The stored value of a tensor.
     pub(crate) fn stored(&self, tensor: TensorId) -> Option<&Stored> {
         self.tensors.get(tensor.0 as usize)?.as_ref().map(|(stored, _)| stored)

@@ -89,6 +89,11 @@ pub(crate) struct Memory {
 const MOST: usize = 256 << 20;
 
 impl Memory {
+    /// How many bytes they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Finds a thing whose stamps are still right.
     pub(crate) fn find(&self, key: &Key, current: impl Fn(Source) -> u64) -> Option<&Thing> {
         let (stamps, thing) = self.things.get(key)?;

@@ -8,7 +8,7 @@ use training::kernels::Real;
 use crate::engine::Numbers;
 
 /// The type of all numbers of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Precision {
     /// 64 bits.
     #[default]

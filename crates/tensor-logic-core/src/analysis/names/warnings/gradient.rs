@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ast::{Expr, ExprKind, Goal, LiteralKind, Program, RightSide, Span, StatementKind};
 use crate::error::{Code, Warning};
 use crate::names::known::Names;
+use crate::program::Combine;
 
 /// A read of a tensor on the right side of another's equation.
 struct Edge<'a> {
@@ -14,12 +15,20 @@ struct Edge<'a> {
     blocked: Option<(&'a str, Span)>,
 }
 
+/// What stands for the sign of a relation without values among the functions without derivative.
+const SIGN: &str = "=";
+
 /// Checks every loss of the program.
 pub(super) fn check(program: &Program, names: &Names, reports: &mut Vec<Warning>) {
     let mut edges: BTreeMap<&str, Vec<Edge<'_>>> = BTreeMap::new();
     for statement in &program.statements {
-        if let StatementKind::Equation { head, right: RightSide::Expr { expr, .. }, .. } = &statement.kind {
-            collect(expr, None, edges.entry(&head.name.text).or_default());
+        if let StatementKind::Equation { head, sign_span, right: RightSide::Expr { expr, .. }, .. } =
+            &statement.kind
+        {
+            let known = names.tensors.get(&head.name.text);
+            let boolean = known.is_some_and(|tensor| matches!(tensor.combine, Combine::Exists | Combine::Or));
+            let blocked = boolean.then_some((SIGN, *sign_span));
+            collect(expr, blocked, edges.entry(&head.name.text).or_default());
         }
     }
     for loss in losses(program) {
@@ -36,11 +45,22 @@ pub(super) fn check(program: &Program, names: &Names, reports: &mut Vec<Warning>
             else {
                 continue;
             };
-            let message = format!(
-                "`{function}` has derivative 0, and `{name}` reaches `{loss}` only through such functions"
-            );
-            let report = Warning::new(Code::ZeroGradient, span, message);
-            reports.push(report.help("use a smooth function, such as `sig` for `step`"));
+            let (message, help) = if function == SIGN {
+                (
+                    format!(
+                        "this relation only says that there is something, and `{name}` reaches `{loss}` only so"
+                    ),
+                    "`+=` adds the values of a relation up",
+                )
+            } else {
+                (
+                    format!(
+                        "`{function}` has derivative 0, and `{name}` reaches `{loss}` only through such functions"
+                    ),
+                    "use a smooth function, such as `sig` for `step`",
+                )
+            };
+            reports.push(Warning::new(Code::ZeroGradient, span, message).help(help));
         }
     }
 }
