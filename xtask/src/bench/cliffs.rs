@@ -16,8 +16,10 @@ use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::error::{Code, Refusal};
 use tensor_logic::fast::Fast;
+use tensor_logic::learn::minimize;
 use tensor_logic::lower::{FileSource, Loaded, Wanted};
-use tensor_logic::program::{Action, Facts};
+use tensor_logic::program::{Action, Facts, Program, Query};
+use tensor_logic::start::all_start_values;
 use tensor_logic::value::Symbols;
 
 use super::BenchArgs;
@@ -118,19 +120,14 @@ pub(super) fn one(args: &BenchArgs, names: &[String]) -> Result<u8> {
     let analysed = analyse(&text, &mut Files(&files), &Default::default(), &Default::default());
     let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
     drop(files);
-    let goals = program.actions.iter().filter_map(|action| match action {
-        Action::Query(query) => Some(query.tensor),
-        Action::Write { .. } => None,
-    });
-    let parameters = Parameters::new();
+    let mut parameters = all_start_values(&program);
     let budget = Budget { tuples: 100_000_000, bytes: 16 << 30 };
-    let request = Request { program: &program, parameters: &parameters, budget };
     let mut engine = Auto::new(Box::<Fast>::default());
     // The answers by plain loops have had their own peak.
     std::fs::write("/proc/self/clear_refs", "5").context("the peak is reset on Linux only")?;
     let given = memory("VmRSS")?;
     let clock = Instant::now();
-    let answers: Vec<_> = goals.map(|goal| engine.values(&request, &[goal])).collect();
+    let answers = answers(&program, &mut engine, &mut parameters, budget);
     let seconds = clock.elapsed().as_secs_f64();
     let peak = memory("VmHWM")?.saturating_sub(given);
     ensure!(answers.len() == expected.len(), "{} answers, expected {}", answers.len(), expected.len());
@@ -139,6 +136,26 @@ pub(super) fn one(args: &BenchArgs, names: &[String]) -> Result<u8> {
     }
     print_json(&json!({"run_s": seconds, "peak_bytes": peak}))?;
     Ok(0)
+}
+
+/// What the queries answer, in order; `@minimize` moves the parameters first.
+fn answers(
+    program: &Program,
+    engine: &mut dyn Engine,
+    parameters: &mut Parameters,
+    budget: Budget,
+) -> Vec<std::result::Result<Vec<Value>, Refusal>> {
+    let queries = program.actions.iter().filter_map(|action| match action {
+        Action::Query(query) => Some(query),
+        Action::Write { .. } => None,
+    });
+    let mut answer = |query: &Query| {
+        if let Some(settings) = &query.directives.minimize {
+            minimize(engine, program, budget, parameters, query.tensor, settings, &mut |_, _, _| {})?;
+        }
+        engine.values(&Request { program, parameters, budget }, &[query.tensor])
+    };
+    queries.map(&mut answer).collect()
 }
 
 fn verify(answer: &std::result::Result<Vec<Value>, Refusal>, expected: &Expected) -> Result<()> {
@@ -150,8 +167,8 @@ fn verify(answer: &std::result::Result<Vec<Value>, Refusal>, expected: &Expected
         (Err(report), Expected::Sum(..)) => bail!("{report}"),
         (Ok(_), Expected::Refused(code)) => bail!("not refused as {code:?}"),
         (Ok(values), Expected::Sum(..)) => match values.first() {
-            Some(Value::Dense(values)) => (values.len(), values.doubles().iter().sum::<f64>()),
-            Some(Value::Tuples(tuples)) => (tuples.tuples.len(), tuples.values.iter().sum()),
+            Some(Value::Tuples(tuples)) => (tuples.tuples.len(), tuples.values.iter().sum::<f64>()),
+            Some(value) => (value.doubles().len(), value.doubles().iter().sum()),
             None => bail!("no value"),
         },
     };
@@ -180,17 +197,11 @@ mod tests {
             let Input { text, files, expected } = (case.input)(case.tiny);
             let analysed = analyse(&text, &mut Files(&files), &Default::default(), &Default::default());
             let program = analysed.unwrap_or_else(|reports| panic!("{}: {reports:?}", case.id)).program;
-            let parameters = Parameters::new();
             let budget = Budget { tuples: 100_000_000, bytes: 1 << 30 };
-            let request = Request { program: &program, parameters: &parameters, budget };
             let mut reference = tensor_logic::reference::Reference::default();
-            let goals = program.actions.iter().filter_map(|action| match action {
-                Action::Query(query) => Some(query.tensor),
-                Action::Write { .. } => None,
-            });
-            for (goal, expected) in goals.zip(&expected) {
-                let answer = reference.values(&request, &[goal]);
-                verify(&answer, expected).unwrap_or_else(|error| panic!("{}: {error:#}", case.id));
+            let answers = answers(&program, &mut reference, &mut all_start_values(&program), budget);
+            for (answer, expected) in answers.iter().zip(&expected) {
+                verify(answer, expected).unwrap_or_else(|error| panic!("{}: {error:#}", case.id));
             }
         }
     }

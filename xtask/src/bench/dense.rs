@@ -316,7 +316,7 @@ fn side(
         let Some(values) = parameters.get_mut(id) else { continue };
         let weight = weights.iter().position(|weight| weight == id);
         if weight.is_some() {
-            *values = values.iter().map(|value| value * scale).collect::<Arc<[f64]>>();
+            *values = Arc::new(values.iter().map(|value| value * scale).collect());
         }
         let tensor = program.tensor(*id);
         let shape: Vec<usize> = tensor

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::ast::Span;
 use crate::error::{Code, Refusal};
 use crate::program::{Combine, Component, Equation, Program, TensorId};
+use crate::value::Const;
 
 /// The refusal of a component that does not come to rest.
 pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Option<TensorId>) -> Refusal {
@@ -44,6 +45,21 @@ pub fn diverges(program: &Program, component: &Component, rounds: u64, grew: Opt
     };
     let span = first.map_or_else(Span::default, |equation| equation.head_span);
     Refusal::new(Code::Divergence, span, message).help(help)
+}
+
+/// The refusal of a recursive relation without values that adds a number below 0 up for a tuple.
+pub fn falls(program: &Program, tensor: TensorId, tuple: &[Const]) -> Refusal {
+    let name = program.name(tensor);
+    let shown = format!("{name}({})", program.show_tuple(&tuple.to_vec()));
+    let message =
+        format!("`{shown}` meets a factor below 0, which takes tuples away that others may rest on");
+    let help = format!(
+        "`{name}(…) <- …` asks whether there is one, which always ends; or keep what is above 0: `R(x) > 0`"
+    );
+    let own = program.equations.iter().filter(|equation| equation.tensor == tensor);
+    let first = own.min_by_key(|equation| equation.head_span);
+    Refusal::new(Code::Divergence, first.map_or(Span::default(), |equation| equation.head_span), message)
+        .help(help)
 }
 
 /// The shortest way through the component from a tensor to itself: `A -> B -> A`.

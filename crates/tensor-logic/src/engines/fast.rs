@@ -19,6 +19,7 @@ mod plan;
 mod relation;
 mod rows;
 mod scope;
+mod signs;
 mod steps;
 mod support;
 mod table;
@@ -29,6 +30,7 @@ pub use machine::Storage;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::divergence::falls;
 use crate::engine::{Engine, Parameters, Request, Slope, Value};
 use crate::error::Result;
 use crate::program::{Class, Component, Given, Kind, Place, Role, Style, TensorId};
@@ -50,6 +52,9 @@ pub struct Fast {
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
 const MOST: usize = 1 << 30;
 
+/// Tensors of more elements are let go of, while learning, when nobody reads them any more.
+const SHED: usize = 1 << 20;
+
 /// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
 type Data = HashMap<(TensorId, Precision), (Vec<Place>, Vec<Given>, Stored)>;
 
@@ -58,6 +63,8 @@ struct Session {
     stamp: u64,
     /// Tensors that are written out where they are read, and have no value of their own.
     inlined: BTreeSet<TensorId>,
+    /// The least contributions to relations that must meet none below 0.
+    watches: BTreeMap<TensorId, TensorId>,
     machine: Machine,
     components: Vec<Component>,
     /// The tensors of other components that each one reads.
@@ -109,7 +116,8 @@ impl Session {
     fn new(request: &Request<'_>, goals: &[TensorId], storage: Storage, precision: Precision) -> Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
-        let (program, inlined) = inline::inlined(request.program, goals, storage);
+        let (mut program, inlined) = inline::inlined(request.program, goals, storage);
+        let watches = signs::watch(&mut program);
         let program = Arc::new(program);
         let mut components = program.components.clone();
         // Tensors in no component are only given.
@@ -134,6 +142,7 @@ impl Session {
             needed: None,
             stamp: request.program.stamp.number(),
             inlined,
+            watches,
             machine: Machine::new(program, request.budget, storage, precision),
             components,
             made: HashMap::new(),
@@ -144,14 +153,52 @@ impl Session {
 
     /// The goals and what their values depend on.
     fn needs(&mut self, goals: &[TensorId]) -> Arc<BTreeSet<TensorId>> {
-        let found = || Arc::new(self.machine.program.needs(goals));
+        let found = || {
+            let mut needed = self.machine.program.needs(goals);
+            let watches: Vec<_> = self.watches.iter().filter(|(of, _)| needed.contains(of)).collect();
+            needed.extend(watches.into_iter().map(|(_, watch)| *watch));
+            Arc::new(needed)
+        };
         if self.needed.as_ref().is_none_or(|(known, _)| known != goals) {
             self.needed = Some((goals.to_vec(), found()));
         }
         self.needed.as_ref().map_or_else(found, |(_, needed)| Arc::clone(needed))
     }
 
-    fn evaluate(&mut self, request: &Request<'_>, goals: &[TensorId], given: &mut Data) -> Result<()> {
+    /// Large tensors that no component behind a component reads, by the position of that component: these hang on
+    /// parameters and are made anew at the next step.
+    fn last_uses(&self, goals: &[TensorId], needed: &BTreeSet<TensorId>) -> HashMap<usize, Vec<TensorId>> {
+        let program = &self.machine.program;
+        let mut moves: BTreeSet<TensorId> =
+            needed.iter().copied().filter(|id| program.tensor(*id).role == Role::Parameter).collect();
+        let mut last = HashMap::new();
+        let mine = |component: &Component| component.tensors.iter().any(|id| needed.contains(id));
+        for (at, component) in self.components.iter().enumerate().filter(|(_, component)| mine(component)) {
+            if self.sources[at].iter().any(|id| moves.contains(id)) {
+                moves.extend(component.tensors.iter().copied());
+            }
+            last.extend(component.tensors.iter().chain(&self.sources[at]).map(|id| (*id, at)));
+        }
+        let mut uses: HashMap<usize, Vec<TensorId>> = HashMap::new();
+        for (id, at) in last {
+            let tensor = program.tensor(id);
+            let sizes =
+                tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
+            let large = tensor.style == Style::Square && sizes.product::<usize>() > SHED;
+            if large && moves.contains(&id) && tensor.role == Role::Computed && !goals.contains(&id) {
+                uses.entry(at).or_default().push(id);
+            }
+        }
+        uses
+    }
+
+    fn evaluate(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        given: &mut Data,
+        shed: bool,
+    ) -> Result<()> {
         let program = Arc::clone(&self.machine.program);
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
@@ -160,6 +207,7 @@ impl Session {
         self.machine.tuples = 0;
         self.machine.bytes = 0;
         let needed = self.needs(goals);
+        let uses = if shed { self.last_uses(goals, &needed) } else { HashMap::new() };
         for (at, component) in self.components.iter().enumerate() {
             if !component.tensors.iter().any(|id| needed.contains(id)) {
                 continue;
@@ -212,6 +260,18 @@ impl Session {
                 given.insert((id, self.machine.precision), block);
             }
             self.made.insert(at, stamps);
+            for id in uses.get(&at).into_iter().flatten() {
+                self.machine.forget(*id);
+                let own = self.components.iter().position(|component| component.tensors.contains(id));
+                own.map(|own| self.made.remove(&own));
+            }
+        }
+        for (of, watch) in self.watches.iter().filter(|(_, watch)| needed.contains(watch)) {
+            if let Some(Stored::Relation(least)) = self.machine.stored(*watch)
+                && let Some(at) = (0..least.len).find(|at| least.value(*at) < 0.0)
+            {
+                return Err(falls(&program, *of, &least.tuple(at)));
+            }
         }
         self.bytes = self.machine.held();
         Ok(())
@@ -225,10 +285,11 @@ impl Fast {
         &mut self,
         request: &Request<'_>,
         goals: &[TensorId],
+        shed: bool,
         answer: impl Fn(&Machine, TensorId) -> T,
     ) -> Result<Option<Vec<T>>> {
         let (session, given) = self.session(request, goals);
-        let outcome = session.evaluate(request, goals, given);
+        let outcome = session.evaluate(request, goals, given, shed);
         let program = Arc::clone(&session.machine.program);
         let needed = session.needs(goals);
         let machine = &session.machine;
@@ -274,7 +335,7 @@ fn slope(machine: &Machine, goal: TensorId) -> Slope {
 
 impl Engine for Fast {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
-        match self.answers(request, goals, value)? {
+        match self.answers(request, goals, false, value)? {
             Some(values) => Ok(values),
             // The interpreter counts with all digits.
             None => Reference::default().values(request, goals),
@@ -282,7 +343,7 @@ impl Engine for Fast {
     }
 
     fn listed(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Slope>> {
-        match self.answers(request, goals, slope)? {
+        match self.answers(request, goals, true, slope)? {
             Some(slopes) => Ok(slopes),
             None => Ok(self.values(request, goals)?.into_iter().map(Slope::Whole).collect()),
         }
@@ -292,6 +353,16 @@ impl Engine for Fast {
         for session in &mut self.sessions {
             session.parameters.remove(&parameter);
             session.machine.forget(parameter);
+            // What still waits would read it where it lies.
+            for (at, component) in session.components.iter().enumerate() {
+                for id in &component.tensors {
+                    if matches!(session.machine.stored(*id), Some(Stored::Dense(array)) if array.is_waiting())
+                    {
+                        session.machine.forget(*id);
+                        session.made.remove(&at);
+                    }
+                }
+            }
         }
     }
 

@@ -62,6 +62,10 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "negative-cycle-square", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_square },
     Case { id: "scalar-steps", sizes: [250_000, 1_000_000], tiny: 9, seconds: 0.2, bytes: None, input: scalar_steps },
     Case { id: "window-gradient", sizes: [16_000, 64_000], tiny: 12, seconds: 1.5, bytes: Some(200 * MB), input: window_gradient },
+    Case { id: "graph-attention", sizes: [5000, 20_000], tiny: 6, seconds: 2.0, bytes: Some(300 * MB), input: graph_attention },
+    Case { id: "graph-layer", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: Some(400 * MB), input: graph_layer },
+    Case { id: "graph-layer-split", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: None, input: graph_layer_split },
+    Case { id: "adam-rows", sizes: [50_000, 200_000], tiny: 9, seconds: 0.1, bytes: None, input: adam_rows },
 ];
 
 type Arcs = BTreeMap<(u32, u32), f64>;
@@ -424,4 +428,165 @@ fn window_gradient(n: u32) -> Input {
     let squares = |rows: &[[f64; 16]]| rows.iter().map(|row| dot(row, row)).sum::<f64>();
     let expected = [loss, of_q, squares(&of_k), squares(&of_v)].map(|value| Expected::Sum(1, value));
     Input { text, files: Vec::new(), expected: expected.into() }
+}
+
+/// The start values of a parameter `~ normal(0, 1)`.
+fn start(name: &str, count: u32) -> Vec<f64> {
+    let family = seeded::Family::new("tensor-logic", &format!("start:{name}"), 0);
+    (0..u64::from(count)).map(|at| family.stream(at).normal()).collect()
+}
+
+fn row(values: &[f64], at: u32, width: usize) -> &[f64] {
+    &values[at as usize * width..(at as usize + 1) * width]
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn add(into: &mut [f64], at: u32, factor: f64, other: &[f64]) {
+    let width = other.len();
+    let own = &mut into[at as usize * width..(at as usize + 1) * width];
+    own.iter_mut().zip(other).for_each(|(own, other)| *own += factor * other);
+}
+
+fn relation(name: &'static str, arcs: &Arcs) -> (&'static str, Facts) {
+    let mut facts = Facts { arity: 2, ..Facts::default() };
+    for (a, b) in arcs.keys() {
+        facts.push(&[Const::Int(i64::from(*a)), Const::Int(i64::from(*b))], 1.0, None);
+    }
+    (name, facts)
+}
+
+/// What a step of gradient descent with lr 0.01 leaves of parameters: sums of squares.
+fn stepped(parameters: &[(&[f64], &[f64])]) -> Vec<Expected> {
+    let left = |(values, slopes): &(&[f64], &[f64])| -> f64 {
+        values.iter().zip(*slopes).map(|(value, slope)| (value - 0.01 * slope).powi(2)).sum()
+    };
+    parameters.iter().map(|each| Expected::Sum(1, left(each))).collect()
+}
+
+/// Attention of every node to its neighbours in a graph of five arcs a node, and a step down its gradient.
+fn graph_attention(n: u32) -> Input {
+    const D: usize = 16;
+    let arcs = graph(n, 5 * n);
+    let text = format!(
+        "i, j : {n}\nd : {D}\nEdge = \"edges\"\nQ[i, d] ~ normal(0, 1)\nK[j, d] ~ normal(0, 1)\nV[j, d] ~ normal(0, 1)\n\
+         P[i, j.] = softmax(Q[i, d] K[j, d] / 4 | Edge(i, j))\nO[i, d] = P[i, j] V[j, d]\nLoss = sum[i, d](O[i, d]^2)\n\
+         Loss? @minimize(opt=sgd, lr=0.01, steps=1)\nSQ = Q[i, d]^2\nSK = K[j, d]^2\nSV = V[j, d]^2\nSQ?\nSK?\nSV?\n"
+    );
+    let (q, k, v) = (start("Q", n * 16), start("K", n * 16), start("V", n * 16));
+    let forward =
+        |q: &[f64], k: &[f64], v: &[f64], back: &mut dyn FnMut(u32, &[u32], &[f64], &[f64])| -> f64 {
+            let mut loss = 0.0;
+            for i in 0..n {
+                let near: Vec<u32> = arcs.range((i, 0)..(i + 1, 0)).map(|((_, j), _)| *j).collect();
+                let powers: Vec<f64> =
+                    near.iter().map(|j| (dot(row(q, i, D), row(k, *j, D)) / 4.0).exp()).collect();
+                let total: f64 = powers.iter().sum();
+                let weights: Vec<f64> = powers.iter().map(|power| power / total).collect();
+                let mut out = vec![0.0; D];
+                near.iter().zip(&weights).for_each(|(j, weight)| add(&mut out, 0, *weight, row(v, *j, D)));
+                loss += dot(&out, &out);
+                back(i, &near, &weights, &out);
+            }
+            loss
+        };
+    let (mut of_q, mut of_k, mut of_v) = (vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]);
+    forward(&q, &k, &v, &mut |i, near, weights, out| {
+        let slope: Vec<f64> = out.iter().map(|value| 2.0 * value).collect();
+        let of_weights: Vec<f64> = near.iter().map(|j| dot(&slope, row(&v, *j, D))).collect();
+        let mean = dot(weights, &of_weights);
+        for ((j, weight), of_weight) in near.iter().zip(weights).zip(&of_weights) {
+            let part = weight * (of_weight - mean) / 4.0;
+            add(&mut of_q, i, part, row(&k, *j, D));
+            add(&mut of_k, *j, part, row(&q, i, D));
+            add(&mut of_v, *j, *weight, &slope);
+        }
+    });
+    let moved = |values: &[f64], slopes: &[f64]| -> Vec<f64> {
+        values.iter().zip(slopes).map(|(value, slope)| value - 0.01 * slope).collect()
+    };
+    let after = forward(&moved(&q, &of_q), &moved(&k, &of_k), &moved(&v, &of_v), &mut |_, _, _, _| {});
+    let mut expected = vec![Expected::Sum(1, after)];
+    expected.extend(stepped(&[(&q, &of_q), (&k, &of_k), (&v, &of_v)]));
+    Input { text, files: vec![relation("edges", &arcs)], expected }
+}
+
+/// One layer over a graph of ten arcs a node, width 64, in one equation, and a step down its gradient.
+fn graph_layer(n: u32) -> Input {
+    layer(n, "H[x, e] = relu(S(x, y) X[y, d] W[d, e])")
+}
+
+/// The same with the messages first.
+fn graph_layer_split(n: u32) -> Input {
+    layer(n, "M[x, d] = S(x, y) X[y, d]\nH[x, e] = relu(M[x, d] W[d, e])")
+}
+
+fn layer(n: u32, equations: &str) -> Input {
+    const D: usize = 64;
+    let arcs = graph(n, 10 * n);
+    let text = format!(
+        "x, y : {n}\nd, e : {D}\nS = \"edges\"\nX[y, d] ~ normal(0, 1)\nW[d, e] ~ normal(0, 1)\n{equations}\n\
+         Loss = sum[x, e](H[x, e]^2) / {}\nLoss? @minimize(opt=sgd, lr=0.01, steps=1)\nSX = X[y, d]^2\nSW = W[d, e]^2\nSX?\nSW?\n",
+        100 * n
+    );
+    let scale = f64::from(100 * n);
+    let (x, w) = (start("X", n * 64), start("W", 64 * 64));
+    let forward = |x: &[f64], w: &[f64], back: &mut dyn FnMut(u32, &[f64], &[f64])| -> f64 {
+        let mut loss = 0.0;
+        for at in 0..n {
+            let mut sum = vec![0.0; D];
+            arcs.range((at, 0)..(at + 1, 0)).for_each(|((_, y), _)| add(&mut sum, 0, 1.0, row(x, *y, D)));
+            let mut out = vec![0.0; D];
+            sum.iter().zip(0..).for_each(|(value, d)| add(&mut out, 0, *value, row(w, d, D)));
+            out.iter_mut().for_each(|value| *value = value.max(0.0));
+            loss += dot(&out, &out) / scale;
+            back(at, &sum, &out);
+        }
+        loss
+    };
+    let (mut of_x, mut of_w) = (vec![0.0; x.len()], vec![0.0; w.len()]);
+    forward(&x, &w, &mut |at, sum, out| {
+        let slope: Vec<f64> = out.iter().map(|value| 2.0 * value / scale).collect();
+        let of_sum: Vec<f64> = (0..D as u32).map(|d| dot(row(&w, d, D), &slope)).collect();
+        sum.iter().zip(0..).for_each(|(value, d)| add(&mut of_w, d, *value, &slope));
+        arcs.range((at, 0)..(at + 1, 0)).for_each(|((_, y), _)| add(&mut of_x, *y, 1.0, &of_sum));
+    });
+    let moved = |values: &[f64], slopes: &[f64]| -> Vec<f64> {
+        values.iter().zip(slopes).map(|(value, slope)| value - 0.01 * slope).collect()
+    };
+    let after = forward(&moved(&x, &of_x), &moved(&w, &of_w), &mut |_, _, _| {});
+    let mut expected = vec![Expected::Sum(1, after)];
+    expected.extend(stepped(&[(&x, &of_x), (&w, &of_w)]));
+    Input { text, files: vec![relation("edges", &arcs)], expected }
+}
+
+/// Twenty steps of Adam for a table of `n` rows, of which the loss reads fifty.
+fn adam_rows(n: u32) -> Input {
+    const D: usize = 32;
+    let picks = n.min(50);
+    let picked: Arcs = (0..picks).map(|s| ((s, s * (n / picks)), 1.0)).collect();
+    let text = format!(
+        "n : {n}\nd : {D}\ns : {picks}\nPick = \"edges\"\nE[n, d] ~ normal(0, 1)\nT[s, d] = 0.1 s + 0.01 d\n\
+         R[s, d] = Pick(s, n) E[n, d]\nLoss = sum[s, d]((R[s, d] - T[s, d])^2)\n\
+         Loss? @minimize(opt=adam, lr=0.01, steps=20)\n"
+    );
+    let all = start("E", n * 32);
+    let mut loss = 0.0;
+    for (s, at) in picked.keys() {
+        for (d, value) in row(&all, *at, D).iter().enumerate() {
+            let wanted = 0.1 * f64::from(*s) + 0.01 * d as f64;
+            let (mut weight, mut mean, mut square) = (*value, 0.0, 0.0);
+            for step in 1..=20 {
+                let slope = 2.0 * (weight - wanted);
+                mean = 0.9 * mean + 0.1 * slope;
+                square = 0.999 * square + 0.001 * slope * slope;
+                let (m, v) = (mean / (1.0 - 0.9_f64.powi(step)), square / (1.0 - 0.999_f64.powi(step)));
+                weight -= 0.01 * m / (v.sqrt() + 1e-8);
+            }
+            loss += (weight - wanted).powi(2);
+        }
+    }
+    Input { text, files: vec![relation("edges", &picked)], expected: vec![Expected::Sum(1, loss)] }
 }

@@ -49,6 +49,9 @@ pub(super) fn extent(domain: &Domain) -> Option<(i64, i64)> {
     }
 }
 
+/// The bounds of no value.
+const EMPTY: (i64, i64) = (1, 0);
+
 /// [`bounds`] of a function without positions, with other ranges.
 pub(super) fn bounds_with(
     function: &IndexFn,
@@ -66,6 +69,9 @@ pub(super) fn bounds_counted(
 ) -> Option<(i64, i64)> {
     let of = |part: &IndexFn| bounds_counted(part, range, count);
     let corners = |a: (i64, i64), b: (i64, i64), join: &dyn Fn(i64, i64) -> Option<i64>| {
+        if a.0 > a.1 || b.0 > b.1 {
+            return Some(EMPTY);
+        }
         let all = [join(a.0, b.0)?, join(a.0, b.1)?, join(a.1, b.0)?, join(a.1, b.1)?];
         Some((*all.iter().min()?, *all.iter().max()?))
     };
@@ -86,6 +92,9 @@ pub(super) fn bounds_counted(
         }
         IndexFn::Remainder(a, b) => {
             let (from, to) = of(b)?;
+            if of(a).is_some_and(|(low, high)| low > high) {
+                return Some(EMPTY);
+            }
             let inside = of(a).filter(|(low, high)| from == to && *low >= 0 && *high < from);
             match (from == to, from > 0) {
                 (true, true) => Some(inside.unwrap_or((0, from - 1))),

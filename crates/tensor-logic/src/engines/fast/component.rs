@@ -143,7 +143,9 @@ impl Machine {
         // In 32 bits changes stop shrinking where the last digits go to and fro.
         let short = numeric && self.precision == Precision::Single;
         let mut last = f64::INFINITY;
+        let boolean = matches!(component.class, Class::Closure) && self.boolean(component);
         for rounds in 1.. {
+            let before = if boolean { self.reached(component) } else { 0 };
             let mut states = Vec::new();
             for id in &component.tensors {
                 states.push((*id, self.plain(component, *id, parameters)?));
@@ -170,7 +172,9 @@ impl Machine {
             let within = match component.class {
                 Class::Plain | Class::Stepped(_) => true,
                 Class::Numeric => rounds < program.settings.rounds && !self.exploded(component),
-                Class::Closure => self.boolean(component) || rounds <= self.reached(component),
+                // Without values tuples are only added, if no number below 0 takes one away.
+                Class::Closure if boolean => self.reached(component) > before,
+                Class::Closure => rounds <= self.reached(component),
             };
             if !within {
                 let largest = |best: Option<(TensorId, f64)>, (id, change): (&TensorId, &f64)| match best {

@@ -11,7 +11,7 @@ use super::machine::{Context, Machine, Stored, indices_of, linear};
 use super::plan::{Key, Source, Thing};
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::kernels::{Array, NOWHERE as NO_SLAB, Slabs, Step, View, strides, volume};
+use crate::kernels::{Array, NOWHERE as NO_SLAB, Point, Slabs, Step, View, strides, volume};
 use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read, Style};
 use crate::value::{Const, Domain};
 
@@ -400,6 +400,7 @@ impl Machine {
         match self.stored(read.tensor).cloned() {
             None => Ok(Block::absent()),
             Some(Stored::Dense(data)) => {
+                let data = if self.passing[read.tensor.0 as usize] { data.again::<Point>() } else { data };
                 let offsets = self.offsets(functions, places, context, std::ptr::from_ref(read) as usize)?;
                 self.reserve(volume(&offsets.space().1))?;
                 let block = offsets

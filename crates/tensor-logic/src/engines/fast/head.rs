@@ -17,7 +17,7 @@ use crate::ast::Span;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
-    Array, Binary, Buffer, Folding, Number, Precision, Segments, larger, smaller, strides, volume,
+    Array, Binary, Buffer, Folding, Number, Point, Precision, Segments, larger, smaller, strides, volume,
 };
 use crate::program::{
     Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style,
@@ -731,7 +731,10 @@ impl Machine {
             Accumulator::Dense { data: Elements::Sum(sum), counts, .. }
                 if counts.is_empty() && tensor.combine == Combine::Sum =>
             {
-                self.force(&sum);
+                // Elementwise work for one reader may become part of that one's.
+                if !self.passing[id.0 as usize] || !sum.waits_for::<Point>() {
+                    self.force(&sum);
+                }
                 Stored::Dense(sum)
             }
             Accumulator::Dense { mut data, counts, size } => {

@@ -15,7 +15,7 @@ use crate::engine::Budget;
 use crate::engine::Numbers;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
-use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
+use crate::program::{Class, Component, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId};
 use crate::value::{Const, Domain};
 
 /// The value of a tensor.
@@ -115,10 +115,35 @@ impl Doubt {
     }
 }
 
+/// Which square tensors one equation reads, once, and nobody else but who asks for them.
+fn passing(program: &Program) -> Vec<bool> {
+    let mut reads = vec![0_u32; program.tensors.len()];
+    let plain: HashSet<TensorId> = program
+        .components
+        .iter()
+        .filter(|component| matches!(component.class, Class::Plain))
+        .flat_map(|component| component.tensors.iter().copied())
+        .collect();
+    for equation in &program.equations {
+        // What is evaluated again and again reads it as often.
+        let weight = if plain.contains(&equation.tensor) { 1 } else { 2 };
+        equation.visit_reads(&mut |read, _| reads[read.tensor.0 as usize] += weight);
+    }
+    let once = |(id, tensor): (u32, &Tensor)| {
+        reads[id as usize] == 1
+            && tensor.style == Style::Square
+            && tensor.kind != Kind::Count
+            && plain.contains(&TensorId(id))
+    };
+    (0..).zip(&program.tensors).map(once).collect()
+}
+
 /// The state of an evaluation.
 pub(crate) struct Machine {
     /// The program.
     pub(crate) program: Arc<Program>,
+    /// Square tensors that one equation reads, once: they need not be computed on their own.
+    pub(crate) passing: Vec<bool>,
     /// Stored tensors, with a stamp that changes whenever the value does.
     pub(crate) tensors: Vec<Option<(Stored, u64)>>,
     /// What each index ranges over at the moment, with a stamp.
@@ -166,6 +191,7 @@ impl Machine {
         });
         let ranges = ranges.collect();
         Machine {
+            passing: passing(&program),
             program,
             tensors,
             ranges,

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use crate::engine::Tuples;
 use crate::kernels::{Array, Buffer, larger, smaller};
 use crate::program::Combine;
-use crate::value::{Const, Symbols};
+use crate::value::{Const, Symbols, Tuple};
 
 /// A relation.
 #[derive(Debug, Clone, Default)]
@@ -200,15 +200,17 @@ impl Relation {
         Relation { len: kept.len(), dictionaries, columns, values }
     }
 
+    /// A tuple.
+    pub(crate) fn tuple(&self, row: usize) -> Tuple {
+        let pairs = self.columns.iter().zip(&self.dictionaries);
+        pairs.filter_map(|(column, dictionary)| dictionary.get(column[row] as usize).copied()).collect()
+    }
+
     /// The tuples as answers show them.
     pub(crate) fn tuples(&self) -> Tuples {
-        let tuple = |row: usize| {
-            let pairs = self.columns.iter().zip(&self.dictionaries);
-            pairs.filter_map(|(column, dictionary)| dictionary.get(column[row] as usize).copied()).collect()
-        };
         Tuples {
             counts: Vec::new(),
-            tuples: (0..self.len).map(tuple).collect(),
+            tuples: (0..self.len).map(|row| self.tuple(row)).collect(),
             values: (0..self.len).map(|at| self.value(at)).collect(),
         }
     }

@@ -343,6 +343,7 @@ impl Machine {
     fn whole_slabs(&mut self, factor: Factor<'_>, context: &Context) -> Result<Option<Beside>> {
         let (Factor::Times(Expr::Read(read)), Some(rows)) = (factor, &context.rows) else { return Ok(None) };
         let Some(Stored::Dense(data)) = self.stored(read.tensor).cloned() else { return Ok(None) };
+        self.force(&data);
         let alone = |argument: &Argument| match argument {
             Argument::At(function) => function.alone().filter(|index| context.fixed(*index).is_none()),
             Argument::Any => None,

@@ -173,6 +173,26 @@ impl Array {
         }
     }
 
+    /// The same operation, of a kind, to be done once more by another reader; the array itself where it is another
+    /// kind, or done.
+    pub(crate) fn again<O: Typed + Clone>(&self) -> Array {
+        let operation = match &*self.work() {
+            Work::Waiting(operation) => operation.any().downcast_ref::<O>().cloned(),
+            Work::Done(_) => None,
+        };
+        operation.map_or_else(|| self.clone(), |operation| Array::of(self.len(), operation))
+    }
+
+    /// Whether it is still to be computed.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(&*self.work(), Work::Waiting(_))
+    }
+
+    /// Whether it waits for an operation of a kind.
+    pub(crate) fn waits_for<O: Typed>(&self) -> bool {
+        matches!(&*self.work(), Work::Waiting(operation) if operation.any().is::<O>())
+    }
+
     /// Computes it, and what it needs.
     pub(crate) fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
         let mut open = vec![self.clone()];

@@ -6,7 +6,7 @@ use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
 use crate::ast::Span;
-use crate::divergence::diverges;
+use crate::divergence::{diverges, falls};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
 use crate::value::Tuple;
@@ -72,21 +72,45 @@ impl<N: Number> Machine<'_, N> {
     }
 
     /// Refuses a further round where the class says so.
-    pub(super) fn may_go_on(&self, component: &Component, rounds: u64, changes: &[f64]) -> Result<()> {
+    /// `before` elements differed from nothing before the last one.
+    pub(super) fn may_go_on(
+        &self,
+        component: &Component,
+        (rounds, before): (u64, u64),
+        changes: &[f64],
+    ) -> Result<()> {
         let within = match component.class {
             Class::Plain | Class::Stepped(_) => true,
             Class::Numeric => rounds < self.program.settings.rounds && !self.exploded(component),
             Class::Closure => {
                 let boolean =
                     |id: &TensorId| matches!(self.program.tensor(*id).combine, Combine::Exists | Combine::Or);
-                component.tensors.iter().all(boolean) || rounds <= self.reached(component)
+                // Without values tuples are only added, if no number below 0 takes one away.
+                let all = if component.tensors.iter().all(boolean) { before + 1 } else { rounds };
+                all <= self.reached(component)
             }
         };
         if within { Ok(()) } else { Err(self.divergence(component, rounds, changes)) }
     }
 
+    /// Refuses a number below 0 that a relation without values adds up for a tuple by way of itself.
+    pub(super) fn nothing_falls(&self, component: &Component) -> Result<()> {
+        for equation in component.equations.iter().map(|at| self.program.equation(*at)) {
+            let mut recursive = false;
+            equation.visit_reads(&mut |read, _| recursive |= component.tensors.contains(&read.tensor));
+            if !recursive || self.program.tensor(equation.tensor).combine != Combine::Exists {
+                continue;
+            }
+            self.equation(equation, &mut |element, value| match value.value() < 0.0 {
+                true => Err(falls(self.program, equation.tensor, &element)),
+                false => Ok(()),
+            })?;
+        }
+        Ok(())
+    }
+
     /// The number of elements of a component that differ from nothing.
-    fn reached(&self, component: &Component) -> u64 {
+    pub(super) fn reached(&self, component: &Component) -> u64 {
         let of = |id: &TensorId| {
             let default = self.program.tensor(*id).combine.default_value();
             match self.store(*id) {

@@ -148,6 +148,7 @@ impl<'p, N: Number> Machine<'p, N> {
         let counts = component.tensors.iter().any(|id| self.program.tensor(*id).kind == Kind::Count);
         let tolerance = if numeric && !counts { self.program.settings.tolerance } else { 0.0 };
         for rounds in 1.. {
+            let before = self.reached(component);
             let states = self.round(component)?;
             let change =
                 |(id, new): &(TensorId, Store<N>)| self.store(*id).map_or(0.0, |old| new.change(old));
@@ -157,9 +158,9 @@ impl<'p, N: Number> Machine<'p, N> {
             if rests && !(numeric && self.exploded(component)) {
                 break;
             }
-            self.may_go_on(component, rounds, &changes)?;
+            self.may_go_on(component, (rounds, before), &changes)?;
         }
-        Ok(())
+        if matches!(component.class, Class::Closure) { self.nothing_falls(component) } else { Ok(()) }
     }
 
     /// Forgets what was derived from the state before.

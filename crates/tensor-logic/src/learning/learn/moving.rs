@@ -159,9 +159,15 @@ impl Moving {
     }
 
     fn make_room(&mut self, len: usize) {
-        self.taken.resize(len, 0);
-        self.state.first.resize(len, 0.0);
-        self.state.second.resize(len, 0.0);
+        // Fresh zeros cost nothing until they are touched.
+        if self.taken.len() < len {
+            self.taken = vec![0; len];
+        }
+        for moments in [&mut self.state.first, &mut self.state.second] {
+            if moments.len() < len {
+                *moments = vec![0.0; len];
+            }
+        }
     }
 
     /// Takes steps with some elements.
