@@ -52,9 +52,13 @@ impl Gradient {
 #[derive(Debug)]
 pub(super) struct Moving {
     rule: Rule,
+    /// The moments, of all elements once a gradient has touched all; before, of the blocks that were touched, in
+    /// the order in which they were: what is never touched takes no memory.
     state: State,
-    /// How many steps each element has taken, where that is more than `all`. Empty if there is none.
+    /// How many steps each of these has taken, where that is more than `all`.
     taken: Vec<u32>,
+    /// Which of these a block of elements is; [`NONE`] if it was never touched.
+    blocks: Vec<u32>,
     /// So many steps every element has taken.
     all: u32,
     /// The elements that a listed gradient has touched, each once.
@@ -63,9 +67,23 @@ pub(super) struct Moving {
     whole: bool,
 }
 
+/// The elements of a block.
+const BLOCK: usize = 64;
+
+/// No block.
+const NONE: u32 = u32::MAX;
+
 impl Moving {
     pub(super) fn new(rule: Rule) -> Moving {
-        Moving { rule, state: State::default(), taken: Vec::new(), all: 0, touched: Vec::new(), whole: false }
+        Moving {
+            rule,
+            state: State::default(),
+            taken: Vec::new(),
+            blocks: Vec::new(),
+            all: 0,
+            touched: Vec::new(),
+            whole: false,
+        }
     }
 
     /// Takes the last of these steps; elements that have no gradient stay behind.
@@ -74,7 +92,7 @@ impl Moving {
         match gradient {
             Gradient::Whole(values) if values.len() == weights.len() => {
                 self.catch_up(weights, before);
-                self.whole = true;
+                self.lay_out(weights.len());
                 match values {
                     Numbers::Double(values) => self.rule.step(&mut self.state, weights, values, *pace),
                     values => self.rule.step(&mut self.state, weights, &values.doubles(), *pace),
@@ -85,15 +103,16 @@ impl Moving {
             }
             Gradient::Whole(_) | Gradient::Nothing => {}
             Gradient::Listed(listed) => {
-                self.make_room(weights.len());
                 self.bring(weights, &listed.positions, before);
-                for at in &listed.positions {
-                    if self.taken[*at] == 0 {
-                        self.touched.push(*at);
+                self.run(weights, &listed.positions, &listed.values, (&[*pace], paces.len() as u32));
+                if !self.whole {
+                    self.touched.extend(&listed.positions);
+                    // Now and then, so that each is there once or a few times.
+                    if self.touched.len() > 2 * self.state.first.len() {
+                        self.touched.sort_unstable();
+                        self.touched.dedup();
                     }
-                    self.taken[*at] = paces.len() as u32;
                 }
-                self.run(weights, &listed.positions, &listed.values, &[*pace]);
             }
         }
     }
@@ -107,6 +126,8 @@ impl Moving {
             let every: Vec<usize> = (0..weights.len()).collect();
             self.bring(weights, &every, paces);
         } else {
+            self.touched.sort_unstable();
+            self.touched.dedup();
             let touched = std::mem::take(&mut self.touched);
             self.bring(weights, &touched, paces);
             self.touched = touched;
@@ -116,15 +137,7 @@ impl Moving {
 
     /// Whether one of these elements is behind.
     pub(super) fn is_behind(&self, positions: &[usize], paces: &[Pace]) -> bool {
-        let mut rest = positions;
-        while !rest.is_empty() {
-            let (steps, len) = self.behind(rest);
-            if steps < paces.len() {
-                return true;
-            }
-            rest = &rest[len..];
-        }
-        false
+        positions.iter().any(|at| self.steps(*at) < paces.len())
     }
 
     /// Whether some element may be behind.
@@ -132,57 +145,105 @@ impl Moving {
         (self.all as usize) < paces.len()
     }
 
-    /// How many steps the first of these elements has taken, and how many behind it are as far.
-    fn behind(&self, positions: &[usize]) -> (usize, usize) {
-        let steps = |at: &usize| self.taken.get(*at).map_or(self.all, |taken| self.all.max(*taken)) as usize;
-        let first = positions.first().map_or(0, steps);
-        (first, positions.iter().take_while(|at| steps(at) == first).count())
-    }
-
     /// Brings these elements to the end of these steps.
     pub(super) fn bring(&mut self, weights: &mut [f64], positions: &[usize], paces: &[Pace]) {
         let mut rest = positions;
-        while !rest.is_empty() {
-            let (steps, len) = self.behind(rest);
+        while let Some(first) = rest.first() {
+            let steps = self.steps(*first);
+            let len = rest.iter().take_while(|at| self.steps(**at) == steps).count();
             let (same, others) = rest.split_at(len);
             rest = others;
             let Some(missed) = paces.get(steps..).filter(|missed| !missed.is_empty()) else { continue };
             // What does not decay and has no moments stays where it is.
-            let no = |moments: &[f64]| same.iter().all(|at| moments.get(*at).is_none_or(|m| *m == 0.0));
-            let decays = missed.iter().any(|pace| pace.weight_decay != 0.0);
-            if decays || !no(&self.state.first) || !no(&self.state.second) {
-                self.make_room(weights.len());
-                self.run(weights, same, &vec![0.0; len], missed);
-                same.iter().for_each(|at| self.taken[*at] = paces.len() as u32);
+            let moves = |at: &usize| {
+                let moment = |moments: &[f64], slot: usize| moments.get(slot).is_some_and(|m| *m != 0.0);
+                let moments =
+                    |slot: usize| moment(&self.state.first, slot) || moment(&self.state.second, slot);
+                self.slot(*at).is_some_and(moments)
+            };
+            if missed.iter().any(|pace| pace.weight_decay != 0.0) || same.iter().any(moves) {
+                self.run(weights, same, &vec![0.0; len], (missed, paces.len() as u32));
             }
         }
     }
 
-    fn make_room(&mut self, len: usize) {
-        // Fresh zeros cost nothing until they are touched.
-        if self.taken.len() < len {
-            self.taken = vec![0; len];
+    /// Where the state of an element is.
+    fn slot(&self, position: usize) -> Option<usize> {
+        if self.whole {
+            return Some(position);
         }
-        for moments in [&mut self.state.first, &mut self.state.second] {
-            if moments.len() < len {
-                *moments = vec![0.0; len];
-            }
-        }
+        let block = *self.blocks.get(position / BLOCK)?;
+        (block != NONE).then(|| block as usize * BLOCK + position % BLOCK)
     }
 
-    /// Takes steps with some elements.
-    fn run(&mut self, weights: &mut [f64], positions: &[usize], gradient: &[f64], paces: &[Pace]) {
-        let pick = |from: &[f64]| positions.iter().map(|at| from[*at]).collect::<Vec<f64>>();
-        let mut moved = pick(weights);
+    /// How many steps an element has taken.
+    fn steps(&self, position: usize) -> usize {
+        let own = self.slot(position).and_then(|slot| self.taken.get(slot).copied());
+        self.all.max(own.unwrap_or(0)) as usize
+    }
+
+    /// Where the state of an element is, of `len`; a place is made for it.
+    fn place(&mut self, position: usize, len: usize) -> usize {
+        if let Some(slot) = self.slot(position) {
+            return slot;
+        }
+        self.blocks.resize(len.div_ceil(BLOCK), NONE);
+        let slot = self.taken.len();
+        self.blocks[position / BLOCK] = (slot / BLOCK) as u32;
+        self.taken.resize(slot + BLOCK, 0);
+        self.state.first.resize(slot + BLOCK, 0.0);
+        self.state.second.resize(if self.has_second() { slot + BLOCK } else { 0 }, 0.0);
+        slot + position % BLOCK
+    }
+
+    fn has_second(&self) -> bool {
+        !matches!(self.rule, Rule::Sgd { .. })
+    }
+
+    /// Makes places for all elements, in their order.
+    fn lay_out(&mut self, len: usize) {
+        if self.whole {
+            return;
+        }
+        let second = vec![0.0; if self.has_second() { len } else { 0 }];
+        let mut state = State { first: vec![0.0; len], second };
+        let mut taken = vec![0; len];
+        for (at, taken) in taken.iter_mut().enumerate() {
+            if let Some(slot) = self.slot(at) {
+                state.first[at] = self.state.first[slot];
+                if let Some(moment) = state.second.get_mut(at) {
+                    *moment = self.state.second[slot];
+                }
+                *taken = self.taken[slot];
+            }
+        }
+        (self.state, self.taken, self.whole) = (state, taken, true);
+        (self.blocks, self.touched) = (Vec::new(), Vec::new());
+    }
+
+    /// Takes steps with some elements, which have then taken so many.
+    fn run(
+        &mut self,
+        weights: &mut [f64],
+        positions: &[usize],
+        gradient: &[f64],
+        (paces, end): (&[Pace], u32),
+    ) {
+        let slots: Vec<usize> = positions.iter().map(|at| self.place(*at, weights.len())).collect();
+        let pick = |from: &[f64]| slots.iter().filter_map(|at| from.get(*at).copied()).collect::<Vec<f64>>();
+        let mut moved: Vec<f64> = positions.iter().map(|at| weights[*at]).collect();
         let mut state = State { first: pick(&self.state.first), second: pick(&self.state.second) };
         for pace in paces {
             self.rule.step(&mut state, &mut moved, gradient, *pace);
         }
-        for (nth, at) in positions.iter().enumerate() {
+        for (nth, (position, slot)) in positions.iter().zip(slots).enumerate() {
             // A 0 has no sign.
-            weights[*at] = moved[nth] + 0.0;
-            self.state.first[*at] = state.first[nth];
-            self.state.second[*at] = state.second[nth];
+            weights[*position] = moved[nth] + 0.0;
+            self.state.first[slot] = state.first[nth];
+            if let Some(moment) = self.state.second.get_mut(slot) {
+                *moment = state.second[nth];
+            }
+            self.taken[slot] = end;
         }
     }
 }
