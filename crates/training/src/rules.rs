@@ -62,6 +62,13 @@ pub struct Pace {
 impl Rule {
     /// Changes the weights by one step. `gradient` is as long as `weights`.
     pub fn step(&self, state: &mut State, weights: &mut [f64], gradient: &[f64], pace: Pace) {
+        // Without momentum there is nothing to keep.
+        if let Rule::Sgd { momentum: 0.0 } = *self {
+            for (w, g) in weights.iter_mut().zip(gradient) {
+                *w -= pace.rate * (g * pace.factor + pace.weight_decay * *w);
+            }
+            return;
+        }
         state.first.resize(weights.len(), 0.0);
         match *self {
             Rule::Sgd { momentum } => {

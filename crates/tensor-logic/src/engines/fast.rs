@@ -24,6 +24,7 @@ mod steps;
 mod support;
 mod table;
 
+use crate::kernels::Pool;
 pub use crate::kernels::Precision;
 pub use machine::Storage;
 
@@ -46,6 +47,7 @@ pub struct Fast {
     /// What is kept of programs, the last one used first.
     sessions: Vec<Session>,
     given: Data,
+    pool: Arc<Pool>,
     derived: Vec<(String, u64)>,
 }
 
@@ -99,7 +101,7 @@ impl Fast {
         let kept = self.sessions.iter().position(answers);
         let session = match kept {
             Some(at) => self.sessions.remove(at),
-            None => Session::new(request, goals, self.storage, self.precision),
+            None => Session::new(request, goals, self.storage, self.precision, &self.pool),
         };
         let mut bytes = 0;
         let kept = self.sessions.iter().take_while(|session| {
@@ -113,7 +115,13 @@ impl Fast {
 }
 
 impl Session {
-    fn new(request: &Request<'_>, goals: &[TensorId], storage: Storage, precision: Precision) -> Session {
+    fn new(
+        request: &Request<'_>,
+        goals: &[TensorId],
+        storage: Storage,
+        precision: Precision,
+        pool: &Arc<Pool>,
+    ) -> Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let (mut program, inlined) = inline::inlined(request.program, goals, storage);
@@ -143,7 +151,7 @@ impl Session {
             stamp: request.program.stamp.number(),
             inlined,
             watches,
-            machine: Machine::new(program, request.budget, storage, precision),
+            machine: Machine::new(program, request.budget, storage, precision, Arc::clone(pool)),
             components,
             made: HashMap::new(),
             parameters: Parameters::new(),

@@ -50,7 +50,8 @@ pub fn minimize(
         Duration::Epochs(epochs) => epochs.saturating_mul(per_epoch),
     };
     let loss = |engine: &mut dyn Engine, parameters: &Parameters| {
-        model::scalar(engine, &Request { program, parameters, budget }, goal)
+        let found = engine.listed(&Request { program, parameters, budget }, &[goal])?;
+        Ok::<f64, Refusal>(number(found.first()))
     };
     let first = loss(engine, parameters)?;
     let rule = rule_of(minimize.optimiser);
@@ -94,17 +95,22 @@ fn evaluate(
     let mut goals = vec![goal];
     goals.extend(adjoint.gradients.iter().flatten());
     let mut slopes = engine.listed(request, &goals)?.into_iter();
-    let loss = match slopes.next() {
-        Some(Slope::Whole(Value::Tuples(tuples))) => tuples.values.first().copied().unwrap_or(0.0),
-        Some(Slope::Whole(value)) => value.doubles().first().copied().unwrap_or(f64::NAN),
-        Some(Slope::Listed(listed)) => listed.values.first().copied().unwrap_or(0.0),
-        None => f64::NAN,
-    };
+    let loss = number(slopes.next().as_ref());
     let gradient = |gradient: &Option<TensorId>| match gradient.and_then(|_| slopes.next()) {
         Some(slope) => Gradient::of(slope),
         None => Gradient::Nothing,
     };
     Ok((loss, adjoint.gradients.iter().map(gradient).collect()))
+}
+
+/// The value of a scalar.
+fn number(found: Option<&Slope>) -> f64 {
+    match found {
+        Some(Slope::Whole(Value::Tuples(tuples))) => tuples.values.first().copied().unwrap_or(0.0),
+        Some(Slope::Whole(value)) => value.doubles().first().copied().unwrap_or(f64::NAN),
+        Some(Slope::Listed(listed)) => listed.values.first().copied().unwrap_or(0.0),
+        None => f64::NAN,
+    }
 }
 
 fn check(loss: f64, squares: f64, gradients: &[Gradient], minimize: &Minimize, step: u64) -> Result<()> {

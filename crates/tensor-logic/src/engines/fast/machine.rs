@@ -183,6 +183,7 @@ impl Machine {
         budget: Budget,
         storage: Storage,
         precision: Precision,
+        pool: Arc<Pool>,
     ) -> Machine {
         let tensors = program.tensors.iter().map(|_| None).collect();
         let ranges = program.indices.iter().map(|index| match &index.range {
@@ -198,7 +199,7 @@ impl Machine {
             budget,
             storage,
             precision,
-            pool: Arc::default(),
+            pool,
             exact: HashSet::new(),
             suspects: Vec::new(),
             bytes: 0,

@@ -183,7 +183,15 @@ impl Pool {
     pub(crate) fn take<T: Number>(&self, len: usize) -> Vec<T> {
         let fits = |array: &Vec<T>| (len..=len.saturating_mul(2)).contains(&array.capacity());
         let found = match T::free(self).lock() {
-            Ok(mut free) if len >= KEPT => free.iter().position(fits).map(|at| free.swap_remove(at)),
+            Ok(mut free) if len >= KEPT => {
+                let found = free.iter().position(fits).map(|at| free.swap_remove(at));
+                // What does not fit makes room: no more memory is held than was ever in use at once.
+                let mut room = if found.is_some() { 0 } else { len };
+                while room > 0 && !free.is_empty() {
+                    room = room.saturating_sub(free.remove(0).capacity());
+                }
+                found
+            }
             _ => None,
         };
         let mut array = found.unwrap_or_default();

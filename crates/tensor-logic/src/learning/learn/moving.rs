@@ -206,11 +206,14 @@ impl Moving {
             return;
         }
         let second = vec![0.0; if self.has_second() { len } else { 0 }];
-        let mut state = State { first: vec![0.0; len], second };
+        let first = vec![0.0; if self.rule == (Rule::Sgd { momentum: 0.0 }) { 0 } else { len }];
+        let mut state = State { first, second };
         let mut taken = vec![0; len];
         for (at, taken) in taken.iter_mut().enumerate() {
             if let Some(slot) = self.slot(at) {
-                state.first[at] = self.state.first[slot];
+                if let Some(moment) = state.first.get_mut(at) {
+                    *moment = self.state.first[slot];
+                }
                 if let Some(moment) = state.second.get_mut(at) {
                     *moment = self.state.second[slot];
                 }
@@ -239,7 +242,9 @@ impl Moving {
         for (nth, (position, slot)) in positions.iter().zip(slots).enumerate() {
             // A 0 has no sign.
             weights[*position] = moved[nth] + 0.0;
-            self.state.first[slot] = state.first[nth];
+            if let Some(moment) = state.first.get(nth) {
+                self.state.first[slot] = *moment;
+            }
             if let Some(moment) = self.state.second.get_mut(slot) {
                 *moment = state.second[nth];
             }
