@@ -185,6 +185,11 @@ impl Relation {
         }
     }
 
+    /// Whether its tuples are kept as rows of bits.
+    pub fn has_bits(&self) -> bool {
+        matches!(self.store, Store::Bits(_))
+    }
+
     /// Bytes in use, with all indexes.
     pub fn bytes(&self) -> usize {
         let store = match &self.store {

@@ -8,10 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::datalog::{self, Derived, Session};
 use crate::engine::{Engine, Request, Value};
 use crate::error::Result;
+use crate::profile::Profile;
 use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
 use crate::value::Domain;
 
@@ -22,6 +24,10 @@ pub struct Auto {
     prepared: Prepared,
     /// The relations of programs, by their stamps, the last one used first.
     sessions: Vec<(u64, Session)>,
+    /// What was done, if somebody wants to know.
+    observed: Option<Profile>,
+    /// Whether an evaluation goes on, which may ask for others.
+    busy: bool,
 }
 
 /// The program at hand with what rules derive of it as data.
@@ -44,7 +50,8 @@ const SESSIONS: usize = 4;
 impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
-        Auto { blocks, derived: Vec::new(), prepared: Prepared::default(), sessions: Vec::new() }
+        let (derived, prepared, sessions) = (Vec::new(), Prepared::default(), Vec::new());
+        Auto { blocks, derived, prepared, sessions, observed: None, busy: false }
     }
 
     /// The value of a goal by rules, or no.
@@ -53,7 +60,14 @@ impl Auto {
         let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
         let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
         self.sessions.insert(0, (stamp, session));
-        self.sessions.truncate(SESSIONS);
+        for (_, mut session) in self.sessions.drain(SESSIONS.min(self.sessions.len())..) {
+            if let Some(observed) = &mut self.observed {
+                observed.append(session.observed());
+            }
+        }
+        if kept.is_none() {
+            self.sessions[0].1.observe(self.observed.is_some());
+        }
         self.sessions[0].1.value(request.program, goal, request.budget)
     }
 
@@ -67,12 +81,7 @@ impl Auto {
         let needed = program.needs(goals);
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
-                let wanted = match (program.tensor(*id).style, &component.class) {
-                    (_, Class::Stepped(_)) => false,
-                    (_, Class::Plain) => datalog::joined(program, *id),
-                    (style, class) => style == Style::Round || matches!(class, Class::Closure),
-                };
-                if !wanted || !self.prepared.seen.insert(*id) {
+                if !for_rules(program, component, *id) || !self.prepared.seen.insert(*id) {
                     continue;
                 }
                 let found = match self.by_rules(request, *id)? {
@@ -100,29 +109,47 @@ impl Auto {
         id: TensorId,
     ) -> Result<Option<Derived>> {
         let program = request.program;
-        let mut inputs: Vec<TensorId> =
-            component.tensors.iter().flat_map(|id| program.reads_of(*id)).collect();
-        inputs.retain(|id| !component.tensors.contains(id));
-        let round = |id: &TensorId| program.tensor(*id).style == Style::Round;
-        let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
-        let boolean = |id: &TensorId| program.tensor(*id).combine == Combine::Exists;
-        if inputs.is_empty()
-            || !inputs.iter().all(round)
-            || !component.tensors.iter().all(boolean)
-            || program.needs(&inputs).iter().any(changes)
-        {
-            return Ok(None);
-        }
+        let Some(inputs) = evaluated_before(program, component) else { return Ok(None) };
         let derived = std::mem::take(&mut self.derived);
         let values = self.values(request, &inputs)?;
         self.derived = derived;
         let fed = with_data(program, inputs.into_iter().zip(values).collect());
-        Session::default().value(&fed, id, request.budget)
+        let mut session = Session::default();
+        session.observe(self.observed.is_some());
+        let value = session.value(&fed, id, request.budget);
+        if let Some(observed) = &mut self.observed {
+            observed.append(session.observed());
+        }
+        value
     }
 }
 
+/// Whether a tensor that other equations read is tried by rules first: recursive relations, and joins that are too large
+/// for tables.
+pub(crate) fn for_rules(program: &Program, component: &Component, id: TensorId) -> bool {
+    match (program.tensor(id).style, &component.class) {
+        (_, Class::Stepped(_)) => false,
+        (_, Class::Plain) => datalog::joined(program, id),
+        (style, class) => style == Style::Round || matches!(class, Class::Closure),
+    }
+}
+
+/// The relations that a component of rules reads and that are evaluated before, if it is one of rules over such.
+pub(crate) fn evaluated_before(program: &Program, component: &Component) -> Option<Vec<TensorId>> {
+    let mut inputs: Vec<TensorId> = component.tensors.iter().flat_map(|id| program.reads_of(*id)).collect();
+    inputs.retain(|id| !component.tensors.contains(id));
+    let round = |id: &TensorId| program.tensor(*id).style == Style::Round;
+    let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
+    let boolean = |id: &TensorId| program.tensor(*id).combine == Combine::Exists;
+    let suits = !inputs.is_empty()
+        && inputs.iter().all(round)
+        && component.tensors.iter().all(boolean)
+        && !program.needs(&inputs).iter().any(changes);
+    suits.then_some(inputs)
+}
+
 /// The program with these relations as data.
-fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
+pub(crate) fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     let mut changed = program.clone();
     for component in &mut changed.components {
         component.tensors.retain(|id| !derived.contains_key(id));
@@ -158,6 +185,48 @@ fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
 
 impl Engine for Auto {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        if self.observed.is_none() || self.busy {
+            return self.evaluated(request, goals);
+        }
+        self.busy = true;
+        let since = Instant::now();
+        let values = self.evaluated(request, goals);
+        self.busy = false;
+        if let Some(observed) = &mut self.observed {
+            observed.evaluations += 1;
+            observed.time += since.elapsed();
+        }
+        values
+    }
+
+    fn derived(&self) -> &[(String, u64)] {
+        &self.derived
+    }
+
+    fn observe(&mut self, on: bool) {
+        self.observed = on.then(Profile::default);
+        self.sessions.iter_mut().for_each(|(_, session)| session.observe(on));
+        self.blocks.observe(on);
+    }
+
+    fn observed(&mut self) -> Option<Profile> {
+        let mut observed = std::mem::take(self.observed.as_mut()?);
+        for (_, session) in self.sessions.iter_mut().rev() {
+            observed.append(session.observed());
+        }
+        observed.append(self.blocks.observed().unwrap_or_default());
+        Some(observed)
+    }
+
+    fn forget_results(&mut self) {
+        self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
+        self.prepared = Prepared::default();
+        self.blocks.forget_results();
+    }
+}
+
+impl Auto {
+    fn evaluated(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
         self.derived.clear();
         let program = request.program;
         let mut answers: BTreeMap<TensorId, Value> = BTreeMap::new();
@@ -183,15 +252,5 @@ impl Engine for Auto {
             self.derived.extend(others.cloned());
         }
         Ok(goals.iter().filter_map(|goal| answers.get(goal).cloned()).collect())
-    }
-
-    fn derived(&self) -> &[(String, u64)] {
-        &self.derived
-    }
-
-    fn forget_results(&mut self) {
-        self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
-        self.prepared = Prepared::default();
-        self.blocks.forget_results();
     }
 }

@@ -11,10 +11,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::digits::EXACT_LIMIT;
 use crate::engine::{Budget, Value};
 use crate::error::Refusal;
+use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
 use crate::value::{Const, Domain};
 use datarel::{
@@ -22,6 +24,7 @@ use datarel::{
 };
 
 mod answer;
+mod notes;
 mod translate;
 
 /// Several relations as a whole, without demand. Tuples may be inserted before the evaluation.
@@ -65,6 +68,8 @@ pub(crate) struct Session {
     compiler: Compiler,
     /// The relations that hold all their tuples.
     whole: BTreeSet<TensorId>,
+    /// What was done, if somebody wants to know.
+    notes: Option<Profile>,
 }
 
 /// An answer, and how many tuples each computed relation below it holds.
@@ -91,7 +96,7 @@ impl Session {
         let value = self.try_value(program, goal, budget);
         if value.is_err() {
             // Relations are left half done; and what was kept of other goals may have taken the room.
-            *self = Session::default();
+            self.reset();
             if kept {
                 return self.value(program, goal, budget);
             }
@@ -106,17 +111,19 @@ impl Session {
         budget: Budget,
     ) -> Result<Option<Derived>, Refusal> {
         let needed = program.needs(&[goal]);
+        let since = self.now();
         match self.compiler.build(program, &needed) {
             None => return Ok(None),
             Some(built) => built?,
         }
+        self.note_border("facts", since);
         let (tuples, bytes, rounds) = (budget.tuples, budget.bytes, program.settings.rounds);
         let limits = Limits { tuples, bytes, rounds, ..Limits::default() };
         let mut tensors = self.compiler.tensors();
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
             Err(failure) if unplanned(&failure) => {
-                *self = Session::default();
+                self.reset();
                 self.compiler.declined.insert(goal);
                 return Ok(None);
             }
@@ -136,8 +143,10 @@ impl Session {
         }
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
         database.truncate(self.compiler.declared);
+        let since = self.notes.as_ref().map(|_| Instant::now());
         answer::digits_fit(program, database, (goal, relation))?;
         let value = answer::value(program, database, (goal, relation));
+        self.note_border("answers", since);
         if program.tensor(goal).hidden {
             // The next query is another one.
             self.forget(goal);
@@ -167,9 +176,10 @@ impl Session {
             let few = database.constants.len() as u64 <= FEW;
             if !(demand.entangled && few) {
                 let tuples = limits.tuples.min(4 * base + SMALL);
-                match datarel::evaluate(database, &demand.rules, &Limits { tuples, ..limits.clone() }) {
+                let small = Limits { tuples, ..limits.clone() };
+                match self.evaluate(program, tensors, &demand.rules, &small) {
                     Err(Failure::Tuples { .. }) if tuples < limits.tuples => {}
-                    done => return done.map(|_| self.keep(&demand, tensors)),
+                    done => return done.map(|()| self.keep(&demand, tensors)),
                 }
                 self.restart(program, needed, &demand);
             } else {
@@ -178,16 +188,16 @@ impl Session {
             let pairs = if few { self.compiler.database.constants.len().pow(2) * open.len() } else { 0 };
             let tuples = limits.tuples.min((64 * (base + SMALL)).max(base + pairs as u64));
             let whole = Limits { tuples, ..limits.clone() };
-            if datarel::evaluate(&mut self.compiler.database, &rules, &whole).is_ok() {
+            if self.evaluate(program, tensors, &rules, &whole).is_ok() {
                 self.whole.extend(open);
                 return Ok(());
             }
-            *self = Session::default();
+            self.reset();
             let _built_before = self.compiler.build(program, needed);
             *tensors = self.compiler.tensors();
             demand = self.demand(program, goal, &rules, tensors)?;
         }
-        datarel::evaluate(&mut self.compiler.database, &demand.rules, limits)?;
+        self.evaluate(program, tensors, &demand.rules, limits)?;
         self.keep(&demand, tensors);
         Ok(())
     }
@@ -215,7 +225,7 @@ impl Session {
         if demand.complete.iter().all(|(holder, original)| holder != original) {
             self.compiler.database.truncate(self.compiler.declared);
         } else {
-            *self = Session::default();
+            self.reset();
             let _built_before = self.compiler.build(program, needed);
         }
     }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::profile::Profile;
 use crate::program::{Program, TensorId};
 use crate::value::Tuple;
 
@@ -132,6 +133,14 @@ pub trait Engine {
         _goal: TensorId,
         _wrt: &[TensorId],
     ) -> Option<Result<Slopes>> {
+        None
+    }
+
+    /// Notes what it does from now on, or nothing any more. Engines that keep no notes do nothing.
+    fn observe(&mut self, _on: bool) {}
+
+    /// What was noted since it was last asked, if the engine keeps notes and was told to.
+    fn observed(&mut self) -> Option<Profile> {
         None
     }
 

@@ -15,7 +15,10 @@ mod gather;
 mod head;
 mod inline;
 mod machine;
+mod notes;
+mod noting;
 mod plan;
+mod planned;
 mod relation;
 mod rows;
 mod scope;
@@ -31,6 +34,7 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Parameters, Request, Value};
 use crate::error::Result;
+use crate::profile::Profile;
 use crate::program::{Class, Component, Kind, Role, Style, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
@@ -44,6 +48,8 @@ pub struct Fast {
     /// What is kept of programs, the last one used first.
     sessions: Vec<Session>,
     derived: Vec<(String, u64)>,
+    /// What was done, if somebody wants to know.
+    observed: Option<Profile>,
 }
 
 /// So many programs are remembered.
@@ -90,8 +96,16 @@ impl Fast {
         };
         // The batches of a training loop take turns; what was used last is kept longest.
         self.sessions.insert(0, session);
-        self.sessions.truncate(SESSIONS);
-        &mut self.sessions[0]
+        for mut session in self.sessions.drain(SESSIONS.min(self.sessions.len())..) {
+            if let Some(observed) = &mut self.observed {
+                observed.append(session.machine.noted());
+            }
+        }
+        let session = &mut self.sessions[0];
+        if self.observed.is_some() && session.machine.notes.is_none() {
+            session.machine.note_from_now(true);
+        }
+        session
     }
 }
 
@@ -217,6 +231,19 @@ impl Engine for Fast {
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+
+    fn observe(&mut self, on: bool) {
+        self.observed = on.then(Profile::default);
+        self.sessions.iter_mut().for_each(|session| session.machine.note_from_now(on));
+    }
+
+    fn observed(&mut self) -> Option<Profile> {
+        let mut observed = std::mem::take(self.observed.as_mut()?);
+        for session in self.sessions.iter_mut().rev() {
+            observed.append(session.machine.noted());
+        }
+        Some(observed)
     }
 
     fn forget_results(&mut self) {

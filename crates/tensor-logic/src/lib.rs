@@ -82,6 +82,8 @@ pub mod analyse;
 
 pub mod show;
 
+pub mod profile;
+
 pub mod engine;
 
 pub mod walk;
@@ -100,6 +102,8 @@ pub mod fast;
 pub mod datalog;
 
 pub mod auto;
+
+pub mod plan;
 
 pub mod proof;
 

@@ -149,6 +149,8 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.
     pub(crate) numbers: u64,
+    /// What is noted of the work, if somebody wants to know.
+    pub(crate) notes: Option<Box<super::notes::Notes>>,
 }
 
 impl Machine {
@@ -182,6 +184,7 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             numbers: 0,
+            notes: None,
         }
     }
 

@@ -113,6 +113,11 @@ enum Values {
 }
 
 impl Machine {
+    /// Whether a stepped component qualifies, as far as its tensors are kept now.
+    pub(crate) fn is_small(&self, component: &Component, steps: &Steps) -> bool {
+        Compiler::compile(self, &self.program, component, steps).is_some()
+    }
+
     /// Evaluates a stepped component by loops over numbers, if it qualifies.
     pub(crate) fn small_steps(&mut self, component: &Component, steps: &Steps) -> Result<bool> {
         let program = Arc::clone(&self.program);

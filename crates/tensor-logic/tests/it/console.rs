@@ -143,7 +143,7 @@ fn every_program_of_the_corpus_is_explained() {
     for (name, text) in common::programs() {
         let analysed = analyse(&text, &mut NoFiles, &UserFunctions::default(), &Options::default());
         let Some(analysed) = common::legal(&name, analysed) else { continue };
-        let explanation = explain(&analysed.program, &text, &|_| None);
+        let explanation = explain(&analysed.program, &text);
         let fields = explanation.fields();
         let keys: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
         assert_eq!(keys, ["tensors", "components", "equations", "plans"]);

@@ -164,6 +164,27 @@ impl Evaluation {
         Ok(())
     }
 
+    /// Refuses to measure an evaluator that does not say what it does.
+    pub(crate) fn keeps_notes(&self) -> anyhow::Result<()> {
+        match self.engine {
+            EngineName::Auto => Ok(()),
+            EngineName::Reference => {
+                let message = "the reference interpreter keeps no profile";
+                Err(usage(clap::error::ErrorKind::ArgumentConflict, message))
+            }
+        }
+    }
+
+    /// The evaluator of blocks that the options name.
+    pub(crate) fn fast(&self) -> Fast {
+        let storage = match self.storage {
+            Storage::Auto => tensor_logic::fast::Storage::Auto,
+            Storage::Dense => tensor_logic::fast::Storage::Dense,
+            Storage::Sparse => tensor_logic::fast::Storage::Sparse,
+        };
+        Fast::with_storage(storage).with_precision(self.precision())
+    }
+
     /// The type of all numbers.
     fn precision(&self) -> Precision {
         match self.dtype {
@@ -176,15 +197,7 @@ impl Evaluation {
     pub(crate) fn engine(&self) -> Box<dyn Engine> {
         match self.engine {
             EngineName::Reference => Box::new(Reference::default()),
-            EngineName::Auto => {
-                let storage = match self.storage {
-                    Storage::Auto => tensor_logic::fast::Storage::Auto,
-                    Storage::Dense => tensor_logic::fast::Storage::Dense,
-                    Storage::Sparse => tensor_logic::fast::Storage::Sparse,
-                };
-                let fast = Fast::with_storage(storage).with_precision(self.precision());
-                Box::new(Auto::new(Box::new(fast)))
-            }
+            EngineName::Auto => Box::new(Auto::new(Box::new(self.fast()))),
         }
     }
 
