@@ -8,10 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use crate::ast::Span;
 use crate::datalog::{self, Derived, Session};
-use crate::engine::{Engine, Request, Value};
+use crate::engine::{Engine, Request, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
@@ -28,6 +30,18 @@ pub struct Auto {
     observed: Option<Profile>,
     /// Whether an evaluation goes on, which may ask for others.
     busy: bool,
+    /// What ends an evaluation.
+    stop: Stop,
+    /// What a program that is to come has in common with the one that the blocks saw last.
+    carried: Option<Carried>,
+}
+
+/// Values of one program that hold for another.
+struct Carried {
+    /// The stamp of the program that the blocks have seen.
+    from: u64,
+    to: u64,
+    same: BTreeSet<TensorId>,
 }
 
 /// The program at hand with what rules derive of it as data.
@@ -51,7 +65,16 @@ impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
         let (derived, prepared, sessions) = (Vec::new(), Prepared::default(), Vec::new());
-        Auto { blocks, derived, prepared, sessions, observed: None, busy: false }
+        Auto {
+            blocks,
+            derived,
+            prepared,
+            sessions,
+            observed: None,
+            busy: false,
+            stop: Stop::default(),
+            carried: None,
+        }
     }
 
     /// The value of a goal by rules, or no.
@@ -68,6 +91,7 @@ impl Auto {
         if kept.is_none() {
             self.sessions[0].1.observe(self.observed.is_some());
         }
+        self.sessions[0].1.stop_when(&self.stop);
         self.sessions[0].1.value(request.program, goal, request.budget)
     }
 
@@ -116,6 +140,7 @@ impl Auto {
         let fed = with_data(program, inputs.into_iter().zip(values).collect());
         let mut session = Session::default();
         session.observe(self.observed.is_some());
+        session.stop_when(&self.stop);
         let value = session.value(&fed, id, request.budget);
         if let Some(observed) = &mut self.observed {
             observed.append(session.observed());
@@ -203,6 +228,35 @@ impl Engine for Auto {
         &self.derived
     }
 
+    fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Stop::when(Arc::clone(&stop));
+        self.blocks.stop_when(stop);
+    }
+
+    fn carry(&mut self, old: u64, to: &Program, same: &BTreeSet<TensorId>) {
+        let new = to.stamp.number();
+        if let Some((stamp, session)) = self.sessions.iter_mut().find(|(stamp, _)| *stamp == old) {
+            session.retain(same);
+            *stamp = new;
+        }
+        let seen = match self.carried.take() {
+            // The blocks were not asked since.
+            Some(carried) if carried.to == old => Some((carried.from, &carried.same & same)),
+            _ => None,
+        };
+        let mut inner = None;
+        if self.prepared.stamp == Some(old) {
+            inner = self.prepared.program.take().map(|program| program.stamp.number());
+            self.prepared.stamp = Some(new);
+            self.prepared.seen.retain(|id| same.contains(id));
+            self.prepared.values.retain(|id, _| same.contains(id));
+            let names: BTreeSet<&str> = same.iter().map(|id| to.name(*id)).collect();
+            self.prepared.counts.retain(|name, _| names.contains(name.as_str()));
+        }
+        let (from, same) = seen.unwrap_or_else(|| (inner.unwrap_or(old), same.clone()));
+        self.carried = Some(Carried { from, to: new, same });
+    }
+
     fn observe(&mut self, on: bool) {
         self.observed = on.then(Profile::default);
         self.sessions.iter_mut().for_each(|(_, session)| session.observe(on));
@@ -227,6 +281,7 @@ impl Engine for Auto {
 
 impl Auto {
     fn evaluated(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        self.stop.check(Span::default())?;
         self.derived.clear();
         let program = request.program;
         let mut answers: BTreeMap<TensorId, Value> = BTreeMap::new();
@@ -243,6 +298,9 @@ impl Auto {
         if !open.is_empty() {
             let prepared = self.prepare(request, &open)?;
             let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
+            if let Some(carried) = self.carried.take_if(|carried| carried.to == program.stamp.number()) {
+                self.blocks.carry(carried.from, inner.program, &carried.same);
+            }
             for (goal, value) in open.iter().zip(self.blocks.values(&inner, &open)?) {
                 answers.insert(*goal, value);
             }

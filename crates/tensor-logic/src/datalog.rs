@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::digits::EXACT_LIMIT;
-use crate::engine::{Budget, Value};
+use crate::engine::{Budget, Stop, Value, is_interrupted};
 use crate::error::Refusal;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
@@ -70,6 +70,8 @@ pub(crate) struct Session {
     whole: BTreeSet<TensorId>,
     /// What was done, if somebody wants to know.
     notes: Option<Profile>,
+    /// What ends an evaluation.
+    stop: Stop,
 }
 
 /// An answer, and how many tuples each computed relation below it holds.
@@ -94,7 +96,12 @@ impl Session {
     ) -> Result<Option<Derived>, Refusal> {
         let kept = !self.whole.is_empty();
         let value = self.try_value(program, goal, budget);
-        if value.is_err() {
+        if let Err(report) = &value {
+            if is_interrupted(report) {
+                // What is whole stays so; the rest is left half done.
+                self.keep_whole();
+                return value;
+            }
             // Relations are left half done; and what was kept of other goals may have taken the room.
             self.reset();
             if kept {
@@ -118,7 +125,7 @@ impl Session {
         }
         self.note_border("facts", since);
         let (tuples, bytes, rounds) = (budget.tuples, budget.bytes, program.settings.rounds);
-        let limits = Limits { tuples, bytes, rounds, ..Limits::default() };
+        let limits = Limits { tuples, bytes, rounds, stop: self.stop.flag(), ..Limits::default() };
         let mut tensors = self.compiler.tensors();
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
@@ -188,9 +195,13 @@ impl Session {
             let pairs = if few { self.compiler.database.constants.len().pow(2) * open.len() } else { 0 };
             let tuples = limits.tuples.min((64 * (base + SMALL)).max(base + pairs as u64));
             let whole = Limits { tuples, ..limits.clone() };
-            if self.evaluate(program, tensors, &rules, &whole).is_ok() {
-                self.whole.extend(open);
-                return Ok(());
+            match self.evaluate(program, tensors, &rules, &whole) {
+                Ok(()) => {
+                    self.whole.extend(open);
+                    return Ok(());
+                }
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(_) => {}
             }
             self.reset();
             let _built_before = self.compiler.build(program, needed);
@@ -244,6 +255,31 @@ impl Session {
         self.compiler.loaded.remove(&id);
         if let Some(relation) = self.compiler.relations.get(&id) {
             self.compiler.database.clear(*relation);
+        }
+    }
+
+    /// Ends an evaluation when this becomes true.
+    pub(crate) fn stop_when(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
+    }
+
+    /// Forgets what was derived of relations that do not hold all their tuples.
+    fn keep_whole(&mut self) {
+        self.compiler.database.truncate(self.compiler.declared);
+        let open: Vec<TensorId> =
+            self.compiler.relations.keys().filter(|id| !self.whole.contains(id)).copied().collect();
+        open.into_iter().for_each(|id| self.forget(id));
+    }
+
+    /// Forgets all of other tensors than these, whose definitions may now be others.
+    pub(crate) fn retain(&mut self, same: &BTreeSet<TensorId>) {
+        let known = self.compiler.relations.keys().chain(&self.compiler.declined);
+        let others: Vec<TensorId> = known.filter(|id| !same.contains(id)).copied().collect();
+        for id in others {
+            self.forget(id);
+            self.compiler.relations.remove(&id);
+            self.compiler.rules.remove(&id);
+            self.compiler.declined.remove(&id);
         }
     }
 

@@ -31,11 +31,13 @@ pub use machine::Storage;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use crate::engine::{Engine, Parameters, Request, Value};
+use crate::ast::Span;
+use crate::engine::{Engine, Parameters, Request, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
-use crate::program::{Class, Component, Kind, Role, Style, TensorId};
+use crate::program::{Class, Component, Kind, Program, Role, Style, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
@@ -50,6 +52,17 @@ pub struct Fast {
     derived: Vec<(String, u64)>,
     /// What was done, if somebody wants to know.
     observed: Option<Profile>,
+    /// What ends an evaluation.
+    stop: Stop,
+    /// What a program that is to come has in common with one that was.
+    carried: Option<Carried>,
+}
+
+/// Values of one program that hold for another.
+struct Carried {
+    from: u64,
+    to: u64,
+    same: BTreeSet<TensorId>,
 }
 
 /// So many programs are remembered.
@@ -92,7 +105,15 @@ impl Fast {
         let kept = self.sessions.iter().position(answers);
         let session = match kept {
             Some(at) => self.sessions.remove(at),
-            None => Session::new(request, goals, self.storage, self.precision),
+            None => {
+                let mut session = Session::new(request, goals, self.storage, self.precision);
+                if let Some(carried) = self.carried.take_if(|carried| carried.to == stamp)
+                    && let Some(at) = self.sessions.iter().position(|known| known.stamp == carried.from)
+                {
+                    session.adopt(self.sessions.remove(at), &carried.same);
+                }
+                session
+            }
         };
         // The batches of a training loop take turns; what was used last is kept longest.
         self.sessions.insert(0, session);
@@ -102,6 +123,7 @@ impl Fast {
             }
         }
         let session = &mut self.sessions[0];
+        session.machine.stop = self.stop.clone();
         if self.observed.is_some() && session.machine.notes.is_none() {
             session.machine.note_from_now(true);
         }
@@ -142,6 +164,35 @@ impl Session {
             components,
             made: HashMap::new(),
             parameters: Parameters::new(),
+        }
+    }
+
+    /// Takes over the values of another program's tensors that are the same here.
+    fn adopt(&mut self, other: Session, same: &BTreeSet<TensorId>) {
+        let old = &other.machine;
+        if (old.storage, old.precision) != (self.machine.storage, self.machine.precision) {
+            return;
+        }
+        self.parameters = other.parameters.clone();
+        self.parameters.retain(|id, _| same.contains(id));
+        for (at, component) in self.components.iter().enumerate() {
+            let made = other.components.iter().position(|known| known.tensors == component.tensors);
+            let fresh = made.is_some_and(|made| {
+                let sources = other.sources[made].iter().map(|read| Source::Tensor(*read));
+                other.made.get(&made) == Some(&old.stamps(sources))
+            });
+            let all = component.tensors.iter().all(|id| same.contains(id) && old.stored(*id).is_some());
+            let below = self.sources[at].iter().all(|id| self.machine.stored(*id).is_some());
+            if !(fresh && all && below) {
+                continue;
+            }
+            for id in &component.tensors {
+                if let Some(stored) = old.stored(*id) {
+                    self.machine.store(*id, stored.clone());
+                }
+            }
+            let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
+            self.made.insert(at, self.machine.stamps(sources));
         }
     }
 
@@ -198,6 +249,8 @@ impl Session {
 
 impl Engine for Fast {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
+        // Where nothing changed nothing is evaluated.
+        self.stop.check(Span::default())?;
         let session = self.session(request, goals);
         let outcome = session.evaluate(request, goals);
         let program = Arc::clone(&session.machine.program);
@@ -231,6 +284,15 @@ impl Engine for Fast {
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+
+    fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Stop::when(stop);
+    }
+
+    fn carry(&mut self, from: u64, to: &Program, same: &BTreeSet<TensorId>) {
+        let to = to.stamp.number();
+        self.carried = Some(Carried { from, to, same: same.clone() });
     }
 
     fn observe(&mut self, on: bool) {

@@ -11,12 +11,12 @@ use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::model;
-use crate::program::{Batch, Duration, Minimize, Optimiser, Program, TensorId};
+use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
 use crate::value::Domain;
 
 mod rule;
 
-use rule::{Pace, Rule, State};
+use rule::{Decline, Pace, Rule, Schedule, State};
 
 /// What is told of a step: its number, how many there are, and the loss before it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64, f64);
@@ -54,6 +54,7 @@ pub fn minimize(
         minimize,
         rule: rule_of(minimize.optimiser),
         states: vec![State::default(); learned.len()],
+        schedule: schedule_of(minimize, steps),
     };
     let mut order: Vec<usize> = (0..parts.len()).collect();
     for step in 0..steps {
@@ -118,6 +119,7 @@ struct Learner<'a> {
     minimize: &'a Minimize,
     rule: Rule,
     states: Vec<State>,
+    schedule: Schedule,
 }
 
 impl Learner<'_> {
@@ -127,8 +129,12 @@ impl Learner<'_> {
             Some(clip) if norm > clip => clip / norm,
             _ => 1.0,
         };
-        let pace =
-            Pace { number, rate: self.minimize.rate, weight_decay: self.minimize.weight_decay, factor };
+        let pace = Pace {
+            number,
+            rate: self.schedule.rate(number),
+            weight_decay: self.minimize.weight_decay,
+            factor,
+        };
         for ((id, gradient), state) in self.learned.iter().zip(gradients).zip(&mut self.states) {
             let Some(values) = parameters.get(id) else { continue };
             let mut weights = values.to_vec();
@@ -138,6 +144,17 @@ impl Learner<'_> {
             }
         }
     }
+}
+
+/// The rate as a function of the step.
+fn schedule_of(minimize: &Minimize, steps: u64) -> Schedule {
+    let decline = match minimize.schedule.decline {
+        program::Decline::Constant => Decline::Constant,
+        program::Decline::Linear => Decline::Linear,
+        program::Decline::Cosine => Decline::Cosine,
+    };
+    let (warmup, min_lr) = (minimize.schedule.warmup, minimize.schedule.least);
+    Schedule { lr: minimize.rate, warmup, total: steps, min_lr, decline }
 }
 
 fn rule_of(optimiser: Optimiser) -> Rule {

@@ -84,6 +84,8 @@ pub mod show;
 
 pub mod profile;
 
+pub mod carry;
+
 pub mod engine;
 
 pub mod walk;

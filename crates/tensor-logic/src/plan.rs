@@ -2,7 +2,7 @@
 //!
 //! Enter at [`plan`]. It goes the way of [`crate::auto`] with the same decisions: rules where rules are enough, else
 //! blocks, over what rules derive. Numbers are estimates; where something is decided by what is not there yet, the plan
-//! says `open` or nothing.
+//! says `open` or nothing, or names both that may do it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::fast::Fast;
 use crate::gradient::adjoint;
 use crate::profile::Profile;
-use crate::program::{Action, Program, Role, TensorId};
+use crate::program::{Action, Kind, Program, Role, TensorId};
 
 /// How a program would be evaluated for its queries and writes, or, if it has none, for all that it computes; `fast`
 /// says how blocks are kept.
@@ -58,7 +58,10 @@ impl Planner<'_> {
         let mut open = Vec::new();
         for goal in goals {
             match Session::default().planned(program, *goal)? {
-                Some(profile) => self.profile.append(profile),
+                Some((profile, sure)) => {
+                    self.profile.append(profile);
+                    open.extend((!sure).then_some(*goal));
+                }
                 None => open.push(*goal),
             }
         }
@@ -74,16 +77,21 @@ impl Planner<'_> {
                     continue;
                 }
                 let mut found = Session::default().planned(program, *id)?;
+                let mut valued = false;
                 if found.is_none()
                     && let Some(inputs) = evaluated_before(program, component)
                 {
                     self.goals(program, &inputs)?;
                     let nothing = inputs.iter().map(|id| (*id, Value::Tuples(Default::default())));
+                    // Where values may be below 0, they decide whether rules are enough.
+                    valued = inputs.iter().any(|id| program.tensor(*id).kind != Kind::Bool);
                     found = Session::default().planned(&with_data(program, nothing.collect()), *id)?;
                 }
-                if let Some(profile) = found {
+                if let Some((profile, sure)) = found {
                     self.profile.append(profile);
-                    derived.insert(*id, Value::Tuples(Default::default()));
+                    if sure && !valued {
+                        derived.insert(*id, Value::Tuples(Default::default()));
+                    }
                 }
             }
         }

@@ -24,8 +24,8 @@ impl Session {
 
     /// Forgets everything but the notes.
     pub(super) fn reset(&mut self) {
-        let notes = self.notes.take();
-        *self = Session { notes, ..Session::default() };
+        let (notes, stop) = (self.notes.take(), self.stop.clone());
+        *self = Session { notes, stop, ..Session::default() };
     }
 
     /// The time, where it matters.
@@ -56,15 +56,23 @@ impl Session {
         };
         let mut profile = datarel::Profile::default();
         let done = datarel::evaluate_profiled(database, rules, limits, &mut profile);
-        Names { program, database, tensors, rules }.add(profile, notes, Executor::Rules);
+        // Rules that are declined are evaluated in another way.
+        if !done.as_ref().is_err_and(super::unplanned) {
+            Names { program, database, tensors, rules }.add(profile, notes, Executor::Rules);
+        }
         done.map(drop)
     }
 
-    /// How rules would derive a goal: with demand where that is worth a try; `None` where they do not.
+    /// How rules would derive a goal: with demand where that is worth a try; `None` where they do not. Whether that is sure
+    /// stands beside: sums along arcs are derived by rules where the arcs have no cycle, which is not looked at.
     ///
     /// # Errors
     /// Refusals that loading the facts meets.
-    pub(crate) fn planned(&mut self, program: &Program, goal: TensorId) -> Result<Option<Profile>, Refusal> {
+    pub(crate) fn planned(
+        &mut self,
+        program: &Program,
+        goal: TensorId,
+    ) -> Result<Option<(Profile, bool)>, Refusal> {
         let needed = program.needs(&[goal]);
         match self.compiler.build(program, &needed) {
             None => return Ok(None),
@@ -76,6 +84,11 @@ impl Session {
         let database = &mut self.compiler.database;
         let explained = datarel::explain(database, &demand.rules);
         let Ok(explained) = explained else { return Ok(None) };
+        let sums = |id: &RelationId| {
+            matches!(database.relation(*id).ring().combine, datarel::Combine::Sum | datarel::Combine::Count)
+        };
+        let loops = explained.strata.iter().filter(|stratum| stratum.method != Method::Once);
+        let sure = !loops.flat_map(|stratum| &stratum.relations).any(sums);
         let mut profile = Profile::default();
         for id in &needed {
             if program.tensor(*id).role != Role::Computed
@@ -90,7 +103,7 @@ impl Session {
         let names = Names { program, database, tensors: &tensors, rules: &demand.rules };
         names.add(explained, &mut profile, Executor::Rules);
         database.truncate(self.compiler.declared);
-        Ok(Some(profile))
+        Ok(Some((profile, sure)))
     }
 }
 
@@ -162,9 +175,7 @@ impl Names<'_> {
         let order = Order { steps, rows: known.then_some(rows), of: None };
         Part {
             text,
-            span: equation.and_then(|equation| {
-                written(self.program, equation.tensor).map(|_| equation.span)
-            }),
+            span: equation.and_then(|equation| written(self.program, equation.tensor).map(|_| equation.span)),
             calls: rule.joins,
             rows_in: rule.rows_in,
             rows_out: rule.rows_out,
@@ -175,7 +186,11 @@ impl Names<'_> {
 
     fn join(&self, join: &JoinProfile) -> Option<String> {
         let relation = join.relation?;
-        let (name, arity) = (self.relation(relation), self.database.relation(relation).arity());
+        let there = (relation.0 as usize) < self.database.relations();
+        let (name, arity) = (
+            self.relation(relation),
+            if there { self.database.relation(relation).arity() } else { join.bound },
+        );
         Some(match (join.access, join.bound) {
             (Access::Rows, 0) => name,
             (Access::Rows, bound) => format!("{name} by {bound} of {arity} places"),
@@ -190,7 +205,9 @@ impl Names<'_> {
     fn relation(&self, id: RelationId) -> String {
         match self.tensors.get(&id) {
             Some(tensor) => label(self.program, *tensor),
-            None if (id.0 as usize) < self.database.relations() => self.database.relation(id).name().to_owned(),
+            None if (id.0 as usize) < self.database.relations() => {
+                self.database.relation(id).name().to_owned()
+            }
             None => "a part".to_owned(),
         }
     }

@@ -119,7 +119,8 @@ impl Compiler {
     /// The rules of a tensor.
     pub(super) fn equations(&mut self, program: &Program, id: TensorId) -> Option<Vec<Rule>> {
         let own = (0..).zip(&program.equations).filter(|(_, equation)| equation.tensor == id);
-        let terms = own.flat_map(|(at, equation)| equation.terms.iter().map(move |term| (at, equation, term)));
+        let terms =
+            own.flat_map(|(at, equation)| equation.terms.iter().map(move |term| (at, equation, term)));
         let rules = terms.map(|(at, equation, term)| {
             let rule = self.term(program, id, &equation.head, term)?;
             Some(Rule { origin: Some(at), ..rule })

@@ -32,6 +32,7 @@ type ByValue = BTreeMap<i64, Vec<Fixed>>;
 impl Machine {
     /// Evaluates a component.
     pub(crate) fn component(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
+        self.stop.check(self.head)?;
         let since = self.now();
         let executor = self.evaluated(component, parameters)?;
         self.note_component(component, executor, since);

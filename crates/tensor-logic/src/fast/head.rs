@@ -194,6 +194,7 @@ impl Machine {
         fixed: &[(IndexId, u32)],
         into: &mut Accumulator,
     ) -> Result<()> {
+        self.stop.check(equation.head_span)?;
         let since = self.note_equation(equation, fixed.is_empty());
         let done = self.contributions(equation, fixed, into);
         self.note_evaluated(equation, since);

@@ -13,6 +13,7 @@ use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
 use crate::engine::Numbers;
+use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
 use crate::program::{Component, IndexFn, IndexId, Program, Range, TensorId};
@@ -149,6 +150,8 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.
     pub(crate) numbers: u64,
+    /// What ends it.
+    pub(crate) stop: Stop,
     /// What is noted of the work, if somebody wants to know.
     pub(crate) notes: Option<Box<super::notes::Notes>>,
 }
@@ -184,6 +187,7 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             numbers: 0,
+            stop: Stop::default(),
             notes: None,
         }
     }

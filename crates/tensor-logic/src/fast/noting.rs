@@ -10,7 +10,7 @@ use super::machine::{Context, Machine, Stored};
 use super::notes::{Found, Notes, OfComponent, Since, Support};
 use super::rows::Rows;
 use crate::kernels::{Precision, volume};
-use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_label, label, written};
+use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_label, grouped, label, written};
 use crate::program::{Component, Equation, IndexId, Style, TensorId};
 
 impl Machine {
@@ -146,7 +146,8 @@ impl Machine {
             let equation = program.equation(*at);
             let Some(noted) = notes.equations.get(&(std::ptr::from_ref(equation) as usize)) else { continue };
             // Loops over numbers are one for all equations.
-            let (calls, time) = if of.equations.len() == 1 { (of.calls, of.time) } else { (0, Duration::ZERO) };
+            let (calls, time) =
+                if of.equations.len() == 1 { (of.calls, of.time) } else { (0, Duration::ZERO) };
             component.parts.push(Part {
                 text: equation_label(program, equation),
                 span: written(program, equation.tensor).map(|_| equation.span),
@@ -168,11 +169,12 @@ impl Machine {
     }
 
     fn order(&self, support: &Support) -> Order {
+        let count = |rows: usize| grouped(rows as f64);
         let index = |index: IndexId| &self.program.index(index).name;
         let step = |found: &Found| match *found {
-            Found::Joined(id, rows) => format!("{} ({rows} rows)", label(&self.program, id)),
-            Found::Listed(of, rows) => format!("{} as compared ({rows} rows)", index(of)),
-            Found::Extended(of, rows) => format!("every {} ({rows} rows)", index(of)),
+            Found::Joined(id, rows) => format!("{} ({} rows)", label(&self.program, id), count(rows)),
+            Found::Listed(of, rows) => format!("{} as compared ({} rows)", index(of), count(rows)),
+            Found::Extended(of, rows) => format!("every {} ({} rows)", index(of), count(rows)),
         };
         let steps = support.steps.iter().map(step).collect();
         Order { steps, rows: Some(support.rows as f64), of: Some(support.of) }

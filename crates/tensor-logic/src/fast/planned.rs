@@ -16,7 +16,7 @@ use super::{Fast, Session};
 use crate::engine::{Budget, Parameters, Request};
 use crate::error::Result;
 use crate::kernels::{Array, Precision, volume};
-use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_label, label, written};
+use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_label, grouped, label, written};
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Otherwise, Program, Role, Style, TensorId, Term,
 };
@@ -42,7 +42,8 @@ impl Fast {
         let mut session = Session::new(&request, goals, self.storage, self.precision);
         let needed = session.needs(goals);
         let inlined = session.inlined.clone();
-        let mut planner = Planner { machine: &mut session.machine, known: BTreeSet::new(), sizes: BTreeMap::new() };
+        let mut planner =
+            Planner { machine: &mut session.machine, known: BTreeSet::new(), sizes: BTreeMap::new() };
         let mut profile = Profile::default();
         let program = Arc::clone(&planner.machine.program);
         for component in &session.components {
@@ -86,7 +87,8 @@ impl Planner<'_> {
         let mut found: Vec<(TensorId, Bindings)> = Vec::new();
         for at in &component.equations {
             let equation = program.equation(*at);
-            let terms: Vec<Bindings> = equation.terms.iter().map(|term| self.bindings(equation, term)).collect();
+            let terms: Vec<Bindings> =
+                equation.terms.iter().map(|term| self.bindings(equation, term)).collect();
             let orders: Vec<Order> = terms.iter().filter_map(|bindings| bindings.order.clone()).collect();
             if !orders.is_empty() {
                 let text = equation_label(program, equation);
@@ -188,7 +190,7 @@ impl Planner<'_> {
             return;
         }
         let elements = stored.rows.unwrap_or(0) as f64;
-        let listed = self.machine.is_lone(component, id) && terms.iter().any(|bindings| bindings.order.is_some());
+        let listed = self.machine.is_lone(component, id) && terms.iter().any(|bindings| bindings.listed);
         let worth = match (self.machine.storage, rows) {
             (Storage::Dense, _) => Some(false),
             (Storage::Sparse, _) => Some(true),
@@ -202,7 +204,8 @@ impl Planner<'_> {
             Some(true) => {
                 let rows = rows.unwrap_or(elements);
                 let bytes = rows as u64 * (4 * tensor.places.len() as u64 + 8);
-                (stored.layout, stored.rows, stored.bytes) = (Layout::Support, Some(rows as u64), Some(bytes));
+                (stored.layout, stored.rows, stored.bytes) =
+                    (Layout::Support, Some(rows as u64), Some(bytes));
                 self.place(program, id, true);
                 self.sizes.insert(id, rows);
             }
@@ -217,19 +220,23 @@ impl Planner<'_> {
         let Some(listing) = self.unknown(term, &conditions) else {
             let found = self.found(equation, term, &own, conditions);
             self.machine.note_from_now(false);
-            return found.unwrap_or(Bindings { order: None, entries: None });
+            return found.unwrap_or(Bindings { order: None, listed: false, entries: None });
         };
         if listing.is_empty() {
-            return Bindings { order: None, entries: None };
+            return Bindings { order: None, listed: false, entries: None };
         }
         let step = |id: &TensorId| match self.sizes.get(id) {
-            Some(rows) => format!("{} (about {rows:.0} rows)", label(&program, *id)),
+            Some(rows) => format!("{} (about {} rows)", label(&program, *id), grouped(*rows)),
             None => label(&program, *id),
         };
         let order = Order { steps: listing.iter().map(step).collect(), rows: None, of: None };
         let sizes: Option<Vec<f64>> = listing.iter().map(|id| self.sizes.get(id).copied()).collect();
         let least = sizes.and_then(|sizes| sizes.into_iter().reduce(f64::min));
-        Bindings { order: Some(order), entries: least.map(|rows| rows.min(left)) }
+        Bindings {
+            order: Some(order),
+            listed: !equation.left.is_empty(),
+            entries: least.map(|rows| rows.min(left)),
+        }
     }
 
     /// Where what decides the support of a term is not there yet: the relations that may list bindings.
@@ -288,11 +295,12 @@ impl Planner<'_> {
         let support = self.machine.support(address, &context, own, &scope.conditions, &free);
         self.machine.budget.bytes = budget;
         let left = |machine: &Machine, kept: &dyn Fn(&IndexId) -> bool| {
-            let sizes = equation.left.iter().filter(|index| kept(index)).map(|index| machine.size(*index) as f64);
+            let sizes =
+                equation.left.iter().filter(|index| kept(index)).map(|index| machine.size(*index) as f64);
             sizes.product::<f64>()
         };
         let Some(rows) = support?.rows else {
-            return Ok(Bindings { order: None, entries: Some(left(self.machine, &|_| true)) });
+            return Ok(Bindings { order: None, listed: false, entries: Some(left(self.machine, &|_| true)) });
         };
         let of = rows.indices.iter().map(|index| self.machine.size(*index) as f64).product();
         let steps = self.machine.noted_steps(address);
@@ -307,7 +315,7 @@ impl Planner<'_> {
             self.machine.grouped(&rows, &kept).0.len
         };
         let entries = groups as f64 * left(self.machine, &|index| !rows.binds(*index));
-        Ok(Bindings { order: Some(order), entries: Some(entries) })
+        Ok(Bindings { order: Some(order), listed: !kept.is_empty(), entries: Some(entries) })
     }
 }
 
@@ -315,6 +323,8 @@ impl Planner<'_> {
 struct Bindings {
     /// How they are listed, if they are.
     order: Option<Order>,
+    /// Whether those of the left side are listed too, once what is summed is gone.
+    listed: bool,
     /// How many of the left side there are; `None` where that is not known yet.
     entries: Option<f64>,
 }

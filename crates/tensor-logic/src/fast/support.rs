@@ -515,6 +515,7 @@ impl Machine {
         let probes = matching.probe(left);
         let total = matching.count(&probes);
         self.reserve_rows(total, left.columns.len() + right.columns.len())?;
+        self.stop.check(self.head)?;
         let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
         for (row, group) in probes.iter().enumerate() {
             let met = matching.rows(*group);

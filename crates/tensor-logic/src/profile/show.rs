@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Component, Executor, Order, Part, Profile, Stored};
+use super::record::{Component, Executor, Layout, Order, Part, Profile, Stored};
 use crate::answer::json;
 use crate::error::Places;
 
@@ -65,7 +65,10 @@ impl Row {
         let line = line.map_or("-".to_owned(), |line| line.to_string());
         let (calls, rows_in, rows_out) = (self.calls, self.rows.0, self.rows.1);
         let time = duration(self.time);
-        put(out, format_args!("{time:>10} {share:>5.1} {calls:>9} {rounds:>9} {rows_in:>11} {rows_out:>11} "));
+        put(
+            out,
+            format_args!("{time:>10} {share:>5.1} {calls:>9} {rounds:>9} {rows_in:>11} {rows_out:>11} "),
+        );
         put(out, format_args!("{held:>10} {line:>5}  "));
     }
 }
@@ -171,8 +174,12 @@ pub fn words(component: &Component, estimated: bool) -> Vec<String> {
     let mut lines = vec![first];
     for stored in &component.stored {
         let mut line = format!("{} is kept as {}", stored.tensor, stored.layout.name());
-        if let Some(rows) = stored.rows {
-            put(&mut line, format_args!(", {about}{} rows", grouped(rows as f64)));
+        let dense = matches!(stored.layout, Layout::Dense64 | Layout::Dense32);
+        match stored.rows {
+            Some(1) if dense => line.push_str(", a number"),
+            Some(rows) if dense => put(&mut line, format_args!(", {} elements", grouped(rows as f64))),
+            Some(rows) => put(&mut line, format_args!(", {about}{} rows", grouped(rows as f64))),
+            None => {}
         }
         if let Some(held) = stored.bytes {
             put(&mut line, format_args!(", {}", bytes(held)));
@@ -196,7 +203,7 @@ pub fn words(component: &Component, estimated: bool) -> Vec<String> {
 }
 
 /// A whole number with its digits in groups of three.
-fn grouped(number: f64) -> String {
+pub(crate) fn grouped(number: f64) -> String {
     if number >= 1e18 {
         return format!("{number:.1e}");
     }

@@ -14,7 +14,7 @@ use tensor_logic::error::{Code, Refusal};
 use tensor_logic::explain::explain as explain_program;
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
-use tensor_logic::notebook::{EngineKind, Notebook};
+use tensor_logic::notebook::Notebook;
 use tensor_logic::plan::plan;
 use tensor_logic::profile::Profile;
 use tensor_logic::program::{Action, Kind, Program};
@@ -24,7 +24,8 @@ use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
 use crate::host::world;
-use crate::input::{Asked, EngineName, Evaluation, File, usage};
+use crate::input::{Asked, Evaluation, File, usage};
+use crate::interrupt::Interrupt;
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -83,6 +84,9 @@ pub(crate) struct Repl {
     /// A program to start with.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Where the lines of a terminal are remembered [default: tl/history below $XDG_STATE_HOME or ~/.local/state].
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
     #[command(flatten)]
     evaluation: Evaluation,
 }
@@ -290,12 +294,9 @@ fn gradient(out: &mut String, program: &Program, content: &Content) {
 pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
     let mut notebook = Notebook::new("");
-    notebook.set_seed(args.evaluation.seed);
-    notebook.set_budget(args.evaluation.budget());
-    notebook.set_engine(match args.evaluation.engine {
-        EngineName::Auto => EngineKind::Auto,
-        EngineName::Reference => EngineKind::Reference,
-    });
-    crate::repl::talk(Console::new(notebook), args.file.as_deref())?;
+    args.evaluation.settle(&mut notebook);
+    let interrupt = Interrupt::watch()?;
+    notebook.stop_when(interrupt.flag());
+    crate::repl::talk(Console::new(notebook), args.file.as_deref(), &interrupt, args.history.as_deref())?;
     Ok(Answer::default())
 }

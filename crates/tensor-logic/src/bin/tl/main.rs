@@ -9,8 +9,10 @@ mod check;
 mod completions;
 mod evaluate;
 mod fmt;
+mod history;
 mod host;
 mod input;
+mod interrupt;
 mod profile;
 mod repl;
 
