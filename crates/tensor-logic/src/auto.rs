@@ -108,10 +108,15 @@ impl Auto {
                 if !for_rules(program, component, *id) || !self.prepared.seen.insert(*id) {
                     continue;
                 }
-                let found = match self.by_rules(request, *id)? {
-                    None => self.over_blocks(request, component, *id)?,
-                    found => found,
-                };
+                let found = self.by_rules(request, *id).and_then(|found| match found {
+                    None => self.over_blocks(request, component, *id),
+                    found => Ok(found),
+                });
+                if found.is_err() {
+                    // It may be asked for again.
+                    self.prepared.seen.remove(id);
+                }
+                let found = found?;
                 if let Some((value, counts)) = found {
                     self.prepared.counts.extend(counts);
                     self.prepared.values.insert(*id, value);

@@ -57,7 +57,7 @@ fn domain(program: &Program, goal: TensorId, indices: &[IndexId]) -> Option<Doma
         for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
             equation.visit_reads(&mut |read, _| {
                 for (place, argument) in program.tensor(read.tensor).places.iter().zip(&read.arguments) {
-                    if let crate::program::Argument::At(IndexFn::Index(index)) = argument
+                    if let Argument::At(IndexFn::Index(index)) = argument
                         && indices.contains(index)
                     {
                         found = found.take().or_else(|| place.limit.clone()).or_else(|| place.domain.clone());

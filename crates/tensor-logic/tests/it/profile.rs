@@ -187,7 +187,8 @@ fn queries_over_one_closure_cost_one() {
 #[test]
 fn targets_are_evaluated_together() {
     let chain = "x0, x1, x2, x3 : 9\nF[x0, x1] = exp(-(x0 - x1)^2 / 7)\nG[x1, x2] = 1 + x1 x2\n\
-                 Z = F[x0, x1] G[x1, x2] F[x2, x3] | x0 <= x3\n";
+                 H[x2, x3] = x2 + 2 x3\n\
+                 Z = F[x0, x1] G[x1, x2] H[x2, x3] | x0 <= x3\n";
     for (query, together) in [("Z[x2 | x0=3]?", true), ("Z[x3, x1 | ]?", true), ("Z[x1 | x1=2]?", false)] {
         let (found, profile, _) = noted(&format!("{chain}{query}\n"), Storage::Auto).unwrap();
         assert_eq!(profile.evaluations <= 2, together, "{query}: {}", profile.evaluations);
@@ -205,5 +206,25 @@ fn targets_are_evaluated_together() {
             let alone = found.outcome.answers[0].content.numbers()[0];
             assert!((alone - value).abs() < 1e-12, "{query} {one:?}: {value} and {alone}");
         }
+    }
+}
+
+/// The plan on the page about the engine is that of the program above it.
+#[test]
+fn the_page_shows_the_plan() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tensor-logic/engine.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).collect();
+    let program = blocks.iter().find(|block| block.contains("@minimize")).unwrap().trim_start();
+    let shown = blocks.iter().find(|block| block.contains("is kept as")).unwrap();
+    let source = Source::new("text", program.as_bytes());
+    let mut world = World::new(&source, Files::new("."), 0);
+    let analysed = world.analyse(world.read().unwrap()).unwrap();
+    let planned =
+        plan(&analysed.program, &Fast::default(), Budget { tuples: 1 << 30, bytes: 4 << 30 }).unwrap();
+    let said = explain(&analysed.program, program).with_plan(&planned).text();
+    let mut lines = said.lines();
+    for line in shown.lines().filter(|line| !line.is_empty()) {
+        assert!(lines.any(|other| other == line), "{line}\n{said}");
     }
 }
