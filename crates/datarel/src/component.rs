@@ -3,6 +3,7 @@
 //! A row that is new (or better, in a valued relation) waits, takes its turn once as the delta of
 //! every rule, and is then known. Rows wait in blocks of the first place.
 
+use super::database::Database;
 use super::limits::Failure;
 use super::ring::Value;
 use super::rule::RelationId;
@@ -124,6 +125,15 @@ pub(super) struct Component {
 }
 
 impl Component {
+    /// Empty tables of the relations of a recursion, to make plans with.
+    pub(super) fn of(database: &Database, relations: &[RelationId], recursive: bool) -> Component {
+        let table = |id: &RelationId| {
+            let relation = database.relation(*id);
+            Growing::new(*id, Table::new(relation.arity(), relation.ring()))
+        };
+        Component { growing: relations.iter().filter(|_| recursive).map(table).collect() }
+    }
+
     /// A relation, if it is one of the component.
     #[inline]
     pub(super) fn table(&self, relation: RelationId) -> Option<&Growing> {

@@ -33,6 +33,7 @@ impl Database {
             store,
             indexes: Vec::new(),
             statistics: None,
+            expected: None,
         });
         id
     }
@@ -102,6 +103,8 @@ pub struct Relation {
     indexes: Vec<Sorted>,
     /// The number of different constants in each place, once somebody asked.
     statistics: Option<Vec<usize>>,
+    /// How many tuples it will hold, while a plan is made for relations that are not derived.
+    expected: Option<f64>,
 }
 
 /// How the tuples are kept.
@@ -180,6 +183,11 @@ impl Relation {
             Store::Sorted(sorted) => sorted.values(),
             Store::Bits(_) => &[],
         }
+    }
+
+    /// Whether its tuples are kept as rows of bits.
+    pub fn has_bits(&self) -> bool {
+        matches!(self.store, Store::Bits(_))
     }
 
     /// Bytes in use, with all indexes.
@@ -321,6 +329,32 @@ impl Relation {
             });
         }
         self.statistics.as_deref().unwrap_or(&[])
+    }
+
+    /// About how many tuples it holds or will hold, and how many different constants in each place.
+    pub(super) fn size(&mut self) -> (f64, Vec<f64>) {
+        if let Some(rows) = self.expected {
+            // Of n tuples in a square.
+            let distinct = rows.powf(1.0 / self.arity.max(1) as f64).max(1.0);
+            return (rows, vec![distinct; self.arity]);
+        }
+        let distinct = self.statistics().iter().map(|distinct| *distinct as f64).collect();
+        (self.len() as f64, distinct)
+    }
+
+    /// Plans take it to hold so many tuples.
+    pub(super) fn expect(&mut self, tuples: f64) {
+        self.expected = Some(tuples);
+    }
+
+    /// How many plans take it to hold.
+    pub(super) fn expected(&self) -> f64 {
+        self.expected.unwrap_or(self.len() as f64)
+    }
+
+    /// Plans go by what it holds.
+    pub(super) fn expect_nothing(&mut self) {
+        self.expected = None;
     }
 
     /// Makes sure that an order of the columns starts with the places `key` (in any order), then

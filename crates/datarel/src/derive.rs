@@ -14,6 +14,7 @@ use super::join::{Interner, Join, Output, first_rows};
 use super::limits::{Failure, Limits};
 use super::plan::plan;
 use super::product::{marginal, product};
+use super::profile::Recorder;
 use super::project::part;
 use super::rule::{Literal, RelationId, Rule, Term};
 use super::search::Found;
@@ -39,6 +40,7 @@ pub(super) fn derive(
     rules: &[Rule],
     stratum: &Stratum,
     limits: &Limits,
+    recorder: &mut Recorder<'_>,
 ) -> Result<(), Failure> {
     for relation in &stratum.relations {
         let own: Vec<usize> =
@@ -46,25 +48,33 @@ pub(super) fn derive(
         if let [rule] = own[..]
             && let Some(from) = copied(database, &rules[rule])
         {
+            let since = recorder.now();
             let store = database.relation(from).clone();
             database.relation_mut(*relation).copy(&store);
+            let slot = recorder.slot(rule, None);
+            recorder.joined(slot, since, (store.len() as u64, store.len() as u64));
             room(database, *relation, limits, 0)?;
             continue;
         }
         let before = database.relations();
         let mut pile = Pile::new(*relation, limits);
         for number in own {
+            let since = recorder.now();
+            let made = pile.rows;
             let mut rule = rules[number].clone();
             while limits.shapes
                 && rule.select.is_none()
                 && let Some((part, rest)) = part(database, &rule)
             {
                 let mut own = Pile::new(part.head, limits);
-                own.rule(database, constants, &part, number)?;
+                own.rule(database, constants, &part, number, &mut Recorder::default())?;
                 own.rest(database)?;
                 rule = rest;
             }
-            pile.rule(database, constants, &rule, number)?;
+            let done = pile.rule(database, constants, &rule, number, recorder);
+            let slot = recorder.slot(number, None);
+            recorder.joined(slot, since, (pile.rows.0 - made.0, pile.rows.1 - made.1));
+            done?;
         }
         pile.rest(database)?;
         database.truncate(before);
@@ -92,12 +102,14 @@ struct Pile<'a> {
     output: Output,
     /// How many there were when it was last sorted.
     sorted: usize,
+    /// The rows that joins looked at, and the tuples that came out.
+    rows: (u64, u64),
     limits: &'a Limits,
 }
 
 impl<'a> Pile<'a> {
     fn new(relation: RelationId, limits: &'a Limits) -> Pile<'a> {
-        Pile { relation, output: Output::default(), sorted: 0, limits }
+        Pile { relation, output: Output::default(), sorted: 0, rows: (0, 0), limits }
     }
 
     /// Adds what a rule derives.
@@ -107,16 +119,21 @@ impl<'a> Pile<'a> {
         constants: &mut Constants,
         rule: &Rule,
         number: usize,
+        recorder: &mut Recorder<'_>,
     ) -> Result<(), Failure> {
         if self.limits.shapes && rule.select.is_none() {
+            let held: u64 = rule.atoms().map(|atom| database.relation(atom.relation).len() as u64).sum();
             if let Some(output) = marginal(database, rule)? {
+                self.rows.0 += held;
                 return self.add(database, output);
             }
             if let Some(found) = product(database, rule, self.limits)? {
+                self.rows.0 += held;
                 return self.found(database, found);
             }
         }
         let plan = plan(database, &mut Component::default(), constants, rule, number, None)?;
+        recorder.planned(number, None, &plan, database);
         self.join(database, constants, &plan)
     }
 
@@ -131,6 +148,7 @@ impl<'a> Pile<'a> {
         let Some(total) = first_rows(plan, database, &component) else {
             return self.part(database, constants, plan, 0..usize::MAX);
         };
+        self.rows.0 += total as u64;
         let threads = if plan.interns || total < PARALLEL { 1 } else { rayon::current_num_threads() };
         let (mut from, mut size) = (0, PART);
         while from < total {
@@ -185,6 +203,7 @@ impl<'a> Pile<'a> {
         if relation.is_empty() && self.output.len == 0 {
             relation.rest_found(self.relation, found, false)?;
             self.sorted = relation.len();
+            self.rows.1 += self.sorted as u64;
             return room(database, self.relation, self.limits, 0);
         }
         let rows = match found {
@@ -197,6 +216,7 @@ impl<'a> Pile<'a> {
     }
 
     fn add(&mut self, database: &mut Database, output: Output) -> Result<(), Failure> {
+        self.rows.1 += output.len as u64;
         if self.output.len == 0 {
             self.output = output;
         } else {

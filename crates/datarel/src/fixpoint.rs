@@ -11,6 +11,7 @@ use super::limits::{Failure, Limits};
 use super::linear::{Closed, Linear};
 use super::matrix::Matrices;
 use super::plan::plan;
+use super::profile::{Method, Recorder, Slot};
 use super::project::recursion;
 use super::ring::Times;
 use super::rule::{Literal, RelationId, Rule};
@@ -32,20 +33,33 @@ pub struct Counters {
 /// # Errors
 /// See [`Failure`]; relations of earlier strata are then finished, others as they were.
 pub fn evaluate(database: &mut Database, rules: &[Rule], limits: &Limits) -> Result<Counters, Failure> {
+    evaluate_noted(database, rules, limits, &mut Recorder::default())
+}
+
+/// The same, with what is noted on the way.
+pub(super) fn evaluate_noted(
+    database: &mut Database,
+    rules: &[Rule],
+    limits: &Limits,
+    recorder: &mut Recorder<'_>,
+) -> Result<Counters, Failure> {
     check(database, rules)?;
     // Rows are numbered by u32, and hash tables have more slots than rows.
     let limits = &Limits { tuples: limits.tuples.min(MOST_TUPLES), ..limits.clone() };
-    let mut counters = Counters::default();
     let mut constants = std::mem::take(&mut database.constants);
     let mut result = Ok(());
     for stratum in strata(database.relations(), rules) {
-        result = run(database, &mut constants, rules, &stratum, limits, &mut counters);
+        if !stratum.rules.is_empty() {
+            recorder.begin(&stratum);
+        }
+        result = run(database, &mut constants, rules, &stratum, limits, recorder);
         if result.is_err() {
             break;
         }
+        recorder.end(database);
     }
     database.constants = constants;
-    result.map(|()| counters)
+    result.map(|()| Counters { rounds: recorder.rounds })
 }
 
 /// The most tuples that any limit allows.
@@ -101,19 +115,19 @@ fn run(
     rules: &[Rule],
     stratum: &Stratum,
     limits: &Limits,
-    counters: &mut Counters,
+    recorder: &mut Recorder<'_>,
 ) -> Result<(), Failure> {
     limits.interrupted()?;
     let own = |rule: &&usize| rules[**rule].atoms().any(|atom| stratum.relations.contains(&atom.relation));
     let (recursive, plain): (Vec<usize>, Vec<usize>) = stratum.rules.iter().partition(own);
     let plain = Stratum { relations: stratum.relations.clone(), rules: plain, recursive: false };
     if !stratum.recursive {
-        return derive(database, constants, rules, &plain, limits);
+        return derive(database, constants, rules, &plain, limits, recorder);
     }
     let mut rest = Stratum { relations: stratum.relations.clone(), rules: recursive, recursive: true };
     if limits.shapes {
         let before = database.relations();
-        let shaped = shaped(database, constants, rules, (&plain, &rest), limits);
+        let shaped = shaped(database, constants, rules, (&plain, &rest), limits, recorder);
         database.truncate(before);
         match shaped? {
             Shaped::Done => return Ok(()),
@@ -128,7 +142,8 @@ fn run(
         return Err(Failure::NotStratified { relation: *relation });
     }
     let before = database.relations();
-    let result = split(database, constants, rules, &rest, limits, counters);
+    recorder.method(Method::Rounds);
+    let result = split(database, constants, rules, &rest, limits, recorder);
     database.truncate(before);
     result
 }
@@ -141,20 +156,22 @@ fn split(
     rules: &[Rule],
     stratum: &Stratum,
     limits: &Limits,
-    counters: &mut Counters,
+    recorder: &mut Recorder<'_>,
 ) -> Result<(), Failure> {
     if !limits.shapes {
-        return general(database, constants, rules, stratum, limits, counters);
+        return general(database, constants, rules, stratum, limits, recorder);
     }
-    let mut parts = Vec::new();
+    let (mut parts, mut origins) = (Vec::new(), Vec::new());
     for rule in &stratum.rules {
         parts.extend(recursion(database, &rules[*rule], &stratum.relations));
+        origins.resize(parts.len(), *rule);
     }
+    recorder.rewritten(origins);
     for part in strata(database.relations(), &parts) {
         if part.recursive {
-            general(database, constants, &parts, &part, limits, counters)?;
+            general(database, constants, &parts, &part, limits, recorder)?;
         } else {
-            derive(database, constants, &parts, &part, limits)?;
+            derive(database, constants, &parts, &part, limits, recorder)?;
         }
     }
     Ok(())
@@ -177,6 +194,7 @@ fn shaped(
     rules: &[Rule],
     (plain, recursive): (&Stratum, &Stratum),
     limits: &Limits,
+    recorder: &mut Recorder<'_>,
 ) -> Result<Shaped, Failure> {
     let own: Vec<&Rule> = recursive.rules.iter().map(|rule| &rules[*rule]).collect();
     let ring = database.relation(recursive.relations[0]).ring();
@@ -189,22 +207,44 @@ fn shaped(
         let Some(matrices) = Matrices::recognise(database, &recursive.relations, &own) else {
             return Ok(Shaped::No);
         };
-        derive(database, constants, rules, plain, limits)?;
-        return Ok(if matrices.close(database, limits)? { Shaped::Done } else { Shaped::Begun });
+        derive(database, constants, rules, plain, limits, recorder)?;
+        recorder.method(Method::Matrices);
+        let since = recorder.now();
+        let done = matrices.close(database, limits)?;
+        closed(database, recursive, recorder, since);
+        return Ok(if done { Shaped::Done } else { Shaped::Begun });
     };
-    derive(database, constants, rules, plain, limits)?;
+    derive(database, constants, rules, plain, limits, recorder)?;
+    recorder.method(Method::Search);
+    let since = recorder.now();
     let graph = match linear.steps(database) {
         Ok(graph) => graph,
         Err(steps) => {
             let all = Stratum { relations: vec![step], rules: (0..steps.len()).collect(), recursive: false };
-            derive(database, constants, steps, &all, limits)?;
+            derive(database, constants, steps, &all, limits, &mut Recorder::default())?;
             (step, 0, 1)
         }
     };
-    Ok(match linear.close(database, graph, limits)? {
+    let done = linear.close(database, graph, limits)?;
+    closed(database, recursive, recorder, since);
+    Ok(match done {
         Closed::Done => Shaped::Done,
         Closed::Undecided => Shaped::Begun,
     })
+}
+
+/// The rules of a closure that is no join: its time is that of the first, which all of them share.
+fn closed(
+    database: &Database,
+    recursive: &Stratum,
+    recorder: &mut Recorder<'_>,
+    mut since: Option<std::time::Instant>,
+) {
+    let tuples = recursive.relations.iter().map(|id| database.relation(*id).len() as u64).sum();
+    for rule in &recursive.rules {
+        let slot = recorder.slot(*rule, None);
+        recorder.joined(slot, since.take(), (0, tuples));
+    }
 }
 
 /// Semi-naive evaluation of a recursion.
@@ -214,26 +254,30 @@ fn general(
     rules: &[Rule],
     stratum: &Stratum,
     limits: &Limits,
-    counters: &mut Counters,
+    recorder: &mut Recorder<'_>,
 ) -> Result<(), Failure> {
     let mut work = Work::new(database, constants, stratum, limits)?;
-    let mut plans: Vec<(RelationId, Plan)> = Vec::new();
+    let mut plans: Vec<(RelationId, Plan, Slot)> = Vec::new();
     for rule in &stratum.rules {
-        let mut plan =
-            |delta| plan(work.database, &mut work.component, work.constants, &rules[*rule], *rule, delta);
+        let mut plan = |delta| {
+            let made = plan(work.database, &mut work.component, work.constants, &rules[*rule], *rule, delta)?;
+            let slot = recorder.planned(*rule, delta, &made, work.database);
+            Ok((made, slot))
+        };
         let mut recursive = false;
         for (at, atom) in rules[*rule].atoms().enumerate() {
             if stratum.relations.contains(&atom.relation) {
                 recursive = true;
-                plans.push((atom.relation, plan(Some(at))?));
+                let (plan, slot) = plan(Some(at))?;
+                plans.push((atom.relation, plan, slot));
             }
         }
         if !recursive {
-            let plan = plan(None)?;
-            work.apply(&plan)?;
+            let (plan, slot) = plan(None)?;
+            work.noted(&plan, slot, recorder)?;
         }
     }
-    work.close(&plans, counters)?;
+    work.close(&plans, recorder)?;
     work.finish()
 }
 
@@ -245,6 +289,8 @@ struct Work<'a> {
     limits: &'a Limits,
     /// Tuples and bytes of the relations at rest.
     resting: (u64, u64),
+    /// The rows that joins looked at, and the tuples that came out.
+    rows: (u64, u64),
 }
 
 /// A join runs in parallel from so many rows of its first step.
@@ -274,15 +320,19 @@ impl<'a> Work<'a> {
         }
         let own: u64 = stratum.relations.iter().map(|id| database.relation(*id).len() as u64).sum();
         let resting = (database.tuples() - own, database.bytes());
-        Ok(Work { database, constants, component, limits, resting })
+        Ok(Work { database, constants, component, limits, resting, rows: (0, 0) })
     }
 
     /// Rounds until nothing changes.
-    fn close(&mut self, plans: &[(RelationId, Plan)], counters: &mut Counters) -> Result<(), Failure> {
+    fn close(
+        &mut self,
+        plans: &[(RelationId, Plan, Slot)],
+        recorder: &mut Recorder<'_>,
+    ) -> Result<(), Failure> {
         let (mut rounds, mut block) = (0, 0);
         while self.component.begin_turn(&mut block) {
             rounds += 1;
-            counters.rounds += 1;
+            recorder.round();
             let tuples = self.component.tuples();
             // Only values can go on changing; new tuples make the bound grow.
             let valued = |growing: &&Growing| growing.table.ring().valued() && !growing.turn.is_empty();
@@ -291,19 +341,29 @@ impl<'a> Work<'a> {
             {
                 return Err(Failure::Divergence { relation: growing.relation, rounds, tuples });
             }
-            for (relation, plan) in plans {
+            for (relation, plan, slot) in plans {
                 let fresh = self.component.table(*relation).is_some_and(|growing| !growing.turn.is_empty());
                 if fresh {
-                    self.apply(plan)?;
+                    self.noted(plan, *slot, recorder)?;
                 }
             }
         }
         Ok(())
     }
 
+    /// Joins, and notes how long it took.
+    fn noted(&mut self, plan: &Plan, slot: Slot, recorder: &mut Recorder<'_>) -> Result<(), Failure> {
+        let since = recorder.now();
+        self.rows = (0, 0);
+        let done = self.apply(plan);
+        recorder.joined(slot, since, self.rows);
+        done
+    }
+
     /// Joins and adds what comes out, part by part.
     fn apply(&mut self, plan: &Plan) -> Result<(), Failure> {
         let total = first_rows(plan, self.database, &self.component);
+        self.rows.0 += total.unwrap_or(0) as u64;
         let Some(total) = total else { return self.part(plan, 0..usize::MAX) };
         let threads = if plan.interns { 1 } else { rayon::current_num_threads() };
         let (mut from, mut size) = (0, 1024);
@@ -358,6 +418,7 @@ impl<'a> Work<'a> {
     fn merge(&mut self, plan: &Plan, output: &Output) -> Result<(), Failure> {
         let arity = plan.head_terms.len();
         let (limits, (tuples, bytes)) = (self.limits, self.resting);
+        self.rows.1 += output.len as u64;
         for at in 0..output.len {
             if at.is_multiple_of(1 << 12) {
                 self.room(plan.head, tuples, bytes)?;

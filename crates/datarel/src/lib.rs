@@ -41,6 +41,7 @@ mod magic;
 mod matrix;
 mod plan;
 mod product;
+mod profile;
 mod project;
 mod ring;
 pub mod rule;
@@ -57,5 +58,8 @@ pub use database::{Database, Relation};
 pub use fixpoint::{Counters, evaluate};
 pub use limits::{Failure, Limits};
 pub use magic::{Demand, magic};
+pub use profile::{
+    Access, JoinProfile, Method, Profile, RuleProfile, StratumProfile, evaluate_profiled, explain,
+};
 pub use ring::{Combine, Ring, Times, Value};
 pub use rule::{Atom, Literal, RelationId, Rule, Term, Variable};

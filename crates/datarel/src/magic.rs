@@ -299,14 +299,14 @@ impl<'a> Magic<'a> {
         let mut rules = Vec::new();
         let [start, free] = [0, 1].map(Term::variable);
         rules.push(Rule::new(walk, [start, start], []));
-        for step in steps {
+        for (step, origin) in steps.into_iter().zip(recursive.iter().map(|rule| rule.origin)) {
             let [from, to] = step.head_terms[..] else { return None };
             let used = step.body.iter().flat_map(super::plan::terms).chain([from, to]);
             let fresh = used.filter_map(Term::as_variable).map(|variable| variable.0 + 1).max().unwrap_or(0);
             let start = Term::variable(fresh);
             let mut body = step.body.clone();
             body.push(Atom::new(walk, [start, to]).into());
-            rules.push(Rule::new(walk, [start, from], body));
+            rules.push(Rule { origin, ..Rule::new(walk, [start, from], body) });
         }
         let ordered = |moving: Term, kept: Term| if carried == 1 { [moving, kept] } else { [kept, moving] };
         for rule in plain {

@@ -323,11 +323,9 @@ impl Planner<'_> {
             return if open == 0 { 0.5 } else { GROWING.sqrt().min(universe).powi(open).max(30.0) };
         }
         let needed = atom.unbound(bound).len();
-        let relation = self.database.relation_mut(atom.relation);
-        let mut rows = relation.len() as f64;
-        let statistics = relation.statistics();
+        let (mut rows, distinct) = self.database.relation_mut(atom.relation).size();
         for place in places {
-            rows /= (statistics[place] as f64).max(1.0);
+            rows /= distinct[place].max(1.0);
         }
         if needed == 0 { rows.min(1.0) } else { rows }
     }

@@ -165,6 +165,8 @@ pub struct Rule {
     pub computed: Vec<Computed>,
     /// For a Boolean head: only tuples whose value passes are derived. The value is that of a head of reals.
     pub select: Option<Select>,
+    /// A number of the caller's, for what a profile says: rules that are made from this one keep it.
+    pub origin: Option<u32>,
 }
 
 /// A condition on the constants of a head and a value.
@@ -195,6 +197,7 @@ impl Rule {
             weight: None,
             computed: Vec::new(),
             select: None,
+            origin: None,
         }
     }
 

@@ -21,4 +21,4 @@ mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
 pub use crate::core_form::{digits, divergence, program, rename, value, walk};
-pub use crate::syntax::{ast, draw, error, format, function, lex, parse};
+pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};

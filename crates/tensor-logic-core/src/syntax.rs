@@ -14,3 +14,5 @@ pub mod function;
 pub mod error;
 
 pub mod draw;
+
+pub mod json;

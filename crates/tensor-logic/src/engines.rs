@@ -1,6 +1,8 @@
 //! Core form to values.
 
 // The order is that of reading: the seam, the truth, then what is fast.
+pub mod profile;
+
 pub mod engine;
 
 pub mod start;

@@ -45,12 +45,12 @@ mod queries;
 mod session;
 
 pub(crate) use crate::engines::kernels;
-pub use crate::engines::{auto, datalog, engine, fast, proof, reference, start};
+pub use crate::engines::{auto, datalog, engine, fast, profile, proof, reference, start};
 pub use crate::learning::{gradient, learn};
 pub use crate::queries::{answer, explain, model, run, sample};
-pub use crate::session::{console, files, notebook, world};
+pub use crate::session::{carry, console, files, notebook, plan, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
-    analyse, ast, divergence, domains, draw, error, format, function, lex, lower, names, parents, parse,
-    program, read, recursion, rename, show, source, value, walk,
+    analyse, ast, divergence, domains, draw, error, format, function, json, lex, lower, names, parents,
+    parse, program, read, recursion, rename, show, source, value, walk,
 };

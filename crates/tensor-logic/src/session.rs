@@ -4,6 +4,10 @@ pub mod files;
 
 pub mod world;
 
+pub mod carry;
+
+pub mod plan;
+
 pub mod notebook;
 
 pub mod console;

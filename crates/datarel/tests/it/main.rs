@@ -4,5 +4,6 @@
 
 mod generate;
 mod naive;
+mod profile;
 mod random_rules;
 mod scale;

@@ -13,7 +13,7 @@ use crate::naive::{Program, Trouble, Tuples};
 use crate::{generate, naive};
 
 /// The same program in a database of the engine.
-fn database(program: &Program) -> (Database, Vec<Rule>) {
+pub(crate) fn database(program: &Program) -> (Database, Vec<Rule>) {
     let mut database = Database::new(Constants::integers(0, i64::from(naive::UNIVERSE) - 1));
     for (at, (arity, ring)) in program.relations.iter().enumerate() {
         let id = database.declare(format!("r{at}"), *arity, *ring);

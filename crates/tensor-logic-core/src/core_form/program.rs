@@ -757,6 +757,28 @@ pub struct Directives {
     pub semiring: Option<Kind>,
 }
 
+/// How the rate of learning changes with the steps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// How it falls behind the first steps.
+    pub decline: Decline,
+    /// Over so many steps it rises from 0.
+    pub warmup: u64,
+    /// It does not fall below this.
+    pub least: f64,
+}
+
+/// How a rate falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decline {
+    /// It does not.
+    Constant,
+    /// By the same each step, to 0.
+    Linear,
+    /// Along half a cosine, to 0.
+    Cosine,
+}
+
 /// `@minimize(…)` (N12).
 #[derive(Debug, Clone)]
 pub struct Minimize {
@@ -764,6 +786,8 @@ pub struct Minimize {
     pub optimiser: Optimiser,
     /// Learning rate.
     pub rate: f64,
+    /// How the rate changes with the steps.
+    pub schedule: Schedule,
     /// Added to the gradient; decoupled for AdamW.
     pub weight_decay: f64,
     /// Global norm of the gradient.

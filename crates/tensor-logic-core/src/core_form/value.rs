@@ -28,6 +28,16 @@ impl Symbols {
         id
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// The spelling of a symbol.
     pub fn name(&self, id: SymbolId) -> &str {
         self.names.get(id.0 as usize).map_or("", |name| name)

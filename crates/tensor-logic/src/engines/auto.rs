@@ -8,11 +8,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
+use crate::ast::Span;
 use crate::datalog::{self, Derived, Session};
 use crate::digits::halves;
-use crate::engine::{Engine, Request, Slope, Value};
+use crate::engine::{Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
+use crate::profile::Profile;
 use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
 use crate::value::Domain;
 
@@ -24,6 +28,22 @@ pub struct Auto {
     prepared: Vec<Prepared>,
     /// The relations of programs, by their stamps, the last one used first.
     sessions: Vec<(u64, Session)>,
+    /// What was done, if somebody wants to know.
+    observed: Option<Profile>,
+    /// Whether an evaluation goes on, which may ask for others.
+    busy: bool,
+    /// What ends an evaluation.
+    stop: Stop,
+    /// What a program that is to come has in common with the one that the blocks saw last.
+    carried: Option<Carried>,
+}
+
+/// Values of one program that hold for another.
+struct Carried {
+    /// The stamp of the program that the blocks have seen.
+    from: u64,
+    to: u64,
+    same: BTreeSet<TensorId>,
 }
 
 /// The program at hand with what rules derive of it as data.
@@ -54,7 +74,16 @@ const MOST: usize = 20_000_000;
 impl Auto {
     /// Rules on the relational engine, the rest on `blocks`.
     pub fn new(blocks: Box<dyn Engine>) -> Auto {
-        Auto { blocks, derived: Vec::new(), prepared: Vec::new(), sessions: Vec::new() }
+        Auto {
+            blocks,
+            derived: Vec::new(),
+            prepared: Vec::new(),
+            sessions: Vec::new(),
+            observed: None,
+            busy: false,
+            stop: Stop::default(),
+            carried: None,
+        }
     }
 
     /// The value of a goal by rules, or no.
@@ -63,7 +92,15 @@ impl Auto {
         let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
         let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
         self.sessions.insert(0, (stamp, session));
-        self.sessions.truncate(SESSIONS);
+        for (_, mut session) in self.sessions.drain(SESSIONS.min(self.sessions.len())..) {
+            if let Some(observed) = &mut self.observed {
+                observed.append(session.observed());
+            }
+        }
+        if kept.is_none() {
+            self.sessions[0].1.observe(self.observed.is_some());
+        }
+        self.sessions[0].1.stop_when(&self.stop);
         self.sessions[0].1.value(request.program, goal, request.budget)
     }
 
@@ -72,26 +109,34 @@ impl Auto {
         let program = request.program;
         let stamp = Some(program.stamp.number());
         let kept = self.prepared.iter().position(|known| known.stamp == stamp);
-        let mut prepared = match kept {
+        let prepared = match kept {
             Some(at) => self.prepared.remove(at),
             None => Prepared { stamp, ..Prepared::default() },
         };
+        let mut tuples = 0;
+        let others = self.prepared.iter().take_while(|other| {
+            tuples += other.tuples + 1000;
+            tuples <= MOST
+        });
+        self.prepared.truncate(others.count());
+        self.prepared.insert(0, prepared);
         let needed = program.needs(goals);
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
-                let wanted = match (program.tensor(*id).style, &component.class) {
-                    (_, Class::Stepped(_)) => false,
-                    (_, Class::Plain) => datalog::joined(program, *id),
-                    (style, class) => style == Style::Round || matches!(class, Class::Closure),
-                };
-                if !wanted || !prepared.seen.insert(*id) {
+                if !for_rules(program, component, *id) || !self.prepared[0].seen.insert(*id) {
                     continue;
                 }
-                let found = match self.by_rules(request, *id)? {
-                    None => self.over_blocks(request, component, *id)?,
-                    found => found,
-                };
+                let found = self.by_rules(request, *id).and_then(|found| match found {
+                    None => self.over_blocks(request, component, *id),
+                    found => Ok(found),
+                });
+                if found.is_err() {
+                    // It may be asked for again.
+                    self.prepared[0].seen.remove(id);
+                }
+                let found = found?;
                 if let Some((value, counts)) = found {
+                    let prepared = &mut self.prepared[0];
                     prepared.tuples += counts.iter().map(|(_, count)| *count as usize).sum::<usize>();
                     prepared.counts.extend(counts);
                     prepared.values.insert(*id, value);
@@ -99,18 +144,11 @@ impl Auto {
                 }
             }
         }
+        let prepared = &mut self.prepared[0];
         if prepared.program.is_none() && !prepared.values.is_empty() {
             prepared.program = Some(Arc::new(with_data(program, prepared.values.clone())));
         }
-        let mut tuples = 0;
-        let kept = self.prepared.iter().take_while(|other| {
-            tuples += other.tuples + 1000;
-            tuples <= MOST
-        });
-        self.prepared.truncate(kept.count());
-        let (program, counts) = (prepared.program.clone(), prepared.counts.clone());
-        self.prepared.insert(0, prepared);
-        Ok((program, counts))
+        Ok((prepared.program.clone(), prepared.counts.clone()))
     }
 
     /// A relation by rules over relations that are none, which are evaluated before; or no.
@@ -121,29 +159,48 @@ impl Auto {
         id: TensorId,
     ) -> Result<Option<Derived>> {
         let program = request.program;
-        let mut inputs: Vec<TensorId> =
-            component.tensors.iter().flat_map(|id| program.reads_of(*id)).collect();
-        inputs.retain(|id| !component.tensors.contains(id));
-        let round = |id: &TensorId| program.tensor(*id).style == Style::Round;
-        let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
-        let boolean = |id: &TensorId| program.tensor(*id).combine == Combine::Exists;
-        if inputs.is_empty()
-            || !inputs.iter().all(round)
-            || !component.tensors.iter().all(boolean)
-            || program.needs(&inputs).iter().any(changes)
-        {
-            return Ok(None);
-        }
+        let Some(inputs) = evaluated_before(program, component) else { return Ok(None) };
         let derived = std::mem::take(&mut self.derived);
         let values = self.values(request, &inputs)?;
         self.derived = derived;
         let fed = with_data(program, inputs.into_iter().zip(values).collect());
-        Session::default().value(&fed, id, request.budget)
+        let mut session = Session::default();
+        session.observe(self.observed.is_some());
+        session.stop_when(&self.stop);
+        let value = session.value(&fed, id, request.budget);
+        if let Some(observed) = &mut self.observed {
+            observed.append(session.observed());
+        }
+        value
     }
 }
 
+/// Whether a tensor that other equations read is tried by rules first: recursive relations, and joins that are too large
+/// for tables.
+pub(crate) fn for_rules(program: &Program, component: &Component, id: TensorId) -> bool {
+    match (program.tensor(id).style, &component.class) {
+        (_, Class::Stepped(_)) => false,
+        (_, Class::Plain) => datalog::joined(program, id),
+        (style, class) => style == Style::Round || matches!(class, Class::Closure),
+    }
+}
+
+/// The relations that a component of rules reads and that are evaluated before, if it is one of rules over such.
+pub(crate) fn evaluated_before(program: &Program, component: &Component) -> Option<Vec<TensorId>> {
+    let mut inputs: Vec<TensorId> = component.tensors.iter().flat_map(|id| program.reads_of(*id)).collect();
+    inputs.retain(|id| !component.tensors.contains(id));
+    let round = |id: &TensorId| program.tensor(*id).style == Style::Round;
+    let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
+    let boolean = |id: &TensorId| program.tensor(*id).combine == Combine::Exists;
+    let suits = !inputs.is_empty()
+        && inputs.iter().all(round)
+        && component.tensors.iter().all(boolean)
+        && !program.needs(&inputs).iter().any(changes);
+    suits.then_some(inputs)
+}
+
 /// The program with these relations as data.
-fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
+pub(crate) fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     let mut changed = program.clone();
     for component in &mut changed.components {
         component.tensors.retain(|id| !derived.contains_key(id));
@@ -184,41 +241,6 @@ fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
     changed
 }
 
-impl Auto {
-    /// Answers the goals that rules make, then asks the other engine for the rest.
-    fn answers<T: Clone>(
-        &mut self,
-        request: &Request<'_>,
-        goals: &[TensorId],
-        by_rules: impl Fn(Value) -> T,
-        others: impl Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>,
-    ) -> Result<Vec<T>> {
-        self.derived.clear();
-        let program = request.program;
-        let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
-        let mut open: Vec<TensorId> = Vec::new();
-        for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
-            match self.by_rules(request, goal)? {
-                None => open.push(goal),
-                Some((value, counts)) => {
-                    answers.insert(goal, by_rules(value));
-                    self.derived.extend(counts);
-                }
-            }
-        }
-        if !open.is_empty() {
-            let (prepared, counts) = self.prepare(request, &open)?;
-            let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
-            answers.extend(open.iter().copied().zip(others(&mut *self.blocks, &inner, &open)?));
-            self.derived.extend(counts);
-            let known: BTreeSet<String> = self.derived.iter().map(|(name, _)| name.clone()).collect();
-            let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name));
-            self.derived.extend(others.cloned());
-        }
-        Ok(goals.iter().filter_map(|goal| answers.get(goal).cloned()).collect())
-    }
-}
-
 impl Engine for Auto {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
         self.answers(request, goals, |value| value, |blocks, request, goals| blocks.values(request, goals))
@@ -236,9 +258,114 @@ impl Engine for Auto {
         &self.derived
     }
 
+    fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Stop::when(Arc::clone(&stop));
+        self.blocks.stop_when(stop);
+    }
+
+    fn carry(&mut self, old: u64, to: &Program, same: &BTreeSet<TensorId>) {
+        let new = to.stamp.number();
+        if let Some((stamp, session)) = self.sessions.iter_mut().find(|(stamp, _)| *stamp == old) {
+            session.retain(same);
+            *stamp = new;
+        }
+        let seen = match self.carried.take() {
+            // The blocks were not asked since.
+            Some(carried) if carried.to == old => Some((carried.from, &carried.same & same)),
+            _ => None,
+        };
+        let mut inner = None;
+        if let Some(prepared) = self.prepared.iter_mut().find(|known| known.stamp == Some(old)) {
+            inner = prepared.program.take().map(|program| program.stamp.number());
+            prepared.stamp = Some(new);
+            prepared.seen.retain(|id| same.contains(id));
+            prepared.values.retain(|id, _| same.contains(id));
+            let names: BTreeSet<&str> = same.iter().map(|id| to.name(*id)).collect();
+            prepared.counts.retain(|name, _| names.contains(name.as_str()));
+        }
+        let (from, same) = seen.unwrap_or_else(|| (inner.unwrap_or(old), same.clone()));
+        self.carried = Some(Carried { from, to: new, same });
+    }
+
+    fn observe(&mut self, on: bool) {
+        self.observed = on.then(Profile::default);
+        self.sessions.iter_mut().for_each(|(_, session)| session.observe(on));
+        self.blocks.observe(on);
+    }
+
+    fn observed(&mut self) -> Option<Profile> {
+        let mut observed = std::mem::take(self.observed.as_mut()?);
+        for (_, session) in self.sessions.iter_mut().rev() {
+            observed.append(session.observed());
+        }
+        observed.append(self.blocks.observed().unwrap_or_default());
+        Some(observed)
+    }
+
     fn forget_results(&mut self) {
         self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
         self.prepared.clear();
         self.blocks.forget_results();
+    }
+}
+
+impl Auto {
+    /// Answers the goals, and notes how long that took if somebody wants to know.
+    fn answers<T: Clone>(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        by_rules: impl Fn(Value) -> T,
+        others: impl Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        if self.observed.is_none() || self.busy {
+            return self.evaluated(request, goals, by_rules, others);
+        }
+        self.busy = true;
+        let since = Instant::now();
+        let values = self.evaluated(request, goals, by_rules, others);
+        self.busy = false;
+        if let Some(observed) = &mut self.observed {
+            observed.evaluations += 1;
+            observed.time += since.elapsed();
+        }
+        values
+    }
+
+    /// Answers the goals that rules make, then asks the other engine for the rest.
+    fn evaluated<T: Clone>(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        by_rules: impl Fn(Value) -> T,
+        others: impl Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        self.stop.check(Span::default())?;
+        self.derived.clear();
+        let program = request.program;
+        let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
+        let mut open: Vec<TensorId> = Vec::new();
+        for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
+            match self.by_rules(request, goal)? {
+                None => open.push(goal),
+                Some((value, counts)) => {
+                    answers.insert(goal, by_rules(value));
+                    self.derived.extend(counts);
+                }
+            }
+        }
+        if !open.is_empty() {
+            let (prepared, counts) = self.prepare(request, &open)?;
+            let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
+            if let Some(carried) = self.carried.take_if(|carried| carried.to == program.stamp.number()) {
+                self.blocks.carry(carried.from, inner.program, &carried.same);
+            }
+            answers.extend(open.iter().copied().zip(others(&mut *self.blocks, &inner, &open)?));
+            self.derived.extend(counts);
+            let known: BTreeSet<String> = self.derived.iter().map(|(name, _)| name.clone()).collect();
+            let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name));
+            self.derived.extend(others.cloned());
+        }
+        Ok(goals.iter().filter_map(|goal| answers.get(goal).cloned()).collect())
     }
 }

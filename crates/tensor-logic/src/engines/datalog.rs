@@ -11,10 +11,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::digits::COUNT_LIMIT;
-use crate::engine::{Budget, Value};
+use crate::engine::{Budget, Stop, Value, is_interrupted};
 use crate::error::Refusal;
+use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
 use crate::value::{Const, Domain};
 use datarel::{
@@ -22,6 +24,7 @@ use datarel::{
 };
 
 mod answer;
+mod notes;
 mod translate;
 
 /// Several relations as a whole, without demand. Tuples may be inserted before the evaluation.
@@ -65,6 +68,10 @@ pub(crate) struct Session {
     compiler: Compiler,
     /// The relations that hold all their tuples.
     whole: BTreeSet<TensorId>,
+    /// What was done, if somebody wants to know.
+    notes: Option<Profile>,
+    /// What ends an evaluation.
+    stop: Stop,
 }
 
 /// An answer, and how many tuples each computed relation below it holds.
@@ -89,9 +96,14 @@ impl Session {
     ) -> Result<Option<Derived>, Refusal> {
         let kept = !self.whole.is_empty();
         let value = self.try_value(program, goal, budget);
-        if value.is_err() {
+        if let Err(report) = &value {
+            if is_interrupted(report) {
+                // What is whole stays so; the rest is left half done.
+                self.keep_whole();
+                return value;
+            }
             // Relations are left half done; and what was kept of other goals may have taken the room.
-            *self = Session::default();
+            self.reset();
             if kept {
                 return self.value(program, goal, budget);
             }
@@ -106,17 +118,19 @@ impl Session {
         budget: Budget,
     ) -> Result<Option<Derived>, Refusal> {
         let needed = program.needs(&[goal]);
+        let since = self.now();
         match self.compiler.build(program, &needed) {
             None => return Ok(None),
             Some(built) => built?,
         }
+        self.note_border("facts", since);
         let (tuples, bytes, rounds) = (budget.tuples, budget.bytes, program.settings.rounds);
-        let limits = Limits { tuples, bytes, rounds, ..Limits::default() };
+        let limits = Limits { tuples, bytes, rounds, stop: self.stop.flag(), ..Limits::default() };
         let mut tensors = self.compiler.tensors();
         match self.derive(program, &needed, goal, &mut tensors, &limits) {
             Ok(()) => {}
             Err(failure) if unplanned(&failure) => {
-                *self = Session::default();
+                self.reset();
                 self.compiler.declined.insert(goal);
                 return Ok(None);
             }
@@ -136,7 +150,9 @@ impl Session {
         }
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
         database.truncate(self.compiler.declared);
+        let since = self.notes.as_ref().map(|_| Instant::now());
         let value = answer::value(program, database, (goal, relation));
+        self.note_border("answers", since);
         if program.tensor(goal).hidden {
             // The next query is another one.
             self.forget(goal);
@@ -166,9 +182,10 @@ impl Session {
             let few = database.constants.len() as u64 <= FEW;
             if !(demand.entangled && few) {
                 let tuples = limits.tuples.min(4 * base + SMALL);
-                match datarel::evaluate(database, &demand.rules, &Limits { tuples, ..limits.clone() }) {
+                let small = Limits { tuples, ..limits.clone() };
+                match self.evaluate(program, tensors, &demand.rules, &small) {
                     Err(Failure::Tuples { .. }) if tuples < limits.tuples => {}
-                    done => return done.map(|_| self.keep(&demand, tensors)),
+                    done => return done.map(|()| self.keep(&demand, tensors)),
                 }
                 self.restart(program, needed, &demand);
             } else {
@@ -177,16 +194,20 @@ impl Session {
             let pairs = if few { self.compiler.database.constants.len().pow(2) * open.len() } else { 0 };
             let tuples = limits.tuples.min((64 * (base + SMALL)).max(base + pairs as u64));
             let whole = Limits { tuples, ..limits.clone() };
-            if datarel::evaluate(&mut self.compiler.database, &rules, &whole).is_ok() {
-                self.whole.extend(open);
-                return Ok(());
+            match self.evaluate(program, tensors, &rules, &whole) {
+                Ok(()) => {
+                    self.whole.extend(open);
+                    return Ok(());
+                }
+                Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                Err(_) => {}
             }
-            *self = Session::default();
+            self.reset();
             let _built_before = self.compiler.build(program, needed);
             *tensors = self.compiler.tensors();
             demand = self.demand(program, goal, &rules, tensors)?;
         }
-        datarel::evaluate(&mut self.compiler.database, &demand.rules, limits)?;
+        self.evaluate(program, tensors, &demand.rules, limits)?;
         self.keep(&demand, tensors);
         Ok(())
     }
@@ -214,7 +235,7 @@ impl Session {
         if demand.complete.iter().all(|(holder, original)| holder != original) {
             self.compiler.database.truncate(self.compiler.declared);
         } else {
-            *self = Session::default();
+            self.reset();
             let _built_before = self.compiler.build(program, needed);
         }
     }
@@ -233,6 +254,31 @@ impl Session {
         self.compiler.loaded.remove(&id);
         if let Some(relation) = self.compiler.relations.get(&id) {
             self.compiler.database.clear(*relation);
+        }
+    }
+
+    /// Ends an evaluation when this becomes true.
+    pub(crate) fn stop_when(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
+    }
+
+    /// Forgets what was derived of relations that do not hold all their tuples.
+    fn keep_whole(&mut self) {
+        self.compiler.database.truncate(self.compiler.declared);
+        let open: Vec<TensorId> =
+            self.compiler.relations.keys().filter(|id| !self.whole.contains(id)).copied().collect();
+        open.into_iter().for_each(|id| self.forget(id));
+    }
+
+    /// Forgets all of other tensors than these, whose definitions may now be others.
+    pub(crate) fn retain(&mut self, same: &BTreeSet<TensorId>) {
+        let known = self.compiler.relations.keys().chain(&self.compiler.declined);
+        let others: Vec<TensorId> = known.filter(|id| !same.contains(id)).copied().collect();
+        for id in others {
+            self.forget(id);
+            self.compiler.relations.remove(&id);
+            self.compiler.rules.remove(&id);
+            self.compiler.declined.remove(&id);
         }
     }
 

@@ -4,10 +4,13 @@
 //! the fast engine.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::Result;
+use crate::ast::Span;
+use crate::error::{Code, Refusal, Result};
+use crate::profile::Profile;
 use crate::program::{Program, TensorId};
 use crate::value::Tuple;
 
@@ -148,6 +151,40 @@ pub struct Budget {
     pub bytes: u64,
 }
 
+/// What an interrupted evaluation is refused with. It says nothing of the program.
+pub fn interrupted(place: Span) -> Refusal {
+    Refusal::new(Code::Budget, place, INTERRUPTED)
+}
+
+const INTERRUPTED: &str = "interrupted";
+
+/// Whether a refusal says only that somebody interrupted the evaluation.
+pub fn is_interrupted(report: &Refusal) -> bool {
+    report.code == Code::Budget && report.message == INTERRUPTED
+}
+
+/// A flag that ends evaluations, if there is one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Option<Arc<AtomicBool>>);
+
+impl Stop {
+    pub(crate) fn when(flag: Arc<AtomicBool>) -> Stop {
+        Stop(Some(flag))
+    }
+
+    pub(crate) fn flag(&self) -> Option<Arc<AtomicBool>> {
+        self.0.clone()
+    }
+
+    /// Refuses where somebody asked to stop.
+    pub(crate) fn check(&self, place: Span) -> Result<()> {
+        match &self.0 {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(interrupted(place)),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// What to evaluate besides the program's text.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
@@ -160,7 +197,7 @@ pub struct Request<'a> {
 }
 
 /// An evaluator.
-pub trait Engine {
+pub trait Engine: Send {
     /// The values of `goals`, evaluating what they need and nothing else.
     ///
     /// # Errors
@@ -191,6 +228,21 @@ pub trait Engine {
 
     /// Lets go of the values of a parameter, which are about to change.
     fn release(&mut self, _parameter: TensorId) {}
+
+    /// Ends an evaluation with a refusal ([`interrupted`]) soon after this becomes true.
+    fn stop_when(&mut self, _stop: Arc<AtomicBool>) {}
+
+    /// What was computed of these tensors of the program with a stamp holds for the next one too, where they have the same
+    /// ids (see [`crate::carry::same`]).
+    fn carry(&mut self, _from: u64, _to: &Program, _same: &BTreeSet<TensorId>) {}
+
+    /// Notes what it does from now on, or nothing any more. Engines that keep no notes do nothing.
+    fn observe(&mut self, _on: bool) {}
+
+    /// What was noted since it was last asked, if the engine keeps notes and was told to.
+    fn observed(&mut self) -> Option<Profile> {
+        None
+    }
 
     /// Forgets what was computed, but not what is given nor how to compute: the next call does the
     /// work of a run alone, which is what a measurement asks for.

@@ -15,7 +15,10 @@ mod gather;
 mod head;
 mod inline;
 mod machine;
+mod notes;
+mod noting;
 mod plan;
+mod planned;
 mod relation;
 mod rows;
 mod scope;
@@ -30,11 +33,14 @@ pub use machine::Storage;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use crate::ast::Span;
 use crate::divergence::falls;
-use crate::engine::{Engine, Parameters, Request, Slope, Value};
+use crate::engine::{Engine, Parameters, Request, Slope, Stop, Value};
 use crate::error::Result;
-use crate::program::{Class, Component, Given, Kind, Place, Role, Style, TensorId};
+use crate::profile::Profile;
+use crate::program::{Class, Component, Given, Kind, Place, Program, Role, Style, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
@@ -49,6 +55,19 @@ pub struct Fast {
     given: Data,
     pool: Arc<Pool>,
     derived: Vec<(String, u64)>,
+    /// What was done, if somebody wants to know.
+    observed: Option<Profile>,
+    /// What ends an evaluation.
+    stop: Stop,
+    /// What a program that is to come has in common with one that was.
+    carried: Option<Carried>,
+}
+
+/// Values of one program that hold for another.
+struct Carried {
+    from: u64,
+    to: u64,
+    same: BTreeSet<TensorId>,
 }
 
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
@@ -101,16 +120,34 @@ impl Fast {
         let kept = self.sessions.iter().position(answers);
         let session = match kept {
             Some(at) => self.sessions.remove(at),
-            None => Session::new(request, goals, self.storage, self.precision, &self.pool),
+            None => {
+                let mut session = Session::new(request, goals, self.storage, self.precision, &self.pool);
+                if let Some(carried) = self.carried.take_if(|carried| carried.to == stamp)
+                    && let Some(at) = self.sessions.iter().position(|known| known.stamp == carried.from)
+                {
+                    session.adopt(self.sessions.remove(at), &carried.same);
+                }
+                session
+            }
         };
         let mut bytes = 0;
         let kept = self.sessions.iter().take_while(|session| {
             bytes += session.bytes;
             bytes <= MOST
         });
-        self.sessions.truncate(kept.count());
+        let kept = kept.count();
+        for mut session in self.sessions.drain(kept..) {
+            if let Some(observed) = &mut self.observed {
+                observed.append(session.machine.noted());
+            }
+        }
         self.sessions.insert(0, session);
-        (&mut self.sessions[0], &mut self.given)
+        let session = &mut self.sessions[0];
+        session.machine.stop = self.stop.clone();
+        if self.observed.is_some() && session.machine.notes.is_none() {
+            session.machine.note_from_now(true);
+        }
+        (session, &mut self.given)
     }
 }
 
@@ -156,6 +193,35 @@ impl Session {
             made: HashMap::new(),
             parameters: Parameters::new(),
             bytes: 0,
+        }
+    }
+
+    /// Takes over the values of another program's tensors that are the same here.
+    fn adopt(&mut self, other: Session, same: &BTreeSet<TensorId>) {
+        let old = &other.machine;
+        if (old.storage, old.precision) != (self.machine.storage, self.machine.precision) {
+            return;
+        }
+        self.parameters = other.parameters.clone();
+        self.parameters.retain(|id, _| same.contains(id));
+        for (at, component) in self.components.iter().enumerate() {
+            let made = other.components.iter().position(|known| known.tensors == component.tensors);
+            let fresh = made.is_some_and(|made| {
+                let sources = other.sources[made].iter().map(|read| Source::Tensor(*read));
+                other.made.get(&made) == Some(&old.stamps(sources))
+            });
+            let all = component.tensors.iter().all(|id| same.contains(id) && old.stored(*id).is_some());
+            let below = self.sources[at].iter().all(|id| self.machine.stored(*id).is_some());
+            if !(fresh && all && below) {
+                continue;
+            }
+            for id in &component.tensors {
+                if let Some(stored) = old.stored(*id) {
+                    self.machine.store(*id, stored.clone());
+                }
+            }
+            let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
+            self.made.insert(at, self.machine.stamps(sources));
         }
     }
 
@@ -281,7 +347,7 @@ impl Session {
                 return Err(falls(&program, *of, &least.tuple(at)));
             }
         }
-        self.bytes = self.machine.held();
+        self.bytes = self.machine.kept_bytes();
         Ok(())
     }
 }
@@ -296,6 +362,8 @@ impl Fast {
         shed: bool,
         answer: impl Fn(&Machine, TensorId) -> T,
     ) -> Result<Option<Vec<T>>> {
+        // Where nothing changed nothing is evaluated.
+        self.stop.check(Span::default())?;
         let (session, given) = self.session(request, goals);
         let outcome = session.evaluate(request, goals, given, shed);
         let program = Arc::clone(&session.machine.program);
@@ -376,6 +444,28 @@ impl Engine for Fast {
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+
+    fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Stop::when(stop);
+    }
+
+    fn carry(&mut self, from: u64, to: &Program, same: &BTreeSet<TensorId>) {
+        let to = to.stamp.number();
+        self.carried = Some(Carried { from, to, same: same.clone() });
+    }
+
+    fn observe(&mut self, on: bool) {
+        self.observed = on.then(Profile::default);
+        self.sessions.iter_mut().for_each(|session| session.machine.note_from_now(on));
+    }
+
+    fn observed(&mut self) -> Option<Profile> {
+        let mut observed = std::mem::take(self.observed.as_mut()?);
+        for session in self.sessions.iter_mut().rev() {
+            observed.append(session.machine.noted());
+        }
+        Some(observed)
     }
 
     fn forget_results(&mut self) {

@@ -11,7 +11,7 @@ use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::model;
-use crate::program::{Batch, Duration, Minimize, Optimiser, Program, TensorId};
+use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
 use crate::value::Domain;
 
 mod moving;
@@ -20,7 +20,7 @@ mod rule;
 
 use moving::{Gradient, Moving};
 use reads::are_all_listed;
-use rule::{Pace, Rule};
+use rule::{Decline, Pace, Rule, Schedule};
 
 /// What is told of a step: its number, how many there are, and the loss before it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64, f64);
@@ -62,6 +62,7 @@ pub fn minimize(
         paces: Vec::new(),
         listed: learned.iter().map(|id| are_all_listed(program, goal, *id)).collect(),
         looked_at: vec![None; parts.len().max(1)],
+        schedule: schedule_of(minimize, steps),
     };
     let mut order: Vec<usize> = (0..parts.len()).collect();
     for step in 0..steps {
@@ -133,6 +134,7 @@ struct Learner<'a> {
     listed: Vec<bool>,
     /// What each batch looks at: the elements of each parameter, `None` for all. Unknown before the first time.
     looked_at: Vec<Option<Vec<Option<Vec<usize>>>>>,
+    schedule: Schedule,
 }
 
 impl Learner<'_> {
@@ -167,8 +169,9 @@ impl Learner<'_> {
             Some(clip) if norm > clip => clip / norm,
             _ => 1.0,
         };
-        let (rate, weight_decay) = (self.minimize.rate, self.minimize.weight_decay);
-        self.paces.push(Pace { number: self.paces.len() as u64 + 1, rate, weight_decay, factor });
+        let number = self.paces.len() as u64 + 1;
+        let (rate, weight_decay) = (self.schedule.rate(number), self.minimize.weight_decay);
+        self.paces.push(Pace { number, rate, weight_decay, factor });
         for ((id, gradient), moving) in self.learned.iter().zip(&gradients).zip(&mut self.moving) {
             change(engine, parameters, *id, |weights| moving.step(weights, gradient, &self.paces));
         }
@@ -189,6 +192,17 @@ fn change(engine: &mut dyn Engine, parameters: &mut Parameters, id: TensorId, ho
     if let Some(values) = parameters.get_mut(&id) {
         how(Arc::make_mut(values).as_mut_slice());
     }
+}
+
+/// The rate as a function of the step.
+fn schedule_of(minimize: &Minimize, steps: u64) -> Schedule {
+    let decline = match minimize.schedule.decline {
+        program::Decline::Constant => Decline::Constant,
+        program::Decline::Linear => Decline::Linear,
+        program::Decline::Cosine => Decline::Cosine,
+    };
+    let (warmup, min_lr) = (minimize.schedule.warmup, minimize.schedule.least);
+    Schedule { lr: minimize.rate, warmup, total: steps, min_lr, decline }
 }
 
 fn rule_of(optimiser: Optimiser) -> Rule {

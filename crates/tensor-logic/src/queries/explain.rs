@@ -1,12 +1,14 @@
 //! What a program is, before anything runs: domains, classes, equations with their sums, plans.
 //!
-//! Enter at [`explain`]. The tensors of queries have no names and are not listed.
+//! Enter at [`explain`], and at [`Explanation::with_plan`] and [`Explanation::with_measured`] for what evaluates it. The
+//! tensors of queries have no names and are not listed; in a plan their queries' texts stand for them.
 
 use std::fmt::Write;
 
 use crate::answer::json;
 use crate::domains;
 use crate::error::Places;
+use crate::profile::{Component as Planned, Profile, component_json, label, words};
 use crate::program::{Class, Component, Equation, Moving, Program, Role, Style, Tensor, TensorId};
 use crate::show;
 use crate::value::Symbols;
@@ -16,9 +18,14 @@ use crate::value::Symbols;
 pub struct Explanation<'p> {
     program: &'p Program,
     equations: Vec<Explicit>,
-    /// The components that have names, with what the engine says of them.
-    components: Vec<(&'p Component, Option<String>)>,
+    /// The components that have names.
+    components: Vec<&'p Component>,
     lines: Vec<usize>,
+    places: Places<'p>,
+    /// Who would evaluate it.
+    plan: Option<&'p Profile>,
+    /// Who did.
+    measured: Option<&'p Profile>,
 }
 
 /// A statement with its sums.
@@ -29,12 +36,8 @@ struct Explicit {
     explicit: String,
 }
 
-/// Explains a program. `plan` says how the engine evaluates a component, if it knows.
-pub fn explain<'p>(
-    program: &'p Program,
-    text: &str,
-    plan: &dyn Fn(&Component) -> Option<String>,
-) -> Explanation<'p> {
+/// Explains a program.
+pub fn explain<'p>(program: &'p Program, text: &'p str) -> Explanation<'p> {
     let places = Places::new(text);
     let visible = |id: &TensorId| program.tensors.get(id.0 as usize).is_some_and(|tensor| !tensor.hidden);
     let mut last: Option<&Equation> = None;
@@ -51,9 +54,9 @@ pub fn explain<'p>(
         });
     }
     let named = |component: &&Component| component.tensors.iter().any(visible);
-    let components = program.components.iter().filter(named).map(|c| (c, plan(c))).collect();
+    let components = program.components.iter().filter(named).collect();
     let lines = program.tensors.iter().map(|tensor| places.of(tensor.span.start).0).collect();
-    Explanation { program, equations, components, lines }
+    Explanation { program, equations, components, lines, places, plan: None, measured: None }
 }
 
 /// The word for what a tensor is.
@@ -82,7 +85,38 @@ fn style_name(style: Style) -> &'static str {
     }
 }
 
-impl Explanation<'_> {
+impl<'p> Explanation<'p> {
+    /// The same with a plan (see [`crate::plan`]).
+    #[must_use]
+    pub fn with_plan(self, plan: &'p Profile) -> Explanation<'p> {
+        Explanation { plan: Some(plan), ..self }
+    }
+
+    /// The same with what an engine did.
+    #[must_use]
+    pub fn with_measured(self, measured: &'p Profile) -> Explanation<'p> {
+        Explanation { measured: Some(measured), ..self }
+    }
+
+    /// What is said of the tensors of a component.
+    fn of(&self, profile: Option<&'p Profile>, component: &Component) -> Vec<&'p Planned> {
+        let own: Vec<String> = component.tensors.iter().map(|id| label(self.program, *id)).collect();
+        let all = profile.map_or(&[][..], |profile| profile.components.as_slice()).iter();
+        all.filter(|planned| planned.tensors.iter().any(|name| own.contains(name))).collect()
+    }
+
+    /// What is said of others: what is given, what a query is, gradients, and rules that serve others.
+    fn others(&self, profile: Option<&'p Profile>) -> Vec<&'p Planned> {
+        let named: Vec<String> = self
+            .components
+            .iter()
+            .flat_map(|component| &component.tensors)
+            .map(|id| label(self.program, *id))
+            .collect();
+        let all = profile.map_or(&[][..], |profile| profile.components.as_slice()).iter();
+        all.filter(|planned| !planned.tensors.iter().any(|name| named.contains(name))).collect()
+    }
+
     /// The tensors with names, and the lines where they first stand. The name of a size is none.
     fn tensors(&self) -> impl Iterator<Item = (&Tensor, usize)> {
         let mut read = vec![false; self.program.tensors.len()];
@@ -122,7 +156,7 @@ impl Explanation<'_> {
         json::list(&mut tensors, self.tensors(), |out, (tensor, line)| {
             tensor_json(out, symbols, tensor, line)
         });
-        json::list(&mut components, &self.components, |out, (component, _)| {
+        json::list(&mut components, &self.components, |out, component| {
             self.names_json(out, component);
             write(out, format_args!(", \"class\": \"{}\"}}", class_name(&component.class)));
         });
@@ -133,7 +167,13 @@ impl Explanation<'_> {
             json::string(out, &equation.explicit);
             out.push('}');
         });
-        json::list(&mut plans, self.components.iter().zip(1_u32..), |out, ((component, plan), order)| {
+        let besides = self.besides();
+        let named = self.components.iter().zip(1_u32..).map(Some).chain(besides.iter().map(|_| None));
+        let mut others = besides.iter();
+        json::list(&mut plans, named, |out, entry| {
+            let Some((component, order)) = entry else {
+                return others.next().into_iter().for_each(|names| self.besides_json(out, names));
+            };
             self.names_json(out, component);
             let class = class_name(&component.class);
             write(out, format_args!(", \"order\": {order}, \"class\": \"{class}\", \"moves\": "));
@@ -142,14 +182,44 @@ impl Explanation<'_> {
                 json::string(out, name);
                 write(out, format_args!(", \"place\": {}, \"up\": {}}}", moving.place, moving.up));
             });
-            out.push_str(", \"engine\": ");
-            match plan {
-                Some(plan) => json::string(out, plan),
-                None => out.push_str("null"),
-            }
-            out.push('}');
+            self.planned_json(out, &self.of(self.plan, component), &self.of(self.measured, component));
         });
         vec![("tensors", tensors), ("components", components), ("equations", equations), ("plans", plans)]
+    }
+
+    /// The names of others, each once.
+    fn besides(&self) -> Vec<&'p [String]> {
+        let mut names: Vec<&[String]> = Vec::new();
+        for planned in self.others(self.plan).into_iter().chain(self.others(self.measured)) {
+            if !names.contains(&planned.tensors.as_slice()) {
+                names.push(&planned.tensors);
+            }
+        }
+        names
+    }
+
+    fn besides_json(&self, out: &mut String, names: &[String]) {
+        out.push_str("{\"tensors\": ");
+        json::list(out, names, |out, name| json::string(out, name));
+        out.push_str(", \"order\": null, \"class\": null, \"moves\": []");
+        let own = |all: Vec<&'p Planned>| -> Vec<&'p Planned> {
+            all.into_iter().filter(|planned| planned.tensors == names).collect()
+        };
+        self.planned_json(out, &own(self.others(self.plan)), &own(self.others(self.measured)));
+    }
+
+    /// Who evaluates a component, and the closing brace.
+    fn planned_json(&self, out: &mut String, planned: &[&Planned], measured: &[&Planned]) {
+        out.push_str(", \"engine\": ");
+        match measured.first().or(planned.first()) {
+            Some(first) => json::string(out, first.executor.name()),
+            None => out.push_str("null"),
+        }
+        out.push_str(", \"estimated\": ");
+        json::list(out, planned, |out, each| component_json(out, &self.places, each));
+        out.push_str(", \"measured\": ");
+        json::list(out, measured, |out, each| component_json(out, &self.places, each));
+        out.push('}');
     }
 
     fn names_json(&self, out: &mut String, component: &Component) {
@@ -174,7 +244,7 @@ impl Explanation<'_> {
             write(&mut out, format_args!("  {}{places} : {kind}, {role}, line {line}\n", tensor.name));
         }
         out.push_str("\nEvaluation, in this order\n");
-        for (component, plan) in &self.components {
+        for component in &self.components {
             let names = self.names(&component.tensors).join(", ");
             write(&mut out, format_args!("  {names}: {}", class_name(&component.class)));
             for (name, moving) in self.moves(component) {
@@ -182,15 +252,31 @@ impl Explanation<'_> {
                 write(&mut out, format_args!("; place {} of {name} moves {way}", moving.place));
             }
             out.push('\n');
-            if let Some(plan) = plan {
-                plan.lines().for_each(|line| write(&mut out, format_args!("    {line}\n")));
-            }
+            planned_text(&mut out, &self.of(self.plan, component), true);
+            planned_text(&mut out, &self.of(self.measured, component), false);
+        }
+        for names in self.besides() {
+            write(&mut out, format_args!("  {}\n", names.join(", ")));
+            let own = |planned: &&&Planned| planned.tensors == names;
+            let (plan, measured) = (self.others(self.plan), self.others(self.measured));
+            planned_text(&mut out, &plan.iter().filter(own).copied().collect::<Vec<_>>(), true);
+            planned_text(&mut out, &measured.iter().filter(own).copied().collect::<Vec<_>>(), false);
         }
         out.push_str("\nEquations with their sums\n");
         for equation in &self.equations {
             write(&mut out, format_args!("  {}: {}\n", equation.line, equation.explicit));
         }
         out
+    }
+}
+
+/// The lines of a plan, or of what was measured.
+fn planned_text(out: &mut String, planned: &[&Planned], estimated: bool) {
+    let word = if estimated { "" } else { "measured: " };
+    for each in planned {
+        for (at, line) in words(each, estimated).iter().enumerate() {
+            write(out, format_args!("    {}{line}\n", if at == 0 { word } else { "  " }));
+        }
     }
 }
 

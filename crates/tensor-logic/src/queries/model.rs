@@ -5,9 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answer::Content;
-use crate::engine::{Engine, Request};
+use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
-use crate::program::{Equation, IndexFn, IndexId, ModelQuery, Program, Query, Range, TensorId};
+use crate::program::{
+    Argument, Combine, Equation, Expr, IndexFn, IndexId, ModelQuery, Place, Program, Query, Range, Style,
+    TensorId,
+};
 use crate::value::{Const, Domain};
 use crate::walk;
 
@@ -54,7 +57,7 @@ fn domain(program: &Program, goal: TensorId, indices: &[IndexId]) -> Option<Doma
         for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
             equation.visit_reads(&mut |read, _| {
                 for (place, argument) in program.tensor(read.tensor).places.iter().zip(&read.arguments) {
-                    if let crate::program::Argument::At(IndexFn::Index(index)) = argument
+                    if let Argument::At(IndexFn::Index(index)) = argument
                         && indices.contains(index)
                     {
                         found = found.take().or_else(|| place.limit.clone()).or_else(|| place.domain.clone());
@@ -143,6 +146,115 @@ pub fn limited(program: &Program, goals: &[TensorId], name: &str, domain: &Domai
     limited
 }
 
+/// Whether the equations below a model only pass an index of this name on: to restrict it in them changes nothing that the
+/// model reads, if the model's own indices of the name (`all`) are restricted.
+fn passes(
+    program: &Program,
+    below: &[&Equation],
+    goal: TensorId,
+    name: &str,
+    all: &BTreeSet<IndexId>,
+) -> bool {
+    let named = |index: IndexId| program.index(index).name == name;
+    let mut places: BTreeMap<TensorId, BTreeSet<usize>> = BTreeMap::new();
+    for equation in below {
+        let own: BTreeSet<IndexId> = indices_of(equation).into_iter().filter(|index| named(*index)).collect();
+        let axis = equation.terms.iter().any(|term| has_axis(&term.body));
+        if equation.tensor == goal {
+            if axis || !own.is_subset(all) {
+                return false;
+            }
+            continue;
+        }
+        for index in own {
+            let place = equation.head.iter().position(|function| function.alone() == Some(index));
+            let Some(place) = place.filter(|_| !axis && equation.left.contains(&index)) else { return false };
+            places.entry(equation.tensor).or_default().insert(place);
+        }
+    }
+    // Whoever reads such a tensor reads it at the index of the name.
+    let mut passed = true;
+    for equation in below {
+        equation.visit_reads(&mut |read, _| {
+            for place in places.get(&read.tensor).into_iter().flatten() {
+                let index = read.arguments.get(*place).and_then(Argument::function).and_then(IndexFn::alone);
+                passed &= index.is_some_and(named);
+            }
+        });
+    }
+    passed
+}
+
+/// Whether an expression runs along an axis.
+fn has_axis(expr: &Expr) -> bool {
+    matches!(expr, Expr::Axis(_)) || expr.parts().0.into_iter().any(has_axis)
+}
+
+/// The values of a model under all values of its targets by one evaluation: where each target is an index that all terms of
+/// the model sum, it moves to the left side. `None` where it is not so, or where another equation below does more with an
+/// index of the name than to have it on its own left side.
+fn together(
+    engine: &mut dyn Engine,
+    request: &Request<'_>,
+    goal: TensorId,
+    (open, fixed): (&[(&str, Domain)], &[(&str, Const)]),
+) -> Result<Option<Vec<f64>>> {
+    let names = || open.iter().map(|(name, _)| *name);
+    let several = names().enumerate().any(|(at, name)| names().take(at).any(|other| other == name));
+    let tensor = request.program.tensor(goal);
+    if open.is_empty()
+        || several
+        || names().any(|name| fixed.iter().any(|(other, _)| *other == name))
+        || tensor.combine != Combine::Sum
+        || tensor.style != Style::Square
+        || !tensor.given.is_empty()
+        || request.program.reads_of(goal).contains(&goal)
+    {
+        return Ok(None);
+    }
+    let mut program = restricted(request.program, goal, fixed);
+    let mut own: Vec<(usize, usize, Vec<IndexId>)> = Vec::new();
+    for (at, equation) in program.equations.iter().enumerate().filter(|(_, e)| e.tensor == goal) {
+        for (nth, term) in equation.terms.iter().enumerate() {
+            let index = |(name, domain): &(&str, Domain)| {
+                let mut named = term.over.iter().filter(|index| program.index(**index).name == **name);
+                let (Some(index), None) = (named.next(), named.next()) else { return None };
+                let whole = matches!(&program.index(*index).range, Range::Domain(range) if range == domain);
+                whole.then_some(*index)
+            };
+            let Some(indices) = open.iter().map(index).collect::<Option<Vec<_>>>() else { return Ok(None) };
+            own.push((at, nth, indices));
+        }
+    }
+    let all: BTreeSet<IndexId> = own.iter().flat_map(|(_, _, indices)| indices).copied().collect();
+    let needed = program.needs(&[goal]);
+    let below: Vec<&Equation> = program.equations.iter().filter(|e| needed.contains(&e.tensor)).collect();
+    // One term for each equation, so that each has its own left side.
+    let single = own.iter().all(|(at, ..)| program.equations[*at].terms.len() == 1);
+    if own.is_empty() || !single || !names().all(|name| passes(&program, &below, goal, name, &all)) {
+        return Ok(None);
+    }
+    for (at, _, indices) in own {
+        let Some(equation) = program.equations.get_mut(at) else { return Ok(None) };
+        equation.head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
+        equation.left.clone_from(&indices);
+        for term in &mut equation.terms {
+            term.over.retain(|index| !indices.contains(index));
+        }
+    }
+    if let Some(tensor) = program.tensors.get_mut(goal.0 as usize) {
+        let place = |(_, domain): &(&str, Domain)| Place {
+            domain: Some(domain.clone()),
+            limit: Some(domain.clone()),
+            star: false,
+        };
+        tensor.places = open.iter().map(place).collect();
+    }
+    let values = engine.values(&Request { program: &program, ..request.clone() }, &[goal])?;
+    let square = values.into_iter().next().filter(|value| !matches!(value, Value::Tuples(_)));
+    Ok(square.map(|value| value.doubles().into_owned()))
+}
+
 /// The value of a scalar.
 ///
 /// # Errors
@@ -194,6 +306,16 @@ pub fn answer(
     let Some(count) = count.filter(|count| *count as u64 <= request.budget.bytes / 8) else {
         let message = "the table of all values of the targets does not fit";
         return Err(Refusal::new(Code::TooLarge, query.span, message));
+    };
+    if let Some(values) = together(engine, request, goal, (&open, &fixed))? {
+        let values: Vec<f64> = values.iter().map(|value| value / whole).collect();
+        let (names, domains): (Vec<&str>, Vec<Domain>) = open.into_iter().unzip();
+        let indices = names.into_iter().map(str::to_owned).collect();
+        return Ok(Content::Tensor { indices, domains, values: values.into() });
+    }
+    let mut value_under = |evidence: &[(&str, Const)]| {
+        let program = restricted(request.program, goal, evidence);
+        scalar(engine, &Request { program: &program, ..request.clone() }, goal)
     };
     let mut values = Vec::with_capacity(count);
     for at in 0..count {

@@ -226,14 +226,20 @@ impl Run<'_> {
         };
         if let Some(minimize) = &query.directives.minimize {
             self.start(&program, query.tensor);
-            answer.minimize = Some(self.host.minimize(
+            let before = self.outcome.parameters.clone();
+            let learned = self.host.minimize(
                 self.engine,
                 &program,
                 self.budget,
                 &mut self.outcome.parameters,
                 query.tensor,
                 minimize,
-            )?);
+            );
+            if learned.is_err() {
+                // Nobody goes on with half of what was to be learned.
+                self.outcome.parameters = before;
+            }
+            answer.minimize = Some(learned?);
         }
         self.content(&program, &query, &mut answer)?;
         if query.directives.explain {

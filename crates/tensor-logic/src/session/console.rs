@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::ast::{Program as Tree, Statement, StatementKind};
 use crate::draw::{Severity, Sheet};
-use crate::error::Refusal;
+use crate::error::{Code, Refusal};
 use crate::lex::{self, TokenKind};
 use crate::notebook::{Notebook, Refusals};
 use crate::parse;
@@ -36,12 +36,21 @@ pub enum Next {
 /// What `:help` says.
 const HELP: &str = "\
 A statement is kept, a query answers:   Edge(Ann, Bob)   Edge(Ann, x)?
-  :list         the statements
-  :drop NAME    forget the statements that define NAME
-  :load FILE    the statements of a file
-  :help         this
-  :quit         the end
-An open bracket or an operator at the end of a line continues it; an empty line ends it.";
+  :list            the statements
+  :drop NAME       forget the statements that define NAME
+  :load FILE       the statements of a file
+  :check           all warnings
+  :explain [Q?]    what the program is, and how it is evaluated (for a query)
+  :profile Q?      answer a query, and say where the time went
+  :grad GOAL [A B] the value and the gradients of a scalar (by A and B)
+  :help            this
+  :quit            the end
+An open bracket or an operator at the end of a line continues it; an empty line ends it. Ctrl-C ends the query at hand
+and nothing else.";
+
+/// The commands, for who completes them.
+const COMMANDS: [&str; 9] =
+    [":check", ":drop", ":explain", ":grad", ":help", ":list", ":load", ":profile", ":quit"];
 
 /// A dialogue.
 #[derive(Debug)]
@@ -101,7 +110,7 @@ impl Console {
         }
         names.extend(crate::function::BUILT_IN.iter().map(|(name, ..)| (*name).to_owned()));
         names.extend(crate::function::OTHERS.iter().map(|name| (*name).to_owned()));
-        names.extend([":help", ":list", ":drop", ":load", ":quit"].map(str::to_owned));
+        names.extend(COMMANDS.map(str::to_owned));
         names.into_iter().filter(|name| name.starts_with(start) && name != start).collect()
     }
 
@@ -116,6 +125,12 @@ impl Console {
             (":load", false) => self.load(Path::new(rest.trim_matches('"'))),
             (":drop", true) => vec![complaint("`:drop` needs a name".to_owned())],
             (":load", true) => vec![complaint("`:load` needs a file".to_owned())],
+            (":check", _) => self.check(),
+            (":explain", _) => vec![self.explain(rest)],
+            (":profile", false) => self.profile(rest),
+            (":profile", true) => vec![complaint("`:profile` needs a query".to_owned())],
+            (":grad", false) => self.gradients(rest),
+            (":grad", true) => vec![complaint("`:grad` needs a scalar".to_owned())],
             _ => vec![complaint(format!("there is no `{word}`: `:help` says what there is"))],
         };
         (reactions, Next::Statement)
@@ -149,14 +164,71 @@ impl Console {
                         break;
                     }
                 },
-                Group::Query(query) => reactions.push(match self.notebook.ask(&query) {
-                    Ok(reply) => Reaction::Say(reply.to_string()),
-                    Err(refused) => complaint(refused.to_string()),
-                }),
+                Group::Query(query) => match self.notebook.ask(&query) {
+                    Ok(reply) => {
+                        reactions.push(Reaction::Say(reply.to_string()));
+                        reactions.extend(self.of_the_run());
+                    }
+                    Err(refused) => {
+                        reactions.push(refusal(&refused));
+                        if refused.is_interrupted() {
+                            // Whoever interrupts one query of a file wants none of those behind it.
+                            break;
+                        }
+                    }
+                },
                 Group::Write(write) => reactions.extend(self.write(&write).err().map(complaint)),
             }
         }
         reactions
+    }
+
+    /// All warnings of the program.
+    fn check(&mut self) -> Vec<Reaction> {
+        match self.notebook.check() {
+            Ok(warnings) if warnings.is_empty() => vec![Reaction::Say("no warning".to_owned())],
+            Ok(warnings) => vec![drawn("program", self.notebook.text(), &warnings, Severity::Warning)],
+            Err(refused) => vec![refusal(&refused)],
+        }
+    }
+
+    fn explain(&mut self, query: &str) -> Reaction {
+        match self.notebook.explain((!query.is_empty()).then_some(query)) {
+            Ok(text) => Reaction::Say(text.trim_end().to_owned()),
+            Err(refused) => refusal(&refused),
+        }
+    }
+
+    fn profile(&mut self, query: &str) -> Vec<Reaction> {
+        match self.notebook.profile_text(query) {
+            Ok((reply, table)) => {
+                vec![Reaction::Say(reply.to_string()), Reaction::Say(table.trim_end().to_owned())]
+            }
+            Err(refused) => vec![refusal(&refused)],
+        }
+    }
+
+    /// The value and the gradients of a goal, which may hold blanks only inside brackets.
+    fn gradients(&mut self, rest: &str) -> Vec<Reaction> {
+        let mut words = rest.split_whitespace();
+        let goal = words.next().unwrap_or("");
+        let by: Vec<&str> = words.flat_map(|word| word.split(',')).filter(|word| !word.is_empty()).collect();
+        match self.notebook.gradients(goal, &by) {
+            Ok(found) => {
+                let value = Reaction::Say(format!("{}\n  {:?}", goal.trim_end_matches('?'), found.value));
+                let by = found.by.iter().map(|(_, reply)| Reaction::Say(reply.to_string()));
+                std::iter::once(value).chain(by).collect()
+            }
+            Err(refused) => vec![refusal(&refused)],
+        }
+    }
+
+    /// The warnings that the last query gave rise to; those of the statements were given when they came.
+    fn of_the_run(&self) -> Option<Reaction> {
+        let new = |warning: &&Refusal| warning.code == Code::NonFinite;
+        let warnings: Vec<String> =
+            self.notebook.warnings().iter().filter(new).map(|warning| warning.message.clone()).collect();
+        (!warnings.is_empty()).then(|| complaint(format!("warning[non-finite]: {}", warnings.join("; "))))
     }
 
     /// Adds statements if the program stays one.
@@ -188,10 +260,19 @@ impl Console {
         let mut all = self.statements.clone();
         all.push(write.to_owned());
         self.notebook.set_text(all.join("\n"));
-        let done = self.notebook.run().map(|_| ()).map_err(|refused: Refusals| refused.to_string());
+        let done = self.notebook.run().map(|_| ()).map_err(|refused: Refusals| shown(&refused));
         self.notebook.set_text(old);
         done
     }
+}
+
+/// What is said of a refusal.
+fn shown(refused: &Refusals) -> String {
+    if refused.is_interrupted() { "interrupted".to_owned() } else { refused.to_string() }
+}
+
+fn refusal(refused: &Refusals) -> Reaction {
+    complaint(shown(refused))
 }
 
 fn complaint(text: String) -> Reaction {

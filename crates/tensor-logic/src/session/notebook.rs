@@ -16,43 +16,46 @@
 //!
 //! Data is given to the text as files are: every array and relation is a statement behind the
 //! text that names a file which only this notebook has. What `@minimize` learns stays for later
-//! queries.
+//! queries, and so does what was computed, as long as it would come out the same: twenty queries over one closure
+//! derive it once. What is refused or interrupted leaves what was true before.
+//!
+//! The file is long because it is one type: what is given to a notebook, how it evaluates, what it can be asked.
 
 mod data;
+mod kept;
 mod reply;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
+use crate::answer::Answer;
 use crate::ast::{Span, Statement, StatementKind};
-use crate::auto::Auto;
 use crate::draw::{Severity, Sheet};
-use crate::engine::{Budget, Engine, Parameters};
-use crate::error::{Code, Refusal};
-use crate::fast::Fast;
+use crate::engine::{Budget, Parameters, is_interrupted};
+use crate::error::{Code, Refusal, Warning};
+use crate::explain::explain;
+use crate::fast::{Precision, Storage};
 use crate::files::Files;
 use crate::function::{UserFunction, UserFunctions};
-use crate::program::{Program, Role, TensorId};
-use crate::reference::Reference;
-use crate::run::run_from;
+use crate::gradient::evaluate::{gradients_at, with_respect_to};
+use crate::plan::plan;
+use crate::profile::{self, Profile};
+use crate::program::{Action, Kind, Program, Role, TensorId};
+use crate::run::{missing_data, rounded, run_from};
 use crate::source::Source;
 use crate::world::World;
 
 pub use data::{Array, Constant, Row};
 use data::{Gift, Gifts};
-pub use reply::Reply;
-
-/// Which evaluator answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EngineKind {
-    /// The fast one.
-    #[default]
-    Auto,
-    /// The reference interpreter: plain loops.
-    Reference,
-}
+use kept::Kept;
+pub use reply::{Gradients, Reply};
+pub use settings::EngineKind;
+use settings::{Settings, Watcher, device};
 
 /// A refused program or query.
 #[non_exhaustive]
@@ -75,21 +78,24 @@ impl fmt::Display for Refusals {
 
 impl std::error::Error for Refusals {}
 
+impl Refusals {
+    /// Whether nothing is wrong, and somebody only interrupted the work ([`Notebook::stop_when`]).
+    pub fn is_interrupted(&self) -> bool {
+        self.reports.iter().any(is_interrupted)
+    }
+}
+
 /// A program, and what is given to it.
 #[derive(Debug, Clone)]
 pub struct Notebook {
     text: String,
     gifts: BTreeMap<String, Gift>,
     functions: UserFunctions,
-    engine: EngineKind,
-    budget: Budget,
-    seed: u64,
-    folder: PathBuf,
+    settings: Settings,
     learned: BTreeMap<String, Arc<Vec<f64>>>,
+    warnings: Vec<Warning>,
+    kept: Kept,
 }
-
-/// The limits of a notebook until others are set.
-const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
 
 /// Programs may be nested 256 deep, and each stage walks them by recursion.
 const STACK: usize = 256 << 20;
@@ -101,11 +107,10 @@ impl Notebook {
             text: text.into(),
             gifts: BTreeMap::new(),
             functions: UserFunctions::default(),
-            engine: EngineKind::default(),
-            budget: BUDGET,
-            seed: 0,
-            folder: PathBuf::from("."),
+            settings: Settings::default(),
             learned: BTreeMap::new(),
+            warnings: Vec::new(),
+            kept: Kept::default(),
         }
     }
 
@@ -147,32 +152,93 @@ impl Notebook {
         derivative: impl Fn(f64) -> f64 + Send + Sync + 'static,
     ) {
         let first = |arguments: &[f64]| arguments.first().copied().unwrap_or(f64::NAN);
-        self.functions.register(UserFunction {
-            name: name.to_owned(),
-            arity: 1,
-            value: Arc::new(move |arguments| value(first(arguments))),
-            derivative: Arc::new(move |arguments, _| derivative(first(arguments))),
-        });
+        let value = move |arguments: &[f64]| value(first(arguments));
+        self.function_of(name, 1, value, move |arguments, _| derivative(first(arguments)));
+    }
+
+    /// Registers an elementwise function of several arguments, and its derivative by the argument with a number, from 0.
+    pub fn function_of(
+        &mut self,
+        name: &str,
+        arity: usize,
+        value: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,
+        derivative: impl Fn(&[f64], usize) -> f64 + Send + Sync + 'static,
+    ) {
+        // What was computed with another function of this name is no longer true.
+        self.kept.forget();
+        let (value, derivative) = (Arc::new(value), Arc::new(derivative));
+        self.functions.register(UserFunction { name: name.to_owned(), arity, value, derivative });
     }
 
     /// Which evaluator answers.
     pub fn set_engine(&mut self, engine: EngineKind) {
-        self.engine = engine;
+        self.kept.forget();
+        self.settings.engine = engine;
+    }
+
+    /// The type of all numbers, 64 bits if nothing is said; programs that count have 64 bits always.
+    pub fn set_precision(&mut self, precision: Precision) {
+        self.kept.forget();
+        self.settings.precision = precision;
+    }
+
+    /// How tensors are stored, if not as is cheaper.
+    pub fn set_storage(&mut self, storage: Storage) {
+        self.kept.forget();
+        self.settings.storage = storage;
+    }
+
+    /// The number of threads; until it is set, those of the program around the notebook. Answers do not depend on it.
+    ///
+    /// # Errors
+    /// `bad-argument` for none, and where the system starts no more threads.
+    pub fn set_threads(&mut self, threads: usize) -> Result<(), Refusals> {
+        if threads == 0 {
+            return Err(self.unsettled(Code::BadArgument, "there must be a thread"));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
+        let pool = pool.map_err(|error| self.unsettled(Code::BadArgument, &error.to_string()))?;
+        self.settings.pool = Some(Arc::new(pool));
+        Ok(())
+    }
+
+    /// Where programs are evaluated: `cpu`.
+    ///
+    /// # Errors
+    /// `not-yet` for `cuda`, `cuda:N` and `metal`, which the language knows; `bad-argument` for any other name.
+    pub fn set_device(&mut self, name: &str) -> Result<(), Refusals> {
+        device(name).map_err(|(code, message)| self.unsettled(code, &message))
     }
 
     /// The limits of evaluation.
     pub fn set_budget(&mut self, budget: Budget) {
-        self.budget = budget;
+        self.settings.budget = budget;
     }
 
     /// The seed of start values, sampling and shuffling.
     pub fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
+        self.settings.seed = seed;
     }
 
     /// Where the paths of files in the program start.
     pub fn set_folder(&mut self, folder: impl Into<PathBuf>) {
-        self.folder = folder.into();
+        self.settings.folder = folder.into();
+    }
+
+    /// Tells of each step of learning: its number from 0, how many there are, and the loss before it.
+    pub fn set_progress(&mut self, told: impl FnMut(u64, u64, f64) + Send + 'static) {
+        self.settings.progress = Watcher::new(told);
+    }
+
+    /// Ends the work at hand soon after this becomes true, between one operation and the next. What was true before stays
+    /// true: answers, what was learned, what is kept. Whoever sets it clears it before the next question.
+    pub fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.settings.stop = Some(stop);
+    }
+
+    fn unsettled(&self, code: Code, message: &str) -> Refusals {
+        let reports = vec![Refusal::new(code, Span::default(), message)];
+        Refusals { reports, text: String::new() }
     }
 
     /// Answers one query; the program's own queries are passed over, and no file is written.
@@ -180,9 +246,8 @@ impl Notebook {
     /// # Errors
     /// The refusals of the program and of the query.
     pub fn ask(&mut self, query: &str) -> Result<Reply, Refusals> {
-        let (mut replies, _) = self.answer(Asked::Only(query))?;
-        let nothing = || self.refused(Span::default(), "this is no query: a query ends with `?`");
-        replies.pop().ok_or_else(nothing)
+        let mut replies = self.answer(&Asked::Only(query))?;
+        replies.pop().ok_or_else(|| self.no_query())
     }
 
     /// Answers all queries of the program and writes its files.
@@ -190,7 +255,7 @@ impl Notebook {
     /// # Errors
     /// The refusals of the program and of its first refused query.
     pub fn run(&mut self) -> Result<Vec<Reply>, Refusals> {
-        self.answer(Asked::Own).map(|(replies, _)| replies)
+        self.answer(&Asked::Own)
     }
 
     /// Everything that needs no evaluation: the warnings.
@@ -202,41 +267,139 @@ impl Notebook {
             let source = notebook.source(&Asked::Own);
             let mut world = notebook.world(&source);
             let analysed = world.read().and_then(|tree| world.analyse(tree));
-            analysed
-                .map(|analysed| analysed.warnings)
-                .map_err(|reports| Refusals { reports, text: source.text.clone() })
+            analysed.map(|analysed| analysed.warnings).map_err(|reports| refused(&source, reports))
         })
     }
 
-    fn refused(&self, span: Span, message: &str) -> Refusals {
-        Refusals { reports: vec![Refusal::new(Code::Syntax, span, message)], text: self.text.clone() }
+    /// The warnings of the last question, gradient or run.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
-    fn answer(&mut self, asked: Asked<'_>) -> Result<(Vec<Reply>, Vec<Refusal>), Refusals> {
+    /// The value of a scalar and its gradients by tensors (by all parameters that it needs, if none is named), at what was
+    /// learned.
+    ///
+    /// # Errors
+    /// The refusals of the program; `not-scalar`, `nothing-to-learn`, and those of the evaluation.
+    pub fn gradients(&mut self, goal: &str, by: &[&str]) -> Result<Gradients, Refusals> {
+        self.on_a_deep_stack(|notebook| notebook.gradients_here(goal, by))
+    }
+
+    fn gradients_here(&mut self, goal: &str, by: &[&str]) -> Result<Gradients, Refusals> {
+        let query = format!("{}?", goal.trim().trim_end_matches('?'));
+        let source = self.source(&Asked::Only(&query));
+        let (program, warnings) = self.analysed(&source)?;
+        self.warnings = warnings;
+        let asked = program.actions.iter().find_map(|action| match action {
+            Action::Query(query) => Some(query.tensor),
+            Action::Write { .. } => None,
+        });
+        let Some(goal) = asked else { return Err(self.no_query()) };
+        let parameters = self.parameters(&program).map_err(|report| refused(&source, vec![report]))?;
+        let names: Vec<String> = by.iter().map(|name| (*name).to_owned()).collect();
+        let mut engine = self.kept.engine(&self.settings, &program);
+        let found = missing_data(&program, goal)
+            .and_then(|()| rounded(&program, goal))
+            .and_then(|()| with_respect_to(&program, goal, &names))
+            .and_then(|by| {
+                gradients_at(engine.as_mut(), &program, self.settings.budget, parameters, goal, &by)
+            });
+        let symbols = Arc::new(program.symbols.clone());
+        self.kept.keep(engine, program);
+        let found = found.map_err(|report| refused(&source, vec![report]))?;
+        let reply = |(name, content): (String, _)| {
+            let text = format!("d{}/d{name}", query.trim_end_matches('?'));
+            let (minimize, sample, explain) = (None, None, None);
+            let counts = None;
+            let answer =
+                Answer { text, line: 0, kind: Kind::Real, content, counts, minimize, sample, explain };
+            (name, Reply { answer, symbols: Arc::clone(&symbols) })
+        };
+        Ok(Gradients { value: found.value, by: found.gradients.into_iter().map(reply).collect() })
+    }
+
+    /// What the program is, and how it would be evaluated for a query, else for its own ones: the text of `tl explain`.
+    ///
+    /// # Errors
+    /// The refusals of the program and of the query.
+    pub fn explain(&mut self, query: Option<&str>) -> Result<String, Refusals> {
+        self.on_a_deep_stack(|notebook| {
+            let source = notebook.source(&query.map_or(Asked::Own, Asked::Only));
+            let (program, warnings) = notebook.analysed(&source)?;
+            notebook.warnings = warnings;
+            let planned = plan(&program, &notebook.settings.fast(), notebook.settings.budget);
+            let planned = planned.map_err(|report| refused(&source, vec![report]))?;
+            Ok(explain(&program, &source.text).with_plan(&planned).text())
+        })
+    }
+
+    /// Answers one query, and says how it was evaluated and how long that took. What was computed before and still holds is
+    /// not evaluated and has no time. The reference interpreter keeps no profile.
+    ///
+    /// # Errors
+    /// Those of [`Notebook::ask`].
+    pub fn profile(&mut self, query: &str) -> Result<(Reply, Profile), Refusals> {
+        self.profiled(query).map(|(reply, profile, _)| (reply, profile))
+    }
+
+    /// The same with the profile as the text of `tl profile`.
+    ///
+    /// # Errors
+    /// Those of [`Notebook::ask`].
+    pub fn profile_text(&mut self, query: &str) -> Result<(Reply, String), Refusals> {
+        let since = Instant::now();
+        let (reply, profile, text) = self.profiled(query)?;
+        Ok((reply, profile::text(&profile, &text, since.elapsed())))
+    }
+
+    fn profiled(&mut self, query: &str) -> Result<(Reply, Profile, String), Refusals> {
+        self.kept.observe(true, &self.settings);
+        let reply = self.ask(query);
+        let profile = self.kept.observed();
+        self.kept.observe(false, &self.settings);
+        let text = self.source(&Asked::Only(query)).text;
+        Ok((reply?, profile, text))
+    }
+
+    fn no_query(&self) -> Refusals {
+        let message = "this is no query: a query ends with `?`";
+        let reports = vec![Refusal::new(Code::Syntax, Span::default(), message)];
+        Refusals { reports, text: self.text.clone() }
+    }
+
+    fn answer(&mut self, asked: &Asked<'_>) -> Result<Vec<Reply>, Refusals> {
         self.on_a_deep_stack(|notebook| notebook.answer_here(asked))
     }
 
-    fn answer_here(&mut self, asked: Asked<'_>) -> Result<(Vec<Reply>, Vec<Refusal>), Refusals> {
-        let source = self.source(&asked);
-        let refused = |reports: Vec<Refusal>| Refusals { reports, text: source.text.clone() };
+    fn answer_here(&mut self, asked: &Asked<'_>) -> Result<Vec<Reply>, Refusals> {
+        let source = self.source(asked);
+        let (program, warnings) = self.analysed(&source)?;
+        self.warnings = warnings;
+        let parameters = self.parameters(&program).map_err(|report| refused(&source, vec![report]))?;
+        let mut engine = self.kept.engine(&self.settings, &program);
         let mut world = self.world(&source);
-        let analysed = world.read().and_then(|tree| world.analyse(tree)).map_err(refused)?;
-        let program = &analysed.program;
-        let mut engine: Box<dyn Engine> = match self.engine {
-            EngineKind::Auto => Box::new(Auto::new(Box::new(Fast::default()))),
-            EngineKind::Reference => Box::new(Reference::default()),
-        };
-        let parameters = self.parameters(program).map_err(|report| refused(vec![report]))?;
-        let outcome = run_from(program, &source.text, self.budget, engine.as_mut(), &mut world, parameters);
+        let budget = self.settings.budget;
+        let outcome = run_from(&program, &source.text, budget, engine.as_mut(), &mut world, parameters);
         drop(world);
         let learned = outcome.parameters.iter();
         self.learned.extend(learned.map(|(id, values)| (program.name(*id).to_owned(), Arc::clone(values))));
-        if let Some(report) = outcome.refusal {
-            return Err(refused(vec![report]));
-        }
         let symbols = Arc::new(program.symbols.clone());
+        self.kept.keep(engine, program);
+        if let Some(report) = outcome.refusal {
+            return Err(refused(&source, vec![report]));
+        }
+        self.warnings.extend(outcome.warnings);
+        self.warnings.sort_by_key(|report| report.span.start);
         let reply = |answer| Reply { answer, symbols: Arc::clone(&symbols) };
-        Ok((outcome.answers.into_iter().map(reply).collect(), outcome.warnings))
+        Ok(outcome.answers.into_iter().map(reply).collect())
+    }
+
+    /// The core form of a text, and its warnings.
+    fn analysed(&self, source: &Source) -> Result<(Program, Vec<Warning>), Refusals> {
+        let mut world = self.world(source);
+        let analysed = world.read().and_then(|tree| world.analyse(tree));
+        let analysed = analysed.map_err(|reports| refused(source, reports))?;
+        Ok((analysed.program, analysed.warnings))
     }
 
     /// The values of parameters that were learned or set.
@@ -291,8 +454,10 @@ impl Notebook {
     }
 
     fn world<'a>(&'a self, source: &'a Source) -> World<'a> {
-        let files = Gifts { given: &self.gifts, files: Files::new(&self.folder) };
-        World::new(source, files, self.seed).with_functions(self.functions.clone())
+        let files = Gifts { given: &self.gifts, files: Files::new(&self.settings.folder) };
+        let world = World::new(source, files, self.settings.seed).with_functions(self.functions.clone());
+        let progress = self.settings.progress.clone();
+        world.with_progress(Box::new(move |step, steps, loss| progress.tell(step, steps, loss)))
     }
 
     /// Runs on a thread of its own, whose stack is only touched where it is needed.
@@ -304,7 +469,13 @@ impl Notebook {
             let work = work.take();
             let done = &mut done;
             let thread = std::thread::Builder::new().stack_size(STACK);
-            let started = thread.spawn_scoped(scope, move || *done = work.map(|work| work(notebook)));
+            let pool = notebook.settings.pool.clone();
+            let started = thread.spawn_scoped(scope, move || {
+                *done = work.map(|work| match pool {
+                    Some(pool) => pool.install(|| work(notebook)),
+                    None => work(notebook),
+                });
+            });
             started.map(std::thread::ScopedJoinHandle::join)
         });
         match (outcome, done) {
@@ -313,6 +484,11 @@ impl Notebook {
             (Ok(Ok(())) | Err(_), None) => std::panic::resume_unwind(Box::new("no thread could be started")),
         }
     }
+}
+
+/// A program that is refused for these reasons.
+fn refused(source: &Source, reports: Vec<Refusal>) -> Refusals {
+    Refusals { reports, text: source.text.clone() }
 }
 
 /// What is asked.

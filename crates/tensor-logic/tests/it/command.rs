@@ -1,8 +1,10 @@
 //! The command's own rules: exit statuses, options, what goes where.
 #![cfg(feature = "cli")]
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use calculemus_base::testing;
 
@@ -132,7 +134,7 @@ fn shells_complete_the_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let (code, script, said) = tl(folder.path(), &["completions", shell], b"");
         assert_eq!((code, said.as_str()), (Some(0), ""), "{shell}");
-        for word in ["explain", "max-bytes", "only-queries"] {
+        for word in ["explain", "profile", "measure", "history", "max-bytes", "only-queries"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
     }
@@ -150,4 +152,120 @@ fn the_repl_talks_through_a_pipe() {
     assert!(objected.starts_with("error[syntax]"), "{objected}");
     let (code, _, objected) = tl(folder.path(), &["repl", "none.tl"], b"");
     assert_eq!((code, objected.contains("none.tl")), (Some(0), true));
+}
+
+#[test]
+fn a_run_says_where_the_time_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = "E(1, 2); E(2, 3)\nR(x, y) <- E(x, y)\nR(x, z) <- R(x, y), E(y, z)\nR(x, y)?\nY = 2\nY?\n";
+    std::fs::write(folder.path().join("a.tl"), program).unwrap();
+    let answers = "R(x, y)?\n  x = 1, y = 2\n  x = 1, y = 3\n  x = 2, y = 3\nY?\n  2.0\n";
+    let (code, plain, _) = tl(folder.path(), &["run", "a.tl"], b"");
+    assert_eq!((code, plain.as_str()), (Some(0), answers));
+    let (code, said, _) = tl(folder.path(), &["run", "a.tl", "--profile"], b"");
+    assert_eq!(code, Some(0));
+    let table = said.strip_prefix(answers).unwrap();
+    assert!(
+        table.starts_with("\nComponents\n") && table.contains("  R: a search from each value\n"),
+        "{table}"
+    );
+    let (code, table, _) = tl(folder.path(), &["profile", "a.tl"], b"");
+    assert_eq!((code, table.starts_with("Components\n")), (Some(0), true), "{table}");
+    for arguments in [&["profile", "a.tl", "--json"][..], &["run", "a.tl", "--profile", "--json"]] {
+        let (_, said, _) = tl(folder.path(), arguments, b"");
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let profile = if arguments[0] == "run" { &said["profile"] } else { &said };
+        let times = profile["components"].as_array().unwrap().iter().map(|c| c["seconds"].as_f64().unwrap());
+        assert!(
+            times.clone().is_sorted_by(|a, b| a >= b)
+                && times.sum::<f64>() <= profile["seconds"].as_f64().unwrap()
+        );
+        let closure =
+            profile["components"].as_array().unwrap().iter().find(|c| c["tensors"][0] == "R").unwrap();
+        assert_eq!((&closure["executor"], &closure["line"]), (&"rules".into(), &2.into()));
+        assert_eq!(closure["stored"][0]["rows"], 3);
+    }
+    let (code, said, _) = tl(folder.path(), &["explain", "a.tl", "--measure", "--json"], b"");
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let plan = said["plans"].as_array().unwrap().iter().find(|plan| plan["tensors"][0] == "R").unwrap();
+    assert_eq!((code, &plan["engine"]), (Some(0), &"rules".into()));
+    assert_eq!(plan["estimated"][0]["executor"], "rules");
+    assert_eq!(plan["measured"][0]["rows_out"], 3);
+    for arguments in
+        [&["profile", "a.tl"][..], &["run", "a.tl", "--profile"], &["explain", "a.tl", "--measure"]]
+    {
+        let (code, _, said) = tl(folder.path(), &[arguments, &["--engine", "reference"]].concat(), b"");
+        assert_eq!((code, said.contains("keeps no profile")), (Some(2), true), "{said}");
+    }
+}
+
+/// A dialogue over pipes, and the lines that it says.
+fn dialogue(folder: &Path) -> (Child, std::process::ChildStdin, BufReader<std::process::ChildStdout>) {
+    let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
+    let call = call.current_dir(folder).args(["repl", "--threads", "2"]);
+    let piped = call.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    (child, input, output)
+}
+
+fn ask(input: &mut std::process::ChildStdin, output: &mut impl BufRead, query: &str, lines: usize) -> String {
+    writeln!(input, "{query}").unwrap();
+    let mut said = String::new();
+    for _ in 0..lines {
+        output.read_line(&mut said).unwrap();
+    }
+    said
+}
+
+fn signal(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// SIGINT ends the query at hand, and the dialogue goes on with all that was said before; with nothing at hand it ends.
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_the_query_and_not_the_dialogue() {
+    let folder = tempfile::tempdir().unwrap();
+    // How soon a query runs depends on the machine: a signal that comes too early ends the dialogue.
+    let done = (0..6).any(|attempt| {
+        let (mut child, mut input, mut output) = dialogue(folder.path());
+        let statements =
+            "E(1, 2); E(2, 3); R(x, y) <- E(x, y); R(x, z) <- R(x, y), E(y, z); W ~ 0; Loss = (W - 3)^2";
+        writeln!(input, "{statements}").unwrap();
+        writeln!(input, "N(0); N(y) <- N(x), y = x + 1, x < 1000000000").unwrap();
+        assert_eq!(ask(&mut input, &mut output, "R(1, x)?", 3), "R(1, x)?\n  x = 2\n  x = 3\n");
+        ask(&mut input, &mut output, "Loss? @minimize(opt=sgd, lr=0.1, steps=2)", 3);
+        let learned = ask(&mut input, &mut output, "W?", 2);
+        for long in ["N(x)?", "Loss? @minimize(opt=sgd, lr=0.1, steps=1000000000)"] {
+            writeln!(input, "{long}").unwrap();
+            input.flush().unwrap();
+            std::thread::sleep(Duration::from_millis(300 << attempt));
+            let since = Instant::now();
+            signal(&child);
+            if attempt < 5 && writeln!(input, "W?").is_err() {
+                return false;
+            }
+            let mut said = String::new();
+            if output.read_line(&mut said).unwrap() == 0 {
+                // It came before the query.
+                child.wait().unwrap();
+                return false;
+            }
+            output.read_line(&mut said).unwrap();
+            assert_eq!(said, learned, "{long}");
+            assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+        }
+        assert_eq!(ask(&mut input, &mut output, "R(1, x)?", 3), "R(1, x)?\n  x = 2\n  x = 3\n");
+        // Nothing is at hand now: a moment for the dialogue to wait for the next line.
+        std::thread::sleep(Duration::from_millis(300 << attempt));
+        signal(&child);
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let mut objected = String::new();
+        std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut objected).unwrap();
+        assert_eq!(objected, "interrupted\ninterrupted\n");
+        true
+    });
+    assert!(done, "no signal met a running query in six attempts");
 }

@@ -1,14 +1,19 @@
 //! The dialogue of `tl repl`, the notebook below it, and what `tl explain` says.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::common;
 use tensor_logic::analyse::analyse;
 use tensor_logic::console::{Console, Next, Reaction};
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::explain::explain;
+use tensor_logic::fast::Precision;
 use tensor_logic::function::UserFunctions;
 use tensor_logic::lower::{NoFiles, Options};
 use tensor_logic::notebook::{Array, EngineKind, Notebook};
+use tensor_logic::profile::{Executor, Profile};
 
 /// Lines in, what is said out: complaints begin with `!` and are cut to their first line.
 fn talk(console: &mut Console, lines: &[&str]) -> Vec<String> {
@@ -143,7 +148,7 @@ fn every_program_of_the_corpus_is_explained() {
     for (name, text) in common::programs() {
         let analysed = analyse(&text, &mut NoFiles, &UserFunctions::default(), &Options::default());
         let Some(analysed) = common::legal(&name, analysed) else { continue };
-        let explanation = explain(&analysed.program, &text, &|_| None);
+        let explanation = explain(&analysed.program, &text);
         let fields = explanation.fields();
         let keys: Vec<&str> = fields.iter().map(|(key, _)| *key).collect();
         assert_eq!(keys, ["tensors", "components", "equations", "plans"]);
@@ -152,5 +157,279 @@ fn every_program_of_the_corpus_is_explained() {
             assert!(parsed.is_array(), "{name}: {key}");
         }
         assert!(explanation.text().starts_with("Tensors\n"));
+    }
+}
+
+#[test]
+fn the_console_checks_explains_profiles_and_differentiates() {
+    let mut console = console();
+    let said = talk(
+        &mut console,
+        &[
+            "W ~ [1, 2]; X = [3, 4]",
+            "P = W[i] X[i]; Loss = (P - 10)^2",
+            ":grad Loss",
+            ":grad Loss W",
+            ":check",
+        ],
+    );
+    // Loss is (11 - 10)^2, and its slope 2 (11 - 10) X.
+    assert_eq!(said[0], "Loss\n  1.0");
+    assert_eq!(said[1], "dLoss/dW\n  [6.0, 8.0]");
+    assert_eq!(said[2..4], said[..2]);
+    assert_eq!(said[4], "no warning");
+    assert!(
+        talk(&mut console, &["D(1, 2)", "F = D(x, y) Nothing(x)", ":check"])[1].contains("empty-relation")
+    );
+    let said = talk(&mut console, &[":explain Loss?", ":profile Loss?", ":grad Absent", ":grad", ":profile"]);
+    assert!(said[0].starts_with("Tensors\n") && said[0].contains("whole equations"), "{said:?}");
+    assert!(said[1].starts_with("Loss?\n") && said[2].starts_with("Components\n"), "{said:?}");
+    assert!(said[3].starts_with("! error[missing-data]"), "{said:?}");
+    assert_eq!(said[4..], ["! `:grad` needs a scalar", "! `:profile` needs a query"]);
+    // What is learned is where the gradient is taken.
+    let said = talk(&mut console, &["Loss? @minimize(opt=sgd, lr=0.01, steps=200)", ":grad Loss"]);
+    let gradient: Vec<f64> =
+        said[2].split(['[', ']', ',']).filter_map(|word| word.trim().parse().ok()).collect();
+    assert!(gradient.len() == 2 && gradient.iter().all(|slope| slope.abs() < 1e-6), "{said:?}");
+}
+
+/// How often rules derived a tensor, or blocks computed it.
+fn calls(profile: &Profile, name: &str) -> u64 {
+    let of = profile.of(name).filter(|component| component.executor != Executor::Given);
+    of.map(|component| component.calls).sum()
+}
+
+/// A graph, its closure by rules, and a table of numbers over it.
+const GRAPH: &str = "Reach(x, y) <- Edge(x, y)\nReach(x, z) <- Reach(x, y), Edge(y, z)\n\
+                     Far[x] = Reach(x, y) Weight[y]\nFarther[x] = exp(Far[x] / 100)\n";
+
+fn graph() -> Notebook {
+    let mut notebook = Notebook::new(GRAPH);
+    notebook.relation("Edge", (0..50_i64).map(|at| (at, (7 * at + 1) % 50)).chain([(3, 9), (8, 0)]));
+    notebook.set("Weight", (0..50).map(|at| f64::from(at) / 50.0).collect::<Vec<f64>>());
+    notebook
+}
+
+/// Twenty queries over one closure cost one; each says what a notebook says that was asked nothing before.
+#[test]
+fn what_was_computed_is_kept_between_queries() {
+    let mut notebook = graph();
+    let (first, profile) = notebook.profile("Reach(x, y)?").unwrap();
+    assert_eq!(calls(&profile, "Reach"), 1);
+    assert!(!first.tuples().is_empty());
+    for at in 0..20 {
+        let query = match at % 4 {
+            0 => format!("Reach({at}, y)?"),
+            1 => format!("Reach(x, {at}), Edge({at}, x)?"),
+            2 => format!("Farther[{at}]?"),
+            _ => "N = 3?".replace("N = 3", "Far[x]"),
+        };
+        let (reply, profile) = notebook.profile(&query).unwrap();
+        assert_eq!(reply.to_string(), graph().ask(&query).unwrap().to_string(), "{query}");
+        assert_eq!(calls(&profile, "Reach"), 0, "{query}: {profile:?}");
+        assert!(calls(&profile, "Far") <= u64::from(at <= 3), "{query}: {profile:?}");
+    }
+}
+
+/// What changed is computed anew, and so is what reads it.
+#[test]
+fn what_changes_is_not_kept() {
+    let mut notebook = graph();
+    notebook.ask("Farther[x]?").unwrap();
+    notebook.set("Weight", vec![1.0; 50]);
+    let (reply, profile) = notebook.profile("Farther[x]?").unwrap();
+    assert_eq!((calls(&profile, "Reach"), calls(&profile, "Far")), (0, 1), "{profile:?}");
+    let mut other = graph();
+    other.set("Weight", vec![1.0; 50]);
+    assert_eq!(reply.values(), other.ask("Farther[x]?").unwrap().values());
+    // Another graph of the same size.
+    let arcs: Vec<(i64, i64)> = (0..52).map(|at| (at % 50, (at * at + 3) % 50)).collect();
+    notebook.relation("Edge", arcs.clone());
+    other.relation("Edge", arcs);
+    for query in ["Reach(x, y)?", "Farther[x]?"] {
+        assert_eq!(
+            notebook.ask(query).unwrap().to_string(),
+            other.ask(query).unwrap().to_string(),
+            "{query}"
+        );
+    }
+    // Another rule, another statement before all others, a domain, a setting.
+    for text in [
+        format!("{GRAPH}Reach(0, x) <- Edge(x, x)\n"),
+        format!("Zero = 0\nOne(A, B)\n{GRAPH}"),
+        format!("y : 40\n{GRAPH}"),
+        GRAPH.replace("exp(Far", "sin(Far"),
+        format!("@tol(0.001)\n{GRAPH}"),
+    ] {
+        notebook.set_text(&*text);
+        for query in ["Farther[x]?", "Reach(7, x)?"] {
+            let mut fresh = other.clone();
+            fresh.set_text(&*text);
+            let (said, expected) = (notebook.ask(query), fresh.ask(query));
+            let shown = |said: &Result<_, _>| match said {
+                Ok(reply) => format!("{reply}"),
+                Err(refused) => format!("{refused}"),
+            };
+            let (said, expected) = (said.map_err(|r| r.to_string()), expected.map_err(|r| r.to_string()));
+            assert_eq!(shown(&said), shown(&expected), "{query} of {text}");
+        }
+    }
+    // The constants of a query may be those that a recursion goes to.
+    let mut steps = Notebook::new("X[0] = 1; X[t+1] = 2 X[t]");
+    for at in [3, 5, 4, 5] {
+        assert_eq!(steps.ask(&format!("X[{at}]?")).unwrap().number(), Some(f64::from(1 << at)));
+    }
+    // A function of the same name.
+    let mut notebook = Notebook::new("Y = f(3)");
+    for factor in [2.0, 5.0] {
+        notebook.function("f", move |x| factor * x, move |_| factor);
+        assert_eq!(notebook.ask("Y?").unwrap().number(), Some(3.0 * factor));
+    }
+}
+
+/// Random programs asked in one notebook say what they say alone.
+#[test]
+fn a_dialogue_says_what_programs_say_alone() {
+    let mut stream = common::stream("dialogue");
+    let (mut asked, mut same) = (0, 0);
+    for _ in 0..150 {
+        let lines = common::generator::program(&mut stream);
+        let (queries, text): (Vec<&String>, Vec<&String>) =
+            lines.iter().partition(|line| line.contains('?') && !line.contains('@'));
+        let text =
+            text.into_iter().filter(|line| !line.contains('?')).cloned().collect::<Vec<_>>().join("\n");
+        let mut notebook = Notebook::new(&*text);
+        notebook.set_budget(tensor_logic::engine::Budget { tuples: 100_000, bytes: 1 << 28 });
+        for query in queries.iter().chain(&queries) {
+            let shown = |notebook: &mut Notebook| match notebook.ask(query) {
+                Ok(reply) => reply.to_string(),
+                // How many rounds went by is not the same.
+                Err(refused) => {
+                    let one = |report: &Refusal| format!("{} at {}", report.code.name(), report.span.start);
+                    refused.reports.iter().map(one).collect::<Vec<_>>().join(", ")
+                }
+            };
+            // A copy keeps nothing.
+            let alone = shown(&mut notebook.clone());
+            assert_eq!(shown(&mut notebook), alone, "{query}\n{text}");
+            asked += 1;
+            same += usize::from(alone.contains('?'));
+        }
+    }
+    assert!(asked > 300 && same > 150, "{asked} {same}");
+}
+
+#[test]
+fn the_notebook_has_settings_and_watchers() {
+    let mut notebook = Notebook::new("W ~ [1, 2]; V ~ 3; Loss = (W[i] V - 1)^2; Y[i] = blend(W[i], V, 2)");
+    notebook.function_of(
+        "blend",
+        3,
+        |x| x[0] * x[1] + x[2],
+        |x, by| match by {
+            0 => x[1],
+            1 => x[0],
+            _ => 1.0,
+        },
+    );
+    assert_eq!(notebook.ask("Y?").unwrap().values(), [5.0, 8.0]);
+    let found = notebook.gradients("Y[1]", &["V", "W"]).unwrap();
+    assert_eq!(found.value, 8.0);
+    let by: Vec<(&str, &[f64])> = found.by.iter().map(|(name, reply)| (&**name, reply.values())).collect();
+    assert_eq!(by, [("V", &[2.0][..]), ("W", &[0.0, 3.0])]);
+    assert_eq!(notebook.gradients("W", &[]).unwrap_err().reports[0].code, Code::NotScalar);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    notebook.set_progress(move |step, steps, loss| told.lock().unwrap().push((step, steps, loss)));
+    notebook.ask("Loss? @minimize(steps=3, lr=0.1)").unwrap();
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(
+        seen.iter().map(|(step, steps, _)| (*step, *steps)).collect::<Vec<_>>(),
+        [(0, 3), (1, 3), (2, 3)]
+    );
+    assert!(seen[0].2 > seen[2].2, "{seen:?}");
+    assert!(notebook.set_device("cpu").is_ok());
+    for (device, code) in [
+        ("cuda", Code::NotYet),
+        ("cuda:1", Code::NotYet),
+        ("metal", Code::NotYet),
+        ("abacus", Code::BadArgument),
+    ] {
+        let refused = notebook.set_device(device).unwrap_err();
+        assert_eq!(refused.reports[0].code, code);
+        assert!(refused.to_string().contains(&format!("`{device}`")), "{refused}");
+    }
+    assert!(notebook.set_threads(0).is_err());
+    // 2^25 + 1 has too many digits for 32 bits; answers do not depend on threads.
+    let mut numbers = Notebook::new("N = 33554433; Y = N + 0.5; L = log(Y - Y)");
+    assert_eq!(numbers.ask("Y?").unwrap().number(), Some(33_554_433.5));
+    numbers.set_precision(Precision::Single);
+    assert_eq!(numbers.ask("Y?").unwrap().number(), Some(33_554_432.0));
+    assert!(numbers.ask("L?").unwrap().number().unwrap().is_infinite());
+    assert!(numbers.warnings().iter().any(|warning| warning.code == Code::NonFinite));
+    let (mut one, mut many) = (graph(), graph());
+    one.set_threads(1).unwrap();
+    many.set_threads(3).unwrap();
+    assert_eq!(one.ask("Farther[x]?").unwrap().values(), many.ask("Farther[x]?").unwrap().values());
+}
+
+/// An interrupt leaves what was true: the next question is answered, and nothing is learned by half.
+#[test]
+fn an_interrupt_leaves_what_was_true() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut notebook =
+        Notebook::new("W ~ 0; Loss = (W - 3)^2; N(0); N(y) <- N(x), y = x + 1, x < 100000000; E(1, 2)");
+    notebook.stop_when(Arc::clone(&stop));
+    notebook.ask("Loss? @minimize(opt=sgd, lr=0.1, steps=2)").unwrap();
+    let learned = notebook.ask("W?").unwrap().number();
+    let steps = Arc::new(AtomicU64::new(0));
+    let (told, flag) = (Arc::clone(&steps), Arc::clone(&stop));
+    notebook.set_progress(move |step, steps, _| {
+        told.store(step, Ordering::Relaxed);
+        if step == 5 && steps > 1000 {
+            flag.store(true, Ordering::Relaxed);
+        }
+    });
+    for query in ["Loss? @minimize(opt=sgd, lr=0.1, steps=1000000)", "N(x)?"] {
+        let flag = Arc::clone(&stop);
+        // Learning stops itself at its fifth step, everything else after a while.
+        let other = (!query.contains("minimize")).then(|| {
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                flag.store(true, Ordering::Relaxed);
+            })
+        });
+        let refused = notebook.ask(query).unwrap_err();
+        assert!(refused.is_interrupted(), "{query}: {refused}");
+        other.map(|thread| thread.join().unwrap());
+        // As long as it is set, nothing goes on.
+        assert!(notebook.ask("W + 1 > 0?").unwrap_err().is_interrupted());
+        stop.store(false, Ordering::Relaxed);
+        assert_eq!(notebook.ask("W?").unwrap().number(), learned);
+        assert_eq!(notebook.ask("E(1, 2)?").map(|reply| reply.holds()).unwrap(), Some(true));
+    }
+    assert_eq!(steps.load(Ordering::Relaxed), 5);
+    notebook.ask("Loss? @minimize(opt=sgd, lr=0.1, steps=200)").unwrap();
+    assert!((notebook.ask("W?").unwrap().number().unwrap() - 3.0).abs() < 1e-9);
+}
+
+/// Steps of numbers are interrupted, and so are rounds that never rest.
+#[test]
+fn steps_and_rounds_are_interrupted() {
+    for text in [
+        "k : 400; A[k] = k; X[0] = 0; X[t+1] = 0.5 X[t] + sum[k](A[k]) / 79800; X[3000000]?",
+        "@rounds(1000000000)\n@tol(0)\nA = [[0, 1], [-1, 0]]; B = [1, 0]; X[i] = B[i] + A[i, j] X[j]; X[i]?",
+    ] {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut notebook = Notebook::new(text);
+        notebook.stop_when(Arc::clone(&stop));
+        let flag = Arc::clone(&stop);
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            flag.store(true, Ordering::Relaxed);
+        });
+        let refused = notebook.run().unwrap_err();
+        assert!(refused.is_interrupted(), "{refused}");
+        other.join().unwrap();
     }
 }

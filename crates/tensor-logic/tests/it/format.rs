@@ -32,6 +32,10 @@ fn one_way_to_set_blanks() {
         ("Z[w=1|]?", "Z[w=1 | ]?"),
         ("Z|w = 1 , r=A ?", "Z | w=1, r=A?"),
         ("Loss?@minimize( opt = adam,lr=0.1 )@explain", "Loss? @minimize(opt=adam, lr=0.1) @explain"),
+        (
+            "Loss?@minimize(schedule = cosine,warmup= 3,min_lr =0.1)",
+            "Loss? @minimize(schedule=cosine, warmup=3, min_lr=0.1)",
+        ),
         ("@ const ( W , V )", "@const(W, V)"),
         ("i,j:4", "i, j : 4"),
         ("p:1 .. 12", "p : 1..12"),

@@ -16,8 +16,10 @@ mod recursion;
 mod show;
 
 mod fast;
+mod profile;
 mod random_programs;
 mod run;
+mod schedules;
 
 mod candle_tape;
 mod gradient;

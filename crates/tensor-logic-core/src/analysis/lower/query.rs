@@ -5,8 +5,8 @@ use super::expression::Bound;
 use super::scope::Occurrences;
 use crate::ast::{self, Brackets, Goal, Literal, LiteralKind, PlaceKind, Reference, Span};
 use crate::program::{
-    Action, Batch, Combine, Directives, Duration, Expr, Form, IndexId, Kind, Minimize, ModelQuery, Optimiser,
-    Otherwise, Place, Query, Role, Style, Tensor, TensorId, Term,
+    Action, Batch, Combine, Decline, Directives, Duration, Expr, Form, IndexId, Kind, Minimize, ModelQuery,
+    Optimiser, Otherwise, Place, Query, Role, Schedule, Style, Tensor, TensorId, Term,
 };
 use crate::value::Const;
 
@@ -290,9 +290,19 @@ fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {
         size: whole("size").unwrap_or(1).max(1) as usize,
         shuffle: arguments.number("shuffle").is_some_and(|value| value != 0.0),
     });
+    let schedule = Schedule {
+        decline: match arguments.word("schedule").as_deref() {
+            Some("linear") => Decline::Linear,
+            Some("cosine") => Decline::Cosine,
+            _ => Decline::Constant,
+        },
+        warmup: whole("warmup").unwrap_or(0),
+        least: arguments.number("min_lr").unwrap_or(0.0),
+    };
     Minimize {
         optimiser,
         rate: arguments.number("lr").unwrap_or(default_rate),
+        schedule,
         weight_decay: arguments.number("weight_decay").unwrap_or(0.0),
         clip: arguments.number("clip"),
         duration,

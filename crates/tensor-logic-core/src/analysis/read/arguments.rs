@@ -68,6 +68,9 @@ const DIRECTIVES: &[Rule] = &[
         keyed: &[
             ("opt", Takes::Word(&["sgd", "adam", "adamw"])),
             ("lr", POSITIVE),
+            ("schedule", Takes::Word(&["constant", "linear", "cosine"])),
+            ("warmup", Takes::Whole(0)),
+            ("min_lr", POSITIVE),
             ("momentum", NUMBER),
             ("beta1", PART),
             ("beta2", PART),
@@ -365,6 +368,18 @@ fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
         for key in ["beta1", "beta2", "eps"] {
             refuse(find(key), &format!("`{key}` belongs to `opt=adam` and `opt=adamw`"));
         }
+    }
+    let declines = find("schedule").is_some_and(|argument| match &argument.value {
+        Value::Name(name) => name.text != "constant",
+        _ => true,
+    });
+    if !declines {
+        refuse(find("min_lr"), "`min_lr` belongs to `schedule=linear` and `schedule=cosine`");
+    }
+    let number = |key: &str| Some(find(key)?.value.number()?.value);
+    let least = number("min_lr").unwrap_or(0.0);
+    if number("lr").is_some_and(|rate| rate < least) {
+        refuse(find("min_lr"), "`min_lr` is above `lr`");
     }
     if let (Some(steps), Some(epochs)) = (find("steps"), find("epochs")) {
         let later = if steps.span.start > epochs.span.start { steps } else { epochs };

@@ -1,6 +1,7 @@
 //! `tl run`, `explain`, `grad`, `repl`: the commands that evaluate a program.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::error::ErrorKind;
@@ -10,9 +11,12 @@ use tensor_logic::ast::Span;
 use tensor_logic::console::Console;
 use tensor_logic::engine::Engine;
 use tensor_logic::error::{Code, Refusal};
+use tensor_logic::explain::explain as explain_program;
 use tensor_logic::files::Files;
 use tensor_logic::gradient::evaluate::{Gradients, gradients, with_respect_to};
-use tensor_logic::notebook::{EngineKind, Notebook};
+use tensor_logic::notebook::Notebook;
+use tensor_logic::plan::plan;
+use tensor_logic::profile::Profile;
 use tensor_logic::program::{Action, Kind, Program};
 use tensor_logic::run::{missing_data, rounded};
 use tensor_logic::source::Source;
@@ -20,7 +24,8 @@ use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
 use crate::host::world;
-use crate::input::{Asked, EngineName, Evaluation, File, usage};
+use crate::input::{Asked, Evaluation, File, usage};
+use crate::interrupt::Interrupt;
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -34,6 +39,9 @@ pub(crate) struct Run {
     /// Exit status 1 also on a warning.
     #[arg(long)]
     strict: bool,
+    /// Say behind the answers where the time went.
+    #[arg(long)]
+    profile: bool,
 }
 
 /// `tl explain`
@@ -41,6 +49,9 @@ pub(crate) struct Run {
 pub(crate) struct Explain {
     #[command(flatten)]
     file: File,
+    /// Answer the queries too, write nothing, and say what was measured beside what was estimated.
+    #[arg(long)]
+    measure: bool,
     #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
@@ -73,6 +84,9 @@ pub(crate) struct Repl {
     /// A program to start with.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Where the lines of a terminal are remembered [default: tl/history below $XDG_STATE_HOME or ~/.local/state].
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
     #[command(flatten)]
     evaluation: Evaluation,
 }
@@ -97,6 +111,19 @@ fn analysed(source: &Source, world: &mut World<'_>) -> anyhow::Result<Result<Ana
 }
 
 pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
+    let (mut answer, profile, total) = ran(args, args.profile)?;
+    if args.profile {
+        crate::profile::add(&mut answer, &profile, total);
+    }
+    Ok(answer)
+}
+
+/// Runs a program; with `observed` the engine notes what it does. How long all of it took stands beside.
+pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile, Duration)> {
+    let since = Instant::now();
+    if observed {
+        args.evaluation.keeps_notes()?;
+    }
     args.evaluation.prepare()?;
     let source = source(&args.file, &args.asked)?;
     let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
@@ -109,11 +136,12 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
         Err(refused) => {
             answer.errors = refused.errors;
             answer.fields.push(("queries", "[]".to_owned()));
-            return Ok(answer);
+            return Ok((answer, Profile::default(), since.elapsed()));
         }
     };
     let program = &analysed.program;
     let mut engine = args.evaluation.engine();
+    engine.observe(observed);
     let outcome =
         tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world);
     let mut queries = String::new();
@@ -130,22 +158,44 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<Answer> {
     answer.warnings.extend(outcome.warnings);
     answer.warnings.sort_by_key(|report| report.span.start);
     answer.fails = args.strict && !answer.warnings.is_empty();
-    Ok(answer)
+    Ok((answer, engine.observed().unwrap_or_default(), since.elapsed()))
 }
 
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
-    let source = source(&args.file, &args.asked)?;
+    let mut source = source(&args.file, &args.asked)?;
+    if args.measure {
+        args.evaluation.keeps_notes()?;
+        source.write_nothing();
+    }
     let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
     let analysed = match analysed(&source, &mut world)? {
         Ok(analysed) => analysed,
         Err(refused) => return Ok(refused),
     };
-    let explanation = tensor_logic::explain::explain(&analysed.program, &source.text, &|_| None);
+    let program = &analysed.program;
     let mut answer = Answer::new(&source, Shape::Bare);
+    answer.warnings = analysed.warnings;
+    let plan = match plan(program, &args.evaluation.fast(), args.evaluation.budget()) {
+        Ok(plan) => plan,
+        Err(refusal) => {
+            answer.errors.push(refusal);
+            return Ok(answer);
+        }
+    };
+    let mut explanation = explain_program(program, &source.text).with_plan(&plan);
+    let measured;
+    if args.measure {
+        let mut engine = args.evaluation.engine();
+        engine.observe(true);
+        let budget = args.evaluation.budget();
+        let outcome = tensor_logic::run::run(program, &source.text, budget, engine.as_mut(), &mut world);
+        answer.errors.extend(outcome.refusal);
+        measured = engine.observed().unwrap_or_default();
+        explanation = explanation.with_measured(&measured);
+    }
     answer.fields = explanation.fields();
     answer.text = explanation.text();
-    answer.warnings = analysed.warnings;
     Ok(answer)
 }
 
@@ -245,12 +295,9 @@ fn gradient(out: &mut String, program: &Program, content: &Content) {
 pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
     args.evaluation.prepare()?;
     let mut notebook = Notebook::new("");
-    notebook.set_seed(args.evaluation.seed);
-    notebook.set_budget(args.evaluation.budget());
-    notebook.set_engine(match args.evaluation.engine {
-        EngineName::Auto => EngineKind::Auto,
-        EngineName::Reference => EngineKind::Reference,
-    });
-    crate::repl::talk(Console::new(notebook), args.file.as_deref())?;
+    args.evaluation.settle(&mut notebook);
+    let interrupt = Interrupt::watch()?;
+    notebook.stop_when(interrupt.flag());
+    crate::repl::talk(Console::new(notebook), args.file.as_deref(), &interrupt, args.history.as_deref())?;
     Ok(Answer::default())
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::fast::{Fast, Precision};
+use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
 
@@ -164,6 +165,42 @@ impl Evaluation {
         Ok(())
     }
 
+    /// Refuses to measure an evaluator that does not say what it does.
+    pub(crate) fn keeps_notes(&self) -> anyhow::Result<()> {
+        match self.engine {
+            EngineName::Auto => Ok(()),
+            EngineName::Reference => {
+                let message = "the reference interpreter keeps no profile";
+                Err(usage(clap::error::ErrorKind::ArgumentConflict, message))
+            }
+        }
+    }
+
+    /// Gives a notebook the same settings; threads are those of the process.
+    pub(crate) fn settle(&self, notebook: &mut Notebook) {
+        notebook.set_seed(self.seed);
+        notebook.set_budget(self.budget());
+        notebook.set_precision(self.precision());
+        notebook.set_storage(self.storage());
+        notebook.set_engine(match self.engine {
+            EngineName::Auto => EngineKind::Auto,
+            EngineName::Reference => EngineKind::Reference,
+        });
+    }
+
+    fn storage(&self) -> tensor_logic::fast::Storage {
+        match self.storage {
+            Storage::Auto => tensor_logic::fast::Storage::Auto,
+            Storage::Dense => tensor_logic::fast::Storage::Dense,
+            Storage::Sparse => tensor_logic::fast::Storage::Sparse,
+        }
+    }
+
+    /// The evaluator of blocks that the options name.
+    pub(crate) fn fast(&self) -> Fast {
+        Fast::with_storage(self.storage()).with_precision(self.precision())
+    }
+
     /// The type of all numbers.
     fn precision(&self) -> Precision {
         match self.dtype {
@@ -176,15 +213,7 @@ impl Evaluation {
     pub(crate) fn engine(&self) -> Box<dyn Engine> {
         match self.engine {
             EngineName::Reference => Box::new(Reference::default()),
-            EngineName::Auto => {
-                let storage = match self.storage {
-                    Storage::Auto => tensor_logic::fast::Storage::Auto,
-                    Storage::Dense => tensor_logic::fast::Storage::Dense,
-                    Storage::Sparse => tensor_logic::fast::Storage::Sparse,
-                };
-                let fast = Fast::with_storage(storage).with_precision(self.precision());
-                Box::new(Auto::new(Box::new(fast)))
-            }
+            EngineName::Auto => Box::new(Auto::new(Box::new(self.fast()))),
         }
     }
 

@@ -9,8 +9,11 @@ mod check;
 mod completions;
 mod evaluate;
 mod fmt;
+mod history;
 mod host;
 mod input;
+mod interrupt;
+mod profile;
 mod repl;
 
 use std::process::ExitCode;
@@ -40,6 +43,8 @@ enum Command {
     Fmt(fmt::Fmt),
     /// Domains, classes, equations with their sums, plans.
     Explain(evaluate::Explain),
+    /// Run a program, and say where the time went.
+    Profile(profile::ProfileOf),
     /// The value and the gradients of a scalar.
     Grad(evaluate::Grad),
     /// One statement a line; queries answer at once.
@@ -55,6 +60,7 @@ impl Command {
             Self::Check(args) => check::check(&args),
             Self::Fmt(args) => fmt::fmt(&args),
             Self::Explain(args) => evaluate::explain(&args),
+            Self::Profile(args) => profile::profile(&args),
             Self::Grad(args) => evaluate::grad(&args),
             Self::Repl(args) => evaluate::repl(&args),
             Self::Completions(args) => Ok(completions::completions(&args, Cli::command())),

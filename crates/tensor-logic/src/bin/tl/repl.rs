@@ -1,6 +1,7 @@
 //! `tl repl`: a dialogue, one statement a line.
 //!
-//! On a terminal lines are edited, remembered and completed; from a pipe they are only read.
+//! On a terminal lines are edited, completed, and remembered from one dialogue to the next; from a pipe they are only read.
+//! Ctrl-C ends the query at hand; where none is, it clears the line, and from a pipe it ends the dialogue.
 //! What is said stands in [`tensor_logic::console`].
 
 use std::io::{BufRead, IsTerminal};
@@ -15,14 +16,24 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Editor, Helper};
 use tensor_logic::console::{Console, Next, Reaction};
 
-use crate::answer;
+use crate::interrupt::Interrupt;
+use crate::{answer, history};
 
 /// Loads a program, if there is one, and talks until the end of the input or `:quit`.
-pub(crate) fn talk(mut console: Console, file: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn talk(
+    mut console: Console,
+    file: Option<&Path>,
+    interrupt: &Interrupt,
+    history: Option<&Path>,
+) -> anyhow::Result<()> {
     if let Some(file) = file {
-        react(console.load(file));
+        react(interrupt.during(|| console.load(file)));
     }
-    if std::io::stdin().is_terminal() { edited(console) } else { piped(console) }
+    if !std::io::stdin().is_terminal() {
+        return piped(console, interrupt);
+    }
+    let history = history.map(Path::to_owned).or_else(history::place);
+    edited(console, interrupt, history.as_deref())
 }
 
 fn react(reactions: Vec<Reaction>) {
@@ -34,22 +45,36 @@ fn react(reactions: Vec<Reaction>) {
     }
 }
 
-fn piped(mut console: Console) -> anyhow::Result<()> {
+fn piped(mut console: Console, interrupt: &Interrupt) -> anyhow::Result<()> {
     for line in std::io::stdin().lock().lines() {
-        let (reactions, next) = console.line(&line?);
+        let line = line?;
+        let (reactions, next) = interrupt.during(|| console.line(&line));
         react(reactions);
         if next == Next::Quit {
             return Ok(());
         }
     }
     // A statement that never ended is what it is.
-    react(console.line("").0);
+    react(interrupt.during(|| console.line("").0));
     Ok(())
 }
 
-fn edited(console: Console) -> anyhow::Result<()> {
+fn edited(console: Console, interrupt: &Interrupt, history: Option<&Path>) -> anyhow::Result<()> {
     let mut editor: Editor<Dialogue, DefaultHistory> = Editor::new()?;
+    for line in history.map(history::load).unwrap_or_default() {
+        editor.add_history_entry(line)?;
+    }
     editor.set_helper(Some(Dialogue(console)));
+    let done = dialogue(&mut editor, interrupt);
+    if let Some(path) = history
+        && let Err(error) = history::save(path, editor.history().iter())
+    {
+        answer::object(&format!("cannot remember the lines in {}: {error}", path.display()));
+    }
+    done
+}
+
+fn dialogue(editor: &mut Editor<Dialogue, DefaultHistory>, interrupt: &Interrupt) -> anyhow::Result<()> {
     answer::say("tensor logic; `:help` says what there is");
     let mut prompt = "> ";
     loop {
@@ -64,7 +89,7 @@ fn edited(console: Console) -> anyhow::Result<()> {
         };
         editor.add_history_entry(&line)?;
         let Some(Dialogue(console)) = editor.helper_mut() else { return Ok(()) };
-        let (reactions, next) = console.line(&line);
+        let (reactions, next) = interrupt.during(|| console.line(&line));
         react(reactions);
         prompt = match next {
             Next::Statement => "> ",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::ast::Span;
 use crate::digits::are_kept;
 use crate::divergence::diverges;
-use crate::engine::{Tuples, Value};
+use crate::engine::{Tuples, Value, interrupted};
 use crate::error::{Code, Refusal};
 use crate::program::{Program, Style, TensorId};
 use crate::value::{Domain, Tuple};
@@ -119,9 +119,9 @@ pub(super) fn refusal(
             let message = format!("`{}({})` leaves 64 bits", name(relation), program.show_tuple(&tuple));
             Refusal::new(Code::Overflow, place(relation), message).help("use the type real")
         }
-        Failure::Interrupted
-        | Failure::TooManyConstants
-        | Failure::NotStratified { .. }
-        | Failure::Rule { .. } => Refusal::new(Code::Budget, Span::default(), failure.to_string()),
+        Failure::Interrupted => interrupted(Span::default()),
+        Failure::TooManyConstants | Failure::NotStratified { .. } | Failure::Rule { .. } => {
+            Refusal::new(Code::Budget, Span::default(), failure.to_string())
+        }
     }
 }

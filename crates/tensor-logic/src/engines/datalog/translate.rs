@@ -118,9 +118,13 @@ pub(super) fn times_of(program: &Program, id: TensorId) -> Option<Times> {
 impl Compiler {
     /// The rules of a tensor.
     pub(super) fn equations(&mut self, program: &Program, id: TensorId) -> Option<Vec<Rule>> {
-        let own = program.equations.iter().filter(|equation| equation.tensor == id);
-        let terms = own.flat_map(|equation| equation.terms.iter().map(move |term| (equation, term)));
-        let rules = terms.map(|(equation, term)| self.term(program, id, &equation.head, term));
+        let own = (0..).zip(&program.equations).filter(|(_, equation)| equation.tensor == id);
+        let terms =
+            own.flat_map(|(at, equation)| equation.terms.iter().map(move |term| (at, equation, term)));
+        let rules = terms.map(|(at, equation, term)| {
+            let rule = self.term(program, id, &equation.head, term)?;
+            Some(Rule { origin: Some(at), ..rule })
+        });
         let mut rules: Vec<Rule> = rules.collect::<Option<_>>()?;
         rules.append(&mut self.conditions);
         Some(rules)

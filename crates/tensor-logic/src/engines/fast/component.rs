@@ -16,6 +16,7 @@ use crate::divergence::diverges;
 use crate::engine::{Numbers, Parameters};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Precision, volume};
+use crate::profile::Executor;
 use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
     Style, TensorId,
@@ -31,22 +32,38 @@ type ByValue = BTreeMap<i64, Vec<Fixed>>;
 impl Machine {
     /// Evaluates a component.
     pub(crate) fn component(&mut self, component: &Component, parameters: &Parameters) -> Result<()> {
+        self.stop.check(self.head)?;
+        let since = self.now();
+        let executor = self.evaluated(component, parameters)?;
+        self.note_component(component, executor, since);
+        Ok(())
+    }
+
+    /// Evaluates a component, and says how.
+    fn evaluated(&mut self, component: &Component, parameters: &Parameters) -> Result<Executor> {
         for id in &component.tensors {
             if !self.is_lone(component, *id) {
                 self.reserve_tensor(*id)?;
             }
         }
-        match &component.class {
+        let executor = match &component.class {
             Class::Plain => {
                 for id in &component.tensors {
                     let stored = self.plain(component, *id, parameters)?;
                     self.store(*id, stored);
                 }
+                if component.equations.is_empty() { Executor::Given } else { Executor::Whole }
             }
-            Class::Stepped(steps) if self.small_steps(component, steps)? => {}
-            Class::Stepped(steps) if self.can_step(component, steps) => self.stepped(component, steps)?,
-            _ => self.iterate(component, parameters)?,
-        }
+            Class::Stepped(steps) if self.small_steps(component, steps)? => Executor::Numbers,
+            Class::Stepped(steps) if self.can_step(component, steps) => {
+                self.stepped(component, steps)?;
+                Executor::Slices
+            }
+            _ => {
+                self.iterate(component, parameters)?;
+                Executor::Rounds
+            }
+        };
         for id in &component.tensors {
             if let Some(Stored::Relation(relation)) = self.stored(*id)
                 && self.program.tensor(*id).style == Style::Round
@@ -57,7 +74,7 @@ impl Machine {
                 self.within_tuples(0)?;
             }
         }
-        Ok(())
+        Ok(executor)
     }
 
     /// Refuses a square tensor that does not fit.
@@ -167,6 +184,7 @@ impl Machine {
             last = moved;
             let rests = stalls || changes.iter().all(|change| *change <= tolerance);
             if rests && !(numeric && self.exploded(component)) {
+                self.note_rounds(component, rounds, changes.iter().copied().fold(0.0, f64::max));
                 break;
             }
             let within = match component.class {
@@ -235,7 +253,7 @@ impl Machine {
 
     /// Whether the steps can be listed before anything is computed, and every element gets all
     /// its contributions in its step.
-    fn can_step(&self, component: &Component, steps: &Steps) -> bool {
+    pub(super) fn can_step(&self, component: &Component, steps: &Steps) -> bool {
         let program = &self.program;
         let known = |function: &IndexFn| {
             let indices = indices_of(function);

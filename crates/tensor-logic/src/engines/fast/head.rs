@@ -76,9 +76,9 @@ pub(crate) enum Positions {
 }
 
 /// Square tensors with more elements are stored by their support where that is small.
-const LARGE: usize = 1 << 16;
+pub(super) const LARGE: usize = 1 << 16;
 /// A support is small where it has at most this share of all elements.
-const SHARE: usize = 4;
+pub(super) const SHARE: usize = 4;
 
 /// The domains of a tensor's places.
 pub(crate) fn domains(program: &Program, id: TensorId) -> Vec<Domain> {
@@ -194,6 +194,19 @@ impl Machine {
         fixed: &[(IndexId, u32)],
         into: &mut Accumulator,
     ) -> Result<()> {
+        self.stop.check(equation.head_span)?;
+        let since = self.note_equation(equation, fixed.is_empty());
+        let done = self.contributions(equation, fixed, into);
+        self.note_evaluated(equation, since);
+        done
+    }
+
+    fn contributions(
+        &mut self,
+        equation: &Equation,
+        fixed: &[(IndexId, u32)],
+        into: &mut Accumulator,
+    ) -> Result<()> {
         self.head = equation.head_span;
         let context = Context { rows: None, fixed: fixed.to_vec() };
         let mut nearby = Vec::new();
@@ -268,6 +281,7 @@ impl Machine {
     ) -> Result<()> {
         let folded = self.scope(scope, context)?;
         let inner = context.with_rows(folded.rows.clone());
+        self.note_contributions(&folded.block, &inner);
         if matches!(into, Accumulator::Lone) {
             *into = match self.alone(equation, &folded, &inner)? {
                 Some(relation) => Accumulator::Ready(relation),

@@ -13,6 +13,7 @@ use super::rows::Rows;
 use crate::ast::Span;
 use crate::engine::Budget;
 use crate::engine::Numbers;
+use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
 use crate::program::{Class, Component, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId};
@@ -174,6 +175,10 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// The last number given out.
     pub(crate) numbers: u64,
+    /// What ends it.
+    pub(crate) stop: Stop,
+    /// What is noted of the work, if somebody wants to know.
+    pub(crate) notes: Option<Box<super::notes::Notes>>,
 }
 
 impl Machine {
@@ -209,6 +214,8 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             numbers: 0,
+            stop: Stop::default(),
+            notes: None,
         }
     }
 
@@ -281,7 +288,7 @@ impl Machine {
     }
 
     /// About how many bytes are kept from one evaluation to the next.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn kept_bytes(&self) -> usize {
         let stored = self.tensors.iter().flatten().map(|(stored, _)| match stored {
             Stored::Dense(array) => 8 * array.len(),
             Stored::Relation(relation) => (8 + 4 * relation.columns.len()) * relation.len,

@@ -520,7 +520,7 @@ impl Machine {
 
     /// Square reads of relations that may be listed instead of read everywhere: where nothing is
     /// listed the sum is 0. That needs all other factors to be total and finite.
-    fn zero_reads<'p>(&mut self, scope: &Scope<'p>, context: &Context) -> Result<Vec<&'p Read>> {
+    pub(super) fn zero_reads<'p>(&mut self, scope: &Scope<'p>, context: &Context) -> Result<Vec<&'p Read>> {
         if !scope.conditions.is_empty() || self.storage == Storage::Dense {
             return Ok(Vec::new());
         }

@@ -113,6 +113,11 @@ enum Values {
 }
 
 impl Machine {
+    /// Whether a stepped component qualifies, as far as its tensors are kept now.
+    pub(crate) fn is_small(&self, component: &Component, steps: &Steps) -> bool {
+        Compiler::compile(self, &self.program, component, steps).is_some()
+    }
+
     /// Evaluates a stepped component by loops over numbers, if it qualifies.
     pub(crate) fn small_steps(&mut self, component: &Component, steps: &Steps) -> Result<bool> {
         let program = Arc::clone(&self.program);
@@ -138,7 +143,12 @@ impl Machine {
         let mut state = State { values, registers };
         let (from, to) = (order.from, order.to);
         let mut step = if up { from } else { to };
+        let mut taken = 0_u32;
         while from <= step && step <= to {
+            taken = taken.wrapping_add(1);
+            if taken.is_multiple_of(1 << 12) {
+                self.stop.check(self.head)?;
+            }
             rules.iter().for_each(|rule| state.rule(rule, step));
             step += if up { 1 } else { -1 };
         }

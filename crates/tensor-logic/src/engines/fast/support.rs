@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, binary, union};
 use super::machine::{Context, Counts, Machine, Stored, indices_of, linear, product_columns};
+use super::notes::Found;
 use super::plan::{Key, Source, Stamps, Thing};
 use super::rows::{Match, NONE, Rows};
 use super::scope::Scope;
@@ -17,7 +18,7 @@ use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Binary, volume};
 use crate::program::{
-    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Range, Read, Sense, When,
+    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Range, Read, Sense, TensorId, When,
 };
 use crate::value::{Const, Domain};
 
@@ -179,8 +180,18 @@ impl<'p> Condition<'p> {
         distinct(found)
     }
 
+    /// The relation whose tuples it lists, if it is one.
+    fn relation(self) -> Option<TensorId> {
+        match self {
+            Condition::Guard(Guard::Read(read)) | Condition::Present(read) | Condition::Listed(read) => {
+                Some(read.tensor)
+            }
+            _ => None,
+        }
+    }
+
     /// The tensors that it reads.
-    fn reads(self, visit: &mut dyn FnMut(&'p Read)) {
+    pub(super) fn reads(self, visit: &mut dyn FnMut(&'p Read)) {
         let mut any = |read: &'p Read, _: Sense| visit(read);
         match self {
             Condition::Guard(Guard::Read(read) | Guard::Not(read))
@@ -235,6 +246,8 @@ struct Search<'p, 'c> {
     rows: Option<Rows>,
     done: Vec<bool>,
     ranges: Vec<(IndexId, Domain)>,
+    /// What was joined, if somebody wants to know.
+    steps: Vec<Found>,
 }
 
 impl Search<'_, '_> {
@@ -309,8 +322,10 @@ impl Machine {
             rows,
             done: (0..conditions.len()).map(|at| flat.contains(&at)).collect(),
             ranges: Vec::new(),
+            steps: Vec::new(),
         };
         self.search(&mut search, &relevant)?;
+        self.note_support(address, std::mem::take(&mut search.steps), search.rows.as_ref());
         if let Some(rows) = search.rows.take() {
             let kept: Vec<IndexId> =
                 rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
@@ -406,7 +421,11 @@ impl Machine {
             let best = (0..tables.len()).min_by_key(|at| cost(&tables[*at].1)).unwrap_or(0);
             let (at, table) = tables.remove(best);
             let left = search.rows.take().unwrap_or_else(Rows::unit);
-            search.rows = Some(self.join(&left, &table)?);
+            let joined = self.join(&left, &table)?;
+            if let Some(relation) = search.conditions[at].relation() {
+                self.note_found(&mut search.steps, Found::Joined(relation, joined.len));
+            }
+            search.rows = Some(joined);
             search.done[at] = true;
             self.settle_ready(search)?;
         }
@@ -496,6 +515,7 @@ impl Machine {
         let probes = matching.probe(left);
         let total = matching.count(&probes);
         self.reserve_rows(total, left.columns.len() + right.columns.len())?;
+        self.stop.check(self.head)?;
         let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
         for (row, group) in probes.iter().enumerate() {
             let met = matching.rows(*group);
@@ -617,6 +637,7 @@ impl Machine {
         let column = (0..rows.len).flat_map(|_| ordinals.iter().copied()).collect();
         let id = self.number();
         search.rows = Some(rows.select(&picks, id).with(index, column, id));
+        self.note_found(&mut search.steps, Found::Extended(index, total));
         Ok(())
     }
 
@@ -663,6 +684,7 @@ impl Machine {
             }
             let id = self.number();
             rows = rows.select(&picks, id).with(*index, column, id);
+            self.note_found(&mut search.steps, Found::Listed(*index, total));
         }
         search.rows = Some(rows);
         self.settle_ready(search)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Adjoint, adjoint};
 use crate::answer::Content;
-use crate::engine::{Budget, Engine, Request, Value};
+use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::model;
 use crate::program::{Given, Program, Role, Style, TensorId};
@@ -106,6 +106,21 @@ pub fn gradients(
     goal: TensorId,
     wrt: &[TensorId],
 ) -> Result<Gradients> {
+    gradients_at(engine, program, budget, HashMap::new(), goal, wrt)
+}
+
+/// The same at these values of parameters; those that are not given are at their start.
+///
+/// # Errors
+/// As [`gradients`].
+pub fn gradients_at(
+    engine: &mut dyn Engine,
+    program: &Program,
+    budget: Budget,
+    mut parameters: Parameters,
+    goal: TensorId,
+    wrt: &[TensorId],
+) -> Result<Gradients> {
     let tensor = program.tensor(goal);
     if !tensor.places.is_empty() {
         let rank = tensor.places.len();
@@ -113,10 +128,9 @@ pub fn gradients(
         return Err(Refusal::new(Code::NotScalar, tensor.span, message));
     }
     let adjoint = adjoint(program, goal, wrt);
-    let mut parameters = HashMap::new();
     for id in program.needs(&[goal]) {
         if program.tensor(id).role == Role::Parameter {
-            parameters.insert(id, start_values(program, id));
+            parameters.entry(id).or_insert_with(|| start_values(program, id));
         }
     }
     let plain = Request { program, parameters: &parameters, budget };

@@ -1,6 +1,7 @@
 //! The update rules of the crate `training`, and the same formulas written out to test them.
 
 pub(super) use training::rules::{Pace, Rule, State};
+pub(super) use training::schedule::{Decline, Schedule};
 
 /// The formulas of section 4, N12, one number at a time.
 #[cfg(test)]

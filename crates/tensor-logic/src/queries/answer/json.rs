@@ -3,42 +3,13 @@
 //! Enter at [`answer`] and [`report`]. Everything is written straight into one text: large
 //! tensors make no tree, and deep proofs no recursion.
 
-use std::fmt::Write;
-
 use super::{Answer, Content};
 use crate::error::{Places, Refusal};
+use crate::json::write_to;
+pub use crate::json::{list, real, string};
 use crate::program::Kind;
 use crate::proof::Proof;
 use crate::value::{Const, Domain, Symbols, Tuple};
-
-/// A text in quotes.
-pub fn string(out: &mut String, text: &str) {
-    out.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            control if control < ' ' => write_to(out, format_args!("\\u{:04x}", control as u32)),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-}
-
-/// A real number: the shortest decimal that reads back as the same number, with a point or an
-/// exponent; infinities and NaN in quotes.
-pub fn real(out: &mut String, value: f64) {
-    if value.is_nan() {
-        out.push_str("\"nan\"");
-    } else if value.is_infinite() {
-        out.push_str(if value > 0.0 { "\"inf\"" } else { "\"-inf\"" });
-    } else {
-        write_to(out, format_args!("{value:?}"));
-    }
-}
 
 /// A number of a type: counts and truth values are integers.
 pub fn number(out: &mut String, kind: Kind, value: f64) {
@@ -64,23 +35,6 @@ pub struct Figures<'a> {
     pub values: &'a [f64],
     /// The same as integers, where these have digits that the numbers have not.
     pub counts: Option<&'a [i64]>,
-}
-
-/// A list; `item` writes one.
-pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut item: impl FnMut(&mut String, T)) {
-    out.push('[');
-    for (at, each) in items.into_iter().enumerate() {
-        if at > 0 {
-            out.push_str(", ");
-        }
-        item(out, each);
-    }
-    out.push(']');
-}
-
-fn write_to(out: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing to a text cannot fail.
-    let _ = out.write_fmt(arguments);
 }
 
 fn constant(out: &mut String, symbols: &Symbols, value: Const) {

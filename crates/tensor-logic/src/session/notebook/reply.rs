@@ -59,3 +59,12 @@ impl fmt::Display for Reply {
         f.write_str(&text::answer(&self.symbols, &self.answer))
     }
 }
+
+/// The value of a scalar and its gradients.
+#[derive(Debug, Clone)]
+pub struct Gradients {
+    /// The value.
+    pub value: f64,
+    /// The gradient by each tensor, with its name, in the order in which they were named, else in that of their names.
+    pub by: Vec<(String, Reply)>,
+}

@@ -12,6 +12,8 @@ pub(crate) const ORACLES: &[Oracle] = &[
     ("table3-belief-propagation", belief_propagation),
     ("table3-sampling", sampling),
     ("umbrella", umbrella),
+    ("loopy-belief-propagation", loopy),
+    ("bayes-net", bayes_net),
 ];
 
 /// The factor that several programs use.
@@ -102,4 +104,50 @@ fn umbrella() -> Vec<Want> {
     }
     said.push(number(belief[0] + belief[1]));
     said
+}
+
+/// Messages in both directions along four arcs, passed on at the same time until they rest.
+fn loopy() -> Vec<Want> {
+    let theta = [[2.0, 1.0], [1.0, 1.0], [1.0, 4.0], [3.0, 2.0]];
+    let psi = [[3.0, 1.0], [1.0, 2.0]];
+    let links = [(0, 1), (1, 2), (2, 0), (2, 3)];
+    let arcs: Vec<(usize, usize)> = links.iter().flat_map(|(u, v)| [(*u, *v), (*v, *u)]).collect();
+    let mut messages = vec![[0.5; 2]; arcs.len()];
+    let into = |messages: &[[f64; 2]], node: usize, but: Option<usize>, x: usize| -> f64 {
+        let others = arcs.iter().zip(messages).filter(|((from, to), _)| *to == node && Some(*from) != but);
+        others.map(|(_, message)| message[x]).product()
+    };
+    for _ in 0..1000 {
+        let passed = |(u, v): &(usize, usize)| {
+            let raw = [0, 1].map(|y| {
+                (0..2).map(|x| theta[*u][x] * psi[x][y] * into(&messages, *u, Some(*v), x)).sum::<f64>()
+            });
+            raw.map(|value| value / (raw[0] + raw[1]))
+        };
+        messages = arcs.iter().map(passed).collect();
+    }
+    let belief = |node: usize, x: usize| theta[node][x] * into(&messages, node, None, x);
+    let beliefs = matrix(4, 2, |node, x| belief(node, x) / (belief(node, 0) + belief(node, 1)));
+    let joint = |x: &[usize]| {
+        let nodes: f64 = (0..4).map(|node| theta[node][x[node]]).product();
+        nodes * links.iter().map(|(u, v)| psi[x[*u]][x[*v]]).product::<f64>()
+    };
+    let z = over(4, joint);
+    let marginals = matrix(4, 2, |node, x| over(4, |all| if all[node] == x { joint(all) } else { 0.0 }) / z);
+    // A loop makes them sure of too much, and not by much.
+    let pairs = beliefs.concat().into_iter().zip(marginals.concat());
+    let far = pairs.map(|(one, other)| (one - other).abs()).fold(0.0, f64::max);
+    assert!(far > 1e-3 && far < 0.05, "{far}");
+    std::iter::once(rows(&beliefs)).chain(marginals.into_iter().map(Want::Numbers)).collect()
+}
+
+fn bayes_net() -> Vec<Want> {
+    let (s, r) = ([[0.5, 0.9], [0.5, 0.1]], [[0.8, 0.2], [0.2, 0.8]]);
+    let w = [[[1.0, 0.1], [0.1, 0.01]], [[0.0, 0.9], [0.9, 0.99]]];
+    let marginal = |table: [[f64; 2]; 2]| table.map(|row| 0.5 * (row[0] + row[1]));
+    let (ps, pr) = (marginal(s), marginal(r));
+    let apart = [0, 1].map(|wet| over(2, |x| w[wet][x[0]][x[1]] * ps[x[0]] * pr[x[1]]));
+    let joint = |x: &[usize]| 0.5 * s[x[1]][x[0]] * r[x[2]][x[0]] * w[x[3]][x[1]][x[2]];
+    let of = |node: usize| [0, 1].map(|value| over(4, |x| if x[node] == value { joint(x) } else { 0.0 }));
+    [ps, apart, of(1), of(3)].map(|values| Want::Numbers(values.to_vec())).into()
 }

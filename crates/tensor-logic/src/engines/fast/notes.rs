@@ -1,0 +1,91 @@
+//! What the evaluation of blocks notes of its work, if somebody wants to know.
+//!
+//! The notes themselves are here; `noting` takes them.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::profile::Executor;
+use crate::program::{Component, Equation, EquationId, IndexId, TensorId};
+
+/// Notes on components and equations.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// By the first tensor of the component, in the order of the first evaluation.
+    pub(super) components: Vec<(TensorId, OfComponent)>,
+    /// By the address of the equation.
+    pub(super) equations: BTreeMap<usize, OfEquation>,
+    /// The equation at hand.
+    pub(super) current: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct OfComponent {
+    pub(super) tensors: Vec<TensorId>,
+    pub(super) equations: Vec<EquationId>,
+    pub(super) executor: Executor,
+    pub(super) calls: u64,
+    pub(super) rounds: u64,
+    pub(super) residual: Option<f64>,
+    pub(super) rows_out: u64,
+    pub(super) time: Duration,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct OfEquation {
+    pub(super) calls: u64,
+    pub(super) rows_in: u64,
+    pub(super) rows_out: u64,
+    pub(super) time: Duration,
+    /// The supports that were found, by the address of their scope.
+    pub(super) orders: Vec<(usize, Support)>,
+}
+
+/// How the support of a scope was found.
+#[derive(Debug)]
+pub(super) struct Support {
+    pub(super) steps: Vec<Found>,
+    pub(super) rows: usize,
+    pub(super) of: f64,
+}
+
+/// A step of a search for bindings, and the rows behind it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    /// The tuples of a relation were joined.
+    Joined(TensorId, usize),
+    /// Comparisons listed the values of an index.
+    Listed(IndexId, usize),
+    /// All values of an index were listed.
+    Extended(IndexId, usize),
+}
+
+/// When something began, if anybody wants to know.
+pub(crate) type Since = Option<Instant>;
+
+impl Notes {
+    pub(super) fn component(&mut self, component: &Component, executor: Executor) -> &mut OfComponent {
+        let key = component.tensors.first().copied().unwrap_or(TensorId(u32::MAX));
+        let at = self.components.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+            self.components.push((
+                key,
+                OfComponent {
+                    tensors: component.tensors.clone(),
+                    equations: component.equations.clone(),
+                    executor,
+                    calls: 0,
+                    rounds: 0,
+                    residual: None,
+                    rows_out: 0,
+                    time: Duration::ZERO,
+                },
+            ));
+            self.components.len() - 1
+        });
+        &mut self.components[at].1
+    }
+
+    pub(super) fn equation(&mut self, equation: &Equation) -> &mut OfEquation {
+        self.equations.entry(std::ptr::from_ref(equation) as usize).or_default()
+    }
+}

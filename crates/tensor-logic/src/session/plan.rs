@@ -1,0 +1,109 @@
+//! The plan of a program: who would evaluate each component for its queries, before anything is evaluated.
+//!
+//! Enter at [`plan`]. It goes the way of [`crate::auto`] with the same decisions: rules where rules are enough, else
+//! blocks, over what rules derive. Numbers are estimates; where something is decided by what is not there yet, the plan
+//! says `open` or nothing, or names both that may do it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::auto::{evaluated_before, for_rules, with_data};
+use crate::datalog::Session;
+use crate::engine::{Budget, Value};
+use crate::error::Result;
+use crate::fast::Fast;
+use crate::gradient::adjoint;
+use crate::profile::Profile;
+use crate::program::{Action, Kind, Program, Role, TensorId};
+
+/// How a program would be evaluated for its queries and writes, or, if it has none, for all that it computes; `fast`
+/// says how blocks are kept.
+///
+/// # Errors
+/// Refusals that loading the facts meets: `overflow`, `budget`.
+pub fn plan(program: &Program, fast: &Fast, budget: Budget) -> Result<Profile> {
+    let mut planner = Planner { fast, budget, profile: Profile::default() };
+    let mut asked = false;
+    for action in &program.actions {
+        asked = true;
+        match action {
+            Action::Write { tensor, .. } => planner.goals(program, &[*tensor])?,
+            Action::Query(query) => {
+                if query.directives.minimize.is_some() {
+                    let grown = adjoint(program, query.tensor, &program.learnable(query.tensor));
+                    let mut goals = vec![query.tensor];
+                    goals.extend(grown.gradients.iter().flatten());
+                    planner.goals(&grown.program, &goals)?;
+                }
+                planner.goals(program, &[query.tensor])?;
+            }
+        }
+    }
+    if !asked {
+        let ids = (0..).map(TensorId).zip(&program.tensors);
+        let computed = ids.filter(|(_, tensor)| tensor.role == Role::Computed && !tensor.hidden);
+        planner.goals(program, &computed.map(|(id, _)| id).collect::<Vec<_>>())?;
+    }
+    Ok(planner.profile)
+}
+
+struct Planner<'f> {
+    fast: &'f Fast,
+    budget: Budget,
+    profile: Profile,
+}
+
+impl Planner<'_> {
+    /// Adds what goals need.
+    fn goals(&mut self, program: &Program, goals: &[TensorId]) -> Result<()> {
+        let mut open = Vec::new();
+        for goal in goals {
+            match Session::default().planned(program, *goal)? {
+                Some((profile, sure)) => {
+                    self.profile.append(profile);
+                    open.extend((!sure).then_some(*goal));
+                }
+                None => open.push(*goal),
+            }
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        let needed = program.needs(&open);
+        let mut derived: BTreeMap<TensorId, Value> = BTreeMap::new();
+        let mut tried = BTreeSet::new();
+        for component in &program.components {
+            for id in component.tensors.iter().filter(|id| needed.contains(id)) {
+                if !for_rules(program, component, *id) || !tried.insert(*id) {
+                    continue;
+                }
+                let mut found = Session::default().planned(program, *id)?;
+                let mut valued = false;
+                if found.is_none()
+                    && let Some(inputs) = evaluated_before(program, component)
+                {
+                    self.goals(program, &inputs)?;
+                    let nothing = inputs.iter().map(|id| (*id, Value::Tuples(Default::default())));
+                    // Where values may be below 0, they decide whether rules are enough.
+                    valued = inputs.iter().any(|id| program.tensor(*id).kind != Kind::Bool);
+                    found = Session::default().planned(&with_data(program, nothing.collect()), *id)?;
+                }
+                if let Some((profile, sure)) = found {
+                    self.profile.append(profile);
+                    if sure && !valued {
+                        derived.insert(*id, Value::Tuples(Default::default()));
+                    }
+                }
+            }
+        }
+        let seen = derived.keys().copied().collect();
+        let fed;
+        let fed = if derived.is_empty() {
+            program
+        } else {
+            fed = with_data(program, derived);
+            &fed
+        };
+        self.profile.append(self.fast.planned(fed, &open, &seen, self.budget));
+        Ok(())
+    }
+}
