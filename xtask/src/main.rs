@@ -22,6 +22,8 @@ mod run_folder;
 mod signals;
 mod sweep;
 mod transformer;
+#[cfg(any(feature = "programs", test))]
+mod written;
 
 use std::process::ExitCode;
 

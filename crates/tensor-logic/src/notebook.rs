@@ -208,6 +208,24 @@ impl Notebook {
         })
     }
 
+    /// The core form of the program, without its queries, with what is given to it: for an engine of one's
+    /// own, which takes the values of parameters with every request.
+    ///
+    /// # Errors
+    /// The refusals of the program.
+    pub fn core(&mut self) -> Result<Program, Refusals> {
+        self.on_a_deep_stack(|notebook| {
+            let source = notebook.source(&Asked::Nothing);
+            let mut world = notebook.world(&source);
+            let analysed = world.read().and_then(|tree| world.analyse(tree));
+            drop(world);
+            match analysed {
+                Ok(analysed) => Ok(analysed.program),
+                Err(reports) => Err(Refusals { reports, text: source.text }),
+            }
+        })
+    }
+
     fn refused(&self, span: Span, message: &str) -> Refusals {
         Refusals { reports: vec![Refusal::new(Code::Syntax, span, message)], text: self.text.clone() }
     }
@@ -279,9 +297,11 @@ impl Notebook {
                 source.set(name, value);
             }
         }
-        if let Asked::Only(query) = asked {
+        if !matches!(asked, Asked::Own) {
             source.silence();
             source.write_nothing();
+        }
+        if let Asked::Only(query) = asked {
             source.ask(query);
         }
         source
@@ -318,6 +338,8 @@ enum Asked<'a> {
     Own,
     /// This query only.
     Only(&'a str),
+    /// Nothing.
+    Nothing,
 }
 
 /// The names that the text declares with a start value.
