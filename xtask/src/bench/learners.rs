@@ -110,8 +110,11 @@ fn measure(case: &Case) -> Result<(Spread, Spread)> {
 /// Texts of 4 to 30 rows: 17 on average, as those of the project's data.
 fn texts(nth: u64) -> Batch {
     let mut stream = Family::named("bench learners").stream(nth);
-    let one = |stream: &mut seeded::Stream| (0..5 + stream.below(27)).map(|_| stream.below(663) as u16);
-    let texts: Vec<Vec<u16>> = (0..64).map(|_| one(&mut stream).collect()).collect();
+    let mut one = || {
+        let length = 5 + stream.below(27);
+        (0..length).map(|_| stream.below(663) as u16).collect()
+    };
+    let texts: Vec<Vec<u16>> = (0..64).map(|_| one()).collect();
     Batch::new(texts.iter().map(Vec::as_slice))
 }
 

@@ -147,26 +147,38 @@ impl Written {
         if dropout(Site::Embedding).is_none() {
             return Vec::new();
         }
-        let rows = batch.first_row..batch.first_row + batch.rows();
-        // Factors of consecutive rows of a site.
-        let add = |mask: &mut Vec<f64>, site: Site, rows: Range<usize>, width: usize| {
-            for row in dropout(site).iter().flat_map(|site| rows.clone().map(|row| (*site, row))) {
-                mask.extend(row.0.factors(row.1 as u64, width).into_iter().map(f64::from));
+        let width = self.config.d_model;
+        let of = |sites: Vec<Site>| -> Arc<[f64]> {
+            let mut mask = Vec::with_capacity(sites.len() * batch.rows() * width);
+            for site in sites.into_iter().filter_map(dropout) {
+                for row in 0..batch.rows() {
+                    let factors = site.factors((batch.first_row + row) as u64, width);
+                    mask.extend(factors.into_iter().map(f64::from));
+                }
             }
-        };
-        let of = |sites: &[Site], rows: Range<usize>, width: usize| -> Arc<[f64]> {
-            let mut mask = Vec::with_capacity(sites.len() * rows.len() * width);
-            sites.iter().for_each(|site| add(&mut mask, *site, rows.clone(), width));
             mask.into()
         };
-        let each = |site: fn(usize) -> Site| (0..layers).map(site).collect::<Vec<Site>>();
-        let width = self.config.d_model;
-        let pairs = rows.start * heads..rows.end * heads;
+        let each = |site: fn(usize) -> Site| (0..layers).map(site).collect();
+        // [layer, text, head, position, position read]; where there is no row nothing is read.
+        let longest = batch.longest();
+        let mut pairs = vec![1.0; layers * batch.sequences() * heads * longest * longest];
+        let mut blocks = pairs.chunks_exact_mut((longest * longest).max(1));
+        for site in (0..layers).filter_map(|layer| dropout(Site::AttentionWeights(layer))) {
+            for range in batch.ranges() {
+                for head in 0..heads {
+                    let block = blocks.next().unwrap_or_default();
+                    for (row, to) in range.clone().zip(block.chunks_exact_mut(longest)) {
+                        let factors = site.factors(((batch.first_row + row) * heads + head) as u64, longest);
+                        to.iter_mut().zip(factors).for_each(|(to, factor)| *to = f64::from(factor));
+                    }
+                }
+            }
+        }
         vec![
-            ("KeepInput", of(&[Site::Embedding], rows.clone(), width)),
-            ("KeepWeight", of(&each(Site::AttentionWeights), pairs, batch.longest())),
-            ("KeepAttn", of(&each(Site::AttentionOutput), rows.clone(), width)),
-            ("KeepDown", of(&each(Site::FeedForward), rows, width)),
+            ("KeepInput", of(vec![Site::Embedding])),
+            ("KeepWeight", pairs.into()),
+            ("KeepAttn", of(each(Site::AttentionOutput))),
+            ("KeepDown", of(each(Site::FeedForward))),
         ]
     }
 

@@ -25,7 +25,7 @@ use crate::value::{Const, Domain};
 /// Indices that have one value.
 type Fixed = Vec<(IndexId, u32)>;
 
-/// Bindings by the value that they give to a place.
+/// Bindings by the step of the element that they make, at a place.
 type ByValue = BTreeMap<i64, Vec<Fixed>>;
 
 impl Machine {
@@ -265,7 +265,7 @@ impl Machine {
                         let ordinal =
                             |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
                         if let Some(Const::Int(value)) = self.function(function, &ordinal) {
-                            values.entry(value).or_default().push(fixed);
+                            values.entry(value.saturating_add(place.shift)).or_default().push(fixed);
                         }
                     }
                 }
