@@ -48,8 +48,7 @@ impl Bound {
     /// As [`Bound::new`]; a weight that the scalar does not depend on.
     pub(crate) fn with_gradients(notebook: &mut Notebook, scalar: &str, weights: &[&str]) -> Result<Self> {
         let Self { program, mut goals } = Self::new(notebook, &[scalar])?;
-        let by: Vec<TensorId> =
-            weights.iter().map(|name| tensor(&program, name)).collect::<Result<_>>()?;
+        let by: Vec<TensorId> = weights.iter().map(|name| tensor(&program, name)).collect::<Result<_>>()?;
         let scalar_id = tensor(&program, scalar)?;
         let grown = adjoint(&program, scalar_id, &by);
         for (name, gradient) in weights.iter().zip(&grown.gradients) {

@@ -58,12 +58,7 @@ impl Written {
     ///
     /// # Errors
     /// A cell of other weights; the refusals of the program.
-    pub(crate) fn new(
-        form: &Form,
-        cell: &Cell,
-        batch: &Batch,
-        precision: Precision,
-    ) -> Result<Self> {
+    pub(crate) fn new(form: &Form, cell: &Cell, batch: &Batch, precision: Precision) -> Result<Self> {
         let own = |name: &str| form.weights.iter().find(|(_, theirs)| *theirs == name).map(|(own, _)| *own);
         let named = cell.step.trained().map(|(_, weight)| {
             let found = own(&weight.name).map(|own| (own, weight.len()));

@@ -167,7 +167,10 @@ fn the_transformer_of_equations_is_the_composed_one_in_64_bits() {
                 // Where each row attends to itself alone, queries and keys move nothing.
                 let attends = ["query", "key"].iter().any(|name| parts[0].contains(name));
                 let moves = !nothing && (batch.longest() > 1 || !attends);
-                assert!(!moves || wanted.iter().any(|slope| slope.abs() > 1e-9), "{parts:?} without a gradient");
+                assert!(
+                    !moves || wanted.iter().any(|slope| slope.abs() > 1e-9),
+                    "{parts:?} without a gradient"
+                );
             }
         }
     }
@@ -181,7 +184,8 @@ fn what_the_program_does_not_say_is_refused() {
         made.err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert_eq!(refusal(tiny()), "");
-    let config = ModelConfig { norm: symbolic_transformer::config::NormPlace::Pre, tie_output: true, ..tiny() };
+    let config =
+        ModelConfig { norm: symbolic_transformer::config::NormPlace::Pre, tie_output: true, ..tiny() };
     assert_eq!(refusal(config), "the program is not written for norm = \"pre\", tie_output = true");
     let mut written = Written::new(transformer::TEXT, tiny(), Precision::Single).unwrap();
     let theta = vec![0.0; Network::layout(&written).len()];
@@ -213,8 +217,7 @@ fn cell_agrees(form: &Form, cell: &Cell, s: &mut Stream) {
         let batch = strings(s, sequences, steps);
         let theta: Vec<f64> = (0..cell.count()).map(|_| f64::from(0.6 * s.normal() as f32)).collect();
         let single: Vec<f32> = theta.iter().map(|x| *x as f32).collect();
-        let mask: Vec<bool> =
-            batch.mask.iter().flat_map(|counts| vec![*counts; batch.sequences]).collect();
+        let mask: Vec<bool> = batch.mask.iter().flat_map(|counts| vec![*counts; batch.sequences]).collect();
         let all = Sequences { inputs: Inputs::Tokens(&batch.tokens), length: steps, count: sequences };
         let objective = Objective::CrossEntropy(Targets { classes: &batch.targets, mask: &mask });
         let counted = (batch.counted() * sequences) as f64;
@@ -225,35 +228,45 @@ fn cell_agrees(form: &Form, cell: &Cell, s: &mut Stream) {
                 Precision::Double => written.slopes(&theta).unwrap(),
             }
         };
-        let check = |(loss, slopes): (f64, Vec<Numbers>), sum: f64, gradient: &[f64], precision: Precision| {
-            let (mut rest, mut all) = (gradient, Vec::new());
-            for ((_, weight), slopes) in cell.step.trained().zip(&slopes) {
-                let (here, behind) = rest.split_at(weight.len());
-                rest = behind;
-                let wanted: Vec<f64> = here.iter().map(|slope| slope / counted).collect();
-                // With one step the state that a matrix is applied to is 0.
-                assert!(steps == 1 || wanted.iter().any(|slope| *slope != 0.0), "{}", weight.name);
-                all.push((weight.name.clone(), doubles(slopes), wanted, false));
-            }
-            match precision {
-                Precision::Single => {
-                    compare("loss", &[loss], &[sum / counted], 1e-5, 0.0);
-                    compare_singles(&all);
+        let check =
+            |(loss, slopes): (f64, Vec<Numbers>), sum: f64, gradient: &[f64], precision: Precision| {
+                let (mut rest, mut all) = (gradient, Vec::new());
+                for ((_, weight), slopes) in cell.step.trained().zip(&slopes) {
+                    let (here, behind) = rest.split_at(weight.len());
+                    rest = behind;
+                    let wanted: Vec<f64> = here.iter().map(|slope| slope / counted).collect();
+                    // With one step the state that a matrix is applied to is 0.
+                    assert!(steps == 1 || wanted.iter().any(|slope| *slope != 0.0), "{}", weight.name);
+                    all.push((weight.name.clone(), doubles(slopes), wanted, false));
                 }
-                Precision::Double => {
-                    compare("loss", &[loss], &[sum / counted], 1e-10, 0.0);
-                    all.iter().for_each(|(name, own, theirs, _)| compare(name, own, theirs, 1e-10, 1e-6));
-                    all.iter().for_each(|(name, own, theirs, _)| { let scale = theirs.iter().fold(1e-6, |s: f64, x| s.max(x.abs())); let w = own.iter().zip(theirs).map(|(a,b)| (a-b).abs()).fold(0.0, f64::max); eprintln!("W {:e} abs {:e} {name} {sequences}x{steps} h{}", w/scale, w, cell.count()) });
+                match precision {
+                    Precision::Single => {
+                        compare("loss", &[loss], &[sum / counted], 1e-5, 0.0);
+                        compare_singles(&all);
+                    }
+                    Precision::Double => {
+                        compare("loss", &[loss], &[sum / counted], 1e-10, 0.0);
+                        all.iter().for_each(|(name, own, theirs, _)| compare(name, own, theirs, 1e-10, 1e-6));
+                        all.iter().for_each(|(name, own, theirs, _)| {
+                            let scale = theirs.iter().fold(1e-6, |s: f64, x| s.max(x.abs()));
+                            let w = own.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                            eprintln!(
+                                "W {:e} abs {:e} {name} {sequences}x{steps} h{}",
+                                w / scale,
+                                w,
+                                cell.count()
+                            )
+                        });
+                    }
                 }
-            }
-        };
+            };
         let mut gradient = vec![0.0; theta.len()];
         let sum = Engine::new(cell.step.clone(), &theta).gradient(all, objective, &mut gradient);
         let first = gradient.clone();
         check(slopes(Precision::Double), sum, &gradient, Precision::Double);
         let composed = ComposedCell::new(cell.step.clone(), &theta, DType::F64, &Device::Cpu).unwrap();
         let sum = composed.gradient(all, objective, &mut gradient).unwrap();
-        let w = first.iter().zip(&gradient).map(|(a,b)| (a-b).abs()).fold(0.0, f64::max);
+        let w = first.iter().zip(&gradient).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         eprintln!("H {w:e} engine against composed {sequences}x{steps} {}", cell.count());
         check(slopes(Precision::Double), sum, &gradient, Precision::Double);
         let mut narrow = vec![0.0; theta.len()];

@@ -121,56 +121,54 @@ impl Written {
 
     /// Gives the program a batch.
     fn give(&mut self, batch: &Batch) -> Result<()> {
-        let rows = || (0_i64..).zip(&batch.tokens);
         if batch.longest() > self.config.max_len {
             bail!("a text of {} tokens is longer than max_len = {}", batch.longest(), self.config.max_len);
         }
-        for (name, size) in
-            [("Rows", batch.rows()), ("Texts", batch.sequences()), ("Longest", batch.longest())]
-        {
+        for (name, size) in [("Texts", batch.sequences()), ("Longest", batch.longest())] {
             self.notebook.set(name, size as f64);
         }
-        self.notebook.relation("Token", rows().map(|(row, token)| [row, i64::from(*token)]));
-        let wanted = (0_i64..).zip(&batch.targets).filter(|(_, target)| **target != u32::MAX);
-        self.notebook.relation("Next", wanted.map(|(row, target)| [row, i64::from(*target)]));
-        let place = |(text, range): (usize, Range<usize>)| {
-            range.clone().map(move |row| [row as i64, text as i64, (row - range.start) as i64])
+        let tuples = |symbols: &[u32]| -> Vec<[i64; 3]> {
+            let all = places(batch).zip(symbols).filter(|(_, symbol)| **symbol != u32::MAX);
+            all.map(|((text, place), symbol)| [text as i64, place as i64, i64::from(*symbol)]).collect()
         };
-        self.notebook.relation("At", batch.ranges().enumerate().flat_map(place));
+        self.notebook.relation("Token", tuples(&batch.tokens));
+        self.notebook.relation("Next", tuples(&batch.targets));
         Ok(())
     }
 
-    /// The masks of an update, where there is dropout.
+    /// The masks of an update, where there is dropout: [layer, text, position, …], 1 where no symbol stands.
     fn masks(&self, batch: &Batch, noise: Noise) -> Vec<(&'static str, Arc<[f64]>)> {
         let (rate, layers, heads) = (self.config.dropout, self.config.n_layers, self.config.n_heads);
         let dropout = |site: Site| Dropout::new(rate, noise.seed, noise.update, site.number());
         if dropout(Site::Embedding).is_none() {
             return Vec::new();
         }
-        let width = self.config.d_model;
+        let (width, longest) = (self.config.d_model, batch.longest());
+        let all = batch.sequences() * longest;
+        let fill = |to: &mut [f64], site: Dropout, row: usize| {
+            let factors = site.factors(row as u64, to.len());
+            to.iter_mut().zip(factors).for_each(|(to, factor)| *to = f64::from(factor));
+        };
+        let rows = || places(batch).zip(batch.first_row..);
         let of = |sites: Vec<Site>| -> Arc<[f64]> {
-            let mut mask = Vec::with_capacity(sites.len() * batch.rows() * width);
-            for site in sites.into_iter().filter_map(dropout) {
-                for row in 0..batch.rows() {
-                    let factors = site.factors((batch.first_row + row) as u64, width);
-                    mask.extend(factors.into_iter().map(f64::from));
+            let mut mask = vec![1.0; sites.len() * all * width];
+            for (layer, site) in sites.into_iter().filter_map(dropout).enumerate() {
+                for ((text, place), row) in rows() {
+                    let from = (layer * all + text * longest + place) * width;
+                    fill(mask.get_mut(from..from + width).unwrap_or_default(), site, row);
                 }
             }
             mask.into()
         };
         let each = |site: fn(usize) -> Site| (0..layers).map(site).collect();
-        // [layer, text, head, position, position read]; where there is no row nothing is read.
-        let longest = batch.longest();
-        let mut pairs = vec![1.0; layers * batch.sequences() * heads * longest * longest];
-        let mut blocks = pairs.chunks_exact_mut((longest * longest).max(1));
-        for site in (0..layers).filter_map(|layer| dropout(Site::AttentionWeights(layer))) {
-            for range in batch.ranges() {
+        // [layer, text, head, position, position read]
+        let mut pairs = vec![1.0; layers * heads * all * longest];
+        for (layer, site) in (0..layers).filter_map(|n| dropout(Site::AttentionWeights(n))).enumerate() {
+            for ((text, place), row) in rows() {
                 for head in 0..heads {
-                    let block = blocks.next().unwrap_or_default();
-                    for (row, to) in range.clone().zip(block.chunks_exact_mut(longest)) {
-                        let factors = site.factors(((batch.first_row + row) * heads + head) as u64, longest);
-                        to.iter_mut().zip(factors).for_each(|(to, factor)| *to = f64::from(factor));
-                    }
+                    let block = (layer * batch.sequences() + text) * heads + head;
+                    let from = (block * longest + place) * longest;
+                    fill(pairs.get_mut(from..from + longest).unwrap_or_default(), site, row * heads + head);
                 }
             }
         }
@@ -221,6 +219,11 @@ impl Written {
     }
 }
 
+/// Text and position of every row.
+fn places(batch: &Batch) -> impl Iterator<Item = (usize, usize)> {
+    batch.ranges().enumerate().flat_map(|(text, rows)| (0..rows.len()).map(move |place| (text, place)))
+}
+
 /// What of a shape the program does not say.
 fn unlike(config: &ModelConfig) -> Vec<String> {
     let mut problems = Vec::new();
@@ -254,7 +257,13 @@ impl Network for Written {
             let bound = Bound::new(&mut own.notebook, &["Logit"])?;
             let given = own.weights(theta);
             let values = bound.values(&mut own.engine, given)?;
-            Ok(values.first().map(singles).unwrap_or_default())
+            // [text, position, symbol]; rows are there without the padding.
+            let all = values.first().map(singles).unwrap_or_default();
+            let (symbols, longest) = (own.config.vocab_size, batch.longest());
+            let row = |(text, place): (usize, usize)| {
+                all.chunks_exact(symbols).nth(text * longest + place).unwrap_or_default()
+            };
+            Ok(places(batch).flat_map(row).copied().collect())
         };
         self.logits = work(self).map_err(|error| refused(&error))?;
         Ok(&self.logits)

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::function::{Function, power};
 use crate::kernels::strides;
 use crate::program::{
-    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Moving, Operation, Otherwise,
-    Program, Range, Read, Steps, Style, TensorId, When,
+    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Moving, Operation,
+    Otherwise, Program, Range, Read, Steps, Style, TensorId, When,
 };
 use crate::value::{Const, Domain};
 
@@ -162,8 +162,7 @@ fn moves(program: &Program, steps: &Steps) -> Option<(Loop, bool)> {
             return None;
         };
         let (from, to) = (from.checked_add(moving.shift)?, to.checked_add(moving.shift)?);
-        let (mut all, up, cycle) =
-            found.unwrap_or((Loop { register: 0, from, to }, moving.up, moving.cycle));
+        let (mut all, up, cycle) = found.unwrap_or((Loop { register: 0, from, to }, moving.up, moving.cycle));
         if up != moving.up || cycle != moving.cycle {
             return None;
         }
