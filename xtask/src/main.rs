@@ -11,6 +11,8 @@ mod bench;
 mod commands;
 mod data;
 mod draw;
+#[cfg(not(feature = "bench"))]
+mod elsewhere;
 mod expect;
 mod keys;
 mod learner;

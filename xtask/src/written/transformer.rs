@@ -16,7 +16,8 @@ use training::{Layout, Loss, Refusal};
 
 use super::Bound;
 
-/// The program.
+/// The program as it is shipped.
+#[cfg(any(test, feature = "bench"))]
 pub(crate) const TEXT: &str = include_str!("../../../crates/tensor-logic/programs/learner-transformer.tl");
 
 /// The weights of the program, and what they are in `model.safetensors`; of a name with `*` one stands behind the

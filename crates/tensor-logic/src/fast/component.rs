@@ -238,8 +238,13 @@ impl Machine {
         let mut accumulators: BTreeMap<TensorId, Fixings<'_>> = BTreeMap::new();
         for id in &component.tensors {
             self.head = self.left_side(*id);
-            let given = self.given(*id, None)?;
-            let stored = self.finish(*id, given);
+            let stored = match self.nothing(*id) {
+                Some(nothing) => nothing,
+                None => {
+                    let given = self.given(*id, None)?;
+                    self.finish(*id, given)
+                }
+            };
             self.store(*id, stored);
             let moving = steps.places.iter().find(|(other, _)| other == id).map(|(_, moving)| moving.clone());
             let equations: Vec<&Equation> = own_equations(&program.equations, component, *id).collect();
