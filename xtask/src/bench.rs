@@ -8,6 +8,7 @@ mod einsum;
 mod equations;
 mod fol;
 mod ill;
+mod learners;
 mod rnn;
 mod sparse;
 mod tl;
@@ -26,8 +27,8 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
-    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `cliffs [CASE]...`, `sparse` and
-    /// `inputs [CASE]...`.
+    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `learners [NAME]...`, `cliffs [CASE]...`,
+    /// `sparse` and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             "rnn" => return rnn::run(args, further),
             "tl" => return tl::run(args, further),
             "dense" => return dense::run(args, further),
+            "learners" => return learners::run(args, further),
             "cliffs" => return cliffs::run(args, further),
             "cliffs-one" => return cliffs::one(args, further),
             "sparse" => return sparse::run(args),

@@ -94,6 +94,12 @@ pub(crate) trait Learner:
     /// Where it runs.
     fn device(&self) -> &str;
 
+    /// Whether it is a program of the equation language, which this build has not.
+    #[cfg(not(feature = "programs"))]
+    fn is_program(&self) -> bool {
+        false
+    }
+
     /// Threads of a run; 0 for all cores.
     fn threads(&self) -> usize;
 

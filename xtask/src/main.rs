@@ -11,6 +11,8 @@ mod bench;
 mod commands;
 mod data;
 mod draw;
+#[cfg(not(feature = "bench"))]
+mod elsewhere;
 mod expect;
 mod keys;
 mod learner;
@@ -22,6 +24,8 @@ mod run_folder;
 mod signals;
 mod sweep;
 mod transformer;
+#[cfg(any(feature = "programs", test))]
+mod written;
 
 use std::process::ExitCode;
 

@@ -37,6 +37,11 @@ pub(crate) fn runs() -> PathBuf {
     home().join("runs")
 }
 
+/// The folder of the programs of the equation language.
+pub(crate) fn programs() -> PathBuf {
+    home().join("crates/tensor-logic/programs")
+}
+
 /// A file of the project.
 pub(crate) fn file(name: &str) -> PathBuf {
     home().join(name)

@@ -61,6 +61,11 @@ impl Learner for Config {
         &self.device
     }
 
+    #[cfg(not(feature = "programs"))]
+    fn is_program(&self) -> bool {
+        self.program.is_some()
+    }
+
     fn threads(&self) -> usize {
         self.threads
     }
@@ -78,7 +83,8 @@ impl Learner for Config {
     }
 
     fn headline(&self) -> Result<String> {
-        Ok(format!("{} on {}, precision {}", self.model.name(), self.data, self.precision))
+        let program = self.program.as_ref().map_or_else(String::new, |program| format!(" by {program}"));
+        Ok(format!("{}{program} on {}, precision {}", self.model.name(), self.data, self.precision))
     }
 
     fn open(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<OnData> {

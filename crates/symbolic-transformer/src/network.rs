@@ -59,16 +59,20 @@ impl<N: ByHand> Network for N {
 
 /// Dropout sites: the embedding sum, then three for each layer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Site {
+pub enum Site {
+    /// The sum of symbol and position.
     Embedding,
+    /// The weights of a layer's attention: a row is a row of the batch and a head, a column a position.
     AttentionWeights(usize),
+    /// What a layer's attention adds.
     AttentionOutput(usize),
+    /// What a layer's feed-forward block adds.
     FeedForward(usize),
 }
 
 impl Site {
     /// The number that enters the hash.
-    pub(crate) fn number(self) -> u64 {
+    pub fn number(self) -> u64 {
         match self {
             Self::Embedding => 0,
             Self::AttentionWeights(layer) => 1 + 3 * layer as u64,

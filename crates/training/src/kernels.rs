@@ -22,12 +22,12 @@ mod rotary;
 mod rows;
 mod vectorise;
 
-pub use activation::{Activation, activate, activate_backward};
+pub use activation::{Activation, activate, activate_backward, gelu};
 pub use attention::{Attention, AttentionDropout, Sequences, attention, attention_backward};
 pub use cross_entropy::{CrossEntropy, cross_entropy};
 pub use dropout::{Dropout, add_dropout, dropout_in_place};
 pub use linear::{linear, linear_backward_input, linear_backward_weights};
-pub use lstm::{LstmSaved, LstmStep, lstm_step, lstm_step_backward};
+pub use lstm::{LstmSaved, LstmStep, lstm_step, lstm_step_backward, tanh};
 pub use math::{VECTORS, exp, instruction_set, instruction_sets, log_sum_exp, softmax_in_place};
 pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
 pub use product::{Mat, MatMut, Real, product};

@@ -42,9 +42,9 @@ struct Case {
     times_peer: Option<f64>,
 }
 
-const LL_AUTHORS: &str = "task = \"skip-repeat\"\nmin_length = 15\nmax_length = 15\n\
+pub(super) const LL_AUTHORS: &str = "task = \"skip-repeat\"\nmin_length = 15\nmax_length = 15\n\
     cell = \"ll\"\npreset = \"coded\"\nhidden = 25\naux = 5\nlambda = [1, 2]\nreadout = 0\n";
-const LSTM: &str =
+pub(super) const LSTM: &str =
     "task = \"parity\"\nmin_length = 32\nmax_length = 32\ncell = \"lstm\"\nhidden = 16\nreadout = 0\n";
 // A content of 28 symbols: n = 30, n_out = 28, together a tape of 58.
 const NTM: &str = "task = \"copy\"\nmin_length = 30\nmax_length = 30\n\

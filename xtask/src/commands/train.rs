@@ -110,6 +110,10 @@ fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
         print_text(&config.to_toml()?);
         return Ok(0);
     }
+    #[cfg(not(feature = "programs"))]
+    if config.is_program() {
+        return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
+    }
     run(args, &config, folder)
 }
 
@@ -117,6 +121,10 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
     if args.print_config {
         print_text(&config.to_toml()?);
         return Ok(0);
+    }
+    #[cfg(not(feature = "programs"))]
+    if config.is_program() {
+        return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
     }
     let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;

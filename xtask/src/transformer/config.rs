@@ -56,6 +56,8 @@ pub(crate) struct Config {
     pub(crate) data: String,
     /// A run, or a file of weights, that the weights begin as.
     pub(crate) init_from: Option<String>,
+    /// A program of the equation language that says forward pass and loss in place of the code that is written by hand.
+    pub(crate) program: Option<String>,
     pub(crate) seed: u64,
     pub(crate) suites: Vec<String>,
     pub(crate) order: Option<usize>,
@@ -114,6 +116,7 @@ impl Default for Config {
             model: Model::Transformer,
             data: "public-iid".to_owned(),
             init_from: None,
+            program: None,
             seed: 0,
             suites: vec!["iid".to_owned(), "generation".to_owned()],
             order: None,
@@ -218,6 +221,17 @@ impl Config {
         for suite in &self.suites {
             let known = SUITES.contains(&suite.as_str());
             faults.demand(known, format!("suites: \"{suite}\" is none of {}", SUITES.join(", ")));
+        }
+        if self.program.is_some() {
+            let fits = self.model == Model::Transformer;
+            faults.demand(fits, format!("program: with model = \"{}\" there is none", self.model.name()));
+            faults
+                .demand(self.device == "cpu", format!("program: it runs on the cpu, not on {}", self.device));
+            let smoothing = self.label_smoothing;
+            faults.demand(
+                smoothing == 0.0,
+                format!("program: label_smoothing = {smoothing}: a program has none"),
+            );
         }
         if self.model != Model::Ngram {
             match self.shape() {

@@ -30,9 +30,6 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
     if config.model == Model::Ngram {
         fields.insert("params".to_owned(), json!(0));
     } else {
-        let mut network = network::of(config)?;
-        fields.insert("params".to_owned(), json!(network.layout().len()));
-        fields.insert("parameters".to_owned(), parameters(network.as_ref()));
         // Without the data set as many texts of its law, drawn in memory.
         let corpus = match &present {
             Some(data) => data.train()?.first(config.train_limit),
@@ -41,6 +38,9 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
                 if config.batch_unit == BatchUnit::Formulas { config.batch as u64 } else { 64 },
             )?,
         };
+        let mut network = network::to_train(config, None, &corpus)?;
+        fields.insert("params".to_owned(), json!(network.layout().len()));
+        fields.insert("parameters".to_owned(), parameters(network.as_ref()));
         let mut order =
             Order::new(corpus.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
         let batch = Batch::new(order.batch(0, 0).iter().map(|&i| corpus.get(i as usize)));

@@ -1,11 +1,14 @@
 //! The network that a configuration names, and the files of its weights.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 #[cfg(feature = "candle")]
 use candle_core::DType;
+#[cfg(feature = "programs")]
+use symbolic_transformer::batch::Batch;
 use symbolic_transformer::explicit::Explicit;
+use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::lstm::Lstm;
 #[cfg(feature = "candle")]
 use symbolic_transformer::model::Composed;
@@ -13,7 +16,7 @@ use symbolic_transformer::network::Network;
 use training::DeviceSpec;
 
 use super::config::{Config, Model};
-use crate::run_folder;
+use crate::{place, run_folder};
 
 /// The network that a configuration names, on its device.
 pub(crate) fn of(config: &Config) -> Result<Box<dyn Network>> {
@@ -36,6 +39,60 @@ pub(crate) fn of(config: &Config) -> Result<Box<dyn Network>> {
         }
     }
 }
+
+/// The network that is trained: the one that a configuration names, or the program that says the same. A program is
+/// compared with the code by hand, which judges the run later, before anything is trained.
+#[cfg(feature = "programs")]
+pub(crate) fn to_train(config: &Config, folder: Option<&Path>, sample: &Corpus) -> Result<Box<dyn Network>> {
+    use crate::written::transformer::Written;
+    use tensor_logic::fast::Precision;
+
+    let Some(name) = &config.program else { return of(config) };
+    let (place, text) = program(name, folder)?;
+    let shape = config.shape()?;
+    let refused = || place.display().to_string();
+    let mut written = Written::new(&text, shape.clone(), Precision::Single).with_context(refused)?;
+    let mut by_hand = Explicit::new(symbolic_transformer::config::ModelConfig { dropout: 0.0, ..shape })?;
+    // Weights on which every part of the network leaves its mark.
+    let theta: Vec<f32> = by_hand.layout().initialise(config.seed).iter().map(|w| w + 0.02).collect();
+    let batch = Batch::new(sample.iter().take(3));
+    let logits = |network: &mut dyn Network| anyhow::Ok(network.logits(&theta, &batch)?.to_vec());
+    let (found, wanted) = (logits(&mut written).with_context(refused)?, logits(&mut by_hand)?);
+    let scale = wanted.iter().fold(1.0_f32, |scale, x| scale.max(x.abs()));
+    let apart = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    if found.len() != wanted.len() || apart.is_nan() || apart > 1e-3 * scale {
+        bail!(
+            "{}: its `Logit` is {apart} away from that of the network that judges it; it says another network",
+            place.display()
+        );
+    }
+    Ok(Box::new(written))
+}
+
+/// A build without the language trains what is written by hand.
+#[cfg(not(feature = "programs"))]
+pub(crate) fn to_train(config: &Config, _: Option<&Path>, _: &Corpus) -> Result<Box<dyn Network>> {
+    if config.program.is_some() {
+        bail!("program: this build has no equation language; `cargo xtask train` makes one that has it");
+    }
+    of(config)
+}
+
+/// The program of a configuration: the copy that a run keeps, a path as it is given, or one of the programs of the
+/// language.
+pub(crate) fn program(name: &str, folder: Option<&Path>) -> Result<(PathBuf, String)> {
+    let kept = folder.map(|folder| folder.join(PROGRAM)).filter(|kept| kept.is_file());
+    let given = [Path::new(name).to_owned(), place::programs().join(name)];
+    let found = kept.or_else(|| given.iter().find(|path| path.is_file()).cloned());
+    let found = found.with_context(|| {
+        format!("program = \"{name}\": there is neither {} nor {}", given[0].display(), given[1].display())
+    })?;
+    let text = std::fs::read_to_string(&found).with_context(|| found.display().to_string())?;
+    Ok((found, text))
+}
+
+/// The copy of its program in the folder of a run.
+pub(crate) const PROGRAM: &str = "program.tl";
 
 /// The network and the weights of a checkpoint that is still there: their average where there is one.
 pub(crate) fn load_checkpoint(

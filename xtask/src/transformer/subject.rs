@@ -28,7 +28,7 @@ impl OnData {
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
         let data = data::load(&config.data, quiet, stop)?;
         run_folder::check_data(folder, &config.data, data.digest())?;
-        let learner = (config.model != Model::Ngram).then(|| learner(config, &data)).transpose()?;
+        let learner = (config.model != Model::Ngram).then(|| learner(config, folder, &data)).transpose()?;
         Ok(Self { config: config.clone(), data, learner })
     }
 }
@@ -62,6 +62,11 @@ impl Subject for OnData {
 
     fn describe(&self, folder: &Path, anew: bool) -> Result<()> {
         let there = |name: &str| folder.join(name).is_file();
+        if let Some(name) = self.config.program.as_ref().filter(|_| !there(network::PROGRAM)) {
+            // A resumed run goes on with the equations that it began with.
+            let (_, text) = network::program(name, None)?;
+            training::files::write(&folder.join(network::PROGRAM), text.as_bytes())?;
+        }
         match &self.learner {
             Some(learner) if anew || !there("config.json") || !there("tokenizer.json") => {
                 model_files::write_about(folder, &self.config, learner.layout().len(), &self.data)
@@ -91,10 +96,10 @@ fn initial(from: &str, config: &Config, learner: &Transformer<'_>) -> Result<Vec
 }
 
 /// The learner of a configuration over its data.
-fn learner(config: &Config, data: &Data) -> Result<Transformer<'static>> {
+fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'static>> {
     let train = data.train()?.first(config.train_limit);
     let validation = data.val()?;
-    let network = network::of(config)?;
+    let network = network::to_train(config, Some(folder), &train)?;
     check_lengths(config, &train, &validation)?;
     let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
     Ok(Transformer {

@@ -684,6 +684,8 @@ pub struct Moving {
     pub up: bool,
     /// The cycle that it moves on: a number that the places share that move together.
     pub cycle: usize,
+    /// What is added to the place's value to say the step: elements of one step may differ in it.
+    pub shift: i64,
 }
 
 /// A query or a file write.

@@ -13,6 +13,7 @@
 
 mod array;
 mod fold;
+mod functions;
 mod normalise;
 mod number;
 mod point;

@@ -361,6 +361,18 @@ impl Notebook {
         Ok((reply?, profile, text))
     }
 
+    /// The core form of the program, without its queries, with what is given to it: for an engine of one's
+    /// own, which takes the values of parameters with every request.
+    ///
+    /// # Errors
+    /// The refusals of the program.
+    pub fn core(&mut self) -> Result<Program, Refusals> {
+        self.on_a_deep_stack(|notebook| {
+            let source = notebook.source(&Asked::Nothing);
+            notebook.analysed(&source).map(|(program, _)| program)
+        })
+    }
+
     fn no_query(&self) -> Refusals {
         let message = "this is no query: a query ends with `?`";
         let reports = vec![Refusal::new(Code::Syntax, Span::default(), message)];
@@ -445,9 +457,11 @@ impl Notebook {
                 source.set(name, value);
             }
         }
-        if let Asked::Only(query) = asked {
+        if !matches!(asked, Asked::Own) {
             source.silence();
             source.write_nothing();
+        }
+        if let Asked::Only(query) = asked {
             source.ask(query);
         }
         source
@@ -497,6 +511,8 @@ enum Asked<'a> {
     Own,
     /// This query only.
     Only(&'a str),
+    /// Nothing.
+    Nothing,
 }
 
 /// The names that the text declares with a start value.

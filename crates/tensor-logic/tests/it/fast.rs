@@ -6,7 +6,7 @@ use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::fast::{Fast, Precision, Storage};
-use tensor_logic::program::TensorId;
+use tensor_logic::program::{Class, TensorId};
 
 #[test]
 fn the_corpus_has_the_values_of_the_reference() {
@@ -257,6 +257,23 @@ fn a_million_steps_are_loops() {
 }
 
 /// The last integers of 64 bits: a loop that counted past them would not end.
+/// Steps of tensors that are shifted against each other, a few numbers and arrays, against the interpreter.
+#[test]
+fn shifted_steps_are_those_of_the_reference() {
+    let small = "t : 9; A[t] = 0.5 B[t+2] + t; B[t] = A[t-3] + 1; N = A[t] B[t]; N?; A?; B?";
+    let arrays = "t : 9; i, j : 30; W[i, j] = sin(7 * i + 3 * j)
+        A[t, i] = tanh(W[i, j] B[t+2, j] + t); B[t, i] = A[t-3, i] + 1; N = A[t, i] B[t, i]; N?; A?; B?";
+    let back = "t : 9; X[t+1] = P[t] + 1; P[t] = 2 Y[t+1]; Y[t] = 0.25 X[t+1] + t; X?; P?; Y?";
+    for text in [small, arrays, back] {
+        let program = analysed(text).unwrap();
+        let stepped = program.components.iter().filter(|c| matches!(c.class, Class::Stepped(_))).count();
+        assert_eq!(stepped, 1, "{text}");
+        for storage in STORAGES {
+            assert_eq!(disagreement(&program, storage), None, "{text}");
+        }
+    }
+}
+
 #[test]
 fn steps_at_the_end_of_the_integers_end() {
     let last = i64::MAX;

@@ -96,6 +96,22 @@ fn one_component() {
     }
 }
 
+/// The read of a cycle may go back where the whole cycle goes on: the gradient of `X[t+1] = f(Y[t+1])` has such reads.
+#[test]
+fn single_reads_go_back() {
+    for (text, class) in [
+        ("t : 5; X[t+1] = P[t]; P[t] = Y[t+1]; Y[t] = X[t+1]", "X P Y: stepped Y.0- P.0- X.0-"),
+        ("t : 5; A[t] = B[t+2]; B[t] = A[t-3]", "A B: stepped B.0+ A.0+"),
+        ("t : 5; A[t] = B[t+2]; B[t] = A[t-2]", "A B: numeric"),
+        ("t : 5; A[t] = B[t+2]; B[t] = A[t-2] + A[t-5]", "A B: numeric"),
+        ("t : 5; A[t] = B[t+2] + A[t-1]; B[t] = A[t-3] + B[t+1]", "A B: numeric"),
+        ("t, i : 5; A[t, i] = B[t+2, i]; B[t, i] = A[t-2, i-1]", "A B: stepped B.1+ A.1+"),
+    ] {
+        let found = classes(text);
+        assert_eq!(found, [class], "{text}");
+    }
+}
+
 #[test]
 fn several_components_come_in_evaluation_order() {
     assert_eq!(classes("C = B + 1; A = X[i]; B = A + 1"), ["A: plain", "B: plain", "C: plain"]);
@@ -171,7 +187,7 @@ fn steps_compute_reads_first(stream: &mut seeded::Stream) -> bool {
         let before = |one: (usize, [i64; 2]), other: (usize, [i64; 2])| {
             let (p, q) = (&steps.places[one.0].1, &steps.places[other.0].1);
             for (m, n) in p.iter().zip(q).take_while(|(m, n)| m.cycle == n.cycle) {
-                let (a, b) = (one.1[m.place], other.1[n.place]);
+                let (a, b) = (one.1[m.place] + m.shift, other.1[n.place] + n.shift);
                 let order = if m.up { a.cmp(&b) } else { b.cmp(&a) };
                 if order != Ordering::Equal {
                     return order;

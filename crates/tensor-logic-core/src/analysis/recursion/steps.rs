@@ -2,7 +2,10 @@
 //! one place is not enough.
 //!
 //! A *ranking* gives every tensor of a component one of its places and all of them one
-//! direction, such that no read inside the component goes the other way. Reads that move
+//! direction, such that no read inside the component goes the other way. Where the cycles move
+//! but single reads on them go back, as from `P[t]` to `X[t+1]` on the way from `X[t+2]`, tensors
+//! are shifted against each other: the step of an element is its index and the shift of its
+//! tensor. Reads that move
 //! strictly cannot close a cycle; without them the component falls into smaller ones, which are
 //! ranked in turn by further places. If nothing is left, elements can be computed in the
 //! lexicographic order of the places found. Taking the first ranking that moves anything is
@@ -73,12 +76,15 @@ impl Search<'_> {
                 }
                 Task::Component(nodes, edges) => (nodes, edges),
             };
-            let (ranking, up) = self.ranking(&nodes, &edges)?;
-            for (node, place) in &ranking {
-                self.moving.get_mut(*node)?.push(Moving { place: *place, up, cycle: self.cycles });
+            let ranking = self.ranking(&nodes, &edges)?;
+            let up = ranking.up;
+            for (node, place) in &ranking.places {
+                let shift = ranking.shifts.get(node).copied().unwrap_or(0);
+                let shift = i64::try_from(if up { shift } else { -shift }).ok()?;
+                self.moving.get_mut(*node)?.push(Moving { place: *place, up, cycle: self.cycles, shift });
             }
             self.cycles += 1;
-            let left = edges.into_iter().filter(|edge| !self.is_strict(edge, &ranking, up)).collect();
+            let left = edges.into_iter().filter(|edge| !self.is_strict(edge, &ranking)).collect();
             pending.extend(fall_apart(&nodes, left).into_iter().rev());
         }
         Some(())
@@ -86,18 +92,21 @@ impl Search<'_> {
 
     /// A place for every node, and the direction, such that no edge goes the other way and one
     /// moves strictly.
-    fn ranking(&self, nodes: &[usize], edges: &[&Edge<'_>]) -> Option<(BTreeMap<usize, usize>, bool)> {
+    fn ranking(&self, nodes: &[usize], edges: &[&Edge<'_>]) -> Option<Ranking> {
         let root = *nodes.first()?;
         let mut leaving: BTreeMap<usize, Vec<&Edge<'_>>> = BTreeMap::new();
         for edge in edges {
             leaving.entry(edge.head).or_default().push(edge);
         }
         let mut tries = TRIES;
-        for up in [true, false] {
-            for place in 0..*self.ranks.get(root)? {
-                let chosen = BTreeMap::from([(root, place)]);
-                if let Some(found) = self.extend(chosen, &leaving, edges, up, &mut tries) {
-                    return Some((found, up));
+        for shifted in [false, true] {
+            for up in [true, false] {
+                for place in 0..*self.ranks.get(root)? {
+                    let places = BTreeMap::from([(root, place)]);
+                    let chosen = Ranking { places, up, shifts: BTreeMap::new() };
+                    if let Some(found) = self.extend(chosen, &leaving, edges, shifted, &mut tries) {
+                        return Some(found);
+                    }
                 }
             }
         }
@@ -107,28 +116,32 @@ impl Search<'_> {
     /// Extends a choice along the edges; where a tensor read offers several places, each is tried.
     fn extend(
         &self,
-        chosen: BTreeMap<usize, usize>,
+        chosen: Ranking,
         leaving: &BTreeMap<usize, Vec<&Edge<'_>>>,
         edges: &[&Edge<'_>],
-        up: bool,
+        shifted: bool,
         tries: &mut usize,
-    ) -> Option<BTreeMap<usize, usize>> {
+    ) -> Option<Ranking> {
         let mut open = vec![chosen];
-        while let Some(chosen) = open.pop() {
+        while let Some(mut chosen) = open.pop() {
             *tries = tries.checked_sub(1)?;
-            let reached = chosen.keys().filter_map(|node| leaving.get(node)).flatten();
-            let next = reached.into_iter().find(|edge| !chosen.contains_key(&edge.read));
+            let reached = chosen.places.keys().filter_map(|node| leaving.get(node)).flatten();
+            let next = reached.into_iter().find(|edge| !chosen.places.contains_key(&edge.read));
             let Some(edge) = next else {
-                let holds = edges.iter().all(|edge| self.is_weak(edge, &chosen, up));
-                if holds && edges.iter().any(|edge| self.is_strict(edge, &chosen, up)) {
+                if shifted {
+                    let Some(shifts) = self.shifts(&chosen, edges) else { continue };
+                    chosen.shifts = shifts;
+                }
+                let holds = edges.iter().all(|edge| self.is_weak(edge, &chosen));
+                if holds && edges.iter().any(|edge| self.is_strict(edge, &chosen)) {
                     return Some(chosen);
                 }
                 continue;
             };
             for place in (0..self.ranks.get(edge.read).copied().unwrap_or(0)).rev() {
                 let mut further = chosen.clone();
-                further.insert(edge.read, place);
-                if self.is_weak(edge, &further, up) {
+                further.places.insert(edge.read, place);
+                if if shifted { self.is_constant(edge, &further) } else { self.is_weak(edge, &further) } {
                     open.push(further);
                 }
             }
@@ -136,24 +149,71 @@ impl Search<'_> {
         None
     }
 
-    /// How far the read lies behind the element defined, in the direction of movement: at least.
-    fn distance(&self, edge: &Edge<'_>, places: &BTreeMap<usize, usize>, up: bool) -> Option<i128> {
-        let head = edge.occurrence.equation.head.get(*places.get(&edge.head)?)?;
-        let read: &IndexFn = match edge.occurrence.read.arguments.get(*places.get(&edge.read)?)? {
+    /// Shifts with which no edge goes the other way: distances from anywhere, along the edges (Bellman
+    /// and Ford). There are none where a cycle goes back.
+    fn shifts(&self, chosen: &Ranking, edges: &[&Edge<'_>]) -> Option<BTreeMap<usize, i128>> {
+        let mut shifts: BTreeMap<usize, i128> = chosen.places.keys().map(|node| (*node, 0)).collect();
+        for _ in 0..=shifts.len() {
+            let mut changed = false;
+            for edge in edges {
+                let least = shifts.get(&edge.head)?.checked_add(self.distance(edge, chosen)?)?;
+                let shift = shifts.get_mut(&edge.read)?;
+                if least < *shift {
+                    (*shift, changed) = (least, true);
+                }
+            }
+            if !changed {
+                return Some(shifts);
+            }
+        }
+        None
+    }
+
+    /// The bounds of how far the element defined exceeds the one read.
+    fn difference(&self, edge: &Edge<'_>, ranking: &Ranking) -> Option<Bounds> {
+        let head = edge.occurrence.equation.head.get(*ranking.places.get(&edge.head)?)?;
+        let read: &IndexFn = match edge.occurrence.read.arguments.get(*ranking.places.get(&edge.read)?)? {
             Argument::At(function) => function,
             Argument::Any => return None,
         };
-        let Bounds { least, largest } = bounds(self.inside.program, edge.occurrence, head, read);
-        if up { least } else { largest.and_then(i128::checked_neg) }
+        Some(bounds(self.inside.program, edge.occurrence, head, read))
     }
 
-    fn is_weak(&self, edge: &Edge<'_>, places: &BTreeMap<usize, usize>, up: bool) -> bool {
-        self.distance(edge, places, up).is_some_and(|distance| distance >= 0)
+    /// Whether both differ by the same everywhere.
+    fn is_constant(&self, edge: &Edge<'_>, ranking: &Ranking) -> bool {
+        let bounds = self.difference(edge, ranking);
+        bounds.is_some_and(|bounds| bounds.least.is_some() && bounds.least == bounds.largest)
     }
 
-    fn is_strict(&self, edge: &Edge<'_>, places: &BTreeMap<usize, usize>, up: bool) -> bool {
-        self.distance(edge, places, up).is_some_and(|distance| distance > 0)
+    /// How far the index read lies behind the one defined, in the direction of movement: at least.
+    fn distance(&self, edge: &Edge<'_>, ranking: &Ranking) -> Option<i128> {
+        let Bounds { least, largest } = self.difference(edge, ranking)?;
+        if ranking.up { least } else { largest.and_then(i128::checked_neg) }
     }
+
+    /// The same of the steps.
+    fn slack(&self, edge: &Edge<'_>, ranking: &Ranking) -> Option<i128> {
+        let shift = |node: usize| ranking.shifts.get(&node).copied().unwrap_or(0);
+        let by = shift(edge.head).checked_sub(shift(edge.read))?;
+        self.distance(edge, ranking)?.checked_add(by)
+    }
+
+    fn is_weak(&self, edge: &Edge<'_>, ranking: &Ranking) -> bool {
+        self.slack(edge, ranking).is_some_and(|slack| slack >= 0)
+    }
+
+    fn is_strict(&self, edge: &Edge<'_>, ranking: &Ranking) -> bool {
+        self.slack(edge, ranking).is_some_and(|slack| slack > 0)
+    }
+}
+
+/// A place for tensors, and a direction.
+#[derive(Clone)]
+struct Ranking {
+    places: BTreeMap<usize, usize>,
+    up: bool,
+    /// What is added to an index, counted in the direction; 0 where there is none.
+    shifts: BTreeMap<usize, i128>,
 }
 
 /// What is to be done, the last first.

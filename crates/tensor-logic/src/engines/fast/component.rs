@@ -26,7 +26,7 @@ use crate::value::{Const, Domain};
 /// Indices that have one value.
 type Fixed = Vec<(IndexId, u32)>;
 
-/// Bindings by the value that they give to a place.
+/// Bindings by the step of the element that they make, at a place.
 type ByValue = BTreeMap<i64, Vec<Fixed>>;
 
 impl Machine {
@@ -275,8 +275,13 @@ impl Machine {
         let mut accumulators: BTreeMap<TensorId, Fixings<'_>> = BTreeMap::new();
         for id in &component.tensors {
             self.head = self.left_side(*id);
-            let given = self.given(*id, None)?;
-            let stored = self.finish(*id, given);
+            let stored = match self.nothing(*id) {
+                Some(nothing) => nothing,
+                None => {
+                    let given = self.given(*id, None)?;
+                    self.finish(*id, given)
+                }
+            };
             self.store(*id, stored);
             let moving = steps.places.iter().find(|(other, _)| other == id).map(|(_, moving)| moving.clone());
             let equations: Vec<&Equation> = own_equations(&program.equations, component, *id).collect();
@@ -302,7 +307,7 @@ impl Machine {
                         let ordinal =
                             |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
                         if let Some(Const::Int(value)) = self.function(function, &ordinal) {
-                            values.entry(value).or_default().push(fixed);
+                            values.entry(value.saturating_add(place.shift)).or_default().push(fixed);
                         }
                     }
                 }

@@ -462,7 +462,7 @@ impl Machine {
     /// Joins contributions to some elements of a stored square tensor.
     pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice]) {
         let combine = self.program.tensor(id).combine;
-        let stamp = self.number();
+        let (stamp, pool) = (self.number(), Arc::clone(&self.pool));
         let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
         *own = stamp;
         // Nobody else holds the state, so that this copies nothing.
@@ -483,7 +483,21 @@ impl Machine {
                 parts.iter().for_each(|part| part.join(combine, values));
             }
         }
-        *state = Array::given(Buffer::Numbers(numbers));
+        *state = Array::pooled(Buffer::Numbers(numbers), &pool);
+    }
+
+    /// All elements of a square tensor to which nothing is given, before anything is contributed.
+    pub(crate) fn nothing(&mut self, id: TensorId) -> Option<Stored> {
+        let program = Arc::clone(&self.program);
+        let tensor = program.tensor(id);
+        if tensor.style != Style::Square || !tensor.given.is_empty() || tensor.role == Role::Parameter {
+            return None;
+        }
+        // What stood there is free for what comes.
+        self.forget(id);
+        let sizes: Vec<usize> = domains(&program, id).iter().map(Domain::len).collect();
+        let value = tensor.combine.default_value();
+        Some(Stored::Dense(Array::filled(value, volume(&sizes), self.precision, &self.pool)))
     }
 
     /// The space of the bindings of a left side.

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::function::{Function, power};
 use crate::kernels::strides;
 use crate::program::{
-    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise,
-    Program, Range, Read, Steps, Style, TensorId, When,
+    Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Moving, Operation,
+    Otherwise, Program, Range, Read, Steps, Style, TensorId, When,
 };
 use crate::value::{Const, Domain};
 
@@ -162,7 +162,7 @@ impl Machine {
     }
 }
 
-/// All values that the moving place of a component's tensors takes, and whether they go up.
+/// All steps of a component, and whether they go up.
 fn moves(program: &Program, steps: &Steps) -> Option<(Loop, bool)> {
     let mut found: Option<(Loop, bool, usize)> = None;
     for (id, moving) in &steps.places {
@@ -171,13 +171,13 @@ fn moves(program: &Program, steps: &Steps) -> Option<(Loop, bool)> {
         else {
             return None;
         };
-        let (mut all, up, cycle) =
-            found.unwrap_or((Loop { register: 0, from: *from, to: *to }, moving.up, moving.cycle));
+        let (from, to) = (from.checked_add(moving.shift)?, to.checked_add(moving.shift)?);
+        let (mut all, up, cycle) = found.unwrap_or((Loop { register: 0, from, to }, moving.up, moving.cycle));
         if up != moving.up || cycle != moving.cycle {
             return None;
         }
-        all.from = all.from.min(*from);
-        all.to = all.to.max(*to);
+        all.from = all.from.min(from);
+        all.to = all.to.max(to);
         found = Some((all, up, cycle));
     }
     found.map(|(all, up, _)| (all, up))
@@ -211,7 +211,7 @@ impl<'m> Compiler<'m> {
         let mut rules = Vec::new();
         for (id, moving) in &steps.places {
             let tensor = program.tensor(*id);
-            let place = moving.first()?.place;
+            let moving = *moving.first()?;
             let joins = matches!(tensor.combine, Combine::Sum | Combine::Max | Combine::Min | Combine::Times);
             if tensor.style != Style::Square || tensor.kind == Kind::Count || !joins {
                 return None;
@@ -219,15 +219,16 @@ impl<'m> Compiler<'m> {
             for at in &component.equations {
                 let equation = program.equation(*at);
                 if equation.tensor == *id {
-                    rules.push(compiler.rule(equation, place)?);
+                    rules.push(compiler.rule(equation, moving)?);
                 }
             }
         }
         (compiler.work <= SMALL).then_some((compiler, rules))
     }
 
-    fn rule(&mut self, equation: &Equation, place: usize) -> Option<Rule> {
-        let moving = self.linear(equation.head.get(place)?)?;
+    fn rule(&mut self, equation: &Equation, moves: Moving) -> Option<Rule> {
+        let mut moving = self.linear(equation.head.get(moves.place)?)?;
+        moving.constant = moving.constant.checked_add(moves.shift)?;
         let mut follows = None;
         let mut free = self.loops(&equation.left)?;
         match moving.terms.as_slice() {

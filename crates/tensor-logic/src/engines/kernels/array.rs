@@ -124,6 +124,27 @@ impl Array {
         Array(Arc::new(node))
     }
 
+    /// These numbers, whose memory is used again when nobody reads them any more.
+    pub(crate) fn pooled(buffer: Buffer, pool: &Arc<Pool>) -> Array {
+        let array = Array::given(buffer);
+        let _ = array.0.pool.set(Arc::clone(pool));
+        array
+    }
+
+    /// The same number so many times, in memory that is used again.
+    pub(crate) fn filled(value: f64, len: usize, precision: Precision, pool: &Arc<Pool>) -> Array {
+        fn buffer<T: Number>(value: f64, len: usize, pool: &Pool) -> Buffer {
+            let mut values = pool.take::<T>(len);
+            values.fill(T::of(value));
+            T::buffer(values)
+        }
+        let buffer = match precision {
+            Precision::Double => buffer::<f64>(value, len, pool),
+            Precision::Single => buffer::<f32>(value, len, pool),
+        };
+        Array::pooled(buffer, pool)
+    }
+
     /// These numbers in 64 bits.
     pub(crate) fn doubles(values: Vec<f64>) -> Array {
         Array::given(Buffer::Numbers(Numbers::Double(Arc::new(values))))

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use training::kernels::Real;
 
+use super::functions::singles;
 use crate::engine::Numbers;
+use crate::function::Function;
 
 /// The type of all numbers of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -38,6 +40,8 @@ pub(crate) trait Number:
     fn double(self) -> f64;
     /// The exponential, written so that a loop over it is vectorised; right for arguments up to 0.
     fn exp_below_zero(self) -> Self;
+    /// The function at every number, where there is a form of it that is vectorised; else nothing is done.
+    fn elementwise(function: &Function, values: &[Self], to: &mut [Self]) -> bool;
     /// Whether it is neither infinite nor no number.
     fn finite(self) -> bool;
     /// A buffer's numbers, where they are of this type.
@@ -60,6 +64,9 @@ impl Number for f64 {
     #[inline(always)]
     fn exp_below_zero(self) -> f64 {
         exp(self)
+    }
+    fn elementwise(_: &Function, _: &[f64], _: &mut [f64]) -> bool {
+        false
     }
     #[inline(always)]
     fn finite(self) -> bool {
@@ -91,6 +98,9 @@ impl Number for f32 {
     #[inline(always)]
     fn exp_below_zero(self) -> f32 {
         training::kernels::exp(self)
+    }
+    fn elementwise(function: &Function, values: &[f32], to: &mut [f32]) -> bool {
+        singles(function, values, to)
     }
     #[inline(always)]
     fn finite(self) -> bool {

@@ -293,8 +293,24 @@ impl<'a, T: Number> Evaluator<'a, T> {
                 }
             }),
             Function::Abs => self.unary(len, |x| if x < T::ZERO { -x } else { x + T::ZERO }),
-            _ => self.unary(len, |x| T::of(function.value(&[x.double()]))),
+            _ => self.elementwise(function, len),
         }
+    }
+
+    fn elementwise(&mut self, function: &Function, len: usize) {
+        let general = |x: T| T::of(function.value(&[x.double()]));
+        let Some(run) = self.stack.pop() else { return };
+        if let Run::One(value) = run {
+            return self.stack.push(Run::One(general(value)));
+        }
+        let mut tile = self.scratch.tile();
+        if let Operand::Many(values) = operand(&run, len)
+            && !T::elementwise(function, values, &mut tile[..len])
+        {
+            tile[..len].iter_mut().zip(values).for_each(|(slot, value)| *slot = general(*value));
+        }
+        self.scratch.give(run);
+        self.stack.push(Run::Tile(tile));
     }
 
     fn general(&mut self, function: &Function, count: usize, len: usize) {

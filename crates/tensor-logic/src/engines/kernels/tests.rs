@@ -215,8 +215,13 @@ fn run<T: Number>(code: &[Code], inputs: &[T]) -> T {
             Code::Negate => -stack.pop().unwrap(),
             Code::Call(function, count) => {
                 let rest = stack.len() - count;
-                let arguments: Vec<f64> = stack.drain(rest..).map(Number::double).collect();
-                T::of(function.value(&arguments))
+                let arguments: Vec<T> = stack.drain(rest..).collect();
+                let mut own = [T::ZERO];
+                match arguments.as_slice() {
+                    // Their own test says that the vectorised forms are the functions.
+                    [_] if T::elementwise(function, &arguments, &mut own) => own[0],
+                    _ => T::of(function.value(&arguments.iter().map(|x| x.double()).collect::<Vec<f64>>())),
+                }
             }
             Code::Binary(binary) => {
                 let (b, a) = (stack.pop().unwrap(), stack.pop().unwrap());

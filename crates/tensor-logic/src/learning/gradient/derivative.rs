@@ -23,6 +23,7 @@ pub(super) fn by_value(function: &Function, value: Expr, span: Span) -> Option<E
         Function::Relu => call(Function::Step, vec![value], span),
         Function::Exp => value,
         Function::Tanh => one_minus(Expr::Product(vec![value.clone(), value])),
+        Function::Sig => Expr::Product(vec![value.clone(), one_minus(value)]),
         _ => return None,
     })
 }

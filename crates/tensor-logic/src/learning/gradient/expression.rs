@@ -282,6 +282,7 @@ impl Builder {
                 Some((whole, stored)) if *whole == std::ptr::from_ref(call) as usize => Some(stored.clone()),
                 _ => None,
             };
+            let stored = stored.filter(|_| call.arguments.len() == 1);
             let slope = stored.and_then(|stored| derivative::by_value(&call.function, stored, call.span));
             let slope = slope.or_else(|| derivative::of(&call.function, &call.arguments, at, call.span));
             let Some(slope) = slope else { continue };

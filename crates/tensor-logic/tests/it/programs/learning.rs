@@ -5,7 +5,8 @@ use tensor_logic::answer::{Answer, Content};
 use super::{folder, program};
 use crate::common::answers::{calculated, engines};
 
-pub(crate) const PROGRAMS: [&str; 3] = ["learn-table1", "learn-table2", "learn-tucker"];
+pub(crate) const PROGRAMS: [&str; 6] =
+    ["learn-table1", "learn-table2", "learn-tucker", "learner-cell", "learner-lstm", "learner-transformer"];
 
 /// The loss before and after, and the last answer, for a seed.
 fn learned(name: &str, seed: u64, check: impl Fn(f64, f64, &[f64])) {
@@ -64,6 +65,49 @@ fn a_core_and_three_matrices_learn_a_tensor() {
                     "seed {seed}, element {at}: {value} instead of {wanted}"
                 );
             }
+        });
+    }
+}
+
+/// The class with the largest probability, of rows of so many.
+fn likely(probabilities: &[f64], classes: usize) -> Vec<usize> {
+    let most = |row: &[f64]| (0..classes).max_by(|a, b| row[*a].total_cmp(&row[*b])).unwrap();
+    probabilities.chunks(classes).map(most).collect()
+}
+
+/// Text by text and step by step: the cell knows every bit of strings that it has seen.
+#[test]
+fn the_cell_says_every_other_bit_twice() {
+    for seed in 0..3 {
+        learned("learner-cell", seed, |first, last, bits| {
+            assert!(first > 0.4 && last < 0.1, "seed {seed}: {first} to {last}");
+            assert_eq!(likely(bits, 2), [0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0], "seed {seed}");
+        });
+    }
+}
+
+#[test]
+fn the_lstm_says_the_parity() {
+    for seed in 0..3 {
+        learned("learner-lstm", seed, |first, last, bits| {
+            assert!(first > 0.4 && last < 0.1, "seed {seed}: {first} to {last}");
+            assert_eq!(likely(bits, 2), [0, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0], "seed {seed}");
+        });
+    }
+}
+
+/// The first symbol of a text may be followed by three; from the second on, the texts are known.
+#[test]
+fn the_transformer_learns_three_texts() {
+    for seed in 0..3 {
+        learned("learner-transformer", seed, |first, last, symbols| {
+            // Three equal first symbols cost ln 3 each, and nothing else need cost anything.
+            let least = 3.0 * 3f64.ln() / 8.0;
+            assert!(first > 1.2 && last < least + 0.25, "seed {seed}: {first} to {last}");
+            let likely = likely(symbols, 5);
+            let known = [(1, 2), (2, 4), (4, 4), (7, 1), (8, 4)];
+            let right = known.iter().filter(|(place, symbol)| likely[*place] == *symbol).count();
+            assert!(right >= 4, "seed {seed}: {likely:?}");
         });
     }
 }

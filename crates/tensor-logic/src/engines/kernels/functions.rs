@@ -1,0 +1,99 @@
+//! Elementwise functions of numbers of 32 bits, written so that a loop over them is vectorised.
+//!
+//! Their relative error is below 1e-6, where the general way, by 64 bits, rounds once. 64 bits know no such form
+//! and go the general way.
+
+use training::kernels::{Kernel, exp, gelu, tanh, vectorised};
+
+use crate::function::Function;
+
+/// Where the exponential of 32 bits is neither 0, nor without its last digits, nor infinite.
+const EXPONENTS: std::ops::RangeInclusive<f32> = -87.0..=88.0;
+
+/// 1/(1 + e⁻ˣ), by the exponential of what is below 0.
+#[inline(always)]
+fn sigmoid(x: f32) -> f32 {
+    let e = exp(-x.abs());
+    (if x < 0.0 { e } else { 1.0 }) / (1.0 + e)
+}
+
+/// The function at every number, where it has a form here that is right for all of them.
+pub(super) fn singles(function: &Function, values: &[f32], to: &mut [f32]) -> bool {
+    match function {
+        Function::Tanh => vectorised(Map { values, to, f: tanh }),
+        Function::Sig => vectorised(Map { values, to, f: sigmoid }),
+        Function::Gelu => vectorised(Map { values, to, f: gelu }),
+        Function::Silu => vectorised(Map { values, to, f: |x| x * sigmoid(x) }),
+        Function::Sqrt => vectorised(Map { values, to, f: f32::sqrt }),
+        Function::Exp if values.iter().all(|x| EXPONENTS.contains(x)) => {
+            vectorised(Map { values, to, f: exp });
+        }
+        _ => return false,
+    }
+    true
+}
+
+struct Map<'a, F> {
+    values: &'a [f32],
+    to: &'a mut [f32],
+    f: F,
+}
+
+impl<F: Fn(f32) -> f32> Kernel for Map<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.to.iter_mut().zip(self.values).for_each(|(slot, value)| *slot = (self.f)(*value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_the_functions() {
+        let functions =
+            [Function::Tanh, Function::Sig, Function::Gelu, Function::Silu, Function::Sqrt, Function::Exp];
+        for function in functions {
+            for at in -12_000..=12_000 {
+                let x = at as f32 * 0.01;
+                let mut found = [0.0];
+                if !singles(&function, &[x], &mut found) {
+                    assert!(
+                        matches!(function, Function::Exp) && !EXPONENTS.contains(&x),
+                        "{function:?}({x})"
+                    );
+                    continue;
+                }
+                let wanted = function.value(&[f64::from(x)]);
+                // In the tail of the normal distribution the rounding of x² costs digits; below the least normal
+                // number all are lost.
+                let relative = if matches!(function, Function::Gelu) {
+                    1e-6 + 3e-8 * wanted.abs().ln().abs()
+                } else {
+                    1e-6
+                };
+                let apart = (f64::from(found[0]) - wanted).abs();
+                let same = found[0].is_nan() && wanted.is_nan();
+                assert!(
+                    same || apart <= relative * wanted.abs() + 1e-36,
+                    "{function:?}({x}): {} and {wanted}",
+                    found[0]
+                );
+            }
+            for (x, exponential) in
+                [(f32::NAN, false), (f32::INFINITY, false), (f32::NEG_INFINITY, false), (0.0, true)]
+            {
+                let mut found = [7.0];
+                let there = singles(&function, &[x], &mut found);
+                assert_eq!(there, exponential || !matches!(function, Function::Exp));
+                let wanted = function.value(&[f64::from(x)]) as f32;
+                let same = found[0] == wanted || found[0].is_nan() && wanted.is_nan();
+                assert!(!there || same, "{function:?}({x}): {} and {wanted}", found[0]);
+            }
+        }
+        assert!(!singles(&Function::Log, &[1.0], &mut [0.0]));
+    }
+}
