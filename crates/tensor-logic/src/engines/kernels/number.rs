@@ -184,6 +184,8 @@ pub(crate) struct Pool {
 
 /// Smaller arrays are not kept.
 const KEPT: usize = 1 << 14;
+/// Beyond so many elements, kept ones and new ones together, those that do not fit are let go of.
+const ROOM: usize = 1 << 23;
 /// So many elements are kept at most, in not more than so many arrays.
 const SPARE: usize = 1 << 26;
 const ARRAYS: usize = 32;
@@ -195,10 +197,10 @@ impl Pool {
         let found = match T::free(self).lock() {
             Ok(mut free) if len >= KEPT => {
                 let found = free.iter().position(fits).map(|at| free.swap_remove(at));
-                // What does not fit makes room: no more memory is held than was ever in use at once.
-                let mut room = if found.is_some() { 0 } else { len };
-                while room > 0 && !free.is_empty() {
-                    room = room.saturating_sub(free.remove(0).capacity());
+                // Large arrays that do not fit make room for the new one.
+                let mut kept: usize = free.iter().map(Vec::capacity).sum();
+                while found.is_none() && kept > 0 && kept + len > ROOM {
+                    kept -= free.remove(0).capacity();
                 }
                 found
             }
