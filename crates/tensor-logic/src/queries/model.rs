@@ -197,7 +197,8 @@ fn together(
     engine: &mut dyn Engine,
     request: &Request<'_>,
     goal: TensorId,
-    (open, fixed): (&[(&str, Domain)], &[(&str, Const)]),
+    open: &[(&str, Domain)],
+    fixed: &[(&str, Const)],
 ) -> Result<Option<Vec<f64>>> {
     let names = || open.iter().map(|(name, _)| *name);
     let several = names().enumerate().any(|(at, name)| names().take(at).any(|other| other == name));
@@ -307,7 +308,7 @@ pub fn answer(
         let message = "the table of all values of the targets does not fit";
         return Err(Refusal::new(Code::TooLarge, query.span, message));
     };
-    if let Some(values) = together(engine, request, goal, (&open, &fixed))? {
+    if let Some(values) = together(engine, request, goal, &open, &fixed)? {
         let values: Vec<f64> = values.iter().map(|value| value / whole).collect();
         let (names, domains): (Vec<&str>, Vec<Domain>) = open.into_iter().unzip();
         let indices = names.into_iter().map(str::to_owned).collect();

@@ -1,5 +1,6 @@
 //! The command's own rules: exit statuses, options, what goes where.
 #![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot start the command has failed")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -265,13 +265,11 @@ fn what_changes_is_not_kept() {
         for query in ["Farther[x]?", "Reach(7, x)?"] {
             let mut fresh = other.clone();
             fresh.set_text(&*text);
-            let (said, expected) = (notebook.ask(query), fresh.ask(query));
-            let shown = |said: &Result<_, _>| match said {
-                Ok(reply) => format!("{reply}"),
-                Err(refused) => format!("{refused}"),
-            };
-            let (said, expected) = (said.map_err(|r| r.to_string()), expected.map_err(|r| r.to_string()));
-            assert_eq!(shown(&said), shown(&expected), "{query} of {text}");
+            let [said, expected] = [&mut notebook, &mut fresh].map(|notebook| match notebook.ask(query) {
+                Ok(reply) => reply.to_string(),
+                Err(refused) => refused.to_string(),
+            });
+            assert_eq!(said, expected, "{query} of {text}");
         }
     }
     // The constants of a query may be those that a recursion goes to.
@@ -401,7 +399,9 @@ fn an_interrupt_leaves_what_was_true() {
         });
         let refused = notebook.ask(query).unwrap_err();
         assert!(refused.is_interrupted(), "{query}: {refused}");
-        other.map(|thread| thread.join().unwrap());
+        if let Some(thread) = other {
+            thread.join().unwrap();
+        }
         // As long as it is set, nothing goes on.
         assert!(notebook.ask("W + 1 > 0?").unwrap_err().is_interrupted());
         stop.store(false, Ordering::Relaxed);

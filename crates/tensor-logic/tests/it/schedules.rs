@@ -1,5 +1,4 @@
 //! Schedules of the learning rate: the same steps with the rate set by hand.
-#![expect(clippy::unwrap_used, reason = "a test that cannot ask has failed")]
 
 use std::f64::consts::PI;
 

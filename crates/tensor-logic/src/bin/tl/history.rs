@@ -41,8 +41,6 @@ pub(crate) fn save<'l>(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
-
     use super::{MOST, load, save};
 
     #[test]

@@ -95,7 +95,7 @@ pub(crate) fn component(out: &mut String, places: &Places<'_>, component: &Compo
     out.push_str("{\"tensors\": ");
     json::list(out, &component.tensors, |out, name| json::string(out, name));
     put(out, format_args!(", \"executor\": \"{}\", \"method\": ", component.executor.name()));
-    optional(out, component.method, |out, method| json::string(out, method));
+    optional(out, component.method, json::string);
     out.push_str(", \"line\": ");
     optional(out, component.span, |out, span| put(out, format_args!("{}", places.of(span.start).0)));
     put(out, format_args!(", \"calls\": {}, \"rounds\": {}", component.calls, component.rounds));
