@@ -23,6 +23,7 @@ mod steps;
 mod support;
 mod table;
 
+use crate::kernels::Pool;
 pub use crate::kernels::Precision;
 pub use machine::Storage;
 
@@ -43,6 +44,8 @@ pub struct Fast {
     precision: Precision,
     /// What is kept of programs, the last one used first.
     sessions: Vec<Session>,
+    /// Memory that any of them uses again.
+    pool: Arc<Pool>,
     derived: Vec<(String, u64)>,
 }
 
@@ -78,6 +81,11 @@ impl Fast {
         self
     }
 
+    /// Forgets what is kept of programs, but not the memory that it took: for who goes on with others.
+    pub fn forget_programs(&mut self) {
+        self.sessions.clear();
+    }
+
     fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> &mut Session {
         let stamp = request.program.stamp.number();
         let answers = |session: &Session| {
@@ -86,7 +94,11 @@ impl Fast {
         let kept = self.sessions.iter().position(answers);
         let session = match kept {
             Some(at) => self.sessions.remove(at),
-            None => Session::new(request, goals, self.storage, self.precision),
+            None => {
+                let mut session = Session::new(request, goals, self.storage, self.precision);
+                session.machine.pool = Arc::clone(&self.pool);
+                session
+            }
         };
         // The batches of a training loop take turns; what was used last is kept longest.
         self.sessions.insert(0, session);

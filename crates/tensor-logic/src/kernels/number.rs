@@ -186,7 +186,7 @@ pub(crate) struct Pool {
 const KEPT: usize = 1 << 14;
 /// So many elements are kept at most, in not more than so many arrays.
 const SPARE: usize = 1 << 26;
-const ARRAYS: usize = 32;
+const ARRAYS: usize = 128;
 
 impl Pool {
     /// So many numbers, of whatever value.
