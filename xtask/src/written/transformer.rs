@@ -206,6 +206,7 @@ impl Written {
         let bound = match self.last.take() {
             Some((last, bound)) if last == *batch => bound,
             _ => {
+                self.engine.forget_programs();
                 self.give(batch)?;
                 Bound::with_gradients(&mut self.notebook, "Loss", &names())?
             }
@@ -254,6 +255,8 @@ impl Network for Written {
 
     fn logits(&mut self, theta: &[f32], batch: &Batch) -> training::Result<&[f32]> {
         let work = |own: &mut Self| -> Result<Vec<f32>> {
+            own.last = None;
+            own.engine.forget_programs();
             own.give(batch)?;
             let bound = Bound::new(&mut own.notebook, &["Logit"])?;
             let given = own.weights(theta);

@@ -53,6 +53,7 @@ pub struct Fast {
     /// What is kept of programs, the last one used first.
     sessions: Vec<Session>,
     given: Data,
+    /// Memory that any of them uses again.
     pool: Arc<Pool>,
     derived: Vec<(String, u64)>,
     /// What was done, if somebody wants to know.
@@ -110,6 +111,11 @@ impl Fast {
     pub fn with_precision(mut self, precision: Precision) -> Fast {
         self.precision = precision;
         self
+    }
+
+    /// Forgets what is kept of programs, but not the memory that it took: for who goes on with others.
+    pub fn forget_programs(&mut self) {
+        self.sessions.clear();
     }
 
     fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> (&mut Session, &mut Data) {

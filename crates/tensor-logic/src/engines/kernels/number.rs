@@ -188,7 +188,7 @@ const KEPT: usize = 1 << 14;
 const ROOM: usize = 1 << 23;
 /// So many elements are kept at most, in not more than so many arrays.
 const SPARE: usize = 1 << 26;
-const ARRAYS: usize = 32;
+const ARRAYS: usize = 128;
 
 impl Pool {
     /// So many numbers, of whatever value.
