@@ -301,7 +301,10 @@ impl<'a, T: Number> Evaluator<'a, T> {
         let general = |x: T| T::of(function.value(&[x.double()]));
         let Some(run) = self.stack.pop() else { return };
         if let Run::One(value) = run {
-            return self.stack.push(Run::One(general(value)));
+            // One number has the bits that a tile of it would have.
+            let mut own = [T::ZERO];
+            let found = T::elementwise(function, &[value], &mut own);
+            return self.stack.push(Run::One(if found { own[0] } else { general(value) }));
         }
         let mut tile = self.scratch.tile();
         if let Operand::Many(values) = operand(&run, len)
