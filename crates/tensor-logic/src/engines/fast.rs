@@ -251,7 +251,7 @@ impl Session {
         let program = &self.machine.program;
         let mut moves: BTreeSet<TensorId> =
             needed.iter().copied().filter(|id| program.tensor(*id).role == Role::Parameter).collect();
-        let mut last = HashMap::new();
+        let mut last = BTreeMap::new();
         let mine = |component: &Component| component.tensors.iter().any(|id| needed.contains(id));
         for (at, component) in self.components.iter().enumerate().filter(|(_, component)| mine(component)) {
             if self.sources[at].iter().any(|id| moves.contains(id)) {
