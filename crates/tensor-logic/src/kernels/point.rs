@@ -301,7 +301,9 @@ impl<'a, T: Number> Evaluator<'a, T> {
         let general = |x: T| T::of(function.value(&[x.double()]));
         let Some(run) = self.stack.pop() else { return };
         if let Run::One(value) = run {
-            return self.stack.push(Run::One(general(value)));
+            let mut one = [general(value)];
+            T::elementwise(function, &[value], &mut one);
+            return self.stack.push(Run::One(one[0]));
         }
         let mut tile = self.scratch.tile();
         if let Operand::Many(values) = operand(&run, len)
