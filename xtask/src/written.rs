@@ -73,13 +73,16 @@ impl Bound {
             let sizes = places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
             let wanted: usize = sizes.product();
             ensure!(values.len() == wanted, "`{name}` has {wanted} elements, and {} are given", values.len());
-            parameters.insert(id, values);
+            // A 0 among parameters has no sign: -0 + 0 is 0.
+            parameters.insert(id, Arc::new(values.iter().map(|value| value + 0.0).collect()));
         }
         let request = Request { program: &self.program, parameters: &parameters, budget: BUDGET };
         let values = engine.values(&request, &self.goals).map_err(|report| anyhow!("{report}"))?;
         let numbers = |value| match value {
             Value::Dense(numbers) => Ok(numbers),
-            Value::Tuples(_) => Err(anyhow!("a relation, where a square tensor is asked for")),
+            Value::Tuples(_) | Value::Counts(_) => {
+                Err(anyhow!("a relation, where a square tensor is asked for"))
+            }
         };
         values.into_iter().map(numbers).collect()
     }

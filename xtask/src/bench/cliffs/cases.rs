@@ -466,6 +466,12 @@ fn stepped(parameters: &[(&[f64], &[f64])]) -> Vec<Expected> {
     parameters.iter().map(|each| Expected::Sum(1, left(each))).collect()
 }
 
+/// What is done with a node: its neighbours, their weights, its output.
+type Attended<'a> = &'a mut dyn FnMut(u32, &[u32], &[f64], &[f64]);
+
+/// What is done with a node: the sum over its neighbours, its output.
+type Summed<'a> = &'a mut dyn FnMut(u32, &[f64], &[f64]);
+
 /// Attention of every node to its neighbours in a graph of five arcs a node, and a step down its gradient.
 fn graph_attention(n: u32) -> Input {
     const D: usize = 16;
@@ -476,22 +482,21 @@ fn graph_attention(n: u32) -> Input {
          Loss? @minimize(opt=sgd, lr=0.01, steps=1)\nSQ = Q[i, d]^2\nSK = K[j, d]^2\nSV = V[j, d]^2\nSQ?\nSK?\nSV?\n"
     );
     let (q, k, v) = (start("Q", n * 16), start("K", n * 16), start("V", n * 16));
-    let forward =
-        |q: &[f64], k: &[f64], v: &[f64], back: &mut dyn FnMut(u32, &[u32], &[f64], &[f64])| -> f64 {
-            let mut loss = 0.0;
-            for i in 0..n {
-                let near: Vec<u32> = arcs.range((i, 0)..(i + 1, 0)).map(|((_, j), _)| *j).collect();
-                let powers: Vec<f64> =
-                    near.iter().map(|j| (dot(row(q, i, D), row(k, *j, D)) / 4.0).exp()).collect();
-                let total: f64 = powers.iter().sum();
-                let weights: Vec<f64> = powers.iter().map(|power| power / total).collect();
-                let mut out = vec![0.0; D];
-                near.iter().zip(&weights).for_each(|(j, weight)| add(&mut out, 0, *weight, row(v, *j, D)));
-                loss += dot(&out, &out);
-                back(i, &near, &weights, &out);
-            }
-            loss
-        };
+    let forward = |q: &[f64], k: &[f64], v: &[f64], back: Attended<'_>| -> f64 {
+        let mut loss = 0.0;
+        for i in 0..n {
+            let near: Vec<u32> = arcs.range((i, 0)..(i + 1, 0)).map(|((_, j), _)| *j).collect();
+            let powers: Vec<f64> =
+                near.iter().map(|j| (dot(row(q, i, D), row(k, *j, D)) / 4.0).exp()).collect();
+            let total: f64 = powers.iter().sum();
+            let weights: Vec<f64> = powers.iter().map(|power| power / total).collect();
+            let mut out = vec![0.0; D];
+            near.iter().zip(&weights).for_each(|(j, weight)| add(&mut out, 0, *weight, row(v, *j, D)));
+            loss += dot(&out, &out);
+            back(i, &near, &weights, &out);
+        }
+        loss
+    };
     let (mut of_q, mut of_k, mut of_v) = (vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]);
     forward(&q, &k, &v, &mut |i, near, weights, out| {
         let slope: Vec<f64> = out.iter().map(|value| 2.0 * value).collect();
@@ -533,7 +538,7 @@ fn layer(n: u32, equations: &str) -> Input {
     );
     let scale = f64::from(100 * n);
     let (x, w) = (start("X", n * 64), start("W", 64 * 64));
-    let forward = |x: &[f64], w: &[f64], back: &mut dyn FnMut(u32, &[f64], &[f64])| -> f64 {
+    let forward = |x: &[f64], w: &[f64], back: Summed<'_>| -> f64 {
         let mut loss = 0.0;
         for at in 0..n {
             let mut sum = vec![0.0; D];
