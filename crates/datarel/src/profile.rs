@@ -27,7 +27,7 @@ pub struct StratumProfile {
     pub method: Method,
     /// The rounds that were taken; 0 where the method has none.
     pub rounds: u64,
-    /// The tuples of the relations in the end. Of an [`explain`]ed stratum: about how many.
+    /// The tuples of the relations in the end. Of an explained stratum: about how many.
     pub tuples: u64,
     /// Their bytes in the end, with all orders of columns that joins asked for; 0 if nothing was evaluated.
     pub bytes: u64,
