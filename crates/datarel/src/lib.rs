@@ -33,6 +33,7 @@ mod constant;
 mod constants;
 mod database;
 mod derive;
+mod explain;
 mod fixpoint;
 mod join;
 mod limits;
@@ -55,11 +56,10 @@ mod valued;
 pub use constant::{Comparison, Const, SymbolId};
 pub use constants::Constants;
 pub use database::{Database, Relation};
+pub use explain::{evaluate_profiled, explain};
 pub use fixpoint::{Counters, evaluate};
 pub use limits::{Failure, Limits};
 pub use magic::{Demand, magic};
-pub use profile::{
-    Access, JoinProfile, Method, Profile, RuleProfile, StratumProfile, evaluate_profiled, explain,
-};
+pub use profile::{Access, JoinProfile, Method, Profile, RuleProfile, StratumProfile};
 pub use ring::{Combine, Ring, Times, Value};
 pub use rule::{Atom, Literal, RelationId, Rule, Term, Variable};
