@@ -14,7 +14,7 @@ use std::time::Instant;
 use crate::ast::Span;
 use crate::datalog::{self, Derived, Session};
 use crate::digits::halves;
-use crate::engine::{Engine, Request, Slope, Stop, Value};
+use crate::engine::{Carried, Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
@@ -36,14 +36,6 @@ pub struct Auto {
     stop: Stop,
     /// What a program that is to come has in common with the one that the blocks saw last.
     carried: Option<Carried>,
-}
-
-/// Values of one program that hold for another.
-struct Carried {
-    /// The stamp of the program that the blocks have seen.
-    from: u64,
-    to: u64,
-    same: BTreeSet<TensorId>,
 }
 
 /// The program at hand with what rules derive of it as data.

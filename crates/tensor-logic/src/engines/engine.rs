@@ -185,6 +185,15 @@ impl Stop {
     }
 }
 
+/// Values of one program that hold for another, by their stamps.
+pub(crate) struct Carried {
+    /// The program that was evaluated.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// What both say alike.
+    pub(crate) same: BTreeSet<TensorId>,
+}
+
 /// What to evaluate besides the program's text.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {

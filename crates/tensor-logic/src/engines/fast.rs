@@ -37,7 +37,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::ast::Span;
 use crate::divergence::falls;
-use crate::engine::{Engine, Parameters, Request, Slope, Stop, Value};
+use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::program::{Class, Component, Given, Kind, Place, Program, Role, Style, TensorId};
@@ -62,13 +62,6 @@ pub struct Fast {
     stop: Stop,
     /// What a program that is to come has in common with one that was.
     carried: Option<Carried>,
-}
-
-/// Values of one program that hold for another.
-struct Carried {
-    from: u64,
-    to: u64,
-    same: BTreeSet<TensorId>,
 }
 
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.

@@ -873,32 +873,38 @@ fn position(domains: &[Domain], tuple: &[Const]) -> Option<usize> {
     })
 }
 
+/// The ordinals of the element that an entry of an array stands for, place by place.
+fn ordinals<'a>(
+    domains: &'a [Domain],
+    fixed: &'a [Option<Const>],
+    shape: &[usize],
+    at: usize,
+) -> impl Iterator<Item = Option<usize>> + 'a {
+    let mut open = strides(shape).into_iter().zip(shape.to_vec());
+    domains.iter().zip(fixed).map(move |(domain, fixed)| match fixed {
+        Some(value) => domain.ordinal(*value),
+        None => open.next().map(|(step, size)| at / step.max(1) % size.max(1)),
+    })
+}
+
 /// The constants of the element that an entry of an array stands for.
 fn array_element(
     domains: &[Domain],
     fixed: &[Option<Const>],
     shape: &[usize],
-    mut at: usize,
+    at: usize,
 ) -> Option<Vec<Const>> {
-    let mut sizes = shape.iter().rev();
-    let mut element = Vec::with_capacity(fixed.len());
-    for (domain, fixed) in domains.iter().zip(fixed).rev() {
-        element.push(match fixed {
-            Some(value) => *value,
-            None => {
-                let size = (*sizes.next()?).max(1);
-                let ordinal = at % size;
-                at /= size;
-                domain.value(ordinal)?
-            }
-        });
-    }
-    element.reverse();
-    Some(element)
+    let values = ordinals(domains, fixed, shape, at).zip(domains.iter().zip(fixed));
+    // A fixed place of a relation may lie outside its domain.
+    values.map(|(ordinal, (domain, fixed))| fixed.or_else(|| domain.value(ordinal?))).collect()
 }
 
 fn array_position(domains: &[Domain], fixed: &[Option<Const>], shape: &[usize], at: usize) -> Option<usize> {
-    position(domains, &array_element(domains, fixed, shape, at)?)
+    let mut places = ordinals(domains, fixed, shape, at).zip(domains);
+    places.try_fold(0, |position: usize, (ordinal, domain)| {
+        let ordinal = ordinal.filter(|ordinal| *ordinal < domain.len())?;
+        position.checked_mul(domain.len())?.checked_add(ordinal)
+    })
 }
 
 fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Place]) -> Piece {

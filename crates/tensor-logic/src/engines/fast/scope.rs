@@ -485,7 +485,10 @@ impl Machine {
             if block.dims.iter().all(|dim| *dim == Dim::ROWS) {
                 numbers.push(block.view(&[Dim::ROWS]));
             } else {
-                slabs.push(block.expanded(&dims, &sizes).slabs());
+                let slab = block.expanded(&dims, &sizes).slabs();
+                // What is repeated along axes of others becomes an array of its own.
+                self.reserve(slab.array.len())?;
+                slabs.push(slab);
             }
         }
         let segments = Segments {

@@ -213,15 +213,14 @@ static ONE: Expr = Expr::Number(1.0);
 
 /// Whether a comparison holds.
 pub(super) fn holds(sign: Comparison, order: Option<std::cmp::Ordering>) -> bool {
-    let Some(order) = order else { return sign == Comparison::NotEqual };
-    match sign {
-        Comparison::Less => order.is_lt(),
-        Comparison::LessEqual => order.is_le(),
-        Comparison::Greater => order.is_gt(),
-        Comparison::GreaterEqual => order.is_ge(),
-        Comparison::Equal => order.is_eq(),
-        Comparison::NotEqual => order.is_ne(),
-    }
+    use std::cmp::Ordering;
+    let of = match order {
+        Some(Ordering::Less) => [Comparison::Less, Comparison::LessEqual, Comparison::NotEqual],
+        Some(Ordering::Equal) => [Comparison::Equal, Comparison::LessEqual, Comparison::GreaterEqual],
+        Some(Ordering::Greater) => [Comparison::Greater, Comparison::GreaterEqual, Comparison::NotEqual],
+        None => [Comparison::NotEqual; 3],
+    };
+    of.contains(&sign)
 }
 
 fn holds_const(sign: Comparison, a: Option<Const>, b: Option<Const>) -> bool {
