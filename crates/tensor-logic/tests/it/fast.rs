@@ -5,6 +5,7 @@
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
+use tensor_logic::error::Code;
 use tensor_logic::fast::{Fast, Precision, Storage};
 use tensor_logic::program::{Class, TensorId};
 
@@ -282,4 +283,27 @@ fn steps_at_the_end_of_the_integers_end() {
     for text in [up, down] {
         assert_close(&values(&text, "Y", Storage::Auto), &[4.0], &text);
     }
+}
+
+/// Arrays that are only made on the way count against `--max-bytes` too.
+#[test]
+fn repeated_slabs_are_within_the_budget() {
+    let rows: String = (0..100).map(|q| format!("At({q}, {}, {})\n", q / 10, q % 10)).collect();
+    let text = format!(
+        "{rows}l : 3\nr, q : 100\nh : 4\nk : 8\np : 10\nWeight[l, r, q, h] = sin(l + r * q + h)\n\
+         Keep[l, r, h, p] = cos(l + r + h + p)\nValue[l, q, h, k] = sin(l + q + h * k)\n\
+         Read[l, r, h, k] = Weight[l, r, q, h] At(q, s, p) Keep[l, r, h, p] Value[l, q, h, k]\nRead[0, 0, 0, 0]?\n"
+    );
+    let program = analysed(&text).unwrap();
+    let goal = TensorId(program.tensors.iter().position(|tensor| tensor.name == "Read").unwrap() as u32);
+    let parameters = Parameters::new();
+    let found = |bytes: u64| {
+        let budget = Budget { bytes, ..BUDGET };
+        let request = Request { program: &program, parameters: &parameters, budget };
+        Fast::with_storage(Storage::Auto).values(&request, &[goal])
+    };
+    // 100 rows of 3 · 100 · 4 · 8 numbers are 7.7 MB; the tensors take 1 MB.
+    let report = found(5_000_000).unwrap_err();
+    assert_eq!(report.code, Code::TooLarge, "{report}");
+    assert!(found(50_000_000).is_ok(), "{}", found(50_000_000).unwrap_err());
 }

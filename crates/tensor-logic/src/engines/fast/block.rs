@@ -538,6 +538,14 @@ pub(crate) fn reduce_rows(block: Block, groups: &Groups, operation: Operation) -
     Block { mask: here, ..result }
 }
 
+/// The greatest common divisor; of 0 and another, the other.
+fn gcd(mut a: u32, mut b: u32) -> u32 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 impl Block {
     /// The values as slabs beside rows: a view whose dense dimensions are in order.
     pub(crate) fn slabs(self) -> View {
@@ -546,17 +554,25 @@ impl Block {
         if dense.in_order(inner) {
             return self.values;
         }
-        // Rows that share a slab share its copy.
+        // Rows that share a slab share its copy, unless there are more places for slabs than rows: positions may count in
+        // elements, of which a slab begins at every so many.
         if let Step::Map(map, step) = &self.values.steps[0]
-            && let Some(count) = map.iter().max().map(|most| *most as usize + 1)
+            && let Some(most) = map.iter().max()
+            && let apart = map.iter().fold(0, |apart, position| gcd(apart, *position)).max(1)
+            && let count = (most / apart) as usize + 1
+            && count <= map.len()
         {
+            let map: Arc<Vec<u32>> = match apart {
+                1 => Arc::clone(map),
+                _ => Arc::new(map.iter().map(|position| position / apart).collect()),
+            };
             let mut values = self.values.clone();
-            values.steps[0] = Step::By(*step);
+            values.steps[0] = Step::By(*step * apart as usize);
             let mut shape = self.shape.clone();
             shape[0] = count;
             let array = Array::of(volume(&shape), Point::of(shape.clone(), values).fused());
             let mut view = View::whole(array, &shape);
-            view.steps[0] = Step::Map(Arc::clone(map), volume(inner));
+            view.steps[0] = Step::Map(map, volume(inner));
             return view;
         }
         if self.values.steps[0].by() == Some(0) {
