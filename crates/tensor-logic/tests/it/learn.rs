@@ -91,6 +91,9 @@ fn listed_steps_are_those_of_whole_gradients() {
         "opt=adam, lr=0.01, epochs=5, batch=s, size=2, shuffle=1",
         "opt=adam, lr=0.01, epochs=5, batch=s, size=3, clip=0.5",
         "opt=sgd, lr=0.01, momentum=0.5, epochs=5, batch=s, size=1",
+        // What catches up takes every missed step at that step's own rate.
+        "opt=adam, lr=0.01, schedule=cosine, min_lr=0.001, warmup=3, epochs=5, batch=s, size=2",
+        "opt=adamw, lr=0.01, weight_decay=0.2, schedule=linear, epochs=4, batch=s, size=3, shuffle=1",
     ];
     let mut listed = 0;
     for body in bodies {
