@@ -40,7 +40,7 @@ use crate::divergence::falls;
 use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
-use crate::program::{Class, Component, Given, Kind, Place, Program, Role, Style, TensorId};
+use crate::program::{Class, Component, Kind, Program, Role, Style, Tensor, TensorId};
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
@@ -71,7 +71,7 @@ const MOST: usize = 1 << 30;
 const SHED: usize = 1 << 20;
 
 /// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
-type Data = HashMap<(TensorId, Precision), (Vec<Place>, Vec<Given>, Stored)>;
+type Data = HashMap<(TensorId, Precision), (Tensor, Stored)>;
 
 /// What is kept of a program between calls.
 struct Session {
@@ -109,6 +109,7 @@ impl Fast {
     /// Forgets what is kept of programs, but not the memory that it took: for who goes on with others.
     pub fn forget_programs(&mut self) {
         self.sessions.clear();
+        self.given.clear();
     }
 
     fn session(&mut self, request: &Request<'_>, goals: &[TensorId]) -> (&mut Session, &mut Data) {
@@ -313,14 +314,16 @@ impl Session {
             };
             let data = data.filter(|id| program.tensor(*id).role != Role::Parameter);
             let known = data.and_then(|id| given.get(&(id, self.machine.precision)));
-            let same = |places: &[Place], blocks: &[Given], id: TensorId| {
+            // The same data may stand for another tensor: how it is joined and stored belongs to it.
+            let same = |known: &Tensor, id: TensorId| {
                 let tensor = program.tensor(id);
-                tensor.places == places
-                    && tensor.given.len() == blocks.len()
-                    && tensor.given.iter().zip(blocks).all(|(a, b)| a.is(b))
+                (tensor.style, tensor.kind, tensor.combine) == (known.style, known.kind, known.combine)
+                    && tensor.places == known.places
+                    && tensor.given.len() == known.given.len()
+                    && tensor.given.iter().zip(&known.given).all(|(a, b)| a.is(b))
             };
             match (known, data) {
-                (Some((places, blocks, stored)), Some(id)) if same(places, blocks, id) => {
+                (Some((known, stored)), Some(id)) if same(known, id) => {
                     self.machine.store(id, stored.clone());
                 }
                 _ => self.machine.component(component, &self.parameters)?,
@@ -328,9 +331,7 @@ impl Session {
             if let Some(id) = data
                 && let Some(stored) = self.machine.stored(id)
             {
-                let tensor = program.tensor(id);
-                let block = (tensor.places.clone(), tensor.given.clone(), stored.clone());
-                given.insert((id, self.machine.precision), block);
+                given.insert((id, self.machine.precision), (program.tensor(id).clone(), stored.clone()));
             }
             self.made.insert(at, stamps);
             for id in uses.get(&at).into_iter().flatten() {

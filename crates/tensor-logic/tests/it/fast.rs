@@ -7,7 +7,7 @@ use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::error::Code;
 use tensor_logic::fast::{Fast, Precision, Storage};
-use tensor_logic::program::{Class, TensorId};
+use tensor_logic::program::{Class, Combine, TensorId};
 
 #[test]
 fn the_corpus_has_the_values_of_the_reference() {
@@ -306,4 +306,20 @@ fn repeated_slabs_are_within_the_budget() {
     let report = found(5_000_000).unwrap_err();
     assert_eq!(report.code, Code::TooLarge, "{report}");
     assert!(found(50_000_000).is_ok(), "{}", found(50_000_000).unwrap_err());
+}
+
+/// One array may be data of programs that join it in different ways: an engine that keeps it tells them apart.
+#[test]
+fn data_that_programs_share_is_stored_as_each_says() {
+    let mut program = analysed("A[i] = [2, 3]\nA[i]?\n").unwrap();
+    let goal = TensorId(program.tensors.iter().position(|tensor| tensor.name == "A").unwrap() as u32);
+    let parameters = Parameters::new();
+    let mut engine = Fast::default();
+    for (combine, wanted) in [(Combine::Sum, [2.0, 3.0]), (Combine::Exists, [1.0, 1.0])] {
+        program = program.clone();
+        program.tensors[goal.0 as usize].combine = combine;
+        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+        let found = engine.values(&request, &[goal]).unwrap().remove(0);
+        assert_eq!(found.doubles().as_ref(), wanted, "{combine:?}");
+    }
 }
