@@ -32,12 +32,7 @@ pub(crate) fn value_difference(found: &Value, wanted: &Value) -> Option<String> 
         if a.len() != b.len() {
             return Some(format!("{} values instead of {}", a.len(), b.len()));
         }
-        // Addends that cancel to 0 in one order leave, in another, rounding of their size behind, which is at least that
-        // of the other elements.
-        let finite = b.iter().map(|value| value.abs()).filter(|value| value.is_finite());
-        let rounding = 1e-14 * finite.fold(0.0, f64::max);
-        let near = |a: f64, b: f64| close(a, b) || ((a == 0.0 || b == 0.0) && (a - b).abs() <= rounding);
-        let at = a.iter().zip(b).position(|(a, b)| !near(*a, *b))?;
+        let at = a.iter().zip(b).position(|(a, b)| !close(*a, *b))?;
         Some(format!("at {at}: {} instead of {} in {a:?} instead of {b:?}", a[at], b[at]))
     };
     match (found, wanted) {
