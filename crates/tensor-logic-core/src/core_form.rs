@@ -12,3 +12,5 @@ pub mod rename;
 pub mod digits;
 
 pub mod divergence;
+
+pub mod carry;

@@ -8,6 +8,8 @@
 //! ([`recursion`]).
 //!
 //! **Core form.** [`program`] is what an engine reads. [`show`] prints it as legal text again.
+//!
+//! **Meaning.** [`engine`] is the seam at which values are asked for; [`mod@reference`] answers by plain loops, and is the truth.
 
 /// The README's program runs as it stands there.
 #[cfg(doctest)]
@@ -16,9 +18,11 @@ pub struct Readme;
 
 mod analysis;
 mod core_form;
+mod meaning;
 pub mod show;
 mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
-pub use crate::core_form::{digits, divergence, program, rename, value, walk};
+pub use crate::core_form::{carry, digits, divergence, program, rename, value, walk};
+pub use crate::meaning::{engine, profile, proof, reference, start};
 pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};

@@ -44,13 +44,14 @@ mod learning;
 mod queries;
 mod session;
 
-pub(crate) use crate::engines::kernels;
-pub use crate::engines::{auto, datalog, engine, fast, profile, proof, reference, start};
+pub use crate::engines::{auto, datalog, fast};
 pub use crate::learning::{gradient, learn};
 pub use crate::queries::{answer, explain, model, run, sample};
-pub use crate::session::{carry, console, files, notebook, plan, world};
+pub use crate::session::{console, files, notebook, plan, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
-    analyse, ast, divergence, domains, draw, error, format, function, json, lex, lower, names, parents,
-    parse, program, read, recursion, rename, show, source, value, walk,
+    analyse, ast, carry, divergence, domains, draw, engine, error, format, function, json, lex, lower, names,
+    parents, parse, profile, program, proof, read, recursion, reference, rename, show, source, start, value,
+    walk,
 };
+pub(crate) use tensor_logic_kernels as kernels;

@@ -71,7 +71,7 @@ fn what_the_code_cites_stands_on_the_page() {
         .collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cited = BTreeSet::new();
-    for path in ["../tensor-logic-core/src", "src", "tests", "examples"]
+    for path in ["../tensor-logic-core/src", "../tensor-logic-kernels/src", "src", "tests", "examples"]
         .iter()
         .flat_map(|folder| sources(&root.join(folder), &["rs"]))
     {

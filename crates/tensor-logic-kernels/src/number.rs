@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use training::kernels::Real;
 
 use super::functions::singles;
-use crate::engine::Numbers;
-use crate::function::Function;
+use tensor_logic_core::engine::Numbers;
+use tensor_logic_core::function::Function;
 
 /// The type of all numbers of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
@@ -20,7 +20,7 @@ pub enum Precision {
 }
 
 /// A number that is computed with.
-pub(crate) trait Number:
+pub trait Number:
     Real
     + Default
     + PartialOrd
@@ -121,12 +121,12 @@ impl Number for f32 {
 }
 
 /// The number of elements, saturating.
-pub(crate) fn volume(shape: &[usize]) -> usize {
+pub fn volume(shape: &[usize]) -> usize {
     shape.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
 }
 
 /// Row-major strides.
-pub(crate) fn strides(shape: &[usize]) -> Vec<usize> {
+pub fn strides(shape: &[usize]) -> Vec<usize> {
     let mut result = vec![1; shape.len()];
     for at in (1..shape.len()).rev() {
         result[at - 1] = result[at] * shape[at].max(1);
@@ -136,19 +136,19 @@ pub(crate) fn strides(shape: &[usize]) -> Vec<usize> {
 
 /// The larger of two; NaN if one is.
 #[inline(always)]
-pub(crate) fn larger<T: PartialOrd + Copy>(x: T, y: T) -> T {
+pub fn larger<T: PartialOrd + Copy>(x: T, y: T) -> T {
     if x > y || x.partial_cmp(&x).is_none() { x } else { y }
 }
 
 /// The smaller of two; NaN if one is.
 #[inline(always)]
-pub(crate) fn smaller<T: PartialOrd + Copy>(x: T, y: T) -> T {
+pub fn smaller<T: PartialOrd + Copy>(x: T, y: T) -> T {
     if x < y || x.partial_cmp(&x).is_none() { x } else { y }
 }
 
 /// Numbers or truths, one behind the other.
 #[derive(Debug, Clone)]
-pub(crate) enum Buffer {
+pub enum Buffer {
     /// Numbers.
     Numbers(Numbers),
     /// What holds; as a number 1 or 0.
@@ -164,7 +164,7 @@ impl Buffer {
     }
 
     /// Its entries as numbers of a type.
-    pub(crate) fn numbers<T: Number>(&self) -> Vec<T> {
+    pub fn numbers<T: Number>(&self) -> Vec<T> {
         match self {
             Buffer::Numbers(Numbers::Double(values)) => values.iter().map(|value| T::of(*value)).collect(),
             Buffer::Numbers(Numbers::Single(values)) => {
@@ -177,7 +177,7 @@ impl Buffer {
 
 /// Arrays whose values nobody reads any more: a new page costs more than the arithmetic on it.
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+pub struct Pool {
     double: Mutex<Vec<Vec<f64>>>,
     single: Mutex<Vec<Vec<f32>>>,
 }
@@ -192,7 +192,7 @@ const ARRAYS: usize = 128;
 
 impl Pool {
     /// So many numbers, of whatever value.
-    pub(crate) fn take<T: Number>(&self, len: usize) -> Vec<T> {
+    pub fn take<T: Number>(&self, len: usize) -> Vec<T> {
         let fits = |array: &Vec<T>| (len..=len.saturating_mul(2)).contains(&array.capacity());
         let found = match T::free(self).lock() {
             Ok(mut free) if len >= KEPT => {
@@ -216,7 +216,7 @@ impl Pool {
     }
 
     /// Keeps an array for later.
-    pub(crate) fn give<T: Number>(&self, array: Vec<T>) {
+    pub fn give<T: Number>(&self, array: Vec<T>) {
         let Ok(mut free) = T::free(self).lock() else { return };
         let kept: usize = free.iter().map(Vec::capacity).sum();
         if array.capacity() >= KEPT && kept + array.capacity() <= SPARE && free.len() < ARRAYS {

@@ -52,7 +52,8 @@ impl StepKind {
 }
 
 impl Proof {
-    pub(crate) fn new(steps: Vec<Step>, root: usize) -> Proof {
+    /// A proof of the step at `root`; the premises of a step are positions in `steps`.
+    pub fn new(steps: Vec<Step>, root: usize) -> Proof {
         Proof { steps, root }
     }
 

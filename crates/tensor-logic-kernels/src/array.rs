@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::number::{Buffer, Number, Pool, Precision, strides, volume};
-use crate::engine::Numbers;
+use tensor_logic_core::engine::Numbers;
 
 /// A row-major space of numbers, computed once, when they are first asked for.
 #[derive(Clone)]
-pub(crate) struct Array(Arc<Node>);
+pub struct Array(Arc<Node>);
 
 struct Node {
     len: usize,
@@ -24,7 +24,7 @@ enum Work {
 }
 
 /// What is to be computed, in numbers of one type.
-pub(crate) trait Typed: Any + fmt::Debug + Send + Sync {
+pub trait Typed: Any + fmt::Debug + Send + Sync {
     /// Visits the arrays that it reads.
     fn inputs(&self, visit: &mut dyn FnMut(&Array));
 
@@ -58,7 +58,7 @@ impl<O: Typed> Operation for O {
 
 /// How far a view moves along one dimension.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub enum Step {
     /// So many entries for each position.
     By(usize),
     /// To the position that stands there, each so many entries long.
@@ -68,7 +68,7 @@ pub(crate) enum Step {
 impl Step {
     /// How far the entry at a position lies from the first.
     #[inline(always)]
-    pub(crate) fn offset(&self, position: usize) -> usize {
+    pub fn offset(&self, position: usize) -> usize {
         match self {
             Step::By(step) => position * step,
             Step::Map(map, times) => map[position] as usize * times,
@@ -76,7 +76,7 @@ impl Step {
     }
 
     /// The step, unless positions are looked up.
-    pub(crate) fn by(&self) -> Option<usize> {
+    pub fn by(&self) -> Option<usize> {
         match self {
             Step::By(step) => Some(*step),
             Step::Map(..) => None,
@@ -86,10 +86,13 @@ impl Step {
 
 /// An array as somebody reads it: along each of the reader's dimensions by a step of its own.
 #[derive(Debug, Clone)]
-pub(crate) struct View {
-    pub(crate) array: Array,
-    pub(crate) offset: usize,
-    pub(crate) steps: Vec<Step>,
+pub struct View {
+    /// What is read.
+    pub array: Array,
+    /// Where the first entry lies.
+    pub offset: usize,
+    /// One for each of the reader's dimensions.
+    pub steps: Vec<Step>,
 }
 
 impl fmt::Debug for Array {
@@ -119,20 +122,20 @@ fn give<T: Number>(pool: &Pool, values: &mut Arc<Vec<T>>) {
 
 impl Array {
     /// These numbers.
-    pub(crate) fn given(buffer: Buffer) -> Array {
+    pub fn given(buffer: Buffer) -> Array {
         let node = Node { len: buffer.len(), work: Mutex::new(Work::Done(buffer)), pool: OnceLock::new() };
         Array(Arc::new(node))
     }
 
     /// These numbers, whose memory is used again when nobody reads them any more.
-    pub(crate) fn pooled(buffer: Buffer, pool: &Arc<Pool>) -> Array {
+    pub fn pooled(buffer: Buffer, pool: &Arc<Pool>) -> Array {
         let array = Array::given(buffer);
         let _ = array.0.pool.set(Arc::clone(pool));
         array
     }
 
     /// The same number so many times, in memory that is used again.
-    pub(crate) fn filled(value: f64, len: usize, precision: Precision, pool: &Arc<Pool>) -> Array {
+    pub fn filled(value: f64, len: usize, precision: Precision, pool: &Arc<Pool>) -> Array {
         fn buffer<T: Number>(value: f64, len: usize, pool: &Pool) -> Buffer {
             let mut values = pool.take::<T>(len);
             values.fill(T::of(value));
@@ -146,28 +149,33 @@ impl Array {
     }
 
     /// These numbers in 64 bits.
-    pub(crate) fn doubles(values: Vec<f64>) -> Array {
+    pub fn doubles(values: Vec<f64>) -> Array {
         Array::given(Buffer::Numbers(Numbers::Double(Arc::new(values))))
     }
 
     /// These truths.
-    pub(crate) fn truths(values: Vec<bool>) -> Array {
+    pub fn truths(values: Vec<bool>) -> Array {
         Array::given(Buffer::Truths(Arc::new(values)))
     }
 
     /// So many numbers that an operation computes.
-    pub(crate) fn of(len: usize, operation: impl Typed) -> Array {
+    pub fn of(len: usize, operation: impl Typed) -> Array {
         let work = Mutex::new(Work::Waiting(Box::new(operation)));
         Array(Arc::new(Node { len, work, pool: OnceLock::new() }))
     }
 
     /// The number of entries.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len
     }
 
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
     /// Whether both are one.
-    pub(crate) fn same(&self, other: &Array) -> bool {
+    pub fn same(&self, other: &Array) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -176,7 +184,7 @@ impl Array {
     }
 
     /// The entries, if they are there.
-    pub(crate) fn done(&self) -> Option<Buffer> {
+    pub fn done(&self) -> Option<Buffer> {
         match &*self.work() {
             Work::Done(buffer) => Some(buffer.clone()),
             Work::Waiting(_) => None,
@@ -196,7 +204,7 @@ impl Array {
 
     /// The same operation, of a kind, to be done once more by another reader; the array itself where it is another
     /// kind, or done.
-    pub(crate) fn again<O: Typed + Clone>(&self) -> Array {
+    pub fn again<O: Typed + Clone>(&self) -> Array {
         let operation = match &*self.work() {
             Work::Waiting(operation) => operation.any().downcast_ref::<O>().cloned(),
             Work::Done(_) => None,
@@ -205,17 +213,17 @@ impl Array {
     }
 
     /// Whether it is still to be computed.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         matches!(&*self.work(), Work::Waiting(_))
     }
 
     /// Whether it waits for an operation of a kind.
-    pub(crate) fn waits_for<O: Typed>(&self) -> bool {
+    pub fn waits_for<O: Typed>(&self) -> bool {
         matches!(&*self.work(), Work::Waiting(operation) if operation.any().is::<O>())
     }
 
     /// Computes it, and what it needs.
-    pub(crate) fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
+    pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
         let mut open = vec![self.clone()];
         while let Some(array) = open.last() {
             let mut waiting = Vec::new();
@@ -248,7 +256,7 @@ impl Array {
     }
 
     /// Its numbers to write to, where nobody else holds them.
-    pub(crate) fn take(self) -> Option<Buffer> {
+    pub fn take(self) -> Option<Buffer> {
         let mut node = Arc::try_unwrap(self.0).ok()?;
         let work = node.work.get_mut().unwrap_or_else(PoisonError::into_inner);
         let empty = Work::Done(Buffer::Truths(Arc::default()));
@@ -261,18 +269,18 @@ impl Array {
 
 impl View {
     /// An array with these row-major dimensions.
-    pub(crate) fn whole(array: Array, shape: &[usize]) -> View {
+    pub fn whole(array: Array, shape: &[usize]) -> View {
         let steps = strides(shape).into_iter().map(Step::By).collect();
         View { array, offset: 0, steps }
     }
 
     /// Whether it walks all of an array in order, over these dimensions.
-    pub(crate) fn is_whole(&self, shape: &[usize]) -> bool {
+    pub fn is_whole(&self, shape: &[usize]) -> bool {
         self.offset == 0 && self.array.len() == volume(shape) && self.in_order(shape)
     }
 
     /// Whether its entries over these dimensions stand one behind the other.
-    pub(crate) fn in_order(&self, shape: &[usize]) -> bool {
+    pub fn in_order(&self, shape: &[usize]) -> bool {
         let expected = strides(shape);
         let mut places = self.steps.iter().zip(shape).zip(expected);
         places.all(|((step, size), expected)| *size <= 1 || step.by() == Some(expected))

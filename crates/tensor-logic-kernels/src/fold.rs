@@ -9,16 +9,20 @@ use super::space::{Space, TILE, advance, buffers, positions};
 
 /// How numbers are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Folding {
+pub enum Folding {
+    /// They are added.
     Sum,
+    /// They are multiplied.
     Product,
+    /// The largest; NaN if one is.
     Larger,
+    /// The smallest; NaN if one is.
     Smaller,
 }
 
 impl Folding {
     /// Where a fold begins.
-    pub(crate) fn start(self) -> f64 {
+    pub fn start(self) -> f64 {
         match self {
             Folding::Sum => 0.0,
             Folding::Product => 1.0,
@@ -41,11 +45,13 @@ impl Folding {
 
 /// A fold over the last dimensions of an elementwise operation.
 #[derive(Debug, Clone)]
-pub(crate) struct Fold {
-    pub(crate) point: Point,
+pub struct Fold {
+    /// What is folded.
+    pub point: Point,
     /// How many dimensions stay.
-    pub(crate) kept: usize,
-    pub(crate) folding: Folding,
+    pub kept: usize,
+    /// How.
+    pub folding: Folding,
 }
 
 /// So many entries are one task.

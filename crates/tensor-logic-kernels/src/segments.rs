@@ -16,20 +16,21 @@ use super::space::buffers;
 
 /// `result[group] = constant · Σ Π numbers · Π slabs` over the rows of each group.
 #[derive(Debug, Clone)]
-pub(crate) struct Segments {
+pub struct Segments {
     /// Where the rows of each group begin, and at the end how many there are.
-    pub(crate) start: Arc<Vec<u32>>,
+    pub start: Arc<Vec<u32>>,
     /// The rows, group by group.
-    pub(crate) rows: Arc<Vec<u32>>,
+    pub rows: Arc<Vec<u32>>,
     /// The dense dimensions.
-    pub(crate) inner: Vec<usize>,
+    pub inner: Vec<usize>,
     /// A number for each row: views along the rows.
-    pub(crate) numbers: Vec<View>,
+    pub numbers: Vec<View>,
     /// A slab for each row: views along the rows and the dense dimensions, in order along these.
-    pub(crate) slabs: Vec<View>,
-    pub(crate) constant: f64,
+    pub slabs: Vec<View>,
+    /// What every sum is multiplied by.
+    pub constant: f64,
     /// How the rows of a group are joined; other than by a sum: one slab and no numbers.
-    pub(crate) folding: Folding,
+    pub folding: Folding,
 }
 
 /// So many tasks.

@@ -7,17 +7,17 @@ use super::number::{Buffer, Number, Pool};
 use super::space::buffers;
 
 /// No row.
-pub(crate) const NOWHERE: u32 = u32::MAX;
+pub const NOWHERE: u32 = u32::MAX;
 
 /// For each position a slab of an array, zeros where there is none.
 #[derive(Debug, Clone)]
-pub(crate) struct Slabs {
+pub struct Slabs {
     /// Slabs one behind the other.
-    pub(crate) from: Array,
+    pub from: Array,
     /// Which slab stands where.
-    pub(crate) positions: Arc<Vec<u32>>,
+    pub positions: Arc<Vec<u32>>,
     /// The length of a slab.
-    pub(crate) inner: usize,
+    pub inner: usize,
 }
 
 impl Typed for Slabs {

@@ -10,6 +10,13 @@
 //!
 //! All numbers of a run are of one type, 64 or 32 bits. Results depend on shapes only, never on the
 //! number of threads: what is summed in parts is summed in the same parts by whoever does it.
+//!
+//! Whoever builds an operation sees to it that its views stay inside their arrays; one that does not panics.
+
+/// The README's program runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
 
 mod array;
 mod fold;
@@ -24,13 +31,12 @@ mod space;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use array::{Array, Step, View};
-pub(crate) use fold::{Fold, Folding};
-pub(crate) use normalise::{Layout, Normalise};
-pub use number::Precision;
-pub(crate) use number::{Buffer, Number, Pool, larger, smaller, strides, volume};
-pub(crate) use point::{Binary, Code, Point};
-pub(crate) use product::{Matrices, Product};
-pub(crate) use segments::Segments;
-pub(crate) use slabs::{NOWHERE, Slabs};
-pub(crate) use space::advance;
+pub use array::{Array, Step, View};
+pub use fold::{Fold, Folding};
+pub use normalise::{Layout, Normalise};
+pub use number::{Buffer, Number, Pool, Precision, larger, smaller, strides, volume};
+pub use point::{Binary, Code, Point};
+pub use product::{Matrices, Product};
+pub use segments::Segments;
+pub use slabs::{NOWHERE, Slabs};
+pub use space::advance;

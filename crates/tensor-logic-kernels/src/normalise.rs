@@ -11,23 +11,26 @@ use super::point::Point;
 
 /// softmax (without epsilon) or lnorm of groups of entries.
 #[derive(Debug, Clone)]
-pub(crate) struct Normalise {
+pub struct Normalise {
     /// The entries.
-    pub(crate) values: Point,
+    pub values: Point,
     /// Which are present: 1 or 0 over the same space; all, if there is none.
-    pub(crate) present: Option<Point>,
+    pub present: Option<Point>,
     /// What is added to the variance, over the same space.
-    pub(crate) epsilon: Option<Point>,
-    pub(crate) layout: Layout,
+    pub epsilon: Option<Point>,
+    /// How the entries lie, and which belong together.
+    pub layout: Layout,
 }
 
 /// How the entries lie: rows, `kept` independent slots in each, `along` entries in each of these.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// The group of each row, and how many there are; `None`: each row is one.
-    pub(crate) groups: Option<(Arc<Vec<u32>>, usize)>,
-    pub(crate) kept: usize,
-    pub(crate) along: usize,
+    pub groups: Option<(Arc<Vec<u32>>, usize)>,
+    /// Slots in each row; each is normalised by itself.
+    pub kept: usize,
+    /// Entries in each slot.
+    pub along: usize,
 }
 
 /// So many entries are one task.

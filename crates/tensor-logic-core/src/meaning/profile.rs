@@ -2,13 +2,13 @@
 //! and, of a run, rounds, rows, bytes and times.
 //!
 //! Enter at [`Profile`]. An engine fills one in while it works, if it was asked to ([`crate::engine::Engine::observe`]);
-//! [`crate::plan`] fills one in without work, with estimates. [`text`] and [`fields`] print the table of `tl profile`.
+//! `tl explain` fills one in without work, with estimates. [`text`] and [`fields`] print the table of `tl profile`.
 
 mod label;
 mod record;
 mod show;
 
-pub(crate) use label::{equation as equation_label, label, written};
+pub use label::{equation as equation_label, label, written};
 pub use record::{Component, Executor, Layout, Order, Part, Profile, Stored};
 pub use show::{bytes, fields, text, words};
-pub(crate) use show::{component as component_json, grouped};
+pub use show::{component as component_json, grouped};

@@ -2,7 +2,7 @@
 
 use super::array::{Array, Step, View};
 use super::number::{Buffer, Number};
-use crate::engine::Numbers;
+use tensor_logic_core::engine::Numbers;
 
 /// Entries that are worked on at once: what a small program has on its stack stays in the first cache.
 pub(super) const TILE: usize = 512;
@@ -75,7 +75,7 @@ pub(super) fn positions(sizes: &[usize], mut at: usize, into: &mut Vec<usize>) {
 }
 
 /// The next entry's positions.
-pub(crate) fn advance(sizes: &[usize], positions: &mut [usize]) {
+pub fn advance(sizes: &[usize], positions: &mut [usize]) {
     for (position, size) in positions.iter_mut().zip(sizes).rev() {
         *position += 1;
         if *position < *size {

@@ -12,24 +12,36 @@ use super::space::buffers;
 /// Matrices in an array: steps from one to the next along each dimension of the batch, from row to
 /// row and from column to column. One of the last two is 1.
 #[derive(Debug, Clone)]
-pub(crate) struct Matrices {
-    pub(crate) array: Array,
-    pub(crate) offset: usize,
-    pub(crate) batch: Vec<usize>,
-    pub(crate) row: usize,
-    pub(crate) column: usize,
+pub struct Matrices {
+    /// What holds them.
+    pub array: Array,
+    /// Where the first entry of the first matrix lies.
+    pub offset: usize,
+    /// The step along each dimension of the batch.
+    pub batch: Vec<usize>,
+    /// The step from row to row.
+    pub row: usize,
+    /// The step from column to column.
+    pub column: usize,
 }
 
 /// For every position of the batch `scale` times the product of an m × k and a k × n matrix.
 #[derive(Debug, Clone)]
-pub(crate) struct Product {
-    pub(crate) batch: Vec<usize>,
-    pub(crate) m: usize,
-    pub(crate) k: usize,
-    pub(crate) n: usize,
-    pub(crate) a: Matrices,
-    pub(crate) b: Matrices,
-    pub(crate) scale: f64,
+pub struct Product {
+    /// The size of each dimension of the batch.
+    pub batch: Vec<usize>,
+    /// Rows of the result.
+    pub m: usize,
+    /// What is summed over.
+    pub k: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// The left factors, m × k each.
+    pub a: Matrices,
+    /// The right factors, k × n each.
+    pub b: Matrices,
+    /// What every product is multiplied by.
+    pub scale: f64,
 }
 
 /// So many multiply-adds are shared among threads.

@@ -6,12 +6,12 @@ use training::kernels::{Kernel, vectorised};
 use super::array::{Array, Step, Typed, View};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Run, Scratch, Source, Space, TILE, Tile, buffers};
-use crate::ast::Comparison;
-use crate::function::{Function, power};
+use tensor_logic_core::ast::Comparison;
+use tensor_logic_core::function::{Function, power};
 
 /// One step of a program on a stack.
 #[derive(Debug, Clone)]
-pub(crate) enum Code {
+pub enum Code {
     /// Pushes the entry of an input.
     Load(usize),
     /// Pushes a number.
@@ -28,10 +28,14 @@ pub(crate) enum Code {
 
 /// What is made of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Binary {
+pub enum Binary {
+    /// Their sum.
     Add,
+    /// Their product.
     Multiply,
+    /// The first by the second.
     Divide,
+    /// The first to the second.
     Power,
     /// 1 or 0.
     Compare(Comparison),
@@ -39,12 +43,15 @@ pub(crate) enum Binary {
 
 /// An elementwise operation over a row-major space.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) inputs: Vec<View>,
-    pub(crate) code: Vec<Code>,
+pub struct Point {
+    /// The size of each dimension of the result.
+    pub shape: Vec<usize>,
+    /// What is read, along the dimensions of the result.
+    pub inputs: Vec<View>,
+    /// The program; it leaves one number on the stack.
+    pub code: Vec<Code>,
     /// Whether only that counts which results are not 0.
-    pub(crate) truth: bool,
+    pub truth: bool,
 }
 
 /// So many entries are one task.
@@ -73,13 +80,13 @@ impl Typed for Point {
 
 impl Point {
     /// The operation of one input, unchanged.
-    pub(crate) fn of(shape: Vec<usize>, view: View) -> Point {
+    pub fn of(shape: Vec<usize>, view: View) -> Point {
         Point { shape, inputs: vec![view], code: vec![Code::Load(0)], truth: false }
     }
 
     /// Takes elementwise work that only this operation reads into itself.
     #[must_use]
-    pub(crate) fn fused(self) -> Point {
+    pub fn fused(self) -> Point {
         let space = volume(&self.shape);
         let mut result = Point { inputs: Vec::new(), code: Vec::new(), ..self };
         let mut parts: Vec<Vec<Code>> = Vec::new();

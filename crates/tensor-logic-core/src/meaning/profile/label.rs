@@ -5,7 +5,7 @@ use crate::program::{Action, Equation, Program, Role, TensorId};
 use crate::show;
 
 /// The name of a tensor; of a query without one its text.
-pub(crate) fn label(program: &Program, id: TensorId) -> String {
+pub fn label(program: &Program, id: TensorId) -> String {
     let Some(tensor) = program.tensors.get(id.0 as usize) else { return "?".to_owned() };
     if tensor.hidden {
         let asked = program.actions.iter().find_map(|action| match action {
@@ -22,7 +22,7 @@ pub(crate) fn label(program: &Program, id: TensorId) -> String {
 }
 
 /// An equation as legal text; of a query its text.
-pub(crate) fn equation(program: &Program, equation: &Equation) -> String {
+pub fn equation(program: &Program, equation: &Equation) -> String {
     match program.tensors.get(equation.tensor.0 as usize) {
         Some(tensor) if tensor.hidden => label(program, equation.tensor),
         _ => show::equation(program, equation),
@@ -30,7 +30,7 @@ pub(crate) fn equation(program: &Program, equation: &Equation) -> String {
 }
 
 /// Where a tensor is written, if the program does.
-pub(crate) fn written(program: &Program, id: TensorId) -> Option<Span> {
+pub fn written(program: &Program, id: TensorId) -> Option<Span> {
     let tensor = program.tensor(id);
     let first = program.equations.iter().find(|equation| equation.tensor == id);
     let span = first.map_or(tensor.span, |equation| equation.span);

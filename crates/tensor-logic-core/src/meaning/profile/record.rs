@@ -144,7 +144,7 @@ pub struct Component {
 
 impl Component {
     /// A component of which nothing is known yet.
-    pub(crate) fn new(tensors: Vec<String>, span: Option<Span>, executor: Executor) -> Component {
+    pub fn new(tensors: Vec<String>, span: Option<Span>, executor: Executor) -> Component {
         Component {
             tensors,
             span,
@@ -219,7 +219,7 @@ pub struct Profile {
 
 impl Profile {
     /// Adds a component, or what was done of it once more.
-    pub(crate) fn add(&mut self, component: Component) {
+    pub fn add(&mut self, component: Component) {
         match self.components.iter_mut().find(|known| known.same(&component)) {
             Some(known) => known.absorb(component),
             None => self.components.push(component),
@@ -227,7 +227,7 @@ impl Profile {
     }
 
     /// Adds what another engine did.
-    pub(crate) fn append(&mut self, other: Profile) {
+    pub fn append(&mut self, other: Profile) {
         other.components.into_iter().for_each(|component| self.add(component));
         self.evaluations += other.evaluations;
         self.time += other.time;

@@ -165,19 +165,21 @@ pub fn is_interrupted(report: &Refusal) -> bool {
 
 /// A flag that ends evaluations, if there is one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Option<Arc<AtomicBool>>);
+pub struct Stop(Option<Arc<AtomicBool>>);
 
 impl Stop {
-    pub(crate) fn when(flag: Arc<AtomicBool>) -> Stop {
+    /// Stops when the flag is set.
+    pub fn when(flag: Arc<AtomicBool>) -> Stop {
         Stop(Some(flag))
     }
 
-    pub(crate) fn flag(&self) -> Option<Arc<AtomicBool>> {
+    /// The flag, for whoever works on behalf of this evaluation.
+    pub fn flag(&self) -> Option<Arc<AtomicBool>> {
         self.0.clone()
     }
 
     /// Refuses where somebody asked to stop.
-    pub(crate) fn check(&self, place: Span) -> Result<()> {
+    pub fn check(&self, place: Span) -> Result<()> {
         match &self.0 {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(interrupted(place)),
             _ => Ok(()),
@@ -186,12 +188,13 @@ impl Stop {
 }
 
 /// Values of one program that hold for another, by their stamps.
-pub(crate) struct Carried {
+pub struct Carried {
     /// The program that was evaluated.
-    pub(crate) from: u64,
-    pub(crate) to: u64,
+    pub from: u64,
+    /// The program for which they hold.
+    pub to: u64,
     /// What both say alike.
-    pub(crate) same: BTreeSet<TensorId>,
+    pub same: BTreeSet<TensorId>,
 }
 
 /// What to evaluate besides the program's text.

@@ -91,7 +91,7 @@ pub fn fields(profile: &Profile, program: &str, total: Duration) -> Vec<(&'stati
 }
 
 /// One component.
-pub(crate) fn component(out: &mut String, places: &Places<'_>, component: &Component) {
+pub fn component(out: &mut String, places: &Places<'_>, component: &Component) {
     out.push_str("{\"tensors\": ");
     json::list(out, &component.tensors, |out, name| json::string(out, name));
     put(out, format_args!(", \"executor\": \"{}\", \"method\": ", component.executor.name()));
@@ -203,7 +203,7 @@ pub fn words(component: &Component, estimated: bool) -> Vec<String> {
 }
 
 /// A whole number with its digits in groups of three.
-pub(crate) fn grouped(number: f64) -> String {
+pub fn grouped(number: f64) -> String {
     if number >= 1e18 {
         return format!("{number:.1e}");
     }

@@ -8,8 +8,8 @@ use super::{
     Array, Binary, Code, Fold, Folding, Layout, Matrices, NOWHERE, Normalise, Number, Point, Pool, Precision,
     Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
 };
-use crate::ast::Comparison;
-use crate::function::Function;
+use tensor_logic_core::ast::Comparison;
+use tensor_logic_core::function::Function;
 
 fn stream(purpose: &str) -> Stream {
     seeded::Family::new("tensor-logic/kernels", purpose, seeded::test_seed()).stream(0)

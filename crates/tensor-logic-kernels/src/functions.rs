@@ -5,7 +5,7 @@
 
 use training::kernels::{Kernel, exp, gelu, tanh, vectorised};
 
-use crate::function::Function;
+use tensor_logic_core::function::Function;
 
 /// Where the exponential of 32 bits is neither 0, nor without its last digits, nor infinite.
 const EXPONENTS: std::ops::RangeInclusive<f32> = -87.0..=88.0;
