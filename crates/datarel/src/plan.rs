@@ -120,6 +120,8 @@ pub(super) fn plan(
         computed.push((arguments.ok_or(refuse("a variable of a value is not bound"))?, measure.clone()));
     }
     let interns = steps.iter().any(|step| matches!(step, Step::Shift(..) | Step::Compute(..)));
+    // What stands in an atom too is a constant already, or meets no tuple.
+    let interns = interns && rule.body.iter().any(|literal| rule.makes(literal));
     Ok(Plan {
         head: rule.head,
         ring,

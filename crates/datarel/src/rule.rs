@@ -201,6 +201,16 @@ impl Rule {
         }
     }
 
+    /// Whether a literal may make a constant: the variable that it computes stands in no positive atom.
+    pub fn makes(&self, literal: &Literal) -> bool {
+        let stands = |term: &Term| self.atoms().any(|atom| atom.terms.contains(term));
+        match literal {
+            Literal::Shift { to, from, .. } => !stands(to) || !stands(from),
+            Literal::Compute { result, .. } => !stands(result),
+            _ => false,
+        }
+    }
+
     /// The positive atoms of the body.
     pub fn atoms(&self) -> impl Iterator<Item = &Atom> {
         self.body.iter().filter_map(|literal| match literal {

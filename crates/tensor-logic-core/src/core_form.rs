@@ -7,6 +7,8 @@ pub mod program;
 
 pub mod walk;
 
+pub mod linear;
+
 pub mod rename;
 
 pub mod digits;

@@ -23,6 +23,6 @@ pub mod show;
 mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
-pub use crate::core_form::{carry, digits, divergence, program, rename, value, walk};
+pub use crate::core_form::{carry, digits, divergence, linear, program, rename, value, walk};
 pub use crate::meaning::{engine, profile, proof, reference, start};
 pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};

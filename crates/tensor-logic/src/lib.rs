@@ -50,8 +50,8 @@ pub use crate::queries::{answer, explain, model, run, sample};
 pub use crate::session::{console, files, notebook, plan, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
-    analyse, ast, carry, divergence, domains, draw, engine, error, format, function, json, lex, lower, names,
-    parents, parse, profile, program, proof, read, recursion, reference, rename, show, source, start, value,
-    walk,
+    analyse, ast, carry, divergence, domains, draw, engine, error, format, function, json, lex, linear,
+    lower, names, parents, parse, profile, program, proof, read, recursion, reference, rename, show, source,
+    start, value, walk,
 };
 pub(crate) use tensor_logic_kernels as kernels;

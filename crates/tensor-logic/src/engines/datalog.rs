@@ -19,9 +19,7 @@ use crate::error::Refusal;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
 use crate::value::{Const, Domain};
-use datarel::{
-    self, Constants, Database, Demand, Failure, Limits, Literal, RelationId, Ring, Rule, Times, magic,
-};
+use datarel::{self, Constants, Database, Demand, Failure, Limits, RelationId, Ring, Rule, Times, magic};
 
 mod answer;
 mod notes;
@@ -290,10 +288,10 @@ impl Session {
     }
 }
 
-/// Whether rules make no constants.
+/// Whether rules make no constants: what is computed stands in an atom too.
 fn finite(rules: &[Rule]) -> bool {
-    let makes = |literal: &Literal| matches!(literal, Literal::Shift { .. } | Literal::Compute { .. });
-    !rules.iter().flat_map(|rule| &rule.body).any(makes)
+    let makes = |rule: &Rule| rule.body.iter().any(|literal| rule.makes(literal));
+    !rules.iter().any(makes)
 }
 
 /// Whether the relational engine declines: a rule of a shape that it has no plan for.

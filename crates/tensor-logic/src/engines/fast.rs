@@ -11,6 +11,7 @@ mod block;
 mod component;
 mod contract;
 mod expr;
+mod factored;
 mod gather;
 mod head;
 mod inline;
@@ -26,6 +27,7 @@ mod signs;
 mod steps;
 mod support;
 mod table;
+mod together;
 
 use crate::kernels::Pool;
 pub use crate::kernels::Precision;

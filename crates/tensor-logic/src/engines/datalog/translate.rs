@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Compiler;
 use crate::ast::Comparison;
+use crate::linear::{linear, solve};
 use crate::program::{
     Argument, Combine, Expr, Given, Guard, IndexFn, IndexId, Kind, Otherwise, Program, Range, Read, Role,
     Style, Tensor, TensorId, Term, When,
@@ -446,6 +447,9 @@ impl<'c> Draft<'c> {
         if plain(left) && plain(right) {
             return Some(Literal::Compare(sign, self.function(left)?, self.function(right)?));
         }
+        if sign == Comparison::Equal {
+            self.solved(left, right);
+        }
         let (mut arguments, first) = self.closure(left)?;
         let (more, second) = self.closure(right)?;
         let split = arguments.len();
@@ -458,6 +462,25 @@ impl<'c> Draft<'c> {
             }
         };
         Some(Literal::Test { arguments, test: Arc::new(test) })
+    }
+
+    /// What an equation says of each of its indices, given the others: so that a join follows it, instead of listing all
+    /// pairs and asking of each whether it holds. The equation itself stays to be asked.
+    fn solved(&mut self, left: &IndexFn, right: &IndexFn) {
+        let difference = IndexFn::Subtract(Box::new(left.clone()), Box::new(right.clone()));
+        let Some((terms, constant)) = linear(&difference) else { return };
+        let indices: Vec<IndexId> = terms.iter().map(|(index, _)| *index).collect();
+        for (index, _) in terms.iter().filter(|(_, coefficient)| *coefficient != 0) {
+            let others: Vec<IndexId> = indices.iter().copied().filter(|other| other != index).collect();
+            let result = self.variable(*index);
+            let arguments = others.iter().map(|other| self.variable(*other)).collect();
+            let (terms, index) = (terms.clone(), *index);
+            let function = move |values: &[Const]| {
+                let value = |id: IndexId| values.get(others.iter().position(|other| *other == id)?)?.int();
+                solve(&terms, i128::from(constant), index, &value).map(Const::Int)
+            };
+            self.literals.push(Literal::Compute { result, arguments, function: Arc::new(function) });
+        }
     }
 
     /// A term stays inside a domain.

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim};
-use super::machine::{Context, Machine, Stored, indices_of, linear};
+use super::machine::{Context, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Array, NOWHERE as NO_SLAB, Point, Slabs, Step, View, strides, volume};
+use crate::linear::linear;
 use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read, Style};
 use crate::value::{Const, Domain};
 

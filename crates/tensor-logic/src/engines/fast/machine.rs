@@ -16,7 +16,9 @@ use crate::engine::Numbers;
 use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
-use crate::program::{Class, Component, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId};
+use crate::program::{
+    Class, Component, Expr, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId,
+};
 use crate::value::{Const, Domain};
 
 /// The value of a tensor.
@@ -26,6 +28,15 @@ pub(crate) enum Stored {
     Dense(Array),
     /// The tuples that exist.
     Relation(Arc<Relation>),
+}
+
+/// The body of a scope with one of its sums inside.
+#[derive(Debug)]
+pub(crate) struct Factored {
+    /// The product.
+    pub(crate) body: Expr,
+    /// The index that is summed inside.
+    pub(crate) index: IndexId,
 }
 
 /// Which elements count as present.
@@ -159,6 +170,8 @@ pub(crate) struct Machine {
     pub(crate) pool: Arc<Pool>,
     /// Scopes whose products are formed entry by entry, because not all their numbers are finite.
     pub(crate) exact: HashSet<usize>,
+    /// Scopes with a sum inside that is taken first, by their addresses and what they sum over.
+    pub(super) factored: HashMap<(usize, Vec<IndexId>), Option<Arc<Factored>>>,
     /// Numbers with the scopes that they were taken in, and what must not be among them.
     suspects: Vec<(usize, Array, Doubt)>,
     /// Bytes of square tensors.
@@ -206,6 +219,7 @@ impl Machine {
             precision,
             pool,
             exact: HashSet::new(),
+            factored: HashMap::new(),
             suspects: Vec::new(),
             bytes: 0,
             tuples: 0,
@@ -455,42 +469,6 @@ pub(crate) fn product_columns(sizes: &[usize]) -> Vec<Vec<u32>> {
         columns.push(column);
     }
     columns
-}
-
-/// An index function as `constant + Σ coefficient · value`, where it is one. An index whose
-/// occurrences cancel stays, with coefficient 0: it is still an index of the function.
-pub(crate) fn linear(function: &IndexFn) -> Option<(Vec<(IndexId, i64)>, i64)> {
-    let both = |a: &IndexFn, b: &IndexFn, sign: i64| {
-        let ((mut terms, constant), (others, more)) = (linear(a)?, linear(b)?);
-        for (index, coefficient) in others {
-            let coefficient = coefficient.checked_mul(sign)?;
-            match terms.iter_mut().find(|(i, _)| *i == index) {
-                Some((_, sum)) => *sum = sum.checked_add(coefficient)?,
-                None => terms.push((index, coefficient)),
-            }
-        }
-        Some((terms, constant.checked_add(more.checked_mul(sign)?)?))
-    };
-    match function {
-        IndexFn::Const(Const::Int(value)) => Some((Vec::new(), *value)),
-        IndexFn::Index(index) => Some((vec![(*index, 1)], 0)),
-        IndexFn::Negate(a) => both(&IndexFn::Const(Const::Int(0)), a, -1),
-        IndexFn::Add(a, b) => both(a, b, 1),
-        IndexFn::Subtract(a, b) => both(a, b, -1),
-        IndexFn::Multiply(a, b) => {
-            let (terms, constant) = linear(a)?;
-            let (others, factor) = linear(b)?;
-            let ((terms, constant), factor) = match (terms.is_empty(), others.is_empty()) {
-                (_, true) => ((terms, constant), factor),
-                (true, false) => ((others, factor), constant),
-                (false, false) => return None,
-            };
-            let scaled: Option<Vec<(IndexId, i64)>> =
-                terms.into_iter().map(|(index, c)| Some((index, c.checked_mul(factor)?))).collect();
-            Some((scaled?, constant.checked_mul(factor)?))
-        }
-        _ => None,
-    }
 }
 
 /// The indices of an index function, each once.

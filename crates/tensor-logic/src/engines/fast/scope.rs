@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
 use super::contract::{Contraction, contract};
+use super::factored::guards;
 use super::machine::{Context, Doubt, Machine, Storage, Stored, all_finite};
 use super::plan::{Key, Thing};
 use super::rows::{Members, Rows};
@@ -140,6 +141,30 @@ impl Machine {
 
     /// Folds the contributions of a scope.
     pub(crate) fn scope(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Folded> {
+        if let Some(nested) = self.factored(scope, context) {
+            let mut conditions = guards(scope);
+            Condition::of_body(&nested.body, &mut conditions);
+            let without = |indices: &[IndexId]| -> Vec<IndexId> {
+                indices.iter().copied().filter(|index| *index != nested.index).collect()
+            };
+            let (own, over) = (without(scope.own), without(scope.over));
+            let inner = Scope {
+                address: Arc::as_ptr(&nested) as usize,
+                own: &own,
+                over: &over,
+                conditions,
+                body: &nested.body,
+                operation: scope.operation,
+                nearby: scope.nearby,
+                zero: scope.zero,
+                fill: scope.fill,
+                truth: scope.truth,
+            };
+            let folded = self.scope(&inner, context)?;
+            // a (x + y) is a x + a y for finite numbers only.
+            self.suspect(scope.address, &folded.block, Doubt::NotFinite);
+            return Ok(folded);
+        }
         let reads = Machine::scope_reads(&scope.conditions, scope.body);
         self.set_tuple_ranges(scope.own, &reads, scope.nearby);
         let mut body = Vec::new();
@@ -536,31 +561,44 @@ impl Machine {
         let mut all = Vec::new();
         let constant = factors(scope.body, &mut all);
         let (mut listed, mut dense) = (Vec::new(), Vec::new());
+        let mut over: Vec<IndexId> = scope.over.to_vec();
         for factor in &all {
-            let Factor::Times(Expr::Read(read)) = *factor else { return Ok(Vec::new()) };
-            if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
-                return Ok(Vec::new());
-            }
-            match self.stored(read.tensor) {
-                Some(Stored::Dense(data)) => dense.push(data.clone()),
-                Some(Stored::Relation(relation))
-                    if relation.doubles().is_none_or(|values| all_finite(values)) =>
-                {
-                    let mut indices = Vec::new();
-                    super::support::read_indices(read, &mut indices);
-                    let dense = distinct(indices)
-                        .iter()
-                        .filter(|index| context.fixed(**index).is_none())
-                        .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
-                    let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
-                    if worth || self.storage == Storage::Sparse {
-                        listed.push(read);
+            let mut reads = Vec::new();
+            match *factor {
+                Factor::Times(Expr::Read(read)) => reads.push(read),
+                Factor::Times(expr) => {
+                    if !plain_sum(expr, &mut reads, &mut over) {
+                        return Ok(Vec::new());
                     }
                 }
                 _ => return Ok(Vec::new()),
             }
+            let own = matches!(factor, Factor::Times(Expr::Read(_)));
+            for read in reads {
+                if read.otherwise == Otherwise::Absent || !self.in_domain(read) {
+                    return Ok(Vec::new());
+                }
+                match self.stored(read.tensor) {
+                    Some(Stored::Dense(data)) => dense.push(data.clone()),
+                    Some(Stored::Relation(relation))
+                        if relation.doubles().is_none_or(|values| all_finite(values)) =>
+                    {
+                        let mut indices = Vec::new();
+                        super::support::read_indices(read, &mut indices);
+                        let dense = distinct(indices)
+                            .iter()
+                            .filter(|index| context.fixed(**index).is_none())
+                            .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                        let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
+                        if own && (worth || self.storage == Storage::Sparse) {
+                            listed.push(read);
+                        }
+                    }
+                    _ => return Ok(Vec::new()),
+                }
+            }
         }
-        let over = scope.over.iter().all(|index| self.size(*index) > 0);
+        let over = over.iter().all(|index| self.size(*index) > 0);
         // Arrays are gone through only where something depends on it.
         let finite = |data: &Array| match self.numbers(data) {
             Numbers::Double(values) => all_finite(&values),
@@ -605,6 +643,21 @@ impl Machine {
             }
         })
     }
+}
+
+/// The reads of a sum that was taken out of a product of reads, and what it sums over.
+fn plain_sum<'p>(expr: &'p Expr, reads: &mut Vec<&'p Read>, over: &mut Vec<IndexId>) -> bool {
+    let Expr::Reduce(reduce) = expr else { return false };
+    let Expr::Product(parts) = &reduce.body else { return false };
+    over.extend(&reduce.over);
+    let mut plain = reduce.operation == Operation::Sum && !reduce.explicit && reduce.when.guards.is_empty();
+    for part in parts {
+        match part {
+            Expr::Read(read) => reads.push(read),
+            part => plain = plain && plain_sum(part, reads, over),
+        }
+    }
+    plain
 }
 
 /// Of slabs over different axes the one that stands for the most rows.

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::head::{domains, join};
-use super::machine::{Machine, Stored, linear};
+use super::machine::{Machine, Stored};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::function::{Function, power};
 use crate::kernels::strides;
+use crate::linear::linear;
 use crate::program::{
     Argument, Combine, Component, Equation, Expr, Guard, IndexFn, IndexId, Kind, Moving, Operation,
     Otherwise, Program, Range, Read, Steps, Style, TensorId, When,

@@ -9,14 +9,16 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim, binary, union};
-use super::machine::{Context, Counts, Machine, Stored, indices_of, linear, product_columns};
+use super::machine::{Context, Counts, Machine, Stored, indices_of, product_columns};
 use super::notes::Found;
 use super::plan::{Key, Source, Stamps, Thing};
 use super::rows::{Match, NONE, Rows};
 use super::scope::Scope;
+use super::together::comparison;
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Binary, volume};
+use crate::linear::linear;
 use crate::program::{
     Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Range, Read, Sense, TensorId, When,
 };
@@ -54,6 +56,8 @@ pub(crate) type Projected = (Arc<Rows>, Option<Arc<Vec<u32>>>);
 
 /// Below this many bindings everything is dense.
 const SMALL: usize = 1024;
+/// A join of two tables has more rows than this before all are joined together.
+const MANY: usize = 1 << 14;
 /// A table is taken where it has at most this share of all bindings.
 const SHARE: usize = 4;
 
@@ -161,6 +165,19 @@ impl<'p> Condition<'p> {
         }
     }
 
+    /// Whether both are one.
+    pub(super) fn is(&self, other: &Condition<'_>) -> bool {
+        use Condition::{Guard, Listed, Missing, Present, Some};
+        match (self, other) {
+            (Guard(a), Guard(b)) => std::ptr::eq(*a, *b),
+            (Present(a), Present(b)) | (Listed(a), Listed(b)) | (Missing(a), Missing(b)) => {
+                std::ptr::eq(*a, *b)
+            }
+            (Some(a), Some(b)) => std::ptr::eq(*a, *b),
+            _ => false,
+        }
+    }
+
     /// Its free indices.
     pub(crate) fn indices(self) -> Vec<IndexId> {
         let mut found = Vec::new();
@@ -223,7 +240,7 @@ pub(super) fn holds(sign: Comparison, order: Option<std::cmp::Ordering>) -> bool
     of.contains(&sign)
 }
 
-fn holds_const(sign: Comparison, a: Option<Const>, b: Option<Const>) -> bool {
+pub(super) fn holds_const(sign: Comparison, a: Option<Const>, b: Option<Const>) -> bool {
     match (a, b) {
         (Some(Const::Int(a)), Some(Const::Int(b))) => holds(sign, Some(a.cmp(&b))),
         (Some(a), Some(b)) => match sign {
@@ -250,6 +267,16 @@ struct Search<'p, 'c> {
 }
 
 impl Search<'_, '_> {
+    /// Whether an equation that is still to be asked holds between indices of two tables.
+    fn equates(&self, left: &Rows, right: &Rows) -> bool {
+        self.conditions.iter().zip(&self.done).filter(|(_, done)| !**done).any(|(condition, _)| {
+            let Some((Comparison::Equal, a, b)) = comparison(*condition) else { return false };
+            let indices = [indices_of(&a), indices_of(&b)].concat();
+            let of = |table: &Rows| indices.iter().any(|index| table.binds(*index));
+            of(left) && of(right)
+        })
+    }
+
     fn bound(&self, index: IndexId) -> bool {
         self.context.fixed(index).is_some() || self.rows.as_ref().is_some_and(|rows| rows.binds(index))
     }
@@ -418,14 +445,17 @@ impl Machine {
                 (!connected, table.indices.len() != bound(table), table.len)
             };
             let best = (0..tables.len()).min_by_key(|at| cost(&tables[*at].1)).unwrap_or(0);
-            let (at, table) = tables.remove(best);
             let left = search.rows.take().unwrap_or_else(Rows::unit);
-            let joined = self.join(&left, &table)?;
-            if let Some(relation) = search.conditions[at].relation() {
-                self.note_found(&mut search.steps, Found::Joined(relation, joined.len));
-            }
+            let joined = match self.join(&left, &tables[best].1, &tables, search)? {
+                Some(joined) => {
+                    let (at, _) = tables.remove(best);
+                    search.done[at] = true;
+                    self.note_joined(search, at, joined.len);
+                    joined
+                }
+                None => self.join_all(&left, std::mem::take(&mut tables), search)?,
+            };
             search.rows = Some(joined);
-            search.done[at] = true;
             self.settle_ready(search)?;
         }
         // Indices without a domain that nothing lists: computed ones once their arguments are
@@ -458,25 +488,30 @@ impl Machine {
         search: &Search<'p, '_>,
         relevant: &[IndexId],
     ) -> Result<Vec<(usize, Arc<Rows>)>> {
+        let open = relevant.iter().filter(|index| search.context.fixed(**index).is_none());
+        let all = open.fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
         let mut tables = Vec::new();
         for (at, condition) in search.conditions.iter().enumerate() {
             let (Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read))) =
                 *condition
             else {
+                if let Condition::Some(when) = condition
+                    && !search.done[at]
+                    && let Some(table) = self.existing(when, search.context, all)?
+                {
+                    tables.push((at, table));
+                }
                 continue;
             };
             if matches!(self.stored(read.tensor), Some(Stored::Relation(_))) {
-                let positive =
-                    matches!(condition, Condition::Guard(_)) && read.otherwise != Otherwise::Absent;
                 let counts = match condition {
                     Condition::Listed(_) => Counts::All,
-                    _ => self.counts(read, positive),
+                    Condition::Guard(_) => self.guard_counts(read),
+                    _ => self.counts(read, false),
                 };
                 tables.push((at, self.table(read, counts, search.context)?));
             }
         }
-        let open = relevant.iter().filter(|index| search.context.fixed(**index).is_none());
-        let all = open.fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
         let mut listed: Vec<IndexId> = search.must.clone();
         if let Some(rows) = &search.rows {
             listed.extend(&rows.indices);
@@ -506,13 +541,94 @@ impl Machine {
         Ok(tables.into_iter().zip(taken).filter(|(_, taken)| *taken).map(|(table, _)| table).collect())
     }
 
-    /// The rows of two tables that agree.
-    fn join(&mut self, left: &Rows, right: &Rows) -> Result<Rows> {
+    /// Which elements of a guard's relation count.
+    fn guard_counts(&self, read: &Read) -> Counts {
+        self.counts(read, read.otherwise != Otherwise::Absent)
+    }
+
+    /// The bindings for which guards with indices of their own hold, where they are relations and comparisons, and few
+    /// of `all` bindings.
+    fn existing(&mut self, when: &When, context: &Context, all: usize) -> Result<Option<Arc<Rows>>> {
+        use super::machine::Storage;
+        let own: Vec<Condition<'_>> =
+            when.guards.iter().filter(|g| mentions(g, &when.exists)).map(Condition::Guard).collect();
+        let reads = Machine::scope_reads(&own, &ONE);
+        self.set_tuple_ranges(&when.exists, &reads, &[]);
+        let mut tables = Vec::new();
+        for condition in &own {
+            match condition {
+                Condition::Guard(Guard::Read(read))
+                    if matches!(self.stored(read.tensor), Some(Stored::Relation(_))) =>
+                {
+                    tables.push(self.table(read, self.guard_counts(read), context)?);
+                }
+                _ if comparison(*condition).is_some() => {}
+                _ => return Ok(None),
+            }
+        }
+        let mut head = Condition::Some(when).indices();
+        head.retain(|index| context.fixed(*index).is_none());
+        let dense = head.iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+        let most = match self.storage {
+            Storage::Dense => return Ok(None),
+            Storage::Sparse => usize::MAX,
+            Storage::Auto if all <= SMALL => return Ok(None),
+            Storage::Auto => dense / SHARE,
+        };
+        let lists = |index: &IndexId| tables.iter().any(|table| table.binds(*index));
+        if head.is_empty() || !head.iter().chain(&when.exists).all(lists) {
+            return Ok(None);
+        }
+        let tables: Vec<&Rows> = tables.iter().map(|table| &**table).collect();
+        let rows = self.together(&tables, &own, context, &head, most)?;
+        Ok(rows.map(Arc::new))
+    }
+
+    fn note_joined(&self, search: &mut Search<'_, '_>, at: usize, rows: usize) {
+        if let Some(relation) = search.conditions[at].relation() {
+            self.note_found(&mut search.steps, Found::Joined(relation, rows));
+        }
+    }
+
+    /// The rows of a table and of all others that agree, found together.
+    fn join_all(
+        &mut self,
+        left: &Rows,
+        tables: Vec<(usize, Arc<Rows>)>,
+        search: &mut Search<'_, '_>,
+    ) -> Result<Rows> {
+        let all: Vec<&Rows> = std::iter::once(left).chain(tables.iter().map(|(_, table)| &**table)).collect();
+        let indices = distinct(all.iter().flat_map(|table| table.indices.iter().copied()).collect());
+        let most = self.budget.bytes / (4 * (indices.len() as u64 + 1));
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let joined = self.together(&all, search.conditions, search.context, &indices, most)?;
+        let joined = joined.ok_or_else(|| self.too_large(u128::from(self.budget.bytes) + 1))?;
+        for (at, _) in &tables {
+            search.done[*at] = true;
+            self.note_joined(search, *at, joined.len);
+        }
+        Ok(joined)
+    }
+
+    /// The rows of two tables that agree. `None` where they are many more than either has, and what is still to be joined
+    /// or compared may leave few of them.
+    fn join(
+        &mut self,
+        left: &Rows,
+        right: &Rows,
+        tables: &[(usize, Arc<Rows>)],
+        search: &Search<'_, '_>,
+    ) -> Result<Option<Rows>> {
         let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
         let sizes: Vec<usize> = common.iter().map(|index| self.size(*index)).collect();
         let matching = Match::new(right, &common, &sizes);
         let probes = matching.probe(left);
         let total = matching.count(&probes);
+        let many = total > MANY && total / 4 > left.len + right.len;
+        let many = many || self.storage == super::machine::Storage::Sparse;
+        if many && (tables.len() > 1 || search.equates(left, right)) {
+            return Ok(None);
+        }
         self.reserve_rows(total, left.columns.len() + right.columns.len())?;
         self.stop.check(self.head)?;
         let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
@@ -531,7 +647,7 @@ impl Machine {
             }
         }
         joined.tags.extend(more.tags);
-        Ok(joined)
+        Ok(Some(joined))
     }
 
     /// Computes indices and drops rows as far as everything needed is bound.

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim};
-use super::machine::{Context, Counts, Machine, Stored, indices_of, linear};
+use super::machine::{Context, Counts, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
 use super::rows::{Keys, Match, NONE, Rows};
 use crate::error::Result;
 use crate::kernels::{Step, View, volume};
+use crate::linear::{linear, solve};
 use crate::program::{Argument, Combine, IndexFn, IndexId, Otherwise, Read, Style};
 use crate::value::{Const, Domain};
 
@@ -271,21 +272,9 @@ impl Machine {
         value: Const,
         ordinal: &dyn Fn(IndexId) -> Option<u32>,
     ) -> Option<u32> {
-        let mut rest = value.int()?.checked_sub(constant)?;
-        let mut own = 0;
-        for (other, coefficient) in terms {
-            if *other == index {
-                own = *coefficient;
-            } else {
-                let value = self.value(*other, ordinal(*other)?)?.int()?;
-                rest = rest.checked_sub(coefficient.checked_mul(value)?)?;
-            }
-        }
-        if own == 0 || rest.checked_rem(own)? != 0 {
-            return None;
-        }
-        let found = Const::Int(rest.checked_div(own)?);
-        u32::try_from(self.range(index)?.ordinal(found)?).ok()
+        let rest = i128::from(constant) - i128::from(value.int()?);
+        let found = solve(terms, rest, index, &|other| self.value(other, ordinal(other)?)?.int())?;
+        u32::try_from(self.range(index)?.ordinal(Const::Int(found))?).ok()
     }
 
     /// The values of a relation where its tuples exist.
