@@ -12,13 +12,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::ast::Span;
-use crate::datalog::{self, Derived, Session};
-use crate::digits::halves;
+use crate::datalog::{self, Derived, Session, Take};
 use crate::engine::{Carried, Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
-use crate::program::{Class, Combine, Component, Facts, Given, Kind, Program, Role, Style, TensorId};
-use crate::value::Domain;
+use crate::program::{Class, Combine, Component, Given, Program, Role, Style, TensorId};
 
 /// The engine behind `--engine auto`.
 pub struct Auto {
@@ -45,7 +43,7 @@ struct Prepared {
     stamp: Option<u64>,
     /// What was looked at so far, and what of it was derived.
     seen: BTreeSet<TensorId>,
-    values: BTreeMap<TensorId, Value>,
+    values: BTreeMap<TensorId, Vec<Given>>,
     /// How many tuples these hold.
     tuples: usize,
     /// Counts of the relations that were derived for it.
@@ -79,7 +77,12 @@ impl Auto {
     }
 
     /// The value of a goal by rules, or no.
-    fn by_rules(&mut self, request: &Request<'_>, goal: TensorId) -> Result<Option<Derived>> {
+    fn by_rules<T>(
+        &mut self,
+        request: &Request<'_>,
+        goal: TensorId,
+        take: Take<T>,
+    ) -> Result<Option<Derived<T>>> {
         let stamp = request.program.stamp.number();
         let kept = self.sessions.iter().position(|(known, _)| *known == stamp);
         let session = kept.map_or_else(Default::default, |at| self.sessions.remove(at).1);
@@ -93,7 +96,7 @@ impl Auto {
             self.sessions[0].1.observe(self.observed.is_some());
         }
         self.sessions[0].1.stop_when(&self.stop);
-        self.sessions[0].1.value(request.program, goal, request.budget)
+        self.sessions[0].1.value(request.program, goal, request.budget, take)
     }
 
     /// The program that the other engine sees: recursive relations, and joins that are too large for tables, are data.
@@ -118,7 +121,7 @@ impl Auto {
                 if !for_rules(program, component, *id) || !self.prepared[0].seen.insert(*id) {
                     continue;
                 }
-                let found = self.by_rules(request, *id).and_then(|found| match found {
+                let found = self.by_rules(request, *id, datalog::given).and_then(|found| match found {
                     None => self.over_blocks(request, component, *id),
                     found => Ok(found),
                 });
@@ -149,17 +152,18 @@ impl Auto {
         request: &Request<'_>,
         component: &Component,
         id: TensorId,
-    ) -> Result<Option<Derived>> {
+    ) -> Result<Option<Derived<Vec<Given>>>> {
         let program = request.program;
         let Some(inputs) = evaluated_before(program, component) else { return Ok(None) };
         let derived = std::mem::take(&mut self.derived);
         let values = self.values(request, &inputs)?;
         self.derived = derived;
-        let fed = with_data(program, inputs.into_iter().zip(values).collect());
+        let given = |(id, value)| (id, datalog::data(program.tensor(id), value));
+        let fed = with_data(program, inputs.into_iter().zip(values).map(given).collect());
         let mut session = Session::default();
         session.observe(self.observed.is_some());
         session.stop_when(&self.stop);
-        let value = session.value(&fed, id, request.budget);
+        let value = session.value(&fed, id, request.budget, datalog::given);
         if let Some(observed) = &mut self.observed {
             observed.append(session.observed());
         }
@@ -192,39 +196,15 @@ pub(crate) fn evaluated_before(program: &Program, component: &Component) -> Opti
 }
 
 /// The program with these relations as data.
-pub(crate) fn with_data(program: &Program, derived: BTreeMap<TensorId, Value>) -> Program {
+pub(crate) fn with_data(program: &Program, derived: BTreeMap<TensorId, Vec<Given>>) -> Program {
     let mut changed = program.clone();
     for component in &mut changed.components {
         component.tensors.retain(|id| !derived.contains_key(id));
     }
     changed.components.retain(|component| !component.tensors.is_empty());
-    for (id, value) in derived {
+    for (id, given) in derived {
         let Some(tensor) = changed.tensors.get_mut(id.0 as usize) else { continue };
-        let array = |values: Arc<[f64]>| Given::Array {
-            fixed: vec![None; tensor.places.len()],
-            shape: tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect(),
-            values,
-            span: tensor.span,
-        };
-        // A count that one number does not hold is given as two, which are added.
-        tensor.given = match value {
-            Value::Tuples(tuples) => {
-                let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
-                for (tuple, count) in tuples.tuples.iter().zip(&tuples.counts) {
-                    halves(*count).into_iter().for_each(|half| facts.push(tuple, half, None));
-                }
-                if tuples.counts.is_empty() {
-                    facts.count = tuples.tuples.len();
-                    facts.constants = tuples.tuples.into_iter().flatten().collect();
-                    facts.values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
-                }
-                vec![Given::Facts(Arc::new(facts))]
-            }
-            Value::Counts(counts) => {
-                [0, 1].map(|half| array(counts.iter().map(|count| halves(*count)[half]).collect())).into()
-            }
-            Value::Dense(values) => vec![array(values.doubles().as_slice().into())],
-        };
+        tensor.given = given;
         tensor.role = Role::Data;
         for equation in changed.equations.iter_mut().filter(|equation| equation.tensor == id) {
             equation.terms.clear();
@@ -338,7 +318,7 @@ impl Auto {
         let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
-            match self.by_rules(request, goal)? {
+            match self.by_rules(request, goal, datalog::value)? {
                 None => open.push(goal),
                 Some((value, counts)) => {
                     answers.insert(goal, by_rules(value));

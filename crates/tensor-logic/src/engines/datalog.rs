@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::digits::COUNT_LIMIT;
-use crate::engine::{Budget, Stop, Value, is_interrupted};
+use crate::engine::{Budget, Stop, is_interrupted};
 use crate::error::Refusal;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
@@ -73,7 +73,12 @@ pub(crate) struct Session {
 }
 
 /// An answer, and how many tuples each computed relation below it holds.
-pub(crate) type Derived = (Value, Vec<(String, u64)>);
+pub(crate) type Derived<T> = (T, Vec<(String, u64)>);
+
+/// What is made of the relation of a goal.
+pub(crate) type Take<T> = fn(&Program, &Database, (TensorId, RelationId)) -> T;
+
+pub(crate) use answer::{data, given, value};
 
 /// So many tuples more than are given are tried with demand, whatever comes of it.
 const SMALL: u64 = 1 << 12;
@@ -86,14 +91,15 @@ impl Session {
     ///
     /// # Errors
     /// `budget`, `divergence`, `overflow`.
-    pub(crate) fn value(
+    pub(crate) fn value<T>(
         &mut self,
         program: &Program,
         goal: TensorId,
         budget: Budget,
-    ) -> Result<Option<Derived>, Refusal> {
+        take: Take<T>,
+    ) -> Result<Option<Derived<T>>, Refusal> {
         let kept = !self.whole.is_empty();
-        let value = self.try_value(program, goal, budget);
+        let value = self.try_value(program, goal, budget, take);
         if let Err(report) = &value {
             if is_interrupted(report) {
                 // What is whole stays so; the rest is left half done.
@@ -103,18 +109,19 @@ impl Session {
             // Relations are left half done; and what was kept of other goals may have taken the room.
             self.reset();
             if kept {
-                return self.value(program, goal, budget);
+                return self.value(program, goal, budget, take);
             }
         }
         value
     }
 
-    fn try_value(
+    fn try_value<T>(
         &mut self,
         program: &Program,
         goal: TensorId,
         budget: Budget,
-    ) -> Result<Option<Derived>, Refusal> {
+        take: Take<T>,
+    ) -> Result<Option<Derived<T>>, Refusal> {
         let needed = program.needs(&[goal]);
         let since = self.now();
         match self.compiler.build(program, &needed) {
@@ -149,7 +156,7 @@ impl Session {
         let counts = counts.into_iter().map(|(id, count)| (program.name(id).to_owned(), count)).collect();
         database.truncate(self.compiler.declared);
         let since = self.notes.as_ref().map(|_| Instant::now());
-        let value = answer::value(program, database, (goal, relation));
+        let value = take(program, database, (goal, relation));
         self.note_border("answers", since);
         if program.tensor(goal).hidden {
             // The next query is another one.

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::auto::{evaluated_before, for_rules, with_data};
 use crate::datalog::Session;
-use crate::engine::{Budget, Value};
+use crate::engine::Budget;
 use crate::error::Result;
 use crate::fast::Fast;
 use crate::gradient::adjoint;
 use crate::profile::Profile;
-use crate::program::{Action, Kind, Program, Role, TensorId};
+use crate::program::{Action, Given, Kind, Program, Role, TensorId};
 
 /// How a program would be evaluated for its queries and writes, or, if it has none, for all that it computes; `fast`
 /// says how blocks are kept.
@@ -69,7 +69,7 @@ impl Planner<'_> {
             return Ok(());
         }
         let needed = program.needs(&open);
-        let mut derived: BTreeMap<TensorId, Value> = BTreeMap::new();
+        let mut derived: BTreeMap<TensorId, Vec<Given>> = BTreeMap::new();
         let mut tried = BTreeSet::new();
         for component in &program.components {
             for id in component.tensors.iter().filter(|id| needed.contains(id)) {
@@ -82,7 +82,7 @@ impl Planner<'_> {
                     && let Some(inputs) = evaluated_before(program, component)
                 {
                     self.goals(program, &inputs)?;
-                    let nothing = inputs.iter().map(|id| (*id, Value::Tuples(Default::default())));
+                    let nothing = inputs.iter().map(|id| (*id, Vec::new()));
                     // Where values may be below 0, they decide whether rules are enough.
                     valued = inputs.iter().any(|id| program.tensor(*id).kind != Kind::Bool);
                     found = Session::default().planned(&with_data(program, nothing.collect()), *id)?;
@@ -90,7 +90,7 @@ impl Planner<'_> {
                 if let Some((profile, sure)) = found {
                     self.profile.append(profile);
                     if sure && !valued {
-                        derived.insert(*id, Value::Tuples(Default::default()));
+                        derived.insert(*id, Vec::new());
                     }
                 }
             }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ast::Span;
-use crate::digits::are_kept;
+use crate::digits::{are_kept, halves};
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value, interrupted};
 use crate::error::{Code, Refusal};
-use crate::program::{Program, Style, TensorId};
+use crate::program::{Facts, Given, Kind, Program, Style, Tensor, TensorId};
 use crate::value::{Domain, Tuple};
-use datarel::{Database, Failure, RelationId};
+use datarel::{Database, Failure, Relation, RelationId};
 
 /// The value of a goal.
-pub(super) fn value(
+pub(crate) fn value(
     program: &Program,
     database: &Database,
     (goal, relation): (TensorId, RelationId),
@@ -21,11 +21,7 @@ pub(super) fn value(
     let relation = database.relation(relation);
     let counts = relation.ring().counts();
     let (arity, rows, values) = (relation.arity(), relation.rows(), relation.values());
-    let number = |at: usize| match values.get(at) {
-        Some(value) if counts => value.as_count() as f64,
-        Some(value) => value.as_real(),
-        None => 1.0,
-    };
+    let number = |at: usize| number(relation, at);
     let count = |at: usize| values.get(at).map_or(1, |value| value.as_count());
     let beyond = counts && (0..relation.len()).any(|at| !are_kept(i128::from(count(at))));
     let ids = |at: usize| rows.get(at * arity..(at + 1) * arity).unwrap_or(&[]).iter();
@@ -55,6 +51,66 @@ pub(super) fn value(
     let counts = found.iter().filter(|_| beyond).map(|(_, at)| count(*at)).collect();
     let tuples = found.into_iter().map(|(tuple, _)| tuple).collect();
     Value::Tuples(Tuples { tuples, values, counts })
+}
+
+/// The value of a tuple, by its position.
+fn number(relation: &Relation, at: usize) -> f64 {
+    match relation.values().get(at) {
+        Some(value) if relation.ring().counts() => value.as_count() as f64,
+        Some(value) => value.as_real(),
+        None => 1.0,
+    }
+}
+
+/// The relation of a goal as data for another engine.
+pub(crate) fn given(
+    program: &Program,
+    database: &Database,
+    (goal, relation): (TensorId, RelationId),
+) -> Vec<Given> {
+    let (id, relation, tensor) = (relation, database.relation(relation), program.tensor(goal));
+    let beyond = |value: &datarel::Value| !are_kept(i128::from(value.as_count()));
+    if tensor.style == Style::Square || relation.ring().counts() && relation.values().iter().any(beyond) {
+        return data(tensor, value(program, database, (goal, id)));
+    }
+    // In whatever order: who joins them puts them in their own.
+    let constants = relation.rows().into_iter().map(|id| database.constants.value(id)).collect();
+    let values = match tensor.kind {
+        Kind::Bool => Vec::new(),
+        _ => (0..relation.len()).map(|at| number(relation, at)).collect(),
+    };
+    let facts =
+        Facts { arity: relation.arity(), count: relation.len(), constants, values, ..Facts::default() };
+    vec![Given::Facts(Arc::new(facts))]
+}
+
+/// A value as data for another engine.
+pub(crate) fn data(tensor: &Tensor, value: Value) -> Vec<Given> {
+    let array = |values: Arc<[f64]>| Given::Array {
+        fixed: vec![None; tensor.places.len()],
+        shape: tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect(),
+        values,
+        span: tensor.span,
+    };
+    match value {
+        Value::Tuples(tuples) => {
+            let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
+            // A count that one number does not hold is given as two, which are added.
+            for (tuple, count) in tuples.tuples.iter().zip(&tuples.counts) {
+                halves(*count).into_iter().for_each(|half| facts.push(tuple, half, None));
+            }
+            if tuples.counts.is_empty() {
+                facts.count = tuples.tuples.len();
+                facts.constants = tuples.tuples.into_iter().flatten().collect();
+                facts.values = if tensor.kind != Kind::Bool { tuples.values } else { Vec::new() };
+            }
+            vec![Given::Facts(Arc::new(facts))]
+        }
+        Value::Counts(counts) => {
+            [0, 1].map(|half| array(counts.iter().map(|count| halves(*count)[half]).collect())).into()
+        }
+        Value::Dense(values) => vec![array(values.doubles().as_slice().into())],
+    }
 }
 
 /// The elements of a square tensor, with what its tuples have put in their places.

@@ -915,28 +915,39 @@ fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Plac
             .zip(places)
             .all(|(value, place)| place.limit.as_ref().is_none_or(|limit| limit.contains(*value)))
     };
-    let (mut elements, mut values): (Vec<Const>, Vec<f64>) = (Vec::new(), Vec::new());
-    let mut len = 0;
-    let mut add = |element: &[Const], value: f64| {
-        if inside(element) {
-            elements.extend_from_slice(element);
-            values.push(value);
-            len += 1;
+    let mut placed: Vec<Const> = Vec::new();
+    // All elements, one behind the other, and which of them lie inside.
+    let (elements, picks, mut values): (&[Const], Vec<u32>, Vec<f64>) = match given {
+        Given::Facts(facts) => {
+            let picks: Vec<u32> =
+                (0..facts.count).filter(|at| inside(facts.tuple(*at))).map(|at| at as u32).collect();
+            let values = match facts.values.is_empty() {
+                true => Vec::new(),
+                false => picks.iter().map(|at| facts.value(*at as usize)).collect(),
+            };
+            (&facts.constants, picks, values)
         }
-    };
-    match given {
-        Given::Facts(facts) => (0..facts.count).for_each(|at| add(facts.tuple(at), facts.value(at))),
         Given::Array { fixed, shape, values, .. } => {
+            let mut kept = Vec::new();
             for (at, value) in values.iter().enumerate() {
-                if let Some(element) = array_element(domains, fixed, shape, at) {
-                    add(&element, *value);
+                if let Some(element) = array_element(domains, fixed, shape, at).filter(|e| inside(e)) {
+                    placed.extend_from_slice(&element);
+                    kept.push(*value);
                 }
             }
+            (&placed, (0..kept.len() as u32).collect(), kept)
         }
-    }
-    let column =
-        |place: usize| Codes::of((0..len).filter_map(|row| elements.get(row * arity + place).copied()));
+    };
+    let all = picks.len() * arity == elements.len();
+    let column = |place: usize| {
+        let every = elements.iter().skip(place).step_by(arity).copied();
+        if all {
+            Codes::of(every)
+        } else {
+            Codes::of(picks.iter().map(|at| elements[*at as usize * arity + place]))
+        }
+    };
     let places = (0..arity).map(column).collect();
-    let values = values.iter().any(|value| *value != 1.0).then_some(values);
-    Piece { len, places, values, counts: None }
+    values = if values.iter().any(|value| *value != 1.0) { values } else { Vec::new() };
+    Piece { len: picks.len(), places, values: (!values.is_empty()).then_some(values), counts: None }
 }

@@ -102,18 +102,35 @@ pub(crate) struct Codes {
 
 impl Codes {
     /// Codes of constants.
-    pub(crate) fn of(constants: impl Iterator<Item = Const>) -> Codes {
-        let mut known: HashMap<Const, u32> = HashMap::new();
-        let mut result = Codes::default();
-        for value in constants {
-            let next = result.dictionary.len() as u32;
-            let code = *known.entry(value).or_insert(next);
-            if code == next {
-                result.dictionary.push(value);
+    pub(crate) fn of(constants: impl Iterator<Item = Const> + Clone) -> Codes {
+        Codes::of_interval(constants.clone()).unwrap_or_else(|| {
+            let mut known: HashMap<Const, u32> = HashMap::new();
+            let mut result = Codes::default();
+            for value in constants {
+                let next = result.dictionary.len() as u32;
+                let code = *known.entry(value).or_insert(next);
+                if code == next {
+                    result.dictionary.push(value);
+                }
+                result.codes.push(code);
             }
-            result.codes.push(code);
+            result
+        })
+    }
+
+    /// Codes of integers that lie close together: their distances from the least, which are in the order of answers.
+    fn of_interval(constants: impl Iterator<Item = Const> + Clone) -> Option<Codes> {
+        let (mut low, mut high, mut len) = (i64::MAX, i64::MIN, 0_u64);
+        for value in constants.clone() {
+            let value = value.int()?;
+            (low, high, len) = (low.min(value), high.max(value), len + 1);
         }
-        result
+        if len == 0 || high.abs_diff(low) >= 2 * len {
+            return None;
+        }
+        let codes =
+            constants.map(|value| value.int().map_or(0, |value| value.abs_diff(low) as u32)).collect();
+        Some(Codes { dictionary: (low..=high).map(Const::Int).collect(), codes })
     }
 }
 
@@ -143,6 +160,11 @@ impl Relation {
 
     /// The relation of all contributions.
     pub(crate) fn merge(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Relation {
+        if let [piece] = pieces
+            && let Some(relation) = Relation::in_order(arity, piece, symbols)
+        {
+            return relation;
+        }
         let joined = Joined::new(arity, pieces, combine, symbols);
         let kept: Vec<usize> =
             (0..joined.cells.len()).filter(|at| joined.cells[*at].exists(combine)).collect();
@@ -154,6 +176,23 @@ impl Relation {
         let (dictionaries, columns) = used.unzip();
         let valued = values.iter().any(|value| *value != 1.0);
         Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Values::of(values)) }
+    }
+
+    /// The relation of contributions without values that are different tuples in order already.
+    fn in_order(arity: usize, piece: &Piece, symbols: &Symbols) -> Option<Relation> {
+        if piece.values.is_some() || piece.counts.is_some() || arity == 0 {
+            return None;
+        }
+        let pieces = std::slice::from_ref(piece);
+        let places = (0..arity).map(|place| merge_place(pieces, place, symbols));
+        let (dictionaries, columns): (Vec<_>, Vec<_>) =
+            places.map(|(dictionary, column)| (Arc::new(dictionary), Arc::new(column))).unzip();
+        let below = |row: usize| {
+            let differs = |column: &&Arc<Vec<u32>>| column[row] != column[row + 1];
+            columns.iter().find(differs).is_some_and(|column| column[row] < column[row + 1])
+        };
+        let sorted = (1..piece.len).all(|row| below(row - 1));
+        sorted.then_some(Relation { len: piece.len, dictionaries, columns, values: None })
     }
 
     /// All contributions joined into one piece, so that more can follow.
