@@ -4,14 +4,14 @@
 //! `Image[x+dx, y+dy, c]` has three tables: over (x, dx), over (y, dy) and over c; the offset of
 //! an element is their sum. An offset below 0 is outside of the tensor.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, Dim};
 use super::machine::{Context, Machine, Stored, indices_of, linear};
 use super::plan::{Key, Source, Thing};
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::kernels::{Array, NOWHERE as NO_SLAB, Point, Slabs, Step, View, strides, volume};
+use crate::kernels::{Array, NOWHERE as NO_SLAB, Places, Point, Slabs, Step, View, advance, strides, volume};
 use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read, Style};
 use crate::value::{Const, Domain};
 
@@ -33,6 +33,22 @@ struct Part {
 pub(crate) struct Offsets {
     constant: i64,
     parts: Vec<Part>,
+    /// What they are apart from their constant, once somebody asked.
+    split: OnceLock<Split>,
+}
+
+/// What offsets are made of: what the rows add, and steps along the dense dimensions.
+#[derive(Debug, Clone, Default)]
+struct Split {
+    /// The part that depends on the rows alone.
+    rows: Option<usize>,
+    /// What does not depend on the rows, where that is regular; `None` also where more parts than one do.
+    others: Option<(i64, Vec<Regular>)>,
+    /// Whether a row leads outside, and the largest offset of a row.
+    outside: bool,
+    most: i64,
+    /// The offsets of the rows as positions; 0 where a row leads outside.
+    map: Option<Arc<Vec<u32>>>,
 }
 
 /// A dimension, its size and its stride.
@@ -89,21 +105,24 @@ impl Offsets {
     /// The offsets over a space that has at least their dimensions; negative ones are outside.
     pub(crate) fn over(&self, dims: &[Dim], shape: &[usize]) -> Vec<i64> {
         let mut result = vec![self.constant; volume(shape)];
-        let apart = strides(shape);
+        let Some((inner, outer)) = shape.split_last() else {
+            self.parts.iter().for_each(|part| result[0] += part.table[0]);
+            return result;
+        };
+        if result.is_empty() {
+            return result;
+        }
         for part in &self.parts {
             let own = strides(&part.shape);
-            let places: Vec<(usize, usize, usize)> = part
-                .dims
-                .iter()
-                .zip(&own)
-                .filter_map(|(dim, step)| {
-                    let at = dims.iter().position(|other| other == dim)?;
-                    Some((apart[at], shape[at].max(1), *step))
-                })
-                .collect();
-            for (at, slot) in result.iter_mut().enumerate() {
-                let from: usize = places.iter().map(|(apart, size, step)| at / apart % size * step).sum();
-                *slot += part.table[from];
+            let step = |dim: &Dim| part.dims.iter().position(|other| other == dim).map_or(0, |at| own[at]);
+            let steps: Vec<usize> = dims.iter().map(step).collect();
+            let mut places = vec![0; outer.len()];
+            let along = steps[outer.len()];
+            for run in result.chunks_exact_mut(*inner) {
+                let from: usize = places.iter().zip(&steps).map(|(place, step)| place * step).sum();
+                let offset = |at: usize| part.table[from + at * along];
+                run.iter_mut().enumerate().for_each(|(at, slot)| *slot += offset(at));
+                advance(outer, &mut places);
             }
         }
         result
@@ -123,37 +142,28 @@ impl Offsets {
             })
     }
 
-    /// The strides of dimensions, if the offsets are a constant and `Σ stride · position`, all inside.
-    fn regular(&self) -> Option<(i64, Vec<Regular>)> {
-        let mut constant = self.constant;
-        let mut found: Vec<Regular> = Vec::new();
-        for part in &self.parts {
-            let own = strides(&part.shape);
-            let first = part.table.first().copied()?;
-            let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table[*own] - first } else { 0 };
-            let steps: Vec<i64> = part.shape.iter().zip(&own).map(step).collect();
-            let expected = |mut at: usize| {
-                own.iter().zip(&steps).fold(first, |sum, (own, step)| {
-                    let position = at / own;
-                    at %= own;
-                    sum + position as i64 * step
-                })
-            };
-            let even = (0..part.table.len()).all(|at| part.table[at] == expected(at));
-            if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
-                return None;
-            }
-            constant += first;
-            for ((dim, size), step) in part.dims.iter().zip(&part.shape).zip(steps) {
-                match found.iter_mut().find(|(known, ..)| known == dim) {
-                    Some((_, _, known)) => *known += step,
-                    None => found.push((*dim, *size, step)),
-                }
-            }
-        }
-        // The largest step first: the order of the array.
-        found.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
-        Some((constant, found))
+    /// The strides of dimensions, if the offsets are a constant and `Σ stride · position`, all inside; the largest
+    /// step first, as in an array.
+    fn regular(&self) -> Option<(i64, &[Regular])> {
+        let split = self.split();
+        let (constant, regular) = split.others.as_ref().filter(|_| split.rows.is_none())?;
+        Some((self.constant + constant, regular))
+    }
+
+    fn split(&self) -> &Split {
+        self.split.get_or_init(|| {
+            let (rows, others): (Vec<usize>, Vec<usize>) =
+                (0..self.parts.len()).partition(|at| self.parts[*at].dims.as_slice() == [Dim::ROWS]);
+            let others = others.into_iter().map(|at| &self.parts[at]);
+            let others = if rows.len() < 2 { regular(others) } else { None };
+            let Some(at) = rows.first().copied() else { return Split { others, ..Split::default() } };
+            let table = &self.parts[at].table;
+            let outside = table.iter().any(|offset| *offset < 0);
+            let most = table.iter().copied().max().unwrap_or(0).max(0);
+            let map: Option<Vec<u32>> =
+                table.iter().map(|offset| u32::try_from((*offset).max(0)).ok()).collect();
+            Split { rows: Some(at), others, outside, most, map: map.map(Arc::new) }
+        })
     }
 
     /// The elements of an array.
@@ -179,21 +189,12 @@ impl Offsets {
         })
     }
 
-    /// One offset a row, and the dimensions of the slab that begins there, if the elements of a
-    /// row stand one behind the other.
-    pub(crate) fn slabs(&self) -> Option<(Vec<i64>, Vec<Dim>, Vec<usize>)> {
-        let (rows, others) = self.by_rows()?;
-        let (constant, dims, shape) = others.run()?;
-        let starts = rows?.table.iter().map(|offset| offset + self.constant + constant as i64).collect();
-        Some((starts, dims, shape))
-    }
-
-    /// What depends on the rows alone, if something does, and what does not depend on them.
-    fn by_rows(&self) -> Option<(Option<&Part>, Offsets)> {
-        let (rows, others): (Vec<&Part>, Vec<&Part>) =
-            self.parts.iter().partition(|part| part.dims.as_slice() == [Dim::ROWS]);
-        let others = Offsets { constant: 0, parts: others.into_iter().cloned().collect() };
-        (rows.len() < 2).then(|| (rows.first().copied(), others))
+    /// One offset a row, and the steps of the dense dimensions from there, if these are the same for all rows.
+    pub(crate) fn beside_rows(&self) -> Option<(Vec<i64>, &[Regular])> {
+        let split = self.split();
+        let (constant, regular) = split.others.as_ref()?;
+        let table = &self.parts[split.rows?].table;
+        Some((table.iter().map(|offset| offset + self.constant + constant).collect(), regular))
     }
 
     /// Where the elements begin and the space that they follow, if they stand one behind the other.
@@ -209,33 +210,54 @@ impl Offsets {
         in_order.then_some((usize::try_from(constant).ok()?, dims, shape))
     }
 
+    /// Where the elements over a space stand in an array of so many, if each has a place of its own there.
+    pub(crate) fn apart(&self, dims: &[Dim], shape: &[usize], len: usize) -> Option<Places> {
+        let (constant, regular) = self.regular()?;
+        if regular.iter().any(|(_, size, _)| *size == 0) {
+            return None;
+        }
+        // Each step leads beyond what all smaller ones reach.
+        let mut reach = 0;
+        for (_, size, step) in regular.iter().rev().filter(|(_, size, _)| *size > 1) {
+            if *step <= reach {
+                return None;
+            }
+            reach += (*size as i64 - 1) * step;
+        }
+        let constant = usize::try_from(constant).ok()?;
+        let step = |dim: &Dim| {
+            let found = regular.iter().find(|(own, ..)| own == dim)?;
+            usize::try_from(found.2).ok()
+        };
+        let steps: Option<Vec<usize>> = dims.iter().map(step).collect();
+        let (shape, steps) = (shape.to_vec(), steps?);
+        (constant + (reach as usize) < len).then_some(Places { offset: constant, shape, steps })
+    }
+
     /// The elements where they stand: along each dimension by a step of its own, the rows of a table
     /// by look-up, absent where a row leads outside.
     fn view(&self, array: &Array, zero_outside: bool) -> Option<Block> {
-        let (rows, others) = self.by_rows()?;
-        let (more, regular) = others.regular()?;
+        let split = self.split();
+        let (more, regular) = split.others.as_ref()?;
         let constant = usize::try_from(self.constant + more).ok()?;
         let (mut dims, mut shape, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         let mut mask = None;
-        let mut most = 0;
-        if let Some(part) = rows {
-            let outside = part.table.iter().any(|offset| *offset < 0);
-            if outside && zero_outside {
+        let mut most = split.most;
+        if let Some(at) = split.rows {
+            let table = &self.parts[at].table;
+            if split.outside && zero_outside {
                 return None;
             }
-            mask = outside.then(|| part.table.iter().map(|offset| *offset >= 0).collect());
-            most = part.table.iter().copied().max().unwrap_or(0).max(0);
-            let map: Option<Vec<u32>> =
-                part.table.iter().map(|offset| u32::try_from((*offset).max(0)).ok()).collect();
+            mask = split.outside.then(|| table.iter().map(|offset| *offset >= 0).collect());
             dims.push(Dim::ROWS);
-            shape.push(part.table.len());
-            steps.push(Step::Map(Arc::new(map?), 1));
+            shape.push(table.len());
+            steps.push(Step::Map(Arc::clone(split.map.as_ref()?), 1));
         }
         for (dim, size, step) in regular {
-            most += (size as i64 - 1).max(0) * step;
-            dims.push(dim);
-            shape.push(size);
-            steps.push(Step::By(usize::try_from(step).ok()?));
+            most += (*size as i64 - 1).max(0) * step;
+            dims.push(*dim);
+            shape.push(*size);
+            steps.push(Step::By(usize::try_from(*step).ok()?));
         }
         if volume(&shape) > 0 && constant as i64 + most >= array.len() as i64 {
             return None;
@@ -255,6 +277,40 @@ impl Offsets {
         let mask = offsets.iter().map(|offset| *offset >= 0).collect();
         Some(Block::same(1.0, dims, shape).present_at(mask))
     }
+}
+
+/// The strides of dimensions, if offsets that are the sum of these parts are a constant and `Σ stride · position`, all
+/// inside.
+fn regular<'p>(parts: impl Iterator<Item = &'p Part>) -> Option<(i64, Vec<Regular>)> {
+    let mut constant = 0;
+    let mut found: Vec<Regular> = Vec::new();
+    for part in parts {
+        let own = strides(&part.shape);
+        let first = part.table.first().copied()?;
+        let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table[*own] - first } else { 0 };
+        let steps: Vec<i64> = part.shape.iter().zip(&own).map(step).collect();
+        let expected = |mut at: usize| {
+            own.iter().zip(&steps).fold(first, |sum, (own, step)| {
+                let position = at / own;
+                at %= own;
+                sum + position as i64 * step
+            })
+        };
+        let even = (0..part.table.len()).all(|at| part.table[at] == expected(at));
+        if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
+            return None;
+        }
+        constant += first;
+        for ((dim, size), step) in part.dims.iter().zip(&part.shape).zip(steps) {
+            match found.iter_mut().find(|(known, ..)| known == dim) {
+                Some((_, _, known)) => *known += step,
+                None => found.push((*dim, *size, step)),
+            }
+        }
+    }
+    // The largest step first: the order of the array.
+    found.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
+    Some((constant, found))
 }
 
 impl Machine {

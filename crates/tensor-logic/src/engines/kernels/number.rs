@@ -38,6 +38,8 @@ pub(crate) trait Number:
     fn of(value: f64) -> Self;
     /// The same number in 64 bits.
     fn double(self) -> f64;
+    /// Arguments below this one are left to the general exponential, as long as it is not 0.
+    const LEAST: f64;
     /// The exponential, written so that a loop over it is vectorised; right for arguments up to 0.
     fn exp_below_zero(self) -> Self;
     /// The function at every number, where there is a form of it that is vectorised; else nothing is done.
@@ -53,6 +55,7 @@ pub(crate) trait Number:
 }
 
 impl Number for f64 {
+    const LEAST: f64 = -700.0;
     #[inline(always)]
     fn of(value: f64) -> f64 {
         value
@@ -87,6 +90,8 @@ impl Number for f64 {
 }
 
 impl Number for f32 {
+    // It is 0 where numbers of 32 bits lose their last digits.
+    const LEAST: f64 = f64::NEG_INFINITY;
     #[inline(always)]
     fn of(value: f64) -> f32 {
         value as f32
@@ -225,10 +230,10 @@ impl Pool {
     }
 }
 
-/// Below, exponentials lose digits: they are left to the general function.
-pub(super) const LEAST: f64 = -700.0;
+/// Below, exponentials of 64 bits are 0.
+pub(super) const NOTHING: f64 = -746.0;
 
-/// eˣ for [`LEAST`] ≤ x ≤ 0; NaN stays NaN.
+/// eˣ for [`Number::LEAST`] ≤ x ≤ 0; NaN stays NaN.
 ///
 /// eˣ = 2ⁿ eʳ with x = n ln 2 + r, |r| ≤ ½ ln 2, and eʳ by its Taylor polynomial of degree 13: within 2 units
 /// in the last place. Without branches, so that a loop over it is vectorised.

@@ -365,6 +365,9 @@ fn combine<T: Number>(binary: Binary, a: Operand<'_, T>, b: Operand<'_, T>, to: 
         Binary::Multiply => both(a, b, to, |x, y| x * y),
         // A 0 has no sign: -0 + 0 is 0.
         Binary::Divide => both(a, b, to, |x, y| x / (y + T::ZERO)),
+        Binary::Power if matches!(b, Operand::One(b) if b == T::ONE + T::ONE) => both(a, a, to, |x, y| x * y),
+        // Whatever the base.
+        Binary::Power if matches!(b, Operand::One(b) if b == T::ZERO) => to.fill(T::ONE),
         Binary::Power => both(a, b, to, |x, y| T::of(power(x.double(), y.double()))),
         Binary::Compare(Comparison::Less) => both(a, b, to, |x, y| truth(x < y)),
         Binary::Compare(Comparison::LessEqual) => both(a, b, to, |x, y| truth(x <= y)),
