@@ -20,6 +20,7 @@ mod noting;
 mod plan;
 mod planned;
 mod relation;
+mod replay;
 mod rows;
 mod scope;
 mod signs;

@@ -25,7 +25,64 @@ const NOWHERE: i64 = -(1 << 57);
 struct Part {
     dims: Vec<Dim>,
     shape: Vec<usize>,
-    table: Vec<i64>,
+    table: Table,
+}
+
+/// Offsets by position.
+#[derive(Debug, Clone)]
+enum Table {
+    /// All inside, each so far behind the one before.
+    Even {
+        first: i64,
+        step: i64,
+        len: usize,
+    },
+    Each(Vec<i64>),
+}
+
+impl Table {
+    fn len(&self) -> usize {
+        match self {
+            Table::Even { len, .. } => *len,
+            Table::Each(offsets) => offsets.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Table::Even { .. } => 24,
+            Table::Each(offsets) => 8 * offsets.len(),
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, position: usize) -> i64 {
+        match self {
+            Table::Even { first, step, .. } => first + position as i64 * step,
+            Table::Each(offsets) => offsets[position],
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = i64> {
+        (0..self.len()).map(|position| self.at(position))
+    }
+
+    /// Whether every offset is inside.
+    fn inside(&self) -> bool {
+        match self {
+            Table::Even { .. } => true,
+            Table::Each(offsets) => offsets.iter().all(|offset| *offset >= 0),
+        }
+    }
+
+    fn plus(&self, other: &Table) -> Table {
+        match (self, other) {
+            (Table::Even { first, step, len }, Table::Even { first: more, step: by, .. }) => {
+                Table::Even { first: first + more, step: step + by, len: *len }
+            }
+            (one, other) => Table::Each(one.iter().zip(other.iter()).map(|(a, b)| a + b).collect()),
+        }
+    }
 }
 
 /// Offsets of elements.
@@ -66,7 +123,7 @@ struct Lookup<'a> {
 
 impl Offsets {
     pub(crate) fn bytes(&self) -> usize {
-        self.parts.iter().map(|part| 8 * part.table.len() + 64).sum::<usize>() + 32
+        self.parts.iter().map(|part| part.table.bytes() + 64).sum::<usize>() + 32
     }
 
     /// The dimensions that they depend on.
@@ -89,9 +146,9 @@ impl Offsets {
 
     fn add(&mut self, part: Part) {
         if part.dims.is_empty() {
-            self.constant += part.table.first().copied().unwrap_or(0);
+            self.constant += part.table.iter().next().unwrap_or(0);
         } else if let Some(same) = self.parts.iter_mut().find(|other| other.dims == part.dims) {
-            same.table.iter_mut().zip(part.table).for_each(|(to, from)| *to += from);
+            same.table = same.table.plus(&part.table);
         } else {
             self.parts.push(part);
         }
@@ -99,14 +156,14 @@ impl Offsets {
 
     /// Whether every offset is inside.
     pub(crate) fn total(&self) -> bool {
-        self.constant >= 0 && self.parts.iter().all(|part| part.table.iter().all(|offset| *offset >= 0))
+        self.constant >= 0 && self.parts.iter().all(|part| part.table.inside())
     }
 
     /// The offsets over a space that has at least their dimensions; negative ones are outside.
     pub(crate) fn over(&self, dims: &[Dim], shape: &[usize]) -> Vec<i64> {
         let mut result = vec![self.constant; volume(shape)];
         let Some((inner, outer)) = shape.split_last() else {
-            self.parts.iter().for_each(|part| result[0] += part.table[0]);
+            self.parts.iter().for_each(|part| result[0] += part.table.at(0));
             return result;
         };
         if result.is_empty() {
@@ -120,7 +177,7 @@ impl Offsets {
             let along = steps[outer.len()];
             for run in result.chunks_exact_mut(*inner) {
                 let from: usize = places.iter().zip(&steps).map(|(place, step)| place * step).sum();
-                let offset = |at: usize| part.table[from + at * along];
+                let offset = |at: usize| part.table.at(from + at * along);
                 run.iter_mut().enumerate().for_each(|(at, slot)| *slot += offset(at));
                 advance(outer, &mut places);
             }
@@ -158,10 +215,10 @@ impl Offsets {
             let others = if rows.len() < 2 { regular(others) } else { None };
             let Some(at) = rows.first().copied() else { return Split { others, ..Split::default() } };
             let table = &self.parts[at].table;
-            let outside = table.iter().any(|offset| *offset < 0);
-            let most = table.iter().copied().max().unwrap_or(0).max(0);
+            let outside = !table.inside();
+            let most = table.iter().max().unwrap_or(0).max(0);
             let map: Option<Vec<u32>> =
-                table.iter().map(|offset| u32::try_from((*offset).max(0)).ok()).collect();
+                table.iter().map(|offset| u32::try_from(offset.max(0)).ok()).collect();
             Split { rows: Some(at), others, outside, most, map: map.map(Arc::new) }
         })
     }
@@ -248,7 +305,7 @@ impl Offsets {
             if split.outside && zero_outside {
                 return None;
             }
-            mask = split.outside.then(|| table.iter().map(|offset| *offset >= 0).collect());
+            mask = split.outside.then(|| table.iter().map(|offset| offset >= 0).collect());
             dims.push(Dim::ROWS);
             shape.push(table.len());
             steps.push(Step::Map(Arc::clone(split.map.as_ref()?), 1));
@@ -286,8 +343,8 @@ fn regular<'p>(parts: impl Iterator<Item = &'p Part>) -> Option<(i64, Vec<Regula
     let mut found: Vec<Regular> = Vec::new();
     for part in parts {
         let own = strides(&part.shape);
-        let first = part.table.first().copied()?;
-        let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table[*own] - first } else { 0 };
+        let first = part.table.iter().next()?;
+        let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table.at(*own) - first } else { 0 };
         let steps: Vec<i64> = part.shape.iter().zip(&own).map(step).collect();
         let expected = |mut at: usize| {
             own.iter().zip(&steps).fold(first, |sum, (own, step)| {
@@ -296,7 +353,8 @@ fn regular<'p>(parts: impl Iterator<Item = &'p Part>) -> Option<(i64, Vec<Regula
                 sum + position as i64 * step
             })
         };
-        let even = (0..part.table.len()).all(|at| part.table[at] == expected(at));
+        let even = matches!(part.table, Table::Even { .. }) && part.shape.len() == 1
+            || (0..part.table.len()).all(|at| part.table.at(at) == expected(at));
         if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
             return None;
         }
@@ -360,7 +418,7 @@ impl Machine {
             None => NOWHERE,
             Some(value) => lookup.domain.ordinal(value).map_or(OUTSIDE, |at| at as i64 * lookup.stride),
         };
-        Ok(Part { dims, shape, table: values.into_iter().map(offset).collect() })
+        Ok(Part { dims, shape, table: Table::Each(values.into_iter().map(offset).collect()) })
     }
 
     /// Linear functions of integers, without evaluating them one by one.
@@ -385,7 +443,8 @@ impl Machine {
             return None;
         }
         let Some((index, coefficient)) = only else {
-            return Some(Part { dims: Vec::new(), shape: Vec::new(), table: vec![offset(constant)] });
+            let table = Table::Each(vec![offset(constant)]);
+            return Some(Part { dims: Vec::new(), shape: Vec::new(), table });
         };
         if coefficient.unsigned_abs() > 1 << 20 {
             return None;
@@ -394,11 +453,17 @@ impl Machine {
         match context.rows.as_ref().and_then(|rows| rows.column(index)) {
             Some(column) => {
                 let table: Vec<i64> = column.iter().map(|ordinal| value(*ordinal)).collect();
-                Some(Part { dims: vec![Dim::ROWS], shape: vec![table.len()], table })
+                Some(Part { dims: vec![Dim::ROWS], shape: vec![table.len()], table: Table::Each(table) })
             }
             None => {
                 let size = u32::try_from(self.size(index)).ok()?;
-                let table: Vec<i64> = (0..size).map(value).collect();
+                let (first, last) = (value(0), value(size.saturating_sub(1)));
+                let table = if size > 0 && first >= 0 && last >= 0 {
+                    // Between two that are inside all are.
+                    Table::Even { first, step: coefficient * lookup.stride, len: size as usize }
+                } else {
+                    Table::Each((0..size).map(value).collect())
+                };
                 Some(Part { dims: vec![Dim::of(index)], shape: vec![size as usize], table })
             }
         }

@@ -11,6 +11,7 @@ use super::gather::Offsets;
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
+use super::replay::Described;
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
 use super::support::Condition;
@@ -28,7 +29,6 @@ use crate::program::{
 use crate::value::{Const, Domain};
 
 /// The contributions to a tensor.
-#[derive(Debug)]
 pub(crate) enum Accumulator {
     /// All elements, row-major; `counts` for means.
     Dense {
@@ -41,6 +41,8 @@ pub(crate) enum Accumulator {
     },
     /// Contributions to some elements: positions, values, and which of them are there.
     Slices(Vec<Slice>),
+    /// The same, to be computed.
+    Described(Vec<Described>),
     /// Pieces, the first the tuples joined so far.
     Sparse(Vec<Piece>),
     /// Nothing yet, and one term is all there will be.
@@ -64,7 +66,7 @@ pub(crate) enum Elements {
 #[derive(Debug)]
 pub(crate) struct Slice {
     positions: Positions,
-    values: Buffer,
+    values: Array,
     present: Option<Arc<Vec<bool>>>,
 }
 
@@ -107,9 +109,15 @@ pub(crate) fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
 }
 
 impl Slice {
+    /// Values that are all there.
+    pub(super) fn new(positions: Positions, values: Array) -> Slice {
+        Slice { positions, values, present: None }
+    }
+
     /// Joins the contributions to an array.
     fn join<T: Number>(&self, combine: Combine, data: &mut [T]) {
-        let Some(values) = T::slice(&self.values) else { return };
+        let Some(buffer) = self.values.done() else { return };
+        let Some(values) = T::slice(&buffer) else { return };
         let here = |at: usize| self.present.as_ref().is_none_or(|present| present[at]);
         match &self.positions {
             Positions::From(from) => {
@@ -300,7 +308,7 @@ impl Machine {
         match into {
             Accumulator::Lone | Accumulator::Ready(_) => Ok(()),
             Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
-            Accumulator::Slices(slices) => {
+            Accumulator::Slices(_) | Accumulator::Described(_) => {
                 let key = equation.head.as_ptr() as usize;
                 let program = Arc::clone(&self.program);
                 let places = &program.tensor(equation.tensor).places;
@@ -327,9 +335,16 @@ impl Machine {
                 let values = block.expanded(&dims, &shape).array();
                 drop(block);
                 drop(folded);
-                // Computed now: the state that it reads is written next.
-                let values = self.typed(self.force(&values));
-                slices.push(Slice { positions, values, present });
+                match into {
+                    Accumulator::Described(slices) => slices.push(Described { positions, values }),
+                    Accumulator::Slices(slices) => {
+                        // Computed now: the state that it reads is written next.
+                        self.force(&values);
+                        let values = self.typed(values);
+                        slices.push(Slice { positions, values, present });
+                    }
+                    _ => {}
+                }
                 Ok(())
             }
             Accumulator::Sparse(pieces) => {
@@ -527,13 +542,14 @@ impl Machine {
         Ok(Some(Array::of(volume(&sizes), Point::of(sizes, view))))
     }
 
-    /// A buffer of the type that is computed with.
-    fn typed(&self, buffer: Buffer) -> Buffer {
-        match (self.precision, &buffer) {
-            (Precision::Double, Buffer::Numbers(Numbers::Double(_)))
-            | (Precision::Single, Buffer::Numbers(Numbers::Single(_))) => buffer,
-            (Precision::Double, _) => f64::buffer(buffer.numbers()),
-            (Precision::Single, _) => f32::buffer(buffer.numbers()),
+    /// An array that is there, in the type that is computed with.
+    pub(super) fn typed(&self, array: Array) -> Array {
+        match (self.precision, array.done()) {
+            (Precision::Double, Some(Buffer::Numbers(Numbers::Double(_))))
+            | (Precision::Single, Some(Buffer::Numbers(Numbers::Single(_))))
+            | (_, None) => array,
+            (Precision::Double, Some(buffer)) => Array::given(f64::buffer(buffer.numbers())),
+            (Precision::Single, Some(buffer)) => Array::given(f32::buffer(buffer.numbers())),
         }
     }
 
@@ -855,7 +871,9 @@ impl Machine {
             }
             Accumulator::Ready(relation) => Stored::Relation(Arc::new(relation)),
             // One term was to come, and the left side has none.
-            Accumulator::Lone | Accumulator::Slices(_) => Stored::Dense(Array::truths(Vec::new())),
+            Accumulator::Lone | Accumulator::Slices(_) | Accumulator::Described(_) => {
+                Stored::Dense(Array::truths(Vec::new()))
+            }
             Accumulator::Sparse(pieces) => {
                 let arity = tensor.places.len();
                 Stored::Relation(Arc::new(Relation::merge(

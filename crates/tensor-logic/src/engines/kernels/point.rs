@@ -209,6 +209,10 @@ impl<'a, T: Number> Evaluator<'a, T> {
     /// The entries from a position on, at most a tile; `bases` moves each input.
     pub(super) fn evaluate(&mut self, position: usize, bases: &[usize], to: &mut [T]) {
         let len = to.len();
+        if let [Code::Load(at)] = self.code {
+            let base = bases.get(*at).copied().unwrap_or(0);
+            return self.sources[*at].load_into(self.sizes, position, base, &mut self.scratch, to);
+        }
         let (last, others) = match self.code.split_last() {
             Some((Code::Binary(binary), others)) => (Some(*binary), others),
             _ => (None, self.code),
