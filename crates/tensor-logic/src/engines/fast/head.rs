@@ -556,11 +556,11 @@ impl Machine {
     /// Joins contributions to some elements of a stored square tensor.
     pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice]) {
         let combine = self.program.tensor(id).combine;
-        let (stamp, pool) = (self.number(), Arc::clone(&self.pool));
+        let (stamp, pool, nothing) = (self.number(), Arc::clone(&self.pool), self.nothing_there.clone());
         let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
         *own = stamp;
         // Nobody else holds the state, so that this copies nothing.
-        let held = std::mem::replace(state, Array::truths(Vec::new()));
+        let held = std::mem::replace(state, nothing);
         let buffer = match held.done() {
             Some(buffer) => buffer,
             None => return,

@@ -8,8 +8,6 @@
 //! without guards, of stored arrays, whose index functions are linear in what the steps move. A place that is inside at
 //! both ends is inside in between.
 
-use std::collections::HashMap;
-
 use super::head::{Positions, Slice};
 use super::machine::{Doubt, Machine, Stored, linear};
 use crate::kernels::{Array, Places, Recorded};
@@ -24,7 +22,8 @@ const STEPS: usize = 4;
 /// What the equations of an evaluation contribute to steps, by the equation and the index that the steps move.
 #[derive(Default)]
 pub(crate) struct Records {
-    known: HashMap<(usize, IndexId), Option<Record>>,
+    /// By the place of the equation in the program.
+    known: Vec<Vec<(IndexId, Option<Record>)>>,
     /// How many scopes were exact when they were made.
     exact: usize,
 }
@@ -89,15 +88,22 @@ impl Machine {
         into: &mut Vec<Slice>,
     ) -> bool {
         if self.records.exact != self.exact.len() {
-            self.records = Records { known: HashMap::new(), exact: self.exact.len() };
+            self.records = Records { known: Vec::new(), exact: self.exact.len() };
         }
-        let key = (std::ptr::from_ref(equation) as usize, index);
-        let mut record = match self.records.known.remove(&key) {
-            Some(record) => record,
+        let first = self.program.equations.as_ptr();
+        let place = (std::ptr::from_ref(equation) as usize - first as usize) / size_of::<Equation>();
+        if self.records.known.len() <= place {
+            self.records.known.resize_with(place + 1, Vec::new);
+        }
+        let known = self.records.known[place].iter().position(|(other, _)| *other == index);
+        let mut record = match known {
+            Some(known) => self.records.known[place].swap_remove(known).1,
             None => self.record(equation, index, range),
         };
         let done = record.as_mut().is_some_and(|record| self.replay(record, at, into));
-        self.records.known.insert(key, record);
+        if let Some(records) = self.records.known.get_mut(place) {
+            records.push((index, record));
+        }
         done
     }
 

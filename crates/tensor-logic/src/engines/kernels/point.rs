@@ -262,9 +262,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
                 let Some(condition) = self.stack.pop() else { return };
                 let mut tile = self.scratch.tile();
                 let [x, a_run, b_run] = [operand(&condition, len), operand(&a, len), operand(&b, len)];
-                for (at, slot) in tile[..len].iter_mut().enumerate() {
-                    *slot = if x.at(at) != T::ZERO { a_run.at(at) } else { b_run.at(at) };
-                }
+                select(x, a_run, b_run, &mut tile[..len]);
                 [condition, a, b].into_iter().for_each(|run| self.scratch.give(run));
                 self.stack.push(Run::Tile(tile));
             }
@@ -388,6 +386,31 @@ fn both<T: Number>(a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T], f: impl F
         (Operand::Many(values), Operand::One(b)) => vectorised(Map { values, to, f: |a| f(a, b) }),
         (Operand::One(a), Operand::Many(values)) => vectorised(Map { values, to, f: |b| f(a, b) }),
         (Operand::One(a), Operand::One(b)) => to.fill(f(a, b)),
+    }
+}
+
+/// Of two what a condition says, which is not 0 for the first.
+fn select<T: Number>(x: Operand<'_, T>, a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T]) {
+    let pick = |x: T, a: T, b: T| if x != T::ZERO { a } else { b };
+    match (x, a, b) {
+        (Operand::One(x), a, b) => match if x != T::ZERO { a } else { b } {
+            Operand::One(value) => to.fill(value),
+            Operand::Many(values) => to.copy_from_slice(values),
+        },
+        (Operand::Many(x), Operand::Many(a), Operand::One(b)) => {
+            vectorised(Zip { a: x, b: a, to, f: |x, a| pick(x, a, b) });
+        }
+        (Operand::Many(x), Operand::One(a), Operand::Many(b)) => {
+            vectorised(Zip { a: x, b, to, f: |x, b| pick(x, a, b) });
+        }
+        (Operand::Many(values), Operand::One(a), Operand::One(b)) => {
+            vectorised(Map { values, to, f: |x| pick(x, a, b) });
+        }
+        (Operand::Many(x), Operand::Many(a), Operand::Many(b)) => {
+            to.copy_from_slice(b);
+            let pairs = to.iter_mut().zip(x).zip(a);
+            pairs.for_each(|((slot, x), a)| *slot = pick(*x, *a, *slot));
+        }
     }
 }
 
