@@ -115,8 +115,9 @@ impl Drop for Node {
 }
 
 fn give<T: Number>(pool: &Pool, values: &mut Arc<Vec<T>>) {
-    if let Some(values) = Arc::get_mut(values) {
-        pool.give(std::mem::take(values));
+    match Arc::get_mut(values) {
+        Some(values) => pool.give(std::mem::take(values)),
+        None => pool.lost(values.capacity() * size_of::<T>()),
     }
 }
 
@@ -196,6 +197,11 @@ impl Array {
         if Arc::strong_count(&self.0) > 1 {
             return None;
         }
+        self.waiting()
+    }
+
+    /// The operation of a kind that it waits for.
+    pub(super) fn waiting<O: Typed + Clone>(&self) -> Option<O> {
         match &*self.work() {
             Work::Waiting(operation) => operation.any().downcast_ref::<O>().cloned(),
             Work::Done(_) => None,
@@ -205,11 +211,7 @@ impl Array {
     /// The same operation, of a kind, to be done once more by another reader; the array itself where it is another
     /// kind, or done.
     pub fn again<O: Typed + Clone>(&self) -> Array {
-        let operation = match &*self.work() {
-            Work::Waiting(operation) => operation.any().downcast_ref::<O>().cloned(),
-            Work::Done(_) => None,
-        };
-        operation.map_or_else(|| self.clone(), |operation| Array::of(self.len(), operation))
+        self.waiting::<O>().map_or_else(|| self.clone(), |operation| Array::of(self.len(), operation))
     }
 
     /// Whether it is still to be computed.

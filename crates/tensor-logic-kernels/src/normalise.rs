@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
 use super::array::{Array, Typed};
-use super::number::{Buffer, LEAST, Number, Pool, volume};
+use super::number::{Buffer, NOTHING, Number, Pool, volume};
 use super::point::Point;
 
 /// softmax (without epsilon) or lnorm of groups of entries.
@@ -193,10 +193,21 @@ fn softmax<T: Number>(row: &mut [T]) {
 
 #[inline(always)]
 fn exponentials<T: Number>(row: &mut [T], most: T, least: T) {
-    if (least - most).double() >= LEAST {
+    if (least - most).double() >= T::LEAST {
         row.iter_mut().for_each(|value| *value = (*value - most).exp_below_zero());
-    } else {
+        return;
+    }
+    // What is taken far down, as a mask of attention does, is nothing; in between exponentials lose digits.
+    let between = |value: &T| (NOTHING..T::LEAST).contains(&(*value - most).double());
+    if row.iter().fold(false, |any, value| any | between(value)) {
         row.iter_mut().for_each(|value| *value = T::of((*value - most).double().exp()));
+        return;
+    }
+    for value in row {
+        let exponent = *value - most;
+        let below = exponent.double() < NOTHING;
+        let power = (if below { T::ZERO } else { exponent }).exp_below_zero();
+        *value = if below { T::ZERO } else { power };
     }
 }
 

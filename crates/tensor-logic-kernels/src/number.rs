@@ -1,6 +1,8 @@
 //! The numbers that are computed with, the buffers that hold them, and memory that is used again.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use training::kernels::Real;
@@ -38,6 +40,8 @@ pub trait Number:
     fn of(value: f64) -> Self;
     /// The same number in 64 bits.
     fn double(self) -> f64;
+    /// Arguments below this one are left to the general exponential, as long as it is not 0.
+    const LEAST: f64;
     /// The exponential, written so that a loop over it is vectorised; right for arguments up to 0.
     fn exp_below_zero(self) -> Self;
     /// The function at every number, where there is a form of it that is vectorised; else nothing is done.
@@ -53,6 +57,7 @@ pub trait Number:
 }
 
 impl Number for f64 {
+    const LEAST: f64 = -700.0;
     #[inline(always)]
     fn of(value: f64) -> f64 {
         value
@@ -87,6 +92,8 @@ impl Number for f64 {
 }
 
 impl Number for f32 {
+    // It is 0 where numbers of 32 bits lose their last digits.
+    const LEAST: f64 = f64::NEG_INFINITY;
     #[inline(always)]
     fn of(value: f64) -> f32 {
         value as f32
@@ -180,33 +187,45 @@ impl Buffer {
 pub struct Pool {
     double: Mutex<Vec<Vec<f64>>>,
     single: Mutex<Vec<Vec<f32>>>,
+    /// About how many bytes are in use of what was taken, and the most that ever were.
+    used: AtomicUsize,
+    most: AtomicUsize,
 }
 
 /// Smaller arrays are not kept.
 const KEPT: usize = 1 << 14;
-/// Beyond so many elements, kept ones and new ones together, those that do not fit are let go of.
-const ROOM: usize = 1 << 23;
-/// So many elements are kept at most, in not more than so many arrays.
-const SPARE: usize = 1 << 26;
-const ARRAYS: usize = 128;
+/// Arrays are let go of where those in use and those kept would take this part more than was ever in use at a time,
+/// and this many bytes more.
+const MORE: usize = 8;
+const ROOM: usize = 1 << 24;
+/// So many arrays are kept at most.
+const ARRAYS: usize = 256;
 
 impl Pool {
     /// So many numbers, of whatever value.
     pub fn take<T: Number>(&self, len: usize) -> Vec<T> {
+        if len < KEPT {
+            return vec![T::ZERO; len];
+        }
+        let size = size_of::<T>();
         let fits = |array: &Vec<T>| (len..=len.saturating_mul(2)).contains(&array.capacity());
-        let found = match T::free(self).lock() {
-            Ok(mut free) if len >= KEPT => {
-                let found = free.iter().position(fits).map(|at| free.swap_remove(at));
-                // Large arrays that do not fit make room for the new one.
-                let mut kept: usize = free.iter().map(Vec::capacity).sum();
-                while found.is_none() && kept > 0 && kept + len > ROOM {
-                    kept -= free.remove(0).capacity();
+        let mut array = match T::free(self).lock() {
+            Ok(mut free) => {
+                let fitting = free.iter().enumerate().filter(|(_, array)| fits(array));
+                let best = fitting.min_by_key(|(_, array)| array.capacity()).map(|(at, _)| at);
+                let found = best.map(|at| free.remove(at));
+                let more = found.as_ref().map_or(len, Vec::capacity) * size;
+                let used = self.used.fetch_add(more, Relaxed) + more;
+                let most = self.most.fetch_max(used, Relaxed).max(used);
+                // Those that were given back first make room.
+                let mut kept = free.iter().map(Vec::capacity).sum::<usize>() * size;
+                while kept > 0 && used + kept > most + most / MORE + ROOM {
+                    kept -= free.remove(0).capacity() * size;
                 }
-                found
+                found.unwrap_or_default()
             }
-            _ => None,
+            Err(_) => Vec::new(),
         };
-        let mut array = found.unwrap_or_default();
         array.truncate(len);
         if array.is_empty() {
             return vec![T::ZERO; len];
@@ -217,18 +236,27 @@ impl Pool {
 
     /// Keeps an array for later.
     pub fn give<T: Number>(&self, array: Vec<T>) {
-        let Ok(mut free) = T::free(self).lock() else { return };
-        let kept: usize = free.iter().map(Vec::capacity).sum();
-        if array.capacity() >= KEPT && kept + array.capacity() <= SPARE && free.len() < ARRAYS {
-            free.push(array);
+        if array.capacity() < KEPT {
+            return;
         }
+        self.lost(array.capacity() * size_of::<T>());
+        let Ok(mut free) = T::free(self).lock() else { return };
+        if free.len() >= ARRAYS {
+            free.remove(0);
+        }
+        free.push(array);
+    }
+
+    /// So many bytes of what was taken do not come back.
+    pub fn lost(&self, bytes: usize) {
+        let _ = self.used.fetch_update(Relaxed, Relaxed, |used| Some(used.saturating_sub(bytes)));
     }
 }
 
-/// Below, exponentials lose digits: they are left to the general function.
-pub(super) const LEAST: f64 = -700.0;
+/// Below, exponentials of 64 bits are 0.
+pub(super) const NOTHING: f64 = -746.0;
 
-/// eˣ for [`LEAST`] ≤ x ≤ 0; NaN stays NaN.
+/// eˣ for [`Number::LEAST`] ≤ x ≤ 0; NaN stays NaN.
 ///
 /// eˣ = 2ⁿ eʳ with x = n ln 2 + r, |r| ≤ ½ ln 2, and eʳ by its Taylor polynomial of degree 13: within 2 units
 /// in the last place. Without branches, so that a loop over it is vectorised.

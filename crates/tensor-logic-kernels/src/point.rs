@@ -216,6 +216,10 @@ impl<'a, T: Number> Evaluator<'a, T> {
     /// The entries from a position on, at most a tile; `bases` moves each input.
     pub(super) fn evaluate(&mut self, position: usize, bases: &[usize], to: &mut [T]) {
         let len = to.len();
+        if let [Code::Load(at)] = self.code {
+            let base = bases.get(*at).copied().unwrap_or(0);
+            return self.sources[*at].load_into(self.sizes, position, base, &mut self.scratch, to);
+        }
         let (last, others) = match self.code.split_last() {
             Some((Code::Binary(binary), others)) => (Some(*binary), others),
             _ => (None, self.code),
@@ -265,9 +269,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
                 let Some(condition) = self.stack.pop() else { return };
                 let mut tile = self.scratch.tile();
                 let [x, a_run, b_run] = [operand(&condition, len), operand(&a, len), operand(&b, len)];
-                for (at, slot) in tile[..len].iter_mut().enumerate() {
-                    *slot = if x.at(at) != T::ZERO { a_run.at(at) } else { b_run.at(at) };
-                }
+                select(x, a_run, b_run, &mut tile[..len]);
                 [condition, a, b].into_iter().for_each(|run| self.scratch.give(run));
                 self.stack.push(Run::Tile(tile));
             }
@@ -372,6 +374,9 @@ fn combine<T: Number>(binary: Binary, a: Operand<'_, T>, b: Operand<'_, T>, to: 
         Binary::Multiply => both(a, b, to, |x, y| x * y),
         // A 0 has no sign: -0 + 0 is 0.
         Binary::Divide => both(a, b, to, |x, y| x / (y + T::ZERO)),
+        Binary::Power if matches!(b, Operand::One(b) if b == T::ONE + T::ONE) => both(a, a, to, |x, y| x * y),
+        // Whatever the base.
+        Binary::Power if matches!(b, Operand::One(b) if b == T::ZERO) => to.fill(T::ONE),
         Binary::Power => both(a, b, to, |x, y| T::of(power(x.double(), y.double()))),
         Binary::Compare(Comparison::Less) => both(a, b, to, |x, y| truth(x < y)),
         Binary::Compare(Comparison::LessEqual) => both(a, b, to, |x, y| truth(x <= y)),
@@ -388,6 +393,31 @@ fn both<T: Number>(a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T], f: impl F
         (Operand::Many(values), Operand::One(b)) => vectorised(Map { values, to, f: |a| f(a, b) }),
         (Operand::One(a), Operand::Many(values)) => vectorised(Map { values, to, f: |b| f(a, b) }),
         (Operand::One(a), Operand::One(b)) => to.fill(f(a, b)),
+    }
+}
+
+/// Of two what a condition says, which is not 0 for the first.
+fn select<T: Number>(x: Operand<'_, T>, a: Operand<'_, T>, b: Operand<'_, T>, to: &mut [T]) {
+    let pick = |x: T, a: T, b: T| if x != T::ZERO { a } else { b };
+    match (x, a, b) {
+        (Operand::One(x), a, b) => match if x != T::ZERO { a } else { b } {
+            Operand::One(value) => to.fill(value),
+            Operand::Many(values) => to.copy_from_slice(values),
+        },
+        (Operand::Many(x), Operand::Many(a), Operand::One(b)) => {
+            vectorised(Zip { a: x, b: a, to, f: |x, a| pick(x, a, b) });
+        }
+        (Operand::Many(x), Operand::One(a), Operand::Many(b)) => {
+            vectorised(Zip { a: x, b, to, f: |x, b| pick(x, a, b) });
+        }
+        (Operand::Many(values), Operand::One(a), Operand::One(b)) => {
+            vectorised(Map { values, to, f: |x| pick(x, a, b) });
+        }
+        (Operand::Many(x), Operand::Many(a), Operand::Many(b)) => {
+            to.copy_from_slice(b);
+            let pairs = to.iter_mut().zip(x).zip(a);
+            pairs.for_each(|((slot, x), a)| *slot = pick(*x, *a, *slot));
+        }
     }
 }
 

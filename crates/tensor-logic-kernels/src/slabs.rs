@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::array::{Array, Typed};
 use super::number::{Buffer, Number, Pool};
 use super::space::buffers;
@@ -27,26 +29,49 @@ impl Typed for Slabs {
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let buffer = buffers(std::iter::once(&self.from)).remove(0);
+        let len = self.positions.len() * self.inner;
         if let Buffer::Truths(truths) = &buffer {
-            return Buffer::Truths(Arc::new(self.moved(truths, false, Vec::new())));
+            let mut result = vec![false; len];
+            self.moved(truths, false, &mut result);
+            return Buffer::Truths(Arc::new(result));
         }
+        let mut result = pool.take::<T>(len);
         match T::slice(&buffer) {
-            Some(values) => T::buffer(self.moved(values, T::ZERO, pool.take(0))),
-            None => T::buffer(self.moved(&buffer.numbers(), T::ZERO, pool.take(0))),
+            Some(values) => self.moved(values, T::ZERO, &mut result),
+            None => self.moved(&buffer.numbers(), T::ZERO, &mut result),
         }
+        T::buffer(result)
     }
 }
 
+/// So many entries are one task.
+const TASK: usize = 1 << 15;
+
 impl Slabs {
-    fn moved<E: Copy>(&self, values: &[E], zero: E, mut to: Vec<E>) -> Vec<E> {
-        to.reserve(self.positions.len() * self.inner);
-        for at in self.positions.iter() {
-            let from = *at as usize * self.inner;
-            match values.get(from..from + self.inner).filter(|_| *at != NOWHERE) {
-                Some(slab) => to.extend_from_slice(slab),
-                None => to.resize(to.len() + self.inner, zero),
-            }
+    fn moved<E: Copy + Send + Sync>(&self, values: &[E], zero: E, to: &mut [E]) {
+        let inner = self.inner;
+        if inner == 0 {
+            return;
         }
-        to
+        let work = |(to, positions): (&mut [E], &[u32])| {
+            if inner == 1 {
+                let pairs = to.iter_mut().zip(positions);
+                pairs.for_each(|(slot, at)| *slot = values.get(*at as usize).copied().unwrap_or(zero));
+                return;
+            }
+            for (to, at) in to.chunks_exact_mut(inner).zip(positions) {
+                let from = (*at as usize).saturating_mul(inner);
+                match values.get(from..from.saturating_add(inner)) {
+                    Some(slab) => to.copy_from_slice(slab),
+                    None => to.fill(zero),
+                }
+            }
+        };
+        let each = (TASK / inner).max(1);
+        if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
+            to.par_chunks_mut(each * inner).zip(self.positions.par_chunks(each)).for_each(work);
+        } else {
+            work((to, &self.positions));
+        }
     }
 }

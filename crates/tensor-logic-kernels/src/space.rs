@@ -175,74 +175,120 @@ impl<'a, T: Number> Source<'a, T> {
         let (Some(inner), Some(last)) = (sizes.last().copied(), self.walk.steps.last()) else {
             return Run::One(self.at(first));
         };
-        let mut positions = std::mem::take(&mut scratch.positions);
-        self::positions(sizes, position, &mut positions);
-        let along = positions.last().copied().unwrap_or(0);
         if let (Entries::Own(values), Step::By(1)) = (self.entries, last)
-            && along + len <= inner
+            && position % inner + len <= inner
         {
+            let mut positions = std::mem::take(&mut scratch.positions);
+            self::positions(sizes, position, &mut positions);
             let from = first + self.walk.offset_at(&positions);
             scratch.positions = positions;
             return Run::Slice(&values[from..from + len]);
         }
         let mut tile = scratch.tile();
+        self.load_into(sizes, position, base, scratch, &mut tile[..len]);
+        Run::Tile(tile)
+    }
+
+    /// Entries from a position of the space on, moved by `base`.
+    pub(super) fn load_into(
+        &self,
+        sizes: &[usize],
+        position: usize,
+        base: usize,
+        scratch: &mut Scratch<T>,
+        to: &mut [T],
+    ) {
+        let (first, len) = (self.offset + base, to.len());
+        let (Some(inner), Some(last)) = (sizes.last().copied(), self.walk.steps.last()) else {
+            return to.fill(self.at(first));
+        };
+        let mut positions = std::mem::take(&mut scratch.positions);
+        self::positions(sizes, position, &mut positions);
+        let (outer, steps) = (sizes.len() - 1, &self.walk.steps);
         let mut filled = 0;
         while filled < len {
-            let along = positions.last().copied().unwrap_or(0);
-            let count = (inner - along).min(len - filled);
-            let outer = positions.len() - 1;
+            let along = positions[outer];
             let start = first
-                + self.walk.steps[..outer]
+                + steps[..outer]
                     .iter()
                     .zip(&positions)
-                    .map(|(step, position)| step.offset(*position))
+                    .map(|(step, place)| step.offset(*place))
                     .sum::<usize>();
-            self.fill(&mut tile[filled..filled + count], start, last, along);
+            // Whole rows together, as far as they are evenly apart.
+            let mut rows = 1;
+            let mut apart = 0;
+            if along == 0
+                && let (Some(Step::By(step)), Some(size)) = (steps[..outer].last(), sizes[..outer].last())
+            {
+                rows = ((len - filled) / inner).min(size - positions[outer - 1]).max(1);
+                apart = *step;
+            }
+            let count = if rows > 1 { rows * inner } else { (inner - along).min(len - filled) };
+            let to = &mut to[filled..filled + count];
+            let width = count / rows;
+            match self.entries {
+                Entries::Own(values) => fill(to, values, start, apart, width, last, along, |value| value),
+                Entries::Double(values) => fill(to, values, start, apart, width, last, along, T::of),
+                Entries::Single(values) => {
+                    fill(to, values, start, apart, width, last, along, |v| T::of(f64::from(v)));
+                }
+                Entries::Truths(values) => {
+                    fill(to, values, start, apart, width, last, along, |v| if v { T::ONE } else { T::ZERO });
+                }
+            }
             filled += count;
-            if let Some(last) = positions.last_mut() {
-                *last = inner - 1;
+            positions[outer] = inner - 1;
+            if rows > 1 {
+                positions[outer - 1] += rows - 1;
             }
             advance(sizes, &mut positions);
         }
         scratch.positions = positions;
-        Run::Tile(tile)
-    }
-
-    fn fill(&self, to: &mut [T], start: usize, step: &Step, along: usize) {
-        match self.entries {
-            Entries::Own(values) => fill(to, values, start, step, along, |value| value),
-            Entries::Double(values) => fill(to, values, start, step, along, T::of),
-            Entries::Single(values) => fill(to, values, start, step, along, |v| T::of(f64::from(v))),
-            Entries::Truths(values) => {
-                fill(to, values, start, step, along, |v| if v { T::ONE } else { T::ZERO });
-            }
-        }
     }
 }
 
+/// Rows of `width` entries; each begins `apart` behind the one before.
+#[expect(clippy::too_many_arguments, reason = "where the entries of a tile stand")]
+#[inline(always)]
 fn fill<T: Copy, S: Copy>(
     to: &mut [T],
     from: &[S],
     start: usize,
+    apart: usize,
+    width: usize,
     step: &Step,
     along: usize,
-    number: impl Fn(S) -> T,
+    number: impl Fn(S) -> T + Copy,
 ) {
-    match step {
-        Step::By(0) => to.fill(number(from[start])),
-        Step::By(1) => {
-            let from = &from[start + along..start + along + to.len()];
-            to.iter_mut().zip(from).for_each(|(slot, value)| *slot = number(*value));
+    let len = to.len();
+    if let Step::By(step) = step
+        && *step > 1
+        && apart == 1
+        && len >= 8 * width
+    {
+        // A transpose: along what stands together.
+        for at in 0..width {
+            let from = &from[start + (along + at) * step..][..len / width];
+            to[at..].iter_mut().step_by(width).zip(from).for_each(|(slot, value)| *slot = number(*value));
         }
-        Step::By(step) => {
+        return;
+    }
+    let rows = to.chunks_exact_mut(width.max(1)).zip(0..).map(|(to, row)| (to, start + row * apart));
+    match step {
+        Step::By(0) => rows.for_each(|(to, start)| to.fill(number(from[start]))),
+        Step::By(1) => rows.for_each(|(to, start)| {
+            let from = &from[start + along..][..to.len()];
+            to.iter_mut().zip(from).for_each(|(slot, value)| *slot = number(*value));
+        }),
+        Step::By(step) => rows.for_each(|(to, start)| {
             let from = &from[start + along * step..];
             to.iter_mut().zip(from.iter().step_by(*step)).for_each(|(slot, value)| *slot = number(*value));
-        }
-        Step::Map(map, times) => {
+        }),
+        Step::Map(map, times) => rows.for_each(|(to, start)| {
             let picks = &map[along..along + to.len()];
             to.iter_mut()
                 .zip(picks)
                 .for_each(|(slot, at)| *slot = number(from[start + *at as usize * times]));
-        }
+        }),
     }
 }

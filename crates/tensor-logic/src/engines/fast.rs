@@ -21,6 +21,7 @@ mod noting;
 mod plan;
 mod planned;
 mod relation;
+mod replay;
 mod rows;
 mod scope;
 mod signs;

@@ -374,6 +374,20 @@ impl Machine {
             let mut accumulator: Option<Accumulator> = None;
             for (equation, places) in &fixings.of {
                 for fixed in joined(places, &open) {
+                    if let ([(index, at)], [place]) = (fixed.as_slice(), places.as_slice())
+                        && let Some(range) = range_of(place, *index)
+                        && self.program.tensor(id).style == Style::Square
+                    {
+                        let into = accumulator.get_or_insert_with(|| Accumulator::Slices(Vec::new()));
+                        if let Accumulator::Slices(slices) = into {
+                            self.stop.check(equation.head_span)?;
+                            let since = self.note_equation(equation, false);
+                            if self.replayed(equation, (*index, *at), range, slices) {
+                                self.note_evaluated(equation, since);
+                                continue;
+                            }
+                        }
+                    }
                     let into = accumulator.get_or_insert_with(|| match self.program.tensor(id).style {
                         Style::Round => Accumulator::Sparse(Vec::new()),
                         Style::Square => Accumulator::Slices(Vec::new()),
@@ -386,7 +400,13 @@ impl Machine {
             }
         };
         match accumulator {
-            None | Some(Accumulator::Dense { .. } | Accumulator::Lone | Accumulator::Ready(_)) => {}
+            None
+            | Some(
+                Accumulator::Dense { .. }
+                | Accumulator::Lone
+                | Accumulator::Ready(_)
+                | Accumulator::Described(_),
+            ) => {}
             Some(Accumulator::Slices(parts)) => self.write_slices(id, &parts),
             Some(Accumulator::Sparse(mut pieces)) => {
                 if pieces.iter().any(|piece| piece.len > 0) {
@@ -445,6 +465,15 @@ struct Fixings<'p> {
     of: Vec<(&'p Equation, Vec<ByValue>)>,
     /// The steps at hand.
     open: Cell<Vec<i64>>,
+}
+
+/// The first and the last position of the only index that the left side has at a moving place, if each step has one.
+fn range_of(place: &ByValue, index: IndexId) -> Option<(u32, u32)> {
+    let (first, last) = (place.first_key_value()?.1, place.last_key_value()?.1);
+    let ([first], [last]) = (first.as_slice(), last.as_slice()) else { return None };
+    let ([(a, from)], [(b, to)]) = (first.as_slice(), last.as_slice()) else { return None };
+    let all = from.abs_diff(*to) as usize + 1 == place.len();
+    (*a == index && *b == index && all).then_some((*from.min(to), *from.max(to)))
 }
 
 /// The bindings that give the left side these values at its moving places.

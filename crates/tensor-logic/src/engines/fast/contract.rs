@@ -274,8 +274,15 @@ fn lies(block: &Block, groups: [&[Dim]; 3]) -> Option<Matrices> {
 /// The same, of a copy in that order where it does not lie so.
 fn operand(block: &Block, groups: [&[Dim]; 3]) -> Matrices {
     let copied = || {
-        let own: Vec<Dim> =
-            groups.concat().into_iter().filter(|dim| block.position(*dim).is_some()).collect();
+        // What stands together in the block stays together in its copy.
+        let [batch, rows, columns] = groups;
+        let step = |dim: &&Dim| {
+            let at = block.position(**dim).filter(|at| block.shape[*at] > 1)?;
+            block.values.steps[at].by().filter(|step| *step > 0)
+        };
+        let nearest = |dims: &[Dim]| dims.iter().filter_map(|dim| step(&dim)).min().unwrap_or(usize::MAX);
+        let order = if nearest(rows) < nearest(columns) { [batch, columns, rows] } else { groups };
+        let own: Vec<Dim> = order.concat().into_iter().filter(|dim| block.position(*dim).is_some()).collect();
         lies(&block.permuted(&own).together(), groups)
     };
     let nothing = || Matrices { array: block.array(), offset: 0, batch: Vec::new(), row: 1, column: 1 };

@@ -4,14 +4,14 @@
 //! `Image[x+dx, y+dy, c]` has three tables: over (x, dx), over (y, dy) and over c; the offset of
 //! an element is their sum. An offset below 0 is outside of the tensor.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::block::{Block, Dim};
 use super::machine::{Context, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use crate::ast::Comparison;
 use crate::error::Result;
-use crate::kernels::{Array, NOWHERE as NO_SLAB, Point, Slabs, Step, View, strides, volume};
+use crate::kernels::{Array, NOWHERE as NO_SLAB, Places, Point, Slabs, Step, View, advance, strides, volume};
 use crate::linear::linear;
 use crate::program::{Argument, IndexFn, IndexId, Otherwise, Place, Read, Style};
 use crate::value::{Const, Domain};
@@ -26,7 +26,64 @@ const NOWHERE: i64 = -(1 << 57);
 struct Part {
     dims: Vec<Dim>,
     shape: Vec<usize>,
-    table: Vec<i64>,
+    table: Table,
+}
+
+/// Offsets by position.
+#[derive(Debug, Clone)]
+enum Table {
+    /// All inside, each so far behind the one before.
+    Even {
+        first: i64,
+        step: i64,
+        len: usize,
+    },
+    Each(Vec<i64>),
+}
+
+impl Table {
+    fn len(&self) -> usize {
+        match self {
+            Table::Even { len, .. } => *len,
+            Table::Each(offsets) => offsets.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Table::Even { .. } => 24,
+            Table::Each(offsets) => 8 * offsets.len(),
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, position: usize) -> i64 {
+        match self {
+            Table::Even { first, step, .. } => first + position as i64 * step,
+            Table::Each(offsets) => offsets[position],
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = i64> {
+        (0..self.len()).map(|position| self.at(position))
+    }
+
+    /// Whether every offset is inside.
+    fn inside(&self) -> bool {
+        match self {
+            Table::Even { .. } => true,
+            Table::Each(offsets) => offsets.iter().all(|offset| *offset >= 0),
+        }
+    }
+
+    fn plus(&self, other: &Table) -> Table {
+        match (self, other) {
+            (Table::Even { first, step, len }, Table::Even { first: more, step: by, .. }) => {
+                Table::Even { first: first + more, step: step + by, len: *len }
+            }
+            (one, other) => Table::Each(one.iter().zip(other.iter()).map(|(a, b)| a + b).collect()),
+        }
+    }
 }
 
 /// Offsets of elements.
@@ -34,6 +91,22 @@ struct Part {
 pub(crate) struct Offsets {
     constant: i64,
     parts: Vec<Part>,
+    /// What they are apart from their constant, once somebody asked.
+    split: OnceLock<Split>,
+}
+
+/// What offsets are made of: what the rows add, and steps along the dense dimensions.
+#[derive(Debug, Clone, Default)]
+struct Split {
+    /// The part that depends on the rows alone.
+    rows: Option<usize>,
+    /// What does not depend on the rows, where that is regular; `None` also where more parts than one do.
+    others: Option<(i64, Vec<Regular>)>,
+    /// Whether a row leads outside, and the largest offset of a row.
+    outside: bool,
+    most: i64,
+    /// The offsets of the rows as positions; 0 where a row leads outside.
+    map: Option<Arc<Vec<u32>>>,
 }
 
 /// A dimension, its size and its stride.
@@ -51,7 +124,7 @@ struct Lookup<'a> {
 
 impl Offsets {
     pub(crate) fn bytes(&self) -> usize {
-        self.parts.iter().map(|part| 8 * part.table.len() + 64).sum::<usize>() + 32
+        self.parts.iter().map(|part| part.table.bytes() + 64).sum::<usize>() + 32
     }
 
     /// The dimensions that they depend on.
@@ -74,9 +147,9 @@ impl Offsets {
 
     fn add(&mut self, part: Part) {
         if part.dims.is_empty() {
-            self.constant += part.table.first().copied().unwrap_or(0);
+            self.constant += part.table.iter().next().unwrap_or(0);
         } else if let Some(same) = self.parts.iter_mut().find(|other| other.dims == part.dims) {
-            same.table.iter_mut().zip(part.table).for_each(|(to, from)| *to += from);
+            same.table = same.table.plus(&part.table);
         } else {
             self.parts.push(part);
         }
@@ -84,27 +157,30 @@ impl Offsets {
 
     /// Whether every offset is inside.
     pub(crate) fn total(&self) -> bool {
-        self.constant >= 0 && self.parts.iter().all(|part| part.table.iter().all(|offset| *offset >= 0))
+        self.constant >= 0 && self.parts.iter().all(|part| part.table.inside())
     }
 
     /// The offsets over a space that has at least their dimensions; negative ones are outside.
     pub(crate) fn over(&self, dims: &[Dim], shape: &[usize]) -> Vec<i64> {
         let mut result = vec![self.constant; volume(shape)];
-        let apart = strides(shape);
+        let Some((inner, outer)) = shape.split_last() else {
+            self.parts.iter().for_each(|part| result[0] += part.table.at(0));
+            return result;
+        };
+        if result.is_empty() {
+            return result;
+        }
         for part in &self.parts {
             let own = strides(&part.shape);
-            let places: Vec<(usize, usize, usize)> = part
-                .dims
-                .iter()
-                .zip(&own)
-                .filter_map(|(dim, step)| {
-                    let at = dims.iter().position(|other| other == dim)?;
-                    Some((apart[at], shape[at].max(1), *step))
-                })
-                .collect();
-            for (at, slot) in result.iter_mut().enumerate() {
-                let from: usize = places.iter().map(|(apart, size, step)| at / apart % size * step).sum();
-                *slot += part.table[from];
+            let step = |dim: &Dim| part.dims.iter().position(|other| other == dim).map_or(0, |at| own[at]);
+            let steps: Vec<usize> = dims.iter().map(step).collect();
+            let mut places = vec![0; outer.len()];
+            let along = steps[outer.len()];
+            for run in result.chunks_exact_mut(*inner) {
+                let from: usize = places.iter().zip(&steps).map(|(place, step)| place * step).sum();
+                let offset = |at: usize| part.table.at(from + at * along);
+                run.iter_mut().enumerate().for_each(|(at, slot)| *slot += offset(at));
+                advance(outer, &mut places);
             }
         }
         result
@@ -124,37 +200,28 @@ impl Offsets {
             })
     }
 
-    /// The strides of dimensions, if the offsets are a constant and `Σ stride · position`, all inside.
-    fn regular(&self) -> Option<(i64, Vec<Regular>)> {
-        let mut constant = self.constant;
-        let mut found: Vec<Regular> = Vec::new();
-        for part in &self.parts {
-            let own = strides(&part.shape);
-            let first = part.table.first().copied()?;
-            let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table[*own] - first } else { 0 };
-            let steps: Vec<i64> = part.shape.iter().zip(&own).map(step).collect();
-            let expected = |mut at: usize| {
-                own.iter().zip(&steps).fold(first, |sum, (own, step)| {
-                    let position = at / own;
-                    at %= own;
-                    sum + position as i64 * step
-                })
-            };
-            let even = (0..part.table.len()).all(|at| part.table[at] == expected(at));
-            if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
-                return None;
-            }
-            constant += first;
-            for ((dim, size), step) in part.dims.iter().zip(&part.shape).zip(steps) {
-                match found.iter_mut().find(|(known, ..)| known == dim) {
-                    Some((_, _, known)) => *known += step,
-                    None => found.push((*dim, *size, step)),
-                }
-            }
-        }
-        // The largest step first: the order of the array.
-        found.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
-        Some((constant, found))
+    /// The strides of dimensions, if the offsets are a constant and `Σ stride · position`, all inside; the largest
+    /// step first, as in an array.
+    fn regular(&self) -> Option<(i64, &[Regular])> {
+        let split = self.split();
+        let (constant, regular) = split.others.as_ref().filter(|_| split.rows.is_none())?;
+        Some((self.constant + constant, regular))
+    }
+
+    fn split(&self) -> &Split {
+        self.split.get_or_init(|| {
+            let (rows, others): (Vec<usize>, Vec<usize>) =
+                (0..self.parts.len()).partition(|at| self.parts[*at].dims.as_slice() == [Dim::ROWS]);
+            let others = others.into_iter().map(|at| &self.parts[at]);
+            let others = if rows.len() < 2 { regular(others) } else { None };
+            let Some(at) = rows.first().copied() else { return Split { others, ..Split::default() } };
+            let table = &self.parts[at].table;
+            let outside = !table.inside();
+            let most = table.iter().max().unwrap_or(0).max(0);
+            let map: Option<Vec<u32>> =
+                table.iter().map(|offset| u32::try_from(offset.max(0)).ok()).collect();
+            Split { rows: Some(at), others, outside, most, map: map.map(Arc::new) }
+        })
     }
 
     /// The elements of an array.
@@ -180,21 +247,12 @@ impl Offsets {
         })
     }
 
-    /// One offset a row, and the dimensions of the slab that begins there, if the elements of a
-    /// row stand one behind the other.
-    pub(crate) fn slabs(&self) -> Option<(Vec<i64>, Vec<Dim>, Vec<usize>)> {
-        let (rows, others) = self.by_rows()?;
-        let (constant, dims, shape) = others.run()?;
-        let starts = rows?.table.iter().map(|offset| offset + self.constant + constant as i64).collect();
-        Some((starts, dims, shape))
-    }
-
-    /// What depends on the rows alone, if something does, and what does not depend on them.
-    fn by_rows(&self) -> Option<(Option<&Part>, Offsets)> {
-        let (rows, others): (Vec<&Part>, Vec<&Part>) =
-            self.parts.iter().partition(|part| part.dims.as_slice() == [Dim::ROWS]);
-        let others = Offsets { constant: 0, parts: others.into_iter().cloned().collect() };
-        (rows.len() < 2).then(|| (rows.first().copied(), others))
+    /// One offset a row, and the steps of the dense dimensions from there, if these are the same for all rows.
+    pub(crate) fn beside_rows(&self) -> Option<(Vec<i64>, &[Regular])> {
+        let split = self.split();
+        let (constant, regular) = split.others.as_ref()?;
+        let table = &self.parts[split.rows?].table;
+        Some((table.iter().map(|offset| offset + self.constant + constant).collect(), regular))
     }
 
     /// Where the elements begin and the space that they follow, if they stand one behind the other.
@@ -210,33 +268,54 @@ impl Offsets {
         in_order.then_some((usize::try_from(constant).ok()?, dims, shape))
     }
 
+    /// Where the elements over a space stand in an array of so many, if each has a place of its own there.
+    pub(crate) fn apart(&self, dims: &[Dim], shape: &[usize], len: usize) -> Option<Places> {
+        let (constant, regular) = self.regular()?;
+        if regular.iter().any(|(_, size, _)| *size == 0) {
+            return None;
+        }
+        // Each step leads beyond what all smaller ones reach.
+        let mut reach = 0;
+        for (_, size, step) in regular.iter().rev().filter(|(_, size, _)| *size > 1) {
+            if *step <= reach {
+                return None;
+            }
+            reach += (*size as i64 - 1) * step;
+        }
+        let constant = usize::try_from(constant).ok()?;
+        let step = |dim: &Dim| {
+            let found = regular.iter().find(|(own, ..)| own == dim)?;
+            usize::try_from(found.2).ok()
+        };
+        let steps: Option<Vec<usize>> = dims.iter().map(step).collect();
+        let (shape, steps) = (shape.to_vec(), steps?);
+        (constant + (reach as usize) < len).then_some(Places { offset: constant, shape, steps })
+    }
+
     /// The elements where they stand: along each dimension by a step of its own, the rows of a table
     /// by look-up, absent where a row leads outside.
     fn view(&self, array: &Array, zero_outside: bool) -> Option<Block> {
-        let (rows, others) = self.by_rows()?;
-        let (more, regular) = others.regular()?;
+        let split = self.split();
+        let (more, regular) = split.others.as_ref()?;
         let constant = usize::try_from(self.constant + more).ok()?;
         let (mut dims, mut shape, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         let mut mask = None;
-        let mut most = 0;
-        if let Some(part) = rows {
-            let outside = part.table.iter().any(|offset| *offset < 0);
-            if outside && zero_outside {
+        let mut most = split.most;
+        if let Some(at) = split.rows {
+            let table = &self.parts[at].table;
+            if split.outside && zero_outside {
                 return None;
             }
-            mask = outside.then(|| part.table.iter().map(|offset| *offset >= 0).collect());
-            most = part.table.iter().copied().max().unwrap_or(0).max(0);
-            let map: Option<Vec<u32>> =
-                part.table.iter().map(|offset| u32::try_from((*offset).max(0)).ok()).collect();
+            mask = split.outside.then(|| table.iter().map(|offset| offset >= 0).collect());
             dims.push(Dim::ROWS);
-            shape.push(part.table.len());
-            steps.push(Step::Map(Arc::new(map?), 1));
+            shape.push(table.len());
+            steps.push(Step::Map(Arc::clone(split.map.as_ref()?), 1));
         }
         for (dim, size, step) in regular {
-            most += (size as i64 - 1).max(0) * step;
-            dims.push(dim);
-            shape.push(size);
-            steps.push(Step::By(usize::try_from(step).ok()?));
+            most += (*size as i64 - 1).max(0) * step;
+            dims.push(*dim);
+            shape.push(*size);
+            steps.push(Step::By(usize::try_from(*step).ok()?));
         }
         if volume(&shape) > 0 && constant as i64 + most >= array.len() as i64 {
             return None;
@@ -256,6 +335,41 @@ impl Offsets {
         let mask = offsets.iter().map(|offset| *offset >= 0).collect();
         Some(Block::same(1.0, dims, shape).present_at(mask))
     }
+}
+
+/// The strides of dimensions, if offsets that are the sum of these parts are a constant and `Σ stride · position`, all
+/// inside.
+fn regular<'p>(parts: impl Iterator<Item = &'p Part>) -> Option<(i64, Vec<Regular>)> {
+    let mut constant = 0;
+    let mut found: Vec<Regular> = Vec::new();
+    for part in parts {
+        let own = strides(&part.shape);
+        let first = part.table.iter().next()?;
+        let step = |(size, own): (&usize, &usize)| if *size > 1 { part.table.at(*own) - first } else { 0 };
+        let steps: Vec<i64> = part.shape.iter().zip(&own).map(step).collect();
+        let expected = |mut at: usize| {
+            own.iter().zip(&steps).fold(first, |sum, (own, step)| {
+                let position = at / own;
+                at %= own;
+                sum + position as i64 * step
+            })
+        };
+        let even = matches!(part.table, Table::Even { .. }) && part.shape.len() == 1
+            || (0..part.table.len()).all(|at| part.table.at(at) == expected(at));
+        if !even || first < 0 || steps.iter().any(|step| *step < 0) || part.dims.contains(&Dim::ROWS) {
+            return None;
+        }
+        constant += first;
+        for ((dim, size), step) in part.dims.iter().zip(&part.shape).zip(steps) {
+            match found.iter_mut().find(|(known, ..)| known == dim) {
+                Some((_, _, known)) => *known += step,
+                None => found.push((*dim, *size, step)),
+            }
+        }
+    }
+    // The largest step first: the order of the array.
+    found.sort_by_key(|(_, size, stride)| (std::cmp::Reverse(*stride), std::cmp::Reverse(*size)));
+    Some((constant, found))
 }
 
 impl Machine {
@@ -305,7 +419,7 @@ impl Machine {
             None => NOWHERE,
             Some(value) => lookup.domain.ordinal(value).map_or(OUTSIDE, |at| at as i64 * lookup.stride),
         };
-        Ok(Part { dims, shape, table: values.into_iter().map(offset).collect() })
+        Ok(Part { dims, shape, table: Table::Each(values.into_iter().map(offset).collect()) })
     }
 
     /// Linear functions of integers, without evaluating them one by one.
@@ -330,7 +444,8 @@ impl Machine {
             return None;
         }
         let Some((index, coefficient)) = only else {
-            return Some(Part { dims: Vec::new(), shape: Vec::new(), table: vec![offset(constant)] });
+            let table = Table::Each(vec![offset(constant)]);
+            return Some(Part { dims: Vec::new(), shape: Vec::new(), table });
         };
         if coefficient.unsigned_abs() > 1 << 20 {
             return None;
@@ -339,11 +454,17 @@ impl Machine {
         match context.rows.as_ref().and_then(|rows| rows.column(index)) {
             Some(column) => {
                 let table: Vec<i64> = column.iter().map(|ordinal| value(*ordinal)).collect();
-                Some(Part { dims: vec![Dim::ROWS], shape: vec![table.len()], table })
+                Some(Part { dims: vec![Dim::ROWS], shape: vec![table.len()], table: Table::Each(table) })
             }
             None => {
                 let size = u32::try_from(self.size(index)).ok()?;
-                let table: Vec<i64> = (0..size).map(value).collect();
+                let (first, last) = (value(0), value(size.saturating_sub(1)));
+                let table = if size > 0 && first >= 0 && last >= 0 {
+                    // Between two that are inside all are.
+                    Table::Even { first, step: coefficient * lookup.stride, len: size as usize }
+                } else {
+                    Table::Each((0..size).map(value).collect())
+                };
                 Some(Part { dims: vec![Dim::of(index)], shape: vec![size as usize], table })
             }
         }

@@ -11,13 +11,16 @@ use super::gather::Offsets;
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
+use super::replay::Described;
+use super::rows::Rows;
 use super::scope::{Folded, Scope};
 use super::support::Condition;
 use crate::ast::Span;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
-    Array, Binary, Buffer, Folding, Number, Point, Precision, Segments, larger, smaller, strides, volume,
+    Array, Binary, Buffer, Folding, Number, Placed, Places, Point, Precision, Segments, Step, View, along,
+    larger, smaller, strides, volume,
 };
 use crate::program::{
     Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style,
@@ -26,7 +29,6 @@ use crate::program::{
 use crate::value::{Const, Domain};
 
 /// The contributions to a tensor.
-#[derive(Debug)]
 pub(crate) enum Accumulator {
     /// All elements, row-major; `counts` for means.
     Dense {
@@ -39,6 +41,8 @@ pub(crate) enum Accumulator {
     },
     /// Contributions to some elements: positions, values, and which of them are there.
     Slices(Vec<Slice>),
+    /// The same, to be computed.
+    Described(Vec<Described>),
     /// Pieces, the first the tuples joined so far.
     Sparse(Vec<Piece>),
     /// Nothing yet, and one term is all there will be.
@@ -62,7 +66,7 @@ pub(crate) enum Elements {
 #[derive(Debug)]
 pub(crate) struct Slice {
     positions: Positions,
-    values: Buffer,
+    values: Array,
     present: Option<Arc<Vec<bool>>>,
 }
 
@@ -73,6 +77,8 @@ pub(crate) enum Positions {
     Each(Vec<i64>),
     /// In order, from this position on.
     From(usize),
+    /// Along each dimension by a step.
+    Apart(Places),
 }
 
 /// Square tensors with more elements are stored by their support where that is small.
@@ -103,20 +109,28 @@ pub(crate) fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
 }
 
 impl Slice {
+    /// Values that are all there.
+    pub(super) fn new(positions: Positions, values: Array) -> Slice {
+        Slice { positions, values, present: None }
+    }
+
     /// Joins the contributions to an array.
     fn join<T: Number>(&self, combine: Combine, data: &mut [T]) {
-        let Some(values) = T::slice(&self.values) else { return };
+        let Some(buffer) = self.values.done() else { return };
+        let Some(values) = T::slice(&buffer) else { return };
         let here = |at: usize| self.present.as_ref().is_none_or(|present| present[at]);
         match &self.positions {
             Positions::From(from) => {
-                let slots = data.get_mut(*from..).unwrap_or_default().iter_mut().zip(values);
+                let slots = data.get_mut(*from..).unwrap_or_default();
                 if combine == Combine::Sum && self.present.is_none() {
-                    slots.for_each(|(slot, value)| *slot += *value);
+                    let len = slots.len().min(values.len());
+                    along(&mut slots[..len], &values[..len], &|slot, value| *slot += value);
                 } else {
-                    let present = slots.enumerate().filter(|(at, _)| here(*at));
+                    let present = slots.iter_mut().zip(values).enumerate().filter(|(at, _)| here(*at));
                     present.for_each(|(_, (slot, value))| join(combine, slot, *value));
                 }
             }
+            Positions::Apart(places) => places.join(data, values, |slot, value| join(combine, slot, value)),
             Positions::Each(positions) => {
                 for (at, position) in positions.iter().enumerate().filter(|(at, _)| here(*at)) {
                     let slot = usize::try_from(*position).ok().and_then(|at| data.get_mut(at));
@@ -294,26 +308,43 @@ impl Machine {
         match into {
             Accumulator::Lone | Accumulator::Ready(_) => Ok(()),
             Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
-            Accumulator::Slices(slices) => {
+            Accumulator::Slices(_) | Accumulator::Described(_) => {
                 let key = equation.head.as_ptr() as usize;
                 let program = Arc::clone(&self.program);
                 let places = &program.tensor(equation.tensor).places;
                 let offsets = self.offsets(equation.head.iter(), places, &inner, key)?;
                 let (dims, shape) = self.head_space(&offsets, &folded.block, &inner);
                 self.reserve(volume(&shape).saturating_mul(2))?;
+                // What is absent adds nothing.
+                let sum = self.program.tensor(equation.tensor).combine == Combine::Sum;
+                let block = if sum { folded.block.clone().filled(0.0) } else { folded.block.clone() };
                 let (positions, dims, shape) = match offsets.run() {
                     // Both spaces have the dimensions of the head, and this one no others.
                     Some((from, dims_there, shape_there)) if dims_there.len() == dims.len() => {
                         (Positions::From(from), dims_there, shape_there)
                     }
-                    _ => (Positions::Each(offsets.over(&dims, &shape)), dims, shape),
+                    _ => {
+                        let sizes: Vec<usize> =
+                            domains(&program, equation.tensor).iter().map(Domain::len).collect();
+                        let apart = offsets.apart(&dims, &shape, volume(&sizes));
+                        let apart = apart.filter(|_| block.mask.is_none()).map(Positions::Apart);
+                        (apart.unwrap_or_else(|| Positions::Each(offsets.over(&dims, &shape))), dims, shape)
+                    }
                 };
-                let present = self.presence(&folded.block, &dims, &shape);
-                let values = folded.block.expanded(&dims, &shape).array();
+                let present = self.presence(&block, &dims, &shape);
+                let values = block.expanded(&dims, &shape).array();
+                drop(block);
                 drop(folded);
-                // Computed now: the state that it reads is written next.
-                let values = self.typed(self.force(&values));
-                slices.push(Slice { positions, values, present });
+                match into {
+                    Accumulator::Described(slices) => slices.push(Described { positions, values }),
+                    Accumulator::Slices(slices) => {
+                        // Computed now: the state that it reads is written next.
+                        self.force(&values);
+                        let values = self.typed(values);
+                        slices.push(Slice { positions, values, present });
+                    }
+                    _ => {}
+                }
                 Ok(())
             }
             Accumulator::Sparse(pieces) => {
@@ -343,8 +374,12 @@ impl Machine {
         self.reserve(volume(&shape).saturating_mul(2))?;
         let mut block = folded.block.expanded(&dims, &shape);
         drop(folded);
-        let plain = tensor.combine == Combine::Sum && block.mask.is_none();
-        if plain && offsets.whole(&dims, &shape, *size) {
+        let sums = tensor.combine == Combine::Sum;
+        if sums {
+            // What is absent adds nothing.
+            block = block.filled(0.0).expanded(&dims, &shape);
+        }
+        if sums && offsets.whole(&dims, &shape, *size) {
             // 0 added makes -0 a 0.
             let sum = if block.values.is_whole(&shape) && !matches!(data, Elements::None) {
                 block.array()
@@ -354,12 +389,27 @@ impl Machine {
             self.add(data, sum);
             return Ok(());
         }
-        if plain
-            && let Some((starts, axes, sizes)) = offsets.slabs()
-            && dims.first() == Some(&Dim::ROWS)
-            && let Some(sum) = self.slab_sums(&starts, &axes, &sizes, *size, &mut block)
-        {
+        let sum = match &context.rows {
+            _ if !sums => None,
+            Some(rows) if dims.first() == Some(&Dim::ROWS) => {
+                self.sums_by_slot(equation, &offsets, rows, &mut block)?
+            }
+            _ => None,
+        };
+        if let Some(sum) = sum {
             self.add(data, sum);
+            return Ok(());
+        }
+        if sums
+            && !matches!(data, Elements::Joined(_))
+            && let Some(places) = offsets.apart(&dims, &shape, *size)
+        {
+            let base = match std::mem::replace(data, Elements::None) {
+                Elements::Sum(base) => Some(base),
+                _ => None,
+            };
+            let placed = Placed::onto(base, *size, (block.with(Binary::Add, 0.0).array(), places));
+            *data = Elements::Sum(Array::of(*size, placed));
             return Ok(());
         }
         let joined = self.joined(data, tensor.combine, *size);
@@ -414,59 +464,103 @@ impl Machine {
         }
     }
 
-    /// The sum of slabs that begin at these offsets of an array of `size` elements, if each stands
-    /// where one of the array's own slabs does.
-    fn slab_sums(
+    /// What the rows of a table add to all elements, where each adds to the same slab of elements, only elsewhere: its
+    /// places of the left side are apart from those that run along whole dense dimensions.
+    fn sums_by_slot(
         &mut self,
-        starts: &[i64],
-        axes: &[Dim],
-        sizes: &[usize],
-        size: usize,
+        equation: &Equation,
+        offsets: &Offsets,
+        rows: &Arc<Rows>,
         block: &mut Block,
-    ) -> Option<Array> {
-        let inner = volume(sizes);
-        if inner == 0 || !size.is_multiple_of(inner) || block.dims.len() != axes.len() + 1 {
-            return None;
-        }
-        let slab = |start: &i64| {
-            let start = usize::try_from(*start).ok()?;
-            (start.is_multiple_of(inner) && start < size).then_some((start / inner) as u32)
+    ) -> Result<Option<Array>> {
+        let sizes: Vec<usize> = domains(&self.program, equation.tensor).iter().map(Domain::len).collect();
+        let steps = strides(&sizes);
+        let Some((starts, regular)) = offsets.beside_rows() else { return Ok(None) };
+        let dense = |at: &usize| {
+            let found =
+                regular.iter().find(|(_, size, step)| *size == sizes[*at] && *step == steps[*at] as i64);
+            found.filter(|_| sizes[*at] > 1).map(|(dim, ..)| *dim)
         };
-        let of: Option<Vec<u32>> = starts.iter().map(slab).collect();
-        let (start, rows) = super::rows::Members::new(&of?, size / inner).into_parts();
-        let groups = Groups { of: Arc::default(), start: Arc::new(start), rows: Arc::new(rows) };
+        let (inner, slots): (Vec<usize>, Vec<usize>) = (0..sizes.len()).partition(|at| dense(at).is_some());
+        let axes: Vec<Dim> = inner.iter().filter_map(dense).collect();
+        let more = regular.iter().filter(|(_, size, _)| *size != 1).count();
+        let others = block.dims.iter().filter(|dim| **dim != Dim::ROWS && !axes.contains(dim));
+        let count: usize = slots.iter().map(|at| sizes[*at]).product();
+        let width: usize = inner.iter().map(|at| sizes[*at]).product();
+        if axes.len() != more || others.map(|dim| block.size(*dim)).any(|size| size != 1) || count == 0 {
+            return Ok(None);
+        }
+        let key = Key { place: (equation.head.as_ptr() as usize, 10), rows: rows.id, fixed: Vec::new() };
+        let known = match self.recall(&key).filter(|_| rows.id != 0) {
+            Some(Thing::Groups(groups)) if groups.count() == count => Some(groups.clone()),
+            _ => None,
+        };
+        let groups = match known {
+            Some(groups) => groups,
+            None => {
+                let slot = |start: &i64| {
+                    let start = usize::try_from(*start).ok()?;
+                    let (mut slot, mut reached) = (0, 0);
+                    for at in &slots {
+                        let place = start / steps[*at] % sizes[*at];
+                        slot = slot * sizes[*at] + place;
+                        reached += place * steps[*at];
+                    }
+                    (reached == start).then_some(slot as u32)
+                };
+                let of: Option<Vec<u32>> = starts.iter().map(slot).collect();
+                let Some(of) = of else { return Ok(None) };
+                let (start, ordered) = super::rows::Members::new(&of, count).into_parts();
+                let found = Groups { of: Arc::default(), start: Arc::new(start), rows: Arc::new(ordered) };
+                let indices = equation.head.iter().flat_map(super::machine::indices_of);
+                let stamps = self.stamps(indices.map(Source::Range).collect::<Vec<_>>());
+                self.memory.keep(key, stamps, Thing::Groups(found.clone()));
+                found
+            }
+        };
         let mut dims = vec![Dim::ROWS];
-        dims.extend(axes);
+        dims.extend(&axes);
         let segments = Segments {
             start: groups.start,
             rows: groups.rows,
-            inner: sizes.to_vec(),
+            inner: inner.iter().map(|at| sizes[*at]).collect(),
             numbers: Vec::new(),
             slabs: vec![block.permuted(&dims).slabs()],
             constant: 1.0,
             folding: Folding::Sum,
         };
-        Some(Array::of(size, segments))
+        let sum = Array::of(count * width, segments);
+        // Slots by slabs, brought into the order of the tensor.
+        let order: Vec<usize> = slots.iter().chain(&inner).copied().collect();
+        if order.is_sorted() {
+            return Ok(Some(sum));
+        }
+        let apart = strides(&order.iter().map(|at| sizes[*at]).collect::<Vec<_>>());
+        let step = |at: usize| order.iter().position(|other| *other == at).map_or(0, |place| apart[place]);
+        let steps = (0..sizes.len()).map(|at| Step::By(step(at))).collect();
+        let view = View { array: sum, offset: 0, steps };
+        Ok(Some(Array::of(volume(&sizes), Point::of(sizes, view))))
     }
 
-    /// A buffer of the type that is computed with.
-    fn typed(&self, buffer: Buffer) -> Buffer {
-        match (self.precision, &buffer) {
-            (Precision::Double, Buffer::Numbers(Numbers::Double(_)))
-            | (Precision::Single, Buffer::Numbers(Numbers::Single(_))) => buffer,
-            (Precision::Double, _) => f64::buffer(buffer.numbers()),
-            (Precision::Single, _) => f32::buffer(buffer.numbers()),
+    /// An array that is there, in the type that is computed with.
+    pub(super) fn typed(&self, array: Array) -> Array {
+        match (self.precision, array.done()) {
+            (Precision::Double, Some(Buffer::Numbers(Numbers::Double(_))))
+            | (Precision::Single, Some(Buffer::Numbers(Numbers::Single(_))))
+            | (_, None) => array,
+            (Precision::Double, Some(buffer)) => Array::given(f64::buffer(buffer.numbers())),
+            (Precision::Single, Some(buffer)) => Array::given(f32::buffer(buffer.numbers())),
         }
     }
 
     /// Joins contributions to some elements of a stored square tensor.
     pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice]) {
         let combine = self.program.tensor(id).combine;
-        let (stamp, pool) = (self.number(), Arc::clone(&self.pool));
+        let (stamp, pool, nothing) = (self.number(), Arc::clone(&self.pool), self.nothing_there.clone());
         let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
         *own = stamp;
         // Nobody else holds the state, so that this copies nothing.
-        let held = std::mem::replace(state, Array::truths(Vec::new()));
+        let held = std::mem::replace(state, nothing);
         let buffer = match held.done() {
             Some(buffer) => buffer,
             None => return,
@@ -777,7 +871,9 @@ impl Machine {
             }
             Accumulator::Ready(relation) => Stored::Relation(Arc::new(relation)),
             // One term was to come, and the left side has none.
-            Accumulator::Lone | Accumulator::Slices(_) => Stored::Dense(Array::truths(Vec::new())),
+            Accumulator::Lone | Accumulator::Slices(_) | Accumulator::Described(_) => {
+                Stored::Dense(Array::truths(Vec::new()))
+            }
             Accumulator::Sparse(pieces) => {
                 let arity = tensor.places.len();
                 Stored::Relation(Arc::new(Relation::merge(

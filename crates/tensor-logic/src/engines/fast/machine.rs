@@ -1,6 +1,7 @@
 //! The state of an evaluation: stored tensors, ranges of indices, limits, and the context in
 //! which an expression is evaluated.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -173,7 +174,7 @@ pub(crate) struct Machine {
     /// Scopes with a sum inside that is taken first, by their addresses and what they sum over.
     pub(super) factored: HashMap<(usize, Vec<IndexId>), Option<Arc<Factored>>>,
     /// Numbers with the scopes that they were taken in, and what must not be among them.
-    suspects: Vec<(usize, Array, Doubt)>,
+    pub(super) suspects: Vec<(usize, Array, Doubt)>,
     /// Bytes of square tensors.
     pub(crate) bytes: u64,
     /// Tuples of relations that are finished.
@@ -186,6 +187,12 @@ pub(crate) struct Machine {
     pub(crate) tuple_sources: HashMap<IndexId, (Givers, Vec<u32>)>,
     /// Orders of contraction, by the spaces of the factors and what is summed.
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
+    /// What equations contribute to the steps of a recursion.
+    pub(super) records: super::replay::Records,
+    /// How often somebody asked for the numbers of an array.
+    pub(super) looks: Cell<u64>,
+    /// An array without entries.
+    pub(super) nothing_there: Array,
     /// The last number given out.
     pub(crate) numbers: u64,
     /// What ends it.
@@ -227,6 +234,9 @@ impl Machine {
             memory: Memory::default(),
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
+            records: super::replay::Records::default(),
+            looks: Cell::new(0),
+            nothing_there: Array::truths(Vec::new()),
             numbers: 0,
             stop: Stop::default(),
             notes: None,
@@ -235,6 +245,7 @@ impl Machine {
 
     /// Computes an array, and what it needs.
     pub(crate) fn force(&self, array: &Array) -> Buffer {
+        self.looks.set(self.looks.get() + 1);
         array.force(self.precision, &self.pool)
     }
 
@@ -271,7 +282,12 @@ impl Machine {
 
     /// Remembers numbers that make a scope's products wrong if they are what is doubted.
     pub(crate) fn suspect(&mut self, scope: usize, numbers: &Block, doubt: Doubt) {
-        self.suspects.push((scope, numbers.values.array.clone(), doubt));
+        self.suspect_array(scope, numbers.values.array.clone(), doubt);
+    }
+
+    /// The same, of an array.
+    pub(super) fn suspect_array(&mut self, scope: usize, numbers: Array, doubt: Doubt) {
+        self.suspects.push((scope, numbers, doubt));
     }
 
     /// Whether numbers are what they must not be: the scopes that it came from are exact from

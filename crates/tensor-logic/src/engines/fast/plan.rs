@@ -53,6 +53,8 @@ pub(crate) enum Thing {
     Skeleton(Option<Skeleton>),
     /// Positions of elements.
     Offsets(Arc<super::gather::Offsets>),
+    /// For each binding of some indices the row of a table.
+    Positions(Arc<Vec<u32>>),
     /// Values.
     Block(Block),
 }
@@ -69,6 +71,7 @@ impl Thing {
                 4 * skeleton.relation.len * (skeleton.relation.columns.len() + 1)
             }
             Thing::Offsets(offsets) => offsets.bytes(),
+            Thing::Positions(positions) => 4 * positions.len(),
             Thing::Block(block) => 9 * block.values.array.len(),
         }
     }

@@ -342,9 +342,22 @@ impl Machine {
         let mut shape = sizes.clone();
         let Some(rows) = context.rows.as_ref().filter(|_| !in_rows.is_empty()) else {
             self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
-            let mut positions = vec![NONE; volume(&shape)];
-            (0..table.len).for_each(|row| positions[position(row)] = row as u32);
-            return Ok(block.placed(&dims, &shape, &Arc::new(positions)));
+            let fixed = axes.iter().map(|index| (*index, 0)).collect();
+            let key = Key { place: (table.id as usize, 11), rows: table.id, fixed };
+            let positions = match self.recall(&key) {
+                Some(Thing::Positions(positions)) if table.id != 0 => Arc::clone(positions),
+                _ => {
+                    let mut positions = vec![NONE; volume(&shape)];
+                    (0..table.len).for_each(|row| positions[position(row)] = row as u32);
+                    let positions = Arc::new(positions);
+                    let stamps = self.stamps(axes.iter().map(|index| Source::Range(*index)));
+                    if table.id != 0 {
+                        self.memory.keep(key, stamps, Thing::Positions(Arc::clone(&positions)));
+                    }
+                    positions
+                }
+            };
+            return Ok(block.placed(&dims, &shape, &positions));
         };
         if axes.is_empty() {
             if rows.id == table.id || rows.same_columns(table, &in_rows) {

@@ -1,0 +1,110 @@
+//! Arrays put at places of a larger one, each element at a place of its own.
+
+use rayon::prelude::*;
+
+use super::array::{Array, Typed};
+use super::number::{Buffer, Number, Pool};
+use super::space::{advance, buffers};
+
+/// The sum of arrays that are spread over a larger one, and of an array as large as it.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// How many elements the whole has.
+    pub len: usize,
+    /// What the others are added to; zeros, if there is none.
+    pub base: Option<Array>,
+    /// What is added, and where.
+    pub parts: Vec<(Array, Places)>,
+}
+
+/// Where the elements of a row-major space go: no two to the same place.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Where the first goes.
+    pub offset: usize,
+    /// The sizes of the space.
+    pub shape: Vec<usize>,
+    /// The step along each dimension.
+    pub steps: Vec<usize>,
+}
+
+/// So many elements are one task.
+const TASK: usize = 1 << 16;
+
+impl Typed for Placed {
+    fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
+        self.base.iter().chain(self.parts.iter().map(|(array, _)| array)).for_each(visit);
+    }
+
+    fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        let mut result = pool.take::<T>(self.len);
+        match &self.base {
+            None => result.fill(T::ZERO),
+            Some(base) => typed::<T>(base, |values| result.copy_from_slice(values)),
+        }
+        for (array, places) in &self.parts {
+            typed::<T>(array, |values| places.join(&mut result, values, |slot, value| *slot += value));
+        }
+        T::buffer(result)
+    }
+}
+
+/// The entries of an array that is there, as numbers of a type.
+fn typed<T: Number>(array: &Array, then: impl FnOnce(&[T])) {
+    let buffer = buffers(std::iter::once(array)).remove(0);
+    match T::slice(&buffer) {
+        Some(values) => then(values),
+        None => then(&buffer.numbers()),
+    }
+}
+
+impl Placed {
+    /// One more array put into another, as one operation where nobody else reads that one.
+    pub fn onto(base: Option<Array>, len: usize, part: (Array, Places)) -> Placed {
+        match base.as_ref().and_then(Array::own::<Placed>) {
+            Some(mut placed) => {
+                placed.parts.push(part);
+                placed
+            }
+            None => Placed { len, base, parts: vec![part] },
+        }
+    }
+}
+
+impl Places {
+    /// Joins values, in order, with what stands where they go.
+    pub fn join<T: Number>(&self, to: &mut [T], values: &[T], join: impl Fn(&mut T, T) + Sync) {
+        let Some((inner, outer)) = self.shape.split_last() else {
+            let slot = to.get_mut(self.offset);
+            slot.into_iter().zip(values).for_each(|(slot, value)| join(slot, *value));
+            return;
+        };
+        if *inner == 0 {
+            return;
+        }
+        let step = self.steps[outer.len()].max(1);
+        let mut places = vec![0; outer.len()];
+        for run in values.chunks_exact(*inner) {
+            let from: usize = places.iter().zip(&self.steps).map(|(place, step)| place * step).sum();
+            let to = &mut to[self.offset + from..];
+            if step == 1 {
+                along(&mut to[..run.len()], run, &join);
+            } else {
+                to.iter_mut().step_by(step).zip(run).for_each(|(slot, value)| join(slot, *value));
+            }
+            advance(outer, &mut places);
+        }
+    }
+}
+
+/// Joins values with as many slots in order.
+pub fn along<T: Number>(to: &mut [T], values: &[T], join: &(impl Fn(&mut T, T) + Sync)) {
+    let work = |(to, values): (&mut [T], &[T])| {
+        to.iter_mut().zip(values).for_each(|(slot, value)| join(slot, *value));
+    };
+    if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
+        to.par_chunks_mut(TASK).zip(values.par_chunks(TASK)).for_each(work);
+    } else {
+        work((to, values));
+    }
+}
