@@ -19,6 +19,7 @@ mod fast;
 mod profile;
 mod random_programs;
 mod run;
+mod sampling;
 mod schedules;
 
 mod candle_tape;
