@@ -176,6 +176,11 @@ impl Stop {
         self.0.clone()
     }
 
+    /// Whether somebody asked to stop.
+    pub(crate) fn asked(&self) -> bool {
+        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// Refuses where somebody asked to stop.
     pub(crate) fn check(&self, place: Span) -> Result<()> {
         match &self.0 {

@@ -15,9 +15,13 @@ mod read;
 mod recursion;
 mod show;
 
+mod demand;
 mod fast;
+mod interrupts;
+mod linear;
 mod profile;
 mod random_programs;
+mod ranges;
 mod run;
 mod sampling;
 mod schedules;

@@ -1,7 +1,8 @@
 //! The numbers that are computed with, the buffers that hold them, and memory that is used again.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use training::kernels::Real;
 
@@ -180,6 +181,8 @@ impl Buffer {
 pub(crate) struct Pool {
     double: Mutex<Vec<Vec<f64>>>,
     single: Mutex<Vec<Vec<f32>>>,
+    /// Ends operations when it becomes true: what they then compute is not to be looked at.
+    stop: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 /// Smaller arrays are not kept.
@@ -191,6 +194,18 @@ const SPARE: usize = 1 << 26;
 const ARRAYS: usize = 128;
 
 impl Pool {
+    /// Ends operations when this becomes true, each at the end of the task at hand. Who has said so forgets what was
+    /// computed since.
+    pub(crate) fn stop_when(&self, flag: Option<Arc<AtomicBool>>) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = flag;
+    }
+
+    /// Asks, for every task of an operation, whether the rest of it is to be left out.
+    pub(super) fn stopped(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let flag = self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        move || flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// So many numbers, of whatever value.
     pub(crate) fn take<T: Number>(&self, len: usize) -> Vec<T> {
         let fits = |array: &Vec<T>| (len..=len.saturating_mul(2)).contains(&array.capacity());
