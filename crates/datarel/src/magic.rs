@@ -5,6 +5,11 @@
 //! places in which it is asked for, and a relation of the bound constants that are asked for; the
 //! rules of the copy are guarded by it. Bodies are ordered so that what is bound comes first.
 //!
+//! Demand goes through arithmetic: a chain `n(x) <- n(x - 1)` asked for one number asks for those below it. And it stops at
+//! what is given: a tuple whose places are all bound and that is a fact is not asked for further. (Where rules make
+//! numbers there may be more to ask for than to derive: `n(-3)` of a chain upwards from 0 asks without end. That is
+//! for the caller to bound.)
+//!
 //! Three odd cases. A rule whose recursive atom has the bound places of its head needs no guard,
 //! which keeps the shape that [`super::linear`] runs as a search. Linear recursion that carries
 //! only the free place (`p(x, z) <- e(x, y), p(y, z)` asked for one `x`) is turned round: a walk
@@ -212,7 +217,22 @@ impl<'a> Magic<'a> {
         let mut bound: BTreeSet<Variable> =
             guard.iter().flat_map(|g| &g.terms).filter_map(|t| t.as_variable()).collect();
         let mut atoms: Vec<&Atom> = rule.atoms().collect();
-        let mut before: Vec<Literal> = guard.iter().cloned().map(Literal::Atom).collect();
+        let mut guard: Vec<Literal> = guard.into_iter().map(Literal::Atom).collect();
+        let given = self.database.relation(rule.head);
+        if !guard.is_empty()
+            && !pattern.contains(&false)
+            && given.ring() == Ring::BOOLEAN
+            && !given.is_empty()
+        {
+            guard.push(Literal::Not(Atom::new(rule.head, rule.head_terms.clone())));
+        }
+        let mut before = guard.clone();
+        let mut arithmetic: Vec<&Literal> = rule
+            .body
+            .iter()
+            .filter(|literal| !matches!(literal, Literal::Atom(_) | Literal::Not(_)))
+            .collect();
+        follow(&mut arithmetic, &mut bound, &mut before);
         let mut body: Vec<Literal> = Vec::new();
         let mut carried = false;
         while let Some(at) = self.next(&atoms, &bound) {
@@ -227,8 +247,7 @@ impl<'a> Magic<'a> {
             if let Some(other) = self.copy(atom.relation, asked.clone()) {
                 if let Some(demand) = other.demand {
                     let wanted = filtered(&atom.terms, &asked);
-                    let own =
-                        other.relation == copy.relation && Some(&wanted) == guard.as_ref().map(|g| &g.terms);
+                    let own = other.relation == copy.relation && asks(&guard, &wanted);
                     carried |= own;
                     if !own {
                         self.out.push(Rule::new(demand, wanted, before.clone()));
@@ -239,6 +258,7 @@ impl<'a> Magic<'a> {
             bound.extend(atom.terms.iter().filter_map(|term| term.as_variable()));
             before.push(Atom { factor: false, ..atom.clone() }.into());
             body.push(atom.into());
+            follow(&mut arithmetic, &mut bound, &mut before);
         }
         for literal in &rule.body {
             match literal {
@@ -253,7 +273,7 @@ impl<'a> Magic<'a> {
             }
         }
         if !carried {
-            body.splice(0..0, guard.into_iter().map(Literal::Atom));
+            body.splice(0..0, guard);
         }
         self.out.push(Rule { head: copy.relation, body, ..rule.clone() });
     }
@@ -333,6 +353,44 @@ impl<'a> Magic<'a> {
     fn is_mutual(&self, relation: RelationId) -> bool {
         let strata = strata(self.database.relations(), &self.rules);
         strata.iter().any(|stratum| stratum.relations.contains(&relation) && stratum.relations.len() > 1)
+    }
+}
+
+/// Whether a guard asks for these terms.
+fn asks(guard: &[Literal], wanted: &[Term]) -> bool {
+    matches!(guard.first(), Some(Literal::Atom(atom)) if atom.terms == wanted)
+}
+
+/// Moves what follows from bound variables alone, numbers made from them and conditions on them, behind what comes before.
+fn follow(open: &mut Vec<&Literal>, bound: &mut BTreeSet<Variable>, before: &mut Vec<Literal>) {
+    let known = |term: &Term, bound: &BTreeSet<Variable>| match term {
+        Term::Constant(_) => true,
+        Term::Variable(variable) => bound.contains(variable),
+        Term::Any => false,
+    };
+    let mut moved = true;
+    while moved {
+        moved = false;
+        open.retain(|literal| {
+            let all = |terms: &[Term]| terms.iter().all(|term| known(term, bound));
+            let follows = match literal {
+                Literal::Shift { to, from, .. } => known(to, bound) || known(from, bound),
+                Literal::Compute { arguments, .. } | Literal::Test { arguments, .. } => all(arguments),
+                Literal::Compare(_, left, right) => known(left, bound) && known(right, bound),
+                Literal::Atom(_) | Literal::Not(_) => false,
+            };
+            if follows {
+                let made = match literal {
+                    Literal::Shift { to, from, .. } => vec![*to, *from],
+                    Literal::Compute { result, .. } => vec![*result],
+                    _ => Vec::new(),
+                };
+                bound.extend(made.into_iter().filter_map(Term::as_variable));
+                before.push((*literal).clone());
+                moved = true;
+            }
+            !follows
+        });
     }
 }
 

@@ -109,7 +109,11 @@ impl Typed for Fold {
         let parts = len.div_ceil(step);
         let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
         let mut result = pool.take::<T>(rows * parts);
+        let stopped = pool.stopped();
         let work = |(nth, to): (usize, &mut [T])| {
+            if stopped() {
+                return;
+            }
             let (part, chunk) = (nth / chunks, nth % chunks);
             let first = chunk * width;
             let task = Task {

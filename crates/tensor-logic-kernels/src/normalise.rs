@@ -45,11 +45,11 @@ impl Typed for Normalise {
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let len = volume(&self.values.shape);
         let mut result = pool.take::<T>(len);
-        self.values.evaluate(&mut result);
+        self.values.evaluate(&mut result, pool);
         let evaluated = |point: &Option<Point>| {
             point.as_ref().map(|point| {
                 let mut values = pool.take::<T>(len);
-                point.evaluate(&mut values);
+                point.evaluate(&mut values, pool);
                 values
             })
         };

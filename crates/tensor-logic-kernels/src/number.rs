@@ -1,9 +1,9 @@
 //! The numbers that are computed with, the buffers that hold them, and memory that is used again.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use training::kernels::Real;
 
@@ -190,6 +190,8 @@ pub struct Pool {
     /// About how many bytes are in use of what was taken, and the most that ever were.
     used: AtomicUsize,
     most: AtomicUsize,
+    /// Ends operations when it becomes true: what they then compute is not to be looked at.
+    stop: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 /// Smaller arrays are not kept.
@@ -202,6 +204,18 @@ const ROOM: usize = 1 << 24;
 const ARRAYS: usize = 256;
 
 impl Pool {
+    /// Ends operations when this becomes true, each at the end of the task at hand. Who has said so forgets what was
+    /// computed since.
+    pub fn stop_when(&self, flag: Option<Arc<AtomicBool>>) {
+        *self.stop.lock().unwrap_or_else(PoisonError::into_inner) = flag;
+    }
+
+    /// Asks, for every task of an operation, whether the rest of it is to be left out.
+    pub(super) fn stopped(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let flag = self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        move || flag.as_ref().is_some_and(|flag| flag.load(Relaxed))
+    }
+
     /// So many numbers, of whatever value.
     pub fn take<T: Number>(&self, len: usize) -> Vec<T> {
         if len < KEPT {

@@ -68,7 +68,7 @@ impl Typed for Point {
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let len = volume(&self.shape);
         let mut result = pool.take::<T>(len);
-        self.evaluate(&mut result);
+        self.evaluate(&mut result, pool);
         if self.truth {
             let truths = result.iter().map(|value| *value != T::ZERO).collect();
             pool.give(result);
@@ -124,10 +124,14 @@ impl Point {
     }
 
     /// Computes all entries into a slice.
-    pub(super) fn evaluate<T: Number>(&self, result: &mut [T]) {
+    pub(super) fn evaluate<T: Number>(&self, result: &mut [T], pool: &Pool) {
         let space = Space::new(&self.shape, &self.inputs, 0);
         let buffers = buffers(self.inputs.iter().map(|view| &view.array));
+        let stopped = pool.stopped();
         let work = |(nth, part): (usize, &mut [T])| {
+            if stopped() {
+                return;
+            }
             let mut evaluator = Evaluator::new(self, &space, &buffers);
             for (at, tile) in part.chunks_mut(TILE).enumerate() {
                 evaluator.evaluate(nth * TASK + at * TILE, &[], tile);

@@ -93,7 +93,11 @@ impl Typed for Product {
             }
             (a, b)
         };
+        let stopped = pool.stopped();
         let one = |at: usize, out: &mut [T], parallel: bool| {
+            if stopped() {
+                return;
+            }
             let (a, b) = offsets(at);
             if m * k * n <= SMALL {
                 self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], out);

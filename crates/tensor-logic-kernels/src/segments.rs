@@ -88,10 +88,16 @@ impl Typed for Segments {
             });
             (rest, from) = (others, to);
         }
+        let stopped = pool.stopped();
+        let work = |task| {
+            if !stopped() {
+                vectorised(task);
+            }
+        };
         if shared && rayon::current_num_threads() > 1 {
-            tasks.into_par_iter().for_each(vectorised);
+            tasks.into_par_iter().for_each(work);
         } else {
-            tasks.into_iter().for_each(vectorised);
+            tasks.into_iter().for_each(work);
         }
         T::buffer(result)
     }

@@ -39,6 +39,10 @@ pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
 }
 
 fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8> {
+    #[cfg(not(feature = "programs"))]
+    if plan.has_programs()? {
+        return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
+    }
     let folder = place::runs().join(&plan.name);
     std::fs::create_dir_all(&folder)?;
     let _alone = run_folder::lock(&folder)?;

@@ -247,6 +247,20 @@ impl<L: Learner> Plan<L> {
         Ok(())
     }
 
+    /// Whether some run is one of a program of the equation language, which this build has not.
+    #[cfg(not(feature = "programs"))]
+    pub(crate) fn has_programs(&self) -> Result<bool> {
+        let none = vec![Table::new()];
+        let tried = self.select.as_ref().map_or(&none, |s| &s.0);
+        let mut found = false;
+        for point in &self.points {
+            for candidate in tried {
+                found |= self.config(point, candidate, 0)?.is_program();
+            }
+        }
+        Ok(found)
+    }
+
     /// The configuration of a point with chosen values and a seed: the base, the point, then each override that
     /// matches what stands there by then, defaults included.
     fn config(&self, point: &Table, chosen: &Table, seed: u64) -> Result<L> {

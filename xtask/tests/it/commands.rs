@@ -252,3 +252,28 @@ fn damaged_files_are_refused_by_name() {
     let errors = place.refused(&["eval", "a", "--suite", "iid"], 1);
     assert!(errors.contains("DigestMismatch") && errors.contains("iid-00000.tok"), "{errors}");
 }
+
+/// A build without the equation language hands runs and sweeps of programs over to one that has it: what it would call.
+#[test]
+#[cfg(all(unix, not(feature = "programs")))]
+fn what_is_a_program_is_handed_to_a_build_that_has_the_language() {
+    use std::os::unix::fs::PermissionsExt;
+    let run = "program = \"learner.tl\"\ndata = \"few\"\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\ndropout = 0.0\n";
+    let sweep = "base = \"program.toml\"\nseeds = [0]\n[grid]\nlr = [1e-3, 1e-2]\n";
+    let place = Place::new(&[("program.toml", run), ("sweep.toml", sweep)]);
+    let cargo = place.path("cargo");
+    std::fs::write(&cargo, "#!/bin/sh\necho \"$@\" > called\nexit 7\n").unwrap();
+    std::fs::set_permissions(&cargo, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for args in [
+        ["train", "--config", "program.toml", "--name", "a"].as_slice(),
+        &["sweep", "--config", "sweep.toml", "--quiet"],
+    ] {
+        let status = place.command(args).env("CARGO", &cargo).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(7), "{args:?}");
+        let called = std::fs::read_to_string(place.path("called")).unwrap();
+        let wanted =
+            format!("run --profile release --package xtask --features programs -- {}\n", args.join(" "));
+        assert_eq!(called, wanted);
+        assert!(!place.path("runs").exists(), "{args:?}");
+    }
+}

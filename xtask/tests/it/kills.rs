@@ -16,8 +16,14 @@ const RUN: &str = "data = \"few\"\nsuites = [\"iid\", \"test\"]\nd_model = 16\nn
 const DATA: &str = "law = \"public\"\nstream = { train = 300, val = 40, test = 40 }\niid = 40\n";
 const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n";
 
-fn fresh_place() -> Place {
-    let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA), ("two.toml", SWEEP)]);
+/// What makes of it a run whose forward pass, loss and gradients are those of a program of the equation language.
+#[cfg(feature = "programs")]
+const BY_PROGRAM: &str = "program = \"learner.tl\"\ndropout = 0.0\n";
+
+fn fresh_place(run: &str) -> Place {
+    let place = Place::new(&[("run.toml", run), ("data/few.toml", DATA), ("two.toml", SWEEP)]);
+    let program = include_str!("../../../crates/tensor-logic/programs/learner-transformer.tl");
+    std::fs::write(place.path("learner.tl"), program).unwrap();
     place.ok(&["gen-data", "--config", "few.toml", "--quiet"]);
     place
 }
@@ -98,9 +104,9 @@ fn kill_in(place: &Place, phase: Phase, spread: Duration, stream: &mut Stream) -
 /// A run that was killed in its training and in its evaluation, twice each where there was time for it. How fast the
 /// machine is, and whether the test gets a core at the right moment, is not known: each further attempt draws from half
 /// the time.
-fn killed(lasted: [(Phase, Duration); 3], stream: &mut Stream) -> Place {
+fn killed(run_file: &str, lasted: [(Phase, Duration); 3], stream: &mut Stream) -> Place {
     let place = (0..20).find_map(|attempt| {
-        let place = fresh_place();
+        let place = fresh_place(run_file);
         let run = place.path("runs/a");
         let mut kills = Vec::new();
         for (phase, time) in [lasted[0], lasted[0], lasted[1], lasted[1], lasted[2]] {
@@ -138,13 +144,24 @@ fn same(whole: &BTreeMap<PathBuf, Vec<u8>>, broken: &BTreeMap<PathBuf, Vec<u8>>)
 
 #[test]
 fn a_run_that_is_killed_anywhere_leaves_what_an_unbroken_one_leaves() {
+    killed_anywhere(RUN, 0);
+}
+
+/// The same of a learner that is a program: `configs/tiny-tl.toml`, small.
+#[test]
+#[cfg(feature = "programs")]
+fn a_run_by_a_program_that_is_killed_anywhere_leaves_what_an_unbroken_one_leaves() {
+    killed_anywhere(&format!("{RUN}{BY_PROGRAM}"), 2);
+}
+
+fn killed_anywhere(run_file: &str, number: u64) {
     let rounds = if std::env::var_os("CALCULEMUS_SLOW").is_some() { 8 } else { 1 };
-    let whole = fresh_place();
+    let whole = fresh_place(run_file);
     let lasted = unbroken(&whole);
     let whole = left_behind(&whole, "runs/a");
-    let mut stream = Family::new("xtask/tests", "kill", seeded::test_seed()).stream(0);
+    let mut stream = Family::new("xtask/tests", "kill", seeded::test_seed()).stream(number);
     for _ in 0..rounds {
-        let place = killed(lasted, &mut stream);
+        let place = killed(run_file, lasted, &mut stream);
         let run = place.path("runs/a");
         if run.join("config.toml").is_file() {
             place.ok(&["train", "--resume", "a", "--quiet"]);
@@ -176,7 +193,7 @@ fn table(place: &Place) -> Vec<String> {
 #[test]
 fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_twice() {
     let slow = std::env::var_os("CALCULEMUS_SLOW").is_some();
-    let whole = fresh_place();
+    let whole = fresh_place(RUN);
     let clock = Instant::now();
     whole.ok(&["sweep", "--config", "two.toml", "--quiet"]);
     let lasted = clock.elapsed().as_micros() as u64;
@@ -184,7 +201,7 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
         .iter()
         .flat_map(|p| [0, 1].map(|s| format!("runs/two/position={p}/seed-{s}")))
         .collect();
-    let mut place = fresh_place();
+    let mut place = fresh_place(RUN);
     let mut stream = Family::new("xtask/tests", "kill", seeded::test_seed()).stream(1);
     let (wanted, mut killed, mut attempts) = (if slow { 20 } else { 3 }, 0, 0);
     while killed < wanted {
@@ -195,7 +212,7 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
         std::thread::sleep(Duration::from_micros(stream.below(lasted)));
         if child.try_wait().unwrap().is_some() {
             // It was finished: another one is begun.
-            place = fresh_place();
+            place = fresh_place(RUN);
             continue;
         }
         child.kill().unwrap();

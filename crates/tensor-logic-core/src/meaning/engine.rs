@@ -178,6 +178,11 @@ impl Stop {
         self.0.clone()
     }
 
+    /// Whether somebody asked to stop.
+    pub fn asked(&self) -> bool {
+        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// Refuses where somebody asked to stop.
     pub fn check(&self, place: Span) -> Result<()> {
         match &self.0 {

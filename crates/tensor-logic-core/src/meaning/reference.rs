@@ -16,9 +16,10 @@ pub use prove::prove;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::digits::are_kept;
-use crate::engine::{Engine, Request, Slopes, Tuples, Value};
+use crate::engine::{Engine, Request, Slopes, Stop, Tuples, Value};
 use crate::error::Result;
 use crate::program::{Given, Kind, Program, Role, Style, TensorId, Term};
 use crate::value::{Const, Domain, Tuple, element};
@@ -30,9 +31,16 @@ use store::Store;
 #[derive(Debug, Default)]
 pub struct Reference {
     derived: Vec<(String, u64)>,
+    /// What ends an evaluation.
+    stop: Stop,
 }
 
 impl Reference {
+    /// One that ends when it is asked to.
+    pub fn stopping(stop: Stop) -> Reference {
+        Reference { stop, ..Reference::default() }
+    }
+
     /// The value of a scalar goal, and its derivatives by the elements of `wrt`: row-major for
     /// square tensors, in the order of [`variables`] for relations.
     ///
@@ -64,6 +72,7 @@ impl Reference {
         variable: Option<(TensorId, Tuple)>,
     ) -> Result<Machine<'p, N>> {
         let mut machine = Machine::new(request, variable);
+        machine.stop = self.stop.clone();
         let outcome = machine.evaluate(goals);
         let mut derived = BTreeMap::new();
         for (at, tensor) in (0u32..).zip(&request.program.tensors) {
@@ -105,6 +114,10 @@ impl Engine for Reference {
 
     fn derived(&self) -> &[(String, u64)] {
         &self.derived
+    }
+
+    fn stop_when(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = Stop::when(stop);
     }
 }
 

@@ -181,7 +181,10 @@ impl Session {
         let open: BTreeSet<TensorId> = needed.difference(&self.whole).copied().collect();
         let rules = self.compiler.rules_of(&open);
         let mut demand = self.demand(program, goal, &rules, tensors)?;
-        if demand.recursive && demand.bound && finite(&rules) {
+        if demand.recursive && demand.bound && !finite(&rules) {
+            return self.in_turns(program, (needed, &open), goal, tensors, (&rules, demand), limits);
+        }
+        if demand.recursive && demand.bound {
             let database = &mut self.compiler.database;
             let base = database.tuples();
             let few = database.constants.len() as u64 <= FEW;
@@ -215,6 +218,37 @@ impl Session {
         self.evaluate(program, tensors, &demand.rules, limits)?;
         self.keep(&demand, tensors);
         Ok(())
+    }
+
+    /// Where rules make numbers, there may be no end to what is asked for, or to what is derived, while the other is
+    /// small: both are tried in turns with ever more room, until one comes to an end.
+    fn in_turns(
+        &mut self,
+        program: &Program,
+        (needed, open): (&BTreeSet<TensorId>, &BTreeSet<TensorId>),
+        goal: TensorId,
+        tensors: &mut BTreeMap<RelationId, TensorId>,
+        (rules, mut demand): (&[Rule], Demand),
+        limits: &Limits,
+    ) -> Result<(), Failure> {
+        let mut tuples = 4 * self.compiler.database.tuples() + SMALL;
+        loop {
+            let room = Limits { tuples: tuples.min(limits.tuples), ..limits.clone() };
+            match self.evaluate(program, tensors, &demand.rules, &room) {
+                Err(Failure::Tuples { .. } | Failure::Bytes { .. }) => {}
+                done => return done.map(|()| self.keep(&demand, tensors)),
+            }
+            self.restart(program, needed, &demand);
+            match self.evaluate(program, tensors, rules, &room) {
+                Err(Failure::Tuples { .. } | Failure::Bytes { .. }) if tuples < limits.tuples => {}
+                done => return done.map(|()| self.whole.extend(open)),
+            }
+            self.reset();
+            let _built_before = self.compiler.build(program, needed);
+            *tensors = self.compiler.tensors();
+            demand = self.demand(program, goal, rules, tensors)?;
+            tuples = tuples.saturating_mul(4);
+        }
     }
 
     fn demand(

@@ -15,6 +15,7 @@ mod factored;
 mod gather;
 mod head;
 mod inline;
+mod linear;
 mod machine;
 mod notes;
 mod noting;
@@ -25,6 +26,7 @@ mod replay;
 mod rows;
 mod scope;
 mod signs;
+mod solve;
 mod steps;
 mod support;
 mod table;
@@ -166,6 +168,7 @@ impl Session {
         let precision = if counts { Precision::Double } else { precision };
         let (mut program, inlined) = inline::inlined(request.program, goals, storage);
         let watches = signs::watch(&mut program);
+        let linear = linear::prepare(&mut program);
         let program = Arc::new(program);
         let mut components = program.components.clone();
         // Tensors in no component are only given.
@@ -185,13 +188,15 @@ impl Session {
             all.filter(|id| !own(id)).collect::<BTreeSet<_>>().into_iter().collect()
         };
         let sources = components.iter().map(reads).collect();
+        let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
+        machine.linear = linear;
         Session {
             sources,
             needed: None,
             stamp: request.program.stamp.number(),
             inlined,
             watches,
-            machine: Machine::new(program, request.budget, storage, precision, Arc::clone(pool)),
+            machine,
             components,
             made: HashMap::new(),
             parameters: Parameters::new(),
@@ -367,6 +372,7 @@ impl Fast {
     ) -> Result<Option<Vec<T>>> {
         // Where nothing changed nothing is evaluated.
         self.stop.check(Span::default())?;
+        self.pool.stop_when(self.stop.flag());
         let (session, given) = self.session(request, goals);
         let outcome = session.evaluate(request, goals, given, shed);
         let program = Arc::clone(&session.machine.program);
@@ -384,8 +390,15 @@ impl Fast {
                 derived.insert(tensor.name.clone(), relation.len as u64);
             }
         }
-        let answers = outcome.map(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
+        let answers: Result<Vec<T>> =
+            outcome.map(|()| goals.iter().map(|goal| answer(machine, *goal)).collect());
         self.derived = derived.into_iter().collect();
+        if let Err(report) = self.stop.check(Span::default()) {
+            // Operations may have been left half done, and what was made from them too.
+            self.sessions.remove(0);
+            self.given.clear();
+            return Err(answers.err().unwrap_or(report));
+        }
         answers.map(|answers| (!large).then_some(answers))
     }
 }
@@ -417,7 +430,7 @@ impl Engine for Fast {
         match self.answers(request, goals, false, value)? {
             Some(values) => Ok(values),
             // The interpreter counts with all digits.
-            None => Reference::default().values(request, goals),
+            None => Reference::stopping(self.stop.clone()).values(request, goals),
         }
     }
 

@@ -88,14 +88,14 @@ pub struct Minimized {
 }
 
 /// What sampling did.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sampled {
     /// The number of draws.
     pub n: u64,
     /// The seed.
     pub seed: u64,
-    /// The standard error of the estimate.
-    pub standard_error: f64,
+    /// The standard error of each number of the answer.
+    pub standard_errors: Vec<f64>,
 }
 
 /// What `@explain` says.

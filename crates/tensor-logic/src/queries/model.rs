@@ -9,7 +9,7 @@ use crate::engine::{Engine, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Argument, Combine, Equation, Expr, IndexFn, IndexId, ModelQuery, Place, Program, Query, Range, Style,
-    TensorId,
+    TensorId, Term,
 };
 use crate::value::{Const, Domain};
 use crate::walk;
@@ -185,6 +185,30 @@ fn passes(
     passed
 }
 
+/// For each term of a model, in order, where among its summed indices each of these variables stands: then the value of
+/// the variable is read off a binding, and to restrict it is to leave bindings out. `None` where it is not so: some term
+/// has no such index, or an equation below does more with one than to pass it on.
+pub(crate) fn read_off(program: &Program, goal: TensorId, names: &[&str]) -> Option<Vec<Vec<usize>>> {
+    let needed = program.needs(&[goal]);
+    let below: Vec<&Equation> = program.equations.iter().filter(|e| needed.contains(&e.tensor)).collect();
+    let terms: Vec<_> = below.iter().filter(|e| e.tensor == goal).flat_map(|e| &e.terms).collect();
+    let named = |index: IndexId, name: &str| program.index(index).name == name;
+    for name in names {
+        let all: BTreeSet<IndexId> =
+            terms.iter().flat_map(|term| &term.over).copied().filter(|index| named(*index, name)).collect();
+        let computed = |index: &IndexId| matches!(program.index(*index).range, Range::Computed);
+        if all.iter().any(computed) || !passes(program, &below, goal, name, &all) {
+            return None;
+        }
+    }
+    let place = |term: &&Term, name: &&str| {
+        let mut found = (0..).zip(&term.over).filter(|(_, index)| named(**index, name));
+        let (place, _) = found.next()?;
+        found.next().is_none().then_some(place)
+    };
+    terms.iter().map(|term| names.iter().map(|name| place(term, name)).collect()).collect()
+}
+
 /// Whether an expression runs along an axis.
 fn has_axis(expr: &Expr) -> bool {
     matches!(expr, Expr::Axis(_)) || expr.parts().0.into_iter().any(has_axis)
@@ -280,9 +304,7 @@ pub fn answer(
         let program = restricted(request.program, goal, evidence);
         scalar(engine, &Request { program: &program, ..request.clone() }, goal)
     };
-    let given: Vec<(&str, Const)> =
-        model.evidence.iter().map(|(name, value, _)| (name.as_str(), *value)).collect();
-    let whole = value_under(&given)?;
+    let whole = value_under(&given(model))?;
     if !model.conditional {
         return Ok(Content::Scalar(Some(whole)));
     }
@@ -290,52 +312,85 @@ pub fn answer(
         let message = "the evidence has probability 0, and nothing can be conditioned on it";
         return Err(Refusal::new(Code::ZeroEvidence, query.span, message));
     }
-    let known = variables(request.program, &[goal]);
-    let mut open: Vec<(&str, Domain)> = Vec::new();
-    let mut fixed = given.clone();
-    for (name, value, _) in &model.targets {
-        match value {
-            Some(value) => fixed.push((name, *value)),
-            None => {
-                let indices = known.get(name.as_str()).map_or(&[] as &[IndexId], Vec::as_slice);
-                let domain = domain(request.program, goal, indices).unwrap_or(Domain::size(0));
-                open.push((name, domain));
-            }
-        }
-    }
-    let count = open.iter().try_fold(1usize, |count, (_, domain)| count.checked_mul(domain.len()));
-    let Some(count) = count.filter(|count| *count as u64 <= request.budget.bytes / 8) else {
-        let message = "the table of all values of the targets does not fit";
-        return Err(Refusal::new(Code::TooLarge, query.span, message));
-    };
-    if let Some(values) = together(engine, request, goal, &open, &fixed)? {
-        let values: Vec<f64> = values.iter().map(|value| value / whole).collect();
-        let (names, domains): (Vec<&str>, Vec<Domain>) = open.into_iter().unzip();
-        let indices = names.into_iter().map(str::to_owned).collect();
-        return Ok(Content::Tensor { indices, domains, values: values.into() });
+    let asked = Asked::of(request, query, model)?;
+    if let Some(values) = together(engine, request, goal, &asked.open, &asked.fixed)? {
+        return Ok(asked.content(values.iter().map(|value| value / whole).collect()));
     }
     let mut value_under = |evidence: &[(&str, Const)]| {
         let program = restricted(request.program, goal, evidence);
         scalar(engine, &Request { program: &program, ..request.clone() }, goal)
     };
-    let mut values = Vec::with_capacity(count);
-    for at in 0..count {
-        let mut assignment = fixed.clone();
+    let mut values = Vec::with_capacity(asked.count);
+    for at in 0..asked.count {
+        let assignment = asked.assignment(at);
+        values.push(assignment.map_or(Ok(0.0), |all| value_under(&all).map(|value| value / whole))?);
+    }
+    Ok(asked.content(values))
+}
+
+/// What a conditional query asks for: one number for each assignment of values to its open targets.
+pub(crate) struct Asked<'a> {
+    /// Targets whose every value is asked for, in order.
+    pub(crate) open: Vec<(&'a str, Domain)>,
+    /// The evidence, and behind it the targets of which one value is asked for.
+    pub(crate) fixed: Vec<(&'a str, Const)>,
+    /// The number of assignments.
+    pub(crate) count: usize,
+}
+
+impl<'a> Asked<'a> {
+    /// # Errors
+    /// `too-large`
+    pub(crate) fn of(request: &Request<'_>, query: &Query, model: &'a ModelQuery) -> Result<Asked<'a>> {
+        let goal = query.tensor;
+        let known = variables(request.program, &[goal]);
+        let mut open: Vec<(&str, Domain)> = Vec::new();
+        let mut fixed = given(model);
+        for (name, value, _) in &model.targets {
+            match value {
+                Some(value) => fixed.push((name, *value)),
+                None => {
+                    let indices = known.get(name.as_str()).map_or(&[] as &[IndexId], Vec::as_slice);
+                    let domain = domain(request.program, goal, indices).unwrap_or(Domain::size(0));
+                    open.push((name, domain));
+                }
+            }
+        }
+        let count = open.iter().try_fold(1usize, |count, (_, domain)| count.checked_mul(domain.len()));
+        let Some(count) = count.filter(|count| *count as u64 <= request.budget.bytes / 8) else {
+            let message = "the table of all values of the targets does not fit";
+            return Err(Refusal::new(Code::TooLarge, query.span, message));
+        };
+        Ok(Asked { open, fixed, count })
+    }
+
+    /// The evidence and the values of all targets under an assignment; `None` where it gives one variable two values.
+    pub(crate) fn assignment(&self, at: usize) -> Option<Vec<(&'a str, Const)>> {
+        let mut assignment = self.fixed.clone();
         let mut rest = at;
-        for (name, domain) in open.iter().rev() {
+        for (name, domain) in self.open.iter().rev() {
             let size = domain.len().max(1);
             assignment.extend(domain.value(rest % size).map(|value| (*name, value)));
             rest /= size;
         }
-        let consistent = assignment
-            .iter()
-            .all(|(name, value)| assignment.iter().all(|(other, same)| name != other || value == same));
-        values.push(if consistent { value_under(&assignment)? / whole } else { 0.0 });
+        let agrees = |(name, value): &(&str, Const)| {
+            assignment.iter().all(|(other, same)| name != other || value == same)
+        };
+        assignment.iter().all(agrees).then_some(assignment)
     }
-    if open.is_empty() {
-        return Ok(Content::Scalar(values.first().copied()));
+
+    /// One number for each assignment, as an answer.
+    pub(crate) fn content(self, values: Vec<f64>) -> Content {
+        if self.open.is_empty() {
+            return Content::Scalar(values.first().copied());
+        }
+        let (names, domains): (Vec<&str>, Vec<Domain>) = self.open.into_iter().unzip();
+        let indices = names.into_iter().map(str::to_owned).collect();
+        Content::Tensor { indices, domains, values: values.into() }
     }
-    let (names, domains): (Vec<&str>, Vec<Domain>) = open.into_iter().unzip();
-    let indices = names.into_iter().map(str::to_owned).collect();
-    Ok(Content::Tensor { indices, domains, values: values.into() })
+}
+
+/// The evidence of a query.
+pub(crate) fn given(model: &ModelQuery) -> Vec<(&str, Const)> {
+    model.evidence.iter().map(|(name, value, _)| (name.as_str(), *value)).collect()
 }

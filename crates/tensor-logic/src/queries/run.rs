@@ -13,7 +13,7 @@ use crate::error::{Code, Places, Refusal, Result, Warning};
 use crate::model;
 use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role, TensorId};
 use crate::reference::prove;
-use crate::sample::estimate;
+use crate::sample::{conditional, estimate};
 use crate::start::start_values;
 
 /// What a run asks of its surroundings.
@@ -255,7 +255,7 @@ impl Run<'_> {
         let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
         let sample = query.directives.sample;
         match &query.form {
-            Form::Model(model) if model.conditional || sample.is_none() => {
+            Form::Model(model) if sample.is_none() => {
                 answer.content = model::answer(self.engine, &request, query, model)?;
                 if model.conditional {
                     answer.kind = Kind::Real;
@@ -265,6 +265,16 @@ impl Run<'_> {
             _ => {}
         }
         if let Some((n, seed, place)) = sample {
+            if let Form::Model(model) = &query.form
+                && model.conditional
+            {
+                let (content, standard_errors) =
+                    conditional(self.engine, &request, query, model, (n, seed, place))?;
+                answer.content = content;
+                answer.kind = Kind::Real;
+                answer.sample = Some(Sampled { n, seed, standard_errors });
+                return Ok(());
+            }
             let evidence = match &query.form {
                 Form::Model(model) => model.evidence.as_slice(),
                 _ => &[],
@@ -274,7 +284,7 @@ impl Run<'_> {
             let request = Request { program: &restricted, ..request };
             let estimate = estimate(self.engine, &request, query.tensor, (n, seed), place)?;
             answer.content = Content::Scalar(Some(estimate.value));
-            answer.sample = Some(Sampled { n, seed, standard_error: estimate.standard_error });
+            answer.sample = Some(Sampled { n, seed, standard_errors: vec![estimate.standard_error] });
             return Ok(());
         }
         let value = self.value(program, query.tensor)?;

@@ -1,16 +1,20 @@
 //! Selective projection (N14): the outermost sum of a model, estimated from some of its bindings.
 //!
-//! Enter at [`estimate`].
+//! Enter at [`estimate`]; [`conditional`] estimates quotients of two such sums.
 
 use crate::ast::Span;
-use crate::engine::{Engine, Request, Value};
+use crate::engine::{Engine, Request, Tuples, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
-    Class, Combine, Component, Equation, EquationId, IndexFn, Kind, Place, Program, Range, Role, Style,
-    Tensor, TensorId, Term,
+    Class, Combine, Component, Equation, EquationId, Given, IndexFn, Kind, Place, Program, Range, Role,
+    Style, Tensor, TensorId, Term,
 };
 use crate::reference::Evaluated;
 use crate::value::Const;
+
+mod quotient;
+
+pub use quotient::conditional;
 
 /// An estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,31 +37,66 @@ pub fn estimate(
     (n, seed): (u64, u64),
     place: Span,
 ) -> Result<Estimate> {
-    let tensor = request.program.tensor(goal);
-    if !tensor.places.is_empty() || tensor.combine != Combine::Sum {
-        let message = format!("`{}` is no scalar sum, of which terms could be drawn", tensor.name);
-        return Err(Refusal::new(Code::NotAModel, place, message));
-    }
-    let family = seeded::Family::new("tensor-logic", "sample", seed);
-    if let Some(boxes) = boxes(request.program, goal)
-        && boxes.iter().map(|(_, size)| *size).fold(0u128, u128::saturating_add) > LISTED
-    {
+    is_sum(request.program, goal, place)?;
+    let family = family(seed);
+    if let Some(boxes) = too_many(request.program, goal) {
         return from_boxes(engine, request, goal, n, family, &boxes);
     }
-    let (program, parts) = opened(request.program, goal);
-    let mut terms: Vec<f64> = Vec::new();
-    for value in engine.values(&Request { program: &program, ..request.clone() }, &parts)? {
-        if let Value::Tuples(tuples) = value {
-            terms.extend(tuples.values);
-        }
-    }
+    let terms: Vec<f64> = listed(engine, request, goal)?.into_iter().flat_map(|part| part.values).collect();
     let count = terms.len() as u64;
     let draw = |at: u64| terms.get(family.stream(at).below(count) as usize).copied().unwrap_or(0.0);
     Ok(mean(n, count as f64, draw))
 }
 
+/// Draw k is item k of this family.
+fn family(seed: u64) -> seeded::Family {
+    seeded::Family::new("tensor-logic", "sample", seed)
+}
+
+/// # Errors
+/// `not-a-model` where the goal is no sum of products.
+fn is_sum(program: &Program, goal: TensorId, place: Span) -> Result<()> {
+    let tensor = program.tensor(goal);
+    if !tensor.places.is_empty() || tensor.combine != Combine::Sum {
+        let message = format!("`{}` is no scalar sum, of which terms could be drawn", tensor.name);
+        return Err(Refusal::new(Code::NotAModel, place, message));
+    }
+    Ok(())
+}
+
 /// Sums of more bindings than these are drawn from without listing them.
 const LISTED: u128 = 1 << 20;
+
+/// The terms of a goal with the numbers of their bindings, where these are known and too many to be listed.
+fn too_many(program: &Program, goal: TensorId) -> Option<Vec<(&Term, u128)>> {
+    boxes(program, goal).filter(|boxes| total(boxes) > LISTED)
+}
+
+fn total(boxes: &[(&Term, u128)]) -> u128 {
+    boxes.iter().map(|(_, size)| *size).fold(0u128, u128::saturating_add)
+}
+
+/// The bindings of each term that are present, with their values, and last what is given of the goal.
+fn listed(engine: &mut dyn Engine, request: &Request<'_>, goal: TensorId) -> Result<Vec<Tuples>> {
+    let (program, parts) = opened(request.program, goal);
+    let values = engine.values(&Request { program: &program, ..request.clone() }, &parts)?;
+    let tuples = |value: Value| match value {
+        Value::Tuples(tuples) => tuples,
+        Value::Dense(_) | Value::Counts(_) => Tuples::default(),
+    };
+    let given = given(request.program, goal);
+    let given = Tuples { tuples: vec![Vec::new(); given.len()], values: given, counts: Vec::new() };
+    Ok(values.into_iter().map(tuples).chain([given]).collect())
+}
+
+/// The numbers that are given of a scalar: each is a binding of its own.
+fn given(program: &Program, goal: TensorId) -> Vec<f64> {
+    let numbers = |given: &Given| match given {
+        Given::Facts(facts) => (0..facts.count).map(|at| facts.value(at)).collect::<Vec<f64>>(),
+        Given::Array { values, .. } => values.to_vec(),
+    };
+    program.tensor(goal).given.iter().flat_map(numbers).collect()
+}
 
 /// The mean of n draws and its standard error, times a scale (Welford's running sums).
 fn mean(n: u64, scale: f64, mut draw: impl FnMut(u64) -> f64) -> Estimate {
@@ -98,28 +137,40 @@ fn from_boxes(
     boxes: &[(&Term, u128)],
 ) -> Result<Estimate> {
     let evaluated = Evaluated::below(request, engine, goal)?;
-    let all = boxes.iter().map(|(_, size)| *size).fold(0u128, u128::saturating_add);
+    let given = given(request.program, goal);
+    let all = total(boxes).saturating_add(given.len() as u128);
     let mut values: Vec<Const> = Vec::new();
-    let draw = |at: u64| {
-        let mut number = family.stream(at).below_u128(all);
-        for (term, size) in boxes {
-            if number >= *size {
-                number -= size;
-                continue;
-            }
-            values.clear();
-            for index in &term.over {
-                if let Range::Domain(domain) = &request.program.index(*index).range {
-                    let count = (domain.len() as u128).max(1);
-                    values.extend(domain.value((number % count) as usize));
-                    number /= count;
-                }
-            }
-            return evaluated.contribution(term, &values).unwrap_or(0.0);
-        }
-        0.0
+    let draw = |at: u64| match pick(request.program, boxes, family.stream(at).below_u128(all), &mut values) {
+        Ok((_, term)) => evaluated.contribution(term, &values).unwrap_or(0.0),
+        Err(beyond) => given.get(beyond as usize).copied().unwrap_or(0.0),
     };
     Ok(mean(n, all as f64, draw))
+}
+
+/// The binding of this number among all combinations of values: the term, its position, and the values of its summed
+/// indices; or how far the number lies beyond them.
+fn pick<'t>(
+    program: &Program,
+    boxes: &[(&'t Term, u128)],
+    mut number: u128,
+    values: &mut Vec<Const>,
+) -> std::result::Result<(usize, &'t Term), u128> {
+    for (at, (term, size)) in boxes.iter().enumerate() {
+        if number >= *size {
+            number -= size;
+            continue;
+        }
+        values.clear();
+        for index in &term.over {
+            if let Range::Domain(domain) = &program.index(*index).range {
+                let count = (domain.len() as u128).max(1);
+                values.extend(domain.value((number % count) as usize));
+                number /= count;
+            }
+        }
+        return Ok((at, term));
+    }
+    Err(number)
 }
 
 /// The program with one more relation for every term of the goal's equations: the value of each

@@ -15,10 +15,15 @@ mod read;
 mod recursion;
 mod show;
 
+mod demand;
 mod fast;
+mod interrupts;
+mod linear;
 mod profile;
 mod random_programs;
+mod ranges;
 mod run;
+mod sampling;
 mod schedules;
 
 mod candle_tape;

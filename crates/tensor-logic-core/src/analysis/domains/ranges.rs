@@ -96,17 +96,26 @@ impl Inference<'_> {
                 (!limits.waiting && limits.domain.is_some()).then_some(limits.domain).flatten()
             };
             let found = open.iter().find_map(|index| ready(self, *index).map(|domain| (*index, domain)));
-            // No index is free of the others: take one that stands alone somewhere.
-            let found = found.or_else(|| {
-                open.iter().find_map(|index| {
-                    let limits = self.limits(id, *index, own, &open);
-                    limits.domain.filter(|_| limits.alone).map(|domain| (*index, domain))
-                })
-            });
-            let Some((index, domain)) = found else { return };
-            open.retain(|other| *other != index);
-            self.set_range(index, domain.clone());
-            closed.insert(index, domain);
+            let found: Vec<(IndexId, Domain)> = match found {
+                Some(found) => vec![found],
+                // Indices that limit each other: each keeps what the reads say in which it stands alone, all at once, so
+                // that their order means nothing. Where a read of several is then outside, the binding is absent.
+                None => open
+                    .iter()
+                    .filter_map(|index| {
+                        let limits = self.limits(id, *index, own, &open);
+                        limits.domain.filter(|_| limits.alone).map(|domain| (*index, domain))
+                    })
+                    .collect(),
+            };
+            if found.is_empty() {
+                return;
+            }
+            for (index, domain) in found {
+                open.retain(|other| *other != index);
+                self.set_range(index, domain.clone());
+                closed.insert(index, domain);
+            }
         }
     }
 

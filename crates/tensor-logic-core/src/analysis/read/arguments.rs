@@ -150,13 +150,9 @@ pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<
     }
 }
 
-/// A quotient of two sums is not estimated by draws from one, and what is learned knows no evidence.
+/// What is learned knows no evidence.
 fn condition(goal: &Goal, asked: &Directive, reports: &mut Vec<Refusal>) {
     let (message, help) = match (goal, asked.name.text.as_str()) {
-        (Goal::Conditional { name, .. }, "sample") => (
-            "`@sample` draws from one sum, and this query is a quotient of two",
-            format!("estimate the two sums, as in `{} | w=1 ? @sample(n=1000)`", name.text),
-        ),
         (Goal::Conditional { name, .. } | Goal::Restricted { name, .. }, "minimize") => (
             "`@minimize` does not stand behind a query with evidence",
             format!("write `{}? @minimize(…)`, and the evidence as data", name.text),

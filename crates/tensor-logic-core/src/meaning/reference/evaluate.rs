@@ -230,6 +230,9 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     fn walk(&self, steps: &[Binding<'p>], visit: &mut dyn FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
+        if self.stopped() {
+            return ControlFlow::Break(());
+        }
         let Some((step, rest)) = steps.split_first() else { return visit() };
         let mut one = |value: Const| {
             self.bind(step.index, Some(value));

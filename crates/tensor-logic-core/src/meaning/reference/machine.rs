@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::number::Number;
 use super::store::{Cell, Entries, Store, domains, position};
-use crate::engine::{Request, Tuples, Value};
+use crate::engine::{Request, Stop, Tuples, Value};
 use crate::error::Result;
 use crate::program::{
     Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
@@ -42,6 +42,10 @@ pub(super) struct Machine<'p, N> {
     tuples: u64,
     /// Bytes of square tensors.
     pub(super) bytes: u64,
+    /// What ends it; bindings so far, and whether it was asked to end.
+    pub(super) stop: Stop,
+    ticks: Slot<u32>,
+    stopped: Slot<bool>,
 }
 
 /// The address of a function along an axis, and the binding of its other indices.
@@ -68,7 +72,19 @@ impl<'p, N: Number> Machine<'p, N> {
             varied: Slot::new(false),
             tuples: 0,
             bytes: 0,
+            stop: Stop::default(),
+            ticks: Slot::new(0),
+            stopped: Slot::new(false),
         }
+    }
+
+    /// Whether somebody has asked to end; looked at now and then.
+    pub(super) fn stopped(&self) -> bool {
+        self.ticks.set(self.ticks.get().wrapping_add(1));
+        if self.ticks.get().is_multiple_of(1 << 10) && self.stop.asked() {
+            self.stopped.set(true);
+        }
+        self.stopped.get()
     }
 
     /// A machine whose tensors have been evaluated by some engine.
@@ -236,6 +252,7 @@ impl<'p, N: Number> Machine<'p, N> {
                 Some(Ok(())) | None => ControlFlow::Continue(()),
             }
         });
+        self.stop.check(equation.head_span)?;
         refused.map_or(Ok(()), Err)
     }
 

@@ -500,11 +500,7 @@ impl<'c> Draft<'c> {
                 continue;
             }
             let variable = self.variable(index);
-            let bound = self
-                .literals
-                .iter()
-                .any(|literal| matches!(literal, Literal::Atom(atom) if atom.terms.contains(&variable)));
-            if bound {
+            if self.bound().contains(&variable) {
                 self.within(variable, &domain)?;
                 continue;
             }
@@ -512,6 +508,34 @@ impl<'c> Draft<'c> {
             self.literals.push(Literal::Atom(Atom::new(relation, vec![variable])));
         }
         Some(())
+    }
+
+    /// The terms that atoms bind, and those that are computed from such.
+    fn bound(&self) -> Vec<datarel::Term> {
+        let mut bound: Vec<datarel::Term> = Vec::new();
+        for literal in &self.literals {
+            if let Literal::Atom(atom) = literal {
+                bound.extend(&atom.terms);
+            }
+        }
+        let mut before = usize::MAX;
+        while before != bound.len() {
+            before = bound.len();
+            for literal in &self.literals {
+                let known =
+                    |term: &datarel::Term| matches!(term, datarel::Term::Constant(_)) || bound.contains(term);
+                let made = match literal {
+                    Literal::Shift { to, from, .. } if known(from) => to,
+                    Literal::Shift { to, from, .. } if known(to) => from,
+                    Literal::Compute { result, arguments, .. } if arguments.iter().all(known) => result,
+                    _ => continue,
+                };
+                if !bound.contains(made) {
+                    bound.push(*made);
+                }
+            }
+        }
+        bound
     }
 
     /// The constant factor, and those that are made from indices.

@@ -109,7 +109,12 @@ impl Machine {
     }
 
     /// All contributions to a tensor from the state at hand.
-    fn plain(&mut self, component: &Component, id: TensorId, parameters: &Parameters) -> Result<Stored> {
+    pub(super) fn plain(
+        &mut self,
+        component: &Component,
+        id: TensorId,
+        parameters: &Parameters,
+    ) -> Result<Stored> {
         let program = Arc::clone(&self.program);
         self.head = self.left_side(id);
         let parameter = match parameters.get(&id) {
@@ -160,6 +165,7 @@ impl Machine {
         // In 32 bits changes stop shrinking where the last digits go to and fro.
         let short = numeric && self.precision == Precision::Single;
         let mut last = f64::INFINITY;
+        let mut slow = Slow { linear: numeric, ..Slow::default() };
         let boolean = matches!(component.class, Class::Closure) && self.boolean(component);
         for rounds in 1.. {
             let before = if boolean { self.reached(component) } else { 0 };
@@ -167,6 +173,7 @@ impl Machine {
             for id in &component.tensors {
                 states.push((*id, self.plain(component, *id, parameters)?));
             }
+            let before_last = slow.linear.then(|| self.doubles_of(component)).flatten();
             let mut changes = Vec::new();
             let (mut moved, mut most) = (0.0_f64, 0.0_f64);
             for (id, new) in states {
@@ -180,12 +187,22 @@ impl Machine {
                     self.store(id, new);
                 }
             }
+            let largest = changes.iter().copied().fold(0.0, f64::max);
             let stalls = short && moved <= LAST_DIGITS * most && moved >= last;
             last = moved;
             let rests = stalls || changes.iter().all(|change| *change <= tolerance);
             if rests && !(numeric && self.exploded(component)) {
-                self.note_rounds(component, rounds, changes.iter().copied().fold(0.0, f64::max));
+                self.note_rounds(component, rounds, largest);
                 break;
+            }
+            if slow.is(rounds, largest, tolerance)
+                && let (Some(old), Some(new)) = (before_last, self.doubles_of(component))
+            {
+                // Proved to contract, so that it does not matter where the rounds go on from.
+                if let Some(solved) = self.solved(component, (&old, &new), parameters) {
+                    component.tensors.iter().zip(solved).for_each(|(id, stored)| self.store(*id, stored));
+                }
+                self.stop.check(self.head)?;
             }
             let within = match component.class {
                 Class::Plain | Class::Stepped(_) => true,
@@ -204,6 +221,15 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    /// The numbers of a component whose tensors are all dense.
+    fn doubles_of(&self, component: &Component) -> Option<Vec<Arc<Vec<f64>>>> {
+        let of = |id: &TensorId| match self.stored(*id)? {
+            Stored::Dense(array) => Some(self.numbers(array).doubles()),
+            Stored::Relation(_) => None,
+        };
+        component.tensors.iter().map(of).collect()
     }
 
     fn boolean(&self, component: &Component) -> bool {
@@ -456,6 +482,38 @@ impl Machine {
             }
             _ => f64::INFINITY,
         }
+    }
+}
+
+/// Whether rounds are so slow that a solve is worth a try: looked at now and then, and tried once.
+#[derive(Debug, Default)]
+struct Slow {
+    /// Whether it has yet to be tried.
+    linear: bool,
+    /// The change a while ago.
+    before: f64,
+}
+
+/// After so many rounds it is looked at for the first time.
+const PATIENCE: u64 = 64;
+/// Rounds that are measured.
+const MEASURED: u64 = 16;
+/// So many further rounds are gone through.
+const FEW: f64 = 200.0;
+
+impl Slow {
+    fn is(&mut self, rounds: u64, change: f64, tolerance: f64) -> bool {
+        let next = rounds.next_power_of_two().max(PATIENCE);
+        if rounds + MEASURED == next {
+            self.before = change;
+        }
+        if !self.linear || rounds != next {
+            return false;
+        }
+        let rate = (change / self.before).powf(1.0 / MEASURED as f64);
+        // No number says that it is slow.
+        self.linear = (tolerance / change).ln() / rate.ln() < FEW && rate < 1.0;
+        !self.linear
     }
 }
 

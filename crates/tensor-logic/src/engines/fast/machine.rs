@@ -161,6 +161,8 @@ pub(crate) struct Machine {
     pub(crate) tensors: Vec<Option<(Stored, u64)>>,
     /// What each index ranges over at the moment, with a stamp.
     ranges: Vec<Option<(Domain, u64)>>,
+    /// The matrices of components that are linear in themselves.
+    pub(crate) linear: super::linear::Linear,
     /// Limits.
     pub(crate) budget: Budget,
     /// Forced storage.
@@ -221,6 +223,7 @@ impl Machine {
             program,
             tensors,
             ranges,
+            linear: super::linear::Linear::default(),
             budget,
             storage,
             precision,

@@ -99,10 +99,14 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
         list(out, &minimize.parameters, |out, name| string(out, name));
         out.push('}');
     }
-    if let Some(sample) = answer.sample {
+    if let Some(sample) = &answer.sample {
         let (n, seed) = (sample.n, sample.seed);
         write_to(out, format_args!(", \"sample\": {{\"n\": {n}, \"seed\": {seed}, \"standard_error\": "));
-        real(out, sample.standard_error);
+        let figures = Figures { kind: Kind::Real, values: &sample.standard_errors, counts: None };
+        match &answer.content {
+            Content::Tensor { domains, .. } => nested(out, domains, figures),
+            _ => figure(out, figures, 0),
+        }
         out.push('}');
     }
     if let Some(explain) = &answer.explain {

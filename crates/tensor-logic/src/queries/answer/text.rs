@@ -50,7 +50,15 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
         add(&mut out, format_args!("\n  {steps} steps: {first} -> {last}"));
     }
     if let Some(sample) = &answer.sample {
-        add(&mut out, format_args!("\n  standard error {} of {} draws", sample.standard_error, sample.n));
+        let figures = Figures { kind: Kind::Real, values: &sample.standard_errors, counts: None };
+        out.push_str("\n  standard error ");
+        match &answer.content {
+            Content::Tensor { domains, .. } => {
+                nested(&mut out, symbols, domains, figures, (0, figures.values.len()), 0);
+            }
+            _ => out.push_str(&figure(figures, 0)),
+        }
+        add(&mut out, format_args!(" of {} draws", sample.n));
     }
     if let Some(explain) = &answer.explain {
         for (name, count) in &explain.derived {

@@ -1,0 +1,65 @@
+//! Engines that are asked to end while they are at work do so soon.
+#![expect(clippy::unwrap_used, reason = "a test whose program is refused has failed")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Budget, Engine, Parameters, Request, is_interrupted};
+use tensor_logic::fast::Fast;
+use tensor_logic::program::{Action, Program};
+use tensor_logic::reference::Reference;
+
+use crate::common::engines::analysed;
+
+/// How long it takes to end an engine that is at work on the last query; and it answers another program as ever.
+fn ends(engine: &mut dyn Engine, program: &Program) -> Duration {
+    let stop = Arc::new(AtomicBool::new(false));
+    engine.stop_when(Arc::clone(&stop));
+    let Some(Action::Query(query)) = program.actions.last() else { panic!("no query") };
+    let budget = Budget { tuples: 1_000_000_000, bytes: 1 << 33 };
+    let parameters = Parameters::new();
+    let flag = Arc::clone(&stop);
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        flag.store(true, Ordering::Relaxed);
+        Instant::now()
+    });
+    let refused =
+        engine.values(&Request { program, parameters: &parameters, budget }, &[query.tensor]).unwrap_err();
+    let ended = Instant::now();
+    assert!(is_interrupted(&refused), "{refused}");
+    let asked = other.join().unwrap();
+    stop.store(false, Ordering::Relaxed);
+    let small = analysed("i : 5\nS = i").unwrap();
+    let goal = small.tensors.iter().position(|tensor| tensor.name == "S").unwrap();
+    let goal = tensor_logic::program::TensorId(goal as u32);
+    let values =
+        engine.values(&Request { program: &small, parameters: &parameters, budget }, &[goal]).unwrap();
+    assert_eq!(values[0].doubles().to_vec(), [10.0]);
+    ended.duration_since(asked)
+}
+
+/// Each would take minutes.
+#[test]
+fn long_operations_end_when_they_are_asked_to() {
+    let programs = [
+        // A fold, elementwise work, products of many matrices, a closure.
+        "i, j, k : 3000\nS = sum[i, j, k](sin(i * j * k))\nS?",
+        "i, j : 4000\nV[i, j] = sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(i * j))))))))))))))\nV?",
+        "i, j, k : 600\nb : 60\nA[b, i, j] = (i + j + b)\nC[b, i, k] = A[b, i, j] A[b, j, k]\nD[b, i, k] = C[b, i, j] C[b, j, k]\nM max= D[b, i, j] C[b, j, k]\nM?",
+        "N(0); N(y) <- N(x), y = x + 1\nN(x)?",
+    ];
+    for text in programs {
+        let program = analysed(text).unwrap();
+        let took = ends(&mut Auto::new(Box::<Fast>::default()), &program);
+        assert!(took < Duration::from_secs(8), "{text}: {took:?}");
+    }
+    let text = "i, j, k : 1000\nA[i] = i\nS = A[i] A[j] A[k]\nS?";
+    let took = ends(&mut Reference::default(), &analysed(text).unwrap());
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    let text = "x, y, z : 1000\nR(x) <- x > 5\nS max= sum[y, z](x y z | not R(y))\nS?";
+    let took = ends(&mut Reference::default(), &analysed(text).unwrap());
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
