@@ -18,6 +18,7 @@ mod show;
 mod demand;
 mod fast;
 mod interrupts;
+mod joins;
 mod linear;
 mod profile;
 mod random_programs;

@@ -65,6 +65,12 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "graph-attention", sizes: [5000, 20_000], tiny: 6, seconds: 2.0, bytes: Some(300 * MB), input: graph_attention },
     Case { id: "graph-layer", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: Some(400 * MB), input: graph_layer },
     Case { id: "graph-layer-split", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: None, input: graph_layer_split },
+    Case { id: "triangle-guard", sizes: [20_000, 40_000], tiny: 12, seconds: 0.2, bytes: Some(60 * MB), input: triangle_guard },
+    Case { id: "hops-through-a-hub", sizes: [5000, 20_000], tiny: 6, seconds: 0.1, bytes: Some(60 * MB), input: hops },
+    Case { id: "hops-guard", sizes: [1500, 3000], tiny: 6, seconds: 0.3, bytes: Some(100 * MB), input: hops_guard },
+    Case { id: "equation-rule", sizes: [20_000, 40_000], tiny: 8, seconds: 0.1, bytes: None, input: equation_rule },
+    Case { id: "equation-square", sizes: [20_000, 40_000], tiny: 8, seconds: 0.1, bytes: Some(60 * MB), input: equation_square },
+    Case { id: "closure-beside", sizes: [1000, 2000], tiny: 6, seconds: 0.5, bytes: Some(200 * MB), input: closure_beside },
     Case { id: "adam-rows", sizes: [50_000, 200_000], tiny: 9, seconds: 0.1, bytes: None, input: adam_rows },
 ];
 
@@ -221,6 +227,69 @@ fn triangle_square(arcs: u32) -> Input {
     let nodes: BTreeSet<u32> = arcs.keys().map(|(x, _)| *x).collect();
     let text = "T[x] = E(x, y) E(y, z) E(z, x)\nT?\n";
     over(&arcs, false, text, vec![Expected::Sum(nodes.len(), triangles(&arcs).values().sum())])
+}
+
+/// The same where the relation is a guard of an equation.
+fn triangle_guard(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let nodes = arcs.keys().map(|(x, _)| x + 1).max().unwrap_or(0);
+    let text =
+        format!("x : {nodes}\nW[x] = x - x + 0.5\nT[x] = W[x] W[y] W[z] | E(x, y), E(y, z), E(z, x)\nT?\n");
+    let sum = triangles(&arcs).values().sum::<f64>() / 8.0;
+    over(&arcs, false, &text, vec![Expected::Sum(nodes as usize, sum)])
+}
+
+/// Two steps through a hub, summed with 32 numbers of each node: the paths are the square of the arcs.
+fn hops(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let nodes = arcs.keys().map(|(x, _)| x + 1).max().unwrap_or(0);
+    let text =
+        format!("z : {nodes}\nd : 32\nF[z, d] = d\nH[x, d] = E(x, y) E(y, z) F[z, d]\nN = H[x, d]\nN?\n");
+    let of = successors(&arcs);
+    let paths: usize = arcs.keys().map(|(_, y)| of.get(y).map_or(0, Vec::len)).sum();
+    over(&arcs, false, &text, vec![Expected::Sum(1, paths as f64 * 496.0)])
+}
+
+/// softmax over what two steps reach.
+fn hops_guard(n: u32) -> Input {
+    let arcs = graph(n, 7 * n);
+    let text = format!(
+        "x, y : {n}\nA[x, y] = x - y\nP[x, y.] = softmax(0 A[x, y] | E(x, z), E(z, y))\nN = P[x, y]\nN?\n"
+    );
+    let of = successors(&arcs);
+    let goes_on = |to: &Vec<u32>| to.iter().any(|z| of.contains_key(z));
+    let sources = of.values().filter(|to| goes_on(to)).count();
+    over(&arcs, false, &text, vec![Expected::Sum(1, sources as f64)])
+}
+
+/// An equation between indices of two relations, in a rule.
+fn equation_rule(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let spokes = arcs.keys().filter(|(x, _)| *x == 0).count();
+    let text = "T(x) <- E(0, x), E(y, 0), x == y + 1\nT(x)?\n";
+    over(&arcs, false, text, vec![Expected::Sum(spokes - 1, (spokes - 1) as f64)])
+}
+
+/// The same in a sum with numbers.
+fn equation_square(arcs: u32) -> Input {
+    let arcs = star(arcs);
+    let spokes = arcs.keys().filter(|(x, _)| *x == 0).count();
+    let text = format!(
+        "x : {}\nV[x] = x - x + 0.5\nS = E(0, x) E(y, 0) V[x] V[y] | x == y + 1\nS?\n",
+        arcs.keys().map(|(x, _)| x + 1).max().unwrap_or(0)
+    );
+    over(&arcs, false, &text, vec![Expected::Sum(1, (spokes - 1) as f64 / 4.0)])
+}
+
+/// The closure of a chain beside an equation with numbers.
+fn closure_beside(n: u32) -> Input {
+    let arcs: Arcs = (0..n).map(|x| ((x, x + 1), 1.0)).collect();
+    let text = format!(
+        "R(x, y) <- E(x, y)\nR(x, z) <- R(x, y), E(y, z)\ny : {}\nF[y] = y - y + 0.5\nN = R(x, y) F[y]\nN?\n",
+        n + 1
+    );
+    let pairs = f64::from(n) * f64::from(n + 1) / 2.0;
+    over(&arcs, false, &text, vec![Expected::Sum(1, pairs / 2.0)])
 }
 
 /// Queries by `text` of one number, for the nodes 0 to 19.

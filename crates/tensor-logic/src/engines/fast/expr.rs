@@ -129,6 +129,7 @@ impl Machine {
             zero: true,
             fill: false,
             truth: false,
+            whole: false,
         };
         let block = self.nested(&scope, context)?;
         Ok(match reduce.operation {

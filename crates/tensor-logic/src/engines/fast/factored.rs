@@ -64,10 +64,14 @@ fn worth(held: &[&Part<'_>], others: &[&Part<'_>], index: IndexId) -> bool {
 impl Machine {
     /// The scope's body with a sum inside that is better taken first, if there is one.
     pub(super) fn factored(&mut self, scope: &Scope<'_>, context: &Context) -> Option<Arc<Factored>> {
-        if scope.operation != Operation::Sum || scope.truth || self.exact.contains(&scope.address) {
+        if scope.operation != Operation::Sum
+            || scope.truth
+            || scope.whole
+            || self.exact.contains(&scope.address)
+        {
             return None;
         }
-        let key = (scope.address, scope.over.to_vec());
+        let key = (scope.address, scope.own.to_vec());
         if let Some(known) = self.factored.get(&key) {
             return known.clone();
         }
@@ -106,11 +110,32 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
     };
     let mut factors: Vec<Expr> = body(others);
     factors.push(Expr::Reduce(Box::new(inner)));
-    Some(Factored { body: Expr::Product(factors), index })
+    let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
+    let (own, over) = (without(scope.own), without(scope.over));
+    Some(Factored { body: Expr::Product(factors), index, own, over })
+}
+
+/// The scope with the sum inside.
+pub(super) fn nested<'p>(factored: &'p Factored, scope: &Scope<'p>) -> Scope<'p> {
+    let mut conditions = guards(scope);
+    Condition::of_body(&factored.body, &mut conditions);
+    Scope {
+        address: std::ptr::from_ref(factored) as usize,
+        own: &factored.own,
+        over: &factored.over,
+        conditions,
+        body: &factored.body,
+        operation: scope.operation,
+        nearby: scope.nearby,
+        zero: scope.zero,
+        fill: scope.fill,
+        truth: scope.truth,
+        whole: scope.whole,
+    }
 }
 
 /// The conditions of a scope that do not come from its body.
-pub(super) fn guards<'p>(scope: &Scope<'p>) -> Vec<Condition<'p>> {
+fn guards<'p>(scope: &Scope<'p>) -> Vec<Condition<'p>> {
     let mut own = Vec::new();
     Condition::of_body(scope.body, &mut own);
     let from_body = |condition: &Condition<'_>| own.iter().any(|other| other.is(condition));

@@ -271,6 +271,8 @@ impl Machine {
             zero: square && combine == Combine::Sum,
             fill: square && combine == Combine::Sum,
             truth: combine == Combine::Or,
+            // A mean is a sum by its number: both for the same rows.
+            whole: combine == Combine::Avg,
         };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.

@@ -38,6 +38,10 @@ pub(crate) struct Factored {
     pub(crate) body: Expr,
     /// The index that is summed inside.
     pub(crate) index: IndexId,
+    /// The indices that are still bound outside.
+    pub(crate) own: Vec<IndexId>,
+    /// Those of them that are folded away.
+    pub(crate) over: Vec<IndexId>,
 }
 
 /// Which elements count as present.
@@ -173,8 +177,10 @@ pub(crate) struct Machine {
     pub(crate) pool: Arc<Pool>,
     /// Scopes whose products are formed entry by entry, because not all their numbers are finite.
     pub(crate) exact: HashSet<usize>,
-    /// Scopes with a sum inside that is taken first, by their addresses and what they sum over.
+    /// Scopes with a sum inside that is taken first, by their addresses and what they bind.
     pub(super) factored: HashMap<(usize, Vec<IndexId>), Option<Arc<Factored>>>,
+    /// What is summed inside of the scope at hand, for the notes.
+    pub(super) inside: Vec<IndexId>,
     /// Numbers with the scopes that they were taken in, and what must not be among them.
     pub(super) suspects: Vec<(usize, Array, Doubt)>,
     /// Bytes of square tensors.
@@ -230,6 +236,7 @@ impl Machine {
             pool,
             exact: HashSet::new(),
             factored: HashMap::new(),
+            inside: Vec::new(),
             suspects: Vec::new(),
             bytes: 0,
             tuples: 0,

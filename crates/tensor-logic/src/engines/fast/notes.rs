@@ -50,10 +50,14 @@ pub(super) struct Support {
 }
 
 /// A step of a search for bindings, and the rows behind it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Found {
     /// The tuples of a relation were joined.
     Joined(TensorId, usize),
+    /// Relations were joined at a time.
+    Together(Vec<TensorId>, usize),
+    /// A sum over this index is taken inside.
+    Inside(IndexId),
     /// Comparisons listed the values of an index.
     Listed(IndexId, usize),
     /// All values of an index were listed.

@@ -100,6 +100,16 @@ impl Machine {
         }
     }
 
+    /// These indices are summed inside of a scope whose support was found.
+    pub(super) fn note_inside(&mut self, address: usize, inside: Vec<IndexId>) {
+        let Some(notes) = &mut self.notes else { return };
+        let orders = notes.equations.entry(notes.current).or_default().orders.iter_mut();
+        for (_, support) in orders.filter(|(known, _)| *known == address) {
+            support.steps.retain(|step| !matches!(step, Found::Inside(_)));
+            support.steps.splice(0..0, inside.iter().map(|index| Found::Inside(*index)));
+        }
+    }
+
     /// The support of a scope of the equation at hand was found.
     pub(crate) fn note_support(&mut self, address: usize, steps: Vec<Found>, rows: Option<&Rows>) {
         let of = rows.map(|rows| rows.indices.iter().map(|index| self.size(*index) as f64).product());
@@ -173,6 +183,11 @@ impl Machine {
         let index = |index: IndexId| &self.program.index(index).name;
         let step = |found: &Found| match *found {
             Found::Joined(id, rows) => format!("{} ({} rows)", label(&self.program, id), count(rows)),
+            Found::Together(ref all, rows) => {
+                let all: Vec<String> = all.iter().map(|id| label(&self.program, *id)).collect();
+                format!("{} together ({} rows)", all.join(", "), count(rows))
+            }
+            Found::Inside(of) => format!("the sum over {} inside", index(of)),
             Found::Listed(of, rows) => format!("{} as compared ({} rows)", index(of), count(rows)),
             Found::Extended(of, rows) => format!("every {} ({} rows)", index(of), count(rows)),
         };

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::factored::nested;
 use super::head::{LARGE, SHARE, domains};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::relation::Relation;
@@ -271,7 +272,7 @@ impl Planner<'_> {
         let zero = tensor.style == Style::Square && tensor.combine == Combine::Sum;
         let address = std::ptr::from_ref(term) as usize;
         let (over, body, operation) = (term.over.as_slice(), &term.body, Operation::Sum);
-        let mut scope = Scope {
+        let scope = Scope {
             address,
             own,
             over,
@@ -282,8 +283,26 @@ impl Planner<'_> {
             zero,
             fill: zero,
             truth: false,
+            whole: tensor.combine == Combine::Avg,
         };
+        let bindings = self.found_in(equation, term, scope, Vec::new());
+        self.machine.budget.bytes = budget;
+        bindings
+    }
+
+    /// The same of a scope with sums inside.
+    fn found_in(
+        &mut self,
+        equation: &Equation,
+        term: &Term,
+        mut scope: Scope<'_>,
+        mut inside: Vec<IndexId>,
+    ) -> Result<Bindings> {
         let context = Context::default();
+        if let Some(factored) = self.machine.factored(&scope, &context) {
+            inside.push(factored.index);
+            return self.found_in(equation, term, nested(&factored, &scope), inside);
+        }
         let reads = Machine::scope_reads(&scope.conditions, scope.body);
         self.machine.set_tuple_ranges(scope.own, &reads, scope.nearby);
         if scope.zero {
@@ -292,8 +311,8 @@ impl Planner<'_> {
         }
         let mut free = Vec::new();
         super::support::free(scope.body, &mut free);
-        let support = self.machine.support(address, &context, own, &scope.conditions, &free);
-        self.machine.budget.bytes = budget;
+        let support = self.machine.support(scope.address, &context, scope.own, &scope.conditions, &free);
+        self.machine.note_inside(scope.address, inside);
         let left = |machine: &Machine, kept: &dyn Fn(&IndexId) -> bool| {
             let sizes =
                 equation.left.iter().filter(|index| kept(index)).map(|index| machine.size(*index) as f64);
@@ -303,7 +322,7 @@ impl Planner<'_> {
             return Ok(Bindings { order: None, listed: false, entries: Some(left(self.machine, &|_| true)) });
         };
         let of = rows.indices.iter().map(|index| self.machine.size(*index) as f64).product();
-        let steps = self.machine.noted_steps(address);
+        let steps = self.machine.noted_steps(scope.address);
         let order = Order { steps, rows: Some(rows.len as f64), of: Some(of) };
         let kept: Vec<IndexId> =
             rows.indices.iter().copied().filter(|index| !term.over.contains(index)).collect();

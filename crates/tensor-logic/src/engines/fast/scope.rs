@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
 use super::contract::{Contraction, contract};
-use super::factored::guards;
+use super::factored::nested;
 use super::machine::{Context, Doubt, Machine, Storage, Stored, all_finite};
 use super::plan::{Key, Thing};
 use super::rows::{Members, Rows};
@@ -43,6 +43,8 @@ pub(crate) struct Scope<'p> {
     pub(crate) fill: bool,
     /// Whether only that counts which contributions are above 0 (`or=`): a NaN is not, and hides none that is.
     pub(crate) truth: bool,
+    /// Whether the rows must be those of the whole body: no sum is taken inside.
+    pub(crate) whole: bool,
 }
 
 /// What a scope gives: values beside the rows of a table (none: no rows), absent elsewhere, or 0
@@ -141,30 +143,14 @@ impl Machine {
 
     /// Folds the contributions of a scope.
     pub(crate) fn scope(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Folded> {
-        if let Some(nested) = self.factored(scope, context) {
-            let mut conditions = guards(scope);
-            Condition::of_body(&nested.body, &mut conditions);
-            let without = |indices: &[IndexId]| -> Vec<IndexId> {
-                indices.iter().copied().filter(|index| *index != nested.index).collect()
-            };
-            let (own, over) = (without(scope.own), without(scope.over));
-            let inner = Scope {
-                address: Arc::as_ptr(&nested) as usize,
-                own: &own,
-                over: &over,
-                conditions,
-                body: &nested.body,
-                operation: scope.operation,
-                nearby: scope.nearby,
-                zero: scope.zero,
-                fill: scope.fill,
-                truth: scope.truth,
-            };
-            let folded = self.scope(&inner, context)?;
+        if let Some(factored) = self.factored(scope, context) {
+            self.inside.push(factored.index);
+            let folded = self.scope(&nested(&factored, scope), context)?;
             // a (x + y) is a x + a y for finite numbers only.
             self.suspect(scope.address, &folded.block, Doubt::NotFinite);
             return Ok(folded);
         }
+        let inside = std::mem::take(&mut self.inside);
         let reads = Machine::scope_reads(&scope.conditions, scope.body);
         self.set_tuple_ranges(scope.own, &reads, scope.nearby);
         let mut body = Vec::new();
@@ -177,6 +163,7 @@ impl Machine {
         };
         conditions.extend(listed.iter().map(|read| Condition::Listed(read)));
         let support = self.support(scope.address, context, scope.own, &conditions, &body)?;
+        self.note_inside(scope.address, inside);
         let inner = context.with_rows(support.rows.clone());
         let rest: Vec<Condition<'_>> = support.rest.iter().map(|at| conditions[*at]).collect();
         if scope.operation == Operation::Sum {

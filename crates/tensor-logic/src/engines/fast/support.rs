@@ -603,10 +603,9 @@ impl Machine {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let joined = self.together(&all, search.conditions, search.context, &indices, most)?;
         let joined = joined.ok_or_else(|| self.too_large(u128::from(self.budget.bytes) + 1))?;
-        for (at, _) in &tables {
-            search.done[*at] = true;
-            self.note_joined(search, *at, joined.len);
-        }
+        tables.iter().for_each(|(at, _)| search.done[*at] = true);
+        let relations = tables.iter().filter_map(|(at, _)| search.conditions[*at].relation()).collect();
+        self.note_found(&mut search.steps, Found::Together(relations, joined.len));
         Ok(joined)
     }
 
@@ -908,6 +907,7 @@ impl Machine {
                     zero: false,
                     fill: false,
                     truth: false,
+                    whole: false,
                 };
                 self.nested(&scope, context)
             }

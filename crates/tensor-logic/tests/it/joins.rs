@@ -1,0 +1,142 @@
+//! Joins that are large only if they are taken in the wrong order: with little memory, and numbers that are known.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test whose programs do not run has failed")]
+
+use std::fmt::Write as _;
+
+use tensor_logic::auto::Auto;
+use tensor_logic::engine::{Budget, Engine, Parameters, Request};
+use tensor_logic::fast::Fast;
+use tensor_logic::program::TensorId;
+
+use crate::common::engines::{STORAGES, analysed, disagreement};
+
+/// The elements of a tensor, found in so many bytes.
+fn values(text: &str, name: &str, bytes: u64) -> Vec<f64> {
+    let program = analysed(text).unwrap();
+    let at = program.tensors.iter().rposition(|tensor| tensor.name == name).unwrap();
+    let parameters = Parameters::new();
+    let budget = Budget { tuples: 100_000_000, bytes };
+    let request = Request { program: &program, parameters: &parameters, budget };
+    let found = Auto::new(Box::<Fast>::default()).values(&request, &[TensorId(at as u32)]);
+    found.unwrap_or_else(|refusal| panic!("{text:.200}: {refusal}")).remove(0).doubles().into_owned()
+}
+
+/// A hub with so many spokes both ways, and an arc between neighbours on the rim.
+fn star(name: &str, spokes: usize) -> String {
+    let mut text = String::new();
+    for x in 1..=spokes {
+        writeln!(text, "{name}(0, {x}); {name}({x}, 0)").unwrap();
+    }
+    for x in 1..spokes {
+        writeln!(text, "{name}({x}, {})", x + 1).unwrap();
+    }
+    text
+}
+
+const SPOKES: usize = 1500;
+const BYTES: u64 = 4 << 20;
+
+/// The paths of two arcs are two millions; the triangles are three for each arc of the rim.
+#[test]
+fn a_cycle_of_guards_lists_what_it_admits() {
+    let text = star("E", SPOKES);
+    let text =
+        format!("{text}x, y, z : {}\nF[x] = x\nT[x] = F[y] F[z] | E(x, y), E(y, z), E(z, x)\n", SPOKES + 1);
+    let found = values(&text, "T", BYTES);
+    for (x, found) in found.iter().enumerate() {
+        // The hub with both ends of an arc of the rim; an end with the hub is 0.
+        let wanted: usize = if x == 0 { (1..SPOKES).map(|y| y * (y + 1)).sum() } else { 0 };
+        assert!((found - wanted as f64).abs() <= 1e-6, "{x}: {found} {wanted}");
+    }
+}
+
+/// Guards with an index of their own: one table of what they admit.
+#[test]
+fn guards_with_an_index_of_their_own_are_listed() {
+    let text = star("E", SPOKES);
+    let size = SPOKES + 1;
+    let text = format!(
+        "{text}x, y, z : {size}\nU(x, y) <- E(x, y), E(y, x)\nF[x] = x\n\
+         T[x] = F[x] F[y] | E(x, z), E(z, y), x < 3, y == x + 1\n"
+    );
+    let found = values(&text, "T", 16 << 20);
+    assert_eq!(&found[..4], [0.0, 2.0, 6.0, 0.0]);
+}
+
+/// The product of a hub's arcs with its arcs is two millions of paths; their sums are as many as the nodes.
+#[test]
+fn sums_are_taken_before_a_join_that_would_repeat_them() {
+    let arcs = star("E", SPOKES);
+    let size = SPOKES + 1;
+    let degree = |y: usize| if y == 0 { SPOKES } else { 1 + usize::from(y < SPOKES) };
+    // Named by an index that takes the values of tuples, and by one with a domain; read with round brackets and square.
+    for (declared, read) in [("z : ", "E(x, y) E(y, z)"), ("x, y, z : ", "E[x, y] E[y, z]")] {
+        let text = format!("{arcs}{declared}{size}\nd : 3\nF[z, d] = d + 1\nY[x, d] = {read} F[z, d]\n");
+        let found = values(&text, "Y", BYTES);
+        assert_eq!(found.len(), 3 * size);
+        for (at, found) in found.iter().enumerate() {
+            let (x, d) = (at / 3, at % 3);
+            let next = if x == 0 { 1..=SPOKES } else { 0..=0 };
+            let rim = (x > 0 && x < SPOKES).then(|| degree(x + 1));
+            let paths: usize = next.map(degree).sum::<usize>() + rim.unwrap_or(0);
+            assert_eq!(*found, (paths * (d + 1)) as f64, "{x} {d}");
+        }
+    }
+}
+
+/// a (x + y) is a x + a y for finite numbers only.
+#[test]
+fn a_sum_that_leaves_the_doubles_inside_is_taken_outside() {
+    let programs = [
+        "R(0, 1) = 1e-300; R(1, 1) = 2; S(1, 0) = 1e308; S(1, 1) = 1e308; F = [1, 1]\n\
+         Y[x] = R(x, y) S(y, z) F[z]\n",
+        "R(0, 1) = 1e-300; S(1, 0) = 1e308; S(1, 1) = 1e308; F = [1, 1]; Y[x] = R(x, y) S(y, z) F[z]\n",
+        "R(0, 1); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) = R(x, y) S(y, z) F[z]\n",
+        "R(0, 1); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) avg= R(x, y) S(y, z) F[z]\n",
+        // Nothing follows 3.
+        "R(0, 3); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) = R(x, y) S(y, z) F[z]\n",
+        "x, y, z : 4; R(0, 3); R(2, 1); S(1, 0); S(1, 1); F[z] = z; Y[x] = exp(R[x, y] S[y, z] F[z])\n",
+        "R(0, 1); R(2, 1); S(1, 0); S(1, 1); F = [1, 3]; Y(x) = R(x, y) S(y, z) F[z] | z < y\n",
+    ];
+    for text in programs {
+        let program = analysed(text).unwrap();
+        for storage in STORAGES {
+            assert_eq!(disagreement(&program, storage), None, "{text}");
+        }
+    }
+}
+
+/// An equation between indices of two relations is followed, not asked of every pair.
+#[test]
+fn an_equation_between_two_relations_is_followed() {
+    let mut facts = String::new();
+    for x in 0..20_000 {
+        writeln!(facts, "A({x}); B({x})").unwrap();
+    }
+    let text = format!("{facts}x, y : 20000\nV[x] = x\nS = A(x) B(y) V[x] | x == 2 y + 1\n");
+    // 1 + 3 + … + 19,999
+    assert_eq!(values(&text, "S", BYTES), [100_000_000.0]);
+    let text = format!("{facts}C(x) <- A(x), B(y), 20000 - 3 y == 2 x + 1\nN = C(x)\n");
+    let wanted = (0..20_000_i64).filter(|x| (19_999 - 2 * x) % 3 == 0 && 19_999 >= 2 * x).count();
+    assert_eq!(values(&text, "N", 1 << 24), [wanted as f64]);
+}
+
+/// Equations of integers at the ends of 64 bits, of symbols, and of indices that cancel.
+#[test]
+fn equations_hold_where_they_hold() {
+    let programs = [
+        "A(9223372036854775807); A(-9223372036854775807); A(0); B(9223372036854775807); B(-1); B(1)\n\
+         C(x, y) <- A(x), B(y), x == y + 1\nD(x, y) <- A(x), B(y), x + y == 0 - 1\nE(x, y) <- A(x), B(y), 2 x == y - 1\n",
+        "A(Ann); A(1); B(0); B(Bob)\nC(x, y) <- A(x), B(y), x == y + 1\nD(x) <- A(x), x == x + 0\n",
+        "A(0); A(1); A(2); B(0); B(1)\nC(x, y) <- A(x), B(y), x - x == y - y\nD(x, y) <- A(x), B(y), x - x == y\n\
+         S = A(x) B(y) (x + 1) | x - x + 2 y == x\n",
+        "A(0); A(1); A(5); B(0); B(2)\nC(x, y) <- A(x), B(y), x * y == 2 y\nD(x, y) <- A(x), B(y), x % 2 == y + 1\n",
+    ];
+    for text in programs {
+        let program = analysed(text).unwrap();
+        for storage in STORAGES {
+            assert_eq!(disagreement(&program, storage), None, "{text}");
+        }
+    }
+}
