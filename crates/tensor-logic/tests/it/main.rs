@@ -34,4 +34,5 @@ mod command;
 mod console;
 mod programs;
 mod reference;
+mod replayed;
 mod tutorial;
