@@ -76,7 +76,7 @@ fn near(found: &Value, wanted: &Value) -> bool {
 #[test]
 fn steps_that_are_done_again_are_those_of_the_reference() {
     let mut stream = common::stream("replayed");
-    for _ in 0..12 {
+    for _ in 0..6 {
         let text = program(&mut stream);
         // Some of them are refused, as any program may be.
         let Ok(program) = analysed(&text) else { continue };
