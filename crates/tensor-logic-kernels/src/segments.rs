@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use training::kernels::{Kernel, vectorised};
+use training::kernels::{Kernel, fetch_ahead, vectorised};
 
 use super::array::{Array, Typed, View};
 use super::fold::Folding;
@@ -140,15 +140,37 @@ impl<T: Number> Kernel for Sum<'_, T> {
         if segments.folding != Folding::Sum {
             return Sum { segments, numbers, slabs, groups, inner, to }.fold();
         }
-        if inner == 0 {
+        if inner == 0 || groups.is_empty() {
             return;
         }
+        let first = segments.start[groups.start] as usize;
+        let rows = &segments.rows[first..segments.start[groups.end] as usize];
+        // What is looked up by row stands in the order of the groups: many look-ups are on their way at a time, and the
+        // slabs that come next are known.
+        let scales: Vec<T> = match numbers {
+            [] => Vec::new(),
+            [one] => rows.iter().map(|row| constant * one.values[one.place(*row as usize)]).collect(),
+            many => {
+                let scale = |row: &u32| {
+                    let places = many.iter().map(|part| part.values[part.place(*row as usize)]);
+                    places.fold(constant, |scale, value| scale * value)
+                };
+                rows.iter().map(scale).collect()
+            }
+        };
+        let places: Vec<usize> = match slabs {
+            [one] => rows.iter().map(|row| one.place(*row as usize)).collect(),
+            _ => Vec::new(),
+        };
         for (to, group) in to.chunks_exact_mut(inner).zip(groups) {
-            let rows = segments.start[group] as usize..segments.start[group + 1] as usize;
-            let rows = &segments.rows[rows];
+            let own = segments.start[group] as usize - first..segments.start[group + 1] as usize - first;
+            let rows = &rows[own.clone()];
+            let scales = scales.get(own.clone()).unwrap_or_default();
             let mut column = 0;
             while column < inner {
-                let strip = Strip { numbers, slabs, rows, column, constant };
+                let places =
+                    (places.get(own.clone()).unwrap_or_default(), places.get(own.end..).unwrap_or_default());
+                let strip = Strip { scales, slabs, places, rows, column, constant };
                 if inner - column >= STRIP {
                     strip.sum::<STRIP>(STRIP, &mut to[column..column + STRIP]);
                     column += STRIP;
@@ -165,11 +187,16 @@ impl<T: Number> Kernel for Sum<'_, T> {
 /// Columns that are summed at once: their sums stay in registers.
 const STRIP: usize = 64;
 const NARROW: usize = 16;
+/// So many rows ahead their slabs are asked for.
+const AHEAD: usize = 6;
 
 /// Some columns of one group.
 struct Strip<'a, T: Number> {
-    numbers: &'a [Part<'a, T>],
+    /// What each row is multiplied by; `constant`, if there is none.
+    scales: &'a [T],
     slabs: &'a [Part<'a, T>],
+    /// Where the slab of each row begins, if there is one, and of those behind them.
+    places: (&'a [usize], &'a [usize]),
     rows: &'a [u32],
     column: usize,
     constant: T,
@@ -188,15 +215,19 @@ impl<T: Number> Strip<'_, T> {
                     *sum = T::ZERO;
                 }
             }
-            let scale = match self.numbers {
-                [] => self.constant,
-                [one] => self.constant * one.values[one.place(row)],
-                many => many.iter().fold(self.constant, |scale, part| scale * part.values[part.place(row)]),
-            };
+            let scale = self.scales.get(nth).copied().unwrap_or(self.constant);
             match self.slabs {
                 [] => sums.iter_mut().for_each(|sum| *sum += scale),
                 [one] => {
-                    let from = one.place(row) + self.column;
+                    let (own, behind) = self.places;
+                    let ahead = nth + AHEAD;
+                    if let Some(next) = own.get(ahead).or_else(|| behind.get(ahead - own.len())) {
+                        let line = 64 / size_of::<T>();
+                        (0..W / line).for_each(|at| {
+                            fetch_ahead(&one.values, next + self.column + at * line);
+                        });
+                    }
+                    let from = own[nth] + self.column;
                     match one.values.get(from..from + W) {
                         Some(from) => (0..W).for_each(|at| sums[at] += scale * from[at]),
                         // The last columns of the last slab.

@@ -40,4 +40,5 @@ mod command;
 mod console;
 mod programs;
 mod reference;
+mod replayed;
 mod tutorial;

@@ -12,6 +12,22 @@ pub trait Kernel {
     fn run(self) -> Self::Output;
 }
 
+/// Asks for the cache line of an entry that will be read soon; nothing where there is no such entry.
+#[inline(always)]
+pub fn fetch_ahead<T>(values: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(value) = values.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint that reads nothing; the address is that of an entry.
+        #[expect(unsafe_code, reason = "the instruction has no safe form")]
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, at);
+}
+
 /// Runs a kernel with AVX-512, with AVX2 and FMA, or with the plain target, whichever is the widest here.
 pub fn vectorised<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
