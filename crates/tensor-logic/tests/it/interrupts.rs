@@ -17,7 +17,11 @@ use crate::common::engines::analysed;
 fn ends(engine: &mut dyn Engine, program: &Program) -> Duration {
     let stop = Arc::new(AtomicBool::new(false));
     engine.stop_when(Arc::clone(&stop));
-    let Some(Action::Query(query)) = program.actions.last() else { panic!("no query") };
+    let mut queries = program.actions.iter().filter_map(|action| match action {
+        Action::Query(query) => Some(query),
+        Action::Write { .. } => None,
+    });
+    let query = queries.next_back().unwrap();
     let budget = Budget { tuples: 1_000_000_000, bytes: 1 << 33 };
     let parameters = Parameters::new();
     let flag = Arc::clone(&stop);

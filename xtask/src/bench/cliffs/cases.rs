@@ -61,7 +61,7 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "negative-cycle", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_cycle },
     Case { id: "negative-cycle-square", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_square },
     Case { id: "scalar-steps", sizes: [250_000, 1_000_000], tiny: 9, seconds: 0.2, bytes: None, input: scalar_steps },
-    Case { id: "array-steps", sizes: [20_000, 80_000], tiny: 9, seconds: 4.0, bytes: Some(40 * MB), input: array_steps },
+    Case { id: "array-steps", sizes: [20_000, 80_000], tiny: 9, seconds: 6.0, bytes: Some(40 * MB), input: array_steps },
     Case { id: "slow-rounds", sizes: [20_000, 80_000], tiny: 9, seconds: 2.0, bytes: Some(200 * MB), input: slow_rounds },
     Case { id: "window-gradient", sizes: [16_000, 64_000], tiny: 12, seconds: 1.5, bytes: Some(200 * MB), input: window_gradient },
     Case { id: "graph-attention", sizes: [5000, 20_000], tiny: 6, seconds: 2.0, bytes: Some(300 * MB), input: graph_attention },
