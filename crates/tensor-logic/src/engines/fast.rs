@@ -31,6 +31,7 @@ mod steps;
 mod support;
 mod table;
 mod together;
+mod windows;
 
 use crate::kernels::Pool;
 pub use crate::kernels::Precision;
@@ -67,6 +68,8 @@ pub struct Fast {
     stop: Stop,
     /// What a program that is to come has in common with one that was.
     carried: Option<Carried>,
+    /// Programs with goals, and the same where long recursions are data.
+    windows: Vec<(u64, Vec<TensorId>, Option<Arc<Program>>)>,
 }
 
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
@@ -113,6 +116,7 @@ impl Fast {
 
     /// Forgets what is kept of programs, but not the memory that it took: for who goes on with others.
     pub fn forget_programs(&mut self) {
+        self.windows.clear();
         self.sessions.clear();
         self.given.clear();
     }
@@ -373,6 +377,9 @@ impl Fast {
         // Where nothing changed nothing is evaluated.
         self.stop.check(Span::default())?;
         self.pool.stop_when(self.stop.flag());
+        let windowed = self.windowed(request, goals)?;
+        let inner = Request { program: windowed.as_deref().unwrap_or(request.program), ..request.clone() };
+        let request = &inner;
         let (session, given) = self.session(request, goals);
         let outcome = session.evaluate(request, goals, given, shed);
         let program = Arc::clone(&session.machine.program);
@@ -485,6 +492,7 @@ impl Engine for Fast {
     }
 
     fn forget_results(&mut self) {
+        self.windows.clear();
         for session in &mut self.sessions {
             let program = Arc::clone(&session.machine.program);
             for (at, component) in session.components.iter().enumerate() {

@@ -17,7 +17,11 @@ use crate::common::engines::analysed;
 fn ends(engine: &mut dyn Engine, program: &Program) -> Duration {
     let stop = Arc::new(AtomicBool::new(false));
     engine.stop_when(Arc::clone(&stop));
-    let Some(Action::Query(query)) = program.actions.last() else { panic!("no query") };
+    let mut queries = program.actions.iter().filter_map(|action| match action {
+        Action::Query(query) => Some(query),
+        Action::Write { .. } => None,
+    });
+    let query = queries.next_back().unwrap();
     let budget = Budget { tuples: 1_000_000_000, bytes: 1 << 33 };
     let parameters = Parameters::new();
     let flag = Arc::clone(&stop);
@@ -46,9 +50,10 @@ fn ends(engine: &mut dyn Engine, program: &Program) -> Duration {
 fn long_operations_end_when_they_are_asked_to() {
     let programs = [
         // A fold, elementwise work, products of many matrices, a closure.
-        "i, j, k : 3000\nS = sum[i, j, k](sin(i * j * k))\nS?",
-        "i, j : 4000\nV[i, j] = sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(i * j))))))))))))))\nV?",
-        "i, j, k : 600\nb : 60\nA[b, i, j] = (i + j + b)\nC[b, i, k] = A[b, i, j] A[b, j, k]\nD[b, i, k] = C[b, i, j] C[b, j, k]\nM max= D[b, i, j] C[b, j, k]\nM?",
+        "i, j, k : 1000\nU[i] = i\nS = sum[i, j, k](sin(U[i] U[j] U[k]))\nS?",
+        "i, j : 4000\nU[i] = i\nV[i, j] = sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(sin(cos(U[i] U[j]))))))))))))))\nV?",
+        "i, j, k : 600\nb : 60\nU[i] = i\nW[b] = b\nA[b, i, j] = U[i] W[b] + U[j]\nC[b, i, k] = A[b, i, j] A[b, j, k]\n\
+         D[b, i, k] = C[b, i, j] C[b, j, k]\nM max= D[b, i, j] C[b, j, k]\nM?",
         "N(0); N(y) <- N(x), y = x + 1\nN(x)?",
     ];
     for text in programs {

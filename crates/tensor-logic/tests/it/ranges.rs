@@ -72,7 +72,7 @@ fn indices_that_limit_each_other_have_one_range() {
                     data[*tensor].get(usize::try_from(place).ok()?).copied()
                 };
                 if let Some(factors) = reads.iter().map(element).collect::<Option<Vec<i64>>>() {
-                    sums[if kept < count { values[kept as usize] as usize } else { 0 }] +=
+                    sums[if kept < count { values[kept] as usize } else { 0 }] +=
                         factors.iter().product::<i64>();
                 }
             }

@@ -45,7 +45,7 @@ fn examples(page: &str) -> Vec<Example> {
 const PAGES: [(&str, usize); 6] = [
     ("docs/tensor-logic/engine.md", 0),
     ("docs/tensor-logic/language.md", 4),
-    ("docs/tensor-logic/reference.md", 11),
+    ("docs/tensor-logic/reference.md", 12),
     ("docs/tensor-logic/tutorial.md", 25),
     ("crates/tensor-logic/README.md", 1),
     ("README.md", 1),

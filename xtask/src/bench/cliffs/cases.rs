@@ -61,6 +61,8 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "negative-cycle", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_cycle },
     Case { id: "negative-cycle-square", sizes: [75, 150], tiny: 6, seconds: 0.05, bytes: None, input: negative_square },
     Case { id: "scalar-steps", sizes: [250_000, 1_000_000], tiny: 9, seconds: 0.2, bytes: None, input: scalar_steps },
+    Case { id: "array-steps", sizes: [20_000, 80_000], tiny: 9, seconds: 6.0, bytes: Some(40 * MB), input: array_steps },
+    Case { id: "slow-rounds", sizes: [20_000, 80_000], tiny: 9, seconds: 2.0, bytes: Some(200 * MB), input: slow_rounds },
     Case { id: "window-gradient", sizes: [16_000, 64_000], tiny: 12, seconds: 1.5, bytes: Some(200 * MB), input: window_gradient },
     Case { id: "graph-attention", sizes: [5000, 20_000], tiny: 6, seconds: 2.0, bytes: Some(300 * MB), input: graph_attention },
     Case { id: "graph-layer", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: Some(400 * MB), input: graph_layer },
@@ -445,6 +447,27 @@ fn scalar_steps(n: u32) -> Input {
     let text = format!("X[0] = 1\nX[t+1] = 0.5 X[t] + 1\nX[{n}]?\n");
     let last = 2.0 - 0.5_f64.powi(n.min(1000) as i32);
     Input { text, files: Vec::new(), expected: vec![Expected::Sum(1, last)] }
+}
+
+/// A recursion of a thousand numbers a step, of which the last ones are asked for.
+fn array_steps(n: u32) -> Input {
+    let text = format!("i : 1000\nX[0, i] = 1\nX[t+1, i] = 0.5 X[t, i] + 0.01 i\nX[{n}, i]?\n");
+    let last = |i: u32| (0..n.min(2000)).fold(1.0, |x, _| 0.5 * x + 0.01 * f64::from(i));
+    Input { text, files: Vec::new(), expected: vec![Expected::Sum(1000, (0..1000).map(last).sum())] }
+}
+
+/// What states are worth from which two ways lead on, where a step keeps 0.9999: rounds would take a quarter of a million.
+/// As many ways lead to each state, so that the sum is known.
+fn slow_rounds(n: u32) -> Input {
+    let keeps = if n < 100 { 0.9 } else { 0.9999 };
+    let mut arcs = Arcs::new();
+    for x in 0..n {
+        *arcs.entry((x, (x + 1) % n)).or_default() += 0.5;
+        *arcs.entry((x, (7 * x + 3) % n)).or_default() += 0.5;
+    }
+    let sum = (f64::from(n) + f64::from(n - 1) / 2.0) / (1.0 - keeps);
+    let text = format!("x, y : {n}\nV[x] = 1 + x / {n} + {keeps} E(x, y) V[y]\nV?\n");
+    over(&arcs, true, &text, vec![Expected::Sum(n as usize, sum)])
 }
 
 /// Attention over a window of nine places, and its gradient as `tl grad --emit` prints it.

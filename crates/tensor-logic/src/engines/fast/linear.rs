@@ -35,6 +35,9 @@ const ROOM: u64 = 1 << 28;
 /// The coefficients of components that are linear in themselves, by their first tensor.
 pub(crate) type Linear = HashMap<TensorId, Vec<Coefficients>>;
 
+/// The numbers of a component's tensors.
+type State = [Arc<Vec<f64>>];
+
 /// A read of the component at hand, and what it is multiplied by.
 struct Part<'p> {
     over: Vec<IndexId>,
@@ -204,7 +207,7 @@ impl Machine {
     pub(crate) fn solved(
         &mut self,
         component: &Component,
-        (old, new): (&[Arc<Vec<f64>>], &[Arc<Vec<f64>>]),
+        (old, new): (&State, &State),
         parameters: &Parameters,
     ) -> Option<Vec<Stored>> {
         let tolerance = self.program.settings.tolerance;

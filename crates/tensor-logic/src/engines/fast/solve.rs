@@ -168,7 +168,8 @@ impl<'a> System<'a> {
     /// What solves the system, each row to a tolerance in units of max(1, its element).
     fn solve(&self, b: &[f64], start: &[f64], tolerance: f64) -> Option<Vec<f64>> {
         let rests = |x: &[f64], r: &[f64]| {
-            x.iter().zip(r).map(|(x, r)| r.abs() / x.abs().max(1.0)).fold(0.0, f64::max)
+            let of = |(x, r): (&f64, &f64)| r.abs() / x.abs().max(1.0);
+            x.iter().zip(r).map(of).fold(0.0, |most, r| if r.is_nan() { f64::INFINITY } else { r.max(most) })
         };
         let mut x = start.to_vec();
         let mut r = self.residual(b, &x);
@@ -182,7 +183,7 @@ impl<'a> System<'a> {
             let next: Vec<f64> = x.iter().zip(&step).map(|(x, step)| x + step).collect();
             let left = self.residual(b, &next);
             let found = rests(&next, &left);
-            if !(found < rest) {
+            if found >= rest {
                 break;
             }
             let helps = found < 0.5 * rest;
@@ -340,7 +341,8 @@ fn factors(matrix: &Sparse) -> Option<Approximate> {
             }
         }
         range.for_each(|at| place[factors.columns[at] as usize] = usize::MAX);
-        if !(factors.values[own[row]].abs() > 1e-14) || !factors.values[own[row]].is_finite() {
+        let pivot = factors.values[own[row]].abs();
+        if pivot <= 1e-14 || !pivot.is_finite() {
             return None;
         }
     }
@@ -412,10 +414,7 @@ mod tests {
                     for _ in 0..20_000 {
                         sum = sizes.times(&sum).iter().map(|next| 1.0 + next).collect();
                     }
-                    assert!(
-                        signs || change > 1e-13 || sum.iter().any(|sum| !(*sum < 1e8)),
-                        "{case}: {change}"
-                    );
+                    assert!(signs || change > 1e-13 || sum.iter().any(|sum| *sum >= 1e8), "{case}: {change}");
                     refused += 1;
                 }
             }

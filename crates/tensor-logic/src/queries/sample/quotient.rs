@@ -169,8 +169,8 @@ impl Drawn<'_> {
             return Err(Refusal::new(Code::TooLarge, self.place, message));
         }
         match too_many(self.request.program, self.goal) {
-            Some(_) => self.from_boxes(engine),
-            None => self.from_list(engine),
+            Some(_) => self.by_boxes(engine),
+            None => self.by_list(engine),
         }
     }
 
@@ -180,7 +180,7 @@ impl Drawn<'_> {
         Some(model::restricted(self.request.program, self.goal, &values))
     }
 
-    fn from_boxes(&self, engine: &mut dyn Engine) -> Result<(Sums, Vec<Sums>)> {
+    fn by_boxes(&self, engine: &mut dyn Engine) -> Result<(Sums, Vec<Sums>)> {
         let program = self.request.program;
         let boxes = boxes(program, self.goal).unwrap_or_default();
         let given = given(program, self.goal);
@@ -223,7 +223,7 @@ impl Drawn<'_> {
         Ok((all, parts))
     }
 
-    fn from_list(&self, engine: &mut dyn Engine) -> Result<(Sums, Vec<Sums>)> {
+    fn by_list(&self, engine: &mut dyn Engine) -> Result<(Sums, Vec<Sums>)> {
         let mut known: BTreeMap<(usize, Tuple, usize), usize> = BTreeMap::new();
         // Bindings that are present under some assignment only are drawn too: they weigh 0.
         let mut positions = |terms: Vec<Tuples>| {
