@@ -9,7 +9,8 @@
 //!
 //! **Core form.** [`program`] is what an engine reads. [`show`] prints it as legal text again.
 //!
-//! **Meaning.** [`engine`] is the seam at which values are asked for; [`mod@reference`] answers by plain loops, and is the truth.
+//! **Seam.** [`engine`] is where values are asked for: of the interpreter of plain loops, which is the crate `tensor-logic-reference`,
+//! and of fast engines. The gradient of a program is a program ([`gradient`](mod@gradient)).
 
 /// The README's program runs as it stands there.
 #[cfg(doctest)]
@@ -18,11 +19,11 @@ pub struct Readme;
 
 mod analysis;
 mod core_form;
-mod meaning;
+mod seam;
 pub mod show;
 mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
-pub use crate::core_form::{carry, digits, divergence, linear, program, rename, value, walk};
-pub use crate::meaning::{engine, profile, proof, reference, start};
+pub use crate::core_form::{carry, digits, divergence, gradient, linear, program, rename, value, walk};
+pub use crate::seam::{engine, profile, proof, start};
 pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};

@@ -1,5 +1,5 @@
-//! Gradients as programs, and following them.
+//! Gradients of programs evaluated, and following them.
 
-pub mod gradient;
+pub mod evaluate;
 
 pub mod learn;

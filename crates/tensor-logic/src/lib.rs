@@ -45,13 +45,20 @@ mod queries;
 mod session;
 
 pub use crate::engines::{auto, datalog, fast};
-pub use crate::learning::{gradient, learn};
+pub use crate::learning::learn;
 pub use crate::queries::{answer, explain, model, run, sample};
 pub use crate::session::{console, files, notebook, plan, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
     analyse, ast, carry, divergence, domains, draw, engine, error, format, function, json, lex, linear,
-    lower, names, parents, parse, profile, program, proof, read, recursion, reference, rename, show, source,
-    start, value, walk,
+    lower, names, parents, parse, profile, program, proof, read, recursion, rename, show, source, start,
+    value, walk,
 };
 pub(crate) use tensor_logic_kernels as kernels;
+pub use tensor_logic_reference as reference;
+
+/// The gradient of a program: [the program](adjoint), and [its values](evaluate).
+pub mod gradient {
+    pub use crate::learning::evaluate;
+    pub use tensor_logic_core::gradient::{Adjoint, adjoint};
+}

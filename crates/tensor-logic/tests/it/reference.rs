@@ -71,9 +71,16 @@ fn what_the_code_cites_stands_on_the_page() {
         .collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut cited = BTreeSet::new();
-    for path in ["../tensor-logic-core/src", "../tensor-logic-kernels/src", "src", "tests", "examples"]
-        .iter()
-        .flat_map(|folder| sources(&root.join(folder), &["rs"]))
+    for path in [
+        "../tensor-logic-core/src",
+        "../tensor-logic-reference/src",
+        "../tensor-logic-kernels/src",
+        "src",
+        "tests",
+        "examples",
+    ]
+    .iter()
+    .flat_map(|folder| sources(&root.join(folder), &["rs"]))
     {
         for citation in citations(&std::fs::read_to_string(&path).unwrap()) {
             assert!(headings.contains(&citation), "{} cites {citation}", path.display());

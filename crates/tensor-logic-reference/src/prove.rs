@@ -10,15 +10,15 @@ use std::ops::ControlFlow;
 
 use super::bind::Scope;
 use super::machine::Machine;
-use crate::ast::{Comparison, Span};
-use crate::engine::{Engine, Request};
-use crate::error::{Code, Places, Refusal, Result};
-use crate::program::{
+use tensor_logic_core::ast::{Comparison, Span};
+use tensor_logic_core::engine::{Engine, Request};
+use tensor_logic_core::error::{Code, Places, Refusal, Result};
+use tensor_logic_core::program::{
     Argument, Equation, Expr, Given, Guard, IndexFn, Otherwise, Program, Query, Read, Role, Style, TensorId,
     Term,
 };
-use crate::proof::{Proof, Step, StepKind};
-use crate::value::{Const, Tuple};
+use tensor_logic_core::proof::{Proof, Step, StepKind};
+use tensor_logic_core::value::{Const, Tuple};
 
 /// A tuple of a relation.
 type Atom = (TensorId, Tuple);

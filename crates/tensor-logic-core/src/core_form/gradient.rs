@@ -27,9 +27,9 @@ mod axis;
 mod builder;
 mod combine;
 mod derivative;
-pub mod evaluate;
 mod expression;
 mod forms;
+mod text;
 
 use builder::{Builder, Scope};
 

@@ -11,14 +11,14 @@ use super::bind::{Binding, Filter, Lookup, Plan, Scope, Supply, invert};
 use super::machine::Machine;
 use super::number::Number;
 use super::store::{self, Entries, Store};
-use crate::ast::Comparison;
-use crate::function::Function;
-use crate::program::{
+use tensor_logic_core::ast::Comparison;
+use tensor_logic_core::function::Function;
+use tensor_logic_core::program::{
     Argument, Axis, AxisFunction, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Place, Range, Read,
     Reduce, When,
 };
-use crate::value::{Const, Tuple};
-use crate::walk;
+use tensor_logic_core::value::{Const, Tuple};
+use tensor_logic_core::walk;
 
 impl<'p, N: Number> Machine<'p, N> {
     fn bound(&self, index: IndexId) -> Option<Const> {

@@ -5,11 +5,11 @@ use std::cell::Cell as Slot;
 use super::machine::{Cells, Machine};
 use super::number::Number;
 use super::store::Store;
-use crate::ast::Span;
-use crate::divergence::{diverges, falls};
-use crate::error::{Code, Refusal, Result};
-use crate::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
-use crate::value::Tuple;
+use tensor_logic_core::ast::Span;
+use tensor_logic_core::divergence::{diverges, falls};
+use tensor_logic_core::error::{Code, Refusal, Result};
+use tensor_logic_core::program::{Class, Combine, Component, Kind, Program, Style, TensorId};
+use tensor_logic_core::value::Tuple;
 
 impl<N: Number> Machine<'_, N> {
     /// The left side that is to blame for a tensor: that of its first equation, else its first place.

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::number::Number;
 use super::store::{Cell, Entries, Store, domains, position};
-use crate::engine::{Request, Stop, Tuples, Value};
-use crate::error::Result;
-use crate::program::{
+use tensor_logic_core::engine::{Request, Stop, Tuples, Value};
+use tensor_logic_core::error::Result;
+use tensor_logic_core::program::{
     Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
 };
-use crate::start::start_values;
-use crate::value::{Const, Domain, Tuple, element};
+use tensor_logic_core::start::start_values;
+use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
 /// Everything that an evaluation knows.
 pub(super) struct Machine<'p, N> {

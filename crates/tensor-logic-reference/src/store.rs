@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::number::Number;
-use crate::program::{Combine, Place, Style, Tensor};
-use crate::value::{Const, Domain, Tuple, element};
+use tensor_logic_core::program::{Combine, Place, Style, Tensor};
+use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
 /// The values of the entries along an axis, by the values of its indices.
 pub(super) type Entries<N> = BTreeMap<Vec<Option<Const>>, N>;

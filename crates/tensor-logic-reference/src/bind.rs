@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::program::{
+use tensor_logic_core::program::{
     Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read, Sense, TensorId,
     When,
 };
-use crate::value::Const;
-use crate::walk;
+use tensor_logic_core::value::Const;
+use tensor_logic_core::walk;
 
 /// What must hold for a binding.
 #[derive(Debug, Clone, Copy)]

@@ -18,14 +18,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::digits::are_kept;
-use crate::engine::{Engine, Request, Slopes, Stop, Tuples, Value};
-use crate::error::Result;
-use crate::program::{Given, Kind, Program, Role, Style, TensorId, Term};
-use crate::value::{Const, Domain, Tuple, element};
 use machine::Machine;
 use number::{Dual, Exact, Number};
 use store::Store;
+use tensor_logic_core::digits::are_kept;
+use tensor_logic_core::engine::{Engine, Request, Slopes, Stop, Tuples, Value};
+use tensor_logic_core::error::Result;
+use tensor_logic_core::program::{Given, Kind, Program, Role, Style, TensorId, Term};
+use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
 /// The reference interpreter.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! The numbers of the interpreter: plain ones, dual numbers that carry a derivative along, and
 //! counts that carry all digits of an integer along.
 
-use crate::digits::{COUNT_LIMIT, EXACT_LIMIT};
-use crate::function::{Function, power};
+use tensor_logic_core::digits::{COUNT_LIMIT, EXACT_LIMIT};
+use tensor_logic_core::function::{Function, power};
 
 /// A number that the interpreter can calculate with.
 pub(super) trait Number: Copy {
