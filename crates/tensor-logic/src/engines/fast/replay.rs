@@ -274,7 +274,7 @@ impl Machine {
     }
 
     /// Whether steps along an index move nothing but the places at which arrays begin.
-    fn is_even(&self, equation: &Equation, index: IndexId) -> bool {
+    pub(super) fn is_even(&self, equation: &Equation, index: IndexId) -> bool {
         let tensor = self.program.tensor(equation.tensor);
         let whole = tensor.style == Style::Square && tensor.kind != Kind::Count;
         let head = equation.head.iter().all(|function| self.moves_evenly(function, index));
