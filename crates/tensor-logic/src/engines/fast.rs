@@ -10,6 +10,7 @@
 mod block;
 mod component;
 mod contract;
+mod doubt;
 mod expr;
 mod gather;
 mod head;
@@ -19,6 +20,7 @@ mod notes;
 mod noting;
 mod plan;
 mod planned;
+mod records;
 mod relation;
 mod replay;
 mod rows;

@@ -1,8 +1,6 @@
 //! Steps of arrays that are described once and done again, against the reference interpreter: values and gradients, with
 //! other parameters each time, by an engine that goes on.
 
-#![expect(clippy::unwrap_used, reason = "a test whose programs do not run has failed")]
-
 use std::sync::Arc;
 
 use crate::common;

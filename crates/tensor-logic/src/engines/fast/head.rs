@@ -11,7 +11,6 @@ use super::gather::Offsets;
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
-use super::replay::Described;
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
 use super::support::Condition;
@@ -68,6 +67,12 @@ pub(crate) struct Slice {
     positions: Positions,
     values: Array,
     present: Option<Arc<Vec<bool>>>,
+}
+
+/// What an equation contributes to one step, described.
+pub(crate) struct Described {
+    pub(crate) positions: Positions,
+    pub(crate) values: Array,
 }
 
 /// Where the entries of a block go.

@@ -8,8 +8,10 @@
 //! without guards, of stored arrays, whose index functions are linear in what the steps move. A place that is inside at
 //! both ends is inside in between.
 
-use super::head::{Positions, Slice};
-use super::machine::{Doubt, Machine, Stored, linear};
+use super::doubt::Doubt;
+use super::head::{Accumulator, Described, Positions, Slice};
+use super::machine::{Machine, Stored, linear};
+use super::records::{Moved, Record, Records, Source, Target};
 use crate::kernels::{Array, Places, Recorded};
 use crate::program::{
     Argument, Axis, AxisFunction, Equation, Expr, IndexFn, IndexId, Kind, Range, Read, Style, TensorId,
@@ -18,57 +20,6 @@ use crate::value::Domain;
 
 /// Fewer steps are described one by one.
 const STEPS: usize = 4;
-
-/// What the equations of an evaluation contribute to steps, by the equation and the index that the steps move.
-#[derive(Default)]
-pub(crate) struct Records {
-    /// By the place of the equation in the program.
-    known: Vec<Vec<(IndexId, Option<Record>)>>,
-    /// How many scopes were exact when they were made.
-    exact: usize,
-}
-
-/// The operations of an equation.
-struct Record {
-    operations: Vec<Moved<Recorded>>,
-    slices: Vec<(Source, Target)>,
-    suspects: Vec<(usize, Source, Doubt)>,
-    /// The positions of the index that they are for.
-    from: u32,
-    to: u32,
-}
-
-/// An operation, the arrays that it reads, and for each where it begins at the first step and how far a step moves that.
-struct Moved<O> {
-    operation: O,
-    sources: Vec<Source>,
-    begins: Vec<(usize, isize)>,
-}
-
-/// An array.
-#[derive(Debug, Clone)]
-enum Source {
-    /// A stored tensor of so many elements.
-    Tensor(TensorId, usize),
-    /// What an operation of the record makes.
-    Made(usize),
-    /// Numbers that depend on the text alone.
-    Given(Array),
-}
-
-/// Where a slice goes at the first step, and how far a step moves it.
-struct Target {
-    positions: Places,
-    /// Whether it is in order.
-    in_order: bool,
-    step: isize,
-}
-
-/// What an equation contributes to one step, described.
-pub(crate) struct Described {
-    pub(crate) positions: Positions,
-    pub(crate) values: Array,
-}
 
 /// The operations of one step.
 struct Step {
@@ -220,11 +171,11 @@ impl Machine {
         let looks = self.looks.get();
         let (notes, head) = (self.notes.take(), self.head);
         let before = std::mem::take(&mut self.suspects);
-        let mut into = super::head::Accumulator::Described(Vec::new());
+        let mut into = Accumulator::Described(Vec::new());
         let outcome = self.contribute(equation, &[fixed], &mut into);
         let suspects = std::mem::replace(&mut self.suspects, before);
         (self.notes, self.head) = (notes, head);
-        let super::head::Accumulator::Described(slices) = into else { return None };
+        let Accumulator::Described(slices) = into else { return None };
         if outcome.is_err() || self.looks.get() != looks {
             return None;
         }
@@ -328,15 +279,5 @@ impl Machine {
         let known = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
         indices.iter().all(known)
             && (!indices.contains(&index) || (linear(function).is_some() && indices.iter().all(interval)))
-    }
-}
-
-impl Source {
-    /// Whether both are the same array, or the same numbers.
-    fn is(&self, other: &Source) -> bool {
-        match (self, other) {
-            (Source::Given(a), Source::Given(b)) => format!("{:?}", a.done()) == format!("{:?}", b.done()),
-            (a, b) => format!("{a:?}") == format!("{b:?}"),
-        }
     }
 }
