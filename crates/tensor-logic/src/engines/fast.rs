@@ -279,6 +279,7 @@ impl Session {
         let program = Arc::clone(&self.machine.program);
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
+            self.machine.records = records::Records::default();
             self.made.clear();
         }
         self.machine.tuples = 0;

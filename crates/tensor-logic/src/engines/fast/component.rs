@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::head::{Accumulator, domains};
+use super::head::{Accumulator, Slice, domains};
 use super::machine::{Machine, Stored, indices_of, product_columns};
 use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
@@ -426,8 +426,10 @@ impl Machine {
                         let into = accumulator.get_or_insert_with(|| Accumulator::Slices(Vec::new()));
                         if let Accumulator::Slices(slices) = into {
                             self.stop.check(equation.head_span)?;
-                            let since = self.note_equation(equation, false);
+                            let (since, before) = (self.now(), slices.len());
                             if self.replayed(equation, (*index, *at), range, slices) {
+                                self.note_equation(equation, false);
+                                self.note_rows(slices[before..].iter().map(Slice::len).sum());
                                 self.note_evaluated(equation, since);
                                 continue;
                             }

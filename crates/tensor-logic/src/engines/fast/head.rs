@@ -119,6 +119,11 @@ impl Slice {
         Slice { positions, values, present: None }
     }
 
+    /// How many contributions there are.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
     /// Joins the contributions to an array, or writes them over whatever stands there.
     fn write<T: Number>(&self, combine: Combine, fresh: bool, data: &mut [T]) {
         match combine {
