@@ -137,14 +137,23 @@ impl Array {
 
     /// The same number so many times, in memory that is used again.
     pub fn filled(value: f64, len: usize, precision: Precision, pool: &Arc<Pool>) -> Array {
-        fn buffer<T: Number>(value: f64, len: usize, pool: &Pool) -> Buffer {
+        Array::made(len, precision, pool, Some(value))
+    }
+
+    /// So many numbers, whatever they are, in memory that is used again.
+    pub fn any(len: usize, precision: Precision, pool: &Arc<Pool>) -> Array {
+        Array::made(len, precision, pool, None)
+    }
+
+    fn made(len: usize, precision: Precision, pool: &Arc<Pool>, value: Option<f64>) -> Array {
+        fn buffer<T: Number>(len: usize, pool: &Pool, value: Option<f64>) -> Buffer {
             let mut values = pool.take::<T>(len);
-            values.fill(T::of(value));
+            value.into_iter().for_each(|value| values.fill(T::of(value)));
             T::buffer(values)
         }
         let buffer = match precision {
-            Precision::Double => buffer::<f64>(value, len, pool),
-            Precision::Single => buffer::<f32>(value, len, pool),
+            Precision::Double => buffer::<f64>(len, pool, value),
+            Precision::Single => buffer::<f32>(len, pool, value),
         };
         Array::pooled(buffer, pool)
     }

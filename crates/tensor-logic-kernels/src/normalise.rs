@@ -240,6 +240,15 @@ fn masked_softmax<T: Number>(row: &mut [T], here: &[T]) {
 
 #[inline(always)]
 fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
+    if let (None, Some(first)) = (here, epsilon.first())
+        && epsilon.iter().fold(true, |same, other| same & (other == first))
+    {
+        let mean = wide_sum(row, |value| value) / row.len() as f64;
+        let squares = wide_sum(row, |value| (value - mean) * (value - mean));
+        let root = (squares / row.len() as f64 + first.double()).sqrt();
+        row.iter_mut().for_each(|value| *value = T::of((value.double() - mean) / root));
+        return;
+    }
     let here = |at: usize| here.is_none_or(|here| here[at] != T::ZERO);
     let present = || row.iter().enumerate().filter(|(at, _)| here(*at)).map(|(_, value)| value.double());
     let count = present().count() as f64;
@@ -254,6 +263,19 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
         }
         *value = T::of((value.double() - mean) / root);
     }
+}
+
+/// A sum of 64 bits in eight lanes.
+#[inline(always)]
+fn wide_sum<T: Number>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (chunks, rest) = values.as_chunks::<8>();
+    for chunk in chunks {
+        for lane in 0..8 {
+            lanes[lane] += of(chunk[lane].double());
+        }
+    }
+    rest.iter().fold(lanes.iter().sum(), |sum, value| sum + of(value.double()))
 }
 
 /// A sum in sixteen lanes.

@@ -10,6 +10,7 @@
 mod block;
 mod component;
 mod contract;
+mod doubt;
 mod expr;
 mod factored;
 mod gather;
@@ -21,6 +22,7 @@ mod notes;
 mod noting;
 mod plan;
 mod planned;
+mod records;
 mod relation;
 mod replay;
 mod rows;
@@ -288,6 +290,7 @@ impl Session {
         let program = Arc::clone(&self.machine.program);
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
+            self.machine.records = records::Records::default();
             self.made.clear();
         }
         self.machine.tuples = 0;

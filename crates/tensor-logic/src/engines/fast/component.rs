@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::head::{Accumulator, domains};
+use super::head::{Accumulator, Slice, domains};
 use super::machine::{Machine, Stored, indices_of, product_columns};
 use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
@@ -301,7 +301,11 @@ impl Machine {
         let mut accumulators: BTreeMap<TensorId, Fixings<'_>> = BTreeMap::new();
         for id in &component.tensors {
             self.head = self.left_side(*id);
-            let stored = match self.nothing(*id) {
+            let moving = steps.places.iter().find(|(other, _)| other == id).map(|(_, moving)| moving.clone());
+            let equations: Vec<&Equation> = own_equations(&program.equations, component, *id).collect();
+            let mut fixings = self.fixings(equations, moving.unwrap_or_default())?;
+            fixings.fresh = self.covers(*id, &fixings);
+            let stored = match self.nothing(*id, fixings.fresh) {
                 Some(nothing) => nothing,
                 None => {
                     let given = self.given(*id, None)?;
@@ -309,12 +313,53 @@ impl Machine {
                 }
             };
             self.store(*id, stored);
-            let moving = steps.places.iter().find(|(other, _)| other == id).map(|(_, moving)| moving.clone());
-            let equations: Vec<&Equation> = own_equations(&program.equations, component, *id).collect();
-            accumulators.insert(*id, self.fixings(equations, moving.unwrap_or_default())?);
+            accumulators.insert(*id, fixings);
+        }
+        // Whether an equation contributes wherever it can is known once all states are there.
+        for (id, fixings) in accumulators.iter_mut().filter(|(_, fixings)| fixings.fresh) {
+            let even = fixings.of.iter().all(|(equation, places)| {
+                let first = places.first().and_then(|place| place.first_key_value()?.1.first()?.first());
+                first.is_some_and(|(index, _)| self.is_even(equation, *index))
+            });
+            fixings.fresh = even;
+            if !even && let Some(nothing) = self.nothing(*id, false) {
+                self.store(*id, nothing);
+            }
         }
         let group: Vec<TensorId> = steps.places.iter().map(|(id, _)| *id).collect();
         self.level(&group, 0, &accumulators)
+    }
+
+    /// Whether the steps of a tensor contribute to each of its elements once, if its equation contributes wherever it can.
+    fn covers(&self, id: TensorId, fixings: &Fixings<'_>) -> bool {
+        let tensor = self.program.tensor(id);
+        let ([(equation, places)], [moving]) = (fixings.of.as_slice(), fixings.moving.as_slice()) else {
+            return false;
+        };
+        let ([place], [_]) = (places.as_slice(), equation.terms.as_slice()) else { return false };
+        let index =
+            place.first_key_value().and_then(|(_, fixed)| fixed.first()?.first()).map(|(index, _)| *index);
+        let one = |fixed: &Vec<Fixed>| matches!(fixed.as_slice(), [fixed] if matches!(fixed.as_slice(), [_]));
+        let mut seen: Vec<IndexId> = index.into_iter().collect();
+        let mut whole = |at: usize, function: &IndexFn| {
+            let domain = tensor.places.get(at).and_then(|place| place.domain.as_ref());
+            if at == moving.place {
+                let inside = |step: &i64| {
+                    domain
+                        .is_some_and(|domain| domain.contains(Const::Int(step.saturating_sub(moving.shift))))
+                };
+                return place.keys().all(inside) && domain.is_some_and(|domain| domain.len() == place.len());
+            }
+            let Some(index) = function.alone().filter(|index| !seen.contains(index)) else { return false };
+            seen.push(index);
+            domain.is_some() && domain == self.range(index)
+        };
+        let computed = tensor.role == Role::Computed && tensor.given.is_empty();
+        tensor.style == Style::Square
+            && tensor.combine == Combine::Sum
+            && computed
+            && place.values().all(one)
+            && equation.head.iter().enumerate().all(|(at, function)| whole(at, function))
     }
 
     /// For every equation and every moving place: which values its left side takes there.
@@ -341,7 +386,7 @@ impl Machine {
             }
             of.push((equation, places));
         }
-        Ok(Fixings { moving, of, open: Cell::default() })
+        Ok(Fixings { moving, of, fresh: false, open: Cell::default() })
     }
 
     /// Loops over the steps of the tensors of a group at a level of nesting.
@@ -407,8 +452,10 @@ impl Machine {
                         let into = accumulator.get_or_insert_with(|| Accumulator::Slices(Vec::new()));
                         if let Accumulator::Slices(slices) = into {
                             self.stop.check(equation.head_span)?;
-                            let since = self.note_equation(equation, false);
+                            let (since, before) = (self.now(), slices.len());
                             if self.replayed(equation, (*index, *at), range, slices) {
+                                self.note_equation(equation, false);
+                                self.note_rows(slices[before..].iter().map(Slice::len).sum());
                                 self.note_evaluated(equation, since);
                                 continue;
                             }
@@ -433,7 +480,7 @@ impl Machine {
                 | Accumulator::Ready(_)
                 | Accumulator::Described(_),
             ) => {}
-            Some(Accumulator::Slices(parts)) => self.write_slices(id, &parts),
+            Some(Accumulator::Slices(parts)) => self.write_slices(id, &parts, fixings.fresh),
             Some(Accumulator::Sparse(mut pieces)) => {
                 if pieces.iter().any(|piece| piece.len > 0) {
                     if let Some(Stored::Relation(relation)) = self.stored(id) {
@@ -521,6 +568,8 @@ impl Slow {
 struct Fixings<'p> {
     moving: Vec<Moving>,
     of: Vec<(&'p Equation, Vec<ByValue>)>,
+    /// Whether every element gets one contribution, which then takes the place of whatever stands there.
+    fresh: bool,
     /// The steps at hand.
     open: Cell<Vec<i64>>,
 }

@@ -8,7 +8,8 @@
 //! formed entry by entry instead ([`Machine::suspect`]).
 
 use super::block::{Block, Dim, binary, folded, reduce, union};
-use super::machine::{Doubt, Machine};
+use super::doubt::Doubt;
+use super::machine::Machine;
 use crate::error::Result;
 use crate::kernels::{Array, Binary, Folding, Matrices, Product, Step, volume};
 use crate::program::Operation;

@@ -11,7 +11,6 @@ use super::gather::Offsets;
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
-use super::replay::Described;
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
 use super::support::Condition;
@@ -70,6 +69,12 @@ pub(crate) struct Slice {
     present: Option<Arc<Vec<bool>>>,
 }
 
+/// What an equation contributes to one step, described.
+pub(crate) struct Described {
+    pub(crate) positions: Positions,
+    pub(crate) values: Array,
+}
+
 /// Where the entries of a block go.
 #[derive(Debug)]
 pub(crate) enum Positions {
@@ -114,27 +119,41 @@ impl Slice {
         Slice { positions, values, present: None }
     }
 
-    /// Joins the contributions to an array.
-    fn join<T: Number>(&self, combine: Combine, data: &mut [T]) {
+    /// How many contributions there are.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Joins the contributions to an array, or writes them over whatever stands there.
+    fn write<T: Number>(&self, combine: Combine, fresh: bool, data: &mut [T]) {
+        match combine {
+            // 0 added makes -0 a 0.
+            _ if fresh => self.each(data, |slot, value| *slot = value + T::ZERO),
+            Combine::Sum => self.each(data, |slot, value| *slot += value),
+            _ => self.each(data, |slot, value| join(combine, slot, value)),
+        }
+    }
+
+    fn each<T: Number>(&self, data: &mut [T], join: impl Fn(&mut T, T) + Sync) {
         let Some(buffer) = self.values.done() else { return };
         let Some(values) = T::slice(&buffer) else { return };
         let here = |at: usize| self.present.as_ref().is_none_or(|present| present[at]);
         match &self.positions {
             Positions::From(from) => {
                 let slots = data.get_mut(*from..).unwrap_or_default();
-                if combine == Combine::Sum && self.present.is_none() {
+                if self.present.is_none() {
                     let len = slots.len().min(values.len());
-                    along(&mut slots[..len], &values[..len], &|slot, value| *slot += value);
+                    along(&mut slots[..len], &values[..len], &join);
                 } else {
                     let present = slots.iter_mut().zip(values).enumerate().filter(|(at, _)| here(*at));
-                    present.for_each(|(_, (slot, value))| join(combine, slot, *value));
+                    present.for_each(|(_, (slot, value))| join(slot, *value));
                 }
             }
-            Positions::Apart(places) => places.join(data, values, |slot, value| join(combine, slot, value)),
+            Positions::Apart(places) => places.join(data, values, join),
             Positions::Each(positions) => {
                 for (at, position) in positions.iter().enumerate().filter(|(at, _)| here(*at)) {
                     let slot = usize::try_from(*position).ok().and_then(|at| data.get_mut(at));
-                    slot.into_iter().for_each(|slot| join(combine, slot, values[at]));
+                    slot.into_iter().for_each(|slot| join(slot, values[at]));
                 }
             }
         }
@@ -555,8 +574,8 @@ impl Machine {
         }
     }
 
-    /// Joins contributions to some elements of a stored square tensor.
-    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice]) {
+    /// Joins contributions to some elements of a stored square tensor; those that get no others are `fresh`.
+    pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice], fresh: bool) {
         let combine = self.program.tensor(id).combine;
         let (stamp, pool, nothing) = (self.number(), Arc::clone(&self.pool), self.nothing_there.clone());
         let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
@@ -572,18 +591,19 @@ impl Machine {
         match &mut numbers {
             Numbers::Double(values) => {
                 let values = Arc::make_mut(values);
-                parts.iter().for_each(|part| part.join(combine, values));
+                parts.iter().for_each(|part| part.write(combine, fresh, values));
             }
             Numbers::Single(values) => {
                 let values = Arc::make_mut(values);
-                parts.iter().for_each(|part| part.join(combine, values));
+                parts.iter().for_each(|part| part.write(combine, fresh, values));
             }
         }
         *state = Array::pooled(Buffer::Numbers(numbers), &pool);
     }
 
-    /// All elements of a square tensor to which nothing is given, before anything is contributed.
-    pub(crate) fn nothing(&mut self, id: TensorId) -> Option<Stored> {
+    /// All elements of a square tensor to which nothing is given, before anything is contributed; whatever numbers, if
+    /// all of them are `fresh`.
+    pub(crate) fn nothing(&mut self, id: TensorId, fresh: bool) -> Option<Stored> {
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(id);
         if tensor.style != Style::Square || !tensor.given.is_empty() || tensor.role == Role::Parameter {
@@ -593,6 +613,9 @@ impl Machine {
         self.forget(id);
         let sizes: Vec<usize> = domains(&program, id).iter().map(Domain::len).collect();
         let value = tensor.combine.default_value();
+        if fresh {
+            return Some(Stored::Dense(Array::any(volume(&sizes), self.precision, &self.pool)));
+        }
         Some(Stored::Dense(Array::filled(value, volume(&sizes), self.precision, &self.pool)))
     }
 

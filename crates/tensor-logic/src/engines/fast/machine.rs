@@ -5,9 +5,8 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::block::{Block, Dim, union};
+use super::doubt::Doubt;
 use super::plan::{Key, Memory, Source, Stamps, Thing};
 use super::relation::Relation;
 use super::rows::Rows;
@@ -112,26 +111,6 @@ impl Context {
 /// The relations that give an index its values, as they were, and the references to them.
 pub(crate) type Givers = (Stamps, Vec<usize>);
 
-/// What numbers must not be.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Doubt {
-    /// Sums that were not formed in the order of the text: infinite, or no number.
-    NotFinite,
-    /// Divisors of which the inverse was taken: so small that it is infinite.
-    NoInverse,
-}
-
-impl Doubt {
-    fn dispelled<T: Number>(self, values: &[T]) -> bool {
-        match self {
-            Doubt::NotFinite => all_finite(values),
-            Doubt::NoInverse => {
-                values.iter().all(|value| *value == T::ZERO || (T::ONE / *value).finite() || !value.finite())
-            }
-        }
-    }
-}
-
 /// Which square tensors one equation reads, once, and nobody else but who asks for them.
 fn passing(program: &Program) -> Vec<bool> {
     let mut reads = vec![0_u32; program.tensors.len()];
@@ -196,7 +175,7 @@ pub(crate) struct Machine {
     /// Orders of contraction, by the spaces of the factors and what is summed.
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// What equations contribute to the steps of a recursion.
-    pub(super) records: super::replay::Records,
+    pub(super) records: super::records::Records,
     /// How often somebody asked for the numbers of an array.
     pub(super) looks: Cell<u64>,
     /// An array without entries.
@@ -244,7 +223,7 @@ impl Machine {
             memory: Memory::default(),
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
-            records: super::replay::Records::default(),
+            records: super::records::Records::default(),
             looks: Cell::new(0),
             nothing_there: Array::truths(Vec::new()),
             numbers: 0,
@@ -468,15 +447,6 @@ impl Machine {
         }
         Ok(())
     }
-}
-
-/// Whether every number is finite.
-pub(crate) fn all_finite<T: Number>(values: &[T]) -> bool {
-    // Whole chunks without a branch, so that they are vectorised.
-    let fine = |part: &[T]| {
-        part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.finite()))
-    };
-    if values.len() < 1 << 16 { fine(values) } else { values.par_chunks(1 << 16).all(fine) }
 }
 
 /// The positions of the indices of a product space, one column each, in row-major order.

@@ -93,6 +93,14 @@ impl Machine {
         }
     }
 
+    /// So many contributions of the equation at hand, done again.
+    pub(crate) fn note_rows(&mut self, rows: usize) {
+        if let Some(notes) = &mut self.notes {
+            let current = notes.current;
+            notes.equations.entry(current).or_default().rows_out += rows as u64;
+        }
+    }
+
     /// A step of a search for bindings.
     pub(crate) fn note_found(&self, steps: &mut Vec<Found>, step: Found) {
         if self.notes.is_some() {

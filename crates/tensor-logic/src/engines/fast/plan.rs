@@ -45,6 +45,8 @@ pub(crate) enum Thing {
     Support(Support),
     /// A relation as a table of bindings.
     Table(Arc<Rows>),
+    /// The same, and the tuples that it lists.
+    Listed(Arc<Rows>, Arc<super::relation::Relation>),
     /// A table with fewer columns or rows, and which row became which.
     Grouped(Arc<Rows>, Arc<Vec<u32>>),
     /// The rows of a table by group.
@@ -64,6 +66,8 @@ impl Thing {
         match self {
             Thing::Support(support) => support.rows.as_ref().map_or(64, |rows| table_bytes(rows)),
             Thing::Table(rows) => table_bytes(rows),
+            // The table is counted where it stands alone.
+            Thing::Listed(_, tuples) => 4 * tuples.len * tuples.columns.len() + 64,
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
             Thing::Groups(groups) => 4 * (groups.start.len() + 2 * groups.rows.len()),
             Thing::Skeleton(None) => 8,

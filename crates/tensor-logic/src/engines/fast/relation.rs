@@ -211,6 +211,13 @@ impl Relation {
         }
     }
 
+    /// Whether both share their tuples, whatever the values.
+    pub(crate) fn same_tuples(&self, other: &Relation) -> bool {
+        let columns = || self.columns.iter().zip(&other.columns).all(|(a, b)| Arc::ptr_eq(a, b));
+        let names = || self.dictionaries.iter().zip(&other.dictionaries).all(|(a, b)| Arc::ptr_eq(a, b));
+        self.len == other.len && self.columns.len() == other.columns.len() && columns() && names()
+    }
+
     /// The tuples as a piece.
     pub(crate) fn piece(&self) -> Piece {
         let places = self.dictionaries.iter().zip(&self.columns);

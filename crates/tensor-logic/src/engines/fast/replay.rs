@@ -8,8 +8,10 @@
 //! without guards, of stored arrays, whose index functions are linear in what the steps move. A place that is inside at
 //! both ends is inside in between.
 
-use super::head::{Positions, Slice};
-use super::machine::{Doubt, Machine, Stored};
+use super::doubt::Doubt;
+use super::head::{Accumulator, Described, Positions, Slice};
+use super::machine::{Machine, Stored};
+use super::records::{Moved, Record, Records, Source, Target};
 use crate::kernels::{Array, Places, Recorded};
 use crate::linear::linear;
 use crate::program::{
@@ -19,57 +21,6 @@ use crate::value::Domain;
 
 /// Fewer steps are described one by one.
 const STEPS: usize = 4;
-
-/// What the equations of an evaluation contribute to steps, by the equation and the index that the steps move.
-#[derive(Default)]
-pub(crate) struct Records {
-    /// By the place of the equation in the program.
-    known: Vec<Vec<(IndexId, Option<Record>)>>,
-    /// How many scopes were exact when they were made.
-    exact: usize,
-}
-
-/// The operations of an equation.
-struct Record {
-    operations: Vec<Moved<Recorded>>,
-    slices: Vec<(Source, Target)>,
-    suspects: Vec<(usize, Source, Doubt)>,
-    /// The positions of the index that they are for.
-    from: u32,
-    to: u32,
-}
-
-/// An operation, the arrays that it reads, and for each where it begins at the first step and how far a step moves that.
-struct Moved<O> {
-    operation: O,
-    sources: Vec<Source>,
-    begins: Vec<(usize, isize)>,
-}
-
-/// An array.
-#[derive(Debug, Clone)]
-enum Source {
-    /// A stored tensor of so many elements.
-    Tensor(TensorId, usize),
-    /// What an operation of the record makes.
-    Made(usize),
-    /// Numbers that depend on the text alone.
-    Given(Array),
-}
-
-/// Where a slice goes at the first step, and how far a step moves it.
-struct Target {
-    positions: Places,
-    /// Whether it is in order.
-    in_order: bool,
-    step: isize,
-}
-
-/// What an equation contributes to one step, described.
-pub(crate) struct Described {
-    pub(crate) positions: Positions,
-    pub(crate) values: Array,
-}
 
 /// The operations of one step.
 struct Step {
@@ -221,11 +172,11 @@ impl Machine {
         let looks = self.looks.get();
         let (notes, head) = (self.notes.take(), self.head);
         let before = std::mem::take(&mut self.suspects);
-        let mut into = super::head::Accumulator::Described(Vec::new());
+        let mut into = Accumulator::Described(Vec::new());
         let outcome = self.contribute(equation, &[fixed], &mut into);
         let suspects = std::mem::replace(&mut self.suspects, before);
         (self.notes, self.head) = (notes, head);
-        let super::head::Accumulator::Described(slices) = into else { return None };
+        let Accumulator::Described(slices) = into else { return None };
         if outcome.is_err() || self.looks.get() != looks {
             return None;
         }
@@ -275,7 +226,7 @@ impl Machine {
     }
 
     /// Whether steps along an index move nothing but the places at which arrays begin.
-    fn is_even(&self, equation: &Equation, index: IndexId) -> bool {
+    pub(super) fn is_even(&self, equation: &Equation, index: IndexId) -> bool {
         let tensor = self.program.tensor(equation.tensor);
         let whole = tensor.style == Style::Square && tensor.kind != Kind::Count;
         let head = equation.head.iter().all(|function| self.moves_evenly(function, index));
@@ -329,15 +280,5 @@ impl Machine {
         let known = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
         indices.iter().all(known)
             && (!indices.contains(&index) || (linear(function).is_some() && indices.iter().all(interval)))
-    }
-}
-
-impl Source {
-    /// Whether both are the same array, or the same numbers.
-    fn is(&self, other: &Source) -> bool {
-        match (self, other) {
-            (Source::Given(a), Source::Given(b)) => format!("{:?}", a.done()) == format!("{:?}", b.done()),
-            (a, b) => format!("{a:?}") == format!("{b:?}"),
-        }
     }
 }

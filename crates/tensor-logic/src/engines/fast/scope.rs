@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
 use super::contract::{Contraction, contract};
+use super::doubt::{Doubt, all_finite};
 use super::factored::nested;
-use super::machine::{Context, Doubt, Machine, Storage, Stored, all_finite};
+use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
 use super::rows::{Members, Rows};
 use super::support::{Condition, Support, distinct, free};

@@ -1,0 +1,34 @@
+//! Numbers that make what was computed from them wrong: such as are not finite, and divisors without an inverse.
+
+use rayon::prelude::*;
+
+use crate::kernels::Number;
+
+/// What numbers must not be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Doubt {
+    /// Sums that were not formed in the order of the text: infinite, or no number.
+    NotFinite,
+    /// Divisors of which the inverse was taken: so small that it is infinite.
+    NoInverse,
+}
+
+impl Doubt {
+    pub(super) fn dispelled<T: Number>(self, values: &[T]) -> bool {
+        match self {
+            Doubt::NotFinite => all_finite(values),
+            Doubt::NoInverse => {
+                values.iter().all(|value| *value == T::ZERO || (T::ONE / *value).finite() || !value.finite())
+            }
+        }
+    }
+}
+
+/// Whether every number is finite.
+pub(crate) fn all_finite<T: Number>(values: &[T]) -> bool {
+    // Whole chunks without a branch, so that they are vectorised.
+    let fine = |part: &[T]| {
+        part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.finite()))
+    };
+    if values.len() < 1 << 16 { fine(values) } else { values.par_chunks(1 << 16).all(fine) }
+}

@@ -1,0 +1,61 @@
+//! What is recorded of equations that contribute to many steps alike (`replay`): operations, where they begin, and how far
+//! a step moves that.
+
+use super::doubt::Doubt;
+use crate::kernels::{Array, Places, Recorded};
+use crate::program::{IndexId, TensorId};
+
+/// What equations contribute to steps.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// By the place of the equation in the program.
+    pub(super) known: Vec<Vec<(IndexId, Option<Record>)>>,
+    /// How many scopes were exact when they were made.
+    pub(super) exact: usize,
+}
+
+/// The operations of an equation.
+pub(super) struct Record {
+    pub(super) operations: Vec<Moved<Recorded>>,
+    pub(super) slices: Vec<(Source, Target)>,
+    pub(super) suspects: Vec<(usize, Source, Doubt)>,
+    /// The positions of the index that they are for.
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// An operation, the arrays that it reads, and for each where it begins at the first step and how far a step moves that.
+pub(super) struct Moved<O> {
+    pub(super) operation: O,
+    pub(super) sources: Vec<Source>,
+    pub(super) begins: Vec<(usize, isize)>,
+}
+
+/// An array.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A stored tensor of so many elements.
+    Tensor(TensorId, usize),
+    /// What an operation of the record makes.
+    Made(usize),
+    /// Numbers that depend on the text alone.
+    Given(Array),
+}
+
+/// Where a slice goes at the first step, and how far a step moves it.
+pub(super) struct Target {
+    pub(super) positions: Places,
+    /// Whether it is in order.
+    pub(super) in_order: bool,
+    pub(super) step: isize,
+}
+
+impl Source {
+    /// Whether both are the same array, or the same numbers.
+    pub(super) fn is(&self, other: &Source) -> bool {
+        match (self, other) {
+            (Source::Given(a), Source::Given(b)) => format!("{:?}", a.done()) == format!("{:?}", b.done()),
+            (a, b) => format!("{a:?}") == format!("{b:?}"),
+        }
+    }
+}
