@@ -70,8 +70,8 @@ pub struct Fast {
     stop: Stop,
     /// What a program that is to come has in common with one that was.
     carried: Option<Carried>,
-    /// Programs with goals, and the same where long recursions are data.
-    windows: Vec<(u64, Vec<TensorId>, Option<Arc<Program>>)>,
+    /// Programs by their stamps, long recursions in them, and the same with these as data.
+    windows: Vec<(u64, Vec<TensorId>, Arc<Program>)>,
 }
 
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.

@@ -5,11 +5,10 @@
 //! the read, with the rest of its term: `A[y, x] = 0.85 E[x, y] / D[x]`. Nobody needs it, so it is evaluated only where
 //! rounds turn out to be slow.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::head::domains;
-use super::machine::{Machine, Stored, indices_of};
+use super::machine::{Coefficients, Linear, Machine, Stored, indices_of};
 use super::solve::{Sparse, limit};
 use crate::engine::{Listed, Parameters};
 use crate::kernels::{Precision, volume};
@@ -19,21 +18,8 @@ use crate::program::{
 };
 use crate::value::Domain;
 
-/// The coefficients of one tensor's elements in another's.
-#[derive(Debug, Clone)]
-pub(crate) struct Coefficients {
-    /// The hidden tensor, as a component of its own.
-    component: Component,
-    tensor: TensorId,
-    head: TensorId,
-    read: TensorId,
-}
-
 /// A matrix that is not sparse may have so many bytes.
 const ROOM: u64 = 1 << 28;
-
-/// The coefficients of components that are linear in themselves, by their first tensor.
-pub(crate) type Linear = HashMap<TensorId, Vec<Coefficients>>;
 
 /// The numbers of a component's tensors.
 type State = [Arc<Vec<f64>>];

@@ -134,6 +134,20 @@ fn passing(program: &Program) -> Vec<bool> {
     (0..).zip(&program.tensors).map(once).collect()
 }
 
+/// The coefficients of one tensor's elements in another's, of a component that is linear in itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Coefficients {
+    /// The hidden tensor that holds them, as a component of its own.
+    pub(crate) component: Component,
+    pub(crate) tensor: TensorId,
+    /// Whose elements they make, and of whose.
+    pub(crate) head: TensorId,
+    pub(crate) read: TensorId,
+}
+
+/// The coefficients of components that are linear in themselves, by their first tensor.
+pub(crate) type Linear = HashMap<TensorId, Vec<Coefficients>>;
+
 /// The state of an evaluation.
 pub(crate) struct Machine {
     /// The program.
@@ -145,7 +159,7 @@ pub(crate) struct Machine {
     /// What each index ranges over at the moment, with a stamp.
     ranges: Vec<Option<(Domain, u64)>>,
     /// The matrices of components that are linear in themselves.
-    pub(crate) linear: super::linear::Linear,
+    pub(crate) linear: Linear,
     /// Limits.
     pub(crate) budget: Budget,
     /// Forced storage.
@@ -208,7 +222,7 @@ impl Machine {
             program,
             tensors,
             ranges,
-            linear: super::linear::Linear::default(),
+            linear: Linear::default(),
             budget,
             storage,
             precision,

@@ -16,8 +16,8 @@ use crate::engine::{Engine, Request};
 use crate::error::Result;
 use crate::linear::linear;
 use crate::program::{
-    Argument, Class, Component, Expr, Given, IndexFn, IndexId, Kind, Program, Range, Read, Role, Style,
-    TensorId,
+    Action, Argument, Class, Component, Expr, Given, IndexFn, IndexId, Kind, Program, Range, Read, Role,
+    Style, TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -65,21 +65,26 @@ impl Fast {
         request: &Request<'_>,
         goals: &[TensorId],
     ) -> Result<Option<Arc<Program>>> {
+        let of = |component| Windows::of(request.program, component, goals, self.storage);
+        let long: Vec<Windows> = request.program.components.iter().filter_map(of).collect();
+        if long.is_empty() {
+            return Ok(None);
+        }
+        let key: Vec<TensorId> =
+            long.iter().flat_map(|windows| &windows.component.tensors).copied().collect();
         let stamp = request.program.stamp.number();
-        if let Some((_, _, known)) = self.windows.iter().find(|(s, g, _)| *s == stamp && g == goals) {
-            return Ok(known.clone());
+        let known = self.windows.iter().find(|(known, tensors, _)| *known == stamp && *tensors == key);
+        if let Some((.., known)) = known {
+            return Ok(Some(Arc::clone(known)));
         }
-        let mut program: Option<Program> = None;
-        for component in &request.program.components {
-            let now = program.as_ref().unwrap_or(request.program);
-            let Some(windows) = Windows::of(now, component, goals, self.storage) else { continue };
-            let found = self.through(&Request { program: now, ..request.clone() }, &windows)?;
-            program = Some(found);
+        let mut program = request.program.clone();
+        for windows in &long {
+            program = self.through(&Request { program: &program, ..request.clone() }, windows)?;
         }
-        let program = program.map(Arc::new);
+        let program = Arc::new(program);
         self.windows.truncate(KEPT);
-        self.windows.insert(0, (stamp, goals.to_vec(), program.clone()));
-        Ok(program)
+        self.windows.insert(0, (stamp, key, Arc::clone(&program)));
+        Ok(Some(program))
     }
 
     /// Goes through all windows.
@@ -161,12 +166,6 @@ impl Windows {
     fn of(program: &Program, component: &Component, goals: &[TensorId], storage: Storage) -> Option<Windows> {
         let Class::Stepped(steps) = &component.class else { return None };
         let own = |id: &TensorId| component.tensors.contains(id);
-        let needed = program.needs(goals);
-        let suits = component.tensors.iter().all(|id| needed.contains(id) && !goals.contains(id));
-        let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
-        if !suits || program.needs(&component.tensors).iter().any(changes) {
-            return None;
-        }
         let mut up = None;
         let mut tensors = Vec::new();
         let mut slice = 0_usize;
@@ -219,13 +218,25 @@ impl Windows {
         if (windows.steps.1 - windows.steps.0) as u128 * (slice as u128) < large {
             return None;
         }
+        let needed = program.needs(goals);
+        let whole = |action: &Action| match action {
+            Action::Query(query) => own(&query.tensor),
+            Action::Write { tensor, .. } => own(tensor),
+        };
+        let changes = |id: &TensorId| program.tensor(*id).role == Role::Parameter;
+        if component.tensors.iter().any(|id| !needed.contains(id) || goals.contains(id))
+            || program.actions.iter().any(whole)
+            || program.needs(&component.tensors).iter().any(changes)
+        {
+            return None;
+        }
         windows.read_inside(program)?;
         if (windows.steps.1 - windows.steps.0) / 4 <= windows.back {
             return None;
         }
-        // What reads it from outside.
+        // What reads it from outside, in whatever query: one evaluation answers them all.
         let mut fine = true;
-        let others = program.equations.iter().filter(|e| needed.contains(&e.tensor) && !own(&e.tensor));
+        let others = program.equations.iter().filter(|equation| !own(&equation.tensor));
         let mut asked: Vec<(TensorId, i64)> = Vec::new();
         for equation in others {
             equation.visit_reads(&mut |read, _| {
