@@ -4,6 +4,11 @@
 //! own: contributions are found by loops (`bind`, `evaluate`), recursion by rounds from nothing
 //! (`machine`, `limits`), derivatives by dual numbers (`number`). It may be slow.
 
+/// The README's program runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 mod bind;
 mod evaluate;
 mod limits;

@@ -93,6 +93,10 @@ fn a_sum_that_leaves_the_doubles_inside_is_taken_outside() {
          Y[x] = R(x, y) S(y, z) F[z]\n",
         "R(0, 1) = 1e-300; S(1, 0) = 1e308; S(1, 1) = 1e308; F = [1, 1]; Y[x] = R(x, y) S(y, z) F[z]\n",
         "R(0, 1); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) = R(x, y) S(y, z) F[z]\n",
+        // Numbers that are large by themselves, beside a 0.
+        "R(Bob, Bob) = -3; S(1, Cal); Y[x, i] = R(y, Bob) R(x, z) S[i, z] / 1e-308\n",
+        "R(Bob, Bob) = -3; S(1, Cal); Y[x, i] = R(x, z) R(x, z) S[i, z] 1e308\n",
+        "R(Bob, Bob) = -3; S(1, Cal); Y[x, i] = R(x, z) 1e308 R(x, z) S[i, z]\n",
         "R(0, 1); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) avg= R(x, y) S(y, z) F[z]\n",
         // Nothing follows 3.
         "R(0, 3); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) = R(x, y) S(y, z) F[z]\n",

@@ -256,7 +256,7 @@ fn hops(arcs: u32) -> Input {
 fn hops_guard(n: u32) -> Input {
     let arcs = graph(n, 7 * n);
     let text = format!(
-        "x, y : {n}\nA[x, y] = x - y\nP[x, y.] = softmax(0 A[x, y] | E(x, z), E(z, y))\nN = P[x, y]\nN?\n"
+        "x, y : {n}\nQ[x] = x\nP[x, y.] = softmax(0 Q[x] Q[y] | E(x, z), E(z, y))\nN = P[x, y]\nN?\n"
     );
     let of = successors(&arcs);
     let goes_on = |to: &Vec<u32>| to.iter().any(|z| of.contains_key(z));

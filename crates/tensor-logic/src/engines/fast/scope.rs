@@ -293,12 +293,17 @@ impl Machine {
         };
         let factors = Factors { all: &all, indices: &indices, summed: &summed };
         // a (x + y) is a x + a y for finite numbers only: others are multiplied before anything is summed.
-        let groups = if self.exact.contains(&scope.address) && !summed.is_empty() {
+        // And a number that is large by itself overflows only where it is multiplied before what makes it small.
+        let extreme = |factor: &Factor<'_>| {
+            matches!(factor, Factor::Times(Expr::Number(_)) | Factor::Over(Expr::Number(_)))
+        };
+        let extreme = all.len() > 2 && all.iter().any(extreme);
+        let groups = if self.exact.contains(&scope.address) && (extreme || !summed.is_empty()) {
             vec![(0..all.len()).collect()]
         } else {
             linked(&indices, &summed)
         };
-        let split = !summed.is_empty() && groups.len() > 1;
+        let split = groups.len() > 1 && (extreme || !summed.is_empty());
         let parts = self.parts(scope.address, &factors, groups, rows, inner)?;
         let folded = self.sum_rows(scope, support, rows, parts, constant)?;
         if split {
