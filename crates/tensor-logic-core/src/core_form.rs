@@ -16,5 +16,3 @@ pub mod digits;
 pub mod divergence;
 
 pub mod carry;
-
-pub mod gradient;

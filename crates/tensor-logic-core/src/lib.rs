@@ -19,11 +19,12 @@ pub struct Readme;
 
 mod analysis;
 mod core_form;
+pub mod gradient;
 mod seam;
 pub mod show;
 mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
-pub use crate::core_form::{carry, digits, divergence, gradient, linear, program, rename, value, walk};
+pub use crate::core_form::{carry, digits, divergence, linear, program, rename, value, walk};
 pub use crate::seam::{engine, profile, proof, start};
 pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};

@@ -126,6 +126,11 @@ impl Normalise {
             }
             Some(epsilon) => {
                 means.iter_mut().zip(&counts).for_each(|(mean, count)| *mean /= count);
+                // Of large numbers that are equal a mean may miss the last digit: what is left of it is added.
+                let mut left = vec![0.0_f64; slots];
+                each(&mut |slot, at| left[slot] += result[at].double() - means[slot]);
+                let corrected = means.iter_mut().zip(&left).zip(&counts);
+                corrected.for_each(|((mean, left), count)| *mean += left / count);
                 each(&mut |slot, at| {
                     let difference = result[at].double() - means[slot];
                     sums[slot] += difference * difference;
@@ -243,9 +248,12 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
     if let (None, Some(first)) = (here, epsilon.first())
         && epsilon.iter().fold(true, |same, other| same & (other == first))
     {
-        let mean = wide_sum(row, |value| value) / row.len() as f64;
+        let count = row.len() as f64;
+        let mean = wide_sum(row, |value| value) / count;
+        // Of large numbers that are equal a mean may miss the last digit: what is left of it is added.
+        let mean = mean + wide_sum(row, |value| value - mean) / count;
         let squares = wide_sum(row, |value| (value - mean) * (value - mean));
-        let root = (squares / row.len() as f64 + first.double()).sqrt();
+        let root = (squares / count + first.double()).sqrt();
         row.iter_mut().for_each(|value| *value = T::of((value.double() - mean) / root));
         return;
     }
@@ -253,6 +261,7 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
     let present = || row.iter().enumerate().filter(|(at, _)| here(*at)).map(|(_, value)| value.double());
     let count = present().count() as f64;
     let mean = present().sum::<f64>() / count;
+    let mean = mean + present().map(|value| value - mean).sum::<f64>() / count;
     let squares: f64 = present().map(|value| (value - mean) * (value - mean)).sum();
     // One root serves all entries with the same epsilon.
     let (mut last, mut root) = (f64::NAN, f64::NAN);

@@ -418,6 +418,9 @@ fn lnorm<N: Number>(entries: &mut Entries<N>, eps: N) {
     let count = N::new(entries.len() as f64);
     let minus = |a: N, b: N| a.plus(N::new(-1.0).times(b));
     let mean = entries.values().copied().fold(N::new(0.0), N::plus).over(count);
+    // Equal numbers are their mean, also where the sum is rounded: what is left of each is taken into it.
+    let left = entries.values().map(|value| minus(*value, mean)).fold(N::new(0.0), N::plus).over(count);
+    let mean = mean.plus(left);
     let square = |value: N| minus(value, mean).times(minus(value, mean));
     let variance = entries.values().map(|value| square(*value)).fold(N::new(0.0), N::plus).over(count);
     let deviation = N::apply(&Function::Sqrt, &[variance.plus(eps)]);

@@ -115,22 +115,19 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
     Some(Factored { body: Expr::Product(factors), index, own, over })
 }
 
-/// The scope with the sum inside.
-pub(super) fn nested<'p>(factored: &'p Factored, scope: &Scope<'p>) -> Scope<'p> {
-    let mut conditions = guards(scope);
-    Condition::of_body(&factored.body, &mut conditions);
-    Scope {
-        address: std::ptr::from_ref(factored) as usize,
-        own: &factored.own,
-        over: &factored.over,
-        conditions,
-        body: &factored.body,
-        operation: scope.operation,
-        nearby: scope.nearby,
-        zero: scope.zero,
-        fill: scope.fill,
-        truth: scope.truth,
-        whole: scope.whole,
+impl<'p> Scope<'p> {
+    /// The scope with the sum inside.
+    pub(super) fn nested(&self, factored: &'p Factored) -> Scope<'p> {
+        let mut conditions = guards(self);
+        Condition::of_body(&factored.body, &mut conditions);
+        Scope {
+            address: std::ptr::from_ref(factored) as usize,
+            own: &factored.own,
+            over: &factored.over,
+            conditions,
+            body: &factored.body,
+            ..self.clone()
+        }
     }
 }
 

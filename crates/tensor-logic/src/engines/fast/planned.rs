@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::factored::nested;
 use super::head::{LARGE, SHARE, domains};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::relation::Relation;
@@ -301,7 +300,7 @@ impl Planner<'_> {
         let context = Context::default();
         if let Some(factored) = self.machine.factored(&scope, &context) {
             inside.push(factored.index);
-            return self.found_in(equation, term, nested(&factored, &scope), inside);
+            return self.found_in(equation, term, scope.nested(&factored), inside);
         }
         let reads = Machine::scope_reads(&scope.conditions, scope.body);
         self.machine.set_tuple_ranges(scope.own, &reads, scope.nearby);

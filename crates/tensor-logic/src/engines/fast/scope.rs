@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
 use super::contract::{Contraction, contract};
 use super::doubt::{Doubt, all_finite};
-use super::factored::nested;
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
 use super::rows::{Members, Rows};
@@ -146,7 +145,7 @@ impl Machine {
     pub(crate) fn scope(&mut self, scope: &Scope<'_>, context: &Context) -> Result<Folded> {
         if let Some(factored) = self.factored(scope, context) {
             self.inside.push(factored.index);
-            let folded = self.scope(&nested(&factored, scope), context)?;
+            let folded = self.scope(&scope.nested(&factored), context)?;
             // a (x + y) is a x + a y for finite numbers only.
             self.suspect(scope.address, &folded.block, Doubt::NotFinite);
             return Ok(folded);

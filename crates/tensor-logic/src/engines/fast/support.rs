@@ -14,7 +14,6 @@ use super::notes::Found;
 use super::plan::{Key, Source, Stamps, Thing};
 use super::rows::{Match, NONE, Rows};
 use super::scope::Scope;
-use super::together::comparison;
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Binary, volume};
@@ -222,6 +221,17 @@ impl<'p> Condition<'p> {
             Condition::Guard(Guard::CompareIndex(..) | Guard::Bind(..)) => {}
             Condition::Some(when) => when.visit_reads(&mut any),
         }
+    }
+}
+
+/// What a guard says of indices alone.
+pub(super) fn comparison(condition: Condition<'_>) -> Option<(Comparison, IndexFn, IndexFn)> {
+    match condition {
+        Condition::Guard(Guard::CompareIndex(sign, a, b)) => Some((*sign, a.clone(), b.clone())),
+        Condition::Guard(Guard::Bind(index, function)) => {
+            Some((Comparison::Equal, IndexFn::Index(*index), function.clone()))
+        }
+        _ => None,
     }
 }
 

@@ -8,11 +8,11 @@ use datarel::{Atom, Constants, Database, Failure, Limits, Literal, Ring, Rule, T
 
 use super::machine::{Context, Machine, indices_of};
 use super::rows::{Match, Rows};
-use super::support::{Condition, distinct, holds_const};
+use super::support::{Condition, comparison, distinct, holds_const};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::linear::{linear, solve};
-use crate::program::{Guard, IndexFn, IndexId};
+use crate::program::{IndexFn, IndexId};
 use crate::value::{Const, Domain};
 
 /// The values of indices by their ordinals: of those that an argument gives, and of those that have one value.
@@ -39,17 +39,6 @@ impl Values {
 
     fn function(&self, ordinals: &[Const], function: &IndexFn) -> Option<Const> {
         function.evaluate(&|index| self.value(ordinals, index), &|index| self.ordinal(ordinals, index))
-    }
-}
-
-/// What a guard says of indices alone.
-pub(super) fn comparison(condition: Condition<'_>) -> Option<(Comparison, IndexFn, IndexFn)> {
-    match condition {
-        Condition::Guard(Guard::CompareIndex(sign, a, b)) => Some((*sign, a.clone(), b.clone())),
-        Condition::Guard(Guard::Bind(index, function)) => {
-            Some((Comparison::Equal, IndexFn::Index(*index), function.clone()))
-        }
-        _ => None,
     }
 }
 
