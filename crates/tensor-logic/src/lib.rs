@@ -57,7 +57,7 @@ pub use tensor_logic_core::{
 pub(crate) use tensor_logic_kernels as kernels;
 pub use tensor_logic_reference as reference;
 
-/// The gradient of a program: [the program](adjoint), and [its values](evaluate).
+/// The gradient of a program: `adjoint` is the program, `evaluate` its values.
 pub mod gradient {
     pub use crate::learning::evaluate;
     pub use tensor_logic_core::gradient::{Adjoint, adjoint};

@@ -1,7 +1,7 @@
 //! Proofs: why a tuple is there.
 //!
 //! A [`Proof`] is a tree kept in one list, so that a proof of a hundred thousand steps needs no
-//! deep recursion. [`crate::reference::prove`] finds one of least height.
+//! deep recursion. The function `prove` of the crate `tensor-logic-reference` finds one of least height.
 
 /// A proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
