@@ -93,6 +93,10 @@ fn a_sum_that_leaves_the_doubles_inside_is_taken_outside() {
          Y[x] = R(x, y) S(y, z) F[z]\n",
         "R(0, 1) = 1e-300; S(1, 0) = 1e308; S(1, 1) = 1e308; F = [1, 1]; Y[x] = R(x, y) S(y, z) F[z]\n",
         "R(0, 1); R(2, 1); S(1, 0); S(1, 1); F = [1, -1]; Y(x) = R(x, y) S(y, z) F[z]\n",
+        // An index that a guard computes, inside of a function.
+        "i : 2; R(Bob, 1); S(Ann, 0); Y = (S(y, j) R(x, m % 2) | m = i)\n",
+        "i : 5; R(Bob, 1); R(Ann, 3); Y[i] = (i R(x, m + 1) | m = 2 * i)\n",
+        "i : 5; R(Bob, 1); R(Ann, 3); R(Ann, 6); Y(x, i) = (i R(x, m / 2) | m = 3 * i)\n",
         // Numbers that are large by themselves, beside a 0.
         "R(Bob, Bob) = -3; S(1, Cal); Y[x, i] = R(y, Bob) R(x, z) S[i, z] / 1e-308\n",
         "R(Bob, Bob) = -3; S(1, Cal); Y[x, i] = R(x, z) R(x, z) S[i, z] 1e308\n",

@@ -513,6 +513,13 @@ impl Machine {
                 }
                 continue;
             };
+            // What a guard computes is known once its arguments are: the relation is asked then.
+            let computed = |index: &IndexId| {
+                matches!(self.program.index(*index).range, Range::Computed) && !search.bound(*index)
+            };
+            if condition.indices().iter().any(computed) {
+                continue;
+            }
             if matches!(self.stored(read.tensor), Some(Stored::Relation(_))) {
                 let counts = match condition {
                     Condition::Listed(_) => Counts::All,
