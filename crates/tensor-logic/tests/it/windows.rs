@@ -102,3 +102,22 @@ fn long_recursions_take_little_memory() {
     let value = |at: usize| found.outcome.answers[at].content.numbers()[0];
     assert!((value(0) - 0.14).abs() < 1e-12 && (value(1) - 99.0).abs() < 1e-9, "{} {}", value(0), value(1));
 }
+
+/// Steps at the end of 64 bits: the constants that lead back from there are not computed with.
+#[test]
+fn steps_at_the_end_of_the_integers_are_steps() {
+    let far = "t : -9223372036854775807..-9223372036854775700\n";
+    let programs = [
+        "X[0] = 1\nX[t + 9223372036854775807] = 0.5 X[t + 9223372036854775806] + 1\nX[100]?\n",
+        "X[0] = 1\nX[t + 9223372036854775807] = 0.5 Y[t + 9223372036854775806] + 1\n\
+         Y[t + 9223372036854775807] = 0.25 X[t + 9223372036854775807]\nY[100]?\n",
+        "X[0] = 1\nX[t + 9223372036854775807] = 0.5 Y[t + 9223372036854775805] + 1\n\
+         Y[t + 9223372036854775806] = 0.25 X[t + 9223372036854775806]\nX[100]?\n",
+    ];
+    for program in programs {
+        let text = format!("{far}{program}");
+        let wanted = numbers(&text, &mut Reference::default());
+        let found = numbers(&text, &mut Auto::new(Box::new(Fast::with_storage(Storage::Sparse))));
+        assert_eq!(found, wanted, "{text}");
+    }
+}

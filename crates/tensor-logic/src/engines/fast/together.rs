@@ -89,16 +89,15 @@ impl Machine {
             stop: self.stop.flag(),
             ..Limits::default()
         };
-        let empty = tables.iter().any(|table| table.len == 0);
-        match evaluate(&mut database, &[Rule::new(result, terms, body)], &limits) {
-            Ok(_) => {}
-            Err(Failure::Interrupted) => self.stop.check(self.head)?,
-            Err(_) => return Ok(None),
+        // A table without columns and rows is in no atom.
+        if tables.iter().all(|table| table.len > 0) {
+            match evaluate(&mut database, &[Rule::new(result, terms, body)], &limits) {
+                Ok(_) => {}
+                Err(Failure::Interrupted) => self.stop.check(self.head)?,
+                Err(_) => return Ok(None),
+            }
         }
-        let (len, flat) = match empty {
-            true => (0, Vec::new()),
-            false => (database.relation(result).len(), database.relation(result).rows()),
-        };
+        let (len, flat) = (database.relation(result).len(), database.relation(result).rows());
         let column = |at: usize| flat.iter().skip(at).step_by(head.len().max(1)).copied().collect();
         let columns = (0..head.len()).map(|at| Arc::new(column(at))).collect();
         let id = self.number();

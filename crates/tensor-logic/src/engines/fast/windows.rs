@@ -29,6 +29,9 @@ const STEPS: i64 = 256;
 /// What is asked for may have so many elements.
 const ASKED: usize = 1 << 20;
 
+/// Steps and constants beyond this are not computed with: sums of some of them do not overflow.
+const FAR: u64 = 1 << 40;
+
 /// How a component is taken apart.
 #[derive(Debug)]
 struct Windows {
@@ -187,7 +190,7 @@ impl Windows {
             let Some(Domain::Interval { from, to }) = tensor.places.get(moving.place)?.domain else {
                 return None;
             };
-            if from > to || from.unsigned_abs() > 1 << 40 || to.unsigned_abs() > 1 << 40 {
+            if from > to || from.unsigned_abs() > FAR || to.unsigned_abs() > FAR {
                 return None;
             }
             let given = by_value(program, *id, moving.place)?;
@@ -270,7 +273,7 @@ impl Windows {
         for at in &self.component.equations {
             let equation = program.equation(*at);
             let moved = self.tensors.iter().find(|moved| moved.id == equation.tensor)?;
-            let (terms, constant) = linear(equation.head.get(moved.place)?)?;
+            let (terms, constant) = near(linear(equation.head.get(moved.place)?)?)?;
             let moving = match terms.as_slice() {
                 [(index, coefficient @ (1 | -1))] => Some((*index, *coefficient)),
                 [] => None,
@@ -298,7 +301,7 @@ impl Windows {
                 let Some(other) = self.tensors.iter().find(|moved| moved.id == read.tensor) else { return };
                 let lag = || {
                     let (index, coefficient) = moving?;
-                    let (terms, from) = linear(read.arguments.get(other.place)?.function()?)?;
+                    let (terms, from) = near(linear(read.arguments.get(other.place)?.function()?)?)?;
                     let same = terms.as_slice() == [(index, coefficient)];
                     let (head, _) = self.in_steps(moved, constant, coefficient);
                     let (from, _) = self.in_steps(other, from, coefficient);
@@ -403,6 +406,11 @@ impl Windows {
         closed.components.retain(|component| !component.tensors.is_empty());
         closed
     }
+}
+
+/// A linear function whose constant is not far from 0.
+fn near(function: (Vec<(IndexId, i64)>, i64)) -> Option<(Vec<(IndexId, i64)>, i64)> {
+    (function.1.unsigned_abs() <= FAR).then_some(function)
 }
 
 impl Moved {
