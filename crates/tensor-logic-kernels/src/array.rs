@@ -24,24 +24,41 @@ enum Work {
 }
 
 /// What is to be computed, in numbers of one type.
-pub trait Typed: Any + fmt::Debug + Send + Sync {
+pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// Visits the arrays that it reads.
     fn inputs(&self, visit: &mut dyn FnMut(&Array));
+
+    /// The same, to be replaced, and for those that it reads through views by steps where these begin.
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>));
+
+    /// Whether every place that it reads follows from steps alone.
+    fn is_even(&self) -> bool;
 
     /// Computes it; what it reads is there.
     fn run<T: Number>(&self, pool: &Pool) -> Buffer;
 }
 
 /// The same in numbers of the type that a run computes with.
-trait Operation: fmt::Debug + Send + Sync {
+pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn inputs(&self, visit: &mut dyn FnMut(&Array));
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>));
+    fn is_even(&self) -> bool;
     fn run(&self, precision: Precision, pool: &Pool) -> Buffer;
     fn any(&self) -> &dyn Any;
+    fn copy(&self) -> Box<dyn Operation>;
 }
 
 impl<O: Typed> Operation for O {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
         Typed::inputs(self, visit);
+    }
+
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        Typed::reads(self, visit);
+    }
+
+    fn is_even(&self) -> bool {
+        Typed::is_even(self)
     }
 
     fn run(&self, precision: Precision, pool: &Pool) -> Buffer {
@@ -53,6 +70,10 @@ impl<O: Typed> Operation for O {
 
     fn any(&self) -> &dyn Any {
         self
+    }
+
+    fn copy(&self) -> Box<dyn Operation> {
+        Box::new(self.clone())
     }
 }
 
@@ -170,8 +191,24 @@ impl Array {
 
     /// So many numbers that an operation computes.
     pub fn of(len: usize, operation: impl Typed) -> Array {
-        let work = Mutex::new(Work::Waiting(Box::new(operation)));
-        Array(Arc::new(Node { len, work, pool: OnceLock::new() }))
+        Array::waits(len, Box::new(operation))
+    }
+
+    pub(super) fn waits(len: usize, operation: Box<dyn Operation>) -> Array {
+        Array(Arc::new(Node { len, work: Mutex::new(Work::Waiting(operation)), pool: OnceLock::new() }))
+    }
+
+    /// The operation that it waits for.
+    pub(super) fn operation(&self) -> Option<Box<dyn Operation>> {
+        match &*self.work() {
+            Work::Waiting(operation) => Some(operation.copy()),
+            Work::Done(_) => None,
+        }
+    }
+
+    /// Whether its numbers were given, not computed, and do not go back to where computed ones come from.
+    pub fn is_given(&self) -> bool {
+        self.0.pool.get().is_none() && !self.is_waiting()
     }
 
     /// The number of entries.
@@ -202,7 +239,7 @@ impl Array {
     }
 
     /// The operation of a kind that computes it, if nobody else reads it and it is still to be done.
-    pub(super) fn own<O: Typed + Clone>(&self) -> Option<O> {
+    pub(super) fn own<O: Typed>(&self) -> Option<O> {
         if Arc::strong_count(&self.0) > 1 {
             return None;
         }
@@ -210,7 +247,7 @@ impl Array {
     }
 
     /// The operation of a kind that it waits for.
-    pub(super) fn waiting<O: Typed + Clone>(&self) -> Option<O> {
+    pub(super) fn waiting<O: Typed>(&self) -> Option<O> {
         match &*self.work() {
             Work::Waiting(operation) => operation.any().downcast_ref::<O>().cloned(),
             Work::Done(_) => None,
@@ -219,7 +256,7 @@ impl Array {
 
     /// The same operation, of a kind, to be done once more by another reader; the array itself where it is another
     /// kind, or done.
-    pub fn again<O: Typed + Clone>(&self) -> Array {
+    pub fn again<O: Typed>(&self) -> Array {
         self.waiting::<O>().map_or_else(|| self.clone(), |operation| Array::of(self.len(), operation))
     }
 
@@ -278,7 +315,20 @@ impl Array {
     }
 }
 
+/// Visits what views read, and where they begin.
+pub(super) fn visit_views<'a>(
+    views: impl IntoIterator<Item = &'a mut View>,
+    visit: &mut dyn FnMut(&mut Array, Option<&mut usize>),
+) {
+    views.into_iter().for_each(|view| visit(&mut view.array, Some(&mut view.offset)));
+}
+
 impl View {
+    /// Whether it looks nothing up.
+    pub(super) fn is_even(&self) -> bool {
+        self.steps.iter().all(|step| step.by().is_some())
+    }
+
     /// An array with these row-major dimensions.
     pub fn whole(array: Array, shape: &[usize]) -> View {
         let steps = strides(shape).into_iter().map(Step::By).collect();

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::array::{Array, Typed};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
-use super::space::{Space, TILE, advance, buffers, positions};
+use super::space::{Few, Run, Scratch, Space, TILE, advance, buffers, positions};
 
 /// How numbers are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,14 @@ impl Typed for Fold {
         self.point.inputs(visit);
     }
 
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        self.point.reads(visit);
+    }
+
+    fn is_even(&self) -> bool {
+        self.point.is_even()
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let spaces = Spaces {
@@ -149,14 +157,15 @@ impl Fold {
         let (own, other) =
             if spaces.along { (&spaces.dropped, &spaces.kept) } else { (&spaces.kept, &spaces.dropped) };
         let mut evaluator = Evaluator::new(&self.point, own, buffers);
-        let mut places = Vec::new();
+        let mut places = Few::new();
         let mut bases = vec![0; self.point.inputs.len()];
         let rebase = |places: &[usize], bases: &mut [usize]| {
             for (base, walk) in bases.iter_mut().zip(&other.walks) {
                 *base = walk.offset + walk.offset_at(places);
             }
         };
-        let mut tile = [T::ZERO; TILE];
+        let mut scratch = Scratch::<T>::new();
+        let mut tile = scratch.tile();
         if spaces.along {
             positions(&other.sizes, task.kept.0, &mut places);
             for slot in to {
@@ -164,12 +173,14 @@ impl Fold {
                 *slot = self.along(&mut evaluator, &bases, task.dropped, &mut tile);
                 advance(&other.sizes, &mut places);
             }
-            return;
+            return scratch.give(Run::Tile(tile));
         }
         let (first, len) = (task.kept.0, to.len());
         let start = T::of(self.folding.start());
-        let mut total = [self.folding.start(); TILE];
-        let mut block = [start; TILE];
+        let (mut doubles, mut block) = (Scratch::<f64>::new(), scratch.tile());
+        let mut total = doubles.tile();
+        total[..len].fill(self.folding.start());
+        block[..len].fill(start);
         positions(&other.sizes, task.dropped.0, &mut places);
         for at in task.dropped.0..task.dropped.1 {
             rebase(&places, &mut bases);
@@ -185,9 +196,11 @@ impl Fold {
                 });
             }
         }
-        for (slot, (total, x)) in to.iter_mut().zip(total.iter().zip(&block)) {
+        for (slot, (total, x)) in to.iter_mut().zip(total.iter().zip(block.iter())) {
             *slot = T::of(self.folding.join(*total, x.double()));
         }
+        doubles.give(Run::Tile(total));
+        [tile, block].into_iter().for_each(|tile| scratch.give(Run::Tile(tile)));
     }
 
     /// One entry: the fold of tiles along what goes.

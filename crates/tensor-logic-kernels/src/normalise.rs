@@ -42,6 +42,17 @@ impl Typed for Normalise {
         points.into_iter().flatten().for_each(|point| point.inputs(visit));
     }
 
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        self.values.reads(visit);
+        self.present.iter_mut().chain(&mut self.epsilon).for_each(|point| point.reads(visit));
+    }
+
+    fn is_even(&self) -> bool {
+        let mut points =
+            [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()].into_iter().flatten();
+        self.layout.groups.is_none() && points.all(Typed::is_even)
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let len = volume(&self.values.shape);
         let mut result = pool.take::<T>(len);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use training::kernels::Real;
 
 use super::functions::singles;
+use super::space::{DOUBLES, SINGLES, Spare};
 use tensor_logic_core::engine::Numbers;
 use tensor_logic_core::function::Function;
 
@@ -52,6 +53,8 @@ pub trait Number:
     fn slice(buffer: &Buffer) -> Option<&[Self]>;
     /// A buffer of these numbers.
     fn buffer(values: Vec<Self>) -> Buffer;
+    /// The tiles that the thread at hand keeps.
+    fn spare() -> &'static Spare<Self>;
     /// The arrays of this type that are free.
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<Self>>>;
 }
@@ -85,6 +88,9 @@ impl Number for f64 {
     }
     fn buffer(values: Vec<f64>) -> Buffer {
         Buffer::Numbers(Numbers::Double(Arc::new(values)))
+    }
+    fn spare() -> &'static Spare<f64> {
+        &DOUBLES
     }
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f64>>> {
         &pool.double
@@ -121,6 +127,9 @@ impl Number for f32 {
     }
     fn buffer(values: Vec<f32>) -> Buffer {
         Buffer::Numbers(Numbers::Single(Arc::new(values)))
+    }
+    fn spare() -> &'static Spare<f32> {
+        &SINGLES
     }
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f32>>> {
         &pool.single

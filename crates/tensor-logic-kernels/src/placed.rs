@@ -36,6 +36,16 @@ impl Typed for Placed {
         self.base.iter().chain(self.parts.iter().map(|(array, _)| array)).for_each(visit);
     }
 
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        let parts = self.parts.iter_mut().map(|(array, _)| array);
+        self.base.iter_mut().chain(parts).for_each(|array| visit(array, None));
+    }
+
+    // Where its parts go may move from step to step.
+    fn is_even(&self) -> bool {
+        false
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let mut result = pool.take::<T>(self.len);
         match &self.base {

@@ -1,11 +1,12 @@
 //! Elementwise work: a small program in postfix order, run on a tile of entries at a time.
 
 use rayon::prelude::*;
+use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Step, Typed, View};
+use super::array::{Array, Step, Typed, View, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
-use super::space::{Run, Scratch, Source, Space, TILE, Tile, buffers};
+use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::{Function, power};
 
@@ -63,6 +64,14 @@ const CHEAP: usize = 3;
 impl Typed for Point {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
         self.inputs.iter().for_each(|view| visit(&view.array));
+    }
+
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        visit_views(&mut self.inputs, visit);
+    }
+
+    fn is_even(&self) -> bool {
+        self.inputs.iter().all(View::is_even)
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
@@ -197,11 +206,11 @@ fn placed(inner: &Point, view: &View, shape: &[usize]) -> Option<Vec<View>> {
 }
 
 /// Runs a program on tiles of a space.
-pub(super) struct Evaluator<'a, T> {
+pub(super) struct Evaluator<'a, T: Number> {
     code: &'a [Code],
     sizes: &'a [usize],
-    sources: Vec<Source<'a, T>>,
-    stack: Vec<Run<'a, T>>,
+    sources: Few<Source<'a, T>>,
+    stack: SmallVec<[Run<'a, T>; 6]>,
     scratch: Scratch<T>,
 }
 
@@ -212,7 +221,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
             code: &point.code,
             sizes: &space.sizes,
             sources: sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk)).collect(),
-            stack: Vec::new(),
+            stack: SmallVec::new(),
             scratch: Scratch::new(),
         }
     }
@@ -222,7 +231,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
         let len = to.len();
         if let [Code::Load(at)] = self.code {
             let base = bases.get(*at).copied().unwrap_or(0);
-            return self.sources[*at].load_into(self.sizes, position, base, &mut self.scratch, to);
+            return self.sources[*at].load_into(self.sizes, position, base, to);
         }
         let (last, others) = match self.code.split_last() {
             Some((Code::Binary(binary), others)) => (Some(*binary), others),

@@ -74,6 +74,15 @@ impl Typed for Product {
         visit(&self.b.array);
     }
 
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        visit(&mut self.a.array, Some(&mut self.a.offset));
+        visit(&mut self.b.array, Some(&mut self.b.offset));
+    }
+
+    fn is_even(&self) -> bool {
+        true
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let buffers = buffers([&self.a.array, &self.b.array].into_iter());
         let (x, y) = (own::<T>(&buffers[0]), own::<T>(&buffers[1]));

@@ -1,82 +1,45 @@
-//! Operations that are done again and again on other parts of the same arrays, without being described anew.
+//! Operations that are done again and again, on other arrays or other parts of the same, without being described anew.
 
-use super::array::{Array, Step, Typed};
-use super::fold::Fold;
-use super::normalise::Normalise;
+use super::array::{Array, Operation};
 use super::number::{Buffer, Pool, Precision};
-use super::point::Point;
-use super::product::Product;
 
 /// An operation whose arrays are put in before it is done.
 #[derive(Debug)]
-pub enum Recorded {
-    /// Elementwise work.
-    Point(Point),
-    /// The same, folded.
-    Fold(Fold),
-    /// Products of matrices.
-    Product(Product),
-    /// softmax or lnorm.
-    Normalise(Normalise),
+pub struct Recorded {
+    operation: Box<dyn Operation>,
+    len: usize,
 }
 
 impl Recorded {
-    /// The operation that an array waits for, if it is one of these and picks nothing by look-up.
+    /// The operation that an array waits for.
     pub fn of(array: &Array) -> Option<Recorded> {
-        let found = array
-            .waiting::<Point>()
-            .map(Recorded::Point)
-            .or_else(|| array.waiting::<Fold>().map(Recorded::Fold))
-            .or_else(|| array.waiting::<Product>().map(Recorded::Product))
-            .or_else(|| array.waiting::<Normalise>().map(Recorded::Normalise))?;
-        let points = match &found {
-            Recorded::Point(point) => vec![point],
-            Recorded::Fold(fold) => vec![&fold.point],
-            Recorded::Product(_) => Vec::new(),
-            Recorded::Normalise(normalise) if normalise.layout.groups.is_none() => {
-                [Some(&normalise.values), normalise.present.as_ref(), normalise.epsilon.as_ref()]
-                    .into_iter()
-                    .flatten()
-                    .collect()
-            }
-            Recorded::Normalise(_) => return None,
-        };
-        let mut steps = points.into_iter().flat_map(|point| &point.inputs).flat_map(|view| &view.steps);
-        steps.all(|step| matches!(step, Step::By(_))).then_some(found)
+        Some(Recorded { operation: array.operation()?, len: array.len() })
     }
 
-    /// Visits the arrays that it reads, and where it begins in each.
-    pub fn visit(&mut self, visit: &mut dyn FnMut(&mut Array, &mut usize)) {
-        let mut point = |point: &mut Point| {
-            point.inputs.iter_mut().for_each(|view| visit(&mut view.array, &mut view.offset));
-        };
-        match self {
-            Recorded::Point(own) => point(own),
-            Recorded::Fold(fold) => point(&mut fold.point),
-            Recorded::Product(product) => {
-                visit(&mut product.a.array, &mut product.a.offset);
-                visit(&mut product.b.array, &mut product.b.offset);
-            }
-            Recorded::Normalise(normalise) => {
-                point(&mut normalise.values);
-                normalise.present.iter_mut().chain(&mut normalise.epsilon).for_each(point);
-            }
-        }
+    /// Whether every place that it reads follows from steps alone, so that it is moved by where its views begin.
+    pub fn is_even(&self) -> bool {
+        self.operation.is_even()
+    }
+
+    /// Visits the arrays that it reads, and where it begins in those that it reads by steps.
+    pub fn visit(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        self.operation.reads(visit);
     }
 
     /// Does it.
     pub fn run(&self, precision: Precision, pool: &Pool) -> Buffer {
-        fn run(operation: &impl Typed, precision: Precision, pool: &Pool) -> Buffer {
-            match precision {
-                Precision::Double => operation.run::<f64>(pool),
-                Precision::Single => operation.run::<f32>(pool),
+        self.operation.run(precision, pool)
+    }
+
+    /// What it makes of these arrays, in the order in which it visits them: an array that waits for it.
+    pub fn waiting(&self, arrays: impl IntoIterator<Item = Array>) -> Array {
+        let mut operation = self.operation.copy();
+        let mut arrays = arrays.into_iter();
+        operation.reads(&mut |array, _| {
+            if let Some(other) = arrays.next() {
+                *array = other;
             }
-        }
-        match self {
-            Recorded::Point(point) => run(point, precision, pool),
-            Recorded::Fold(fold) => run(fold, precision, pool),
-            Recorded::Product(product) => run(product, precision, pool),
-            Recorded::Normalise(normalise) => run(normalise, precision, pool),
-        }
+        });
+        Array::waits(self.len, operation)
     }
 }

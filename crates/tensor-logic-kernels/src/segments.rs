@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use training::kernels::{Kernel, fetch_ahead, vectorised};
 
-use super::array::{Array, Typed, View};
+use super::array::{Array, Typed, View, visit_views};
 use super::fold::Folding;
 use super::number::{Buffer, Number, Pool, volume};
 use super::space::buffers;
@@ -56,6 +56,14 @@ impl<T: Number> Part<'_, T> {
 impl Typed for Segments {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
         self.numbers.iter().chain(&self.slabs).for_each(|view| visit(&view.array));
+    }
+
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        visit_views(self.numbers.iter_mut().chain(&mut self.slabs), visit);
+    }
+
+    fn is_even(&self) -> bool {
+        false
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {

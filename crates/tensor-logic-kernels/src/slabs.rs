@@ -27,6 +27,14 @@ impl Typed for Slabs {
         visit(&self.from);
     }
 
+    fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
+        visit(&mut self.from, None);
+    }
+
+    fn is_even(&self) -> bool {
+        false
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let buffer = buffers(std::iter::once(&self.from)).remove(0);
         let len = self.positions.len() * self.inner;

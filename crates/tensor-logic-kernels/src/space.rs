@@ -1,5 +1,10 @@
 //! Spaces as loops: how the entries that several views name are gone through, a tile at a time.
 
+use std::cell::RefCell;
+use std::thread::LocalKey;
+
+use smallvec::SmallVec;
+
 use super::array::{Array, Step, View};
 use super::number::{Buffer, Number};
 use tensor_logic_core::engine::Numbers;
@@ -10,18 +15,32 @@ pub(super) const TILE: usize = 512;
 /// Numbers of one tile.
 pub(super) type Tile<T> = Box<[T; TILE]>;
 
+/// Tiles that a thread uses again: small operations would take most of their time to make them.
+pub(super) type Spare<T> = LocalKey<RefCell<Vec<Tile<T>>>>;
+
+/// A thread keeps so many.
+const SPARE: usize = 32;
+
+thread_local! {
+    pub(super) static DOUBLES: RefCell<Vec<Tile<f64>>> = const { RefCell::new(Vec::new()) };
+    pub(super) static SINGLES: RefCell<Vec<Tile<f32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One number for each dimension: there are few.
+pub(super) type Few<T> = SmallVec<[T; 6]>;
+
 /// A space and the views that walk it, neighbouring dimensions joined where all views nest.
 #[derive(Debug, Clone)]
 pub(super) struct Space {
-    pub(super) sizes: Vec<usize>,
-    pub(super) walks: Vec<Walk>,
+    pub(super) sizes: Few<usize>,
+    pub(super) walks: Few<Walk>,
 }
 
 /// How one view walks a space.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
     pub(super) offset: usize,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Few<Step>,
 }
 
 impl Walk {
@@ -34,9 +53,9 @@ impl Walk {
 impl Space {
     /// The space of these sizes; `first` is where its dimensions begin among those of the views.
     pub(super) fn new(shape: &[usize], views: &[View], first: usize) -> Space {
-        let mut sizes: Vec<usize> = Vec::with_capacity(shape.len());
-        let walk = |_: &View| Walk { offset: 0, steps: Vec::with_capacity(shape.len()) };
-        let mut walks: Vec<Walk> = views.iter().map(walk).collect();
+        let mut sizes: Few<usize> = Few::new();
+        let walk = |_: &View| Walk { offset: 0, steps: Few::new() };
+        let mut walks: Few<Walk> = views.iter().map(walk).collect();
         for (at, size) in shape.iter().enumerate() {
             let steps = || views.iter().map(|view| &view.steps[first + at]);
             if *size == 1 {
@@ -65,7 +84,7 @@ impl Space {
 }
 
 /// The positions of an entry along each dimension.
-pub(super) fn positions(sizes: &[usize], mut at: usize, into: &mut Vec<usize>) {
+pub(super) fn positions(sizes: &[usize], mut at: usize, into: &mut Few<usize>) {
     into.clear();
     into.resize(sizes.len(), 0);
     for (slot, size) in into.iter_mut().zip(sizes).rev() {
@@ -86,7 +105,7 @@ pub fn advance(sizes: &[usize], positions: &mut [usize]) {
 }
 
 /// The buffers of computed arrays.
-pub(super) fn buffers<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<Buffer> {
+pub(super) fn buffers<'a>(arrays: impl Iterator<Item = &'a Array>) -> Few<Buffer> {
     let empty = || Buffer::Truths(Default::default());
     arrays.map(|array| array.done().unwrap_or_else(empty)).collect()
 }
@@ -117,24 +136,36 @@ pub(super) enum Run<'a, T> {
 }
 
 /// Space to work in.
-pub(super) struct Scratch<T> {
-    spare: Vec<Tile<T>>,
-    positions: Vec<usize>,
+pub(super) struct Scratch<T: Number> {
+    spare: SmallVec<[Tile<T>; 4]>,
 }
 
 impl<T: Number> Scratch<T> {
     pub(super) fn new() -> Scratch<T> {
-        Scratch { spare: Vec::new(), positions: Vec::new() }
+        Scratch { spare: SmallVec::new() }
     }
 
+    /// A tile of whatever numbers.
     pub(super) fn tile(&mut self) -> Tile<T> {
-        self.spare.pop().unwrap_or_else(|| Box::new([T::ZERO; TILE]))
+        let kept = || T::spare().try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
+        self.spare.pop().or_else(kept).unwrap_or_else(|| Box::new([T::ZERO; TILE]))
     }
 
     pub(super) fn give(&mut self, run: Run<'_, T>) {
         if let Run::Tile(tile) = run {
             self.spare.push(tile);
         }
+    }
+}
+
+impl<T: Number> Drop for Scratch<T> {
+    fn drop(&mut self) {
+        // At the end of a thread there is nobody to keep them.
+        let _ = T::spare().try_with(|spare| {
+            let mut spare = spare.borrow_mut();
+            let room = SPARE.saturating_sub(spare.len());
+            spare.extend(self.spare.drain(..).take(room));
+        });
     }
 }
 
@@ -178,72 +209,95 @@ impl<'a, T: Number> Source<'a, T> {
         if let (Entries::Own(values), Step::By(1)) = (self.entries, last)
             && position % inner + len <= inner
         {
-            let mut positions = std::mem::take(&mut scratch.positions);
+            let mut positions = Few::new();
             self::positions(sizes, position, &mut positions);
             let from = first + self.walk.offset_at(&positions);
-            scratch.positions = positions;
             return Run::Slice(&values[from..from + len]);
         }
         let mut tile = scratch.tile();
-        self.load_into(sizes, position, base, scratch, &mut tile[..len]);
+        self.load_into(sizes, position, base, &mut tile[..len]);
         Run::Tile(tile)
     }
 
     /// Entries from a position of the space on, moved by `base`.
-    pub(super) fn load_into(
+    pub(super) fn load_into(&self, sizes: &[usize], position: usize, base: usize, to: &mut [T]) {
+        let first = self.offset + base;
+        match self.entries {
+            Entries::Own(values) => self.gather(values, sizes, position, first, to, |value| value),
+            Entries::Double(values) => self.gather(values, sizes, position, first, to, T::of),
+            Entries::Single(values) => {
+                self.gather(values, sizes, position, first, to, |value| T::of(f64::from(value)));
+            }
+            Entries::Truths(values) => {
+                self.gather(values, sizes, position, first, to, |v| if v { T::ONE } else { T::ZERO });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn gather<S: Copy>(
         &self,
+        from: &[S],
         sizes: &[usize],
         position: usize,
-        base: usize,
-        scratch: &mut Scratch<T>,
+        first: usize,
         to: &mut [T],
+        number: impl Fn(S) -> T + Copy,
     ) {
-        let (first, len) = (self.offset + base, to.len());
         let (Some(inner), Some(last)) = (sizes.last().copied(), self.walk.steps.last()) else {
-            return to.fill(self.at(first));
+            return to.fill(number(from[first]));
         };
-        let mut positions = std::mem::take(&mut scratch.positions);
+        let len = to.len();
+        let mut positions: Few<usize> = Few::new();
         self::positions(sizes, position, &mut positions);
-        let (outer, steps) = (sizes.len() - 1, &self.walk.steps);
+        let outer = sizes.len() - 1;
+        let steps = &self.walk.steps[..outer];
+        let start_of = |positions: &[usize]| -> usize {
+            first + steps.iter().zip(positions).map(|(step, place)| step.offset(*place)).sum::<usize>()
+        };
+        // The step and the size of the dimension before the last, if rows lie evenly apart along it.
+        let even = steps.last().and_then(Step::by).zip(sizes[..outer].last().copied());
+        let mut start = start_of(&positions);
         let mut filled = 0;
         while filled < len {
             let along = positions[outer];
-            let start = first
-                + steps[..outer]
-                    .iter()
-                    .zip(&positions)
-                    .map(|(step, place)| step.offset(*place))
-                    .sum::<usize>();
+            if along > 0 || len - filled < inner || even.is_none() {
+                let count = (inner - along).min(len - filled);
+                fill(&mut to[filled..filled + count], from, start, 0, count, last, along, number);
+                filled += count;
+                positions[outer] = inner - 1;
+                advance(sizes, &mut positions);
+                start = start_of(&positions);
+                continue;
+            }
             // Whole rows together, as far as they are evenly apart.
-            let mut rows = 1;
-            let mut apart = 0;
-            if along == 0
-                && let (Some(Step::By(step)), Some(size)) = (steps[..outer].last(), sizes[..outer].last())
-            {
-                rows = ((len - filled) / inner).min(size - positions[outer - 1]).max(1);
-                apart = *step;
-            }
-            let count = if rows > 1 { rows * inner } else { (inner - along).min(len - filled) };
-            let to = &mut to[filled..filled + count];
-            let width = count / rows;
-            match self.entries {
-                Entries::Own(values) => fill(to, values, start, apart, width, last, along, |value| value),
-                Entries::Double(values) => fill(to, values, start, apart, width, last, along, T::of),
-                Entries::Single(values) => {
-                    fill(to, values, start, apart, width, last, along, |v| T::of(f64::from(v)));
-                }
-                Entries::Truths(values) => {
-                    fill(to, values, start, apart, width, last, along, |v| if v { T::ONE } else { T::ZERO });
-                }
-            }
+            let (apart, size) = even.unwrap_or((0, 1));
+            let place = positions[outer - 1];
+            let rows = ((len - filled) / inner).min(size - place);
+            let count = rows * inner;
+            fill(&mut to[filled..filled + count], from, start, apart, inner, last, 0, number);
             filled += count;
-            positions[outer] = inner - 1;
-            if rows > 1 {
-                positions[outer - 1] += rows - 1;
+            if place + rows < size {
+                positions[outer - 1] += rows;
+                start += rows * apart;
+                continue;
             }
-            advance(sizes, &mut positions);
+            // The next row is one step further along a dimension before.
+            positions[outer - 1] = 0;
+            start -= place * apart;
+            let before = outer - 1;
+            let single = positions[..before].last().zip(sizes[..before].last()).zip(steps[..before].last());
+            match single {
+                Some(((place, size), Step::By(step))) if place + 1 < *size => {
+                    start += step;
+                    positions[before - 1] += 1;
+                }
+                _ => {
+                    advance(&sizes[..before], &mut positions[..before]);
+                    start = start_of(&positions);
+                }
+            }
         }
-        scratch.positions = positions;
     }
 }
 

@@ -7,6 +7,7 @@
 //! (`head`), and components come to rest as their class says (`component`). What depends on
 //! nothing that changed is remembered (`plan`), so that a training loop replans nothing.
 
+mod again;
 mod block;
 mod component;
 mod contract;
@@ -290,7 +291,7 @@ impl Session {
         let program = Arc::clone(&self.machine.program);
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
-            self.machine.records = records::Records::default();
+            self.machine.forget_records();
             self.made.clear();
         }
         self.machine.tuples = 0;

@@ -115,6 +115,9 @@ impl Machine {
         id: TensorId,
         parameters: &Parameters,
     ) -> Result<Stored> {
+        if let Some(stored) = self.again(id) {
+            return Ok(stored);
+        }
         let program = Arc::clone(&self.program);
         self.head = self.left_side(id);
         let parameter = match parameters.get(&id) {
@@ -134,9 +137,11 @@ impl Machine {
                 true => Accumulator::Lone,
                 false => self.given(id, parameter)?,
             };
+            self.watch(id);
             for equation in own_equations(&program.equations, component, id) {
                 self.contribute(equation, &[], &mut accumulator)?;
             }
+            self.remember(id, &accumulator);
             let stored = self.finish(id, accumulator);
             if !self.must_repeat() {
                 return Ok(stored);

@@ -188,23 +188,26 @@ fn pair(
     needed: &dyn Fn(Dim) -> bool,
     what: Contraction<'_>,
 ) -> Result<Block> {
-    let wanted = what.order;
     let private = |own: &Block, other: &Block| -> Vec<Dim> {
         own.dims.iter().copied().filter(|dim| !needed(*dim) && other.position(*dim).is_none()).collect()
     };
     let (gone_a, gone_b) = (private(&a, &b), private(&b, &a));
     let mut a = reduce(a, &gone_a, Operation::Sum);
     let mut b = reduce(b, &gone_b, Operation::Sum);
-    // The side that the result begins with stands on the left.
+    // The side that the result begins with stands on the left; so it is already in the order of the left side, also
+    // where a function stands between.
+    let wanted = std::mem::take(&mut machine.wanted);
     let begins = |own: &Block, other: &Block| {
         let first = own.dims.iter().find(|dim| other.position(**dim).is_none())?;
-        wanted.iter().position(|dim| dim == first)
+        let place = |order: &[Dim]| order.iter().position(|dim| dim == first);
+        place(&wanted).or_else(|| Some(wanted.len() + place(what.order)?))
     };
     if let (Some(x), Some(y)) = (begins(&a, &b), begins(&b, &a))
         && y < x
     {
         std::mem::swap(&mut a, &mut b);
     }
+    machine.wanted = wanted;
     let (mut batch, mut left, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     for dim in &a.dims {
         match (b.position(*dim).is_some(), needed(*dim)) {

@@ -265,6 +265,7 @@ impl Machine {
         into: &mut Accumulator,
     ) -> Result<()> {
         let combine = self.program.tensor(equation.tensor).combine;
+        self.wanted = equation.left.iter().map(|index| Dim::of(*index)).collect();
         let open = |index: &IndexId| context.fixed(*index).is_none();
         let over: Vec<IndexId> = term.over.iter().copied().filter(open).collect();
         let mut own: Vec<IndexId> = equation.left.iter().copied().filter(open).collect();
@@ -699,8 +700,7 @@ impl Machine {
                 all.gathered(Dim::ROWS, order, Dim::ROWS).array()
             }
         };
-        self.force(&values);
-        Ok(Some(skeleton.with(values)))
+        Ok(Some(skeleton.relation.valued(values)))
     }
 
     /// The space of the contributions of a term to a relation.
@@ -894,7 +894,10 @@ impl Machine {
                 }
                 Stored::Dense(self.given_array(values))
             }
-            Accumulator::Ready(relation) => Stored::Relation(Arc::new(relation)),
+            Accumulator::Ready(relation) => {
+                relation.array().iter().for_each(|values| drop(self.force(values)));
+                Stored::Relation(Arc::new(relation))
+            }
             // One term was to come, and the left side has none.
             Accumulator::Lone | Accumulator::Slices(_) | Accumulator::Described(_) => {
                 Stored::Dense(Array::truths(Vec::new()))

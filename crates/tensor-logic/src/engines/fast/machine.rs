@@ -1,7 +1,7 @@
 //! The state of an evaluation: stored tensors, ranges of indices, limits, and the context in
 //! which an expression is evaluated.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -180,6 +180,8 @@ pub(crate) struct Machine {
     pub(crate) bytes: u64,
     /// Tuples of relations that are finished.
     pub(crate) tuples: u64,
+    /// The dimensions of the left side of the equation at hand, in its order.
+    pub(super) wanted: Vec<Dim>,
     /// The left side of the equation at hand, for refusals.
     pub(crate) head: Span,
     /// What is remembered between evaluations.
@@ -190,6 +192,12 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// What equations contribute to the steps of a recursion.
     pub(super) records: super::records::Records,
+    /// What makes each tensor, where it is recorded.
+    pub(super) slots: Vec<super::again::Slot>,
+    /// What an equation asks for, if it is about to be recorded.
+    pub(super) watched: RefCell<Option<super::again::Watch>>,
+    /// The number that was given out when a range changed the last time.
+    pub(super) ranged: u64,
     /// How often somebody asked for the numbers of an array.
     pub(super) looks: Cell<u64>,
     /// An array without entries.
@@ -217,6 +225,7 @@ impl Machine {
             Range::Tuples | Range::Computed => None,
         });
         let ranges = ranges.collect();
+        let slots = program.tensors.iter().map(|_| super::again::Slot::default()).collect();
         Machine {
             passing: passing(&program),
             program,
@@ -233,11 +242,15 @@ impl Machine {
             suspects: Vec::new(),
             bytes: 0,
             tuples: 0,
+            wanted: Vec::new(),
             head: Span::default(),
             memory: Memory::default(),
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             records: super::records::Records::default(),
+            slots,
+            watched: RefCell::new(None),
+            ranged: 0,
             looks: Cell::new(0),
             nothing_there: Array::truths(Vec::new()),
             numbers: 0,
@@ -309,7 +322,7 @@ impl Machine {
         }
         if found {
             // Something may have been decided by numbers that are none.
-            self.memory = Memory::default();
+            self.memory.clear();
         }
         found
     }
@@ -374,13 +387,15 @@ impl Machine {
     pub(crate) fn set_range(&mut self, index: IndexId, domain: Domain) {
         if self.range(index) != Some(&domain) {
             let stamp = self.number();
+            self.ranged = stamp;
             if let Some(slot) = self.ranges.get_mut(index.0 as usize) {
                 *slot = Some((domain, stamp));
             }
         }
     }
 
-    fn source_stamp(&self, source: Source) -> u64 {
+    /// The stamp of what something is made from.
+    pub(super) fn source_stamp(&self, source: Source) -> u64 {
         match source {
             Source::Tensor(tensor) => self.stamp(tensor),
             Source::Range(index) => self
@@ -398,7 +413,11 @@ impl Machine {
 
     /// A remembered thing that is still right.
     pub(crate) fn recall(&self, key: &Key) -> Option<&Thing> {
-        self.memory.find(key, |source| self.source_stamp(source))
+        let (stamps, thing) = self.memory.find(key, |source| self.source_stamp(source))?;
+        if let Some(watch) = self.watched.borrow_mut().as_mut() {
+            watch.recalled(stamps, thing);
+        }
+        Some(thing)
     }
 
     /// The number of values of an index.

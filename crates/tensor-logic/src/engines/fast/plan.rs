@@ -90,6 +90,7 @@ fn table_bytes(rows: &Rows) -> usize {
 pub(crate) struct Memory {
     things: HashMap<Key, (Stamps, Thing)>,
     bytes: usize,
+    kept: u64,
 }
 
 /// Beyond this much everything is forgotten and made anew.
@@ -102,13 +103,24 @@ impl Memory {
     }
 
     /// Finds a thing whose stamps are still right.
-    pub(crate) fn find(&self, key: &Key, current: impl Fn(Source) -> u64) -> Option<&Thing> {
+    pub(crate) fn find(&self, key: &Key, current: impl Fn(Source) -> u64) -> Option<(&Stamps, &Thing)> {
         let (stamps, thing) = self.things.get(key)?;
-        stamps.iter().all(|(source, stamp)| current(*source) == *stamp).then_some(thing)
+        stamps.iter().all(|(source, stamp)| current(*source) == *stamp).then_some((stamps, thing))
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Memory { kept: self.kept, ..Memory::default() };
+    }
+
+    /// How many things were ever remembered.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept
     }
 
     /// Remembers a thing.
     pub(crate) fn keep(&mut self, key: Key, stamps: Stamps, thing: Thing) {
+        self.kept += 1;
         let bytes = thing.bytes() + 128;
         if bytes > MOST / 2 {
             return;

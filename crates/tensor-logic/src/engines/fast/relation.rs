@@ -83,12 +83,6 @@ impl Skeleton {
         let relation = Relation { len: joined.first.len(), dictionaries, columns, values: None };
         Some(Skeleton { relation, order: (!sorted).then(|| Arc::new(joined.first.clone())) })
     }
-
-    /// The relation with these values, in the order of the tuples.
-    pub(crate) fn with(&self, values: Array) -> Relation {
-        let values = Values { doubles: OnceLock::new(), array: OnceLock::from(values) };
-        Relation { values: Some(Arc::new(values)), ..self.relation.clone() }
-    }
 }
 
 /// One place of a [`Piece`].
@@ -209,6 +203,17 @@ impl Relation {
             values: Some(joined.cells.iter().map(|cell| cell.value).collect()),
             counts,
         }
+    }
+
+    /// The same tuples with these values, one for each, which are computed before anybody looks at them.
+    pub(crate) fn valued(&self, values: Array) -> Relation {
+        let values = Values { doubles: OnceLock::new(), array: OnceLock::from(values) };
+        Relation { values: Some(Arc::new(values)), ..self.clone() }
+    }
+
+    /// The values as an array, if there is one.
+    pub(crate) fn array(&self) -> Option<Array> {
+        self.values.as_ref()?.array.get().cloned()
     }
 
     /// Whether both share their tuples, whatever the values.

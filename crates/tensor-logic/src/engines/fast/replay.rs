@@ -15,7 +15,7 @@ use super::records::{Moved, Record, Records, Source, Target};
 use crate::kernels::{Array, Places, Recorded};
 use crate::linear::linear;
 use crate::program::{
-    Argument, Axis, AxisFunction, Equation, Expr, IndexFn, IndexId, Kind, Range, Read, Style, TensorId,
+    Argument, Axis, AxisFunction, Equation, Expr, IndexFn, IndexId, Kind, Range, Read, Style,
 };
 use crate::value::Domain;
 
@@ -70,11 +70,13 @@ impl Machine {
             let mut there = true;
             moved.operation.visit(&mut |array, offset| {
                 let Some((source, (begin, step))) = sources.next() else { return };
-                match self.array_of(source, &made) {
+                match self.array_of(source, &made).filter(|found| !found.is_waiting()) {
                     Some(found) => *array = found,
                     None => there = false,
                 }
-                *offset = begin.saturating_add_signed(step * steps);
+                if let Some(offset) = offset {
+                    *offset = begin.saturating_add_signed(step * steps);
+                }
             });
             let buffer = there.then(|| moved.operation.run(self.precision, &self.pool));
             // Who writes to an array must be the only one that holds it.
@@ -100,14 +102,13 @@ impl Machine {
         true
     }
 
-    fn array_of(&self, source: &Source, made: &[Array]) -> Option<Array> {
+    /// The array that something is now.
+    pub(super) fn array_of(&self, source: &Source, made: &[Array]) -> Option<Array> {
         match source {
             Source::Given(array) => Some(array.clone()),
             Source::Made(at) => made.get(*at).cloned(),
             Source::Tensor(id, len) => match self.stored(*id) {
-                Some(Stored::Dense(array)) if array.len() == *len && !array.is_waiting() => {
-                    Some(array.clone())
-                }
+                Some(Stored::Dense(array)) if array.len() == *len => Some(array.clone()),
                 _ => None,
             },
         }
@@ -204,19 +205,18 @@ impl Machine {
             return Some(Source::Made(*at));
         }
         if !array.is_waiting() {
-            let is = |stored: &Stored| matches!(stored, Stored::Dense(other) if other.same(array));
-            let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
-            return match ids.find(|id| self.stored(*id).is_some_and(is)) {
+            return match self.stored_as(array) {
                 Some(id) => Some(Source::Tensor(id, array.len())),
                 None => (array.len() <= 64).then(|| Source::Given(array.clone())),
             };
         }
-        let mut operation = Recorded::of(array)?;
+        let mut operation = Recorded::of(array).filter(Recorded::is_even)?;
         let (mut sources, mut begins) = (Vec::new(), Vec::new());
         operation.visit(&mut |array, offset| {
             sources.push(self.source(array, step, known));
-            begins.push((*offset, 0));
-            (*array, *offset) = (self.nothing_there.clone(), 0);
+            begins.push((offset.as_deref().copied().unwrap_or(0), 0));
+            *array = self.nothing_there.clone();
+            offset.into_iter().for_each(|offset| *offset = 0);
         });
         let sources: Option<Vec<Source>> = sources.into_iter().collect();
         step.operations.push(Moved { operation, sources: sources?, begins });

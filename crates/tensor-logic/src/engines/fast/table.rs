@@ -76,6 +76,9 @@ impl Machine {
         };
         let data = match self.stored(read.tensor) {
             Some(Stored::Relation(relation)) => {
+                if counts != Counts::All {
+                    self.looks.set(self.looks.get() + 1);
+                }
                 let fine = counts == Counts::All || (0..relation.len).all(|at| keep(relation.value(at)));
                 return if fine {
                     Arc::clone(relation)

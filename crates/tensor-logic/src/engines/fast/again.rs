@@ -1,0 +1,244 @@
+//! Equations that are evaluated again and again, as in steps of learning, with other numbers in the same places: their
+//! operations are recorded, and done again on the arrays that stand there now.
+//!
+//! Enter at [`Machine::again`] and [`Machine::remember`]. To describe the arrays of an equation takes longer than to
+//! compute small ones. What is described depends on the text, on tuples, ranges and tables, and not on numbers, unless
+//! somebody looked at one on the way. So the second time that a tensor is evaluated, if nobody did, its operations are
+//! kept with the stamps of all that was asked for; as long as these are what they were, it is described no more.
+
+use super::doubt::Doubt;
+use super::head::{Accumulator, Elements};
+use super::machine::{Machine, Stored};
+use super::plan::{Stamps, Thing};
+use super::records::{Records, Source};
+use super::relation::Relation;
+use crate::kernels::{Array, Point, Recorded};
+use crate::program::{Combine, Role, TensorId};
+
+/// After so many records that were of no use no further one is made.
+const TRIES: u32 = 3;
+
+/// What is known of a tensor's evaluations.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// Whether it was evaluated before.
+    seen: bool,
+    /// Records that could not be made, or did not hold.
+    failed: u32,
+    record: Option<Box<Again>>,
+}
+
+/// The operations that make a tensor.
+struct Again {
+    operations: Vec<(Recorded, Vec<Source>)>,
+    suspects: Vec<(usize, Source, Doubt)>,
+    result: (Option<Relation>, Source),
+    /// What it was asked of.
+    asked: Asked,
+    reads: Vec<(TensorId, Kept)>,
+    /// The bytes of the tensor, as far as they are counted while it is evaluated.
+    bytes: u64,
+}
+
+/// How a tensor is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Nothing,
+    Dense(usize),
+    Relation(u64),
+}
+
+/// What a description depends on beside the tensors that it reads.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    /// When a range changed the last time.
+    ranges: u64,
+    /// How many scopes are exact.
+    exact: usize,
+    /// Remembered things.
+    things: Stamps,
+}
+
+/// What was asked for since a description began.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    things: Stamps,
+    blocks: Vec<Array>,
+    looks: u64,
+    kept: u64,
+    bytes: u64,
+}
+
+/// Operations in the order in which they are done, and the arrays that they make.
+#[derive(Default)]
+struct Listed {
+    operations: Vec<(Recorded, Vec<Source>)>,
+    known: Vec<Array>,
+}
+
+impl Watch {
+    /// A remembered thing is used.
+    pub(super) fn recalled(&mut self, stamps: &Stamps, thing: &Thing) {
+        self.things.extend(stamps);
+        if let Thing::Block(block) = thing {
+            self.blocks.push(block.values.array.clone());
+            self.blocks.extend(block.mask.iter().map(|mask| mask.values.array.clone()));
+        }
+    }
+}
+
+impl Machine {
+    /// Forgets how equations were evaluated.
+    pub(crate) fn forget_records(&mut self) {
+        self.records = Records::default();
+        self.slots.iter_mut().for_each(|slot| *slot = Slot::default());
+    }
+
+    /// The value of a tensor, if its operations are recorded.
+    pub(super) fn again(&mut self, id: TensorId) -> Option<Stored> {
+        let slot = self.slots.get_mut(id.0 as usize)?;
+        let record = slot.record.take()?;
+        let stored = match self.notes.is_none() && self.is_right(&record) {
+            true => self.made_again(&record, self.passing[id.0 as usize]),
+            false => None,
+        };
+        let slot = self.slots.get_mut(id.0 as usize)?;
+        match stored {
+            Some(_) => slot.record = Some(record),
+            None => slot.failed += 1,
+        }
+        stored
+    }
+
+    fn is_right(&self, record: &Again) -> bool {
+        let asked = &record.asked;
+        asked.ranges == self.ranged
+            && asked.exact == self.exact.len()
+            && record.reads.iter().all(|(id, kept)| self.kept(*id) == *kept)
+            && asked.things.iter().all(|(source, stamp)| self.source_stamp(*source) == *stamp)
+    }
+
+    fn made_again(&mut self, record: &Again, passing: bool) -> Option<Stored> {
+        let mut made: Vec<Array> = Vec::with_capacity(record.operations.len());
+        for (operation, sources) in &record.operations {
+            let arrays: Option<Vec<Array>> =
+                sources.iter().map(|source| self.array_of(source, &made)).collect();
+            made.push(operation.waiting(arrays?));
+        }
+        for (scope, source, doubt) in &record.suspects {
+            let array = self.array_of(source, &made)?;
+            self.suspect_array(*scope, array, *doubt);
+        }
+        let (relation, source) = &record.result;
+        let array = self.array_of(source, &made)?;
+        // What only other operations read may become part of them.
+        drop(made);
+        let stored = match relation {
+            Some(tuples) => {
+                self.force(&array);
+                Stored::Relation(std::sync::Arc::new(tuples.valued(array)))
+            }
+            None => {
+                if !passing || !array.waits_for::<Point>() {
+                    self.force(&array);
+                }
+                Stored::Dense(array)
+            }
+        };
+        self.bytes += record.bytes;
+        (!self.must_repeat()).then_some(stored)
+    }
+
+    fn kept(&self, id: TensorId) -> Kept {
+        match self.stored(id) {
+            None => Kept::Nothing,
+            Some(Stored::Dense(array)) => Kept::Dense(array.len()),
+            Some(Stored::Relation(_)) => Kept::Relation(self.stamp(id)),
+        }
+    }
+
+    /// Takes down from now on what is asked for, if a tensor is worth it.
+    pub(super) fn watch(&mut self, id: TensorId) {
+        let tensor = self.program.tensor(id);
+        let plain = tensor.role != Role::Parameter && tensor.combine == Combine::Sum;
+        let (looks, kept, bytes) = (self.looks.get(), self.memory.kept(), self.bytes);
+        let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
+        let seen = std::mem::replace(&mut slot.seen, true);
+        let worth = plain && seen && slot.failed < TRIES && self.notes.is_none();
+        *self.watched.borrow_mut() = worth.then(|| Watch { looks, kept, bytes, ..Watch::default() });
+    }
+
+    /// Keeps the operations of what an equation contributed, if it is to be done again.
+    pub(super) fn remember(&mut self, id: TensorId, accumulator: &Accumulator) {
+        let Some(watch) = self.watched.borrow_mut().take() else { return };
+        let record = self.recorded(id, watch, accumulator);
+        let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
+        slot.failed += u32::from(record.is_none());
+        slot.record = record.map(Box::new);
+    }
+
+    fn recorded(&self, id: TensorId, watch: Watch, accumulator: &Accumulator) -> Option<Again> {
+        if self.looks.get() != watch.looks || self.memory.kept() != watch.kept {
+            return None;
+        }
+        let mut listed = Listed::default();
+        let mut reads: Vec<(TensorId, Kept)> = Vec::new();
+        for read in self.program.reads_of(id) {
+            if reads.iter().all(|(known, _)| *known != read) {
+                reads.push((read, self.kept(read)));
+            }
+        }
+        let mut suspects = Vec::new();
+        for (scope, array, doubt) in &self.suspects {
+            suspects.push((*scope, self.listed_as(array, &mut listed, &watch)?, *doubt));
+        }
+        let result = match accumulator {
+            Accumulator::Dense { data: Elements::Sum(sum), counts, .. } if counts.is_empty() => {
+                (None, self.listed_as(sum, &mut listed, &watch)?)
+            }
+            Accumulator::Ready(relation) => {
+                let values = relation.array()?;
+                (
+                    Some(Relation { values: None, ..relation.clone() }),
+                    self.listed_as(&values, &mut listed, &watch)?,
+                )
+            }
+            _ => return None,
+        };
+        let asked = Asked { ranges: self.ranged, exact: self.exact.len(), things: watch.things };
+        let bytes = self.bytes - watch.bytes;
+        Some(Again { operations: listed.operations, suspects, result, asked, reads, bytes })
+    }
+
+    /// What an array is; its operation, and those that it needs, join the others.
+    fn listed_as(&self, array: &Array, listed: &mut Listed, watch: &Watch) -> Option<Source> {
+        if let Some(at) = listed.known.iter().position(|other| other.same(array)) {
+            return Some(Source::Made(at));
+        }
+        if let Some(id) = self.stored_as(array) {
+            return Some(Source::Tensor(id, array.len()));
+        }
+        if !array.is_waiting() {
+            // Given, or made once of what has not changed; anything else was computed from numbers of this time.
+            let fixed = array.is_given() || watch.blocks.iter().any(|block| block.same(array));
+            return fixed.then(|| Source::Given(array.clone()));
+        }
+        let mut operation = Recorded::of(array)?;
+        let mut sources = Vec::new();
+        operation.visit(&mut |array, _| {
+            sources.push(self.listed_as(array, listed, watch));
+            *array = self.nothing_there.clone();
+        });
+        let sources: Option<Vec<Source>> = sources.into_iter().collect();
+        listed.operations.push((operation, sources?));
+        listed.known.push(array.clone());
+        Some(Source::Made(listed.operations.len() - 1))
+    }
+
+    /// The tensor that an array is stored as.
+    pub(super) fn stored_as(&self, array: &Array) -> Option<TensorId> {
+        let is = |stored: &Stored| matches!(stored, Stored::Dense(other) if other.same(array));
+        let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
+        ids.find(|id| self.stored(*id).is_some_and(is))
+    }
+}
