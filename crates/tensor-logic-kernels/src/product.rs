@@ -46,6 +46,15 @@ pub struct Product {
 
 /// So many multiply-adds are shared among threads.
 const PARALLEL: usize = 1 << 20;
+/// So many multiply-adds of one product are.
+const LARGE: usize = 1 << 21;
+/// So many rows at least, and at most, are one task of a large product: each packs the right factor for itself.
+const ROWS: (usize, usize) = (64, 512);
+/// A product of no more elements than this has its sums cut, if they are long.
+const NARROW: usize = 1 << 14;
+/// So long is each part of a sum, and so many there are at most.
+const LONG: usize = 1 << 11;
+const PARTS: usize = 32;
 /// So few are done in plain loops: the kernel's preparations would cost more.
 const SMALL: usize = 1 << 9;
 
@@ -103,7 +112,7 @@ impl Typed for Product {
             (a, b)
         };
         let stopped = pool.stopped();
-        let one = |at: usize, out: &mut [T], parallel: bool| {
+        let one = |at: usize, out: &mut [T]| {
             if stopped() {
                 return;
             }
@@ -112,7 +121,7 @@ impl Typed for Product {
                 self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], out);
             } else {
                 let (a, b) = (self.a.at(&x, a, m, k), self.b.at(&y, b, k, n));
-                product(MatMut::new(out, m, n), false, T::of(self.scale), a, b, parallel);
+                product(MatMut::new(out, m, n), false, T::of(self.scale), a, b, false);
                 if self.scale < 0.0 {
                     // Nothing times a number below 0 is still nothing.
                     out.iter_mut().for_each(|value| *value += T::ZERO);
@@ -120,19 +129,63 @@ impl Typed for Product {
             }
         };
         let work = m * k * n;
-        let threads = rayon::current_num_threads();
-        if threads > 1 && count > 1 && count * work >= PARALLEL && (count >= 8 || work < PARALLEL) {
-            let least = (PARALLEL / 4 / work).max(1);
-            let each = result.par_chunks_exact_mut(m * n).with_min_len(least).enumerate();
-            each.for_each(|(at, out)| one(at, out, false));
+        // Which of these it is depends on the shape alone: another cut has other bits.
+        if work < LARGE || (count >= 8 && work < LARGE * 64) {
+            if count > 1 && count * work >= PARALLEL && rayon::current_num_threads() > 1 {
+                let least = (PARALLEL / 4 / work).max(1);
+                let each = result.par_chunks_exact_mut(m * n).with_min_len(least).enumerate();
+                each.for_each(|(at, out)| one(at, out));
+            } else {
+                result.chunks_exact_mut(m * n).enumerate().for_each(|(at, out)| one(at, out));
+            }
         } else {
-            result.chunks_exact_mut(m * n).enumerate().for_each(|(at, out)| one(at, out, work >= PARALLEL));
+            let matrices = result.chunks_exact_mut(m * n).enumerate();
+            matrices.for_each(|(at, out)| self.large(offsets(at), (&x, &y), out, pool));
         }
         T::buffer(result)
     }
 }
 
 impl Product {
+    /// One product by several threads, cut by its shape alone: into rows, or, if it is narrow, into parts of its sums.
+    fn large<T: Number>(&self, (a, b): (usize, usize), (x, y): (&[T], &[T]), out: &mut [T], pool: &Pool) {
+        let (m, k, n) = (self.m, self.k, self.n);
+        let stopped = pool.stopped();
+        let threads = rayon::current_num_threads();
+        let part =
+            |(from, rows): (usize, usize), (first, len): (usize, usize), out: &mut [T], tasks: usize| {
+                if stopped() {
+                    return;
+                }
+                let a = self.a.at(x, a + from * self.a.row + first * self.a.column, rows, len);
+                let b = self.b.at(y, b + first * self.b.row, len, n);
+                product(MatMut::new(out, rows, n), false, T::of(self.scale), a, b, tasks < threads);
+                if self.scale < 0.0 {
+                    // Nothing times a number below 0 is still nothing.
+                    out.iter_mut().for_each(|value| *value += T::ZERO);
+                }
+            };
+        if m * n <= NARROW && k >= 2 * LONG {
+            let len = k.div_ceil((k / LONG).min(PARTS));
+            let parts = k.div_ceil(len);
+            let mut partial = pool.take::<T>((parts - 1) * m * n);
+            let pieces = std::iter::once(&mut *out).chain(partial.chunks_exact_mut(m * n)).enumerate();
+            let pieces: Vec<(usize, &mut [T])> = pieces.collect();
+            pieces.into_par_iter().for_each(|(at, out)| {
+                part((0, m), (at * len, len.min(k - at * len)), out, parts);
+            });
+            for other in partial.chunks_exact(m * n) {
+                out.iter_mut().zip(other).for_each(|(slot, value)| *slot += *value);
+            }
+            return pool.give(partial);
+        }
+        let rows = m.div_ceil(2).next_multiple_of(16).clamp(ROWS.0, ROWS.1);
+        let tasks = m.div_ceil(rows);
+        out.par_chunks_mut(rows * n).enumerate().for_each(|(at, out)| {
+            part((at * rows, out.len() / n), (0, k), out, tasks);
+        });
+    }
+
     fn plain<T: Number>(&self, x: &[T], y: &[T], out: &mut [T]) {
         let scale = T::of(self.scale);
         for (i, out) in out.chunks_exact_mut(self.n).enumerate() {

@@ -474,10 +474,20 @@ fn matrices(
 
 fn products<T: Number>(precision: Precision) {
     let mut stream = stream("product");
-    for _ in 0..500 {
+    let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let (one, several) = (pool(1), pool(3));
+    for round in 0..500 {
         let size = |stream: &mut Stream| [0, 1, 1, 2, 3, 5, 8, 17, 33, 40][stream.below(10) as usize];
-        let (m, k, n) = (size(&mut stream), size(&mut stream), size(&mut stream));
-        let batch: Vec<usize> = (0..stream.below(3)).map(|_| stream.below(4) as usize).collect();
+        // Now and then one that is cut into rows, or whose sums are.
+        let (m, k, n) = match round {
+            0 => (130, 700, 33),
+            1 => (7, 9001, 61),
+            2 => (1500, 37, 40),
+            3 => (1, 8200, 260),
+            _ => (size(&mut stream), size(&mut stream), size(&mut stream)),
+        };
+        let most = if round < 4 { 2 } else { 4 };
+        let batch: Vec<usize> = (0..stream.below(3)).map(|_| stream.below(most) as usize).collect();
         let wild = stream.below(3) == 0;
         let (a, x) = matrices(&mut stream, &batch, m, k, wild);
         let (b, y) = matrices(&mut stream, &batch, k, n, wild);
@@ -498,7 +508,12 @@ fn products<T: Number>(precision: Precision) {
         }
         let product = Product { batch, m, k, n, a, b, scale };
         let what = format!("{product:?}");
-        close(&forced::<T>(&Array::of(wanted.len(), product), precision), &wanted, &what);
+        let array = || Array::of(wanted.len(), product.clone());
+        let found = several.install(|| forced::<T>(&array(), precision));
+        close(&found, &wanted, &what);
+        let alone = one.install(|| forced::<T>(&array(), precision));
+        let bits = |values: &[T]| values.iter().map(|value| value.double().to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&found), bits(&alone), "{what}");
     }
 }
 
