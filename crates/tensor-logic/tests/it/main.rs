@@ -28,6 +28,7 @@ mod sampling;
 mod schedules;
 mod windows;
 
+mod again;
 mod candle_tape;
 mod gradient;
 mod gradients;

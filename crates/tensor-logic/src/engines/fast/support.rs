@@ -307,8 +307,10 @@ impl Machine {
         relevant.extend_from_slice(body);
         relevant.extend_from_slice(own);
         let relevant = distinct(relevant);
+        // Whether anything is listed may depend on numbers, and then nothing or all that can be is.
+        let listed = conditions.iter().any(|condition| matches!(condition, Condition::Listed(_)));
         let key = Key {
-            place: (address, 6),
+            place: (address, if listed { 12 } else { 6 }),
             rows: context.rows.as_ref().map_or(0, |rows| rows.id),
             fixed: context.fixed.iter().copied().filter(|(index, _)| relevant.contains(index)).collect(),
         };

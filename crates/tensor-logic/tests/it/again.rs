@@ -1,0 +1,122 @@
+//! Random programs whose data are parameters, evaluated again and again with other numbers by one engine, beside an
+//! engine of its own for each time: what is kept between evaluations changes nothing.
+
+use std::sync::Arc;
+
+use tensor_logic::engine::{Engine, Parameters, Request, Value};
+use tensor_logic::error::Refusal;
+use tensor_logic::fast::{Fast, Precision, Storage};
+use tensor_logic::program::{Combine, Given, Program, Role, Style};
+
+use crate::common;
+use crate::common::engines::{BUDGET, STORAGES, analysed, goals, value_difference};
+
+/// What is made of every number, time after time: some numbers are 0 or get another sign, others overflow in products.
+const TIMES: [fn(usize, f64) -> f64; 7] = [
+    |_, x| x,
+    |_, x| -1.5 * x,
+    |_, x| x + 0.25,
+    |at, x| if at.is_multiple_of(2) { 0.0 } else { x },
+    |at, x| if at.is_multiple_of(3) { 1e200 * x } else { x },
+    |at, x| if at == 1 { f64::INFINITY } else { x },
+    |_, x| 0.5 * x,
+];
+
+/// The program with its square arrays as parameters, and their numbers.
+fn open(mut program: Program) -> (Program, Vec<(u32, Vec<f64>)>) {
+    let mut given = Vec::new();
+    for (id, tensor) in (0..).zip(&mut program.tensors) {
+        let sizes: Option<Vec<usize>> =
+            tensor.places.iter().map(|place| place.domain.as_ref().map(|domain| domain.len())).collect();
+        let [Given::Array { fixed, shape, values, .. }] = tensor.given.as_slice() else { continue };
+        let whole = fixed.iter().all(Option::is_none) && sizes.as_ref() == Some(shape);
+        let computed = program.equations.iter().any(|equation| equation.tensor.0 == id);
+        if whole && !computed && (tensor.style, tensor.combine) == (Style::Square, Combine::Sum) {
+            given.push((id, values.to_vec()));
+            tensor.role = Role::Parameter;
+            tensor.given.clear();
+        }
+    }
+    (program, given)
+}
+
+fn answers(
+    engine: &mut Fast,
+    program: &Program,
+    parameters: &Parameters,
+) -> Vec<Result<Vec<Value>, Refusal>> {
+    let request = Request { program, parameters, budget: BUDGET };
+    goals(program).into_iter().map(|goal| engine.values(&request, &[goal])).collect()
+}
+
+/// How two values differ by more than the last bits of 32: sums that were once infinite are taken in the order of the text
+/// from then on, which has other last bits.
+fn single_difference(found: &Value, wanted: &Value) -> Option<String> {
+    let how = value_difference(found, wanted)?;
+    let close = |(a, b): (&f64, &f64)| {
+        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 * a.abs().max(b.abs()).max(1.0)
+    };
+    let all = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(close);
+    let same = match (found, wanted) {
+        (Value::Dense(a), Value::Dense(b)) => all(&a.doubles(), &b.doubles()),
+        (Value::Tuples(a), Value::Tuples(b)) => a.tuples == b.tuples && all(&a.values, &b.values),
+        _ => false,
+    };
+    (!same).then_some(how)
+}
+
+fn disagreement(program: &Program, given: &[(u32, Vec<f64>)], storage: Storage) -> Option<String> {
+    for precision in [Precision::Double, Precision::Single] {
+        let engine = || Fast::with_storage(storage).with_precision(precision);
+        let mut same = engine();
+        for (time, of) in TIMES.iter().enumerate() {
+            let values =
+                |values: &[f64]| Arc::new(values.iter().enumerate().map(|(at, x)| of(at, *x)).collect());
+            let parameters: Parameters = given
+                .iter()
+                .map(|(id, numbers)| (tensor_logic::program::TensorId(*id), values(numbers)))
+                .collect();
+            let found = answers(&mut same, program, &parameters);
+            let wanted = answers(&mut engine(), program, &parameters);
+            for (goal, (found, wanted)) in goals(program).into_iter().zip(found.iter().zip(&wanted)) {
+                let how = match (found, wanted) {
+                    (Ok(found), Ok(wanted)) if precision == Precision::Double => {
+                        value_difference(&found[0], &wanted[0])
+                    }
+                    (Ok(found), Ok(wanted)) => single_difference(&found[0], &wanted[0]),
+                    (Err(found), Err(wanted)) if found.code == wanted.code => None,
+                    _ => Some(format!("{found:?} instead of {wanted:?}")),
+                };
+                if let Some(how) = how {
+                    let name = program.name(goal);
+                    return Some(format!("{storage:?}, {precision:?}, time {time}, {name}: {how}"));
+                }
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn what_is_kept_between_evaluations_changes_nothing() {
+    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let first = seeded::test_seed();
+    let mut compared = 0;
+    let mut failures = Vec::new();
+    for seed in first..first + count {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "again", seed).stream(0);
+        let text = common::generator::program(&mut stream).join("\n");
+        let Ok(program) = analysed(&text) else { continue };
+        let (program, given) = open(program);
+        compared += u64::from(!given.is_empty());
+        for storage in STORAGES {
+            if let Some(how) = disagreement(&program, &given, storage) {
+                failures.push(format!("seed {seed}\n{text}\n{how}\n"));
+                break;
+            }
+        }
+    }
+    println!("{compared} of {count} have parameters");
+    assert!(failures.is_empty(), "{} of {compared}\n{}", failures.len(), failures.join("\n"));
+    assert!(compared * 4 > count, "{compared} of {count} have parameters");
+}
