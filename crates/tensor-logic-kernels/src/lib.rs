@@ -42,6 +42,6 @@ pub use placed::{Placed, Places, along};
 pub use point::{Binary, Code, Point};
 pub use product::{Matrices, Product};
 pub use recorded::Recorded;
-pub use segments::Segments;
+pub use segments::{Grouping, Segments};
 pub use slabs::{NOWHERE, Slabs};
 pub use space::advance;

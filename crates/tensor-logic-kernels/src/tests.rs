@@ -5,8 +5,8 @@ use std::sync::Arc;
 use seeded::Stream;
 
 use super::{
-    Array, Binary, Code, Fold, Folding, Layout, Matrices, NOWHERE, Normalise, Number, Placed, Places, Point,
-    Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
+    Array, Binary, Code, Fold, Folding, Grouping, Layout, Matrices, NOWHERE, Normalise, Number, Placed,
+    Places, Point, Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
 };
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::Function;
@@ -507,6 +507,50 @@ fn a_product_is_three_loops() {
     both(products::<f64>, products::<f32>);
 }
 
+/// Shapes that are cut into parts of what is summed over, into strips of rows, or not at all.
+fn long_products<T: Number>(precision: Precision) {
+    let mut stream = stream("long products");
+    let shapes = [
+        (vec![], 37, 4001, 29),
+        (vec![3], 64, 1024, 64),
+        (vec![2, 2], 17, 1999, 31),
+        (vec![], 5, 70_001, 13),
+        (vec![], 1031, 30, 67),
+        (vec![2], 1200, 31, 64),
+        (vec![], 1025, 17, 257),
+    ];
+    for (batch, m, k, n) in shapes {
+        let (a, x) = matrices(&mut stream, &batch, m, k, false);
+        let (b, y) = matrices(&mut stream, &batch, k, n, false);
+        let scale = [1.0, -1.5][stream.below(2) as usize];
+        let mut wanted = Vec::new();
+        for place in places(&batch) {
+            let of = |m: &Matrices| m.offset + m.batch.iter().zip(&place).map(|(s, p)| s * p).sum::<usize>();
+            let (from, to) = (of(&a), of(&b));
+            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let one = |l| scale * x[from + i * a.row + l * a.column] * y[to + l * b.row + j * b.column];
+                let parts: (f64, f64) =
+                    (0..k).map(one).fold((0.0, 0.0), |(s, t), v| (s + v, t + f64::abs(v)));
+                wanted.push(parts);
+            }
+        }
+        let what = format!("{batch:?} {m} {k} {n}");
+        let product = Product { batch, m, k, n, a, b, scale };
+        let on = |threads: usize| {
+            let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            threads.install(|| forced::<T>(&Array::of(wanted.len(), product.clone()), precision))
+        };
+        let one = on(1);
+        assert!(one == on(2) && one == on(3), "{what}: the bits depend on the threads");
+        close(&one, &wanted, &what);
+    }
+}
+
+#[test]
+fn a_long_product_is_three_loops_whatever_the_threads() {
+    both(long_products::<f64>, long_products::<f32>);
+}
+
 fn segments<T: Number>(precision: Precision) {
     let mut stream = stream("segments");
     for round in 0..300 {
@@ -585,8 +629,7 @@ fn segments<T: Number>(precision: Precision) {
         );
         let views = |seen: Vec<Seen>| seen.into_iter().map(|seen| seen.view).collect();
         let segments = Segments {
-            start: Arc::new(start),
-            rows: Arc::new(rows),
+            groups: Grouping::new(start, rows),
             inner,
             numbers: views(numbers),
             slabs: views(slabs),
@@ -801,8 +844,7 @@ fn long_segments<T: Number>(precision: Precision) {
         let (array_of_slabs, values) = array(&mut stream, slabs * width, false);
         let (array_of_numbers, scales) = array(&mut stream, rows, false);
         let segments = Segments {
-            start: Arc::new(start),
-            rows: Arc::new(ordered),
+            groups: Grouping::new(start, ordered),
             inner: vec![width],
             numbers: vec![View { array: array_of_numbers, offset: 0, steps: vec![Step::By(1)] }],
             slabs: vec![View {
