@@ -37,7 +37,7 @@ pub use array::{Array, Step, View};
 pub use fold::{Fold, Folding};
 pub use normalise::{Layout, Normalise};
 pub use number::Precision;
-pub use number::{Buffer, Number, Pool, larger, smaller, strides, volume};
+pub use number::{Buffer, Number, Pool, larger, smaller, strides, volume, zeros};
 pub use placed::{Placed, Places, along};
 pub use point::{Binary, Code, Point};
 pub use product::{Matrices, Product};

@@ -350,7 +350,7 @@ impl<T: Number> Kernel for Sum<'_, T> {
 const WIDE: usize = 64;
 const NARROW: usize = 16;
 /// So many rows ahead their slabs are asked for.
-const AHEAD: usize = 6;
+const AHEAD: usize = 12;
 
 /// The one slab of each row.
 struct Slab<'a, T> {
