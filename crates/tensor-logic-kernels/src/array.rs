@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::number::{Buffer, Number, Pool, Precision, strides, volume};
 use tensor_logic_core::engine::Numbers;
@@ -36,6 +36,11 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
 
     /// Computes it; what it reads is there.
     fn run<T: Number>(&self, pool: &Pool) -> Buffer;
+
+    /// Whether no result is -0.
+    fn unsigned_zeros(&self) -> bool {
+        false
+    }
 }
 
 /// The same in numbers of the type that a run computes with.
@@ -44,6 +49,7 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>));
     fn is_even(&self) -> bool;
     fn run(&self, precision: Precision, pool: &Pool) -> Buffer;
+    fn unsigned_zeros(&self) -> bool;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
 }
@@ -66,6 +72,10 @@ impl<O: Typed> Operation for O {
             Precision::Double => Typed::run::<f64>(self, pool),
             Precision::Single => Typed::run::<f32>(self, pool),
         }
+    }
+
+    fn unsigned_zeros(&self) -> bool {
+        Typed::unsigned_zeros(self)
     }
 
     fn any(&self) -> &dyn Any {
@@ -114,6 +124,27 @@ pub struct View {
     pub offset: usize,
     /// One for each of the reader's dimensions.
     pub steps: Vec<Step>,
+}
+
+/// What tells an array apart, without holding its numbers.
+pub(super) struct WeakArray(Weak<Node>);
+
+impl fmt::Debug for WeakArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakArray")
+    }
+}
+
+impl WeakArray {
+    /// Whether it is this array.
+    pub(super) fn is(&self, array: &Array) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&array.0))
+    }
+
+    /// Whether somebody holds the array.
+    pub(super) fn is_there(&self) -> bool {
+        self.0.strong_count() > 0
+    }
 }
 
 impl fmt::Debug for Array {
@@ -263,6 +294,16 @@ impl Array {
     /// Whether it is still to be computed.
     pub fn is_waiting(&self) -> bool {
         matches!(&*self.work(), Work::Waiting(_))
+    }
+
+    /// Whether it is to be computed, by an operation that makes no -0.
+    pub fn makes_unsigned_zeros(&self) -> bool {
+        matches!(&*self.work(), Work::Waiting(operation) if operation.unsigned_zeros())
+    }
+
+    /// What tells it apart, without holding its numbers.
+    pub(super) fn weak(&self) -> WeakArray {
+        WeakArray(Arc::downgrade(&self.0))
     }
 
     /// Whether it waits for an operation of a kind.

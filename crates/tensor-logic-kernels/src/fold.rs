@@ -88,6 +88,11 @@ impl Typed for Fold {
         self.point.is_even()
     }
 
+    fn unsigned_zeros(&self) -> bool {
+        // A sum that begins with 0 has no other.
+        self.folding == Folding::Sum
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let spaces = Spaces {

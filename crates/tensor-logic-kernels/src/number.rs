@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use training::kernels::Real;
+use training::kernels::{Real, on_large_pages};
 
 use super::functions::singles;
 use super::space::{DOUBLES, SINGLES, Spare};
@@ -136,6 +136,13 @@ impl Number for f32 {
     }
 }
 
+/// So many zeros; many of them lie on large pages.
+pub fn zeros<T: Number>(len: usize) -> Vec<T> {
+    let mut zeros = vec![T::ZERO; len];
+    on_large_pages(&mut zeros);
+    zeros
+}
+
 /// The number of elements, saturating.
 pub fn volume(shape: &[usize]) -> usize {
     shape.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
@@ -251,7 +258,7 @@ impl Pool {
         };
         array.truncate(len);
         if array.is_empty() {
-            return vec![T::ZERO; len];
+            return zeros(len);
         }
         array.resize(len, T::ZERO);
         array

@@ -74,6 +74,16 @@ impl Typed for Point {
         self.inputs.iter().all(View::is_even)
     }
 
+    fn unsigned_zeros(&self) -> bool {
+        match self.code.as_slice() {
+            [.., Code::Call(Function::Relu | Function::Step | Function::Abs, 1)] => true,
+            [.., Code::Number(number), Code::Binary(Binary::Add)] => {
+                *number == 0.0 && number.is_sign_positive()
+            }
+            _ => self.truth,
+        }
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let len = volume(&self.shape);
         let mut result = pool.take::<T>(len);

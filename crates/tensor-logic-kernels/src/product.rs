@@ -1,6 +1,7 @@
 //! Products of matrices, on the kernels of the crate `training`.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use training::kernels::{Mat, MatMut, product};
@@ -46,17 +47,23 @@ pub struct Product {
 
 /// So many multiply-adds are shared among threads.
 const PARALLEL: usize = 1 << 20;
-/// So many multiply-adds of one product are.
+/// So many multiply-adds of one product are cut into tasks of rows, of so many at least and at most, which pack the right
+/// factor each for itself; a batch of products smaller than the last number is shared out whole.
 const LARGE: usize = 1 << 21;
-/// So many rows at least, and at most, are one task of a large product: each packs the right factor for itself.
 const ROWS: (usize, usize) = (64, 512);
-/// A product of no more elements than this has its sums cut, if they are long.
-const NARROW: usize = 1 << 14;
-/// So long is each part of a sum, and so many there are at most.
-const LONG: usize = 1 << 11;
-const PARTS: usize = 32;
+const MATRIX: usize = 1 << 27;
 /// So few are done in plain loops: the kernel's preparations would cost more.
 const SMALL: usize = 1 << 9;
+/// What is summed over is cut into parts of at least this length, at most so many, where all their results together
+/// are no larger than this: a product of long sides that makes little has too few rows to be shared out. (64 × 100,000
+/// × 64 takes 7 ms of two threads instead of 18, 200 × 40,000 × 32 takes 3.1 instead of 4.5.)
+const PART: usize = 256;
+const PARTS: usize = 32;
+const PARTIAL: usize = 1 << 20;
+/// Right factors up to so many entries stay in the cache while strips of rows with so many results go by.
+const HELD: usize = 1 << 16;
+const STRIP: usize = 1 << 16;
+const LEAST: usize = 256;
 
 impl Matrices {
     fn at<'a, T>(&self, values: &'a [T], offset: usize, rows: usize, columns: usize) -> Mat<'a, T> {
@@ -92,6 +99,10 @@ impl Typed for Product {
         true
     }
 
+    fn unsigned_zeros(&self) -> bool {
+        true
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let buffers = buffers([&self.a.array, &self.b.array].into_iter());
         let (x, y) = (own::<T>(&buffers[0]), own::<T>(&buffers[1]));
@@ -112,85 +123,108 @@ impl Typed for Product {
             (a, b)
         };
         let stopped = pool.stopped();
-        let one = |at: usize, out: &mut [T]| {
+        // Some rows, and some of what is summed over.
+        let piece = |at: usize, rows: Range<usize>, sum: Range<usize>, out: &mut [T], parallel: bool| {
             if stopped() {
                 return;
             }
             let (a, b) = offsets(at);
-            if m * k * n <= SMALL {
-                self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], out);
+            let (a, b) =
+                (a + rows.start * self.a.row + sum.start * self.a.column, b + sum.start * self.b.row);
+            let (rows, sum) = (rows.len(), sum.len());
+            if rows * sum * n <= SMALL {
+                self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
             } else {
-                let (a, b) = (self.a.at(&x, a, m, k), self.b.at(&y, b, k, n));
-                product(MatMut::new(out, m, n), false, T::of(self.scale), a, b, false);
-                if self.scale < 0.0 {
-                    // Nothing times a number below 0 is still nothing.
-                    out.iter_mut().for_each(|value| *value += T::ZERO);
-                }
+                let (a, b) = (self.a.at(&x, a, rows, sum), self.b.at(&y, b, sum, n));
+                product(MatMut::new(out, rows, n), false, T::of(self.scale), a, b, parallel);
+                // Nothing times a number below 0 is still nothing, and so is what is too small for a number.
+                along(out, parallel, |value| *value += T::ZERO);
             }
         };
         let work = m * k * n;
-        // Which of these it is depends on the shape alone: another cut has other bits.
-        if work < LARGE || (count >= 8 && work < LARGE * 64) {
-            if count > 1 && count * work >= PARALLEL && rayon::current_num_threads() > 1 {
-                let least = (PARALLEL / 4 / work).max(1);
-                let each = result.par_chunks_exact_mut(m * n).with_min_len(least).enumerate();
-                each.for_each(|(at, out)| one(at, out));
+        let threads = rayon::current_num_threads();
+        let parts = self.parts();
+        if parts > 1 {
+            let step = k.div_ceil(parts);
+            let mut sums = pool.take::<T>(count * parts * m * n);
+            let one = |(nth, out): (usize, &mut [T])| {
+                let from = nth % parts * step;
+                piece(nth / parts, 0..m, from..k.min(from + step), out, false);
+            };
+            if threads > 1 {
+                sums.par_chunks_exact_mut(m * n).enumerate().for_each(one);
             } else {
-                result.chunks_exact_mut(m * n).enumerate().for_each(|(at, out)| one(at, out));
+                sums.chunks_exact_mut(m * n).enumerate().for_each(one);
             }
+            // In order, whoever made them.
+            for (out, parts) in result.chunks_exact_mut(m * n).zip(sums.chunks_exact(parts * m * n)) {
+                let (first, others) = parts.split_at(m * n);
+                out.copy_from_slice(first);
+                for part in others.chunks_exact(m * n) {
+                    out.iter_mut().zip(part).for_each(|(slot, value)| *slot += *value);
+                }
+            }
+            pool.give(sums);
+        } else if work >= LARGE && !(count >= 8 && work < MATRIX) {
+            let rows = self.rows();
+            let parallel = m.div_ceil(rows) < threads;
+            for (at, out) in result.chunks_exact_mut(m * n).enumerate() {
+                let one = |(nth, out): (usize, &mut [T])| {
+                    piece(at, nth * rows..nth * rows + out.len() / n, 0..k, out, parallel);
+                };
+                if threads > 1 {
+                    out.par_chunks_mut(rows * n).enumerate().for_each(one);
+                } else {
+                    out.chunks_mut(rows * n).enumerate().for_each(one);
+                }
+            }
+        } else if threads > 1 && count > 1 && count * work >= PARALLEL {
+            let least = (PARALLEL / 4 / work).max(1);
+            let each = result.par_chunks_exact_mut(m * n).with_min_len(least).enumerate();
+            each.for_each(|(at, out)| piece(at, 0..m, 0..k, out, false));
         } else {
-            let matrices = result.chunks_exact_mut(m * n).enumerate();
-            matrices.for_each(|(at, out)| self.large(offsets(at), (&x, &y), out, pool));
+            let each = result.chunks_exact_mut(m * n).enumerate();
+            each.for_each(|(at, out)| piece(at, 0..m, 0..k, out, false));
         }
         T::buffer(result)
     }
 }
 
+/// Does something with every number.
+fn along<T: Number>(values: &mut [T], parallel: bool, work: impl Fn(&mut T) + Sync) {
+    if parallel {
+        values.par_chunks_mut(STRIP).for_each(|part| part.iter_mut().for_each(&work));
+    } else {
+        values.iter_mut().for_each(work);
+    }
+}
+
 impl Product {
-    /// One product by several threads, cut by its shape alone: into rows, or, if it is narrow, into parts of its sums.
-    fn large<T: Number>(&self, (a, b): (usize, usize), (x, y): (&[T], &[T]), out: &mut [T], pool: &Pool) {
+    /// In how many parts it is summed, by its sizes alone.
+    fn parts(&self) -> usize {
         let (m, k, n) = (self.m, self.k, self.n);
-        let stopped = pool.stopped();
-        let threads = rayon::current_num_threads();
-        let part =
-            |(from, rows): (usize, usize), (first, len): (usize, usize), out: &mut [T], tasks: usize| {
-                if stopped() {
-                    return;
-                }
-                let a = self.a.at(x, a + from * self.a.row + first * self.a.column, rows, len);
-                let b = self.b.at(y, b + first * self.b.row, len, n);
-                product(MatMut::new(out, rows, n), false, T::of(self.scale), a, b, tasks < threads);
-                if self.scale < 0.0 {
-                    // Nothing times a number below 0 is still nothing.
-                    out.iter_mut().for_each(|value| *value += T::ZERO);
-                }
-            };
-        if m * n <= NARROW && k >= 2 * LONG {
-            let len = k.div_ceil((k / LONG).min(PARTS));
-            let parts = k.div_ceil(len);
-            let mut partial = pool.take::<T>((parts - 1) * m * n);
-            let pieces = std::iter::once(&mut *out).chain(partial.chunks_exact_mut(m * n)).enumerate();
-            let pieces: Vec<(usize, &mut [T])> = pieces.collect();
-            pieces.into_par_iter().for_each(|(at, out)| {
-                part((0, m), (at * len, len.min(k - at * len)), out, parts);
-            });
-            for other in partial.chunks_exact(m * n) {
-                out.iter_mut().zip(other).for_each(|(slot, value)| *slot += *value);
-            }
-            return pool.give(partial);
+        let results = volume(&self.batch) * m * n;
+        if results * k < 1 << 22 || k < 4 * m.max(n) {
+            return 1;
         }
-        let rows = m.div_ceil(2).next_multiple_of(16).clamp(ROWS.0, ROWS.1);
-        let tasks = m.div_ceil(rows);
-        out.par_chunks_mut(rows * n).enumerate().for_each(|(at, out)| {
-            part((at * rows, out.len() / n), (0, k), out, tasks);
-        });
+        (k / PART).min(PARTIAL / results).clamp(1, PARTS)
     }
 
-    fn plain<T: Number>(&self, x: &[T], y: &[T], out: &mut [T]) {
+    /// How many rows of a large product are one task, by its sizes alone: other cuts have other bits.
+    fn rows(&self) -> usize {
+        let (m, k, n) = (self.m, self.k, self.n);
+        let strip = (STRIP / n).max(LEAST);
+        match k * n <= HELD && m >= 4 * strip {
+            true => strip,
+            false => m.div_ceil(2).next_multiple_of(16).clamp(ROWS.0, ROWS.1),
+        }
+    }
+
+    fn plain<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
         let scale = T::of(self.scale);
-        for (i, out) in out.chunks_exact_mut(self.n).enumerate() {
+        for (i, out) in out.chunks_exact_mut(self.n).enumerate().take(rows) {
             out.fill(T::ZERO);
-            for l in 0..self.k {
+            for l in 0..sum {
                 let a = scale * x[i * self.a.row + l * self.a.column];
                 let row = &y[l * self.b.row..];
                 for (j, slot) in out.iter_mut().enumerate() {

@@ -1,26 +1,137 @@
 //! Sums over the rows of a table by group: a relation times dense tensors.
 //!
 //! Each row contributes a number times the product of slabs (arrays over the dense indices). Groups
-//! are shared out in tasks of about as many rows each, so that every sum has one owner.
+//! are shared out in tasks of about as many rows each, so that every sum has one owner. Rows are gone through
+//! group by group, and what is looked up by row is kept in that order ([`Grouping`]).
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rayon::prelude::*;
 use training::kernels::{Kernel, fetch_ahead, vectorised};
 
-use super::array::{Array, Typed, View, visit_views};
+use super::array::{Array, Step, Typed, View, WeakArray, visit_views};
 use super::fold::Folding;
 use super::number::{Buffer, Number, Pool, volume};
 use super::space::buffers;
 
+/// The rows of a table by group, one group behind the other, and what was looked up by row, in that order.
+///
+/// What is looked up is kept as long as that from which it was is: columns of positions at once, numbers that are
+/// given once they are met a second time.
+#[derive(Debug, Default)]
+pub struct Grouping {
+    start: Vec<u32>,
+    rows: Vec<u32>,
+    /// Whether the rows stand in their own order.
+    in_order: bool,
+    columns: Mutex<Vec<Column>>,
+    numbers: Mutex<Vec<Met>>,
+}
+
+/// A column of positions, and the same in the order of the groups.
+type Column = (Weak<Vec<u32>>, Arc<Vec<u32>>);
+
+/// Numbers by row that were met.
+#[derive(Debug)]
+struct Met {
+    array: WeakArray,
+    offset: usize,
+    times: usize,
+    /// How the positions are found; none: by the row.
+    map: Option<Weak<Vec<u32>>>,
+    /// The numbers in the order of the groups.
+    found: Option<Buffer>,
+}
+
+/// So many columns, and numbers, are kept at most.
+const KEPT: usize = 4;
+
+impl Grouping {
+    /// Where the rows of each group begin, and at the end how many there are; the rows, group by group.
+    pub fn new(start: Vec<u32>, rows: Vec<u32>) -> Arc<Grouping> {
+        let in_order = rows.iter().enumerate().all(|(at, row)| at == *row as usize);
+        Arc::new(Grouping { start, rows, in_order, ..Grouping::default() })
+    }
+
+    /// How many groups there are.
+    pub fn count(&self) -> usize {
+        self.start.len().saturating_sub(1)
+    }
+
+    /// How many bytes it takes, with a column that is kept.
+    pub fn bytes(&self) -> usize {
+        4 * (self.start.len() + self.rows.len() * if self.in_order { 1 } else { 2 })
+    }
+
+    /// The rows of a group.
+    fn group(&self, group: usize) -> std::ops::Range<usize> {
+        self.start[group] as usize..self.start[group + 1] as usize
+    }
+
+    /// A column of the table, in the order of the groups.
+    fn column(&self, map: &Arc<Vec<u32>>) -> Arc<Vec<u32>> {
+        if self.in_order && self.rows.len() == map.len() {
+            return Arc::clone(map);
+        }
+        let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        columns.retain(|(of, _)| of.strong_count() > 0);
+        if let Some((_, column)) = columns.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(map)))
+        {
+            return Arc::clone(column);
+        }
+        let column =
+            Arc::new(self.rows.par_iter().with_min_len(PARALLEL).map(|row| map[*row as usize]).collect());
+        if columns.len() >= KEPT {
+            columns.remove(0);
+        }
+        columns.push((Arc::downgrade(map), Arc::clone(&column)));
+        column
+    }
+
+    /// Given numbers in the order of the groups, if they are met again.
+    fn numbers<T: Number>(&self, view: &View, values: &[T]) -> Option<Buffer> {
+        let (map, times) = match view.steps.first()? {
+            Step::By(0) => return None,
+            Step::By(_) if self.in_order => return None,
+            Step::By(times) => (None, *times),
+            Step::Map(map, times) => (Some(map), *times),
+        };
+        if !view.array.is_given() {
+            return None;
+        }
+        let mut all = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|met| met.array.is_there() && met.map.as_ref().is_none_or(|map| map.strong_count() > 0));
+        let same = |met: &&mut Met| {
+            let mapped = match (&met.map, map) {
+                (None, None) => true,
+                (Some(a), Some(b)) => std::ptr::eq(a.as_ptr(), Arc::as_ptr(b)),
+                _ => false,
+            };
+            mapped && met.array.is(&view.array) && met.offset == view.offset && met.times == times
+        };
+        let Some(met) = all.iter_mut().find(same) else {
+            if all.len() >= KEPT {
+                all.remove(0);
+            }
+            let (array, map) = (view.array.weak(), map.map(Arc::downgrade));
+            all.push(Met { array, offset: view.offset, times, map, found: None });
+            return None;
+        };
+        if met.found.as_ref().is_none_or(|found| T::slice(found).is_none()) {
+            let place = |row: &u32| view.offset + times * map.map_or(*row, |map| map[*row as usize]) as usize;
+            let found = self.rows.par_iter().with_min_len(PARALLEL).map(|row| values[place(row)]).collect();
+            met.found = Some(T::buffer(found));
+        }
+        met.found.clone()
+    }
+}
+
 /// `result[group] = constant · Σ Π numbers · Π slabs` over the rows of each group.
 #[derive(Debug, Clone)]
 pub struct Segments {
-    /// Where the rows of each group begin, and at the end how many there are.
-    pub start: Arc<Vec<u32>>,
-    /// The rows, group by group.
-    pub rows: Arc<Vec<u32>>,
+    /// The rows by group.
+    pub groups: Arc<Grouping>,
     /// The dense dimensions.
     pub inner: Vec<usize>,
     /// A number for each row: views along the rows.
@@ -40,16 +151,29 @@ const PARALLEL: usize = 1 << 17;
 /// So many rows are added in their own precision before they are added in 64 bits.
 const BLOCK: usize = 256;
 
+/// Where what belongs to a row lies, by the row's place in the order of the groups.
+enum Walk<'a> {
+    By(usize),
+    At(Cow<'a, Arc<Vec<u32>>>, usize),
+    Rows(&'a [u32], usize),
+}
+
 /// Numbers or slabs that are there.
 struct Part<'a, T: Number> {
     values: Cow<'a, [T]>,
-    view: &'a View,
+    offset: usize,
+    walk: Walk<'a>,
 }
 
 impl<T: Number> Part<'_, T> {
     #[inline(always)]
-    fn place(&self, row: usize) -> usize {
-        self.view.offset + self.view.steps.first().map_or(0, |step| step.offset(row))
+    fn place(&self, nth: usize) -> usize {
+        self.offset
+            + match &self.walk {
+                Walk::By(step) => nth * step,
+                Walk::At(column, times) => column[nth] as usize * times,
+                Walk::Rows(rows, times) => rows[nth] as usize * times,
+            }
     }
 }
 
@@ -66,29 +190,48 @@ impl Typed for Segments {
         false
     }
 
+    fn unsigned_zeros(&self) -> bool {
+        // A sum that begins with 0 has no other.
+        self.folding == Folding::Sum
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let inner = volume(&self.inner);
-        let groups = self.start.len().saturating_sub(1);
-        let held = buffers(self.numbers.iter().chain(&self.slabs).map(|view| &view.array));
-        let own = |buffer| match T::slice(buffer) {
-            Some(values) => Cow::Borrowed(values),
-            None => Cow::Owned(Buffer::numbers(buffer)),
-        };
-        let parts = held.iter().zip(self.numbers.iter().chain(&self.slabs));
-        let mut parts: Vec<Part<'_, T>> = parts.map(|(b, view)| Part { values: own(b), view }).collect();
-        let slabs = parts.split_off(self.numbers.len());
+        let groups = self.groups.count();
         let mut result = pool.take::<T>(groups * inner);
+        if self.groups.rows.is_empty() {
+            result.fill(T::of(self.folding.start()));
+            return T::buffer(result);
+        }
+        let held = buffers(self.numbers.iter().chain(&self.slabs).map(|view| &view.array));
+        let (numbers, slabs) = held.split_at(self.numbers.len());
+        let ordered: Vec<Option<Buffer>> = numbers
+            .iter()
+            .zip(&self.numbers)
+            .map(|(buffer, view)| self.groups.numbers::<T>(view, T::slice(buffer)?))
+            .collect();
+        let numbers: Vec<Part<'_, T>> = numbers
+            .iter()
+            .zip(&self.numbers)
+            .zip(&ordered)
+            .map(|((buffer, view), ordered)| match ordered.as_ref().and_then(T::slice) {
+                Some(values) => Part { values: Cow::Borrowed(values), offset: 0, walk: Walk::By(1) },
+                None => self.part(buffer, view),
+            })
+            .collect();
+        let slabs: Vec<Part<'_, T>> =
+            slabs.iter().zip(&self.slabs).map(|(buffer, view)| self.part(buffer, view)).collect();
         // Cut so that every task has about as many rows, whatever the threads.
-        let total = self.rows.len() + groups;
+        let total = self.groups.rows.len() + groups;
         let mut tasks = Vec::with_capacity(TASKS);
         let (mut rest, mut from) = (result.as_mut_slice(), 0);
-        let shared = self.rows.len().saturating_mul(inner) >= PARALLEL;
+        let shared = self.groups.rows.len().saturating_mul(inner) >= PARALLEL;
         for task in 1..=TASKS {
             let to = if task == TASKS || !shared { groups } else { self.cut(total, task, groups) };
             let (own, others) = rest.split_at_mut((to - from) * inner);
             tasks.push(Sum {
                 segments: self,
-                numbers: &parts,
+                numbers: &numbers,
                 slabs: &slabs,
                 groups: from..to,
                 inner,
@@ -112,13 +255,28 @@ impl Typed for Segments {
 }
 
 impl Segments {
+    /// Numbers or slabs, and how they are walked.
+    fn part<'a, T: Number>(&'a self, buffer: &'a Buffer, view: &View) -> Part<'a, T> {
+        let values = match T::slice(buffer) {
+            Some(values) => Cow::Borrowed(values),
+            None => Cow::Owned(buffer.numbers()),
+        };
+        let walk = match view.steps.first() {
+            None | Some(Step::By(0)) => Walk::By(0),
+            Some(Step::By(step)) if self.groups.in_order => Walk::By(*step),
+            Some(Step::By(step)) => Walk::Rows(&self.groups.rows, *step),
+            Some(Step::Map(map, times)) => Walk::At(Cow::Owned(self.groups.column(map)), *times),
+        };
+        Part { values, offset: view.offset, walk }
+    }
+
     /// The first group of a task.
     fn cut(&self, total: usize, task: usize, groups: usize) -> usize {
         let wanted = total * task / TASKS;
         let (mut low, mut high) = (0, groups);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.start[middle] as usize + middle < wanted {
+            if self.groups.start[middle] as usize + middle < wanted {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -151,117 +309,156 @@ impl<T: Number> Kernel for Sum<'_, T> {
         if inner == 0 || groups.is_empty() {
             return;
         }
-        let first = segments.start[groups.start] as usize;
-        let rows = &segments.rows[first..segments.start[groups.end] as usize];
-        // What is looked up by row stands in the order of the groups: many look-ups are on their way at a time, and the
-        // slabs that come next are known.
-        let scales: Vec<T> = match numbers {
-            [] => Vec::new(),
-            [one] => rows.iter().map(|row| constant * one.values[one.place(*row as usize)]).collect(),
-            many => {
-                let scale = |row: &u32| {
-                    let places = many.iter().map(|part| part.values[part.place(*row as usize)]);
-                    places.fold(constant, |scale, value| scale * value)
-                };
-                rows.iter().map(scale).collect()
+        let grouping = &segments.groups;
+        let first = grouping.start[groups.start] as usize;
+        let end = grouping.start[groups.end] as usize;
+        // Looked up before the slabs are: many look-ups are on their way at a time.
+        let product =
+            |nth: usize| numbers.iter().fold(constant, |scale, part| scale * part.values[part.place(nth)]);
+        let scales: Cow<'_, [T]> = match numbers {
+            [] => Cow::Borrowed(&[]),
+            [Part { values, offset, walk: Walk::By(1) }] if constant == T::ONE => {
+                Cow::Borrowed(&values[offset + first..offset + end])
             }
+            _ => Cow::Owned((first..end).map(product).collect()),
         };
-        let places: Vec<usize> = match slabs {
-            [one] => rows.iter().map(|row| one.place(*row as usize)).collect(),
-            _ => Vec::new(),
+        let none: Vec<u32> = Vec::new();
+        // Where the slab of each row begins, if there is one.
+        let slab = match slabs {
+            [Part { values, offset, walk: Walk::At(column, times) }] => {
+                Some(Slab { values, offset: *offset, places: &column[first..end], times: *times })
+            }
+            [Part { values, offset, walk: Walk::Rows(rows, times) }] => {
+                Some(Slab { values, offset: *offset, places: &rows[first..end], times: *times })
+            }
+            [Part { values, offset, walk: Walk::By(times) }] => {
+                Some(Slab { values, offset: *offset + first * times, places: &none, times: *times })
+            }
+            _ => None,
         };
         for (to, group) in to.chunks_exact_mut(inner).zip(groups) {
-            let own = segments.start[group] as usize - first..segments.start[group + 1] as usize - first;
-            let rows = &rows[own.clone()];
-            let scales = scales.get(own.clone()).unwrap_or_default();
+            let own = grouping.group(group);
+            let strip = Strip { scales: &scales, slab, slabs, first, own, column: 0, constant };
             let mut column = 0;
             while column < inner {
-                let places =
-                    (places.get(own.clone()).unwrap_or_default(), places.get(own.end..).unwrap_or_default());
-                let strip = Strip { scales, slabs, places, rows, column, constant };
-                if inner - column >= STRIP {
-                    strip.sum::<STRIP>(STRIP, &mut to[column..column + STRIP]);
-                    column += STRIP;
-                } else {
-                    let width = NARROW.min(inner - column);
-                    strip.sum::<NARROW>(width, &mut to[column..column + width]);
-                    column += width;
+                let strip = Strip { column, own: strip.own.clone(), ..strip };
+                // As many columns as registers have room for.
+                let wide = if size_of::<T>() > 4 { WIDE / 2 } else { WIDE };
+                let width = if inner - column >= wide { wide } else { NARROW.min(inner - column) };
+                let to = &mut to[column..column + width];
+                match width {
+                    WIDE => strip.sum::<WIDE>(to),
+                    _ if width == wide => strip.sum::<{ WIDE / 2 }>(to),
+                    _ => strip.sum::<NARROW>(to),
                 }
+                column += width;
             }
         }
     }
 }
 
 /// Columns that are summed at once: their sums stay in registers.
-const STRIP: usize = 64;
+const WIDE: usize = 64;
 const NARROW: usize = 16;
 /// So many rows ahead their slabs are asked for.
-const AHEAD: usize = 6;
+const AHEAD: usize = 12;
+
+/// The one slab of each row.
+struct Slab<'a, T> {
+    values: &'a [T],
+    offset: usize,
+    /// For each row of the task; empty: one behind the other.
+    places: &'a [u32],
+    times: usize,
+}
+
+impl<T> Clone for Slab<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slab<'_, T> {}
+
+impl<T> Slab<'_, T> {
+    #[inline(always)]
+    fn place(&self, nth: usize) -> Option<usize> {
+        let at = if self.places.is_empty() { nth } else { *self.places.get(nth)? as usize };
+        Some(self.offset + at * self.times)
+    }
+}
 
 /// Some columns of one group.
 struct Strip<'a, T: Number> {
-    /// What each row is multiplied by; `constant`, if there is none.
+    /// What each row of the task is multiplied by; `constant`, if there is none.
     scales: &'a [T],
+    slab: Option<Slab<'a, T>>,
     slabs: &'a [Part<'a, T>],
-    /// Where the slab of each row begins, if there is one, and of those behind them.
-    places: (&'a [usize], &'a [usize]),
-    rows: &'a [u32],
+    /// The first row of the task, in the order of the groups.
+    first: usize,
+    /// The rows of the group.
+    own: std::ops::Range<usize>,
     column: usize,
     constant: T,
 }
 
 impl<T: Number> Strip<'_, T> {
     #[inline(always)]
-    fn sum<const W: usize>(&self, width: usize, to: &mut [T]) {
-        let mut sums = [T::ZERO; W];
+    fn sum<const W: usize>(&self, to: &mut [T]) {
+        let width = to.len();
+        if self.own.len() <= BLOCK {
+            return to.copy_from_slice(&self.block::<W>(self.own.clone(), width)[..width]);
+        }
         let mut total = [0.0; W];
-        for (nth, row) in self.rows.iter().enumerate() {
-            let row = *row as usize;
-            if nth > 0 && nth % BLOCK == 0 {
-                for (total, sum) in total.iter_mut().zip(&mut sums) {
-                    *total += sum.double();
-                    *sum = T::ZERO;
+        let mut from = self.own.start;
+        loop {
+            let until = self.own.end.min(from + BLOCK);
+            let sums = self.block::<W>(from..until, width);
+            if until == self.own.end {
+                for (slot, (total, sum)) in to.iter_mut().zip(total.iter().zip(&sums)) {
+                    *slot = T::of(total + sum.double());
                 }
+                return;
             }
-            let scale = self.scales.get(nth).copied().unwrap_or(self.constant);
-            match self.slabs {
-                [] => sums.iter_mut().for_each(|sum| *sum += scale),
-                [one] => {
-                    let (own, behind) = self.places;
-                    let ahead = nth + AHEAD;
-                    if let Some(next) = own.get(ahead).or_else(|| behind.get(ahead - own.len())) {
-                        let line = 64 / size_of::<T>();
-                        (0..W / line).for_each(|at| {
-                            fetch_ahead(&one.values, next + self.column + at * line);
-                        });
-                    }
-                    let from = own[nth] + self.column;
-                    match one.values.get(from..from + W) {
-                        Some(from) => (0..W).for_each(|at| sums[at] += scale * from[at]),
-                        // The last columns of the last slab.
-                        None => {
-                            let from = &one.values[from..from + width];
-                            sums.iter_mut().zip(from).for_each(|(sum, value)| *sum += scale * *value);
-                        }
-                    }
+            total.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum.double());
+            from = until;
+        }
+    }
+
+    /// The sums of some rows.
+    #[inline(always)]
+    fn block<const W: usize>(&self, rows: std::ops::Range<usize>, width: usize) -> [T; W] {
+        let mut sums = [T::ZERO; W];
+        let scale = |nth: usize| self.scales.get(nth).copied().unwrap_or(self.constant);
+        let Some(slab) = &self.slab else {
+            for row in rows {
+                let mut product = [scale(row - self.first); W];
+                for part in self.slabs {
+                    let from = part.place(row) + self.column;
+                    let from = &part.values[from..from + width];
+                    product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
                 }
-                many => {
-                    let mut product = [scale; W];
-                    for part in many {
-                        let from = part.place(row) + self.column;
-                        let from = &part.values[from..from + width];
-                        product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
-                    }
-                    sums[..width].iter_mut().zip(&product).for_each(|(sum, value)| *sum += *value);
+                sums[..width].iter_mut().zip(&product).for_each(|(sum, value)| *sum += *value);
+            }
+            return sums;
+        };
+        let line = 64 / size_of::<T>();
+        for nth in rows.start - self.first..rows.end - self.first {
+            if let Some(next) = slab.place(nth + AHEAD) {
+                (0..W / line).for_each(|at| fetch_ahead(slab.values, next + self.column + at * line));
+            }
+            let scale = scale(nth);
+            let from = slab.place(nth).unwrap_or(usize::MAX - W) + self.column;
+            match slab.values.get(from..from + W) {
+                Some(from) => (0..W).for_each(|at| sums[at] += scale * from[at]),
+                // The last columns of the last slab.
+                None => {
+                    let from = &slab.values[from..from + width];
+                    sums.iter_mut().zip(from).for_each(|(sum, value)| *sum += scale * *value);
                 }
             }
         }
-        if self.rows.len() > BLOCK {
-            for (sum, total) in sums.iter_mut().zip(&total) {
-                *sum = T::of(total + sum.double());
-            }
-        }
-        to.copy_from_slice(&sums[..width]);
+        sums
     }
 }
 
@@ -272,9 +469,8 @@ impl<T: Number> Sum<'_, T> {
         let Some(slab) = slabs.first() else { return };
         for (to, group) in to.chunks_exact_mut(inner.max(1)).zip(groups) {
             to.fill(T::of(segments.folding.start()));
-            let rows = segments.start[group] as usize..segments.start[group + 1] as usize;
-            for row in &segments.rows[rows] {
-                let from = slab.place(*row as usize);
+            for nth in segments.groups.group(group) {
+                let from = slab.place(nth);
                 let values = &slab.values[from..from + inner];
                 to.iter_mut().zip(values).for_each(|(slot, x)| *slot = segments.folding.join(*slot, *x));
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use seeded::Stream;
 
 use super::{
-    Array, Binary, Code, Fold, Folding, Layout, Matrices, NOWHERE, Normalise, Number, Placed, Places, Point,
-    Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
+    Array, Binary, Code, Fold, Folding, Grouping, Layout, Matrices, NOWHERE, Normalise, Number, Placed,
+    Places, Point, Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
 };
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::Function;
@@ -522,6 +522,50 @@ fn a_product_is_three_loops() {
     both(products::<f64>, products::<f32>);
 }
 
+/// Shapes that are cut into parts of what is summed over, into strips of rows, or not at all.
+fn long_products<T: Number>(precision: Precision) {
+    let mut stream = stream("long products");
+    let shapes = [
+        (vec![], 37, 4001, 29),
+        (vec![3], 64, 1024, 64),
+        (vec![2, 2], 17, 1999, 31),
+        (vec![], 5, 70_001, 13),
+        (vec![], 1031, 30, 67),
+        (vec![2], 1200, 31, 64),
+        (vec![], 1025, 17, 257),
+    ];
+    for (batch, m, k, n) in shapes {
+        let (a, x) = matrices(&mut stream, &batch, m, k, false);
+        let (b, y) = matrices(&mut stream, &batch, k, n, false);
+        let scale = [1.0, -1.5][stream.below(2) as usize];
+        let mut wanted = Vec::new();
+        for place in places(&batch) {
+            let of = |m: &Matrices| m.offset + m.batch.iter().zip(&place).map(|(s, p)| s * p).sum::<usize>();
+            let (from, to) = (of(&a), of(&b));
+            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let one = |l| scale * x[from + i * a.row + l * a.column] * y[to + l * b.row + j * b.column];
+                let parts: (f64, f64) =
+                    (0..k).map(one).fold((0.0, 0.0), |(s, t), v| (s + v, t + f64::abs(v)));
+                wanted.push(parts);
+            }
+        }
+        let what = format!("{batch:?} {m} {k} {n}");
+        let product = Product { batch, m, k, n, a, b, scale };
+        let on = |threads: usize| {
+            let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            threads.install(|| forced::<T>(&Array::of(wanted.len(), product.clone()), precision))
+        };
+        let one = on(1);
+        assert!(one == on(2) && one == on(3), "{what}: the bits depend on the threads");
+        close(&one, &wanted, &what);
+    }
+}
+
+#[test]
+fn a_long_product_is_three_loops_whatever_the_threads() {
+    both(long_products::<f64>, long_products::<f32>);
+}
+
 fn segments<T: Number>(precision: Precision) {
     let mut stream = stream("segments");
     for round in 0..300 {
@@ -600,8 +644,7 @@ fn segments<T: Number>(precision: Precision) {
         );
         let views = |seen: Vec<Seen>| seen.into_iter().map(|seen| seen.view).collect();
         let segments = Segments {
-            start: Arc::new(start),
-            rows: Arc::new(rows),
+            groups: Grouping::new(start, rows),
             inner,
             numbers: views(numbers),
             slabs: views(slabs),
@@ -615,6 +658,132 @@ fn segments<T: Number>(precision: Precision) {
 #[test]
 fn segments_are_sums_over_the_rows_of_each_group() {
     both(segments::<f64>, segments::<f32>);
+}
+
+/// One grouping that many sums use, over columns, numbers and slabs that stay, that are met in both types, and that go
+/// and are replaced.
+fn kept_look_ups<T: Number>(precision: Precision) {
+    let mut stream = stream("kept look-ups");
+    for round in 0..40 {
+        let (groups, table) = (1 + stream.below(6) as usize, [0, 1, 7, 31, 97][stream.below(5) as usize]);
+        // Each row once, in its own order or not, or any row any number of times.
+        let total = if round % 3 == 2 { stream.below(60) as usize } else { table };
+        let rows: Vec<u32> = match round % 3 {
+            0 => (0..table as u32).collect(),
+            1 => (0..table as u32).rev().collect(),
+            _ => (0..total).map(|_| stream.below(table.max(1) as u64) as u32).collect(),
+        };
+        let rows = if table == 0 { Vec::new() } else { rows };
+        let mut start: Vec<u32> = (1..groups).map(|_| stream.below(rows.len() as u64 + 1) as u32).collect();
+        start.extend([0, rows.len() as u32]);
+        start.sort_unstable();
+        let grouping = Grouping::new(start.clone(), rows.clone());
+        assert_eq!(grouping.count(), groups);
+        let width = [1, 5, 16, 67][stream.below(4) as usize];
+        let map =
+            |stream: &mut Stream| Arc::new((0..table).map(|_| stream.below(9) as u32).collect::<Vec<u32>>());
+        let mut maps: Vec<Arc<Vec<u32>>> = (0..6).map(|_| map(&mut stream)).collect();
+        let mut numbers: Vec<_> = (0..6).map(|_| array(&mut stream, 2 * table + 20, false)).collect();
+        let slabs = array(&mut stream, 9 * width, false);
+        for _ in 0..30 {
+            // What is replaced may stand where something else stood.
+            if stream.below(3) == 0 {
+                let at = stream.below(6) as usize;
+                maps[at] = map(&mut stream);
+                numbers[at] = array(&mut stream, 2 * table + 20, false);
+            }
+            let (values, scales) = &numbers[stream.below(6) as usize];
+            let step = match stream.below(4) {
+                0 => Step::By(0),
+                1 => Step::By(2),
+                2 => Step::By(1),
+                _ => Step::Map(Arc::clone(&maps[stream.below(6) as usize]), 2),
+            };
+            let number = View { array: values.clone(), offset: stream.below(2) as usize, steps: vec![step] };
+            let column = Step::Map(Arc::clone(&maps[stream.below(6) as usize]), width);
+            let slab = View { array: slabs.0.clone(), offset: 0, steps: vec![column, Step::By(1)] };
+            let mut wanted = Vec::new();
+            for group in start.windows(2) {
+                for column in 0..width {
+                    let one = |row: &u32| {
+                        let row = *row as usize;
+                        let scale = scales[number.offset + number.steps[0].offset(row)];
+                        scale * slabs.1[slab.steps[0].offset(row) + column]
+                    };
+                    let parts: Vec<f64> =
+                        rows[group[0] as usize..group[1] as usize].iter().map(one).collect();
+                    wanted.push(fold(Folding::Sum, &parts));
+                }
+            }
+            let segments = Segments {
+                groups: Arc::clone(&grouping),
+                inner: vec![width],
+                numbers: vec![number],
+                slabs: vec![slab],
+                constant: 1.0,
+                folding: Folding::Sum,
+            };
+            let other = match precision {
+                Precision::Double => Precision::Single,
+                Precision::Single => Precision::Double,
+            };
+            if stream.below(3) == 0 {
+                let _ = forced::<f64>(&Array::of(wanted.len(), segments.clone()), other);
+            }
+            let found = forced::<T>(&Array::of(wanted.len(), segments), precision);
+            close(&found, &wanted, &(round, &start, &rows));
+        }
+    }
+}
+
+#[test]
+fn what_is_looked_up_by_row_is_kept_right() {
+    both(kept_look_ups::<f64>, kept_look_ups::<f32>);
+}
+
+/// No kernel that says that it makes no -0 makes one.
+#[test]
+fn zeros_have_no_sign_where_a_kernel_says_so() {
+    let tiny = |sign: f64| Array::doubles(vec![sign * 1e-200; 8]);
+    let by = |array: Array, steps: Vec<Step>| View { array, offset: 0, steps };
+    let matrices = |array: Array| Matrices { array, offset: 0, batch: vec![], row: 1, column: 1 };
+    let product = Product {
+        batch: vec![],
+        m: 1,
+        k: 1,
+        n: 8,
+        a: matrices(tiny(-1.0)),
+        b: Matrices { row: 8, ..matrices(tiny(1.0)) },
+        scale: 1.0,
+    };
+    let segments = Segments {
+        groups: Grouping::new(vec![0, 1, 1], vec![0]),
+        inner: vec![8],
+        numbers: vec![by(tiny(-1.0), vec![Step::By(1)])],
+        slabs: vec![by(tiny(1.0), vec![Step::By(8), Step::By(1)])],
+        constant: -1e-200,
+        folding: Folding::Sum,
+    };
+    let negative = |code: Vec<Code>| {
+        let inputs = vec![by(Array::doubles(vec![-0.0, -1.0]), vec![Step::By(1)])];
+        Point { shape: vec![2], inputs, code, truth: false }
+    };
+    let mut arrays = vec![Array::of(8, product), Array::of(16, segments)];
+    for function in [Function::Relu, Function::Step, Function::Abs] {
+        arrays.push(Array::of(2, negative(vec![Code::Load(0), Code::Call(function, 1)])));
+    }
+    let added = vec![Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Add)];
+    arrays.push(Array::of(2, negative(added)));
+    let sum = Fold { point: negative(vec![Code::Load(0)]), kept: 1, folding: Folding::Sum };
+    arrays.push(Array::of(2, sum));
+    for array in arrays {
+        assert!(array.makes_unsigned_zeros());
+        assert!(forced::<f64>(&array, Precision::Double).iter().all(|x| *x != 0.0 || x.is_sign_positive()));
+    }
+    // Those that may make one do not say so.
+    for code in [vec![Code::Load(0)], vec![Code::Load(0), Code::Number(-0.0), Code::Binary(Binary::Add)]] {
+        assert!(!Array::of(2, negative(code)).makes_unsigned_zeros());
+    }
 }
 
 fn normalised<T: Number>(precision: Precision) {
@@ -816,8 +985,7 @@ fn long_segments<T: Number>(precision: Precision) {
         let (array_of_slabs, values) = array(&mut stream, slabs * width, false);
         let (array_of_numbers, scales) = array(&mut stream, rows, false);
         let segments = Segments {
-            start: Arc::new(start),
-            rows: Arc::new(ordered),
+            groups: Grouping::new(start, ordered),
             inner: vec![width],
             numbers: vec![View { array: array_of_numbers, offset: 0, steps: vec![Step::By(1)] }],
             slabs: vec![View {

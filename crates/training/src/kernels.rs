@@ -33,7 +33,7 @@ pub use norm::{LayerNorm, layer_norm, layer_norm_backward};
 pub use product::{Mat, MatMut, Real, product};
 pub use rotary::{rotary, rotary_table};
 pub use rows::{add_columns, add_into, scale_in_place};
-pub use vectorise::{Kernel, fetch_ahead, vectorised};
+pub use vectorise::{Kernel, fetch_ahead, on_large_pages, vectorised};
 
 /// Rows summed together by one thread. Fixed, so that the order of summation depends on no thread count.
 pub(crate) const ROW_BLOCK: usize = 64;

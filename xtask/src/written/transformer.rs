@@ -125,19 +125,22 @@ impl Written {
         if batch.longest() > self.config.max_len {
             bail!("a text of {} tokens is longer than max_len = {}", batch.longest(), self.config.max_len);
         }
-        for (name, size) in [("Texts", batch.sequences()), ("Longest", batch.longest())] {
+        let sizes = [("Rows", batch.rows()), ("Texts", batch.sequences()), ("Longest", batch.longest())];
+        for (name, size) in sizes {
             self.notebook.set(name, size as f64);
         }
-        let tuples = |symbols: &[u32]| -> Vec<[i64; 3]> {
-            let all = places(batch).zip(symbols).filter(|(_, symbol)| **symbol != u32::MAX);
-            all.map(|((text, place), symbol)| [text as i64, place as i64, i64::from(*symbol)]).collect()
+        let at = (0..).zip(places(batch)).map(|(row, (text, place))| [row, text as i64, place as i64]);
+        self.notebook.relation("At", at.collect::<Vec<[i64; 3]>>());
+        let tuples = |symbols: &[u32]| -> Vec<[i64; 2]> {
+            let all = (0..).zip(symbols).filter(|(_, symbol)| **symbol != u32::MAX);
+            all.map(|(row, symbol)| [row, i64::from(*symbol)]).collect()
         };
         self.notebook.relation("Token", tuples(&batch.tokens));
         self.notebook.relation("Next", tuples(&batch.targets));
         Ok(())
     }
 
-    /// The masks of an update, where there is dropout: [layer, text, position, …], 1 where no symbol stands.
+    /// The masks of an update, where there is dropout: of what belongs to a row [layer, row, width].
     fn masks(&self, batch: &Batch, noise: Noise) -> Vec<(&'static str, Arc<[f64]>)> {
         let (rate, layers, heads) = (self.config.dropout, self.config.n_layers, self.config.n_heads);
         let dropout = |site: Site| Dropout::new(rate, noise.seed, noise.update, site.number());
@@ -145,27 +148,25 @@ impl Written {
             return Vec::new();
         }
         let (width, longest) = (self.config.d_model, batch.longest());
-        let all = batch.sequences() * longest;
         let fill = |to: &mut [f64], site: Dropout, row: usize| {
             let factors = site.factors(row as u64, to.len());
             to.iter_mut().zip(factors).for_each(|(to, factor)| *to = f64::from(factor));
         };
-        let rows = || places(batch).zip(batch.first_row..);
         let of = |sites: Vec<Site>| -> Arc<[f64]> {
-            let mut mask = vec![1.0; sites.len() * all * width];
-            for (layer, site) in sites.into_iter().filter_map(dropout).enumerate() {
-                for ((text, place), row) in rows() {
-                    let from = (layer * all + text * longest + place) * width;
-                    fill(mask.get_mut(from..from + width).unwrap_or_default(), site, row);
-                }
+            let mut mask = vec![1.0; sites.len() * batch.rows() * width];
+            let mut slots = mask.chunks_exact_mut(width.max(1));
+            for site in sites.into_iter().filter_map(dropout) {
+                (batch.first_row..)
+                    .zip(slots.by_ref().take(batch.rows()))
+                    .for_each(|(row, to)| fill(to, site, row));
             }
             mask.into()
         };
         let each = |site: fn(usize) -> Site| (0..layers).map(site).collect();
-        // [layer, text, head, position, position read]
-        let mut pairs = vec![1.0; layers * heads * all * longest];
+        // [layer, text, head, position, position read], 1 where no symbol stands.
+        let mut pairs = vec![1.0; layers * heads * batch.sequences() * longest * longest];
         for (layer, site) in (0..layers).filter_map(|n| dropout(Site::AttentionWeights(n))).enumerate() {
-            for ((text, place), row) in rows() {
+            for ((text, place), row) in places(batch).zip(batch.first_row..) {
                 for head in 0..heads {
                     let block = (layer * batch.sequences() + text) * heads + head;
                     let from = (block * longest + place) * longest;
@@ -261,13 +262,8 @@ impl Network for Written {
             let bound = Bound::new(&mut own.notebook, &["Logit"])?;
             let given = own.weights(theta);
             let values = bound.values(&mut own.engine, given)?;
-            // [text, position, symbol]; rows are there without the padding.
-            let all = values.first().map(singles).unwrap_or_default();
-            let (symbols, longest) = (own.config.vocab_size, batch.longest());
-            let row = |(text, place): (usize, usize)| {
-                all.chunks_exact(symbols).nth(text * longest + place).unwrap_or_default()
-            };
-            Ok(places(batch).flat_map(row).copied().collect())
+            // [row, symbol]
+            Ok(values.first().map(singles).unwrap_or_default())
         };
         self.logits = work(self).map_err(|error| refused(&error))?;
         Ok(&self.logits)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::ast::Comparison;
 use crate::function::Function;
 use crate::kernels::{
-    Array, Binary, Code, Fold, Folding, NOWHERE, Point, Segments, Slabs, Step, View, volume,
+    Array, Binary, Code, Fold, Folding, Grouping, NOWHERE, Point, Segments, Slabs, Step, View, volume,
 };
 use crate::program::{IndexId, Operation};
 
@@ -51,16 +51,14 @@ pub(crate) struct Block {
 pub(crate) struct Groups {
     /// The group of each row.
     pub(crate) of: Arc<Vec<u32>>,
-    /// Where the rows of each group begin among `rows`, and at the end how many there are.
-    pub(crate) start: Arc<Vec<u32>>,
-    /// The rows.
-    pub(crate) rows: Arc<Vec<u32>>,
+    /// The rows by group.
+    pub(crate) rows: Arc<Grouping>,
 }
 
 impl Groups {
     /// The number of groups.
     pub(crate) fn count(&self) -> usize {
-        self.start.len().saturating_sub(1)
+        self.rows.count()
     }
 }
 
@@ -505,8 +503,7 @@ pub(crate) fn reduce_rows(block: Block, groups: &Groups, operation: Operation) -
             .collect();
         let slabs = block.expanded(&own, &shape).slabs();
         let segments = Segments {
-            start: Arc::clone(&groups.start),
-            rows: Arc::clone(&groups.rows),
+            groups: Arc::clone(&groups.rows),
             inner: shape[1..].to_vec(),
             numbers: Vec::new(),
             slabs: vec![slabs],

@@ -53,6 +53,17 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
         }
         return Ok(result);
     }
+    if !masked
+        && blocks.len() > 2
+        && !drop.iter().any(|dim| blocks.iter().any(|b| b.position(*dim).is_some()))
+    {
+        let is_number = |block: &Block| block.len() == 1;
+        if blocks.iter().filter(|block| !is_number(block)).count() == 1 {
+            let (numbers, others): (Vec<Block>, Vec<Block>) = blocks.into_iter().partition(is_number);
+            let other = others.into_iter().next().unwrap_or(Block::scalar(1.0));
+            return Ok(scaled(machine, numbers, other, what));
+        }
+    }
     let split = blocks.len() > 2 || !drop.iter().all(|dim| blocks.iter().all(|b| b.position(*dim).is_some()));
     let masks: Vec<Block> = blocks.iter().filter_map(|block| block.mask.as_deref().cloned()).collect();
     let values = blocks.into_iter().map(|block| block.filled(0.0)).collect();
@@ -66,6 +77,17 @@ pub(crate) fn contract(machine: &mut Machine, blocks: Vec<Block>, what: Contract
         result.mask = present;
     }
     Ok(result)
+}
+
+/// Numbers times a block. They are multiplied with each other first: if what comes of that is finite, then the results are
+/// what they would be in any other order.
+fn scaled(machine: &mut Machine, numbers: Vec<Block>, other: Block, what: Contraction<'_>) -> Block {
+    let mut numbers = numbers.into_iter();
+    let first = numbers.next().unwrap_or(Block::scalar(1.0));
+    let scale = numbers.fold(first, |so_far, next| binary(so_far, next, Binary::Multiply));
+    let scale = if what.scale == 1.0 { scale } else { scale.with(Binary::Multiply, what.scale) };
+    machine.suspect(what.scope, &scale, Doubt::NotFinite);
+    binary(other, scale, Binary::Multiply)
 }
 
 /// Entry by entry, in the order of the factors.
@@ -245,11 +267,11 @@ fn pair(
     }
     let loops = [batch, of_a, of_b].concat();
     let (m, n) = (size(&a, &left), size(&b, &right));
-    let x = operand(&a, [&loops, &left, &inner]);
-    let y = operand(&b, [&loops, &inner, &right]);
     let sizes: Vec<usize> = loops.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
-    let dims = [loops, left, right].concat();
+    let dims = [loops.as_slice(), &left, &right].concat();
     let shape: Vec<usize> = dims.iter().map(|dim| a.size(*dim).max(b.size(*dim))).collect();
+    let x = operand(a, [&loops, &left, &inner]);
+    let y = operand(b, [&loops, &inner, &right]);
     let product = Product { batch: sizes, m, k, n, a: x, b: y, scale: what.scale };
     Ok(Block::whole(dims, shape.clone(), Array::of(volume(&shape), product)))
 }
@@ -276,21 +298,25 @@ fn lies(block: &Block, groups: [&[Dim]; 3]) -> Option<Matrices> {
 }
 
 /// The same, of a copy in that order where it does not lie so.
-fn operand(block: &Block, groups: [&[Dim]; 3]) -> Matrices {
-    let copied = || {
-        // What stands together in the block stays together in its copy.
-        let [batch, rows, columns] = groups;
-        let step = |dim: &&Dim| {
-            let at = block.position(**dim).filter(|at| block.shape[*at] > 1)?;
-            block.values.steps[at].by().filter(|step| *step > 0)
-        };
-        let nearest = |dims: &[Dim]| dims.iter().filter_map(|dim| step(&dim)).min().unwrap_or(usize::MAX);
-        let order = if nearest(rows) < nearest(columns) { [batch, columns, rows] } else { groups };
-        let own: Vec<Dim> = order.concat().into_iter().filter(|dim| block.position(*dim).is_some()).collect();
-        lies(&block.permuted(&own).together(), groups)
+fn operand(block: Block, groups: [&[Dim]; 3]) -> Matrices {
+    if let Some(found) = lies(&block, groups) {
+        return found;
+    }
+    // What stands together in the block stays together in its copy.
+    let [batch, rows, columns] = groups;
+    let step = |dim: &&Dim| {
+        let at = block.position(**dim).filter(|at| block.shape[*at] > 1)?;
+        block.values.steps[at].by().filter(|step| *step > 0)
     };
-    let nothing = || Matrices { array: block.array(), offset: 0, batch: Vec::new(), row: 1, column: 1 };
-    lies(block, groups).or_else(copied).unwrap_or_else(nothing)
+    let nearest = |dims: &[Dim]| dims.iter().filter_map(|dim| step(&dim)).min().unwrap_or(usize::MAX);
+    let order = if nearest(rows) < nearest(columns) { [batch, columns, rows] } else { groups };
+    let own: Vec<Dim> = order.concat().into_iter().filter(|dim| block.position(*dim).is_some()).collect();
+    // Only the copy is left: elementwise work that nobody else reads is done once, in the order of the copy.
+    let permuted = block.permuted(&own);
+    drop(block);
+    let copy = permuted.together();
+    let nothing = || Matrices { array: copy.array(), offset: 0, batch: Vec::new(), row: 1, column: 1 };
+    lies(&copy, groups).unwrap_or_else(nothing)
 }
 
 /// The distance of neighbours along several dimensions taken as one, if there is one.

@@ -18,8 +18,8 @@ use crate::ast::Span;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
-    Array, Binary, Buffer, Folding, Number, Placed, Places, Point, Precision, Segments, Step, View, along,
-    larger, smaller, strides, volume,
+    Array, Binary, Buffer, Folding, Grouping, Number, Placed, Places, Point, Precision, Segments, Step, View,
+    along, larger, smaller, strides, volume,
 };
 use crate::program::{
     Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style,
@@ -402,8 +402,10 @@ impl Machine {
             block = block.filled(0.0).expanded(&dims, &shape);
         }
         if sums && offsets.whole(&dims, &shape, *size) {
-            // 0 added makes -0 a 0.
-            let sum = if block.values.is_whole(&shape) && !matches!(data, Elements::None) {
+            // 0 added makes -0 a 0; a sum of what has been added has none either.
+            let array = &block.values.array;
+            let clean = !matches!(data, Elements::None) || array.makes_unsigned_zeros();
+            let sum = if clean && block.values.is_whole(&shape) {
                 block.array()
             } else {
                 block.with(Binary::Add, 0.0).array()
@@ -533,7 +535,7 @@ impl Machine {
                 let of: Option<Vec<u32>> = starts.iter().map(slot).collect();
                 let Some(of) = of else { return Ok(None) };
                 let (start, ordered) = super::rows::Members::new(&of, count).into_parts();
-                let found = Groups { of: Arc::default(), start: Arc::new(start), rows: Arc::new(ordered) };
+                let found = Groups { of: Arc::default(), rows: Grouping::new(start, ordered) };
                 let indices = equation.head.iter().flat_map(super::machine::indices_of);
                 let stamps = self.stamps(indices.map(Source::Range).collect::<Vec<_>>());
                 self.memory.keep(key, stamps, Thing::Groups(found.clone()));
@@ -543,8 +545,7 @@ impl Machine {
         let mut dims = vec![Dim::ROWS];
         dims.extend(&axes);
         let segments = Segments {
-            start: groups.start,
-            rows: groups.rows,
+            groups: groups.rows,
             inner: inner.iter().map(|at| sizes[*at]).collect(),
             numbers: Vec::new(),
             slabs: vec![block.permuted(&dims).slabs()],

@@ -15,7 +15,7 @@ use crate::engine::Budget;
 use crate::engine::Numbers;
 use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume};
+use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume, zeros};
 use crate::program::{
     Class, Component, Expr, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId,
 };
@@ -289,10 +289,15 @@ impl Machine {
 
     /// These numbers as an array of the type that is computed with.
     pub(crate) fn given_array(&self, values: &[f64]) -> Array {
-        Array::given(match self.precision {
+        fn typed<T: Number>(values: &[f64]) -> Buffer {
+            let mut own = zeros::<T>(values.len());
             // -0 is 0.
-            Precision::Double => f64::buffer(values.iter().map(|value| value + 0.0).collect()),
-            Precision::Single => f32::buffer(values.iter().map(|value| *value as f32 + 0.0).collect()),
+            own.iter_mut().zip(values).for_each(|(slot, value)| *slot = T::of(*value) + T::ZERO);
+            T::buffer(own)
+        }
+        Array::given(match self.precision {
+            Precision::Double => typed::<f64>(values),
+            Precision::Single => typed::<f32>(values),
         })
     }
 

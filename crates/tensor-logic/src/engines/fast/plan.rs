@@ -69,7 +69,7 @@ impl Thing {
             // The table is counted where it stands alone.
             Thing::Listed(_, tuples) => 4 * tuples.len * tuples.columns.len() + 64,
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
-            Thing::Groups(groups) => 4 * (groups.start.len() + 2 * groups.rows.len()),
+            Thing::Groups(groups) => 4 * groups.of.len() + groups.rows.bytes(),
             Thing::Skeleton(None) => 8,
             Thing::Skeleton(Some(skeleton)) => {
                 4 * skeleton.relation.len * (skeleton.relation.columns.len() + 1)

@@ -16,7 +16,7 @@ use super::support::{Condition, Support, distinct, free};
 use crate::ast::Comparison;
 use crate::engine::Numbers;
 use crate::error::Result;
-use crate::kernels::{Array, Binary, Folding, Segments, View, volume};
+use crate::kernels::{Array, Binary, Folding, Grouping, Segments, View, volume};
 use crate::program::{Argument, Expr, IndexId, Operation, Otherwise, Range, Read};
 use crate::value::Domain;
 
@@ -400,6 +400,15 @@ impl Machine {
         }
     }
 
+    /// Whether all that an index may be lies one behind the other in what it names.
+    fn is_interval(&self, index: IndexId) -> bool {
+        match self.program.index(index).range {
+            Range::Domain(_) => true,
+            Range::Tuples => matches!(self.range(index), Some(Domain::Interval { .. })),
+            Range::Computed => false,
+        }
+    }
+
     /// The products of the parts, summed over rows that differ in folded indices only.
     fn sum_rows(
         &mut self,
@@ -453,7 +462,7 @@ impl Machine {
         // All elements of the index that is kept, where most of them occur.
         if let ([index], true) = (kept.as_slice(), scope.fill)
             && let Some(column) = rows.column(*index)
-            && matches!(self.program.index(*index).range, Range::Domain(_))
+            && self.is_interval(*index)
             && self.size(*index) <= rows.len
         {
             let groups = self.by_group(rows, &Arc::clone(column), self.size(*index));
@@ -509,8 +518,7 @@ impl Machine {
             }
         }
         let segments = Segments {
-            start: Arc::clone(&groups.start),
-            rows: Arc::clone(&groups.rows),
+            groups: Arc::clone(&groups.rows),
             inner: shape,
             numbers,
             slabs,
@@ -533,7 +541,7 @@ impl Machine {
             return known.clone();
         }
         let (start, ordered) = Members::new(groups, count).into_parts();
-        let found = Groups { of: Arc::clone(groups), start: Arc::new(start), rows: Arc::new(ordered) };
+        let found = Groups { of: Arc::clone(groups), rows: Grouping::new(start, ordered) };
         self.memory.keep(key, Vec::new(), Thing::Groups(found.clone()));
         found
     }
