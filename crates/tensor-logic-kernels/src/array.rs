@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::number::{Buffer, Number, Pool, Precision, strides, volume};
+use super::schedule;
 use tensor_logic_core::engine::Numbers;
 
 /// A row-major space of numbers, computed once, when they are first asked for.
@@ -20,7 +21,7 @@ struct Node {
 
 enum Work {
     Done(Buffer),
-    Waiting(Box<dyn Operation>),
+    Waiting(Arc<dyn Operation>),
 }
 
 /// What is to be computed, in numbers of one type.
@@ -33,7 +34,7 @@ pub trait Typed: Any + fmt::Debug + Send + Sync {
 }
 
 /// The same in numbers of the type that a run computes with.
-trait Operation: fmt::Debug + Send + Sync {
+pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn inputs(&self, visit: &mut dyn FnMut(&Array));
     fn run(&self, precision: Precision, pool: &Pool) -> Buffer;
     fn any(&self) -> &dyn Any;
@@ -170,7 +171,7 @@ impl Array {
 
     /// So many numbers that an operation computes.
     pub fn of(len: usize, operation: impl Typed) -> Array {
-        let work = Mutex::new(Work::Waiting(Box::new(operation)));
+        let work = Mutex::new(Work::Waiting(Arc::new(operation)));
         Array(Arc::new(Node { len, work, pool: OnceLock::new() }))
     }
 
@@ -235,33 +236,50 @@ impl Array {
 
     /// Computes it, and what it needs.
     pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
-        let mut open = vec![self.clone()];
-        while let Some(array) = open.last() {
-            let mut waiting = Vec::new();
-            if let Work::Waiting(operation) = &*array.work() {
-                operation.inputs(&mut |input| {
-                    if matches!(&*input.work(), Work::Waiting(_)) {
-                        waiting.push(input.clone());
-                    }
-                });
-            }
-            if !waiting.is_empty() {
-                open.append(&mut waiting);
-                continue;
-            }
-            if let Some(array) = open.pop() {
-                array.compute(precision, pool);
-            }
-        }
+        Array::force_all(&[self], &[], precision, pool);
         self.done().unwrap_or_else(|| Buffer::Truths(Arc::default()))
     }
 
-    fn compute(&self, precision: Precision, pool: &Arc<Pool>) {
+    /// Computes all of these, and what they need. What is needed on the way only, and held by nobody else but those
+    /// who `spare` its numbers, may be left waiting: it never stood anywhere in whole.
+    pub fn force_all(roots: &[&Array], spare: &[&Array], precision: Precision, pool: &Arc<Pool>) {
+        schedule::run(roots, spare, precision, pool);
+    }
+
+    /// What it waits for.
+    pub(super) fn operation(&self) -> Option<Arc<dyn Operation>> {
+        match &*self.work() {
+            Work::Waiting(operation) => Some(Arc::clone(operation)),
+            Work::Done(_) => None,
+        }
+    }
+
+    /// Its name among arrays.
+    pub(super) fn name(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// How many hold it.
+    pub(super) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
+    /// Computes it; what it reads is there.
+    pub(super) fn compute(&self, precision: Precision, pool: &Arc<Pool>) {
         let mut work = self.work();
         if let Work::Waiting(operation) = &*work {
             let buffer = operation.run(precision, pool);
             let _ = self.0.pool.set(Arc::clone(pool));
             // What it was computed from goes.
+            *work = Work::Done(buffer);
+        }
+    }
+
+    /// These are its numbers.
+    pub(super) fn settle(&self, buffer: Buffer, pool: &Arc<Pool>) {
+        let mut work = self.work();
+        if matches!(&*work, Work::Waiting(_)) {
+            let _ = self.0.pool.set(Arc::clone(pool));
             *work = Work::Done(buffer);
         }
     }

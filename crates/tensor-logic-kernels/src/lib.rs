@@ -27,9 +27,11 @@ mod placed;
 mod point;
 mod product;
 mod recorded;
+mod schedule;
 mod segments;
 mod slabs;
 mod space;
+mod strips;
 #[cfg(test)]
 mod tests;
 

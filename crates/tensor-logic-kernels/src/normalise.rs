@@ -38,8 +38,7 @@ const TASK: usize = 1 << 14;
 
 impl Typed for Normalise {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
-        let points = [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()];
-        points.into_iter().flatten().for_each(|point| point.inputs(visit));
+        self.points().into_iter().for_each(|point| point.inputs(visit));
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
@@ -68,7 +67,7 @@ impl Typed for Normalise {
                     let (here, eps) = (own(&present), own(&epsilon));
                     let here = here.and_then(|range| present.as_ref()?.get(range));
                     let eps = eps.and_then(|range| epsilon.as_ref()?.get(range));
-                    vectorised(Rows { part, along, present: here, epsilon: eps });
+                    self.rows(part, here, eps);
                 };
                 if len > 2 * TASK && rayon::current_num_threads() > 1 {
                     result.par_chunks_mut(rows).enumerate().for_each(work);
@@ -84,6 +83,16 @@ impl Typed for Normalise {
 }
 
 impl Normalise {
+    /// The elementwise work, in the order in which it is visited.
+    pub(super) fn points(&self) -> Vec<&Point> {
+        [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()].into_iter().flatten().collect()
+    }
+
+    /// Some rows, each a group of its own, in place.
+    pub(super) fn rows<T: Number>(&self, part: &mut [T], present: Option<&[T]>, epsilon: Option<&[T]>) {
+        vectorised(Rows { part, along: self.layout.along, present, epsilon });
+    }
+
     /// Entries of several rows together.
     fn grouped<T: Number>(
         &self,

@@ -50,7 +50,7 @@ const PARALLEL: usize = 1 << 20;
 const SMALL: usize = 1 << 9;
 
 impl Matrices {
-    fn at<'a, T>(&self, values: &'a [T], offset: usize, rows: usize, columns: usize) -> Mat<'a, T> {
+    pub(super) fn at<'a, T>(&self, values: &'a [T], offset: usize, rows: usize, columns: usize) -> Mat<'a, T> {
         let values = &values[self.offset + offset..];
         match (self.row, self.column) {
             (row, 1) => Mat::strided(values, rows, columns, row),
@@ -61,7 +61,8 @@ impl Matrices {
     }
 }
 
-fn own<T: Number>(buffer: &Buffer) -> Cow<'_, [T]> {
+/// The numbers of a buffer in the type that is computed with.
+pub(super) fn own<T: Number>(buffer: &Buffer) -> Cow<'_, [T]> {
     match T::slice(buffer) {
         Some(values) => Cow::Borrowed(values),
         None => Cow::Owned(buffer.numbers()),
@@ -84,21 +85,12 @@ impl Typed for Product {
             result.fill(T::ZERO);
             return T::buffer(result);
         }
-        let offsets = |at: usize| {
-            let (mut rest, mut a, mut b) = (at, 0, 0);
-            for (place, size) in self.batch.iter().enumerate().rev() {
-                a += rest % size * self.a.batch[place];
-                b += rest % size * self.b.batch[place];
-                rest /= size;
-            }
-            (a, b)
-        };
         let stopped = pool.stopped();
         let one = |at: usize, out: &mut [T], parallel: bool| {
             if stopped() {
                 return;
             }
-            let (a, b) = offsets(at);
+            let (a, b) = self.offsets(at);
             if m * k * n <= SMALL {
                 self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], out);
             } else {
@@ -124,6 +116,17 @@ impl Typed for Product {
 }
 
 impl Product {
+    /// How far the factors at a position of the batch lie from the first ones.
+    pub(super) fn offsets(&self, at: usize) -> (usize, usize) {
+        let (mut rest, mut a, mut b) = (at, 0, 0);
+        for (place, size) in self.batch.iter().enumerate().rev() {
+            a += rest % size * self.a.batch[place];
+            b += rest % size * self.b.batch[place];
+            rest /= size;
+        }
+        (a, b)
+    }
+
     fn plain<T: Number>(&self, x: &[T], y: &[T], out: &mut [T]) {
         let scale = T::of(self.scale);
         for (i, out) in out.chunks_exact_mut(self.n).enumerate() {

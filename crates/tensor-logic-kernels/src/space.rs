@@ -103,6 +103,7 @@ enum Entries<'a, T> {
 /// A view of entries that are there.
 pub(super) struct Source<'a, T> {
     entries: Entries<'a, T>,
+    /// Where the first entry lies; below 0, wrapped, where only a part is there that begins behind it.
     offset: usize,
     walk: &'a Walk,
     /// The same entry everywhere.
@@ -150,6 +151,13 @@ impl<'a, T: Number> Source<'a, T> {
         Source { entries, offset: view.offset + walk.offset, walk, one }
     }
 
+    /// A view of an array of which only some entries are there, from the `first` on: those that will be asked for.
+    pub(super) fn part(values: &'a [T], first: usize, view: &View, walk: &'a Walk) -> Source<'a, T> {
+        let one = walk.steps.iter().all(|step| step.by() == Some(0));
+        let offset = (view.offset + walk.offset).wrapping_sub(first);
+        Source { entries: Entries::Own(values), offset, walk, one }
+    }
+
     fn at(&self, at: usize) -> T {
         match self.entries {
             Entries::Own(values) => values[at],
@@ -168,7 +176,7 @@ impl<'a, T: Number> Source<'a, T> {
         base: usize,
         scratch: &mut Scratch<T>,
     ) -> Run<'a, T> {
-        let first = self.offset + base;
+        let first = self.offset.wrapping_add(base);
         if self.one {
             return Run::One(self.at(first));
         }
@@ -180,7 +188,7 @@ impl<'a, T: Number> Source<'a, T> {
         {
             let mut positions = std::mem::take(&mut scratch.positions);
             self::positions(sizes, position, &mut positions);
-            let from = first + self.walk.offset_at(&positions);
+            let from = first.wrapping_add(self.walk.offset_at(&positions));
             scratch.positions = positions;
             return Run::Slice(&values[from..from + len]);
         }
@@ -198,7 +206,7 @@ impl<'a, T: Number> Source<'a, T> {
         scratch: &mut Scratch<T>,
         to: &mut [T],
     ) {
-        let (first, len) = (self.offset + base, to.len());
+        let (first, len) = (self.offset.wrapping_add(base), to.len());
         let (Some(inner), Some(last)) = (sizes.last().copied(), self.walk.steps.last()) else {
             return to.fill(self.at(first));
         };
@@ -208,12 +216,13 @@ impl<'a, T: Number> Source<'a, T> {
         let mut filled = 0;
         while filled < len {
             let along = positions[outer];
-            let start = first
-                + steps[..outer]
-                    .iter()
-                    .zip(&positions)
-                    .map(|(step, place)| step.offset(*place))
-                    .sum::<usize>();
+            let offsets = steps[..outer].iter().zip(&positions).map(|(step, place)| step.offset(*place));
+            let start = first.wrapping_add(offsets.sum::<usize>());
+            // A step is counted from the first entry that is asked for.
+            let (start, from) = match last {
+                Step::By(step) => (start.wrapping_add(along * step), 0),
+                Step::Map(..) => (start, along),
+            };
             // Whole rows together, as far as they are evenly apart.
             let mut rows = 1;
             let mut apart = 0;
@@ -227,13 +236,13 @@ impl<'a, T: Number> Source<'a, T> {
             let to = &mut to[filled..filled + count];
             let width = count / rows;
             match self.entries {
-                Entries::Own(values) => fill(to, values, start, apart, width, last, along, |value| value),
-                Entries::Double(values) => fill(to, values, start, apart, width, last, along, T::of),
+                Entries::Own(values) => fill(to, values, start, apart, width, last, from, |value| value),
+                Entries::Double(values) => fill(to, values, start, apart, width, last, from, T::of),
                 Entries::Single(values) => {
-                    fill(to, values, start, apart, width, last, along, |v| T::of(f64::from(v)));
+                    fill(to, values, start, apart, width, last, from, |v| T::of(f64::from(v)));
                 }
                 Entries::Truths(values) => {
-                    fill(to, values, start, apart, width, last, along, |v| if v { T::ONE } else { T::ZERO });
+                    fill(to, values, start, apart, width, last, from, |v| if v { T::ONE } else { T::ZERO });
                 }
             }
             filled += count;
