@@ -236,14 +236,17 @@ impl Array {
 
     /// Computes it, and what it needs.
     pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
-        Array::force_all(&[self], &[], precision, pool);
+        if self.is_waiting() {
+            Array::force_all(&[(self, true)], precision, pool);
+        }
         self.done().unwrap_or_else(|| Buffer::Truths(Arc::default()))
     }
 
-    /// Computes all of these, and what they need. What is needed on the way only, and held by nobody else but those
-    /// who `spare` its numbers, may be left waiting: it never stood anywhere in whole.
-    pub fn force_all(roots: &[&Array], spare: &[&Array], precision: Precision, pool: &Arc<Pool>) {
-        schedule::run(roots, spare, precision, pool);
+    /// Computes those of these arrays that are asked for, and what they need, in the order of the list. The others are
+    /// handles whose numbers nobody will look at: what is needed on the way only, and is held by nobody else, may be left
+    /// waiting, for it never stood anywhere in whole.
+    pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
+        schedule::run(arrays, precision, pool);
     }
 
     /// What it waits for.

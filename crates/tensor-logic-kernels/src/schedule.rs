@@ -93,11 +93,10 @@ const TINY: usize = 256;
 const BLOCK: usize = 64;
 const LONG: usize = 512;
 
-/// Computes the roots, and what they need.
-pub(super) fn run(roots: &[&Array], spare: &[&Array], precision: Precision, pool: &Arc<Pool>) {
-    let Some(nodes) = waiting(roots, spare) else { return };
-    let units = units(&nodes);
-    for unit in units {
+/// Computes the arrays that are asked for, and what they need; see [`Array::force_all`].
+pub(super) fn run(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
+    let nodes = waiting(arrays);
+    for unit in units(&nodes) {
         match unit {
             Unit::One(at) => nodes[at].array.compute(precision, pool),
             Unit::Group(group) => match precision {
@@ -108,8 +107,8 @@ pub(super) fn run(roots: &[&Array], spare: &[&Array], precision: Precision, pool
     }
 }
 
-/// What waits below the roots, inputs before their readers; none if nothing does.
-fn waiting(roots: &[&Array], spare: &[&Array]) -> Option<Vec<Node>> {
+/// What is to be computed for the arrays that are asked for, inputs before their readers.
+fn waiting(arrays: &[(&Array, bool)]) -> Vec<Node> {
     struct Open {
         array: Array,
         operation: Arc<dyn Operation>,
@@ -122,13 +121,13 @@ fn waiting(roots: &[&Array], spare: &[&Array]) -> Option<Vec<Node>> {
         operation.inputs(&mut |input| inputs.push(input.clone()));
         Some(Open { array: array.clone(), operation, inputs, next: 0 })
     };
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut all: Vec<Node> = Vec::new();
     let mut known: HashMap<usize, usize> = HashMap::new();
-    for root in roots {
-        if known.contains_key(&root.name()) {
-            continue;
+    for (root, _) in arrays {
+        let mut stack: Vec<Open> = Vec::new();
+        if !known.contains_key(&root.name()) {
+            stack.extend(open(root));
         }
-        let mut stack: Vec<Open> = open(root).into_iter().collect();
         while let Some(top) = stack.last_mut() {
             if let Some(input) = top.inputs.get(top.next) {
                 top.next += 1;
@@ -139,48 +138,42 @@ fn waiting(roots: &[&Array], spare: &[&Array]) -> Option<Vec<Node>> {
                 continue;
             }
             let Some(Open { array, operation, inputs, .. }) = stack.pop() else { break };
-            if known.contains_key(&array.name()) {
-                continue;
-            }
-            let inputs: Vec<Option<usize>> =
-                inputs.iter().map(|input| known.get(&input.name()).copied()).collect();
-            inputs.iter().flatten().for_each(|at| nodes[*at].uses += 1);
-            known.insert(array.name(), nodes.len());
-            nodes.push(Node { array, operation, inputs, uses: 0, wanted: false });
+            let inputs = inputs.iter().map(|input| known.get(&input.name()).copied()).collect();
+            known.insert(array.name(), all.len());
+            all.push(Node { array, operation, inputs, uses: 0, wanted: false });
         }
     }
-    let mut spared: HashMap<usize, usize> = HashMap::new();
-    let mut beside: Vec<Array> = Vec::new();
-    for array in spare {
-        *spared.entry(array.name()).or_default() += 1;
-        beside.push((*array).clone());
+    // Handles, and what they wait for without being needed, do not look at numbers.
+    let mut holders: Vec<usize> = vec![0; all.len()];
+    let mut needed: Vec<bool> = vec![false; all.len()];
+    for (array, asked) in arrays {
+        let Some(at) = known.get(&array.name()).copied() else { continue };
+        holders[at] += 1;
+        needed[at] |= asked;
+        all[at].wanted |= asked;
     }
-    // What they wait for they hold as well, where nobody else waits for them.
-    let mut seen: Vec<usize> = Vec::new();
-    while let Some(array) = beside.pop() {
-        let name = array.name();
-        if known.contains_key(&name) || seen.contains(&name) {
-            continue;
-        }
-        seen.push(name);
-        if let Some(operation) = array.operation() {
-            operation.inputs(&mut |input| {
-                *spared.entry(input.name()).or_default() += 1;
-                beside.push(input.clone());
-            });
+    for at in (0..all.len()).rev() {
+        let inputs: Vec<usize> = all[at].inputs.iter().flatten().copied().collect();
+        for input in inputs {
+            holders[input] += 1;
+            all[input].uses += usize::from(needed[at]);
+            needed[input] |= needed[at];
         }
     }
-    for node in &mut nodes {
-        let spared = spared.get(&node.array.name()).copied().unwrap_or(0);
+    for (node, holders) in all.iter_mut().zip(&holders) {
         // This list holds it too.
-        node.wanted = node.array.holders() > node.uses + spared + 1;
+        node.wanted |= node.array.holders() > holders + 1;
     }
-    for root in roots {
-        if let Some(at) = known.get(&root.name()) {
-            nodes[*at].wanted = true;
+    let mut places: Vec<Option<usize>> = Vec::with_capacity(all.len());
+    let mut nodes: Vec<Node> = Vec::new();
+    for (mut node, needed) in all.into_iter().zip(needed) {
+        places.push(needed.then_some(nodes.len()));
+        if needed {
+            node.inputs.iter_mut().for_each(|input| *input = input.and_then(|input| places[input]));
+            nodes.push(node);
         }
     }
-    (!nodes.is_empty()).then_some(nodes)
+    nodes
 }
 
 /// What is done at a time.

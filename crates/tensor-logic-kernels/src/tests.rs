@@ -985,10 +985,11 @@ mod strips {
                     // What comes after is not known yet.
                     outcomes = vec![4];
                 }
-                let roots: Vec<&Array> = outcomes.iter().map(|at| &arrays.all[*at]).collect();
-                let spare = (0..arrays.all.len()).filter(|at| forward == (*at == looked_at));
-                let spare: Vec<&Array> = spare.map(|at| &arrays.all[at]).collect();
-                workers.install(|| Array::force_all(&roots, &spare, precision, &pool));
+                let handles = arrays.all.iter().enumerate();
+                let listed = handles.filter(|(at, _)| outcomes.contains(at) || !forward || *at != looked_at);
+                let listed: Vec<(&Array, bool)> =
+                    listed.map(|(at, array)| (array, outcomes.contains(&at))).collect();
+                workers.install(|| Array::force_all(&listed, precision, &pool));
                 fused += arrays.all.iter().filter(|array| array.is_waiting()).count();
                 let found: Vec<Vec<f64>> = arrays
                     .all
@@ -1049,10 +1050,11 @@ mod strips {
                         }
                     } else {
                         let outcomes = if name == "all" { &arrays.outcomes[..] } else { &[4] };
-                        let roots: Vec<&Array> = outcomes.iter().map(|at| &arrays.all[*at]).collect();
-                        let spare: Vec<&Array> = arrays.all.iter().collect();
+                        let handles = arrays.all.iter().enumerate();
+                        let listed: Vec<(&Array, bool)> =
+                            handles.map(|(at, array)| (array, outcomes.contains(&at))).collect();
                         let clock = std::time::Instant::now();
-                        Array::force_all(&roots, &spare, precision, &pool);
+                        Array::force_all(&listed, precision, &pool);
                         own.push(clock.elapsed().as_secs_f64() * 1e3);
                     }
                     times.push(own);

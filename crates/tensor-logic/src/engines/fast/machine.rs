@@ -190,6 +190,9 @@ pub(crate) struct Machine {
     pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
     /// What equations contribute to the steps of a recursion.
     pub(super) records: super::records::Records,
+    /// Whether a finished tensor may wait until somebody asks for its numbers, and how many do.
+    pub(super) defers: bool,
+    pub(super) deferred: usize,
     /// How often somebody asked for the numbers of an array.
     pub(super) looks: Cell<u64>,
     /// An array without entries.
@@ -238,6 +241,8 @@ impl Machine {
             tuple_sources: HashMap::new(),
             orders: HashMap::new(),
             records: super::records::Records::default(),
+            defers: false,
+            deferred: 0,
             looks: Cell::new(0),
             nothing_there: Array::truths(Vec::new()),
             numbers: 0,
@@ -250,6 +255,24 @@ impl Machine {
     pub(crate) fn force(&self, array: &Array) -> Buffer {
         self.looks.set(self.looks.get() + 1);
         array.force(self.precision, &self.pool)
+    }
+
+    /// Computes, of the tensors that wait, those that are asked for and what they need: together, so that what only they
+    /// read of each other need not be stored. They come in the order of their components.
+    pub(crate) fn settle<'c>(
+        &mut self,
+        components: impl Iterator<Item = &'c Component>,
+        asked: impl Fn(TensorId) -> bool,
+    ) {
+        if std::mem::take(&mut self.deferred) == 0 {
+            return;
+        }
+        let waiting = components.flat_map(|component| &component.tensors).filter_map(|id| {
+            let Some(Stored::Dense(array)) = self.stored(*id) else { return None };
+            array.is_waiting().then(|| (array, asked(*id)))
+        });
+        let waiting: Vec<(&Array, bool)> = waiting.collect();
+        Array::force_all(&waiting, self.precision, &self.pool);
     }
 
     /// The numbers of an array.
