@@ -32,6 +32,7 @@ mod segments;
 mod slabs;
 mod space;
 mod strips;
+mod tiles;
 #[cfg(test)]
 mod tests;
 

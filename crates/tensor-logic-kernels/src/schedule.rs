@@ -88,10 +88,11 @@ const TASKS: usize = 8;
 /// Strips of fewer rows, or of more entries, are not worth it.
 pub(super) const LEAST_ROWS: usize = 16;
 /// The kernels sum in another order where a result has so many entries or fewer, and, where it has at most so many rows
-/// and columns, cut sums of more than so many products otherwise.
+/// and columns, cut longer sums otherwise.
 const TINY: usize = 256;
 const BLOCK: usize = 64;
-const LONG: usize = 512;
+/// Sums of so many products are one chain of fused multiply-adds in the general kernels too.
+pub(super) const SUMS: std::ops::RangeInclusive<usize> = 3..=512;
 
 /// Computes the arrays that are asked for, and what they need; see [`Array::force_all`].
 pub(super) fn run(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
@@ -428,7 +429,7 @@ fn in_place(nodes: &[Node], member: &Member) -> Option<usize> {
 /// Whether each strip of a product is summed as the whole of it would be, and the right factor stays in the cache.
 fn is_even(product: &Product) -> bool {
     let Product { m, k, n, .. } = *product;
-    m > 1 && k > 0 && n * LEAST_ROWS > TINY && (k <= LONG || n > BLOCK) && k.saturating_mul(n) <= PANEL
+    m > 1 && k > 0 && n * LEAST_ROWS > TINY && (k <= *SUMS.end() || n > BLOCK) && k.saturating_mul(n) <= PANEL
 }
 
 /// How many leading dimensions are so many rows.

@@ -10,14 +10,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use training::kernels::{Mat, MatMut, product as multiplied};
+use training::kernels::{Mat, MatMut, product as product_of};
 
 use super::fold::Spaces;
-use super::number::{Buffer, Number, Pool};
+use super::number::{Buffer, Number, Pool, volume};
 use super::point::{Evaluator, Point};
-use super::product::{Product, own};
-use super::schedule::{Group, Kind, LEAST_ROWS, Node, Way};
+use super::product::{Matrices, Product, own};
+use super::schedule::{Group, Kind, LEAST_ROWS, Member, SUMS, Node, Way};
 use super::space::{Source, Space, TILE};
+use super::tiles::{self, Stands, TALL};
 
 /// So many bytes of scratch a task works on: what a core has of its second cache holds them beside the factors of products.
 const SCRATCH: usize = 1 << 18;
@@ -75,7 +76,7 @@ fn place(group: &Group, member: usize) -> usize {
 /// About how many rows a strip of a group has; fewer than are worth it where rows are long.
 pub(super) fn rows_of_strip(group: &Group) -> usize {
     let slots = Slots::of(group);
-    let kept = |member: &super::schedule::Member| match member.way {
+    let kept = |member: &Member| match member.way {
         Way::Rows(width) if member.kept => width,
         _ => 0,
     };
@@ -90,6 +91,8 @@ struct Prepared<'a, T: Clone> {
     given: &'a [Option<Buffer>],
     /// The same of a product, in the type that is computed with.
     factors: Vec<Option<Cow<'a, [T]>>>,
+    /// The right factors of a product of rows, packed, at every position of the batch, and how far they are apart.
+    packed: Option<(Vec<T>, usize)>,
     /// The spaces of its elementwise work.
     spaces: Vec<Space>,
     /// Those of a fold.
@@ -115,8 +118,12 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
             given
         })
         .collect();
-    let prepared: Vec<Prepared<'_, T>> =
-        group.members.iter().zip(&given).map(|(member, given)| prepared(&nodes[member.node], given)).collect();
+    let prepared: Vec<Prepared<'_, T>> = group
+        .members
+        .iter()
+        .zip(&given)
+        .map(|(member, given)| prepared(&nodes[member.node], member.way, given, pool))
+        .collect();
     let mut results: Vec<Option<Vec<T>>> = group
         .members
         .iter()
@@ -124,12 +131,20 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
         .collect();
     let rows = rows_of_strip(group).max(1);
     let count = ((group.rows + rows / 2) / rows).max(1);
-    let strips: Vec<Range<usize>> = (0..count)
-        .map(|at| group.rows * at / count..group.rows * (at + 1) / count)
-        .collect();
+    // Whole tiles, but for the last strip.
+    let bound = |at: usize| if at == count { group.rows } else { group.rows * at / count / TALL * TALL };
+    let strips: Vec<Range<usize>> = (0..count).map(|at| bound(at)..bound(at + 1)).collect();
     let sums = group.members.iter().any(|member| matches!(member.way, Way::Sum(_)));
     let slots = Slots::of(group);
     let most = strips.iter().map(Range::len).max().unwrap_or(0);
+    // What strips add to sums is packed for each of them.
+    let beside = |member: &Member| match nodes[member.node].kind() {
+        Some(Kind::Product(product)) if matches!(member.way, Way::Sum(_)) => {
+            tiles::packed_len::<T>(most, product.n)
+        }
+        _ => 0,
+    };
+    let beside = group.members.iter().map(beside).max().unwrap_or(0);
     {
         // Where strips are not summed up, each is a task.
         let parts: Vec<Vec<Range<usize>>> =
@@ -154,9 +169,10 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
         }
         let stopped = pool.stopped();
         let work = |task: Task<'_, T>| {
-            let len = slots.widths.iter().map(|width| width * most).sum();
-            let mut scratch = pool.take::<T>(len);
-            group.task(nodes, &prepared, &slots, task, &mut scratch, most, &stopped);
+            let len = slots.widths.iter().map(|width| width * most).sum::<usize>();
+            let mut scratch = pool.take::<T>(len + beside);
+            let (places, panels) = scratch.split_at_mut(len);
+            group.task(nodes, &prepared, &slots, task, places, panels, &stopped);
             pool.give(scratch);
         };
         if rayon::current_num_threads() > 1 {
@@ -165,7 +181,9 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
             tasks.into_iter().for_each(work);
         }
     }
-    drop(prepared);
+    for prepared in prepared {
+        prepared.packed.into_iter().for_each(|(packed, _)| pool.give(packed));
+    }
     for (member, result) in group.members.iter().zip(results) {
         if let Some(result) = result {
             nodes[member.node].array.settle(T::buffer(result), pool);
@@ -173,19 +191,51 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
     }
 }
 
-fn prepared<'a, T: Number>(node: &'a Node, given: &'a [Option<Buffer>]) -> Prepared<'a, T> {
+fn prepared<'a, T: Number>(
+    node: &'a Node,
+    way: Way,
+    given: &'a [Option<Buffer>],
+    pool: &Pool,
+) -> Prepared<'a, T> {
     let space = |point: &Point| Space::new(&point.shape, &point.inputs, 0);
-    let mut result = Prepared { given, factors: Vec::new(), spaces: Vec::new(), fold: None };
+    let mut result = Prepared { given, factors: Vec::new(), packed: None, spaces: Vec::new(), fold: None };
     match node.kind() {
         Some(Kind::Point(point)) => result.spaces.push(space(point)),
         Some(Kind::Normalise(normalise)) => {
             result.spaces.extend(normalise.points().into_iter().map(space));
         }
         Some(Kind::Fold(fold)) => result.fold = Some(fold.spaces()),
-        Some(Kind::Product(_)) => result.factors.extend(given.iter().map(|buffer| buffer.as_ref().map(own))),
+        Some(Kind::Product(product)) => {
+            result.factors.extend(given.iter().map(|buffer| buffer.as_ref().map(own)));
+            if let (Way::Rows(_), Some(Some(right))) = (way, result.factors.get(1))
+                && SUMS.contains(&product.k)
+                && tiles::are_fast()
+            {
+                result.packed = Some(packed(product, right, pool));
+            }
+        }
         None => {}
     }
     result
+}
+
+/// The right factors of a product, packed, and how far they are apart: 0 where all of the batch read the same one.
+fn packed<T: Number>(product: &Product, right: &[T], pool: &Pool) -> (Vec<T>, usize) {
+    let Product { k, n, b, .. } = product;
+    let one = tiles::packed_len::<T>(*k, *n);
+    let same = product.batch.iter().zip(&b.batch).all(|(size, step)| *size == 1 || *step == 0);
+    let count = if same { 1 } else { volume(&product.batch) };
+    let mut result = pool.take::<T>(count * one);
+    let pack = |(at, to): (usize, &mut [T])| {
+        let values = &right[b.offset + product.offsets(at).1..];
+        tiles::pack(values, (b.row, b.column), (*k, *n), to);
+    };
+    if rayon::current_num_threads() > 1 {
+        result.par_chunks_exact_mut(one).enumerate().for_each(pack);
+    } else {
+        result.chunks_exact_mut(one).enumerate().for_each(pack);
+    }
+    (result, if same { 0 } else { one })
 }
 
 /// A strip: the position of the batch, its first row among all rows, its rows, and which of its task's it is.
@@ -206,9 +256,10 @@ impl Group {
         slots: &Slots,
         mut task: Task<'_, T>,
         scratch: &mut [T],
-        most: usize,
+        panels: &mut [T],
         stopped: &impl Fn() -> bool,
     ) {
+        let most = scratch.len() / slots.widths.iter().sum::<usize>().max(1);
         let begin = task.strips.first().map_or(0, |strip| strip.start);
         for (nth, range) in task.strips.iter().enumerate() {
             if stopped() {
@@ -243,7 +294,7 @@ impl Group {
                 };
                 let to = std::mem::take(&mut places[at(own)]);
                 let read = |input: usize| member.inputs[input].map(|other| &*places[at(other)]);
-                self.member(own, nodes, &prepared[own], strip, &read, &mut to[..len]);
+                self.member(own, nodes, &prepared[own], strip, &read, panels, &mut to[..len]);
                 places[at(own)] = to;
             }
         }
@@ -256,6 +307,7 @@ impl Group {
         prepared: &'s Prepared<'_, T>,
         strip: Strip,
         read: &dyn Fn(usize) -> Option<&'s [T]>,
+        panels: &mut [T],
         to: &mut [T],
     ) {
         let member = &self.members[own];
@@ -317,51 +369,115 @@ impl Group {
                 normalise.rows(to, present, more.next());
             }
             Some(Kind::Product(product)) => {
-                let read = |at: usize| Some((read(at)?, self.members[member.inputs[at]?].width()));
-                let factor = |at: usize| prepared.factors[at].as_deref().unwrap_or(&[]);
-                multiply(product, member.way, strip, self.rows, [read(0), read(1)], [factor(0), factor(1)], to);
+                let factor = |at: usize| match (read(at), member.inputs[at]) {
+                    (Some(values), Some(input)) => Factor::Strip(values, self.members[input].width()),
+                    _ => Factor::All(prepared.factors[at].as_deref().unwrap_or(&[])),
+                };
+                let packed = prepared.packed.as_ref().map(|(packed, apart)| (packed.as_slice(), *apart));
+                let factors = Factors { left: factor(0), right: factor(1), packed, panels };
+                let from = strip.first - strip.batch * self.rows;
+                match member.way {
+                    Way::Rows(_) => factors.rows(product, strip, to),
+                    Way::Sum(_) => factors.sum(product, strip, from, to),
+                }
             }
             None => {}
         }
     }
 }
 
-/// A strip of a product, or what a strip adds to one. Each factor is read where the strips of a member stand, rows of
-/// some width, or where all of it stands.
-fn multiply<T: Number>(
-    product: &Product,
-    way: Way,
-    strip: Strip,
-    rows_of_batch: usize,
-    read: [Option<(&[T], usize)>; 2],
-    all: [&[T]; 2],
-    to: &mut [T],
-) {
-    let Product { m, k, n, a, b, scale, .. } = product;
-    let (m, k, n, rows) = (*m, *k, *n, strip.rows);
-    let strided = |at: usize, from: usize, columns: usize| -> Option<Mat<'_, T>> {
-        read[at].map(|(values, width)| Mat::strided(&values[from..], rows, columns, width))
-    };
-    match way {
-        Way::Rows(_) => {
-            let (from_a, from_b) = product.offsets(strip.first / m);
-            let whole = || a.at(all[0], from_a + strip.first % m * a.row, rows, k);
-            let left = strided(0, a.offset, k).unwrap_or_else(whole);
-            let out = MatMut::new(to, rows, n);
-            multiplied(out, false, T::of(*scale), left, b.at(all[1], from_b, k, n), false);
-        }
-        Way::Sum(_) => {
-            let (from_a, from_b) = product.offsets(strip.batch);
-            let from = strip.first - strip.batch * rows_of_batch;
-            let left = strided(0, a.offset, m).map(Mat::t);
-            let left = left.unwrap_or_else(|| a.at(all[0], from_a + from * a.column, m, rows));
-            let right = strided(1, b.offset, n);
-            let right = right.unwrap_or_else(|| b.at(all[1], from_b + from * b.row, rows, n));
-            multiplied(MatMut::new(to, m, n), strip.nth > 0, T::of(*scale), left, right, false);
-        }
+/// A factor of a product.
+#[derive(Clone, Copy)]
+enum Factor<'a, T> {
+    /// The strip of a member, with rows so many entries apart.
+    Strip(&'a [T], usize),
+    /// All of it.
+    All(&'a [T]),
+}
+
+/// What a product reads.
+struct Factors<'a, 'p, T> {
+    left: Factor<'a, T>,
+    right: Factor<'a, T>,
+    /// The right factors, packed, and how far they are apart.
+    packed: Option<(&'a [T], usize)>,
+    /// Space to pack into.
+    panels: &'p mut [T],
+}
+
+/// A left factor: where it begins, and how it stands, if by steps that tiles know.
+type Left<'a, T> = (&'a [T], Option<Stands>);
+
+fn stands(matrices: &Matrices) -> Option<Stands> {
+    match (matrices.row, matrices.column) {
+        (row, 1) => Some(Stands::ByRows(row)),
+        (1, column) => Some(Stands::ByColumns(column)),
+        _ => None,
     }
-    if *scale < 0.0 {
-        // Nothing times a number below 0 is still nothing.
+}
+
+impl<T: Number> Factors<'_, '_, T> {
+    /// A strip of the rows of a product.
+    fn rows(self, product: &Product, strip: Strip, to: &mut [T]) {
+        let Product { m, k, n, a, b, scale, .. } = product;
+        let (m, k, n, rows, scale) = (*m, *k, *n, strip.rows, T::of(*scale));
+        let position = strip.first / m;
+        let (from_a, from_b) = product.offsets(position);
+        let (values, stands): Left<'_, T> = match self.left {
+            Factor::Strip(values, width) => (&values[a.offset..], Some(Stands::ByRows(width))),
+            Factor::All(values) => (&values[a.offset + from_a + strip.first % m * a.row..], stands(a)),
+        };
+        if let (Some((packed, apart)), Some(stands)) = (self.packed, stands)
+            && rows >= TALL
+        {
+            let b = &packed[position * apart..][..tiles::packed_len::<T>(k, n)];
+            tiles::Strip { a: values, stands, b, sizes: (rows, k, n), scale, adds: false, out: to }.multiply();
+        } else {
+            let left = match self.left {
+                Factor::Strip(values, width) => Mat::strided(&values[a.offset..], rows, k, width),
+                Factor::All(values) => a.at(values, from_a + strip.first % m * a.row, rows, k),
+            };
+            let Factor::All(right) = self.right else { return };
+            product_of(MatMut::new(to, rows, n), false, scale, left, b.at(right, from_b, k, n), false);
+        }
+        without_sign(product, to);
+    }
+
+    /// What a strip, which begins so many rows behind the first of its batch, adds to a product.
+    fn sum(self, product: &Product, strip: Strip, from: usize, to: &mut [T]) {
+        let Product { m, n, a, b, scale, .. } = product;
+        let (m, n, rows, scale, adds) = (*m, *n, strip.rows, T::of(*scale), strip.nth > 0);
+        let (from_a, from_b) = product.offsets(strip.batch);
+        let (values, stands): Left<'_, T> = match self.left {
+            Factor::Strip(values, width) => (&values[a.offset..], Some(Stands::ByColumns(width))),
+            Factor::All(values) => (&values[a.offset + from_a + from * a.column..], stands(a)),
+        };
+        if let Some(stands) = stands.filter(|_| m >= TALL && tiles::are_fast()) {
+            let (right, steps) = match self.right {
+                Factor::Strip(values, width) => (&values[b.offset..], (width, 1)),
+                Factor::All(values) => (&values[b.offset + from_b + from * b.row..], (b.row, b.column)),
+            };
+            let packed = &mut self.panels[..tiles::packed_len::<T>(rows, n)];
+            tiles::pack(right, steps, (rows, n), packed);
+            tiles::Strip { a: values, stands, b: packed, sizes: (m, rows, n), scale, adds, out: to }.multiply();
+        } else {
+            let left = match self.left {
+                Factor::Strip(values, width) => Mat::strided(&values[a.offset..], rows, m, width).t(),
+                Factor::All(values) => a.at(values, from_a + from * a.column, m, rows),
+            };
+            let right = match self.right {
+                Factor::Strip(values, width) => Mat::strided(&values[b.offset..], rows, n, width),
+                Factor::All(values) => b.at(values, from_b + from * b.row, rows, n),
+            };
+            product_of(MatMut::new(to, m, n), adds, scale, left, right, false);
+        }
+        without_sign(product, to);
+    }
+}
+
+/// Nothing times a number below 0 is still nothing.
+fn without_sign<T: Number>(product: &Product, to: &mut [T]) {
+    if product.scale < 0.0 {
         to.iter_mut().for_each(|value| *value += T::ZERO);
     }
 }
