@@ -188,21 +188,34 @@ fn softmax<T: Number>(row: &mut [T]) {
         *one = T::ONE;
         return;
     }
-    let (mut most, mut least) = ([T::of(f64::NEG_INFINITY); 16], [T::of(f64::INFINITY); 16]);
-    let (chunks, rest) = row.as_chunks::<16>();
-    for chunk in chunks {
-        for lane in 0..16 {
-            most[lane] = if chunk[lane] > most[lane] { chunk[lane] } else { most[lane] };
-            least[lane] = if chunk[lane] < least[lane] { chunk[lane] } else { least[lane] };
-        }
-    }
-    let fold = |all: T, value: &T| if *value > all { *value } else { all };
-    let most = most.iter().chain(rest).fold(T::of(f64::NEG_INFINITY), fold);
-    let fold = |all: T, value: &T| if *value < all { *value } else { all };
-    let least = least.iter().chain(rest).fold(T::of(f64::INFINITY), fold);
+    let most = extreme(row, f64::NEG_INFINITY, |value, most| value > most);
+    // How far down the others are makes no difference to numbers of 32 bits.
+    let far = T::LEAST > f64::NEG_INFINITY || !most.finite();
+    let least = if far { extreme(row, f64::INFINITY, |value, least| value < least) } else { most };
     exponentials(row, most, least);
     let sum = sum(row);
     row.iter_mut().for_each(|value| *value = *value / sum);
+}
+
+/// The number beyond all others, in sixteen lanes; those that are none are passed over.
+#[inline(always)]
+fn extreme<T: Number>(row: &[T], start: f64, beyond: impl Fn(T, T) -> bool) -> T {
+    let mut lanes = [T::of(start); 16];
+    let (chunks, rest) = row.as_chunks::<16>();
+    for chunk in chunks {
+        for lane in 0..16 {
+            lanes[lane] = if beyond(chunk[lane], lanes[lane]) { chunk[lane] } else { lanes[lane] };
+        }
+    }
+    let mut width = 8;
+    while width > 0 {
+        for lane in 0..width {
+            let other = lanes[lane + width];
+            lanes[lane] = if beyond(other, lanes[lane]) { other } else { lanes[lane] };
+        }
+        width /= 2;
+    }
+    rest.iter().fold(lanes[0], |all, value| if beyond(*value, all) { *value } else { all })
 }
 
 #[inline(always)]

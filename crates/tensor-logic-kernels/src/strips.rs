@@ -21,7 +21,7 @@ use super::space::{Source, Space, TILE};
 use super::tiles::{self, Stands, TALL};
 
 /// So many bytes of scratch a task works on: what a core has of its second cache holds them beside the factors of products.
-const SCRATCH: usize = 1 << 18;
+const SCRATCH: usize = 3 << 17;
 /// Strips have at most so many rows, and mostly at least so many.
 const MOST_ROWS: usize = 128;
 const FEW_ROWS: usize = 24;
