@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::number::{Buffer, Number, Pool, Precision, strides, volume};
+use super::schedule;
 use tensor_logic_core::engine::Numbers;
 
 /// A row-major space of numbers, computed once, when they are first asked for.
@@ -20,7 +21,7 @@ struct Node {
 
 enum Work {
     Done(Buffer),
-    Waiting(Box<dyn Operation>),
+    Waiting(Arc<dyn Operation>),
 }
 
 /// What is to be computed, in numbers of one type.
@@ -222,19 +223,11 @@ impl Array {
 
     /// So many numbers that an operation computes.
     pub fn of(len: usize, operation: impl Typed) -> Array {
-        Array::waits(len, Box::new(operation))
+        Array::waits(len, Arc::new(operation))
     }
 
-    pub(super) fn waits(len: usize, operation: Box<dyn Operation>) -> Array {
+    pub(super) fn waits(len: usize, operation: Arc<dyn Operation>) -> Array {
         Array(Arc::new(Node { len, work: Mutex::new(Work::Waiting(operation)), pool: OnceLock::new() }))
-    }
-
-    /// The operation that it waits for.
-    pub(super) fn operation(&self) -> Option<Box<dyn Operation>> {
-        match &*self.work() {
-            Work::Waiting(operation) => Some(operation.copy()),
-            Work::Done(_) => None,
-        }
     }
 
     /// Whether its numbers were given, not computed, and do not go back to where computed ones come from.
@@ -313,33 +306,53 @@ impl Array {
 
     /// Computes it, and what it needs.
     pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
-        let mut open = vec![self.clone()];
-        while let Some(array) = open.last() {
-            let mut waiting = Vec::new();
-            if let Work::Waiting(operation) = &*array.work() {
-                operation.inputs(&mut |input| {
-                    if matches!(&*input.work(), Work::Waiting(_)) {
-                        waiting.push(input.clone());
-                    }
-                });
-            }
-            if !waiting.is_empty() {
-                open.append(&mut waiting);
-                continue;
-            }
-            if let Some(array) = open.pop() {
-                array.compute(precision, pool);
-            }
+        if self.is_waiting() {
+            Array::force_all(&[(self, true)], precision, pool);
         }
         self.done().unwrap_or_else(|| Buffer::Truths(Arc::default()))
     }
 
-    fn compute(&self, precision: Precision, pool: &Arc<Pool>) {
+    /// Computes those of these arrays that are asked for, and what they need, in the order of the list. The others are
+    /// handles whose numbers nobody will look at: what is needed on the way only, and is held by nobody else, may be left
+    /// waiting, for it never stood anywhere in whole.
+    pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
+        schedule::run(arrays, precision, pool);
+    }
+
+    /// What it waits for.
+    pub(super) fn operation(&self) -> Option<Arc<dyn Operation>> {
+        match &*self.work() {
+            Work::Waiting(operation) => Some(Arc::clone(operation)),
+            Work::Done(_) => None,
+        }
+    }
+
+    /// Its name among arrays.
+    pub(super) fn name(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// How many hold it.
+    pub(super) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
+    /// Computes it; what it reads is there.
+    pub(super) fn compute(&self, precision: Precision, pool: &Arc<Pool>) {
         let mut work = self.work();
         if let Work::Waiting(operation) = &*work {
             let buffer = operation.run(precision, pool);
             let _ = self.0.pool.set(Arc::clone(pool));
             // What it was computed from goes.
+            *work = Work::Done(buffer);
+        }
+    }
+
+    /// These are its numbers.
+    pub(super) fn settle(&self, buffer: Buffer, pool: &Arc<Pool>) {
+        let mut work = self.work();
+        if matches!(&*work, Work::Waiting(_)) {
+            let _ = self.0.pool.set(Arc::clone(pool));
             *work = Work::Done(buffer);
         }
     }

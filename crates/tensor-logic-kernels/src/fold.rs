@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::array::{Array, Typed};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
-use super::space::{Few, Run, Scratch, Space, TILE, advance, buffers, positions};
+use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
 
 /// How numbers are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,11 +68,31 @@ struct Task {
     dropped: (usize, usize),
 }
 
-struct Spaces {
+pub(super) struct Spaces {
     kept: Space,
-    dropped: Space,
+    pub(super) dropped: Space,
     /// Whether tiles run along what goes.
     along: bool,
+}
+
+/// How the work is cut: what stays into chunks of a width, what goes into parts of so many entries.
+struct Parts {
+    width: usize,
+    chunks: usize,
+    step: usize,
+    parts: usize,
+}
+
+impl Parts {
+    /// They depend on the shape alone.
+    fn of(rows: usize, len: usize, along: bool) -> Parts {
+        let width = if along { (TASK / len).clamp(1, 1024) } else { TILE };
+        let chunks = rows.div_ceil(width);
+        let parts =
+            if chunks >= PARTS { 1 } else { (rows.saturating_mul(len) / chunks / TASK).clamp(1, PARTS) };
+        let step = len.div_ceil(parts);
+        Parts { width, chunks, step, parts: len.div_ceil(step) }
+    }
 }
 
 impl Typed for Fold {
@@ -95,17 +115,8 @@ impl Typed for Fold {
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
-        let spaces = Spaces {
-            kept: Space::new(kept, &self.point.inputs, 0),
-            dropped: Space::new(dropped, &self.point.inputs, self.kept),
-            along: false,
-        };
         let (rows, len) = (volume(kept), volume(dropped));
-        let unit = |space: &Space| {
-            space.walks.iter().filter(|walk| walk.steps.last().is_some_and(|s| s.by() == Some(1))).count()
-        };
-        let along = rows < 16 || (len >= 8 && unit(&spaces.dropped) > unit(&spaces.kept));
-        let spaces = Spaces { along, ..spaces };
+        let spaces = self.spaces();
         if rows == 0 || len == 0 {
             let start = T::of(self.folding.start());
             return match self.point.truth {
@@ -113,13 +124,7 @@ impl Typed for Fold {
                 false => T::buffer(vec![start; rows]),
             };
         }
-        // The parts depend on the shape alone.
-        let width = if along { (TASK / len).clamp(1, 1024) } else { TILE };
-        let chunks = rows.div_ceil(width);
-        let parts =
-            if chunks >= PARTS { 1 } else { (rows.saturating_mul(len) / chunks / TASK).clamp(1, PARTS) };
-        let step = len.div_ceil(parts);
-        let parts = len.div_ceil(step);
+        let Parts { width, chunks, step, parts } = Parts::of(rows, len, spaces.along);
         let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
         let mut result = pool.take::<T>(rows * parts);
         let stopped = pool.stopped();
@@ -158,6 +163,49 @@ impl Typed for Fold {
 }
 
 impl Fold {
+    /// How its two kinds of dimensions are gone through.
+    pub(super) fn spaces(&self) -> Spaces {
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let kept_space = Space::new(kept, &self.point.inputs, 0);
+        let dropped_space = Space::new(dropped, &self.point.inputs, self.kept);
+        let unit = |space: &Space| {
+            space.walks.iter().filter(|walk| walk.steps.last().is_some_and(|s| s.by() == Some(1))).count()
+        };
+        let (rows, len) = (volume(kept), volume(dropped));
+        let along = rows < 16 || (len >= 8 && unit(&dropped_space) > unit(&kept_space));
+        Spaces { kept: kept_space, dropped: dropped_space, along }
+    }
+
+    /// Whether each entry is folded by itself, from the first number to the last.
+    pub(super) fn is_by_rows(&self) -> bool {
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let (rows, len) = (volume(kept), volume(dropped));
+        let along = self.spaces().along;
+        !self.point.truth && rows > 0 && len > 0 && along && Parts::of(rows, len, along).parts == 1
+    }
+
+    /// Entries from the `first` on, each folded by itself, of inputs wherever they stand.
+    pub(super) fn rows<'a, T: Number>(
+        &'a self,
+        spaces: &'a Spaces,
+        sources: Few<Source<'a, T>>,
+        first: usize,
+        to: &mut [T],
+    ) {
+        let mut evaluator = Evaluator::over(&self.point, &spaces.dropped, sources);
+        let (mut places, mut bases) = (Few::new(), vec![0; self.point.inputs.len()]);
+        let mut tile = [T::ZERO; TILE];
+        let len = volume(&self.point.shape[self.kept..]);
+        positions(&spaces.kept.sizes, first, &mut places);
+        for slot in to {
+            for (base, walk) in bases.iter_mut().zip(&spaces.kept.walks) {
+                *base = walk.offset + walk.offset_at(&places);
+            }
+            *slot = self.along(&mut evaluator, &bases, (0, len), &mut tile);
+            advance(&spaces.kept.sizes, &mut places);
+        }
+    }
+
     fn part<T: Number>(&self, spaces: &Spaces, buffers: &[Buffer], task: Task, to: &mut [T]) {
         let (own, other) =
             if spaces.along { (&spaces.dropped, &spaces.kept) } else { (&spaces.kept, &spaces.dropped) };

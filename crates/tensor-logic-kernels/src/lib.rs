@@ -27,11 +27,14 @@ mod placed;
 mod point;
 mod product;
 mod recorded;
+mod schedule;
 mod segments;
 mod slabs;
 mod space;
+mod strips;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 pub use array::{Array, Step, View};
 pub use fold::{Fold, Folding};

@@ -38,8 +38,7 @@ const TASK: usize = 1 << 14;
 
 impl Typed for Normalise {
     fn inputs(&self, visit: &mut dyn FnMut(&Array)) {
-        let points = [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()];
-        points.into_iter().flatten().for_each(|point| point.inputs(visit));
+        self.points().into_iter().for_each(|point| point.inputs(visit));
     }
 
     fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>)) {
@@ -79,7 +78,7 @@ impl Typed for Normalise {
                     let (here, eps) = (own(&present), own(&epsilon));
                     let here = here.and_then(|range| present.as_ref()?.get(range));
                     let eps = eps.and_then(|range| epsilon.as_ref()?.get(range));
-                    vectorised(Rows { part, along, present: here, epsilon: eps });
+                    self.rows(part, here, eps);
                 };
                 if len > 2 * TASK && rayon::current_num_threads() > 1 {
                     result.par_chunks_mut(rows).enumerate().for_each(work);
@@ -95,6 +94,16 @@ impl Typed for Normalise {
 }
 
 impl Normalise {
+    /// The elementwise work, in the order in which it is visited.
+    pub(super) fn points(&self) -> Vec<&Point> {
+        [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()].into_iter().flatten().collect()
+    }
+
+    /// Some rows, each a group of its own, in place.
+    pub(super) fn rows<T: Number>(&self, part: &mut [T], present: Option<&[T]>, epsilon: Option<&[T]>) {
+        vectorised(Rows { part, along: self.layout.along, present, epsilon });
+    }
+
     /// Entries of several rows together.
     fn grouped<T: Number>(
         &self,
@@ -190,21 +199,34 @@ fn softmax<T: Number>(row: &mut [T]) {
         *one = T::ONE;
         return;
     }
-    let (mut most, mut least) = ([T::of(f64::NEG_INFINITY); 16], [T::of(f64::INFINITY); 16]);
-    let (chunks, rest) = row.as_chunks::<16>();
-    for chunk in chunks {
-        for lane in 0..16 {
-            most[lane] = if chunk[lane] > most[lane] { chunk[lane] } else { most[lane] };
-            least[lane] = if chunk[lane] < least[lane] { chunk[lane] } else { least[lane] };
-        }
-    }
-    let fold = |all: T, value: &T| if *value > all { *value } else { all };
-    let most = most.iter().chain(rest).fold(T::of(f64::NEG_INFINITY), fold);
-    let fold = |all: T, value: &T| if *value < all { *value } else { all };
-    let least = least.iter().chain(rest).fold(T::of(f64::INFINITY), fold);
+    let most = extreme(row, f64::NEG_INFINITY, |value, most| value > most);
+    // How far down the others are makes no difference to numbers of 32 bits.
+    let far = T::LEAST > f64::NEG_INFINITY || !most.finite();
+    let least = if far { extreme(row, f64::INFINITY, |value, least| value < least) } else { most };
     exponentials(row, most, least);
     let sum = sum(row);
     row.iter_mut().for_each(|value| *value = *value / sum);
+}
+
+/// The number beyond all others, in sixteen lanes; those that are none are passed over.
+#[inline(always)]
+fn extreme<T: Number>(row: &[T], start: f64, beyond: impl Fn(T, T) -> bool) -> T {
+    let mut lanes = [T::of(start); 16];
+    let (chunks, rest) = row.as_chunks::<16>();
+    for chunk in chunks {
+        for lane in 0..16 {
+            lanes[lane] = if beyond(chunk[lane], lanes[lane]) { chunk[lane] } else { lanes[lane] };
+        }
+    }
+    let mut width = 8;
+    while width > 0 {
+        for lane in 0..width {
+            let other = lanes[lane + width];
+            lanes[lane] = if beyond(other, lanes[lane]) { other } else { lanes[lane] };
+        }
+        width /= 2;
+    }
+    rest.iter().fold(lanes[0], |all, value| if beyond(*value, all) { *value } else { all })
 }
 
 #[inline(always)]

@@ -43,6 +43,8 @@ pub trait Number:
     fn double(self) -> f64;
     /// Arguments below this one are left to the general exponential, as long as it is not 0.
     const LEAST: f64;
+    /// x y + z, rounded once; slow where processors have no such instruction.
+    fn times_plus(self, y: Self, z: Self) -> Self;
     /// The exponential, written so that a loop over it is vectorised; right for arguments up to 0.
     fn exp_below_zero(self) -> Self;
     /// The function at every number, where there is a form of it that is vectorised; else nothing is done.
@@ -68,6 +70,10 @@ impl Number for f64 {
     #[inline(always)]
     fn double(self) -> f64 {
         self
+    }
+    #[inline(always)]
+    fn times_plus(self, y: f64, z: f64) -> f64 {
+        self.mul_add(y, z)
     }
     #[inline(always)]
     fn exp_below_zero(self) -> f64 {
@@ -107,6 +113,10 @@ impl Number for f32 {
     #[inline(always)]
     fn double(self) -> f64 {
         f64::from(self)
+    }
+    #[inline(always)]
+    fn times_plus(self, y: f32, z: f32) -> f32 {
+        self.mul_add(y, z)
     }
     #[inline(always)]
     fn exp_below_zero(self) -> f32 {

@@ -227,13 +227,14 @@ pub(super) struct Evaluator<'a, T: Number> {
 impl<'a, T: Number> Evaluator<'a, T> {
     pub(super) fn new(point: &'a Point, space: &'a Space, buffers: &'a [Buffer]) -> Evaluator<'a, T> {
         let sources = point.inputs.iter().zip(buffers).zip(&space.walks);
-        Evaluator {
-            code: &point.code,
-            sizes: &space.sizes,
-            sources: sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk)).collect(),
-            stack: SmallVec::new(),
-            scratch: Scratch::new(),
-        }
+        let sources = sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk));
+        Evaluator::over(point, space, sources.collect())
+    }
+
+    /// The same of inputs wherever they stand.
+    pub(super) fn over(point: &'a Point, space: &'a Space, sources: Few<Source<'a, T>>) -> Evaluator<'a, T> {
+        let (code, sizes) = (&point.code, &space.sizes);
+        Evaluator { code, sizes, sources, stack: SmallVec::new(), scratch: Scratch::new() }
     }
 
     /// The entries from a position on, at most a tile; `bases` moves each input.

@@ -66,7 +66,13 @@ const STRIP: usize = 1 << 16;
 const LEAST: usize = 256;
 
 impl Matrices {
-    fn at<'a, T>(&self, values: &'a [T], offset: usize, rows: usize, columns: usize) -> Mat<'a, T> {
+    pub(super) fn at<'a, T>(
+        &self,
+        values: &'a [T],
+        offset: usize,
+        rows: usize,
+        columns: usize,
+    ) -> Mat<'a, T> {
         let values = &values[self.offset + offset..];
         match (self.row, self.column) {
             (row, 1) => Mat::strided(values, rows, columns, row),
@@ -77,7 +83,8 @@ impl Matrices {
     }
 }
 
-fn own<T: Number>(buffer: &Buffer) -> Cow<'_, [T]> {
+/// The numbers of a buffer in the type that is computed with.
+pub(super) fn own<T: Number>(buffer: &Buffer) -> Cow<'_, [T]> {
     match T::slice(buffer) {
         Some(values) => Cow::Borrowed(values),
         None => Cow::Owned(buffer.numbers()),
@@ -113,22 +120,13 @@ impl Typed for Product {
             result.fill(T::ZERO);
             return T::buffer(result);
         }
-        let offsets = |at: usize| {
-            let (mut rest, mut a, mut b) = (at, 0, 0);
-            for (place, size) in self.batch.iter().enumerate().rev() {
-                a += rest % size * self.a.batch[place];
-                b += rest % size * self.b.batch[place];
-                rest /= size;
-            }
-            (a, b)
-        };
         let stopped = pool.stopped();
         // Some rows, and some of what is summed over.
         let piece = |at: usize, rows: Range<usize>, sum: Range<usize>, out: &mut [T], parallel: bool| {
             if stopped() {
                 return;
             }
-            let (a, b) = offsets(at);
+            let (a, b) = self.offsets(at);
             let (a, b) =
                 (a + rows.start * self.a.row + sum.start * self.a.column, b + sum.start * self.b.row);
             let (rows, sum) = (rows.len(), sum.len());
@@ -218,6 +216,17 @@ impl Product {
             true => strip,
             false => m.div_ceil(2).next_multiple_of(16).clamp(ROWS.0, ROWS.1),
         }
+    }
+
+    /// How far the factors at a position of the batch lie from the first ones.
+    pub(super) fn offsets(&self, at: usize) -> (usize, usize) {
+        let (mut rest, mut a, mut b) = (at, 0, 0);
+        for (place, size) in self.batch.iter().enumerate().rev() {
+            a += rest % size * self.a.batch[place];
+            b += rest % size * self.b.batch[place];
+            rest /= size;
+        }
+        (a, b)
     }
 
     fn plain<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {

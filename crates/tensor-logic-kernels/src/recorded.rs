@@ -13,7 +13,7 @@ pub struct Recorded {
 impl Recorded {
     /// The operation that an array waits for.
     pub fn of(array: &Array) -> Option<Recorded> {
-        Some(Recorded { operation: array.operation()?, len: array.len() })
+        Some(Recorded { operation: array.operation()?.copy(), len: array.len() })
     }
 
     /// Whether every place that it reads follows from steps alone, so that it is moved by where its views begin.
@@ -40,6 +40,6 @@ impl Recorded {
                 *array = other;
             }
         });
-        Array::waits(self.len, operation)
+        Array::waits(self.len, operation.into())
     }
 }

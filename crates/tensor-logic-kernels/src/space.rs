@@ -122,6 +122,7 @@ enum Entries<'a, T> {
 /// A view of entries that are there.
 pub(super) struct Source<'a, T> {
     entries: Entries<'a, T>,
+    /// Where the first entry lies; below 0, wrapped, where only a part is there that begins behind it.
     offset: usize,
     walk: &'a Walk,
     /// The same entry everywhere.
@@ -181,6 +182,13 @@ impl<'a, T: Number> Source<'a, T> {
         Source { entries, offset: view.offset + walk.offset, walk, one }
     }
 
+    /// A view of an array of which only some entries are there, from the `first` on: those that will be asked for.
+    pub(super) fn part(values: &'a [T], first: usize, view: &View, walk: &'a Walk) -> Source<'a, T> {
+        let one = walk.steps.iter().all(|step| step.by() == Some(0));
+        let offset = (view.offset + walk.offset).wrapping_sub(first);
+        Source { entries: Entries::Own(values), offset, walk, one }
+    }
+
     fn at(&self, at: usize) -> T {
         match self.entries {
             Entries::Own(values) => values[at],
@@ -199,7 +207,7 @@ impl<'a, T: Number> Source<'a, T> {
         base: usize,
         scratch: &mut Scratch<T>,
     ) -> Run<'a, T> {
-        let first = self.offset + base;
+        let first = self.offset.wrapping_add(base);
         if self.one {
             return Run::One(self.at(first));
         }
@@ -211,7 +219,7 @@ impl<'a, T: Number> Source<'a, T> {
         {
             let mut positions = Few::new();
             self::positions(sizes, position, &mut positions);
-            let from = first + self.walk.offset_at(&positions);
+            let from = first.wrapping_add(self.walk.offset_at(&positions));
             return Run::Slice(&values[from..from + len]);
         }
         let mut tile = scratch.tile();
@@ -221,7 +229,7 @@ impl<'a, T: Number> Source<'a, T> {
 
     /// Entries from a position of the space on, moved by `base`.
     pub(super) fn load_into(&self, sizes: &[usize], position: usize, base: usize, to: &mut [T]) {
-        let first = self.offset + base;
+        let first = self.offset.wrapping_add(base);
         match self.entries {
             Entries::Own(values) => self.gather(values, sizes, position, first, to, |value| value),
             Entries::Double(values) => self.gather(values, sizes, position, first, to, T::of),
@@ -253,7 +261,8 @@ impl<'a, T: Number> Source<'a, T> {
         let outer = sizes.len() - 1;
         let steps = &self.walk.steps[..outer];
         let start_of = |positions: &[usize]| -> usize {
-            first + steps.iter().zip(positions).map(|(step, place)| step.offset(*place)).sum::<usize>()
+            let offsets = steps.iter().zip(positions).map(|(step, place)| step.offset(*place));
+            first.wrapping_add(offsets.sum::<usize>())
         };
         // The step and the size of the dimension before the last, if rows lie evenly apart along it.
         let even = steps.last().and_then(Step::by).zip(sizes[..outer].last().copied());
@@ -263,7 +272,12 @@ impl<'a, T: Number> Source<'a, T> {
             let along = positions[outer];
             if along > 0 || len - filled < inner || even.is_none() {
                 let count = (inner - along).min(len - filled);
-                fill(&mut to[filled..filled + count], from, start, 0, count, last, along, number);
+                // A step is counted from the first entry that is asked for.
+                let (start_here, from_here) = match last {
+                    Step::By(step) => (start.wrapping_add(along * step), 0),
+                    Step::Map(..) => (start, along),
+                };
+                fill(&mut to[filled..filled + count], from, start_here, 0, count, last, from_here, number);
                 filled += count;
                 positions[outer] = inner - 1;
                 advance(sizes, &mut positions);
@@ -279,17 +293,17 @@ impl<'a, T: Number> Source<'a, T> {
             filled += count;
             if place + rows < size {
                 positions[outer - 1] += rows;
-                start += rows * apart;
+                start = start.wrapping_add(rows * apart);
                 continue;
             }
             // The next row is one step further along a dimension before.
             positions[outer - 1] = 0;
-            start -= place * apart;
+            start = start.wrapping_sub(place * apart);
             let before = outer - 1;
             let single = positions[..before].last().zip(sizes[..before].last()).zip(steps[..before].last());
             match single {
                 Some(((place, size), Step::By(step))) if place + 1 < *size => {
-                    start += step;
+                    start = start.wrapping_add(*step);
                     positions[before - 1] += 1;
                 }
                 _ => {

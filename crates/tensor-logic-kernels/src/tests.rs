@@ -1012,3 +1012,239 @@ fn long_segments<T: Number>(precision: Precision) {
 fn long_segments_are_loops_too() {
     both(long_segments::<f64>, long_segments::<f32>);
 }
+
+mod strips {
+    //! Groups of operations, strip after strip, against the same operations done one after the other.
+
+    use super::*;
+    use crate::number::Buffer;
+
+    /// What is read, by name, and what is done with it.
+    struct Attention {
+        batch: usize,
+        rows: usize,
+        others: usize,
+        inner: usize,
+        scale: f64,
+        /// A guard on the position, and whether weights are normalised with an epsilon.
+        masked: bool,
+        normed: bool,
+    }
+
+    /// The arrays of a forward and a backward pass, of which the outcomes are looked at.
+    struct Arrays {
+        all: Vec<Array>,
+        outcomes: Vec<usize>,
+    }
+
+    fn numbers(stream: &mut Stream, len: usize) -> Vec<f64> {
+        (0..len).map(|_| stream.normal()).collect()
+    }
+
+    fn whole(array: &Array, shape: &[usize]) -> View {
+        View::whole(array.clone(), shape)
+    }
+
+    fn steps(array: &Array, steps: &[usize]) -> View {
+        View { array: array.clone(), offset: 0, steps: steps.iter().map(|step| Step::By(*step)).collect() }
+    }
+
+    fn matrices(array: &Array, batch: usize, row: usize, column: usize) -> Matrices {
+        Matrices { array: array.clone(), offset: 0, batch: vec![batch], row, column }
+    }
+
+    impl Attention {
+        fn draw(stream: &mut Stream) -> Attention {
+            let rows = [16, 17, 40, 65, 130, 300][stream.below(6) as usize];
+            Attention {
+                batch: [1, 2, 8, 9][stream.below(4) as usize],
+                rows,
+                others: [1, 20, 65, 128, 200][stream.below(5) as usize],
+                inner: [1, 2, 17, 32, 33, 64][stream.below(6) as usize],
+                scale: [1.0, 0.125, -0.5][stream.below(3) as usize],
+                masked: stream.below(3) == 0,
+                normed: stream.below(4) == 0,
+            }
+        }
+
+        /// Attention and its gradient over given numbers; `kept` says which arrays somebody else looks at too.
+        fn arrays(&self, given: &[Vec<f64>], precision: Precision) -> Arrays {
+            let (b, i, j, d) = (self.batch, self.rows, self.others, self.inner);
+            let of = |values: &Vec<f64>| {
+                Array::given(match precision {
+                    Precision::Double => f64::buffer(values.clone()),
+                    Precision::Single => f32::buffer(values.iter().map(|value| *value as f32).collect()),
+                })
+            };
+            let [q, k, v]: [Array; 3] = std::array::from_fn(|at| of(&given[at]));
+            let product = |m: usize, k: usize, n: usize, a: Matrices, c: Matrices, scale: f64| {
+                Array::of(b * m * n, Product { batch: vec![b], m, k, n, a, b: c, scale })
+            };
+            let plus = |array: &Array, shape: &[usize]| {
+                let code = vec![Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Add)];
+                let point =
+                    Point { shape: shape.to_vec(), inputs: vec![whole(array, shape)], code, truth: false };
+                Array::of(volume(shape), point)
+            };
+            let (square, wide) = ([b, i, j], [b, i, d]);
+            let s = product(i, d, j, matrices(&q, i * d, d, 1), matrices(&k, j * d, 1, d), self.scale);
+            let mask = Array::truths((0..i * j).map(|at| at % j <= at / j).collect());
+            let values = Point::of(square.to_vec(), whole(&s, &square));
+            let guard = Point::of(square.to_vec(), steps(&mask, &[0, j, 1]));
+            let one = Array::doubles(vec![1e-5]);
+            let epsilon = Point::of(square.to_vec(), steps(&one, &[0, 0, 0]));
+            let normalise = Normalise {
+                values,
+                present: self.masked.then_some(guard),
+                epsilon: self.normed.then_some(epsilon),
+                layout: Layout { groups: None, kept: b * i, along: j },
+            };
+            let weights = Array::of(b * i * j, normalise);
+            let p = plus(&weights, &square);
+            let o = product(i, j, d, matrices(&p, i * j, j, 1), matrices(&v, j * d, d, 1), 1.0);
+            let (o_raw, o) = (o.clone(), plus(&o, &wide));
+            let twice = vec![Code::Load(0), Code::Number(2.0), Code::Binary(Binary::Multiply)];
+            let slope =
+                Point { shape: wide.to_vec(), inputs: vec![whole(&o, &wide)], code: twice, truth: false };
+            let slope = Array::of(b * i * d, slope);
+            let dp = product(i, d, j, matrices(&slope, i * d, d, 1), matrices(&v, j * d, 1, d), 1.0);
+            let (dp_raw, dp) = (dp.clone(), plus(&dp, &square));
+            let times = vec![Code::Load(0), Code::Load(1), Code::Binary(Binary::Multiply)];
+            let both = vec![whole(&p, &square), whole(&dp, &square)];
+            let point = Point { shape: square.to_vec(), inputs: both, code: times, truth: false };
+            let sums = Array::of(b * i, Fold { point, kept: 2, folding: Folding::Sum });
+            let code = vec![
+                Code::Load(0),
+                Code::Load(1),
+                Code::Load(2),
+                Code::Negate,
+                Code::Binary(Binary::Add),
+                Code::Binary(Binary::Multiply),
+            ];
+            let inputs = vec![whole(&p, &square), whole(&dp, &square), steps(&sums, &[i, 1, 0])];
+            let ds = Array::of(b * i * j, Point { shape: square.to_vec(), inputs, code, truth: false });
+            let dq = product(i, j, d, matrices(&ds, i * j, j, 1), matrices(&k, j * d, d, 1), self.scale);
+            let dk = product(j, i, d, matrices(&ds, i * j, 1, j), matrices(&q, i * d, d, 1), self.scale);
+            let dv = product(d, i, j, matrices(&slope, i * d, 1, d), matrices(&p, i * j, j, 1), 1.0);
+            let square = vec![whole(&o, &wide), whole(&o, &wide)];
+            let code = vec![Code::Load(0), Code::Load(1), Code::Binary(Binary::Multiply)];
+            let point = Point { shape: wide.to_vec(), inputs: square, code, truth: false };
+            let loss = Array::of(1, Fold { point, kept: 0, folding: Folding::Sum });
+            let all = vec![s, weights, p, o_raw, o, slope, dp_raw, dp, sums, ds, dq, dk, dv, loss];
+            Arrays { all, outcomes: vec![4, 10, 11, 12, 13] }
+        }
+    }
+
+    fn singles(buffer: &Buffer) -> Vec<f64> {
+        buffer.numbers::<f64>()
+    }
+
+    #[test]
+    fn they_are_what_one_operation_after_the_other_is() {
+        let mut stream = stream("strips");
+        let mut fused = 0;
+        for round in 0..60 {
+            let what = Attention::draw(&mut stream);
+            let Attention { batch: b, rows: i, others: j, inner: d, .. } = what;
+            let given = [b * i * d, b * j * d, b * j * d].map(|len| numbers(&mut stream, len));
+            let precision = if round % 2 == 0 { Precision::Single } else { Precision::Double };
+            // Each by itself, inputs before their readers.
+            let plain = what.arrays(&given, precision);
+            let pool = Arc::new(Pool::default());
+            let expected: Vec<Vec<f64>> = plain
+                .all
+                .iter()
+                .map(|array| {
+                    array.compute(precision, &pool);
+                    singles(&array.done().unwrap())
+                })
+                .collect();
+            let mut bits: Option<Vec<Vec<f64>>> = None;
+            let looked_at = stream.below(14) as usize;
+            for (threads, forward) in [(1, false), (2, false), (3, false), (2, true)] {
+                let arrays = what.arrays(&given, precision);
+                let pool = Arc::new(Pool::default());
+                let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut outcomes = arrays.outcomes.clone();
+                if forward {
+                    // What comes after is not known yet.
+                    outcomes = vec![4];
+                }
+                let handles = arrays.all.iter().enumerate();
+                let listed = handles.filter(|(at, _)| outcomes.contains(at) || !forward || *at != looked_at);
+                let listed: Vec<(&Array, bool)> =
+                    listed.map(|(at, array)| (array, outcomes.contains(&at))).collect();
+                workers.install(|| Array::force_all(&listed, precision, &pool));
+                fused += arrays.all.iter().filter(|array| array.is_waiting()).count();
+                let found: Vec<Vec<f64>> = arrays
+                    .all
+                    .iter()
+                    .map(|array| workers.install(|| singles(&array.force(precision, &pool))))
+                    .collect();
+                for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    // Sums over rows are taken strip after strip.
+                    let sums = at == 11 || at == 12;
+                    for (x, y) in found.iter().zip(expected) {
+                        let same = x == y || x.is_nan() && y.is_nan();
+                        let scale =
+                            (i as f64).sqrt() * if precision == Precision::Single { 1e-5 } else { 1e-14 };
+                        let close = sums && (x - y).abs() <= scale * (1.0 + y.abs()) * 30.0;
+                        assert!(same || close, "{at}: {x} and {y}, {b} {i} {j} {d} {threads} {forward}");
+                    }
+                }
+                if !forward {
+                    match &bits {
+                        None => bits = Some(found),
+                        Some(bits) => assert_eq!(&found, bits, "threads change nothing"),
+                    }
+                }
+            }
+        }
+        assert!(fused > 60, "strips were tried: {fused}");
+    }
+
+    /// Times of attention and its gradient, by strips and without: `cargo test --release -- --ignored --nocapture times`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn times() {
+        let mut stream = stream("times");
+        let (b, i, j, d) = (8, 512, 512, 64);
+        let what =
+            Attention { batch: b, rows: i, others: j, inner: d, scale: 0.125, masked: false, normed: false };
+        let given = [b * i * d, b * j * d, b * j * d].map(|len| numbers(&mut stream, len));
+        let precision = Precision::Single;
+        let workers = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        workers.install(|| {
+            let pool = Arc::new(Pool::default());
+            for name in ["by itself", "forward", "all"] {
+                let mut times: Vec<Vec<f64>> = Vec::new();
+                for _ in 0..30 {
+                    let arrays = what.arrays(&given, precision);
+                    let mut own = Vec::new();
+                    if name == "by itself" {
+                        for array in &arrays.all {
+                            let clock = std::time::Instant::now();
+                            array.compute(precision, &pool);
+                            own.push(clock.elapsed().as_secs_f64() * 1e3);
+                        }
+                    } else {
+                        let outcomes = if name == "all" { &arrays.outcomes[..] } else { &[4] };
+                        let handles = arrays.all.iter().enumerate();
+                        let listed: Vec<(&Array, bool)> =
+                            handles.map(|(at, array)| (array, outcomes.contains(&at))).collect();
+                        let clock = std::time::Instant::now();
+                        Array::force_all(&listed, precision, &pool);
+                        own.push(clock.elapsed().as_secs_f64() * 1e3);
+                    }
+                    times.push(own);
+                }
+                let count = times[0].len();
+                for at in 0..count {
+                    let mut own: Vec<f64> = times.iter().map(|times| times[at]).collect();
+                    own.sort_by(f64::total_cmp);
+                    eprintln!("{name} {at}: median {:.2} ms, least {:.2} ms", own[own.len() / 2], own[0]);
+                }
+            }
+        });
+    }
+}

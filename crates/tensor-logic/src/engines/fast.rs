@@ -81,6 +81,9 @@ const MOST: usize = 1 << 30;
 /// Tensors of more elements are let go of, while learning, when nobody reads them any more.
 const SHED: usize = 1 << 20;
 
+/// So many tensors wait at most until they are computed together.
+const DEFERRED: usize = 256;
+
 /// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
 type Data = HashMap<(TensorId, Precision), (Tensor, Stored)>;
 
@@ -342,7 +345,13 @@ impl Session {
                 (Some((known, stored)), Some(id)) if same(known, id) => {
                     self.machine.store(id, stored.clone());
                 }
-                _ => self.machine.component(component, &self.parameters)?,
+                _ => {
+                    // Steps and rounds read numbers that are there.
+                    if self.machine.deferred >= DEFERRED || !matches!(component.class, Class::Plain) {
+                        self.machine.settle(self.components.iter(), |_| true);
+                    }
+                    self.machine.component(component, &self.parameters)?;
+                }
             }
             if let Some(id) = data
                 && let Some(stored) = self.machine.stored(id)
@@ -356,6 +365,8 @@ impl Session {
                 own.map(|own| self.made.remove(&own));
             }
         }
+        let needed_here = |component: &&Component| component.tensors.iter().any(|id| needed.contains(id));
+        self.machine.settle(self.components.iter().filter(needed_here), |id| goals.contains(&id));
         for (of, watch) in self.watches.iter().filter(|(_, watch)| needed.contains(watch)) {
             if let Some(Stored::Relation(least)) = self.machine.stored(*watch)
                 && let Some(at) = (0..least.len).find(|at| least.value(*at) < 0.0)

@@ -139,7 +139,7 @@ impl Machine {
                 Stored::Relation(std::sync::Arc::new(tuples.valued(array)))
             }
             None => {
-                if !passing || !array.waits_for::<Point>() {
+                if !self.defers && (!passing || !array.waits_for::<Point>()) {
                     self.force(&array);
                 }
                 Stored::Dense(array)

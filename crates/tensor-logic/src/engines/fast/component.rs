@@ -49,7 +49,14 @@ impl Machine {
         let executor = match &component.class {
             Class::Plain => {
                 for id in &component.tensors {
-                    let stored = self.plain(component, *id, parameters)?;
+                    // Who takes notes wants to know what each of them takes.
+                    self.defers = self.notes.is_none();
+                    let stored = self.plain(component, *id, parameters);
+                    self.defers = false;
+                    let stored = stored?;
+                    if let Stored::Dense(array) = &stored {
+                        self.deferred += usize::from(array.is_waiting());
+                    }
                     self.store(*id, stored);
                 }
                 if component.equations.is_empty() { Executor::Given } else { Executor::Whole }

@@ -879,8 +879,9 @@ impl Machine {
             Accumulator::Dense { data: Elements::Sum(sum), counts, .. }
                 if counts.is_empty() && tensor.combine == Combine::Sum =>
             {
-                // Elementwise work for one reader may become part of that one's.
-                if !self.passing[id.0 as usize] || !sum.waits_for::<Point>() {
+                // Elementwise work for one reader may become part of that one's, and operations that share an outer index are
+                // done together.
+                if !self.defers && (!self.passing[id.0 as usize] || !sum.waits_for::<Point>()) {
                     self.force(&sum);
                 }
                 Stored::Dense(sum)

@@ -198,6 +198,9 @@ pub(crate) struct Machine {
     pub(super) watched: RefCell<Option<super::again::Watch>>,
     /// The number that was given out when a range changed the last time.
     pub(super) ranged: u64,
+    /// Whether a finished tensor may wait until somebody asks for its numbers, and how many do.
+    pub(super) defers: bool,
+    pub(super) deferred: usize,
     /// How often somebody asked for the numbers of an array.
     pub(super) looks: Cell<u64>,
     /// An array without entries.
@@ -251,6 +254,8 @@ impl Machine {
             slots,
             watched: RefCell::new(None),
             ranged: 0,
+            defers: false,
+            deferred: 0,
             looks: Cell::new(0),
             nothing_there: Array::truths(Vec::new()),
             numbers: 0,
@@ -263,6 +268,24 @@ impl Machine {
     pub(crate) fn force(&self, array: &Array) -> Buffer {
         self.looks.set(self.looks.get() + 1);
         array.force(self.precision, &self.pool)
+    }
+
+    /// Computes, of the tensors that wait, those that are asked for and what they need: together, so that what only they
+    /// read of each other need not be stored. They come in the order of their components.
+    pub(crate) fn settle<'c>(
+        &mut self,
+        components: impl Iterator<Item = &'c Component>,
+        asked: impl Fn(TensorId) -> bool,
+    ) {
+        if std::mem::take(&mut self.deferred) == 0 {
+            return;
+        }
+        let waiting = components.flat_map(|component| &component.tensors).filter_map(|id| {
+            let Some(Stored::Dense(array)) = self.stored(*id) else { return None };
+            array.is_waiting().then(|| (array, asked(*id)))
+        });
+        let waiting: Vec<(&Array, bool)> = waiting.collect();
+        Array::force_all(&waiting, self.precision, &self.pool);
     }
 
     /// The numbers of an array.
