@@ -46,7 +46,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::ast::Span;
 use crate::divergence::falls;
-use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value};
+use crate::engine::{Carried, Engine, Parameters, Request, Slope, Stop, Value, is_interrupted};
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::program::{Class, Component, Kind, Program, Role, Style, Tensor, TensorId};
@@ -419,7 +419,8 @@ impl Fast {
             // Operations may have been left half done, and what was made from them too.
             self.sessions.remove(0);
             self.given.clear();
-            return Err(answers.err().unwrap_or(report));
+            // So may what led to another refusal.
+            return Err(answers.err().filter(is_interrupted).unwrap_or(report));
         }
         answers.map(|answers| (!large).then_some(answers))
     }

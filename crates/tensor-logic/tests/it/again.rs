@@ -1,12 +1,14 @@
 //! Random programs whose data are parameters, evaluated again and again with other numbers by one engine, beside an
 //! engine of its own for each time: what is kept between evaluations changes nothing.
+#![expect(clippy::unwrap_used, reason = "a test whose program is refused has failed")]
 
 use std::sync::Arc;
 
 use tensor_logic::engine::{Engine, Parameters, Request, Value};
 use tensor_logic::error::Refusal;
 use tensor_logic::fast::{Fast, Precision, Storage};
-use tensor_logic::program::{Combine, Given, Program, Role, Style};
+use tensor_logic::program::{Combine, Given, Program, Role, Style, TensorId};
+use tensor_logic::reference::Reference;
 
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, analysed, goals, value_difference};
@@ -72,10 +74,8 @@ fn disagreement(program: &Program, given: &[(u32, Vec<f64>)], storage: Storage) 
         for (time, of) in TIMES.iter().enumerate() {
             let values =
                 |values: &[f64]| Arc::new(values.iter().enumerate().map(|(at, x)| of(at, *x)).collect());
-            let parameters: Parameters = given
-                .iter()
-                .map(|(id, numbers)| (tensor_logic::program::TensorId(*id), values(numbers)))
-                .collect();
+            let parameters: Parameters =
+                given.iter().map(|(id, numbers)| (TensorId(*id), values(numbers))).collect();
             let found = answers(&mut same, program, &parameters);
             let wanted = answers(&mut engine(), program, &parameters);
             for (goal, (found, wanted)) in goals(program).into_iter().zip(found.iter().zip(&wanted)) {
@@ -119,4 +119,35 @@ fn what_is_kept_between_evaluations_changes_nothing() {
     println!("{compared} of {count} have parameters");
     assert!(failures.is_empty(), "{} of {compared}\n{}", failures.len(), failures.join("\n"));
     assert!(compared * 4 > count, "{compared} of {count} have parameters");
+}
+
+/// Numbers that were looked at on the way, as those of a sum that may not be finite, are not taken for what is given.
+#[test]
+fn what_was_computed_early_is_computed_again() {
+    let text = "i, j, k : 5
+A[i, j] ~ normal(0, 1); B[j, k] ~ normal(0, 1); C[k] ~ normal(0, 1)
+X[i] = A[i, j] B[j, k] C[k]
+T[i] = relu(X[i]) + 1
+R[i] = T[i]^2 A[i, i]
+Loss = R[i] C[i]
+Loss?";
+    let program = analysed(text).unwrap();
+    let mut same: Vec<Fast> = STORAGES.into_iter().map(Fast::with_storage).collect();
+    for time in 1..8_u32 {
+        let value = |at: usize| (at as f64 * 0.37 + f64::from(time)).sin() * f64::from(time);
+        let tensors = (0..).map(TensorId).zip(&program.tensors);
+        let given = tensors.filter(|(_, tensor)| tensor.role == Role::Parameter).map(|(id, tensor)| {
+            let len = 5_usize.pow(tensor.places.len() as u32);
+            (id, Arc::new((0..len).map(value).collect()))
+        });
+        let parameters: Parameters = given.collect();
+        let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
+        for goal in goals(&program) {
+            let wanted = Reference::default().values(&request, &[goal]).unwrap();
+            for engine in &mut same {
+                let found = engine.values(&request, &[goal]).unwrap();
+                assert_eq!(value_difference(&found[0], &wanted[0]), None, "{time}, {}", program.name(goal));
+            }
+        }
+    }
 }
