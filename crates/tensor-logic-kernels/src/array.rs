@@ -357,6 +357,15 @@ impl Array {
         }
     }
 
+    /// Its numbers where they lie, to write to, if nobody else holds it.
+    pub fn change(&mut self) -> Option<&mut Buffer> {
+        let work = Arc::get_mut(&mut self.0)?.work.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match work {
+            Work::Done(buffer) => Some(buffer),
+            Work::Waiting(_) => None,
+        }
+    }
+
     /// Its numbers to write to, where nobody else holds them.
     pub fn take(self) -> Option<Buffer> {
         let mut node = Arc::try_unwrap(self.0).ok()?;

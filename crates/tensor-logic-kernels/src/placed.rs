@@ -1,5 +1,7 @@
 //! Arrays put at places of a larger one, each element at a place of its own.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::array::{Array, Typed};
@@ -23,9 +25,9 @@ pub struct Places {
     /// Where the first goes.
     pub offset: usize,
     /// The sizes of the space.
-    pub shape: Vec<usize>,
+    pub shape: Arc<[usize]>,
     /// The step along each dimension.
-    pub steps: Vec<usize>,
+    pub steps: Arc<[usize]>,
 }
 
 /// So many elements are one task.
@@ -95,7 +97,7 @@ impl Places {
         let step = self.steps[outer.len()].max(1);
         let mut places = vec![0; outer.len()];
         for run in values.chunks_exact(*inner) {
-            let from: usize = places.iter().zip(&self.steps).map(|(place, step)| place * step).sum();
+            let from: usize = places.iter().zip(&*self.steps).map(|(place, step)| place * step).sum();
             let to = &mut to[self.offset + from..];
             if step == 1 {
                 along(&mut to[..run.len()], run, &join);

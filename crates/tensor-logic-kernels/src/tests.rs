@@ -956,7 +956,7 @@ fn placed<T: Number>(precision: Precision) {
                 let at: usize = place.iter().zip(&steps).map(|(place, step)| place * step).sum();
                 wanted[offset + at] += T::of(*value);
             }
-            let places = Places { offset, shape, steps };
+            let places = Places { offset, shape: shape.into(), steps: steps.into() };
             whole = Some(Array::of(len, Placed::onto(whole.take(), len, (part, places))));
         }
         let Some(whole) = whole else { continue };

@@ -4,6 +4,7 @@
 //! slice. Everything else is iterated in rounds from nothing, each round computing all equations
 //! anew from the state before it.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -452,11 +453,10 @@ impl Machine {
     fn slice(&mut self, id: TensorId, all: &BTreeMap<TensorId, Fixings<'_>>) -> Result<()> {
         let Some(fixings) = all.get(&id) else { return Ok(()) };
         let open = fixings.open.take();
-        fixings.open.set(open.clone());
         let accumulator = loop {
             let mut accumulator: Option<Accumulator> = None;
             for (equation, places) in &fixings.of {
-                for fixed in joined(places, &open) {
+                for fixed in joined(places, &open).iter() {
                     if let ([(index, at)], [place]) = (fixed.as_slice(), places.as_slice())
                         && let Some(range) = range_of(place, *index)
                         && self.program.tensor(id).style == Style::Square
@@ -477,13 +477,14 @@ impl Machine {
                         Style::Round => Accumulator::Sparse(Vec::new()),
                         Style::Square => Accumulator::Slices(Vec::new()),
                     });
-                    self.contribute(equation, &fixed, into)?;
+                    self.contribute(equation, fixed, into)?;
                 }
             }
             if !self.must_repeat() {
                 break accumulator;
             }
         };
+        fixings.open.set(open);
         match accumulator {
             None
             | Some(
@@ -596,10 +597,13 @@ fn range_of(place: &ByValue, index: IndexId) -> Option<(u32, u32)> {
 }
 
 /// The bindings that give the left side these values at its moving places.
-fn joined(places: &[ByValue], open: &[i64]) -> Vec<Fixed> {
+fn joined<'p>(places: &'p [ByValue], open: &[i64]) -> Cow<'p, [Fixed]> {
+    if let ([values], [step, ..]) = (places, open) {
+        return Cow::Borrowed(values.get(step).map_or(&[], Vec::as_slice));
+    }
     let mut result: Vec<Fixed> = vec![Vec::new()];
     for (values, step) in places.iter().zip(open) {
-        let Some(choices) = values.get(step) else { return Vec::new() };
+        let Some(choices) = values.get(step) else { return Cow::Borrowed(&[]) };
         let mut next = Vec::new();
         for so_far in &result {
             for choice in choices {
@@ -617,7 +621,7 @@ fn joined(places: &[ByValue], open: &[i64]) -> Vec<Fixed> {
         }
         result = next;
     }
-    result
+    Cow::Owned(result)
 }
 
 /// The equations of a tensor in a component.

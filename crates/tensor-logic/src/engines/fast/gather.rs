@@ -288,7 +288,7 @@ impl Offsets {
             usize::try_from(found.2).ok()
         };
         let steps: Option<Vec<usize>> = dims.iter().map(step).collect();
-        let (shape, steps) = (shape.to_vec(), steps?);
+        let (shape, steps) = (shape.into(), steps?.into());
         (constant + (reach as usize) < len).then_some(Places { offset: constant, shape, steps })
     }
 

@@ -579,28 +579,25 @@ impl Machine {
     /// Joins contributions to some elements of a stored square tensor; those that get no others are `fresh`.
     pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice], fresh: bool) {
         let combine = self.program.tensor(id).combine;
-        let (stamp, pool, nothing) = (self.number(), Arc::clone(&self.pool), self.nothing_there.clone());
+        let stamp = self.number();
         let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
         *own = stamp;
-        // Nobody else holds the state, so that this copies nothing.
-        let held = std::mem::replace(state, nothing);
-        let buffer = match held.done() {
-            Some(buffer) => buffer,
-            None => return,
-        };
-        drop(held.take());
-        let Buffer::Numbers(mut numbers) = buffer else { return };
-        match &mut numbers {
-            Numbers::Double(values) => {
-                let values = Arc::make_mut(values);
-                parts.iter().for_each(|part| part.write(combine, fresh, values));
-            }
-            Numbers::Single(values) => {
-                let values = Arc::make_mut(values);
-                parts.iter().for_each(|part| part.write(combine, fresh, values));
-            }
+        if state.change().is_none() {
+            // Somebody else holds what stood there so far.
+            let Some(Buffer::Numbers(numbers)) = state.done() else { return };
+            *state = Array::pooled(Buffer::Numbers(numbers), &self.pool);
         }
-        *state = Array::pooled(Buffer::Numbers(numbers), &pool);
+        match state.change() {
+            Some(Buffer::Numbers(Numbers::Double(values))) => {
+                let values = Arc::make_mut(values);
+                parts.iter().for_each(|part| part.write(combine, fresh, values));
+            }
+            Some(Buffer::Numbers(Numbers::Single(values))) => {
+                let values = Arc::make_mut(values);
+                parts.iter().for_each(|part| part.write(combine, fresh, values));
+            }
+            _ => {}
+        }
     }
 
     /// All elements of a square tensor to which nothing is given, before anything is contributed; whatever numbers, if

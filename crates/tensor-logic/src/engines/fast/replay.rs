@@ -191,7 +191,7 @@ impl Machine {
             let source = self.source(&values, &mut step, &mut known)?;
             let (positions, in_order) = match positions {
                 Positions::Each(_) => return None,
-                Positions::From(offset) => (Places { offset, shape: Vec::new(), steps: Vec::new() }, true),
+                Positions::From(offset) => (Places { offset, shape: [].into(), steps: [].into() }, true),
                 Positions::Apart(places) => (places, false),
             };
             step.slices.push((source, positions, in_order));
