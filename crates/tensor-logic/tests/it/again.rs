@@ -126,9 +126,8 @@ fn what_is_kept_between_evaluations_changes_nothing() {
 fn what_was_computed_early_is_computed_again() {
     let text = "i, j, k : 5
 A[i, j] ~ normal(0, 1); B[j, k] ~ normal(0, 1); C[k] ~ normal(0, 1)
-X[i] = A[i, j] B[j, k] C[k]
-T[i] = relu(X[i]) + 1
-R[i] = T[i]^2 A[i, i]
+T[i] = relu(A[i, j] B[j, k] C[k]) + 1
+R[i] = sin(T[i]) + 0.5
 Loss = R[i] C[i]
 Loss?";
     let program = analysed(text).unwrap();
@@ -142,12 +141,13 @@ Loss?";
         });
         let parameters: Parameters = given.collect();
         let request = Request { program: &program, parameters: &parameters, budget: BUDGET };
-        for goal in goals(&program) {
-            let wanted = Reference::default().values(&request, &[goal]).unwrap();
-            for engine in &mut same {
-                let found = engine.values(&request, &[goal]).unwrap();
-                assert_eq!(value_difference(&found[0], &wanted[0]), None, "{time}, {}", program.name(goal));
-            }
+        // Nobody asks for what lies between.
+        let loss = program.tensors.iter().position(|tensor| tensor.name == "Loss").unwrap();
+        let goal = TensorId(loss as u32);
+        let wanted = Reference::default().values(&request, &[goal]).unwrap();
+        for engine in &mut same {
+            let found = engine.values(&request, &[goal]).unwrap();
+            assert_eq!(value_difference(&found[0], &wanted[0]), None, "{time}");
         }
     }
 }
