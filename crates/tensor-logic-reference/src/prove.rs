@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use super::bind::Scope;
 use super::machine::Machine;
-use tensor_logic_core::ast::{Comparison, Span};
+use tensor_logic_core::ast::Span;
 use tensor_logic_core::engine::{Engine, Request};
 use tensor_logic_core::error::{Code, Places, Refusal, Result};
 use tensor_logic_core::program::{
@@ -271,7 +271,7 @@ impl<'p> Search<'p> {
                 Err(leaf(atom, StepKind::Negation, self.line(read.span)))
             }
             Literal::Guard(Guard::CompareIndex(sign, a, b)) => {
-                let atom = format!("{} {} {}", self.function(a), signs(*sign), self.function(b));
+                let atom = format!("{} {sign} {}", self.function(a), self.function(b));
                 Err(leaf(atom, StepKind::Builtin, line))
             }
             Literal::Parity(name, of) => {
@@ -285,7 +285,7 @@ impl<'p> Search<'p> {
             Literal::Guard(Guard::Compare(sign, a, b)) => {
                 let number =
                     |side| self.machine.expr(side).map_or("absent".to_owned(), |value| format!("{value:?}"));
-                Err(leaf(format!("{} {} {}", number(a), signs(*sign), number(b)), StepKind::Builtin, line))
+                Err(leaf(format!("{} {sign} {}", number(a), number(b)), StepKind::Builtin, line))
             }
         }
     }
@@ -474,17 +474,6 @@ fn bracketed(name: &str, round: bool, inside: &str) -> String {
         (true, _) => format!("{name}({inside})"),
         (false, true) => name.to_owned(),
         (false, false) => format!("{name}[{inside}]"),
-    }
-}
-
-fn signs(sign: Comparison) -> &'static str {
-    match sign {
-        Comparison::Less => "<",
-        Comparison::LessEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterEqual => ">=",
-        Comparison::Equal => "==",
-        Comparison::NotEqual => "!=",
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::names::Names;
 use super::piece::{Level, Piece};
-use crate::ast::Comparison;
 use crate::program::{IndexFn, IndexId, Program, Range, Style};
 use crate::value::{Const, Domain, SymbolId};
 
@@ -129,16 +128,4 @@ pub(super) fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
-}
-
-/// A sign of comparison.
-pub(super) fn sign(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Less => "<",
-        Comparison::LessEqual => "<=",
-        Comparison::Greater => ">",
-        Comparison::GreaterEqual => ">=",
-        Comparison::Equal => "==",
-        Comparison::NotEqual => "!=",
-    }
 }

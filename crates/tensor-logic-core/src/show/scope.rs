@@ -262,13 +262,13 @@ impl Printer<'_> {
             Guard::Not(read) => format!("not {}", self.read(read)),
             Guard::CompareIndex(comparison, a, b) => {
                 let (a, b) = (self.index_side(a), self.index_side(b));
-                format!("{a} {} {b}", index::sign(*comparison))
+                format!("{a} {comparison} {b}")
             }
             Guard::Compare(comparison, a, b) => {
                 let index = |side: &Expr| matches!(side, Expr::Index(_) | Expr::Number(_));
                 let both = index(a) && index(b);
                 let (a, b) = (self.side(a, both), self.side(b, both));
-                format!("{a} {} {b}", index::sign(*comparison))
+                format!("{a} {comparison} {b}")
             }
             Guard::Bind(index, function) => {
                 let value = index::function(self.program, &self.names, function, Spacing::Loose).text;

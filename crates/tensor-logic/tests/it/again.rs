@@ -1,6 +1,5 @@
 //! Random programs whose data are parameters, evaluated again and again with other numbers by one engine, beside an
 //! engine of its own for each time: what is kept between evaluations changes nothing.
-#![expect(clippy::unwrap_used, reason = "a test whose program is refused has failed")]
 
 use std::sync::Arc;
 

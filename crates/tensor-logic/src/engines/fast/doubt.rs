@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::kernels::Number;
 
 /// What numbers must not be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
     /// Sums that were not formed in the order of the text: infinite, or no number.
     NotFinite,

@@ -132,8 +132,8 @@ impl Machine {
             || first.operations.len() != last.operations.len()
             || first.slices.len() != second.slices.len()
             || first.slices.len() != last.slices.len()
-            || format!("{:?}", first.suspects) != format!("{:?}", second.suspects)
-            || format!("{:?}", first.suspects) != format!("{:?}", last.suspects)
+            || !suspected(&first.suspects, &second.suspects)
+            || !suspected(&first.suspects, &last.suspects)
         {
             return None;
         }
@@ -281,4 +281,12 @@ impl Machine {
         indices.iter().all(known)
             && (!indices.contains(&index) || (linear(function).is_some() && indices.iter().all(interval)))
     }
+}
+
+/// Whether the same numbers are doubted for the same reasons.
+fn suspected(a: &[(usize, Source, Doubt)], b: &[(usize, Source, Doubt)]) -> bool {
+    let same = |((x, a, why), (y, b, other)): (&(usize, Source, Doubt), &(usize, Source, Doubt))| {
+        x == y && a.is(b) && why == other
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }
