@@ -213,11 +213,7 @@ impl<'a, T: Number> Evaluator<'a, T> {
     }
 
     /// The same of inputs wherever they stand.
-    pub(super) fn over(
-        point: &'a Point,
-        space: &'a Space,
-        sources: Vec<Source<'a, T>>,
-    ) -> Evaluator<'a, T> {
+    pub(super) fn over(point: &'a Point, space: &'a Space, sources: Vec<Source<'a, T>>) -> Evaluator<'a, T> {
         let (code, sizes) = (&point.code, &space.sizes);
         Evaluator { code, sizes, sources, stack: Vec::new(), scratch: Scratch::new() }
     }

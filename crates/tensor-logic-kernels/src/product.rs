@@ -50,7 +50,13 @@ const PARALLEL: usize = 1 << 20;
 const SMALL: usize = 1 << 9;
 
 impl Matrices {
-    pub(super) fn at<'a, T>(&self, values: &'a [T], offset: usize, rows: usize, columns: usize) -> Mat<'a, T> {
+    pub(super) fn at<'a, T>(
+        &self,
+        values: &'a [T],
+        offset: usize,
+        rows: usize,
+        columns: usize,
+    ) -> Mat<'a, T> {
         let values = &values[self.offset + offset..];
         match (self.row, self.column) {
             (row, 1) => Mat::strided(values, rows, columns, row),

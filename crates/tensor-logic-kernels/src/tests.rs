@@ -899,7 +899,8 @@ mod strips {
             };
             let plus = |array: &Array, shape: &[usize]| {
                 let code = vec![Code::Load(0), Code::Number(0.0), Code::Binary(Binary::Add)];
-                let point = Point { shape: shape.to_vec(), inputs: vec![whole(array, shape)], code, truth: false };
+                let point =
+                    Point { shape: shape.to_vec(), inputs: vec![whole(array, shape)], code, truth: false };
                 Array::of(volume(shape), point)
             };
             let (square, wide) = ([b, i, j], [b, i, d]);
@@ -920,7 +921,8 @@ mod strips {
             let o = product(i, j, d, matrices(&p, i * j, j, 1), matrices(&v, j * d, d, 1), 1.0);
             let (o_raw, o) = (o.clone(), plus(&o, &wide));
             let twice = vec![Code::Load(0), Code::Number(2.0), Code::Binary(Binary::Multiply)];
-            let slope = Point { shape: wide.to_vec(), inputs: vec![whole(&o, &wide)], code: twice, truth: false };
+            let slope =
+                Point { shape: wide.to_vec(), inputs: vec![whole(&o, &wide)], code: twice, truth: false };
             let slope = Array::of(b * i * d, slope);
             let dp = product(i, d, j, matrices(&slope, i * d, d, 1), matrices(&v, j * d, 1, d), 1.0);
             let (dp_raw, dp) = (dp.clone(), plus(&dp, &square));
@@ -1001,7 +1003,8 @@ mod strips {
                     let sums = at == 11 || at == 12;
                     for (x, y) in found.iter().zip(expected) {
                         let same = x == y || x.is_nan() && y.is_nan();
-                        let scale = (i as f64).sqrt() * if precision == Precision::Single { 1e-5 } else { 1e-14 };
+                        let scale =
+                            (i as f64).sqrt() * if precision == Precision::Single { 1e-5 } else { 1e-14 };
                         let close = sums && (x - y).abs() <= scale * (1.0 + y.abs()) * 30.0;
                         assert!(same || close, "{at}: {x} and {y}, {b} {i} {j} {d} {threads} {forward}");
                     }
@@ -1023,15 +1026,8 @@ mod strips {
     fn times() {
         let mut stream = stream("times");
         let (b, i, j, d) = (8, 512, 512, 64);
-        let what = Attention {
-            batch: b,
-            rows: i,
-            others: j,
-            inner: d,
-            scale: 0.125,
-            masked: false,
-            normed: false,
-        };
+        let what =
+            Attention { batch: b, rows: i, others: j, inner: d, scale: 0.125, masked: false, normed: false };
         let given = [b * i * d, b * j * d, b * j * d].map(|len| numbers(&mut stream, len));
         let precision = Precision::Single;
         let workers = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
