@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::number::{Buffer, Number, Pool, Precision, strides, volume};
-use super::schedule;
 use tensor_logic_core::engine::Numbers;
 
 /// A row-major space of numbers, computed once, when they are first asked for.
@@ -302,21 +301,6 @@ impl Array {
     /// Whether it waits for an operation of a kind.
     pub fn waits_for<O: Typed>(&self) -> bool {
         matches!(&*self.work(), Work::Waiting(operation) if operation.any().is::<O>())
-    }
-
-    /// Computes it, and what it needs.
-    pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
-        if self.is_waiting() {
-            Array::force_all(&[(self, true)], precision, pool);
-        }
-        self.done().unwrap_or_else(|| Buffer::Truths(Arc::default()))
-    }
-
-    /// Computes those of these arrays that are asked for, and what they need, in the order of the list. The others are
-    /// handles whose numbers nobody will look at: what is needed on the way only, and is held by nobody else, may be left
-    /// waiting, for it never stood anywhere in whole.
-    pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
-        schedule::run(arrays, precision, pool);
     }
 
     /// What it waits for.

@@ -3,7 +3,8 @@
 //! Enter at [`Array`]. An array is a row-major space of numbers: given, or described by an operation
 //! on [`View`]s of other arrays. A view walks an array along the dimensions of whoever reads it,
 //! each by a step of its own, so that permuting, repeating, slicing and picking rows copy nothing.
-//! Elementwise work that only one other operation reads becomes part of that operation. Seven kernels
+//! Elementwise work that only one other operation reads becomes part of that operation, and operations that share an outer
+//! index are done together, strip after strip, on scratch that stays in the cache. Seven kernels
 //! suffice: `point` (a small program for every element), `fold` (the same, folded along some dimensions),
 //! `product` (matrices, on the kernels of the crate `training`), `segments` (sums of rows by group),
 //! `normalise` (softmax and lnorm), `slabs` (rows put elsewhere), and `placed` (arrays put into a larger one).
@@ -20,6 +21,7 @@ pub struct Readme;
 
 mod array;
 mod fold;
+mod force;
 mod functions;
 mod normalise;
 mod number;

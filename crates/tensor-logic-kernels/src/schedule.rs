@@ -3,7 +3,7 @@
 //! Operations that share an outer index are a *group*: each row of what one makes comes from the same row of what
 //! the one before made, as in product → softmax → product, or a sum over rows takes one row after the other, as
 //! the products that carry gradients to weights do. A group is done for a few rows at a time, on scratch that stays
-//! in the cache, so that what is read inside of it only never stands anywhere in whole ([`super::strips`]).
+//! in the cache, so that what is read inside of it only never stands anywhere in whole (`strips`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use std::sync::Arc;
 use super::array::{Array, Operation, View};
 use super::fold::Fold;
 use super::normalise::Normalise;
-use super::number::{Pool, Precision, volume};
+use super::number::volume;
 use super::point::{Binary, Code, Point};
 use super::product::{Matrices, Product};
-use super::strips;
 
 /// An array that waits.
 pub(super) struct Node {
@@ -86,7 +85,7 @@ const PANEL: usize = 1 << 16;
 /// Where rows are summed up, a task does all rows of a position of the batch: there must be so many of them.
 const TASKS: usize = 8;
 /// Strips of fewer rows, or of more entries, are not worth it.
-pub(super) const LEAST_ROWS: usize = 16;
+const LEAST_ROWS: usize = 16;
 /// The kernels sum in another order where a result has so many entries or fewer, and, where it has at most so many rows
 /// and columns, cut longer sums otherwise.
 const TINY: usize = 256;
@@ -94,22 +93,8 @@ const BLOCK: usize = 64;
 /// Sums of so many products are one chain of fused multiply-adds in the general kernels too.
 pub(super) const SUMS: std::ops::RangeInclusive<usize> = 3..=512;
 
-/// Computes the arrays that are asked for, and what they need; see [`Array::force_all`].
-pub(super) fn run(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
-    let nodes = waiting(arrays);
-    for unit in units(&nodes) {
-        match unit {
-            Unit::One(at) => nodes[at].array.compute(precision, pool),
-            Unit::Group(group) => match precision {
-                Precision::Double => strips::run::<f64>(&nodes, &group, pool),
-                Precision::Single => strips::run::<f32>(&nodes, &group, pool),
-            },
-        }
-    }
-}
-
 /// What is to be computed for the arrays that are asked for, inputs before their readers.
-fn waiting(arrays: &[(&Array, bool)]) -> Vec<Node> {
+pub(super) fn waiting(arrays: &[(&Array, bool)]) -> Vec<Node> {
     struct Open {
         array: Array,
         operation: Arc<dyn Operation>,
@@ -178,13 +163,13 @@ fn waiting(arrays: &[(&Array, bool)]) -> Vec<Node> {
 }
 
 /// What is done at a time.
-enum Unit {
+pub(super) enum Unit {
     One(usize),
     Group(Group),
 }
 
 /// The units in an order in which they can be done.
-fn units(nodes: &[Node]) -> Vec<Unit> {
+pub(super) fn units(nodes: &[Node]) -> Vec<Unit> {
     let mut groups: Vec<Group> = Vec::new();
     // Of each node the group that it is in.
     let mut of: Vec<Option<usize>> = vec![None; nodes.len()];
@@ -409,7 +394,7 @@ impl Group {
     /// Whether strips spare something: numbers that need not be kept.
     fn is_worth_it(&self, nodes: &[Node]) -> bool {
         let spared = |member: &Member| !member.kept && nodes[member.node].array.len() >= LARGE;
-        self.members.iter().any(spared) && strips::rows_of_strip(self) >= LEAST_ROWS.min(self.rows)
+        self.members.iter().any(spared) && rows_of_strip(self) >= LEAST_ROWS.min(self.rows)
     }
 }
 
@@ -467,4 +452,69 @@ fn follows(view: &View, shape: &[usize], rows: usize, width: usize) -> bool {
         }
     }
     reach < width
+}
+
+/// So many bytes of scratch a task works on: what a core has of its second cache holds them beside the factors of products.
+const SCRATCH: usize = 3 << 17;
+/// Strips have at most so many rows, and mostly at least so many.
+const MOST_ROWS: usize = 128;
+const FEW_ROWS: usize = 24;
+
+/// Where the strips of members stand while they are worked on.
+pub(super) struct Slots {
+    /// The slot of each member that is not kept; members that work in the place of another have its own.
+    pub(super) of: Vec<Option<usize>>,
+    /// Entries of one row in each slot.
+    pub(super) widths: Vec<usize>,
+}
+
+impl Slots {
+    /// A slot is used again behind the last reader of what stands there.
+    pub(super) fn of(group: &Group) -> Slots {
+        let members = &group.members;
+        let mut last = vec![0; members.len()];
+        for (at, member) in members.iter().enumerate() {
+            for input in member.inputs.iter().flatten() {
+                last[place(group, *input)] = at;
+            }
+        }
+        let mut slots = Slots { of: vec![None; members.len()], widths: Vec::new() };
+        let mut free: Vec<usize> = Vec::new();
+        for (at, member) in members.iter().enumerate() {
+            let own = place(group, at);
+            if let (Way::Rows(width), false, None) = (member.way, members[own].kept, slots.of[own]) {
+                let fitting = free.iter().position(|slot| slots.widths[*slot] == width);
+                let slot = fitting.map(|at| free.swap_remove(at)).unwrap_or_else(|| {
+                    slots.widths.push(width);
+                    slots.widths.len() - 1
+                });
+                slots.of[own] = Some(slot);
+            }
+            slots.of[at] = slots.of[own];
+            let ended = (0..=at).filter(|other| place(group, *other) == *other && last[*other] == at);
+            free.extend(ended.filter_map(|other| slots.of[other]));
+        }
+        slots
+    }
+}
+
+/// The member in whose place another is computed: itself, for most.
+pub(super) fn place(group: &Group, member: usize) -> usize {
+    let mut at = member;
+    while let Some(next) = group.members[at].within {
+        at = next;
+    }
+    at
+}
+
+/// About how many rows a strip of a group has; fewer than are worth it where rows are long.
+pub(super) fn rows_of_strip(group: &Group) -> usize {
+    let slots = Slots::of(group);
+    let kept = |member: &Member| match member.way {
+        Way::Rows(width) if member.kept => width,
+        _ => 0,
+    };
+    let width: usize = slots.widths.iter().sum::<usize>() + group.members.iter().map(kept).sum::<usize>();
+    let rows = SCRATCH / (size_of::<f32>() * width.max(1));
+    if rows < LEAST_ROWS { rows } else { (rows / 8 * 8).clamp(FEW_ROWS, MOST_ROWS) }
 }

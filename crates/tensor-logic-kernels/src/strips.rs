@@ -16,77 +16,15 @@ use super::fold::Spaces;
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::{Evaluator, Point};
 use super::product::{Matrices, Product, own};
-use super::schedule::{Group, Kind, LEAST_ROWS, Member, Node, SUMS, Way};
+use super::schedule::{Group, Kind, Member, Node, SUMS, Slots, Way, place, rows_of_strip};
 use super::space::{Few, Source, Space, TILE};
 use super::tiles::{self, Stands, TALL};
 
-/// So many bytes of scratch a task works on: what a core has of its second cache holds them beside the factors of products.
-const SCRATCH: usize = 3 << 17;
-/// Strips have at most so many rows, and mostly at least so many.
-const MOST_ROWS: usize = 128;
-const FEW_ROWS: usize = 24;
-
-/// Where the strips of members stand while they are worked on.
-struct Slots {
-    /// The slot of each member that is not kept; members that work in the place of another have its own.
-    of: Vec<Option<usize>>,
-    /// Entries of one row in each slot.
-    widths: Vec<usize>,
-}
-
-impl Slots {
-    /// A slot is used again behind the last reader of what stands there.
-    fn of(group: &Group) -> Slots {
-        let members = &group.members;
-        let mut last = vec![0; members.len()];
-        for (at, member) in members.iter().enumerate() {
-            for input in member.inputs.iter().flatten() {
-                last[place(group, *input)] = at;
-            }
-        }
-        let mut slots = Slots { of: vec![None; members.len()], widths: Vec::new() };
-        let mut free: Vec<usize> = Vec::new();
-        for (at, member) in members.iter().enumerate() {
-            let own = place(group, at);
-            if let (Way::Rows(width), false, None) = (member.way, members[own].kept, slots.of[own]) {
-                let fitting = free.iter().position(|slot| slots.widths[*slot] == width);
-                let slot = fitting.map(|at| free.swap_remove(at)).unwrap_or_else(|| {
-                    slots.widths.push(width);
-                    slots.widths.len() - 1
-                });
-                slots.of[own] = Some(slot);
-            }
-            slots.of[at] = slots.of[own];
-            let ended = (0..=at).filter(|other| place(group, *other) == *other && last[*other] == at);
-            free.extend(ended.filter_map(|other| slots.of[other]));
-        }
-        slots
-    }
-}
-
-/// The member in whose place another is computed: itself, for most.
-fn place(group: &Group, member: usize) -> usize {
-    let mut at = member;
-    while let Some(next) = group.members[at].within {
-        at = next;
-    }
-    at
-}
-
-/// About how many rows a strip of a group has; fewer than are worth it where rows are long.
-pub(super) fn rows_of_strip(group: &Group) -> usize {
-    let slots = Slots::of(group);
-    let kept = |member: &Member| match member.way {
-        Way::Rows(width) if member.kept => width,
-        _ => 0,
-    };
-    let width: usize = slots.widths.iter().sum::<usize>() + group.members.iter().map(kept).sum::<usize>();
-    let rows = SCRATCH / (size_of::<f32>() * width.max(1));
-    if rows < LEAST_ROWS { rows } else { (rows / 8 * 8).clamp(FEW_ROWS, MOST_ROWS) }
-}
-
 /// What a member needs at every strip.
 struct Prepared<'a, T: Clone> {
+    node: &'a Node,
+    /// Whether it is elementwise work, done in place, that makes -0 a 0.
+    without_sign: bool,
     /// The numbers that are there before, as they stand.
     given: &'a [Option<Buffer>],
     /// The same of a product, in the type that is computed with.
@@ -122,7 +60,12 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
         .members
         .iter()
         .zip(&given)
-        .map(|(member, given)| prepared(&nodes[member.node], member.way, given, pool))
+        .map(|(member, given)| {
+            let above = member.inputs.first().and_then(|input| nodes[group.members[(*input)?].node].kind());
+            // What softmax makes has no sign.
+            let softmax = matches!(above, Some(Kind::Normalise(above)) if above.epsilon.is_none());
+            Prepared { without_sign: !softmax, ..prepared(&nodes[member.node], member.way, given, pool) }
+        })
         .collect();
     let mut results: Vec<Option<Vec<T>>> = group
         .members
@@ -172,7 +115,7 @@ pub(super) fn run<T: Number>(nodes: &[Node], group: &Group, pool: &Arc<Pool>) {
             let len = slots.widths.iter().map(|width| width * most).sum::<usize>();
             let mut scratch = pool.take::<T>(len + beside);
             let (places, panels) = scratch.split_at_mut(len);
-            group.task(nodes, &prepared, &slots, task, places, panels, &stopped);
+            group.task(&prepared, &slots, task, places, panels, &stopped);
             pool.give(scratch);
         };
         if rayon::current_num_threads() > 1 {
@@ -198,7 +141,15 @@ fn prepared<'a, T: Number>(
     pool: &Pool,
 ) -> Prepared<'a, T> {
     let space = |point: &Point| Space::new(&point.shape, &point.inputs, 0);
-    let mut result = Prepared { given, factors: Vec::new(), packed: None, spaces: Vec::new(), fold: None };
+    let mut result = Prepared {
+        node,
+        without_sign: false,
+        given,
+        factors: Vec::new(),
+        packed: None,
+        spaces: Vec::new(),
+        fold: None,
+    };
     match node.kind() {
         Some(Kind::Point(point)) => result.spaces.push(space(point)),
         Some(Kind::Normalise(normalise)) => {
@@ -248,10 +199,8 @@ struct Strip {
 }
 
 impl Group {
-    #[expect(clippy::too_many_arguments, reason = "what all tasks share")]
     fn task<T: Number>(
         &self,
-        nodes: &[Node],
         prepared: &[Prepared<'_, T>],
         slots: &Slots,
         mut task: Task<'_, T>,
@@ -297,7 +246,7 @@ impl Group {
                 };
                 let to = std::mem::take(&mut places[at(own)]);
                 let read = |input: usize| member.inputs[input].map(|other| &*places[at(other)]);
-                self.member(own, nodes, &prepared[own], strip, &read, panels, &mut to[..len]);
+                self.member(own, &prepared[own], strip, &read, panels, &mut to[..len]);
                 places[at(own)] = to;
             }
         }
@@ -306,7 +255,6 @@ impl Group {
     fn member<'s, T: Number>(
         &self,
         own: usize,
-        nodes: &'s [Node],
         prepared: &'s Prepared<'_, T>,
         strip: Strip,
         read: &dyn Fn(usize) -> Option<&'s [T]>,
@@ -341,16 +289,11 @@ impl Group {
                 evaluator.evaluate(first + at * TILE, &[], tile);
             }
         };
-        match nodes[member.node].kind() {
-            Some(Kind::Point(point)) if in_place => {
-                let above = member.inputs[0].and_then(|input| nodes[self.members[input].node].kind());
-                // What is added, if anything is, is 0; softmax is never -0.
-                let positive =
-                    matches!(above, Some(Kind::Normalise(normalise)) if normalise.epsilon.is_none());
-                if point.code.len() > 1 && !positive {
-                    to.iter_mut().for_each(|value| *value += T::ZERO);
-                }
+        match prepared.node.kind() {
+            Some(Kind::Point(point)) if in_place && point.code.len() > 1 && prepared.without_sign => {
+                to.iter_mut().for_each(|value| *value += T::ZERO);
             }
+            Some(Kind::Point(_)) if in_place => {}
             Some(Kind::Point(point)) => evaluate(point, &prepared.spaces[0], 0, to),
             Some(Kind::Fold(fold)) => {
                 if let Some(spaces) = &prepared.fold {

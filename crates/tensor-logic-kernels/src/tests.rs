@@ -5,8 +5,9 @@ use std::sync::Arc;
 use seeded::Stream;
 
 use super::{
-    Array, Binary, Code, Fold, Folding, Grouping, Layout, Matrices, NOWHERE, Normalise, Number, Placed,
-    Places, Point, Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides, volume,
+    Array, Binary, Buffer, Code, Fold, Folding, Grouping, Layout, Matrices, NOWHERE, Normalise, Number,
+    Placed, Places, Point, Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides,
+    volume,
 };
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::Function;
@@ -1017,7 +1018,6 @@ mod strips {
     //! Groups of operations, strip after strip, against the same operations done one after the other.
 
     use super::*;
-    use crate::number::Buffer;
 
     /// What is read, by name, and what is done with it.
     struct Attention {
@@ -1029,6 +1029,8 @@ mod strips {
         /// A guard on the position, and whether weights are normalised with an epsilon.
         masked: bool,
         normed: bool,
+        /// Whether what is given stands column by column.
+        turned: bool,
     }
 
     /// The arrays of a forward and a backward pass, of which the outcomes are looked at.
@@ -1064,6 +1066,7 @@ mod strips {
                 scale: [1.0, 0.125, -0.5][stream.below(3) as usize],
                 masked: stream.below(3) == 0,
                 normed: stream.below(4) == 0,
+                turned: stream.below(2) == 0,
             }
         }
 
@@ -1087,7 +1090,12 @@ mod strips {
                 Array::of(volume(shape), point)
             };
             let (square, wide) = ([b, i, j], [b, i, d]);
-            let s = product(i, d, j, matrices(&q, i * d, d, 1), matrices(&k, j * d, 1, d), self.scale);
+            let (along_i, along_j) = if self.turned { ((1, i), (1, j)) } else { ((d, 1), (d, 1)) };
+            let given = |array: &Array, rows: usize, (row, column): (usize, usize)| {
+                matrices(array, rows * d, row, column)
+            };
+            let turned = |(row, column): (usize, usize)| (column, row);
+            let s = product(i, d, j, given(&q, i, along_i), given(&k, j, turned(along_j)), self.scale);
             let mask = Array::truths((0..i * j).map(|at| at % j <= at / j).collect());
             let values = Point::of(square.to_vec(), whole(&s, &square));
             let guard = Point::of(square.to_vec(), steps(&mask, &[0, j, 1]));
@@ -1101,13 +1109,13 @@ mod strips {
             };
             let weights = Array::of(b * i * j, normalise);
             let p = plus(&weights, &square);
-            let o = product(i, j, d, matrices(&p, i * j, j, 1), matrices(&v, j * d, d, 1), 1.0);
+            let o = product(i, j, d, matrices(&p, i * j, j, 1), given(&v, j, along_j), 1.0);
             let (o_raw, o) = (o.clone(), plus(&o, &wide));
             let twice = vec![Code::Load(0), Code::Number(2.0), Code::Binary(Binary::Multiply)];
             let slope =
                 Point { shape: wide.to_vec(), inputs: vec![whole(&o, &wide)], code: twice, truth: false };
             let slope = Array::of(b * i * d, slope);
-            let dp = product(i, d, j, matrices(&slope, i * d, d, 1), matrices(&v, j * d, 1, d), 1.0);
+            let dp = product(i, d, j, matrices(&slope, i * d, d, 1), given(&v, j, turned(along_j)), 1.0);
             let (dp_raw, dp) = (dp.clone(), plus(&dp, &square));
             let times = vec![Code::Load(0), Code::Load(1), Code::Binary(Binary::Multiply)];
             let both = vec![whole(&p, &square), whole(&dp, &square)];
@@ -1123,8 +1131,8 @@ mod strips {
             ];
             let inputs = vec![whole(&p, &square), whole(&dp, &square), steps(&sums, &[i, 1, 0])];
             let ds = Array::of(b * i * j, Point { shape: square.to_vec(), inputs, code, truth: false });
-            let dq = product(i, j, d, matrices(&ds, i * j, j, 1), matrices(&k, j * d, d, 1), self.scale);
-            let dk = product(j, i, d, matrices(&ds, i * j, 1, j), matrices(&q, i * d, d, 1), self.scale);
+            let dq = product(i, j, d, matrices(&ds, i * j, j, 1), given(&k, j, along_j), self.scale);
+            let dk = product(j, i, d, matrices(&ds, i * j, 1, j), given(&q, i, along_i), self.scale);
             let dv = product(d, i, j, matrices(&slope, i * d, 1, d), matrices(&p, i * j, j, 1), 1.0);
             let square = vec![whole(&o, &wide), whole(&o, &wide)];
             let code = vec![Code::Load(0), Code::Load(1), Code::Binary(Binary::Multiply)];
@@ -1209,8 +1217,16 @@ mod strips {
     fn times() {
         let mut stream = stream("times");
         let (b, i, j, d) = (8, 512, 512, 64);
-        let what =
-            Attention { batch: b, rows: i, others: j, inner: d, scale: 0.125, masked: false, normed: false };
+        let what = Attention {
+            batch: b,
+            rows: i,
+            others: j,
+            inner: d,
+            scale: 0.125,
+            masked: false,
+            normed: false,
+            turned: false,
+        };
         let given = [b * i * d, b * j * d, b * j * d].map(|len| numbers(&mut stream, len));
         let precision = Precision::Single;
         let workers = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();

@@ -26,6 +26,7 @@ mod ranges;
 mod run;
 mod sampling;
 mod schedules;
+mod strips;
 mod windows;
 
 mod again;

@@ -1,0 +1,34 @@
+//! When arrays are computed: those that are asked for, together.
+
+use std::sync::Arc;
+
+use super::array::Array;
+use super::number::{Buffer, Pool, Precision};
+use super::schedule::{Unit, units, waiting};
+use super::strips;
+
+impl Array {
+    /// Computes it, and what it needs.
+    pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
+        if self.is_waiting() {
+            Array::force_all(&[(self, true)], precision, pool);
+        }
+        self.done().unwrap_or_else(|| Buffer::Truths(Arc::default()))
+    }
+
+    /// Computes those of these arrays that are asked for, and what they need, in the order of the list. The others are
+    /// handles whose numbers nobody will look at: what is needed on the way only, and is held by nobody else, may be left
+    /// waiting, for it never stood anywhere in whole.
+    pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
+        let nodes = waiting(arrays);
+        for unit in units(&nodes) {
+            match unit {
+                Unit::One(at) => nodes[at].array.compute(precision, pool),
+                Unit::Group(group) => match precision {
+                    Precision::Double => strips::run::<f64>(&nodes, &group, pool),
+                    Precision::Single => strips::run::<f32>(&nodes, &group, pool),
+                },
+            }
+        }
+    }
+}
