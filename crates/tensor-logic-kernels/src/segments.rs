@@ -25,9 +25,12 @@ pub struct Grouping {
     rows: Vec<u32>,
     /// Whether the rows stand in their own order.
     in_order: bool,
-    columns: Mutex<Vec<(Weak<Vec<u32>>, Arc<Vec<u32>>)>>,
+    columns: Mutex<Vec<Ordered>>,
     numbers: Mutex<Vec<Met>>,
 }
+
+/// A column of the table, and the same in the order of the groups.
+type Ordered = (Weak<Vec<u32>>, Arc<Vec<u32>>);
 
 /// Numbers by row that were met.
 #[derive(Debug)]
