@@ -7,6 +7,10 @@ use super::number::{Buffer, Pool, Precision};
 use super::schedule::{Unit, units, waiting};
 use super::strips;
 
+/// More operations than so few, with more results than this, are handed to the threads at once.
+const FEW: usize = 2;
+const LARGE: usize = 1 << 16;
+
 impl Array {
     /// Computes it, and what it needs.
     pub fn force(&self, precision: Precision, pool: &Arc<Pool>) -> Buffer {
@@ -21,14 +25,25 @@ impl Array {
     /// waiting, for it never stood anywhere in whole.
     pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
         let nodes = waiting(arrays);
-        for unit in units(&nodes) {
-            match unit {
-                Unit::One(at) => nodes[at].array.compute(precision, pool),
-                Unit::Group(group) => match precision {
-                    Precision::Double => strips::run::<f64>(&nodes, &group, pool),
-                    Precision::Single => strips::run::<f32>(&nodes, &group, pool),
-                },
+        let units = units(&nodes);
+        let run = || {
+            for unit in &units {
+                match unit {
+                    Unit::One(at) => nodes[*at].array.compute(precision, pool),
+                    Unit::Group(group) => match precision {
+                        Precision::Double => strips::run::<f64>(&nodes, group, pool),
+                        Precision::Single => strips::run::<f32>(&nodes, group, pool),
+                    },
+                }
             }
+        };
+        let outside = rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1;
+        let entries: usize = nodes.iter().map(|node| node.array.len()).sum();
+        if outside && units.len() > FEW && entries > LARGE {
+            // By one of the threads that share the work: otherwise each operation would have all of them woken.
+            rayon::join(run, || ());
+        } else {
+            run();
         }
     }
 }
