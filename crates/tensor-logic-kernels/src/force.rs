@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::array::Array;
 use super::number::{Buffer, Pool, Precision};
-use super::schedule::{Unit, units, waiting};
+use super::schedule::{Node, Unit, units, waiting};
 use super::strips;
 
 /// More operations than so few, with more results than this, are handed to the threads at once.
@@ -24,22 +24,30 @@ impl Array {
     /// handles whose numbers nobody will look at: what is needed on the way only, and is held by nobody else, may be left
     /// waiting, for it never stood anywhere in whole.
     pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
-        let nodes = waiting(arrays);
+        let mut nodes = waiting(arrays);
         let units = units(&nodes);
-        let run = || {
+        let outside = rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1;
+        let entries: usize = nodes.iter().map(|node| node.array.len()).sum();
+        let (outside, done) = (outside && units.len() > FEW && entries > LARGE, Node::done());
+        let mut run = move || {
             for unit in &units {
+                // What only readers hold that are done is free for what comes.
                 match unit {
-                    Unit::One(at) => nodes[*at].array.compute(precision, pool),
-                    Unit::Group(group) => match precision {
-                        Precision::Double => strips::run::<f64>(&nodes, group, pool),
-                        Precision::Single => strips::run::<f32>(&nodes, group, pool),
-                    },
+                    Unit::One(at) => {
+                        nodes[*at].array.compute(precision, pool);
+                        nodes[*at] = done.clone();
+                    }
+                    Unit::Group(group) => {
+                        match precision {
+                            Precision::Double => strips::run::<f64>(&nodes, group, pool),
+                            Precision::Single => strips::run::<f32>(&nodes, group, pool),
+                        }
+                        group.members.iter().for_each(|member| nodes[member.node] = done.clone());
+                    }
                 }
             }
         };
-        let outside = rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1;
-        let entries: usize = nodes.iter().map(|node| node.array.len()).sum();
-        if outside && units.len() > FEW && entries > LARGE {
+        if outside {
             // By one of the threads that share the work: otherwise each operation would have all of them woken.
             rayon::join(run, || ());
         } else {

@@ -227,7 +227,7 @@ const KEPT: usize = 1 << 14;
 const MORE: usize = 8;
 const ROOM: usize = 1 << 24;
 /// So many arrays are kept at most.
-const ARRAYS: usize = 256;
+const ARRAYS: usize = 1024;
 
 impl Pool {
     /// Ends operations when this becomes true, each at the end of the task at hand. Who has said so forgets what was

@@ -16,6 +16,7 @@ use super::point::{Binary, Code, Point};
 use super::product::{Matrices, Product};
 
 /// An array that waits.
+#[derive(Clone)]
 pub(super) struct Node {
     pub(super) array: Array,
     pub(super) operation: Arc<dyn Operation>,
@@ -36,6 +37,14 @@ pub(super) enum Kind<'a> {
 }
 
 impl Node {
+    /// One behind which nothing is held any more.
+    pub(super) fn done() -> Node {
+        let nothing = || Array::truths(Vec::new());
+        let view = View { array: nothing(), offset: 0, steps: Vec::new() };
+        let operation = Arc::new(Point::of(Vec::new(), view));
+        Node { array: nothing(), operation, inputs: Vec::new(), uses: 0, wanted: false }
+    }
+
     pub(super) fn kind(&self) -> Option<Kind<'_>> {
         let any = self.operation.any();
         (any.downcast_ref().map(Kind::Point))
