@@ -16,3 +16,5 @@ pub mod digits;
 pub mod divergence;
 
 pub mod carry;
+
+pub mod signs;

@@ -25,11 +25,14 @@ use crate::program::{
 
 mod axis;
 mod builder;
+mod chosen;
 mod combine;
 mod derivative;
 mod expression;
 mod forms;
 mod text;
+
+pub use chosen::are_all_listed;
 
 use builder::{Builder, Scope};
 

@@ -33,6 +33,7 @@ mod schedule;
 mod segments;
 mod slabs;
 mod space;
+mod spare;
 mod strips;
 #[cfg(test)]
 mod tests;

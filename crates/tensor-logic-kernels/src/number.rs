@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use training::kernels::{Real, on_large_pages};
 
 use super::functions::singles;
-use super::space::{DOUBLES, SINGLES, Spare};
+use super::spare::{DOUBLES, SINGLES, Spare};
 use tensor_logic_core::engine::Numbers;
 use tensor_logic_core::function::Function;
 

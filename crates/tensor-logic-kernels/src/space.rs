@@ -1,30 +1,14 @@
 //! Spaces as loops: how the entries that several views name are gone through, a tile at a time.
 
-use std::cell::RefCell;
-use std::thread::LocalKey;
-
 use smallvec::SmallVec;
 
 use super::array::{Array, Step, View};
 use super::number::{Buffer, Number};
+pub(super) use super::spare::{TILE, Tile};
 use tensor_logic_core::engine::Numbers;
-
-/// Entries that are worked on at once: what a small program has on its stack stays in the first cache.
-pub(super) const TILE: usize = 512;
-
-/// Numbers of one tile.
-pub(super) type Tile<T> = Box<[T; TILE]>;
-
-/// Tiles that a thread uses again: small operations would take most of their time to make them.
-pub(super) type Spare<T> = LocalKey<RefCell<Vec<Tile<T>>>>;
 
 /// A thread keeps so many.
 const SPARE: usize = 32;
-
-thread_local! {
-    pub(super) static DOUBLES: RefCell<Vec<Tile<f64>>> = const { RefCell::new(Vec::new()) };
-    pub(super) static SINGLES: RefCell<Vec<Tile<f32>>> = const { RefCell::new(Vec::new()) };
-}
 
 /// One number for each dimension: there are few.
 pub(super) type Few<T> = SmallVec<[T; 6]>;

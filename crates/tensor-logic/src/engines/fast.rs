@@ -28,7 +28,6 @@ mod relation;
 mod replay;
 mod rows;
 mod scope;
-mod signs;
 mod solve;
 mod steps;
 mod support;
@@ -177,7 +176,7 @@ impl Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let (mut program, inlined) = inline::inlined(request.program, goals, storage);
-        let watches = signs::watch(&mut program);
+        let watches = tensor_logic_core::signs::watch(&mut program);
         let linear = linear::prepare(&mut program);
         let program = Arc::new(program);
         let mut components = program.components.clone();

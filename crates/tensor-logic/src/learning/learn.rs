@@ -13,13 +13,12 @@ use crate::gradient::{Adjoint, adjoint};
 use crate::model;
 use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
 use crate::value::Domain;
+use tensor_logic_core::gradient::are_all_listed;
 
 mod moving;
-mod reads;
 mod rule;
 
 use moving::{Gradient, Moving};
-use reads::are_all_listed;
 use rule::{Decline, Pace, Rule, Schedule};
 
 /// What is told of a step: its number, how many there are, and the loss before it.

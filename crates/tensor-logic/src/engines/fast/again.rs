@@ -6,10 +6,9 @@
 //! somebody looked at one on the way. So the second time that a tensor is evaluated, if nobody did, its operations are
 //! kept with the stamps of all that was asked for; as long as these are what they were, it is described no more.
 
-use super::doubt::Doubt;
 use super::head::{Accumulator, Elements};
 use super::machine::{Machine, Stored};
-use super::plan::{Stamps, Thing};
+use super::plan::{Again, Asked, Kept, Slot, Watch};
 use super::records::{Records, Source};
 use super::relation::Relation;
 use crate::kernels::{Array, Point, Recorded};
@@ -18,73 +17,11 @@ use crate::program::{Combine, Role, TensorId};
 /// After so many records that were of no use no further one is made.
 const TRIES: u32 = 3;
 
-/// What is known of a tensor's evaluations.
-#[derive(Default)]
-pub(crate) struct Slot {
-    /// Whether it was evaluated before.
-    seen: bool,
-    /// Records that could not be made, or did not hold.
-    failed: u32,
-    record: Option<Box<Again>>,
-}
-
-/// The operations that make a tensor.
-struct Again {
-    operations: Vec<(Recorded, Vec<Source>)>,
-    suspects: Vec<(usize, Source, Doubt)>,
-    result: (Option<Relation>, Source),
-    /// What it was asked of.
-    asked: Asked,
-    reads: Vec<(TensorId, Kept)>,
-    /// The bytes of the tensor, as far as they are counted while it is evaluated.
-    bytes: u64,
-}
-
-/// How a tensor is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
-    Nothing,
-    Dense(usize),
-    Relation(u64),
-}
-
-/// What a description depends on beside the tensors that it reads.
-#[derive(Debug, PartialEq, Eq)]
-struct Asked {
-    /// When a range changed the last time.
-    ranges: u64,
-    /// How many scopes are exact.
-    exact: usize,
-    /// Remembered things.
-    things: Stamps,
-}
-
-/// What was asked for since a description began.
-#[derive(Debug, Default)]
-pub(crate) struct Watch {
-    things: Stamps,
-    blocks: Vec<Array>,
-    looks: u64,
-    kept: u64,
-    bytes: u64,
-}
-
 /// Operations in the order in which they are done, and the arrays that they make.
 #[derive(Default)]
 struct Listed {
     operations: Vec<(Recorded, Vec<Source>)>,
     known: Vec<Array>,
-}
-
-impl Watch {
-    /// A remembered thing is used.
-    pub(super) fn recalled(&mut self, stamps: &Stamps, thing: &Thing) {
-        self.things.extend(stamps);
-        if let Thing::Block(block) = thing {
-            self.blocks.push(block.values.array.clone());
-            self.blocks.extend(block.mask.iter().map(|mask| mask.values.array.clone()));
-        }
-    }
 }
 
 impl Machine {

@@ -193,9 +193,9 @@ pub(crate) struct Machine {
     /// What equations contribute to the steps of a recursion.
     pub(super) records: super::records::Records,
     /// What makes each tensor, where it is recorded.
-    pub(super) slots: Vec<super::again::Slot>,
+    pub(super) slots: Vec<super::plan::Slot>,
     /// What an equation asks for, if it is about to be recorded.
-    pub(super) watched: RefCell<Option<super::again::Watch>>,
+    pub(super) watched: RefCell<Option<super::plan::Watch>>,
     /// The number that was given out when a range changed the last time.
     pub(super) ranged: u64,
     /// Whether a finished tensor may wait until somebody asks for its numbers, and how many do.
@@ -228,7 +228,7 @@ impl Machine {
             Range::Tuples | Range::Computed => None,
         });
         let ranges = ranges.collect();
-        let slots = program.tensors.iter().map(|_| super::again::Slot::default()).collect();
+        let slots = program.tensors.iter().map(|_| super::plan::Slot::default()).collect();
         Machine {
             passing: passing(&program),
             program,

@@ -10,9 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::block::{Block, Groups};
-use super::relation::Skeleton;
+use super::doubt::Doubt;
+use super::records::Source as From;
+use super::relation::{Relation, Skeleton};
 use super::rows::Rows;
 use super::support::Support;
+use crate::kernels::{Array, Recorded};
 use crate::program::{IndexId, TensorId};
 
 /// Where a remembered thing belongs.
@@ -46,7 +49,7 @@ pub(crate) enum Thing {
     /// A relation as a table of bindings.
     Table(Arc<Rows>),
     /// The same, and the tuples that it lists.
-    Listed(Arc<Rows>, Arc<super::relation::Relation>),
+    Listed(Arc<Rows>, Arc<Relation>),
     /// A table with fewer columns or rows, and which row became which.
     Grouped(Arc<Rows>, Arc<Vec<u32>>),
     /// The rows of a table by group.
@@ -83,6 +86,68 @@ impl Thing {
 
 fn table_bytes(rows: &Rows) -> usize {
     64 + 4 * rows.len * (rows.columns.len() + rows.tags.len())
+}
+
+/// What is known of a tensor's evaluations.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// Whether it was evaluated before.
+    pub(super) seen: bool,
+    /// Records that could not be made, or did not hold.
+    pub(super) failed: u32,
+    pub(super) record: Option<Box<Again>>,
+}
+
+/// The operations that make a tensor.
+pub(crate) struct Again {
+    pub(super) operations: Vec<(Recorded, Vec<From>)>,
+    pub(super) suspects: Vec<(usize, From, Doubt)>,
+    pub(super) result: (Option<Relation>, From),
+    /// What it was asked of.
+    pub(super) asked: Asked,
+    pub(super) reads: Vec<(TensorId, Kept)>,
+    /// The bytes of the tensor, as far as they are counted while it is evaluated.
+    pub(super) bytes: u64,
+}
+
+/// How a tensor is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Nothing,
+    Dense(usize),
+    Relation(u64),
+}
+
+/// What a description depends on beside the tensors that it reads.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// When a range changed the last time.
+    pub(super) ranges: u64,
+    /// How many scopes are exact.
+    pub(super) exact: usize,
+    /// Remembered things.
+    pub(super) things: Stamps,
+}
+
+/// What was asked for since a description began.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub(super) things: Stamps,
+    pub(super) blocks: Vec<Array>,
+    pub(super) looks: u64,
+    pub(super) kept: u64,
+    pub(super) bytes: u64,
+}
+
+impl Watch {
+    /// A remembered thing is used.
+    pub(super) fn recalled(&mut self, stamps: &Stamps, thing: &Thing) {
+        self.things.extend(stamps);
+        if let Thing::Block(block) = thing {
+            self.blocks.push(block.values.array.clone());
+            self.blocks.extend(block.mask.iter().map(|mask| mask.values.array.clone()));
+        }
+    }
 }
 
 /// Remembered things.

@@ -8,7 +8,7 @@ use crate::program::{Class, Combine, Equation, Expr, Guard, Operation, Program, 
 /// Whether every element of `parameter` that the goal's value hangs on gets an entry in a gradient that lists
 /// elements. It does where nothing chooses by a value: the gradient of a maximum visits the winners only, that
 /// of a guard or of `step` nothing.
-pub(super) fn are_all_listed(program: &Program, goal: TensorId, parameter: TensorId) -> bool {
+pub fn are_all_listed(program: &Program, goal: TensorId, parameter: TensorId) -> bool {
     let needed = program.needs(&[goal]);
     let mut depends = BTreeSet::from([parameter]);
     loop {

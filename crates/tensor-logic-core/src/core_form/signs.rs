@@ -10,7 +10,7 @@ use crate::program::{
 };
 
 /// Adds a relation of the least contributions for every relation that may meet one below 0: which, for which.
-pub(crate) fn watch(program: &mut Program) -> BTreeMap<TensorId, TensorId> {
+pub fn watch(program: &mut Program) -> BTreeMap<TensorId, TensorId> {
     let mut watches = BTreeMap::new();
     let closures: Vec<Component> =
         program.components.iter().filter(|c| matches!(c.class, Class::Closure)).cloned().collect();
