@@ -332,6 +332,11 @@ const ONCE_DIFFERENT: &[&str] = &[
     // The fast one, relations listed: 0 times an infinity is a NaN, whatever the other products are.
     "k : 2; R(Cal, Ann); R(Ann, Cal); T[k, y] max= Q(y) | k < 0; Q(Cal)
      Y[k, y] = step(R[Cal, x] T[k+1, y] | 0 <= k)",
+    // The fast one: a tuple outside of the domain of its place counts in square brackets too.
+    "t : 0..3; H[t+1] = H[t] + 1; Q(m) += H[m]; A += Q(k) Q[k]; B += Q[k] | Q(k); C avg= Q(k) Q[k]",
+    // The fast one, relations listed: one row of a table picks the only entry of its dimension, beside a product of matrices.
+    "A[j, m] = [[0.5], [4], [1]]; B[j, k] = [[-2, 1], [-1, 0], [0.25, 0.25]]; C[k, n] = [[2, 0.5, 0], [3, 2, 3]]
+     T[m, k, n] = A[j, m] C[k, n] B[j-1, k]; S[j, n] = sum[m, k](A[j, m] T[m, k, n] B[j, k] | m <= 1)",
 ];
 
 #[test]

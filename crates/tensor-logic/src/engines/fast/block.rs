@@ -197,12 +197,12 @@ impl Block {
 
     /// The same values, one behind the other.
     pub(crate) fn together(self) -> Block {
-        if self.values.is_whole(&self.shape) {
-            return self;
-        }
         let Block { dims, shape, values, mask } = self;
-        let len = volume(&shape);
-        let array = Array::of(len, Point::of(shape.clone(), values).fused());
+        let array = match values.is_whole(&shape) {
+            // The only position along a dimension of one entry may still be a picked one.
+            true => values.array,
+            false => Array::of(volume(&shape), Point::of(shape.clone(), values).fused()),
+        };
         Block { mask, ..Block::whole(dims, shape, array) }
     }
 

@@ -309,14 +309,18 @@ fn operand(block: Block, groups: [&[Dim]; 3]) -> Matrices {
         block.values.steps[at].by().filter(|step| *step > 0)
     };
     let nearest = |dims: &[Dim]| dims.iter().filter_map(|dim| step(&dim)).min().unwrap_or(usize::MAX);
-    let order = if nearest(rows) < nearest(columns) { [batch, columns, rows] } else { groups };
+    let turned = nearest(rows) < nearest(columns);
+    let order = if turned { [batch, columns, rows] } else { groups };
     let own: Vec<Dim> = order.concat().into_iter().filter(|dim| block.position(*dim).is_some()).collect();
     // Only the copy is left: elementwise work that nobody else reads is done once, in the order of the copy.
     let permuted = block.permuted(&own);
     drop(block);
     let copy = permuted.together();
-    let nothing = || Matrices { array: copy.array(), offset: 0, batch: Vec::new(), row: 1, column: 1 };
-    lies(&copy, groups).unwrap_or_else(nothing)
+    let size = |dims: &[Dim]| dims.iter().map(|dim| copy.size(*dim)).product::<usize>();
+    let (row, column) = if turned { (1, size(rows)) } else { (size(columns), 1) };
+    // A dimension of the batch that the copy lacks repeats it.
+    let step = |dim: &Dim| copy.position(*dim).and_then(|at| copy.values.steps[at].by()).unwrap_or(0);
+    Matrices { offset: 0, batch: batch.iter().map(step).collect(), row, column, array: copy.values.array }
 }
 
 /// The distance of neighbours along several dimensions taken as one, if there is one.

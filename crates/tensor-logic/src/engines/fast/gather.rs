@@ -541,13 +541,14 @@ impl Machine {
                     Otherwise::Absent if square => Ok(found.present_where(Comparison::NotEqual)),
                     Otherwise::Absent => Ok(found),
                     Otherwise::ZeroOutside => Ok(found.filled(0.0)),
-                    Otherwise::Zero => {
-                        let found = found.filled(0.0);
-                        Ok(match self.inside(read, context)? {
-                            Some(inside) => super::block::restrict(found, inside),
-                            None => found,
-                        })
-                    }
+                    // A tuple that is there counts wherever it lies; the others are 0 inside of the domain.
+                    Otherwise::Zero => Ok(match self.inside(read, context)? {
+                        Some(Block { dims, shape, mask, .. }) => {
+                            let zeros = Block { mask, ..Block::same(0.0, dims, shape) };
+                            super::block::sum_present(vec![found, zeros])
+                        }
+                        None => found.filled(0.0),
+                    }),
                 }
             }
         }
