@@ -9,7 +9,7 @@
 use super::head::{Accumulator, Elements};
 use super::machine::{Machine, Stored};
 use super::plan::{Again, Asked, Kept, Slot, Watch};
-use super::records::{Records, Source};
+use super::records::{Input, Records};
 use super::relation::Relation;
 use crate::kernels::{Array, Point, Recorded};
 use crate::program::{Combine, Role, TensorId};
@@ -20,7 +20,7 @@ const TRIES: u32 = 3;
 /// Operations in the order in which they are done, and the arrays that they make.
 #[derive(Default)]
 struct Listed {
-    operations: Vec<(Recorded, Vec<Source>)>,
+    operations: Vec<(Recorded, Vec<Input>)>,
     known: Vec<Array>,
 }
 
@@ -148,17 +148,17 @@ impl Machine {
     }
 
     /// What an array is; its operation, and those that it needs, join the others.
-    fn listed_as(&self, array: &Array, listed: &mut Listed, watch: &Watch) -> Option<Source> {
+    fn listed_as(&self, array: &Array, listed: &mut Listed, watch: &Watch) -> Option<Input> {
         if let Some(at) = listed.known.iter().position(|other| other.same(array)) {
-            return Some(Source::Made(at));
+            return Some(Input::Made(at));
         }
         if let Some(id) = self.stored_as(array) {
-            return Some(Source::Tensor(id, array.len()));
+            return Some(Input::Tensor(id, array.len()));
         }
         if !array.is_waiting() {
             // Given, or made once of what has not changed; anything else was computed from numbers of this time.
             let fixed = array.is_given() || watch.blocks.iter().any(|block| block.same(array));
-            return fixed.then(|| Source::Given(array.clone()));
+            return fixed.then(|| Input::Given(array.clone()));
         }
         let mut operation = Recorded::of(array)?;
         let mut sources = Vec::new();
@@ -166,10 +166,10 @@ impl Machine {
             sources.push(self.listed_as(array, listed, watch));
             *array = self.nothing_there.clone();
         });
-        let sources: Option<Vec<Source>> = sources.into_iter().collect();
+        let sources: Option<Vec<Input>> = sources.into_iter().collect();
         listed.operations.push((operation, sources?));
         listed.known.push(array.clone());
-        Some(Source::Made(listed.operations.len() - 1))
+        Some(Input::Made(listed.operations.len() - 1))
     }
 
     /// The tensor that an array is stored as.

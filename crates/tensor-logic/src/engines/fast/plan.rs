@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::block::{Block, Groups};
 use super::doubt::Doubt;
-use super::records::Source as From;
+use super::records::Input;
 use super::relation::{Relation, Skeleton};
 use super::rows::Rows;
 use super::support::Support;
@@ -100,9 +100,9 @@ pub(crate) struct Slot {
 
 /// The operations that make a tensor.
 pub(crate) struct Again {
-    pub(super) operations: Vec<(Recorded, Vec<From>)>,
-    pub(super) suspects: Vec<(usize, From, Doubt)>,
-    pub(super) result: (Option<Relation>, From),
+    pub(super) operations: Vec<(Recorded, Vec<Input>)>,
+    pub(super) suspects: Vec<(usize, Input, Doubt)>,
+    pub(super) result: (Option<Relation>, Input),
     /// What it was asked of.
     pub(super) asked: Asked,
     pub(super) reads: Vec<(TensorId, Kept)>,

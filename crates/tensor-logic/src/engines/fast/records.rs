@@ -18,8 +18,8 @@ pub(crate) struct Records {
 /// The operations of an equation.
 pub(super) struct Record {
     pub(super) operations: Vec<Moved<Recorded>>,
-    pub(super) slices: Vec<(Source, Target)>,
-    pub(super) suspects: Vec<(usize, Source, Doubt)>,
+    pub(super) slices: Vec<(Input, Target)>,
+    pub(super) suspects: Vec<(usize, Input, Doubt)>,
     /// The positions of the index that they are for.
     pub(super) from: u32,
     pub(super) to: u32,
@@ -28,13 +28,13 @@ pub(super) struct Record {
 /// An operation, the arrays that it reads, and for each where it begins at the first step and how far a step moves that.
 pub(super) struct Moved<O> {
     pub(super) operation: O,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<Input>,
     pub(super) begins: Vec<(usize, isize)>,
 }
 
 /// An array.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum Input {
     /// A stored tensor of so many elements.
     Tensor(TensorId, usize),
     /// What an operation of the record makes.
@@ -51,13 +51,13 @@ pub(super) struct Target {
     pub(super) step: isize,
 }
 
-impl Source {
+impl Input {
     /// Whether both are the same array, or the same numbers.
-    pub(super) fn is(&self, other: &Source) -> bool {
+    pub(super) fn is(&self, other: &Input) -> bool {
         match (self, other) {
-            (Source::Tensor(a, m), Source::Tensor(b, n)) => (a, m) == (b, n),
-            (Source::Made(a), Source::Made(b)) => a == b,
-            (Source::Given(a), Source::Given(b)) => a.same(b) || same_entries(a.done(), b.done()),
+            (Input::Tensor(a, m), Input::Tensor(b, n)) => (a, m) == (b, n),
+            (Input::Made(a), Input::Made(b)) => a == b,
+            (Input::Given(a), Input::Given(b)) => a.same(b) || same_entries(a.done(), b.done()),
             _ => false,
         }
     }

@@ -11,7 +11,7 @@
 use super::doubt::Doubt;
 use super::head::{Accumulator, Described, Positions, Slice};
 use super::machine::{Machine, Stored};
-use super::records::{Moved, Record, Records, Source, Target};
+use super::records::{Input, Moved, Record, Records, Target};
 use crate::kernels::{Array, Places, Recorded};
 use crate::linear::linear;
 use crate::program::{
@@ -25,8 +25,8 @@ const STEPS: usize = 4;
 /// The operations of one step.
 struct Step {
     operations: Vec<Moved<Recorded>>,
-    slices: Vec<(Source, Places, bool)>,
-    suspects: Vec<(usize, Source, Doubt)>,
+    slices: Vec<(Input, Places, bool)>,
+    suspects: Vec<(usize, Input, Doubt)>,
 }
 
 impl Machine {
@@ -103,11 +103,11 @@ impl Machine {
     }
 
     /// The array that something is now.
-    pub(super) fn array_of(&self, source: &Source, made: &[Array]) -> Option<Array> {
+    pub(super) fn array_of(&self, source: &Input, made: &[Array]) -> Option<Array> {
         match source {
-            Source::Given(array) => Some(array.clone()),
-            Source::Made(at) => made.get(*at).cloned(),
-            Source::Tensor(id, len) => match self.stored(*id) {
+            Input::Given(array) => Some(array.clone()),
+            Input::Made(at) => made.get(*at).cloned(),
+            Input::Tensor(id, len) => match self.stored(*id) {
                 Some(Stored::Dense(array)) if array.len() == *len => Some(array.clone()),
                 _ => None,
             },
@@ -154,7 +154,7 @@ impl Machine {
         }
         let mut slices = Vec::new();
         for ((a, b), c) in first.slices.into_iter().zip(second.slices).zip(last.slices) {
-            let alike = |other: &(Source, Places, bool)| {
+            let alike = |other: &(Input, Places, bool)| {
                 a.0.is(&other.0)
                     && a.2 == other.2
                     && (&a.1.shape, &a.1.steps) == (&other.1.shape, &other.1.steps)
@@ -200,14 +200,14 @@ impl Machine {
     }
 
     /// What an array is; its operation, and those that it needs, join those of the step.
-    fn source(&self, array: &Array, step: &mut Step, known: &mut Vec<(Array, usize)>) -> Option<Source> {
+    fn source(&self, array: &Array, step: &mut Step, known: &mut Vec<(Array, usize)>) -> Option<Input> {
         if let Some((_, at)) = known.iter().find(|(other, _)| other.same(array)) {
-            return Some(Source::Made(*at));
+            return Some(Input::Made(*at));
         }
         if !array.is_waiting() {
             return match self.stored_as(array) {
-                Some(id) => Some(Source::Tensor(id, array.len())),
-                None => (array.len() <= 64).then(|| Source::Given(array.clone())),
+                Some(id) => Some(Input::Tensor(id, array.len())),
+                None => (array.len() <= 64).then(|| Input::Given(array.clone())),
             };
         }
         let mut operation = Recorded::of(array).filter(Recorded::is_even)?;
@@ -218,11 +218,11 @@ impl Machine {
             *array = self.nothing_there.clone();
             offset.into_iter().for_each(|offset| *offset = 0);
         });
-        let sources: Option<Vec<Source>> = sources.into_iter().collect();
+        let sources: Option<Vec<Input>> = sources.into_iter().collect();
         step.operations.push(Moved { operation, sources: sources?, begins });
         let at = step.operations.len() - 1;
         known.push((array.clone(), at));
-        Some(Source::Made(at))
+        Some(Input::Made(at))
     }
 
     /// Whether steps along an index move nothing but the places at which arrays begin.
@@ -284,8 +284,8 @@ impl Machine {
 }
 
 /// Whether the same numbers are doubted for the same reasons.
-fn suspected(a: &[(usize, Source, Doubt)], b: &[(usize, Source, Doubt)]) -> bool {
-    let same = |((x, a, why), (y, b, other)): (&(usize, Source, Doubt), &(usize, Source, Doubt))| {
+fn suspected(a: &[(usize, Input, Doubt)], b: &[(usize, Input, Doubt)]) -> bool {
+    let same = |((x, a, why), (y, b, other)): (&(usize, Input, Doubt), &(usize, Input, Doubt))| {
         x == y && a.is(b) && why == other
     };
     a.len() == b.len() && a.iter().zip(b).all(same)
