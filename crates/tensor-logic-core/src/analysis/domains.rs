@@ -192,6 +192,40 @@ impl Inference<'_> {
         self.place_arrays(id);
     }
 
+    /// The domains of a computed relation's places, where a square reference reads them and nothing is declared: what
+    /// is written there by index functions too (N6.3 speaks of constants; `P(m) = H[m]` writes others).
+    fn relation_places(&mut self, id: TensorId) {
+        let tensor = self.draft.program.tensor(id);
+        if tensor.style == Style::Square || tensor.role != Role::Computed {
+            return;
+        }
+        let equations: Vec<EquationId> = self.equations.get(&id).cloned().unwrap_or_default();
+        for place in 0..self.draft.program.tensor(id).places.len() {
+            let entry = &self.draft.program.tensor(id).places[place];
+            let source = self.classes.source(self.classes.place(id, place));
+            if entry.limit.is_some() || source.is_some_and(|source| source.declared) {
+                continue;
+            }
+            let known = match &entry.domain {
+                None => None,
+                Some(Domain::Interval { from, to }) => Some((*from, *to)),
+                Some(Domain::Listed(_)) => continue,
+            };
+            let written = equations.iter().filter_map(|equation| {
+                let equation = self.draft.program.equation(*equation);
+                let inner = |index| self.reach(equation, index, 0);
+                interval::bounds_counted(equation.head.get(place)?, &inner, &|id| Some(self.range_len(id)))
+            });
+            let held = known.into_iter().chain(written).filter(|(from, to)| from <= to);
+            let hull = held.reduce(|(a, b), (from, to)| (a.min(from), b.max(to)));
+            if let Some((from, to)) = hull
+                && let Some(entry) = self.draft.program.tensors[id.0 as usize].places.get_mut(place)
+            {
+                entry.domain = Some(Domain::Interval { from, to });
+            }
+        }
+    }
+
     /// Between which integers an index lies that tuples or an assignment bind.
     fn reach(&self, equation: &Equation, index: IndexId, depth: usize) -> Option<(i64, i64)> {
         if depth > 16 {

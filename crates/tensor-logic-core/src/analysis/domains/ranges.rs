@@ -46,6 +46,10 @@ impl Inference<'_> {
         self.concat_offsets(&equations);
         for id in component {
             self.computed_places(*id);
+            // What a recursion writes is not known before it is run.
+            if !recursive {
+                self.relation_places(*id);
+            }
         }
     }
 
