@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use rayon::prelude::*;
+
 use super::number::{Buffer, Number, Pool, Precision, strides, volume};
 use tensor_logic_core::engine::Numbers;
 
@@ -173,6 +175,9 @@ fn give<T: Number>(pool: &Pool, values: &mut Arc<Vec<T>>) {
     }
 }
 
+/// Given numbers are converted in tasks of so many.
+const TASK: usize = 1 << 15;
+
 impl Array {
     /// These numbers.
     pub fn given(buffer: Buffer) -> Array {
@@ -185,6 +190,27 @@ impl Array {
         let array = Array::given(buffer);
         let _ = array.0.pool.set(Arc::clone(pool));
         array
+    }
+
+    /// These numbers in the type that is computed with, in memory that is used again. -0 is 0.
+    pub fn of_doubles(values: &[f64], precision: Precision, pool: &Arc<Pool>) -> Array {
+        fn typed<T: Number>(values: &[f64], pool: &Pool) -> Buffer {
+            let mut own = pool.take::<T>(values.len());
+            let convert = |(slots, values): (&mut [T], &[f64])| {
+                slots.iter_mut().zip(values).for_each(|(slot, value)| *slot = T::of(*value) + T::ZERO);
+            };
+            if values.len() > 2 * TASK && rayon::current_num_threads() > 1 {
+                own.par_chunks_mut(TASK).zip(values.par_chunks(TASK)).for_each(convert);
+            } else {
+                convert((&mut own, values));
+            }
+            T::buffer(own)
+        }
+        let buffer = match precision {
+            Precision::Double => typed::<f64>(values, pool),
+            Precision::Single => typed::<f32>(values, pool),
+        };
+        Array::pooled(buffer, pool)
     }
 
     /// The same number so many times, in memory that is used again.

@@ -1,13 +1,17 @@
 //! When arrays are computed: those that are asked for, together.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rayon::Yield;
 
 use super::array::Array;
 use super::number::{Buffer, Pool, Precision};
 use super::schedule::{Node, Unit, units, waiting};
 use super::strips;
 
-/// More operations than so few, with more results than this, are handed to the threads at once.
+/// For more operations than so few, with more results than this, the threads stay awake.
 const FEW: usize = 2;
 const LARGE: usize = 1 << 16;
 
@@ -26,9 +30,9 @@ impl Array {
     pub fn force_all(arrays: &[(&Array, bool)], precision: Precision, pool: &Arc<Pool>) {
         let mut nodes = waiting(arrays);
         let units = units(&nodes);
-        let outside = rayon::current_thread_index().is_none() && rayon::current_num_threads() > 1;
         let entries: usize = nodes.iter().map(|node| node.array.len()).sum();
-        let (outside, done) = (outside && units.len() > FEW && entries > LARGE, Node::done());
+        let together = rayon::current_num_threads() > 1 && units.len() > FEW && entries > LARGE;
+        let done = Node::done();
         let mut run = move || {
             for unit in &units {
                 // What only readers hold that are done is free for what comes.
@@ -47,11 +51,39 @@ impl Array {
                 }
             }
         };
-        if outside {
-            // By one of the threads that share the work: otherwise each operation would have all of them woken.
-            rayon::join(run, || ());
+        if together {
+            awake(run);
         } else {
             run();
         }
     }
+}
+
+/// The other threads look for work so long after the last, before they go to sleep: to wake one takes longer than many
+/// an operation.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+/// Does some work on one of the threads (otherwise each operation would have all of them woken), while the others look
+/// for parts of it.
+fn awake(work: impl FnOnce() + Send) {
+    let (done, worker) = (AtomicBool::new(false), AtomicUsize::new(usize::MAX));
+    let look = || {
+        let mut since = Instant::now();
+        // Who does the work gets here while it waits for a part that another one has.
+        while rayon::current_thread_index() != Some(worker.load(Ordering::Relaxed))
+            && !done.load(Ordering::Relaxed)
+            && since.elapsed() < PATIENCE
+        {
+            match rayon::yield_now() {
+                Some(Yield::Executed) => since = Instant::now(),
+                _ => (0..16).for_each(|_| std::hint::spin_loop()),
+            }
+        }
+    };
+    rayon::scope(|scope| {
+        worker.store(rayon::current_thread_index().unwrap_or(usize::MAX), Ordering::Relaxed);
+        (1..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| look()));
+        work();
+        done.store(true, Ordering::Relaxed);
+    });
 }

@@ -6,6 +6,10 @@
 //! 2015, algorithm 1 with bias correction; Loshchilov & Hutter 2019 for decoupled decay; Tieleman & Hinton 2012 for
 //! RMSProp, here with ε inside the root, momentum on the steps, and a mean square that starts at 1.
 
+use rayon::prelude::*;
+
+use crate::kernels::{Kernel, vectorised};
+
 /// An update rule and its constants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
@@ -59,52 +63,137 @@ pub struct Pace {
     pub factor: f64,
 }
 
-impl Rule {
-    /// Changes the weights by one step. `gradient` is as long as `weights`.
-    pub fn step(&self, state: &mut State, weights: &mut [f64], gradient: &[f64], pace: Pace) {
-        // Without momentum there is nothing to keep.
-        if let Rule::Sgd { momentum: 0.0 } = *self {
-            for (w, g) in weights.iter_mut().zip(gradient) {
-                *w -= pace.rate * (g * pace.factor + pace.weight_decay * *w);
-            }
-            return;
-        }
-        state.first.resize(weights.len(), 0.0);
-        match *self {
-            Rule::Sgd { momentum } => {
-                for ((w, g), v) in weights.iter_mut().zip(gradient).zip(&mut state.first) {
-                    *v = momentum * *v + g * pace.factor + pace.weight_decay * *w;
-                    *w -= pace.rate * *v;
+/// A step with the same for every element: the rule with what its constants come to.
+#[derive(Clone, Copy)]
+enum Formula {
+    /// W ← W - lr·(g + λW)
+    Plain {
+        rate: f64,
+        decay: f64,
+    },
+    Sgd {
+        momentum: f64,
+        rate: f64,
+        decay: f64,
+    },
+    /// `rate` holds the bias correction of the first moment, `second` is one over that of the second.
+    Adam {
+        betas: (f64, f64),
+        epsilon: f64,
+        rate: f64,
+        second: f64,
+        added: f64,
+        kept: f64,
+    },
+    RmsProp {
+        decay: f64,
+        momentum: f64,
+        epsilon: f64,
+        rate: f64,
+        added: f64,
+    },
+}
+
+/// Elements of a tensor, and what is kept for them; empty where nothing is.
+struct Part<'a, G> {
+    formula: Formula,
+    factor: f64,
+    weights: &'a mut [f64],
+    gradient: &'a [G],
+    first: &'a mut [f64],
+    second: &'a mut [f64],
+}
+
+/// So many elements are a task, and so many are begun with none.
+const TASK: usize = 1 << 14;
+
+impl<G: Copy + Into<f64>> Kernel for Part<'_, G> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Part { formula, factor, weights, gradient, first, second } = self;
+        match formula {
+            Formula::Plain { rate, decay } => {
+                for (w, g) in weights.iter_mut().zip(gradient) {
+                    *w = *w - rate * ((*g).into() * factor + decay * *w) + 0.0;
                 }
             }
-            Rule::Adam { beta1, beta2, epsilon, decoupled } => {
-                state.second.resize(weights.len(), 0.0);
-                let power = |beta: f64| 1.0 - beta.powf(pace.number as f64);
-                let (first, second) = (power(beta1), power(beta2));
-                let (added, kept) = if decoupled {
-                    (0.0, 1.0 - pace.rate * pace.weight_decay)
-                } else {
-                    (pace.weight_decay, 1.0)
-                };
-                let moments = state.first.iter_mut().zip(&mut state.second);
-                for ((w, g), (m, v)) in weights.iter_mut().zip(gradient).zip(moments) {
-                    let g = g * pace.factor + added * *w;
+            Formula::Sgd { momentum, rate, decay } => {
+                for ((w, g), v) in weights.iter_mut().zip(gradient).zip(first) {
+                    *v = momentum * *v + (*g).into() * factor + decay * *w;
+                    *w = *w - rate * *v + 0.0;
+                }
+            }
+            Formula::Adam { betas: (beta1, beta2), epsilon, rate, second: correction, added, kept } => {
+                for ((w, g), (m, v)) in weights.iter_mut().zip(gradient).zip(first.iter_mut().zip(second)) {
+                    let g = (*g).into() * factor + added * *w;
                     *m = beta1 * *m + (1.0 - beta1) * g;
                     *v = beta2 * *v + (1.0 - beta2) * g * g;
-                    *w = kept * *w - pace.rate * (*m / first) / ((*v / second).sqrt() + epsilon);
+                    *w = kept * *w - rate * *m / ((*v * correction).sqrt() + epsilon) + 0.0;
                 }
             }
-            Rule::RmsProp { decay, momentum, epsilon } => {
-                state.second.resize(weights.len(), 1.0);
-                let moments = state.first.iter_mut().zip(&mut state.second);
-                for ((w, g), (step, square)) in weights.iter_mut().zip(gradient).zip(moments) {
-                    let g = g * pace.factor + pace.weight_decay * *w;
+            Formula::RmsProp { decay, momentum, epsilon, rate, added } => {
+                for ((w, g), (step, square)) in
+                    weights.iter_mut().zip(gradient).zip(first.iter_mut().zip(second))
+                {
+                    let g = (*g).into() * factor + added * *w;
                     *square = decay * *square + (1.0 - decay) * g * g;
-                    *step = momentum * *step + pace.rate * g / (*square + epsilon).sqrt();
-                    *w -= *step;
+                    *step = momentum * *step + rate * g / (*square + epsilon).sqrt();
+                    *w = *w - *step + 0.0;
                 }
             }
         }
+    }
+}
+
+impl Rule {
+    /// Changes the weights by one step. `gradient` is as long as `weights`, in 64 or 32 bits; all is computed in 64.
+    /// A weight of 0 has no sign. Every element is computed by itself: large tensors by several threads, with the same bits.
+    pub fn step<G: Copy + Into<f64> + Sync>(
+        &self,
+        state: &mut State,
+        weights: &mut [f64],
+        gradient: &[G],
+        pace: Pace,
+    ) {
+        let Pace { number, rate, weight_decay, factor } = pace;
+        let len = weights.len();
+        let formula = match *self {
+            // Without momentum there is nothing to keep.
+            Rule::Sgd { momentum: 0.0 } => Formula::Plain { rate, decay: weight_decay },
+            Rule::Sgd { momentum } => Formula::Sgd { momentum, rate, decay: weight_decay },
+            Rule::Adam { beta1, beta2, epsilon, decoupled } => {
+                state.second.resize(len, 0.0);
+                let power = |beta: f64| 1.0 - beta.powf(number as f64);
+                let (added, kept) =
+                    if decoupled { (0.0, 1.0 - rate * weight_decay) } else { (weight_decay, 1.0) };
+                let (rate, second) = (rate / power(beta1), 1.0 / power(beta2));
+                Formula::Adam { betas: (beta1, beta2), epsilon, rate, second, added, kept }
+            }
+            Rule::RmsProp { decay, momentum, epsilon } => {
+                state.second.resize(len, 1.0);
+                Formula::RmsProp { decay, momentum, epsilon, rate, added: weight_decay }
+            }
+        };
+        if !matches!(formula, Formula::Plain { .. }) {
+            state.first.resize(len, 0.0);
+        }
+        let State { first, second } = state;
+        if len < 2 * TASK || rayon::current_num_threads() == 1 {
+            vectorised(Part { formula, factor, weights, gradient, first, second });
+            return;
+        }
+        let (mut firsts, mut seconds) = (first.chunks_mut(TASK), second.chunks_mut(TASK));
+        let tasks: Vec<Part<'_, G>> = weights
+            .chunks_mut(TASK)
+            .zip(gradient.chunks(TASK))
+            .map(|(weights, gradient)| {
+                let (first, second) = (firsts.next().unwrap_or_default(), seconds.next().unwrap_or_default());
+                Part { formula, factor, weights, gradient, first, second }
+            })
+            .collect();
+        tasks.into_par_iter().for_each(vectorised);
     }
 }
 

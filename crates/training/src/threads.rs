@@ -10,14 +10,14 @@ pub fn resolve(threads: usize, at_once: usize) -> usize {
     }
 }
 
-/// Sets rayon's pool, which every kernel and product uses, to `threads`, 0 for all cores. Call it once, before any work;
+/// Sets rayon's pool, which every kernel and product uses, to `threads`, 0 for all cores, of which the caller is one. Call it once, before any work;
 /// a second call with another number is refused.
 ///
 /// candle's own pool spins and is three to four times slower when another process holds a core, so a binary that
 /// uses the composed engine should run with `CANDLE_NUM_THREADS=1` (xtask sets it at its start).
 pub fn set(threads: usize) -> Result<()> {
     let threads = resolve(threads, 1);
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global() {
         Ok(()) => Ok(()),
         Err(_) if rayon::current_num_threads() == threads => Ok(()),
         Err(e) => Err(Refusal::Setting(format!("threads = {threads}: {e}"))),

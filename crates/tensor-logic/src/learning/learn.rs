@@ -73,7 +73,7 @@ pub fn minimize(
         learner.prepare(engine, parameters, Some(part));
         let request = Request { program: parts.get(part).unwrap_or(&whole.program), parameters, budget };
         let (value, gradients) = evaluate(engine, &request, goal, &whole)?;
-        let squares = gradients.iter().fold(0.0, |sum, gradient| gradient.squares(sum));
+        let squares = gradients.iter().map(Gradient::squares).sum::<f64>();
         check(value, squares, &gradients, minimize, step)?;
         progress(step, steps, value);
         learner.step(engine, parameters, gradients, squares, part);

@@ -159,9 +159,9 @@ impl Evaluation {
                 format!("programs run on the processor: there is no evaluation on `{}` yet", self.device);
             return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
         }
-        if let Some(threads) = self.threads {
-            rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global()?;
-        }
+        // This thread is one of them: what it hands over it need not wait for asleep.
+        let threads = self.threads.map_or(0, |threads| threads as usize);
+        rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
         Ok(())
     }
 

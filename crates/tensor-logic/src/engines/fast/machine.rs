@@ -15,7 +15,7 @@ use crate::engine::Budget;
 use crate::engine::Numbers;
 use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
-use crate::kernels::{Array, Buffer, Number, Pool, Precision, volume, zeros};
+use crate::kernels::{Array, Buffer, Pool, Precision, volume};
 use crate::program::{
     Class, Component, Expr, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId,
 };
@@ -312,16 +312,7 @@ impl Machine {
 
     /// These numbers as an array of the type that is computed with.
     pub(crate) fn given_array(&self, values: &[f64]) -> Array {
-        fn typed<T: Number>(values: &[f64]) -> Buffer {
-            let mut own = zeros::<T>(values.len());
-            // -0 is 0.
-            own.iter_mut().zip(values).for_each(|(slot, value)| *slot = T::of(*value) + T::ZERO);
-            T::buffer(own)
-        }
-        Array::given(match self.precision {
-            Precision::Double => typed::<f64>(values),
-            Precision::Single => typed::<f32>(values),
-        })
+        Array::of_doubles(values, self.precision, &self.pool)
     }
 
     /// Remembers numbers that make a scope's products wrong if they are what is doubted.

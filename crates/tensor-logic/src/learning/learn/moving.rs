@@ -4,6 +4,8 @@
 //! touches is left behind and catches up, step by step with a gradient of 0, before anybody looks at it: its
 //! value is that of the dense formula to the last bit.
 
+use rayon::prelude::*;
+
 use super::rule::{Pace, Rule, State};
 use crate::engine::{Listed, Numbers, Slope, Value};
 
@@ -27,25 +29,63 @@ impl Gradient {
         }
     }
 
-    /// Adds the squares of its elements to a sum, in order. The sum is finite if they all are numbers and not too large.
-    pub(super) fn squares(&self, sum: f64) -> f64 {
-        let add = |sum: f64, value: &f64| sum + value * value;
+    /// The sum of the squares of its elements, finite if they all are numbers and not too large. The elements are summed
+    /// in parts by their positions, so that neither threads nor listed zeros matter.
+    pub(super) fn squares(&self) -> f64 {
         match self {
-            Gradient::Whole(Numbers::Double(values)) => values.iter().fold(sum, add),
-            Gradient::Whole(values) => values.doubles().iter().fold(sum, add),
-            Gradient::Listed(listed) => listed.values.iter().fold(sum, add),
-            Gradient::Nothing => sum,
+            Gradient::Whole(Numbers::Double(values)) => squares_of(values),
+            Gradient::Whole(Numbers::Single(values)) => squares_of(values),
+            Gradient::Listed(listed) => {
+                let pairs = || listed.positions.iter().zip(&listed.values);
+                let mut parts = pairs().map(|(position, _)| position / PART).collect::<Vec<usize>>();
+                parts.dedup();
+                let mut pairs = pairs().peekable();
+                let of_part = |part: usize| {
+                    let mut sums = [0.0; LANES];
+                    while let Some((position, value)) =
+                        pairs.next_if(|(position, _)| *position / PART == part)
+                    {
+                        sums[position % LANES] += value * value;
+                    }
+                    sums.iter().sum::<f64>()
+                };
+                parts.into_iter().map(of_part).sum()
+            }
+            Gradient::Nothing => 0.0,
         }
     }
 
     /// Whether all its elements are numbers.
     pub(super) fn is_finite(&self) -> bool {
         match self {
-            Gradient::Whole(values) => values.doubles().iter().all(|value| value.is_finite()),
+            Gradient::Whole(Numbers::Double(values)) => values.iter().all(|value| value.is_finite()),
+            Gradient::Whole(Numbers::Single(values)) => values.iter().all(|value| value.is_finite()),
             Gradient::Listed(listed) => listed.values.iter().all(|value| value.is_finite()),
             Gradient::Nothing => true,
         }
     }
+}
+
+/// Squares are summed in parts of so many elements, each in so many lanes.
+const PART: usize = 1 << 15;
+const LANES: usize = 8;
+
+fn squares_of<T: Copy + Into<f64> + Sync>(values: &[T]) -> f64 {
+    let of_part = |part: &[T]| {
+        let mut sums = [0.0; LANES];
+        for values in part.chunks(LANES) {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                let value: f64 = (*value).into();
+                *sum += value * value;
+            }
+        }
+        sums.iter().sum::<f64>()
+    };
+    if values.len() > 2 * PART && rayon::current_num_threads() > 1 {
+        let sums: Vec<f64> = values.par_chunks(PART).map(of_part).collect();
+        return sums.into_iter().sum();
+    }
+    values.chunks(PART).map(of_part).sum()
 }
 
 /// A parameter's state under an update rule.
@@ -95,10 +135,8 @@ impl Moving {
                 self.lay_out(weights.len());
                 match values {
                     Numbers::Double(values) => self.rule.step(&mut self.state, weights, values, *pace),
-                    values => self.rule.step(&mut self.state, weights, &values.doubles(), *pace),
+                    Numbers::Single(values) => self.rule.step(&mut self.state, weights, values, *pace),
                 }
-                // A 0 has no sign.
-                weights.iter_mut().for_each(|weight| *weight += 0.0);
                 self.all = paces.len() as u32;
             }
             Gradient::Whole(_) | Gradient::Nothing => {}
@@ -240,8 +278,7 @@ impl Moving {
             self.rule.step(&mut state, &mut moved, gradient, *pace);
         }
         for (nth, (position, slot)) in positions.iter().zip(slots).enumerate() {
-            // A 0 has no sign.
-            weights[*position] = moved[nth] + 0.0;
+            weights[*position] = moved[nth];
             if let Some(moment) = state.first.get(nth) {
                 self.state.first[slot] = *moment;
             }
