@@ -18,6 +18,8 @@ struct Node {
     work: Mutex<Work>,
     /// Where the memory goes when nobody reads the numbers any more.
     pool: OnceLock<Arc<Pool>>,
+    /// Whether it stood there from the beginning.
+    given: bool,
 }
 
 enum Work {
@@ -181,15 +183,18 @@ const TASK: usize = 1 << 15;
 impl Array {
     /// These numbers.
     pub fn given(buffer: Buffer) -> Array {
-        let node = Node { len: buffer.len(), work: Mutex::new(Work::Done(buffer)), pool: OnceLock::new() };
-        Array(Arc::new(node))
+        Array::stands(buffer, None, true)
+    }
+
+    fn stands(buffer: Buffer, pool: Option<&Arc<Pool>>, given: bool) -> Array {
+        let (len, work) = (buffer.len(), Mutex::new(Work::Done(buffer)));
+        let pool = pool.map_or_else(OnceLock::new, |pool| OnceLock::from(Arc::clone(pool)));
+        Array(Arc::new(Node { len, work, pool, given }))
     }
 
     /// These numbers, whose memory is used again when nobody reads them any more.
     pub fn pooled(buffer: Buffer, pool: &Arc<Pool>) -> Array {
-        let array = Array::given(buffer);
-        let _ = array.0.pool.set(Arc::clone(pool));
-        array
+        Array::stands(buffer, Some(pool), false)
     }
 
     /// These numbers in the type that is computed with, in memory that is used again. -0 is 0.
@@ -210,7 +215,7 @@ impl Array {
             Precision::Double => typed::<f64>(values, pool),
             Precision::Single => typed::<f32>(values, pool),
         };
-        Array::pooled(buffer, pool)
+        Array::stands(buffer, Some(pool), true)
     }
 
     /// The same number so many times, in memory that is used again.
@@ -252,12 +257,17 @@ impl Array {
     }
 
     pub(super) fn waits(len: usize, operation: Arc<dyn Operation>) -> Array {
-        Array(Arc::new(Node { len, work: Mutex::new(Work::Waiting(operation)), pool: OnceLock::new() }))
+        Array(Arc::new(Node {
+            len,
+            work: Mutex::new(Work::Waiting(operation)),
+            pool: OnceLock::new(),
+            given: false,
+        }))
     }
 
-    /// Whether its numbers were given, not computed, and do not go back to where computed ones come from.
+    /// Whether its numbers were given, not computed.
     pub fn is_given(&self) -> bool {
-        self.0.pool.get().is_none() && !self.is_waiting()
+        self.0.given
     }
 
     /// The number of entries.

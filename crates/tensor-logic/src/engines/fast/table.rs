@@ -76,11 +76,12 @@ impl Machine {
         };
         let data = match self.stored(read.tensor) {
             Some(Stored::Relation(relation)) => {
-                if counts != Counts::All {
-                    self.looks.set(self.looks.get() + 1);
+                // Without values all are 1.
+                if counts == Counts::All || relation.values.is_none() {
+                    return Arc::clone(relation);
                 }
-                let fine = counts == Counts::All || (0..relation.len).all(|at| keep(relation.value(at)));
-                return if fine {
+                self.looks.set(self.looks.get() + 1);
+                return if (0..relation.len).all(|at| keep(relation.value(at))) {
                     Arc::clone(relation)
                 } else {
                     Arc::new(relation.only(|at| keep(relation.value(at))))
