@@ -357,7 +357,7 @@ impl<'p, N: Number> Machine<'p, N> {
         }
         others.retain(|index| !axis.axes.contains(index));
         let fixed: Vec<Option<Const>> = others.iter().map(|index| self.bound(*index)).collect();
-        let key = (std::ptr::from_ref(axis) as usize, fixed);
+        let key = (axis.when.node.number(), fixed);
         if let Some(entries) = self.axes.borrow().get(&key) {
             return Rc::clone(entries);
         }

@@ -49,7 +49,7 @@ pub(super) struct Machine<'p, N> {
 }
 
 /// The address of a function along an axis, and the binding of its other indices.
-type AxisKey = (usize, Vec<Option<Const>>);
+type AxisKey = (u64, Vec<Option<Const>>);
 
 /// Contributions to a tensor.
 pub(super) enum Cells<N> {

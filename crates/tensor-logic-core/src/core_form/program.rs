@@ -61,14 +61,21 @@ pub struct Program {
     pub stamp: Stamp,
 }
 
-/// A number that no two programs share: a clone, which may be changed, gets a new one.
-#[derive(Debug, PartialEq, Eq, Hash)]
+/// A number that no two programs share, and no two nodes of any: a clone, which may be changed, gets a new one.
+#[derive(PartialEq, Eq)]
 pub struct Stamp(u64);
 
 impl Default for Stamp {
     fn default() -> Stamp {
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         Stamp(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+/// It is no part of what a program says.
+impl std::fmt::Debug for Stamp {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("_")
     }
 }
 
@@ -79,7 +86,7 @@ impl Clone for Stamp {
 }
 
 impl Stamp {
-    /// The number.
+    /// The number, above 0.
     pub fn number(&self) -> u64 {
         self.0
     }
@@ -364,6 +371,8 @@ pub struct Equation {
     pub left: Vec<IndexId>,
     /// The terms. Under a sum each is a scope of its own; under other aggregators there is one.
     pub terms: Vec<Term>,
+    /// Tells it apart.
+    pub node: Stamp,
     /// The statement.
     pub span: Span,
     /// The left side in the text.
@@ -391,6 +400,14 @@ pub struct When {
     pub exists: Vec<IndexId>,
     /// What must hold.
     pub guards: Vec<Guard>,
+    /// Tells it, and what it stands in, apart.
+    pub node: Stamp,
+}
+
+impl From<Vec<Guard>> for When {
+    fn from(guards: Vec<Guard>) -> When {
+        When { guards, ..When::default() }
+    }
 }
 
 /// A value.
@@ -509,6 +526,15 @@ pub struct Read {
     pub otherwise: Otherwise,
     /// Where it stands.
     pub span: Span,
+    /// Tells it apart.
+    pub node: Stamp,
+}
+
+impl Read {
+    /// A read.
+    pub fn new(tensor: TensorId, arguments: Vec<Argument>, otherwise: Otherwise, span: Span) -> Read {
+        Read { tensor, arguments, otherwise, span, node: Stamp::default() }
+    }
 }
 
 /// An argument of a read.
@@ -559,7 +585,7 @@ pub enum Guard {
 
 /// Arithmetic on indices. It has no value where a symbol meets an operator, on overflow, and at
 /// a division by 0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IndexFn {
     /// A constant.
     Const(Const),

@@ -29,7 +29,7 @@ impl Builder {
         let contributions = self.contributions(equation.tensor);
         let at = |tensor| {
             let arguments = equation.head.iter().cloned().map(Argument::At).collect();
-            Expr::Read(Read { tensor, arguments, otherwise: Otherwise::Absent, span })
+            Expr::Read(Read::new(tensor, arguments, Otherwise::Absent, span))
         };
         let count = at(contributions.count);
         match combine {
@@ -166,11 +166,8 @@ impl Builder {
     ) {
         let scope = Scope { indices, when: When::default() };
         let arguments: Vec<Argument> = head.iter().cloned().map(Argument::At).collect();
-        let value = Expr::Read(Read { tensor: made.value, arguments, otherwise: Otherwise::Absent, span });
-        let guarded = |guard: Guard, body: Expr| {
-            let when = When { exists: Vec::new(), guards: vec![guard] };
-            under(when, body, span)
-        };
+        let value = Expr::Read(Read::new(made.value, arguments, Otherwise::Absent, span));
+        let guarded = |guard: Guard, body: Expr| under(vec![guard].into(), body, span);
         match combine {
             Combine::Avg => self.push(made.count, head, &scope, present(entry), span),
             Combine::Max | Combine::Min => {

@@ -245,9 +245,7 @@ impl Machine {
         let mut nearby = Vec::new();
         if equation.terms.len() > 1 {
             for term in &equation.terms {
-                let mut conditions = Vec::new();
-                conditions.extend(term.when.guards.iter().map(Condition::Guard));
-                nearby.extend(Machine::scope_reads(&conditions, &term.body));
+                nearby.extend(Machine::scope_reads(&Condition::of_when(&term.when), &term.body));
             }
         }
         for term in &equation.terms {
@@ -270,29 +268,23 @@ impl Machine {
         let over: Vec<IndexId> = term.over.iter().copied().filter(open).collect();
         let mut own: Vec<IndexId> = equation.left.iter().copied().filter(open).collect();
         own.extend(&over);
-        let mut conditions = Vec::new();
-        Condition::of_when(&term.when, &mut conditions);
-        Condition::of_body(&term.body, &mut conditions);
         let operation = match combine {
             Combine::Sum | Combine::Exists | Combine::Avg => Operation::Sum,
             Combine::Max | Combine::Or => Operation::Max,
             Combine::Min => Operation::Min,
             Combine::Times => Operation::Product,
         };
-        let square = self.program.tensor(equation.tensor).style == Style::Square;
+        let sum = self.program.tensor(equation.tensor).style == Style::Square && combine == Combine::Sum;
+        let when = Condition::of_when(&term.when);
         let scope = Scope {
-            address: std::ptr::from_ref(term) as usize,
-            own: &own,
             over: &over,
-            conditions,
-            body: &term.body,
-            operation,
             nearby,
-            zero: square && combine == Combine::Sum,
-            fill: square && combine == Combine::Sum,
+            zero: sum,
+            fill: sum,
             truth: combine == Combine::Or,
             // A mean is a sum by its number: both for the same rows.
             whole: combine == Combine::Avg,
+            ..Scope::new(term.when.node.number(), &own, when, &term.body, operation)
         };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.
@@ -331,7 +323,7 @@ impl Machine {
             Accumulator::Lone | Accumulator::Ready(_) => Ok(()),
             Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
             Accumulator::Slices(_) | Accumulator::Described(_) => {
-                let key = equation.head.as_ptr() as usize;
+                let key = equation.node.number();
                 let program = Arc::clone(&self.program);
                 let places = &program.tensor(equation.tensor).places;
                 let offsets = self.offsets(equation.head.iter(), places, &inner, key)?;
@@ -390,7 +382,7 @@ impl Machine {
         let Accumulator::Dense { data, counts, size } = into else { return Ok(()) };
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
-        let key = equation.head.as_ptr() as usize;
+        let key = equation.node.number();
         let offsets = self.offsets(equation.head.iter(), &tensor.places, context, key)?;
         let (dims, shape) = self.head_space(&offsets, &folded.block, context);
         self.reserve(volume(&shape).saturating_mul(2))?;
@@ -514,7 +506,7 @@ impl Machine {
         if axes.len() != more || others.map(|dim| block.size(*dim)).any(|size| size != 1) || count == 0 {
             return Ok(None);
         }
-        let key = Key { place: (equation.head.as_ptr() as usize, 10), rows: rows.id, fixed: Vec::new() };
+        let key = Key { place: (equation.node.number(), 10), rows: rows.id, fixed: Vec::new() };
         let known = match self.recall(&key).filter(|_| rows.id != 0) {
             Some(Thing::Groups(groups)) if groups.count() == count => Some(groups.clone()),
             _ => None,
@@ -657,7 +649,7 @@ impl Machine {
                 return Ok(None);
             }
         }
-        let key = Key { place: (equation.head.as_ptr() as usize, 9), rows: rows.id, fixed: Vec::new() };
+        let key = Key { place: (equation.node.number(), 9), rows: rows.id, fixed: Vec::new() };
         let known = match self.recall(&key) {
             Some(Thing::Skeleton(skeleton)) => Some(skeleton.clone()),
             _ => None,

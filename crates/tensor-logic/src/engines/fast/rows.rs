@@ -25,9 +25,9 @@ pub(crate) struct Rows {
     pub(crate) indices: Vec<IndexId>,
     /// Their ordinals.
     pub(crate) columns: Vec<Column>,
-    /// For reads that were joined: which element of the tensor each row met, by the address of
+    /// For reads that were joined: which element of the tensor each row met, by the number of
     /// the read.
-    pub(crate) tags: Vec<(usize, Column)>,
+    pub(crate) tags: Vec<(u64, Column)>,
 }
 
 impl Rows {
@@ -47,7 +47,7 @@ impl Rows {
     }
 
     /// The tag of a read.
-    pub(crate) fn tag(&self, read: usize) -> Option<&Column> {
+    pub(crate) fn tag(&self, read: u64) -> Option<&Column> {
         self.tags.iter().find(|(at, _)| *at == read).map(|(_, column)| column)
     }
 

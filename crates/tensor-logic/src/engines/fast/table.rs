@@ -108,7 +108,7 @@ impl Machine {
 
     /// The bindings of a read's indices for which an element counts, tagged with the tuple.
     pub(crate) fn table(&mut self, read: &Read, counts: Counts, context: &Context) -> Result<Arc<Rows>> {
-        let address = std::ptr::from_ref(read) as usize;
+        let node = read.node.number();
         let functions: Vec<Option<&IndexFn>> = read.arguments.iter().map(Argument::function).collect();
         let mut indices: Vec<IndexId> =
             functions.iter().flatten().flat_map(|function| indices_of(function)).collect();
@@ -116,13 +116,13 @@ impl Machine {
         indices.dedup();
         let fixed: Vec<(IndexId, u32)> =
             context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect();
-        let key = Key { place: (address, counts as u8), rows: 0, fixed };
+        let key = Key { place: (node, counts as u8), rows: 0, fixed };
         if let Some(Thing::Table(rows)) = self.recall(&key) {
             return Ok(Arc::clone(rows));
         }
         let relation = self.as_relation(read, counts);
         // Other values of the same tuples have the same table: so it is in a step of learning.
-        let again = Key { place: (address, counts as u8 + 16), ..key.clone() };
+        let again = Key { place: (node, counts as u8 + 16), ..key.clone() };
         let ranges = self.stamps(indices.iter().copied().map(Source::Range));
         if let Some(Thing::Listed(rows, tuples)) = self.recall(&again)
             && tuples.same_tuples(&relation)
@@ -141,7 +141,7 @@ impl Machine {
             len: draft.tuples.len(),
             indices: draft.indices,
             columns: draft.columns.into_iter().map(Arc::new).collect(),
-            tags: vec![(address, Arc::new(draft.tuples))],
+            tags: vec![(node, Arc::new(draft.tuples))],
         };
         if counts != Counts::All {
             rows.tags.clear(); // they would number those that count only
@@ -308,8 +308,8 @@ impl Machine {
             let values = View { array, offset: 0, steps: vec![Step::Map(Arc::clone(tags), 1)] };
             Block { dims, shape, values, mask: None }
         };
-        let address = std::ptr::from_ref(read) as usize;
-        if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(address)) {
+        let node = read.node.number();
+        if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(node)) {
             return Ok(values(self, tags));
         }
         let table = self.table(read, Counts::All, context)?;
@@ -360,7 +360,7 @@ impl Machine {
         let Some(rows) = context.rows.as_ref().filter(|_| !in_rows.is_empty()) else {
             self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
             let fixed = axes.iter().map(|index| (*index, 0)).collect();
-            let key = Key { place: (table.id as usize, 11), rows: table.id, fixed };
+            let key = Key { place: (table.id, 11), rows: table.id, fixed };
             let positions = match self.recall(&key) {
                 Some(Thing::Positions(positions)) if table.id != 0 => Arc::clone(positions),
                 _ => {
@@ -404,7 +404,7 @@ impl Machine {
 
     /// For each row of a context's table the row of another that agrees with it.
     fn find_rows(&mut self, table: &Arc<Rows>, rows: &Arc<Rows>, indices: &[IndexId]) -> Arc<Vec<u32>> {
-        let key = Key { place: (table.id as usize, 3), rows: rows.id, fixed: Vec::new() };
+        let key = Key { place: (table.id, 3), rows: rows.id, fixed: Vec::new() };
         if let Some(Thing::Grouped(_, column)) = self.recall(&key) {
             return Arc::clone(column);
         }

@@ -109,7 +109,7 @@ impl Machine {
                 let matching = Match::new(table, &table.indices, &sizes);
                 let met = matching.probe(&joined).into_iter();
                 let met: Vec<u32> = met.filter_map(|group| matching.rows(group).first().copied()).collect();
-                let tag = |(read, column): &(usize, Arc<Vec<u32>>)| {
+                let tag = |(read, column): &(u64, Arc<Vec<u32>>)| {
                     (*read, Arc::new(met.iter().map(|row| column[*row as usize]).collect()))
                 };
                 joined.tags.extend(table.tags.iter().map(tag));
