@@ -217,7 +217,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     fn plan(&self, scope: Scope<'p, '_>) -> Rc<Plan<'p>> {
-        let key = std::ptr::from_ref(scope.when) as usize;
+        let key = scope.when.node.number();
         let made = self.plans.borrow().get(&key).map(Rc::clone);
         made.unwrap_or_else(|| {
             let plan = Rc::new(scope.plan(self.program, &|tensor| match self.store(tensor)? {

@@ -31,7 +31,7 @@ pub(super) struct Machine<'p, N> {
     /// The binding at hand, by index.
     pub(super) env: Vec<Slot<Option<Const>>>,
     /// Plans of scopes, by the address of their guards.
-    pub(super) plans: RefCell<HashMap<usize, Rc<Plan<'p>>>>,
+    pub(super) plans: RefCell<HashMap<u64, Rc<Plan<'p>>>>,
     /// Tuples by some of their places.
     pub(super) lookups: RefCell<HashMap<(TensorId, u64, bool), Rc<Lookup>>>,
     /// Entries along axes, by the address of the function and the binding of its other indices.
