@@ -526,7 +526,7 @@ impl Machine {
                 };
                 let of: Option<Vec<u32>> = starts.iter().map(slot).collect();
                 let Some(of) = of else { return Ok(None) };
-                let (start, ordered) = super::rows::Members::new(&of, count).into_parts();
+                let (start, ordered) = datarel::by_group(&of, count);
                 let found = Groups { of: Arc::default(), rows: Grouping::new(start, ordered) };
                 let indices = equation.head.iter().flat_map(super::machine::indices_of);
                 let stamps = self.stamps(indices.map(Source::Range).collect::<Vec<_>>());

@@ -11,7 +11,7 @@ use super::contract::{Contraction, contract};
 use super::doubt::{Doubt, all_finite};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
-use super::rows::{Members, Rows};
+use super::rows::Rows;
 use super::support::{Condition, Support, distinct, free};
 use crate::ast::Comparison;
 use crate::engine::Numbers;
@@ -553,7 +553,7 @@ impl Machine {
         {
             return known.clone();
         }
-        let (start, ordered) = Members::new(groups, count).into_parts();
+        let (start, ordered) = datarel::by_group(groups, count);
         let found = Groups { of: Arc::clone(groups), rows: Grouping::new(start, ordered) };
         self.memory.keep(key, Vec::new(), Thing::Groups(found.clone()));
         found

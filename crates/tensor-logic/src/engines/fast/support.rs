@@ -8,11 +8,13 @@
 
 use std::sync::Arc;
 
+use datarel::NONE;
+
 use super::block::{Block, Dim, binary, union};
 use super::machine::{Context, Counts, Machine, Stored, indices_of, product_columns};
 use super::notes::Found;
 use super::plan::{Key, Source, Stamps, Thing};
-use super::rows::{Match, NONE, Rows};
+use super::rows::Rows;
 use super::scope::Scope;
 use crate::ast::Comparison;
 use crate::error::Result;
@@ -392,20 +394,11 @@ impl Machine {
         {
             return (Arc::clone(grouped), Arc::clone(groups));
         }
-        let (keys, groups) = self.keys(rows, kept);
-        let id = self.number();
-        let columns = kept.iter().filter_map(|index| rows.column(*index));
-        let take = |column: &Arc<Vec<u32>>| {
-            Arc::new(keys.first.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>())
-        };
-        let grouped = Rows {
-            id,
-            len: keys.count(),
-            indices: kept.to_vec(),
-            columns: columns.map(take).collect(),
-            tags: Vec::new(),
-        };
-        let (grouped, groups) = (Arc::new(grouped), Arc::new(groups));
+        let index = rows.by(kept);
+        let columns = kept.iter().filter_map(|index| rows.column(*index)).cloned().collect();
+        let all = Rows { id: 0, len: rows.len, indices: kept.to_vec(), columns, tags: Vec::new() };
+        let grouped = Arc::new(all.select(&index.firsts(), self.number()));
+        let groups = Arc::new(index.into_groups());
         self.memory.keep(key, Vec::new(), Thing::Grouped(Arc::clone(&grouped), Arc::clone(&groups)));
         (grouped, groups)
     }
@@ -600,10 +593,9 @@ impl Machine {
         search: &Search<'_, '_>,
     ) -> Result<Option<Rows>> {
         let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
-        let sizes: Vec<usize> = common.iter().map(|index| self.size(*index)).collect();
-        let matching = Match::new(right, &common, &sizes);
-        let probes = matching.probe(left);
-        let total = matching.count(&probes);
+        let index = right.by(&common);
+        let found = left.find_in(&index, &common);
+        let total = found.iter().map(|group| index.rows(*group).len()).sum();
         let many = total > MANY && total / 4 > left.len + right.len;
         let many = many || self.storage == super::machine::Storage::Sparse;
         if many && (tables.len() > 1 || search.equates(left, right)) {
@@ -612,9 +604,8 @@ impl Machine {
         self.reserve_rows(total, left.columns.len() + right.columns.len())?;
         self.stop.check(self.head)?;
         let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
-        for (row, group) in probes.iter().enumerate() {
-            let met = matching.rows(*group);
-            rights.extend_from_slice(met);
+        for (row, group) in found.iter().enumerate() {
+            rights.extend_from_slice(index.rows(*group));
             lefts.resize(rights.len(), row as u32);
         }
         let id = self.number();

@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 
+use datarel::NONE;
+
 use super::block::{Block, Dim};
 use super::machine::{Context, Counts, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
-use super::rows::{Keys, Match, NONE, Rows};
+use super::rows::Rows;
 use crate::error::Result;
 use crate::kernels::{Step, View, volume};
 use crate::linear::{linear, solve};
@@ -148,8 +150,7 @@ impl Machine {
         }
         if any {
             rows.tags.clear();
-            let (keys, _) = self.keys(&rows, &rows.indices.clone());
-            rows = rows.select(&keys.first, id);
+            rows = rows.select(&rows.by(&rows.indices).firsts(), id);
         }
         let rows = Arc::new(rows);
         let tuples = Relation { values: None, ..Relation::clone(&relation) };
@@ -158,14 +159,6 @@ impl Machine {
         stamps.extend(self.stamps([Source::Tensor(read.tensor)]));
         self.memory.keep(key, stamps, Thing::Table(Arc::clone(&rows)));
         Ok(rows)
-    }
-
-    /// Groups the rows of a table by some of its indices.
-    pub(crate) fn keys(&self, rows: &Rows, indices: &[IndexId]) -> (Keys, Vec<u32>) {
-        let columns: Vec<&[u32]> =
-            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
-        let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
-        Keys::new(&columns, &sizes, rows.len)
     }
 
     fn draft(&self, relation: &Relation, functions: &[Option<&IndexFn>], context: &Context) -> Result<Draft> {
@@ -389,13 +382,11 @@ impl Machine {
         dims.insert(0, Dim::ROWS);
         shape.insert(0, rows.len);
         self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
-        let sizes_in: Vec<usize> = in_rows.iter().map(|index| self.size(*index)).collect();
-        let matching = Match::new(table, &in_rows, &sizes_in);
-        let probes = matching.probe(rows);
+        let index = table.by(&in_rows);
         let dense = volume(&sizes);
         let mut positions = vec![NONE; volume(&shape)];
-        for (to, group) in probes.iter().enumerate() {
-            for row in matching.rows(*group) {
+        for (to, group) in rows.find_in(&index, &in_rows).into_iter().enumerate() {
+            for row in index.rows(group) {
                 positions[to * dense + position(*row as usize)] = *row;
             }
         }
@@ -408,12 +399,10 @@ impl Machine {
         if let Some(Thing::Grouped(_, column)) = self.recall(&key) {
             return Arc::clone(column);
         }
-        let (keys, _) = self.keys(table, indices);
-        let columns: Vec<&[u32]> =
-            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
-        let groups = keys.find(&columns, rows.len);
-        let first = |group: u32| if group == NONE { NONE } else { keys.first[group as usize] };
-        let found = Arc::new(groups.into_iter().map(first).collect::<Vec<u32>>());
+        let index = table.by(indices);
+        let groups = rows.find_in(&index, indices).into_iter();
+        let first = |group: u32| index.rows(group).first().copied().unwrap_or(NONE);
+        let found = Arc::new(groups.map(first).collect::<Vec<u32>>());
         let thing = Thing::Grouped(Arc::new(Rows::unit()), Arc::clone(&found));
         self.memory.keep(key, Vec::new(), thing);
         found
