@@ -225,6 +225,18 @@ pub struct Tensor {
     pub span: Span,
 }
 
+impl Tensor {
+    /// The domains of its places; empty where none is known.
+    pub fn domains(&self) -> Vec<Domain> {
+        self.places.iter().map(|place| place.domain.clone().unwrap_or(Domain::size(0))).collect()
+    }
+
+    /// How many values each of its places has, as far as that is known.
+    pub fn sizes(&self) -> Vec<usize> {
+        self.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect()
+    }
+}
+
 /// A place of a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
@@ -258,6 +270,33 @@ pub enum Given {
 }
 
 impl Given {
+    /// Calls `visit` for every element, and its value, of a tensor with these domains.
+    pub fn each(&self, domains: &[Domain], mut visit: impl FnMut(&[Const], f64)) {
+        let (fixed, shape, values) = match self {
+            Given::Facts(facts) => {
+                return (0..facts.count).for_each(|at| visit(facts.tuple(at), facts.value(at)));
+            }
+            Given::Array { fixed, shape, values, .. } => (fixed, shape, values),
+        };
+        for (mut at, value) in values.iter().enumerate() {
+            let mut sizes = shape.iter().rev();
+            let place = |(domain, fixed): (&Domain, &Option<Const>)| {
+                fixed.or_else(|| {
+                    let size = (*sizes.next()?).max(1);
+                    let ordinal = at % size;
+                    at /= size;
+                    domain.value(ordinal)
+                })
+            };
+            // A fixed place of a relation may lie outside its domain.
+            let element: Option<Tuple> = domains.iter().zip(fixed).rev().map(place).collect();
+            if let Some(mut element) = element {
+                element.reverse();
+                visit(&element, *value);
+            }
+        }
+    }
+
     /// Whether both are the same block of data, at the same place in memory.
     pub fn is(&self, other: &Given) -> bool {
         match (self, other) {
@@ -897,6 +936,12 @@ impl Program {
             });
         }
         found
+    }
+
+    /// The left side that is to blame for a tensor: that of its first equation, else its first place.
+    pub fn left_side(&self, id: TensorId) -> Span {
+        let first = self.equations.iter().find(|equation| equation.tensor == id);
+        first.map_or(self.tensor(id).span, |equation| equation.head_span)
     }
 
     /// A tensor as it is named in messages.

@@ -223,40 +223,9 @@ impl Builder {
         for given in &original.given {
             let facts = match given {
                 Given::Facts(facts) => facts.as_ref().clone(),
-                Given::Array { fixed, values, .. } => {
+                Given::Array { .. } => {
                     let mut facts = Facts { arity: original.places.len(), ..Facts::default() };
-                    let open: Vec<&Place> = original
-                        .places
-                        .iter()
-                        .zip(fixed)
-                        .filter(|(_, f)| f.is_none())
-                        .map(|(p, _)| p)
-                        .collect();
-                    let sizes: Vec<usize> = open
-                        .iter()
-                        .map(|place| place.domain.as_ref().map_or(0, crate::value::Domain::len))
-                        .collect();
-                    for (at, value) in values.iter().enumerate() {
-                        let mut rest = at;
-                        let mut position = vec![0; sizes.len()];
-                        for (slot, size) in position.iter_mut().zip(&sizes).rev() {
-                            *slot = rest % (*size).max(1);
-                            rest /= (*size).max(1);
-                        }
-                        let mut position = position.into_iter();
-                        let tuple: Option<Vec<_>> = original
-                            .places
-                            .iter()
-                            .zip(fixed)
-                            .map(|(place, fixed)| match fixed {
-                                Some(value) => Some(*value),
-                                None => place.domain.as_ref()?.value(position.next()?),
-                            })
-                            .collect();
-                        if let Some(tuple) = tuple {
-                            facts.push(&tuple, *value, Some(span));
-                        }
-                    }
+                    given.each(&original.domains(), |tuple, value| facts.push(tuple, value, Some(span)));
                     facts
                 }
             };

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::head::{LARGE, SHARE, domains};
+use super::head::{LARGE, SHARE};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::relation::Relation;
 use super::scope::Scope;
@@ -20,7 +20,6 @@ use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_labe
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Otherwise, Program, Role, Style, TensorId, Term,
 };
-use crate::value::Domain;
 
 /// Supports that would take more are left to the run.
 const SUPPORT_BYTES: u64 = 64 << 20;
@@ -137,7 +136,7 @@ impl Planner<'_> {
         if program.tensor(id).style == Style::Round {
             return profile::Stored { tensor, layout: Layout::Columns, rows: None, bytes: None };
         }
-        let sizes: Vec<usize> = domains(program, id).iter().map(Domain::len).collect();
+        let sizes = program.tensor(id).sizes();
         let elements = volume(&sizes) as u64;
         let (layout, width) = match precision {
             Precision::Double => (Layout::Dense64, 8),
@@ -156,7 +155,7 @@ impl Planner<'_> {
         budget: Budget,
     ) -> profile::Stored {
         let tensor = program.tensor(id);
-        let sizes: Vec<usize> = domains(program, id).iter().map(Domain::len).collect();
+        let sizes = program.tensor(id).sizes();
         let fits = tensor.style == Style::Round || volume(&sizes) <= GIVEN;
         if fits && tensor.role != Role::Parameter {
             self.machine.budget = budget;
