@@ -49,16 +49,7 @@ impl First {
     fn new(column: &[u32]) -> First {
         let largest = column.last().map_or(0, |last| *last as usize + 1);
         if largest <= DENSE_FACTOR * column.len() + 1024 {
-            let mut starts = vec![0; largest + 1];
-            for constant in column {
-                starts[*constant as usize + 1] += 1;
-            }
-            let mut sum = 0;
-            for start in &mut starts {
-                sum += *start;
-                *start = sum;
-            }
-            return First::Dense(starts);
+            return First::Dense(counted(column, largest));
         }
         let mut keys: Vec<u32> = Vec::new();
         let mut starts = Vec::new();
@@ -146,9 +137,16 @@ impl Sorted {
         }
         drop(permutation);
         let gather = |column: &&[u32]| -> Vec<u32> { keep.iter().map(|row| column[*row as usize]).collect() };
-        let first = First::new(&gather(&columns[0]));
-        let rest = columns[1..].iter().map(gather).collect();
-        Ok(Sorted { order, len: keep.len(), first, rest, values: joined, loose: false })
+        let sorted = Sorted::distinct(columns.iter().map(gather).collect(), keep.len());
+        Ok(Sorted { order, values: joined, ..sorted })
+    }
+
+    /// From columns whose rows are different and in order.
+    pub(super) fn distinct(mut columns: Vec<Vec<u32>>, len: usize) -> Sorted {
+        let order = (0..columns.len()).collect();
+        let first = columns.first().map_or_else(First::default, |column| First::new(column));
+        columns.drain(..1.min(columns.len()));
+        Sorted { order, len, first, rest: columns, values: Vec::new(), loose: false }
     }
 
     /// From rows, one behind the other, in the order of the places; else as [`Sorted::new`].
@@ -206,15 +204,7 @@ impl Sorted {
             // Rows are different: nothing is joined.
             return Sorted::new(ring, vec![0, 1], &columns, &self.values, self.len).unwrap_or_default();
         }
-        let mut starts = vec![0_u32; size + 1];
-        for to in self.column(1) {
-            starts[*to as usize + 1] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
+        let starts = counted(self.column(1), size);
         let mut next = starts.clone();
         let mut second = vec![0; self.len];
         let mut values = self.values.clone();
@@ -432,10 +422,7 @@ impl Packed {
             shift += *bits;
         }
         columns.reverse();
-        let (order, len) = ((0..columns.len()).collect(), self.keys.len());
-        let first = columns.first().map_or_else(First::default, |column| First::new(column));
-        columns.remove(0);
-        Sorted { order, len, first, rest: columns, values: Vec::new(), loose: false }
+        Sorted::distinct(columns, self.keys.len())
     }
 }
 
@@ -460,9 +447,23 @@ fn equal_range(column: &[u32], range: Range<usize>, key: u32) -> Range<usize> {
     range.start + from..range.start + from + count
 }
 
+/// Where the rows of each constant below `size` begin, once they are sorted, and at the end how many there are.
+pub(super) fn counted(column: &[u32], size: usize) -> Vec<u32> {
+    let mut starts = vec![0; size + 1];
+    for constant in column {
+        starts[*constant as usize + 1] += 1;
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    starts
+}
+
 /// The stable permutation that sorts rows by all columns, the first the most significant;
 /// `None` where they are sorted already.
-fn sorting(columns: &[&[u32]], len: usize) -> Option<Vec<u32>> {
+pub fn sorting(columns: &[&[u32]], len: usize) -> Option<Vec<u32>> {
     let compare = |a: usize, b: usize| {
         columns
             .iter()
@@ -474,25 +475,16 @@ fn sorting(columns: &[&[u32]], len: usize) -> Option<Vec<u32>> {
         return None;
     }
     let mut rows: Vec<u32> = (0..u32::try_from(len).unwrap_or(u32::MAX)).collect();
-    let largest = columns.iter().flat_map(|column| column.iter()).max().map_or(0, |max| *max as usize + 1);
-    if len < 256 || largest > DENSE_FACTOR * len + 1024 {
+    let size = |column: &&[u32]| column.iter().max().map_or(0, |max| *max as usize + 1);
+    let sizes: Vec<usize> = columns.iter().map(size).collect();
+    if len < 256 || sizes.iter().any(|size| *size > DENSE_FACTOR * len + 1024) {
         rows.sort_by(|a, b| compare(*a as usize, *b as usize));
         return Some(rows);
     }
     // Counting sort by each column, the least significant first.
     let mut next = vec![0; len];
-    let mut starts: Vec<u32> = Vec::new();
-    for column in columns.iter().rev() {
-        starts.clear();
-        starts.resize(largest + 1, 0);
-        for constant in *column {
-            starts[*constant as usize + 1] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
+    for (column, size) in columns.iter().zip(sizes).rev() {
+        let mut starts = counted(column, size);
         for row in &rows {
             let start = &mut starts[column[*row as usize] as usize];
             next[*start as usize] = *row;

@@ -124,8 +124,7 @@ impl Builder {
         let round = self.program.tensor(adjoint).style == Style::Round;
         let otherwise = if round { Otherwise::Absent } else { Otherwise::Zero };
         let arguments: Vec<Argument> = equation.head.iter().cloned().map(Argument::At).collect();
-        let incoming =
-            Read { tensor: adjoint, arguments: arguments.clone(), otherwise, span: equation.head_span };
+        let incoming = Read::new(adjoint, arguments.clone(), otherwise, equation.head_span);
         for (nth, term) in equation.terms.iter().enumerate() {
             if !self.depends(&term.body) {
                 continue;
@@ -142,11 +141,10 @@ impl Builder {
     }
 
     /// The function that alone makes all elements of a square tensor, and the read of it.
-    fn own_value(&self, equation: &Equation, term: &Term, arguments: Vec<Argument>) -> Option<(usize, Expr)> {
+    fn own_value(&self, equation: &Equation, term: &Term, arguments: Vec<Argument>) -> Option<(u64, Expr)> {
         let tensor = self.program.tensor(equation.tensor);
         let others = self.program.equations.iter().filter(|other| other.tensor == equation.tensor).count();
-        let read =
-            Read { tensor: equation.tensor, arguments, otherwise: Otherwise::Zero, span: equation.head_span };
+        let read = Read::new(equation.tensor, arguments, Otherwise::Zero, equation.head_span);
         let alone = others == 1
             && equation.terms.len() == 1
             && term.over.is_empty()
@@ -158,11 +156,7 @@ impl Builder {
             Expr::Terms(parts) if parts.len() == 1 => parts.first()?,
             body => body,
         };
-        let address = match body {
-            Expr::Call(call) => std::ptr::from_ref(call.as_ref()) as usize,
-            Expr::Axis(axis) => std::ptr::from_ref(axis.as_ref()) as usize,
-            _ => return None,
-        };
-        (alone && self.exists(&read)).then_some((address, Expr::Read(read)))
+        let (_, Some(when)) = body.parts() else { return None };
+        (alone && self.exists(&read)).then(|| (when.node.number(), Expr::Read(read)))
     }
 }

@@ -217,7 +217,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     fn plan(&self, scope: Scope<'p, '_>) -> Rc<Plan<'p>> {
-        let key = std::ptr::from_ref(scope.when) as usize;
+        let key = scope.when.node.number();
         let made = self.plans.borrow().get(&key).map(Rc::clone);
         made.unwrap_or_else(|| {
             let plan = Rc::new(scope.plan(self.program, &|tensor| match self.store(tensor)? {
@@ -357,7 +357,7 @@ impl<'p, N: Number> Machine<'p, N> {
         }
         others.retain(|index| !axis.axes.contains(index));
         let fixed: Vec<Option<Const>> = others.iter().map(|index| self.bound(*index)).collect();
-        let key = (std::ptr::from_ref(axis) as usize, fixed);
+        let key = (axis.when.node.number(), fixed);
         if let Some(entries) = self.axes.borrow().get(&key) {
             return Rc::clone(entries);
         }

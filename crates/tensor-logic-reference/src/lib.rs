@@ -191,7 +191,7 @@ impl<'p> Evaluated<'p> {
 pub fn variables(program: &Program, id: TensorId) -> Vec<Tuple> {
     let tensor = program.tensor(id);
     if tensor.style == Style::Square || tensor.role == Role::Parameter {
-        let domains = store::domains(tensor);
+        let domains = tensor.domains();
         let count = domains.iter().map(Domain::len).product();
         return (0..count).map(|at| element(&domains, at)).collect();
     }

@@ -12,26 +12,19 @@ use tensor_logic_core::program::{Class, Combine, Component, Kind, Program, Style
 use tensor_logic_core::value::Tuple;
 
 impl<N: Number> Machine<'_, N> {
-    /// The left side that is to blame for a tensor: that of its first equation, else its first place.
-    fn left_side(&self, id: TensorId) -> Span {
-        let first = self.program.equations.iter().find(|equation| equation.tensor == id);
-        first.map_or(self.program.tensor(id).span, |equation| equation.head_span)
-    }
-
     /// Refuses a square tensor that does not fit.
     pub(super) fn reserve(&mut self, id: TensorId) -> Result<()> {
         let tensor = self.program.tensor(id);
         if tensor.style == Style::Round {
             return Ok(());
         }
-        let sizes = tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
-        let needed = sizes.fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
+        let needed = tensor.sizes().into_iter().fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
         let limit = self.request.budget.bytes;
         if needed.saturating_add(u128::from(self.bytes)) > u128::from(limit) {
             let name = &tensor.name;
             let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
             let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
-            return Err(Refusal::new(Code::TooLarge, self.left_side(id), message).help(help));
+            return Err(Refusal::new(Code::TooLarge, self.program.left_side(id), message).help(help));
         }
         self.bytes += needed as u64;
         Ok(())
@@ -156,7 +149,7 @@ impl<N: Number> Machine<'_, N> {
                 Ok(())
             })?;
         }
-        let span = span.unwrap_or_else(|| self.left_side(id));
+        let span = span.unwrap_or_else(|| self.program.left_side(id));
         let shown = shown(self.program, id, &element);
         let message =
             format!("{shown} would be {}, which is more than a count of 64 bits holds", value.value());

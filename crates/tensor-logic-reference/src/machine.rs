@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::bind::{Lookup, Plan, Scope, round_reads};
 use super::number::Number;
-use super::store::{Cell, Entries, Store, domains, position};
+use super::store::{Cell, Entries, Store, position};
 use tensor_logic_core::engine::{Request, Stop, Tuples, Value};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{
-    Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
+    Class, Component, Equation, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
 };
 use tensor_logic_core::start::start_values;
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
@@ -31,7 +31,7 @@ pub(super) struct Machine<'p, N> {
     /// The binding at hand, by index.
     pub(super) env: Vec<Slot<Option<Const>>>,
     /// Plans of scopes, by the address of their guards.
-    pub(super) plans: RefCell<HashMap<usize, Rc<Plan<'p>>>>,
+    pub(super) plans: RefCell<HashMap<u64, Rc<Plan<'p>>>>,
     /// Tuples by some of their places.
     pub(super) lookups: RefCell<HashMap<(TensorId, u64, bool), Rc<Lookup>>>,
     /// Entries along axes, by the address of the function and the binding of its other indices.
@@ -49,7 +49,7 @@ pub(super) struct Machine<'p, N> {
 }
 
 /// The address of a function along an axis, and the binding of its other indices.
-type AxisKey = (usize, Vec<Option<Const>>);
+type AxisKey = (u64, Vec<Option<Const>>);
 
 /// Contributions to a tensor.
 pub(super) enum Cells<N> {
@@ -94,7 +94,7 @@ impl<'p, N: Number> Machine<'p, N> {
             let store = match value {
                 value @ (Value::Dense(_) | Value::Counts(_)) => {
                     let values = value.doubles().iter().map(|value| N::new(*value)).collect();
-                    Store::Dense(domains(request.program.tensor(id)), values)
+                    Store::Dense(request.program.tensor(id).domains(), values)
                 }
                 Value::Tuples(Tuples { tuples, values, .. }) => {
                     Store::Sparse(tuples.into_iter().zip(values.into_iter().map(N::new)).collect())
@@ -286,7 +286,7 @@ impl<'p, N: Number> Machine<'p, N> {
                 let default = N::new(tensor.combine.default_value());
                 let value = |cell: Option<Cell<N>>| cell.and_then(|cell| cell.finish(tensor.combine));
                 let values = cells.into_iter().map(|cell| value(cell).unwrap_or(default)).collect();
-                Store::Dense(domains(tensor), values)
+                Store::Dense(tensor.domains(), values)
             }
             Cells::Sparse(cells) => {
                 let value = |(tuple, cell): (Tuple, Cell<N>)| Some((tuple, cell.finish(tensor.combine)?));
@@ -316,7 +316,7 @@ impl<'p, N: Number> Machine<'p, N> {
     /// What is given of a tensor: facts, arrays, the values of a parameter.
     fn given(&self, id: TensorId, others: u64) -> Result<Cells<N>> {
         let tensor = self.program.tensor(id);
-        let domains = domains(tensor);
+        let domains = tensor.domains();
         let mut cells = match tensor.style {
             Style::Round => Cells::Sparse(BTreeMap::new()),
             Style::Square => Cells::Dense(vec![None; domains.iter().map(Domain::len).product()]),
@@ -332,25 +332,11 @@ impl<'p, N: Number> Machine<'p, N> {
             }
         }
         for given in &tensor.given {
-            match given {
-                Given::Facts(facts) => {
-                    for at in 0..facts.count {
-                        let element = facts.tuple(at).to_vec();
-                        let value = self.number(id, &element, facts.value(at));
-                        self.contribute(tensor, &mut cells, element, value);
-                        self.within_budget(others, &cells, tensor.span)?;
-                    }
-                }
-                Given::Array { fixed, shape, values, .. } => {
-                    let placed = (0..values.len()).map(|at| array_element(&domains, fixed, shape, at));
-                    for (element, value) in placed.zip(values.iter()) {
-                        if let Some(element) = element {
-                            let value = self.number(id, &element, *value);
-                            self.contribute(tensor, &mut cells, element, value);
-                        }
-                    }
-                }
-            }
+            given.each(&domains, |element, value| {
+                let value = self.number(id, element, value);
+                self.contribute(tensor, &mut cells, element.to_vec(), value);
+            });
+            self.within_budget(others, &cells, tensor.span)?;
         }
         Ok(cells)
     }
@@ -369,28 +355,4 @@ impl<N> Cells<N> {
 /// Whether nothing of a tensor is given, so that derivatives by it are by its computed values.
 pub(super) fn is_computed_only(tensor: &Tensor) -> bool {
     tensor.given.is_empty() && tensor.role == Role::Computed
-}
-
-/// The element that an entry of an array over the open places of a tensor stands for.
-fn array_element(
-    domains: &[Domain],
-    fixed: &[Option<Const>],
-    shape: &[usize],
-    mut at: usize,
-) -> Option<Tuple> {
-    let mut sizes = shape.iter().rev();
-    let mut element: Tuple = Vec::with_capacity(fixed.len());
-    for (domain, fixed) in domains.iter().zip(fixed).rev() {
-        element.push(match fixed {
-            Some(value) => *value,
-            None => {
-                let size = (*sizes.next()?).max(1);
-                let ordinal = at % size;
-                at /= size;
-                domain.value(ordinal)?
-            }
-        });
-    }
-    element.reverse();
-    Some(element)
 }

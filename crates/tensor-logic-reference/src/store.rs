@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::number::Number;
-use tensor_logic_core::program::{Combine, Place, Style, Tensor};
+use tensor_logic_core::program::{Combine, Style, Tensor};
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
 /// The values of the entries along an axis, by the values of its indices.
@@ -16,12 +16,6 @@ pub(super) enum Store<N> {
     Dense(Vec<Domain>, Vec<N>),
     /// Those that exist.
     Sparse(BTreeMap<Tuple, N>),
-}
-
-/// The domains of a square tensor.
-pub(super) fn domains(tensor: &Tensor) -> Vec<Domain> {
-    let known = |place: &Place| place.domain.clone().unwrap_or(Domain::size(0));
-    tensor.places.iter().map(known).collect()
 }
 
 /// The row-major position of an element; `None` outside of the domains.
@@ -41,7 +35,7 @@ impl<N: Number> Store<N> {
         match tensor.style {
             Style::Round => Store::Sparse(BTreeMap::new()),
             Style::Square => {
-                let domains = domains(tensor);
+                let domains = tensor.domains();
                 let size = domains.iter().map(Domain::len).product();
                 Store::Dense(domains, vec![N::new(value); size])
             }

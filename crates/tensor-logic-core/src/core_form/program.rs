@@ -61,14 +61,21 @@ pub struct Program {
     pub stamp: Stamp,
 }
 
-/// A number that no two programs share: a clone, which may be changed, gets a new one.
-#[derive(Debug, PartialEq, Eq, Hash)]
+/// A number that no two programs share, and no two nodes of any: a clone, which may be changed, gets a new one.
+#[derive(PartialEq, Eq)]
 pub struct Stamp(u64);
 
 impl Default for Stamp {
     fn default() -> Stamp {
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         Stamp(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+/// It is no part of what a program says.
+impl std::fmt::Debug for Stamp {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("_")
     }
 }
 
@@ -79,7 +86,7 @@ impl Clone for Stamp {
 }
 
 impl Stamp {
-    /// The number.
+    /// The number, above 0.
     pub fn number(&self) -> u64 {
         self.0
     }
@@ -218,6 +225,18 @@ pub struct Tensor {
     pub span: Span,
 }
 
+impl Tensor {
+    /// The domains of its places; empty where none is known.
+    pub fn domains(&self) -> Vec<Domain> {
+        self.places.iter().map(|place| place.domain.clone().unwrap_or(Domain::size(0))).collect()
+    }
+
+    /// How many values each of its places has, as far as that is known.
+    pub fn sizes(&self) -> Vec<usize> {
+        self.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect()
+    }
+}
+
 /// A place of a tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
@@ -251,6 +270,33 @@ pub enum Given {
 }
 
 impl Given {
+    /// Calls `visit` for every element, and its value, of a tensor with these domains.
+    pub fn each(&self, domains: &[Domain], mut visit: impl FnMut(&[Const], f64)) {
+        let (fixed, shape, values) = match self {
+            Given::Facts(facts) => {
+                return (0..facts.count).for_each(|at| visit(facts.tuple(at), facts.value(at)));
+            }
+            Given::Array { fixed, shape, values, .. } => (fixed, shape, values),
+        };
+        for (mut at, value) in values.iter().enumerate() {
+            let mut sizes = shape.iter().rev();
+            let place = |(domain, fixed): (&Domain, &Option<Const>)| {
+                fixed.or_else(|| {
+                    let size = (*sizes.next()?).max(1);
+                    let ordinal = at % size;
+                    at /= size;
+                    domain.value(ordinal)
+                })
+            };
+            // A fixed place of a relation may lie outside its domain.
+            let element: Option<Tuple> = domains.iter().zip(fixed).rev().map(place).collect();
+            if let Some(mut element) = element {
+                element.reverse();
+                visit(&element, *value);
+            }
+        }
+    }
+
     /// Whether both are the same block of data, at the same place in memory.
     pub fn is(&self, other: &Given) -> bool {
         match (self, other) {
@@ -364,6 +410,8 @@ pub struct Equation {
     pub left: Vec<IndexId>,
     /// The terms. Under a sum each is a scope of its own; under other aggregators there is one.
     pub terms: Vec<Term>,
+    /// Tells it apart.
+    pub node: Stamp,
     /// The statement.
     pub span: Span,
     /// The left side in the text.
@@ -391,6 +439,14 @@ pub struct When {
     pub exists: Vec<IndexId>,
     /// What must hold.
     pub guards: Vec<Guard>,
+    /// Tells it, and what it stands in, apart.
+    pub node: Stamp,
+}
+
+impl From<Vec<Guard>> for When {
+    fn from(guards: Vec<Guard>) -> When {
+        When { guards, ..When::default() }
+    }
 }
 
 /// A value.
@@ -509,6 +565,15 @@ pub struct Read {
     pub otherwise: Otherwise,
     /// Where it stands.
     pub span: Span,
+    /// Tells it apart.
+    pub node: Stamp,
+}
+
+impl Read {
+    /// A read.
+    pub fn new(tensor: TensorId, arguments: Vec<Argument>, otherwise: Otherwise, span: Span) -> Read {
+        Read { tensor, arguments, otherwise, span, node: Stamp::default() }
+    }
 }
 
 /// An argument of a read.
@@ -559,7 +624,7 @@ pub enum Guard {
 
 /// Arithmetic on indices. It has no value where a symbol meets an operator, on overflow, and at
 /// a division by 0.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IndexFn {
     /// A constant.
     Const(Const),
@@ -871,6 +936,12 @@ impl Program {
             });
         }
         found
+    }
+
+    /// The left side that is to blame for a tensor: that of its first equation, else its first place.
+    pub fn left_side(&self, id: TensorId) -> Span {
+        let first = self.equations.iter().find(|equation| equation.tensor == id);
+        first.map_or(self.tensor(id).span, |equation| equation.head_span)
     }
 
     /// A tensor as it is named in messages.

@@ -87,8 +87,8 @@ impl<'a> Renaming<'a> {
     /// Guards, with fresh indices for those of their own.
     pub fn when(&mut self, when: &When) -> When {
         let exists = self.all(&when.exists);
-        let guards = when.guards.iter().map(|guard| self.guard(guard)).collect();
-        When { exists, guards }
+        let guards: Vec<Guard> = when.guards.iter().map(|guard| self.guard(guard)).collect();
+        When { exists, ..guards.into() }
     }
 
     fn guard(&mut self, guard: &Guard) -> Guard {

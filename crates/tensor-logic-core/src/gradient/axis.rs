@@ -33,7 +33,7 @@ impl Builder {
         let span = axis.span;
         // Entries without an adjoint count with 0.
         let arguments = indices.iter().map(|index| Argument::At(IndexFn::Index(*index))).collect();
-        let read = Expr::Read(Read { tensor: incoming, arguments, otherwise: Otherwise::Absent, span });
+        let read = Expr::Read(Read::new(incoming, arguments, Otherwise::Absent, span));
         let adjoint = Expr::Reduce(Box::new(Reduce {
             operation: Operation::Sum,
             over: Vec::new(),
@@ -90,7 +90,7 @@ impl Builder {
     /// helper that is computed once.
     fn stored_value(&mut self, axis: &Axis, indices: &[IndexId], restricted: bool) -> Expr {
         if let Some((whole, stored)) = &self.stored
-            && *whole == std::ptr::from_ref(axis) as usize
+            && *whole == axis.when.node.number()
         {
             return stored.clone();
         }

@@ -6,7 +6,7 @@ use super::forms::only_if;
 use crate::ast::Span;
 use crate::program::{
     Argument, Combine, Equation, Expr, Index, IndexFn, IndexId, Kind, Otherwise, Place, Program, Range, Read,
-    Role, Style, Tensor, TensorId, Term, When,
+    Role, Stamp, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
 use crate::value::{Const, Domain};
@@ -25,7 +25,7 @@ pub(super) struct Builder {
     pub(super) made: usize,
     /// The address of the function that is the right side at hand, and the read of the tensor that
     /// holds its values.
-    pub(super) stored: Option<(usize, Expr)>,
+    pub(super) stored: Option<(u64, Expr)>,
 }
 
 /// Helper tensors that count and compare the contributions to a tensor.
@@ -143,7 +143,7 @@ impl Builder {
         let round = self.program.tensor(id).style == Style::Round;
         let otherwise = if round { Otherwise::Absent } else { Otherwise::Zero };
         let arguments = indices.iter().map(|index| Argument::At(IndexFn::Index(*index))).collect();
-        Expr::Read(Read { tensor: id, arguments, otherwise, span })
+        Expr::Read(Read::new(id, arguments, otherwise, span))
     }
 
     /// Adds `tensor[head] += body` over all bindings of the scope.
@@ -165,8 +165,8 @@ impl Builder {
         }
         let over = scope.indices.iter().copied().filter(|index| !left.contains(index)).collect();
         let term = Term { over, when: scope.when.clone(), body };
-        let equation =
-            Equation { tensor, head, left, terms: vec![term], span, head_span: span, sign_span: span };
+        let (terms, head_span, sign_span, node) = (vec![term], span, span, Stamp::default());
+        let equation = Equation { tensor, head, left, terms, node, span, head_span, sign_span };
         let equation = Renaming::new(&mut self.program).equation(&equation);
         self.stay_inside(&equation);
         self.program.equations.push(equation);

@@ -29,7 +29,7 @@ impl Builder {
         let contributions = self.contributions(equation.tensor);
         let at = |tensor| {
             let arguments = equation.head.iter().cloned().map(Argument::At).collect();
-            Expr::Read(Read { tensor, arguments, otherwise: Otherwise::Absent, span })
+            Expr::Read(Read::new(tensor, arguments, Otherwise::Absent, span))
         };
         let count = at(contributions.count);
         match combine {
@@ -166,11 +166,8 @@ impl Builder {
     ) {
         let scope = Scope { indices, when: When::default() };
         let arguments: Vec<Argument> = head.iter().cloned().map(Argument::At).collect();
-        let value = Expr::Read(Read { tensor: made.value, arguments, otherwise: Otherwise::Absent, span });
-        let guarded = |guard: Guard, body: Expr| {
-            let when = When { exists: Vec::new(), guards: vec![guard] };
-            under(when, body, span)
-        };
+        let value = Expr::Read(Read::new(made.value, arguments, Otherwise::Absent, span));
+        let guarded = |guard: Guard, body: Expr| under(vec![guard].into(), body, span);
         match combine {
             Combine::Avg => self.push(made.count, head, &scope, present(entry), span),
             Combine::Max | Combine::Min => {
@@ -226,40 +223,9 @@ impl Builder {
         for given in &original.given {
             let facts = match given {
                 Given::Facts(facts) => facts.as_ref().clone(),
-                Given::Array { fixed, values, .. } => {
+                Given::Array { .. } => {
                     let mut facts = Facts { arity: original.places.len(), ..Facts::default() };
-                    let open: Vec<&Place> = original
-                        .places
-                        .iter()
-                        .zip(fixed)
-                        .filter(|(_, f)| f.is_none())
-                        .map(|(p, _)| p)
-                        .collect();
-                    let sizes: Vec<usize> = open
-                        .iter()
-                        .map(|place| place.domain.as_ref().map_or(0, crate::value::Domain::len))
-                        .collect();
-                    for (at, value) in values.iter().enumerate() {
-                        let mut rest = at;
-                        let mut position = vec![0; sizes.len()];
-                        for (slot, size) in position.iter_mut().zip(&sizes).rev() {
-                            *slot = rest % (*size).max(1);
-                            rest /= (*size).max(1);
-                        }
-                        let mut position = position.into_iter();
-                        let tuple: Option<Vec<_>> = original
-                            .places
-                            .iter()
-                            .zip(fixed)
-                            .map(|(place, fixed)| match fixed {
-                                Some(value) => Some(*value),
-                                None => place.domain.as_ref()?.value(position.next()?),
-                            })
-                            .collect();
-                        if let Some(tuple) = tuple {
-                            facts.push(&tuple, *value, Some(span));
-                        }
-                    }
+                    given.each(&original.domains(), |tuple, value| facts.push(tuple, value, Some(span)));
                     facts
                 }
             };

@@ -49,8 +49,7 @@ pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span)
                         Expr::Negate(Box::new(quotient(Expr::Product(vec![slope, x]), squared)))
                     };
                     let warm = Guard::Compare(Comparison::NotEqual, t.clone(), number(0.0));
-                    let when = When { exists: Vec::new(), guards: vec![warm] };
-                    under(when, ratio, span)
+                    under(vec![warm].into(), ratio, span)
                 }
             }
         }
@@ -82,7 +81,7 @@ pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span)
             let away = Expr::Plus(vec![cumulative, Expr::Product(vec![x.clone(), density])]);
             let when = |sign| {
                 let guard = Guard::Compare(sign, x.clone(), number(0.0));
-                When { exists: Vec::new(), guards: vec![guard] }
+                When::from(vec![guard])
             };
             let away = under(when(Comparison::NotEqual), away, span);
             let there = under(when(Comparison::Equal), number(0.5), span);

@@ -133,8 +133,7 @@ impl Builder {
                     let lower = Expr::Power(Box::new(base.clone()), Box::new(less));
                     // X^0 is 1 everywhere: its slope is 0, also where X^-1 is infinite.
                     let powers = Guard::Compare(Comparison::NotEqual, n.clone(), Expr::Number(0.0));
-                    let when = When { exists: Vec::new(), guards: vec![powers] };
-                    vec![under(when, Expr::Product(vec![n.clone(), lower]), span)]
+                    vec![under(vec![powers].into(), Expr::Product(vec![n.clone(), lower]), span)]
                 }
             };
             let mut along = factors.clone();
@@ -260,8 +259,7 @@ impl Builder {
         let best_read = self.read_of(best, &outer, span);
         let wins = Guard::Compare(Comparison::Equal, entry.clone(), best_read);
         let winners = self.helper("Winners", &outer, true, span);
-        let won =
-            Scope { indices: indices.clone(), when: When { exists: Vec::new(), guards: vec![wins.clone()] } };
+        let won = Scope { indices: indices.clone(), when: vec![wins.clone()].into() };
         self.push(winners, outer_head, &won, present(&entry), span);
         let count = self.read_of(winners, &outer, span);
         let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
@@ -279,7 +277,7 @@ impl Builder {
                 continue;
             }
             let stored = match &self.stored {
-                Some((whole, stored)) if *whole == std::ptr::from_ref(call) as usize => Some(stored.clone()),
+                Some((whole, stored)) if *whole == call.when.node.number() => Some(stored.clone()),
                 _ => None,
             };
             let stored = stored.filter(|_| call.arguments.len() == 1);

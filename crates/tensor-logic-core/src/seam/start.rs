@@ -19,8 +19,7 @@ pub fn all_start_values(program: &Program) -> Parameters {
 /// the domains is followed by zeros.
 pub fn start_values(program: &Program, id: TensorId) -> Arc<Vec<f64>> {
     let tensor = program.tensor(id);
-    let sizes: Vec<usize> =
-        tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len())).collect();
+    let sizes = tensor.sizes();
     let Some(count) = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size)) else {
         return Arc::default();
     };

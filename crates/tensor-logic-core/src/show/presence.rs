@@ -28,16 +28,14 @@ pub(super) struct Presence {
 pub(super) fn of_scope(program: &Program, over: &[IndexId], when: &When, body: &Expr) -> Presence {
     let mut presence = Presence { guards: Vec::new(), exists: Vec::new(), exact: true };
     presence.scope(program, over, when, body);
-    let when = When { exists: Vec::new(), guards: std::mem::take(&mut presence.guards) };
+    let when = When::from(std::mem::take(&mut presence.guards));
     let mut used = BTreeSet::new();
     walk::when_indices(&when, &mut |index| {
         used.insert(index);
     });
     // An index that guards alone hold takes its values from round references.
-    let reads = When {
-        exists: Vec::new(),
-        guards: when.guards.iter().filter(|guard| matches!(guard, Guard::Read(_))).cloned().collect(),
-    };
+    let reads = when.guards.iter().filter(|guard| matches!(guard, Guard::Read(_)));
+    let reads = When::from(reads.cloned().collect::<Vec<_>>());
     let nothing = Expr::Number(1.0);
     let known = |index: &IndexId| match used.contains(index) {
         true => domains::binds(*index, &nothing, &reads) && all_tuples(program, *index, &reads.guards),

@@ -210,7 +210,7 @@ impl Printer<'_> {
     /// Guards that hold where a scope has a contribution.
     pub(super) fn presence(&mut self, over: &[IndexId], when: &When, body: &Expr) -> Vec<String> {
         let presence = presence::of_scope(self.program, over, when, body);
-        let guards = When { exists: presence.exists, guards: presence.guards };
+        let guards = When { exists: presence.exists, ..presence.guards.into() };
         let mut texts = self.when(&guards);
         if !presence.exact {
             let contributions = match self.loses(&guards, when, body) {

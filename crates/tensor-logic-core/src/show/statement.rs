@@ -313,7 +313,7 @@ impl<'p> Printer<'p> {
             return true;
         }
         let presence = presence::of_scope(self.program, &term.over, &term.when, &term.body);
-        let guards = When { exists: Vec::new(), guards: presence.guards };
+        let guards = When::from(presence.guards);
         let nothing = Expr::Number(1.0);
         let lost = |index: &&IndexId| {
             domains::binds(**index, &term.body, &term.when) && !domains::binds(**index, &nothing, &guards)

@@ -18,7 +18,7 @@ use crate::engine::{Budget, Stop, is_interrupted};
 use crate::error::Refusal;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
-use crate::value::{Const, Domain};
+use crate::value::{Domain, element};
 use datarel::{self, Constants, Database, Demand, Failure, Limits, RelationId, Ring, Rule, Times, magic};
 
 mod answer;
@@ -476,19 +476,14 @@ impl Compiler {
 /// The elements of an array that are not the default, if all others are finite.
 fn elements(tensor: &Tensor, values: &[f64]) -> Option<Arc<Facts>> {
     let mut facts = Facts { arity: tensor.places.len(), ..Facts::default() };
-    let domains: Vec<&Domain> = tensor.places.iter().filter_map(|place| place.domain.as_ref()).collect();
+    let domains = tensor.domains();
     let default = tensor.combine.default_value();
     let absent = |value: f64| !value.is_finite() && value == default;
     for (at, value) in values.iter().enumerate().filter(|(_, value)| !absent(**value)) {
         if !value.is_finite() {
             return None;
         }
-        let (mut rest, mut tuple) = (at, vec![Const::Int(0); domains.len()]);
-        for (place, domain) in domains.iter().enumerate().rev() {
-            tuple[place] = domain.value(rest % domain.len())?;
-            rest /= domain.len();
-        }
-        facts.push(&tuple, *value, None);
+        facts.push(&element(&domains, at), *value, None);
     }
     Some(Arc::new(facts))
 }
@@ -505,8 +500,7 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     let least = matches!(tensor.combine, Combine::Min | Combine::Max)
         && (tensor.role == Role::Data || closed || !translate::multiplies(program, id));
     let places = tensor.places.iter().all(|place| place.domain.is_some() && !place.star);
-    let small =
-        tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).product::<usize>();
+    let small = tensor.sizes().into_iter().product::<usize>();
     let given =
         matches!(tensor.role, Role::Data | Role::Computed) && small <= ELEMENTS && !tensor.places.is_empty();
     let element = places && given && (least || tensor.role == Role::Data) && tensor.kind != Kind::Count;

@@ -273,9 +273,7 @@ impl Session {
         let mut uses: HashMap<usize, Vec<TensorId>> = HashMap::new();
         for (id, at) in last {
             let tensor = program.tensor(id);
-            let sizes =
-                tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
-            let large = tensor.style == Style::Square && sizes.product::<usize>() > SHED;
+            let large = tensor.style == Style::Square && tensor.sizes().into_iter().product::<usize>() > SHED;
             if large && moves.contains(&id) && tensor.role == Role::Computed && !goals.contains(&id) {
                 uses.entry(at).or_default().push(id);
             }

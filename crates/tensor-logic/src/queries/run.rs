@@ -184,9 +184,8 @@ impl Run<'_> {
     fn start(&mut self, program: &Program, goal: TensorId) {
         for id in program.needs(&[goal]) {
             let tensor = program.tensor(id);
-            let sizes =
-                tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |domain| domain.len()));
-            let bytes = sizes.fold(8u64, |bytes, size| bytes.saturating_mul(size as u64));
+            let bytes =
+                tensor.sizes().into_iter().fold(8u64, |bytes, size| bytes.saturating_mul(size as u64));
             let open = tensor.role == Role::Parameter && !self.outcome.parameters.contains_key(&id);
             if open && bytes <= self.budget.bytes {
                 self.outcome.parameters.insert(id, start_values(program, id));

@@ -421,8 +421,7 @@ impl Notebook {
             if tensor.role != Role::Parameter {
                 continue;
             }
-            let sizes = tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, |d| d.len()));
-            let shape: Vec<usize> = sizes.collect();
+            let shape = tensor.sizes();
             if let Some(Gift::Array(array)) = self.gifts.get(&tensor.name)
                 && array.shape() != shape
             {

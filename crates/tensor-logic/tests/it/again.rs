@@ -150,3 +150,13 @@ Loss?";
         }
     }
 }
+
+/// What is read twice is the same, for who goes on with a program (`carry`): the numbers of its nodes are no part of it.
+#[test]
+fn a_program_read_again_says_the_same() {
+    let text =
+        "A = [1, 2]\nE(1, 2); E(2, 1)\nB[i] = softmax(A[i])\nR(x) <- E(x, y), not E(y, 3)\nB?\nR(x)?\n";
+    let (one, other) = (analysed(text).unwrap(), analysed(text).unwrap());
+    let same = tensor_logic::carry::same(&one, &other);
+    assert!(["A", "E", "B", "R"].iter().all(|name| same.iter().any(|id| one.name(*id) == *name)), "{same:?}");
+}

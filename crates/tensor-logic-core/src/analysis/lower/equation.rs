@@ -6,7 +6,9 @@ use super::tensors::plain_number;
 use super::{Alone, Concat, Context, FileSource, Mention};
 use crate::ast::{self, ExprKind, Literal, PlaceKind, Reference, RightSide, Sign, Span};
 use crate::error::{Code, Refusal};
-use crate::program::{Combine, Equation, Expr, IndexFn, IndexId, Otherwise, Style, TensorId, Term, When};
+use crate::program::{
+    Combine, Equation, Expr, IndexFn, IndexId, Otherwise, Stamp, Style, TensorId, Term, When,
+};
 
 /// A left side.
 struct Head {
@@ -126,7 +128,8 @@ impl<'a> Context<'a> {
         sign_span: Span,
     ) -> usize {
         let Head { tensor, places, left } = head;
-        self.push_equation(Equation { tensor, head: places, left, terms, span, head_span, sign_span })
+        let node = Stamp::default();
+        self.push_equation(Equation { tensor, head: places, left, terms, node, span, head_span, sign_span })
     }
 
     /// The left side: its indices become bound, and the axis of softmax and lnorm is noted.

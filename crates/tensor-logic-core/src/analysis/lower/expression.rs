@@ -174,7 +174,7 @@ impl<'a> Context<'a> {
         bound.loose = outer;
         bound.names.truncate(depth);
         self.left = left;
-        Some((over, When { exists, guards: guards? }, body?))
+        Some((over, When { exists, ..guards?.into() }, body?))
     }
 
     /// An expression inside its scope.
@@ -257,7 +257,7 @@ impl<'a> Context<'a> {
         exists.append(&mut bound.loose);
         bound.loose = outer;
         bound.names.truncate(depth);
-        Some(When { exists, guards: guards? })
+        Some(When { exists, ..guards?.into() })
     }
 
     /// Factors from left to right; a divisor divides all that stands before it.
@@ -480,7 +480,7 @@ impl<'a> Context<'a> {
         let remainder = IndexFn::Remainder(Box::new(function), two);
         let sign = if holds { ast::Comparison::Equal } else { ast::Comparison::NotEqual };
         let guard = Guard::CompareIndex(sign, remainder, IndexFn::Const(Const::Int(rest)));
-        Some(Some(When { exists: Vec::new(), guards: vec![guard] }))
+        Some(Some(vec![guard].into()))
     }
 
     /// Whether the reference is to a built-in relation that the program does not define.
@@ -554,7 +554,7 @@ impl<'a> Context<'a> {
             arguments.push(argument);
         }
         let otherwise = if star && !negated { Otherwise::ZeroOutside } else { otherwise };
-        Some(Read { tensor, arguments, otherwise, span: reference.span })
+        Some(Read::new(tensor, arguments, otherwise, reference.span))
     }
 
     pub(super) fn slice(

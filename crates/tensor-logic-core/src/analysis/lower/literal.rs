@@ -143,7 +143,7 @@ impl<'a> Context<'a> {
         }
         over.append(&mut bound.loose);
         let body = kind.map_or(Expr::Number(1.0), |kind| times(kind, factors));
-        Some(Term { over, when: When { exists, guards }, body })
+        Some(Term { over, when: When { exists, ..guards.into() }, body })
     }
 
     /// A positive literal of a rule in a semiring: a valued one multiplies, a Boolean one has

@@ -88,7 +88,7 @@ pub(crate) fn given(
 pub(crate) fn data(tensor: &Tensor, value: Value) -> Vec<Given> {
     let array = |values: Arc<[f64]>| Given::Array {
         fixed: vec![None; tensor.places.len()],
-        shape: tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect(),
+        shape: tensor.sizes(),
         values,
         span: tensor.span,
     };

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::head::{Accumulator, Slice, domains};
+use super::head::{Accumulator, Slice};
 use super::machine::{Machine, Stored, indices_of, product_columns};
 use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
@@ -22,7 +22,7 @@ use crate::program::{
     Class, Combine, Component, Equation, EquationId, IndexFn, IndexId, Kind, Moving, Range, Role, Steps,
     Style, TensorId,
 };
-use crate::value::{Const, Domain};
+use crate::value::Const;
 
 /// Indices that have one value.
 type Fixed = Vec<(IndexId, u32)>;
@@ -78,7 +78,7 @@ impl Machine {
             {
                 let len = relation.len as u64;
                 self.tuples += len;
-                self.head = self.left_side(*id);
+                self.head = self.program.left_side(*id);
                 self.within_tuples(0)?;
             }
         }
@@ -91,14 +91,14 @@ impl Machine {
         if program.tensor(id).style == Style::Round {
             return Ok(());
         }
-        let sizes = domains(&program, id);
-        let needed = sizes.iter().fold(8u128, |bytes, domain| bytes.saturating_mul(domain.len() as u128));
+        let sizes = program.tensor(id).sizes();
+        let needed = sizes.into_iter().fold(8u128, |bytes, size| bytes.saturating_mul(size as u128));
         let limit = self.budget.bytes;
         if needed.saturating_add(u128::from(self.bytes)) > u128::from(limit) {
             let name = &program.tensor(id).name;
             let message = format!("`{name}` needs {needed} bytes, and {limit} are allowed (`--max-bytes`)");
             let help = "smaller domains, round brackets where few elements exist, or a higher `--max-bytes`";
-            return Err(Refusal::new(Code::TooLarge, self.left_side(id), message).help(help));
+            return Err(Refusal::new(Code::TooLarge, self.program.left_side(id), message).help(help));
         }
         self.bytes += needed as u64;
         Ok(())
@@ -107,7 +107,7 @@ impl Machine {
     /// A parameter whose values are used where they lie.
     fn shared(&self, id: TensorId, values: &Arc<Vec<f64>>) -> Option<Stored> {
         let tensor = self.program.tensor(id);
-        let sizes: Vec<usize> = domains(&self.program, id).iter().map(Domain::len).collect();
+        let sizes = self.program.tensor(id).sizes();
         let as_they_are = self.precision == Precision::Double
             && tensor.style == Style::Square
             && tensor.combine == Combine::Sum
@@ -127,7 +127,7 @@ impl Machine {
             return Ok(stored);
         }
         let program = Arc::clone(&self.program);
-        self.head = self.left_side(id);
+        self.head = self.program.left_side(id);
         let parameter = match parameters.get(&id) {
             None if program.tensor(id).role == Role::Parameter => {
                 Some(crate::start::start_values(&program, id))
@@ -167,7 +167,7 @@ impl Machine {
             let nothing = match tensor.style {
                 Style::Round => Stored::Relation(Arc::new(Relation::empty(tensor.places.len()))),
                 Style::Square => {
-                    let sizes: Vec<usize> = domains(&program, *id).iter().map(Domain::len).collect();
+                    let sizes = program.tensor(*id).sizes();
                     Stored::Dense(self.given_array(&vec![start; volume(&sizes)]))
                 }
             };
@@ -313,7 +313,7 @@ impl Machine {
         let program = Arc::clone(&self.program);
         let mut accumulators: BTreeMap<TensorId, Fixings<'_>> = BTreeMap::new();
         for id in &component.tensors {
-            self.head = self.left_side(*id);
+            self.head = self.program.left_side(*id);
             let moving = steps.places.iter().find(|(other, _)| other == id).map(|(_, moving)| moving.clone());
             let equations: Vec<&Equation> = own_equations(&program.equations, component, *id).collect();
             let mut fixings = self.fixings(equations, moving.unwrap_or_default())?;

@@ -24,7 +24,7 @@ const EXACT: usize = 8;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Contraction<'a> {
     /// The scope that asks: what is remembered of it if its numbers turn out not to be finite.
-    pub(crate) scope: usize,
+    pub(crate) scope: u64,
     /// The dimensions that are summed.
     pub(crate) drop: &'a [Dim],
     /// Dimensions in the order in which the result is wanted, as far as that is known.

@@ -10,7 +10,7 @@ use super::block::{Block, Dim, binary, many, restrict, sum_present};
 use super::machine::{Context, Machine, Stored};
 use super::rows::Rows;
 use super::scope::Scope;
-use super::support::{Condition, distinct, free};
+use super::support::{Condition, free};
 use crate::error::Result;
 use crate::kernels::{Array, Binary, Layout, Normalise, Point, volume};
 use crate::program::{Axis, AxisFunction, Call, Expr, IndexId, Operation, Otherwise, Read, Reduce};
@@ -87,9 +87,7 @@ impl Machine {
         evaluate: &mut dyn FnMut(&mut Machine, &Context) -> Result<Block>,
     ) -> Result<Block> {
         let Some(rows) = &context.rows else { return evaluate(self, context) };
-        let mut indices = Vec::new();
-        free(expr, &mut indices);
-        let indices = distinct(indices);
+        let indices = free(expr);
         if rows.indices.iter().all(|index| indices.contains(index)) {
             return evaluate(self, context);
         }
@@ -115,23 +113,9 @@ impl Machine {
     }
 
     fn reduced(&mut self, reduce: &Reduce, context: &Context) -> Result<Block> {
-        let mut conditions = Vec::new();
-        Condition::of_when(&reduce.when, &mut conditions);
-        Condition::of_body(&reduce.body, &mut conditions);
-        let scope = Scope {
-            address: std::ptr::from_ref(reduce) as usize,
-            own: &reduce.over,
-            over: &reduce.over,
-            conditions,
-            body: &reduce.body,
-            operation: reduce.operation,
-            nearby: &[],
-            zero: true,
-            fill: false,
-            truth: false,
-            whole: false,
-        };
-        let block = self.nested(&scope, context)?;
+        let Reduce { operation, over, when, body, .. } = reduce;
+        let scope = Scope::new(when.node.number(), over, Condition::of_when(when), body, *operation);
+        let block = self.nested(&Scope { zero: true, ..scope }, context)?;
         Ok(match reduce.operation {
             Operation::Sum | Operation::Count if reduce.explicit => block.filled(0.0),
             Operation::Product if reduce.explicit => block.filled(1.0),
@@ -148,9 +132,7 @@ impl Machine {
             (function, 1) => arguments.remove(0).call(function),
             (function, _) => many(arguments, function),
         };
-        let mut conditions = Vec::new();
-        Condition::of_when(&call.when, &mut conditions);
-        self.restricted(block, &conditions, context)
+        self.restricted(block, &Condition::of_when(&call.when), context)
     }
 
     /// The block where conditions hold.
@@ -173,11 +155,9 @@ impl Machine {
     /// softmax or lnorm: the entries are found without looking at the bindings of the axes at
     /// hand, then looked up for these.
     fn axis(&mut self, axis: &Axis, context: &Context) -> Result<Block> {
-        let mut conditions = Vec::new();
-        Condition::of_when(&axis.when, &mut conditions);
+        let mut conditions = Condition::of_when(&axis.when);
         Condition::of_body(&axis.argument, &mut conditions);
-        let mut body = Vec::new();
-        free(&axis.argument, &mut body);
+        let body = free(&axis.argument);
         let along = |index: &IndexId| axis.axes.contains(index);
         let others: Vec<IndexId> = context
             .rows
@@ -189,8 +169,7 @@ impl Machine {
         let rows = self.projected(context, &others)?.map(|(rows, _)| rows);
         let mut outer = context.with_rows(rows);
         outer.fixed.retain(|(index, _)| !along(index));
-        let address = std::ptr::from_ref(axis) as usize;
-        let support = self.support(address, &outer, &axis.axes, &conditions, &body)?;
+        let support = self.support(axis.when.node.number(), &outer, &axis.axes, &conditions, &body)?;
         let inner = outer.with_rows(support.rows.clone());
         let block = self.expr(&axis.argument, &inner)?;
         let rest: Vec<Condition<'_>> = support.rest.iter().map(|at| conditions[*at]).collect();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::machine::{Context, Factored, Machine, Stored};
 use super::scope::Scope;
-use super::support::{Condition, distinct, free};
-use crate::program::{Expr, IndexId, Operation, Read, Reduce, When};
+use super::support::{distinct, free};
+use crate::program::{Expr, IndexId, Operation, Read, Reduce, Stamp, When};
 
 /// The factors of a product.
 fn product<'e>(expr: &'e Expr, into: &mut Vec<&'e Expr>) {
@@ -29,12 +29,11 @@ struct Part<'e> {
 
 impl<'e> Part<'e> {
     fn of(expr: &'e Expr, machine: &Machine, context: &Context) -> Part<'e> {
-        let mut indices = Vec::new();
-        free(expr, &mut indices);
+        let mut indices = free(expr);
         indices.retain(|index| context.fixed(*index).is_none());
         let listed = |read: &Read| matches!(machine.stored(read.tensor), Some(Stored::Relation(_)));
         let relation = matches!(expr, Expr::Read(read) if listed(read));
-        Part { expr, indices: distinct(indices), relation }
+        Part { expr, indices, relation }
     }
 }
 
@@ -64,14 +63,11 @@ fn worth(held: &[&Part<'_>], others: &[&Part<'_>], index: IndexId) -> bool {
 impl Machine {
     /// The scope's body with a sum inside that is better taken first, if there is one.
     pub(super) fn factored(&mut self, scope: &Scope<'_>, context: &Context) -> Option<Arc<Factored>> {
-        if scope.operation != Operation::Sum
-            || scope.truth
-            || scope.whole
-            || self.exact.contains(&scope.address)
+        if scope.operation != Operation::Sum || scope.truth || scope.whole || self.exact.contains(&scope.node)
         {
             return None;
         }
-        let key = (scope.address, scope.own.to_vec());
+        let key = (scope.node, scope.own.to_vec());
         if let Some(known) = self.factored.get(&key) {
             return known.clone();
         }
@@ -88,8 +84,7 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
     if parts.iter().filter(|part| part.relation).count() < 2 {
         return None;
     }
-    let guards = guards(scope);
-    let free_in_guards: Vec<IndexId> = guards.iter().flat_map(|guard| guard.indices()).collect();
+    let free_in_guards: Vec<IndexId> = scope.when.iter().flat_map(|guard| guard.indices()).collect();
     let index = scope.over.iter().copied().find(|index| {
         let (held, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.indices.contains(index));
         !free_in_guards.contains(index) && worth(&held, &others, *index)
@@ -112,29 +107,18 @@ fn find(scope: &Scope<'_>, machine: &Machine, context: &Context) -> Option<Facto
     factors.push(Expr::Reduce(Box::new(inner)));
     let without = |indices: &[IndexId]| indices.iter().copied().filter(|other| *other != index).collect();
     let (own, over) = (without(scope.own), without(scope.over));
-    Some(Factored { body: Expr::Product(factors), index, own, over })
+    Some(Factored { node: Stamp::default(), body: Expr::Product(factors), index, own, over })
 }
 
 impl<'p> Scope<'p> {
     /// The scope with the sum inside.
     pub(super) fn nested(&self, factored: &'p Factored) -> Scope<'p> {
-        let mut conditions = guards(self);
-        Condition::of_body(&factored.body, &mut conditions);
         Scope {
-            address: std::ptr::from_ref(factored) as usize,
+            node: factored.node.number(),
             own: &factored.own,
             over: &factored.over,
-            conditions,
             body: &factored.body,
             ..self.clone()
         }
     }
-}
-
-/// The conditions of a scope that do not come from its body.
-fn guards<'p>(scope: &Scope<'p>) -> Vec<Condition<'p>> {
-    let mut own = Vec::new();
-    Condition::of_body(scope.body, &mut own);
-    let from_body = |condition: &Condition<'_>| own.iter().any(|other| other.is(condition));
-    scope.conditions.iter().copied().filter(|condition| !from_body(condition)).collect()
 }

@@ -476,7 +476,7 @@ impl Machine {
         functions: impl Iterator<Item = &'a IndexFn> + Clone,
         places: &[Place],
         context: &Context,
-        key: usize,
+        key: u64,
     ) -> Result<Arc<Offsets>> {
         let mut indices: Vec<IndexId> = functions.clone().flat_map(indices_of).collect();
         indices.sort_unstable();
@@ -523,7 +523,7 @@ impl Machine {
             None => Ok(Block::absent()),
             Some(Stored::Dense(data)) => {
                 let data = if self.passing[read.tensor.0 as usize] { data.again::<Point>() } else { data };
-                let offsets = self.offsets(functions, places, context, std::ptr::from_ref(read) as usize)?;
+                let offsets = self.offsets(functions, places, context, read.node.number())?;
                 self.reserve(volume(&offsets.space().1))?;
                 let block = offsets
                     .read(&data, otherwise == Otherwise::ZeroOutside)

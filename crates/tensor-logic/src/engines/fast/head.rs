@@ -14,7 +14,6 @@ use super::relation::{Codes, Piece, Relation, Skeleton};
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
 use super::support::Condition;
-use crate::ast::Span;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
@@ -22,8 +21,8 @@ use crate::kernels::{
     along, larger, smaller, strides, volume,
 };
 use crate::program::{
-    Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Program, Read, Role, Style,
-    TensorId, Term,
+    Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Read, Role, Style, TensorId,
+    Term,
 };
 use crate::value::{Const, Domain};
 
@@ -90,11 +89,6 @@ pub(crate) enum Positions {
 pub(super) const LARGE: usize = 1 << 16;
 /// A support is small where it has at most this share of all elements.
 pub(super) const SHARE: usize = 4;
-
-/// The domains of a tensor's places.
-pub(crate) fn domains(program: &Program, id: TensorId) -> Vec<Domain> {
-    program.tensor(id).places.iter().map(|place| place.domain.clone().unwrap_or(Domain::size(0))).collect()
-}
 
 /// One contribution to an element of a square tensor.
 pub(crate) fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
@@ -165,7 +159,7 @@ impl Machine {
     pub(crate) fn given(&mut self, id: TensorId, parameter: Option<&[f64]>) -> Result<Accumulator> {
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(id);
-        let domains = domains(&program, id);
+        let domains = program.tensor(id).domains();
         if tensor.style == Style::Round {
             let mut pieces = Vec::new();
             for given in &tensor.given {
@@ -197,22 +191,14 @@ impl Machine {
         }
         for given in &tensor.given {
             match given {
-                Given::Facts(facts) => {
-                    for at in 0..facts.count {
-                        if let Some(position) = position(&domains, facts.tuple(at)) {
-                            add(position, facts.value(at));
-                        }
-                    }
+                Given::Array { fixed, shape, values, .. }
+                    if fixed.iter().all(Option::is_none) && *shape == sizes =>
+                {
+                    values.iter().enumerate().for_each(|(at, value)| add(at, *value));
                 }
-                Given::Array { fixed, shape, values, .. } => {
-                    let whole = fixed.iter().all(Option::is_none) && *shape == sizes;
-                    for (at, value) in values.iter().enumerate() {
-                        let at = if whole { Some(at) } else { array_position(&domains, fixed, shape, at) };
-                        if let Some(at) = at {
-                            add(at, *value);
-                        }
-                    }
-                }
+                _ => given.each(&domains, |element, value| {
+                    position(&domains, element).into_iter().for_each(|at| add(at, value));
+                }),
             }
         }
         let data = if data.is_empty() { Elements::None } else { Elements::Joined(data) };
@@ -245,9 +231,7 @@ impl Machine {
         let mut nearby = Vec::new();
         if equation.terms.len() > 1 {
             for term in &equation.terms {
-                let mut conditions = Vec::new();
-                conditions.extend(term.when.guards.iter().map(Condition::Guard));
-                nearby.extend(Machine::scope_reads(&conditions, &term.body));
+                nearby.extend(Machine::scope_reads(&Condition::of_when(&term.when), &term.body));
             }
         }
         for term in &equation.terms {
@@ -270,29 +254,23 @@ impl Machine {
         let over: Vec<IndexId> = term.over.iter().copied().filter(open).collect();
         let mut own: Vec<IndexId> = equation.left.iter().copied().filter(open).collect();
         own.extend(&over);
-        let mut conditions = Vec::new();
-        Condition::of_when(&term.when, &mut conditions);
-        Condition::of_body(&term.body, &mut conditions);
         let operation = match combine {
             Combine::Sum | Combine::Exists | Combine::Avg => Operation::Sum,
             Combine::Max | Combine::Or => Operation::Max,
             Combine::Min => Operation::Min,
             Combine::Times => Operation::Product,
         };
-        let square = self.program.tensor(equation.tensor).style == Style::Square;
+        let sum = self.program.tensor(equation.tensor).style == Style::Square && combine == Combine::Sum;
+        let when = Condition::of_when(&term.when);
         let scope = Scope {
-            address: std::ptr::from_ref(term) as usize,
-            own: &own,
             over: &over,
-            conditions,
-            body: &term.body,
-            operation,
             nearby,
-            zero: square && combine == Combine::Sum,
-            fill: square && combine == Combine::Sum,
+            zero: sum,
+            fill: sum,
             truth: combine == Combine::Or,
             // A mean is a sum by its number: both for the same rows.
             whole: combine == Combine::Avg,
+            ..Scope::new(term.when.node.number(), &own, when, &term.body, operation)
         };
         if combine == Combine::Exists {
             // A sum above 0 asks for the sum of all terms; nothing more is needed of each.
@@ -331,7 +309,7 @@ impl Machine {
             Accumulator::Lone | Accumulator::Ready(_) => Ok(()),
             Accumulator::Dense { .. } => self.scatter(equation, folded, counts.as_ref(), &inner, into),
             Accumulator::Slices(_) | Accumulator::Described(_) => {
-                let key = equation.head.as_ptr() as usize;
+                let key = equation.node.number();
                 let program = Arc::clone(&self.program);
                 let places = &program.tensor(equation.tensor).places;
                 let offsets = self.offsets(equation.head.iter(), places, &inner, key)?;
@@ -346,8 +324,7 @@ impl Machine {
                         (Positions::From(from), dims_there, shape_there)
                     }
                     _ => {
-                        let sizes: Vec<usize> =
-                            domains(&program, equation.tensor).iter().map(Domain::len).collect();
+                        let sizes = program.tensor(equation.tensor).sizes();
                         let apart = offsets.apart(&dims, &shape, volume(&sizes));
                         let apart = apart.filter(|_| block.mask.is_none()).map(Positions::Apart);
                         (apart.unwrap_or_else(|| Positions::Each(offsets.over(&dims, &shape))), dims, shape)
@@ -390,7 +367,7 @@ impl Machine {
         let Accumulator::Dense { data, counts, size } = into else { return Ok(()) };
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
-        let key = equation.head.as_ptr() as usize;
+        let key = equation.node.number();
         let offsets = self.offsets(equation.head.iter(), &tensor.places, context, key)?;
         let (dims, shape) = self.head_space(&offsets, &folded.block, context);
         self.reserve(volume(&shape).saturating_mul(2))?;
@@ -497,7 +474,7 @@ impl Machine {
         rows: &Arc<Rows>,
         block: &mut Block,
     ) -> Result<Option<Array>> {
-        let sizes: Vec<usize> = domains(&self.program, equation.tensor).iter().map(Domain::len).collect();
+        let sizes = self.program.tensor(equation.tensor).sizes();
         let steps = strides(&sizes);
         let Some((starts, regular)) = offsets.beside_rows() else { return Ok(None) };
         let dense = |at: &usize| {
@@ -514,7 +491,7 @@ impl Machine {
         if axes.len() != more || others.map(|dim| block.size(*dim)).any(|size| size != 1) || count == 0 {
             return Ok(None);
         }
-        let key = Key { place: (equation.head.as_ptr() as usize, 10), rows: rows.id, fixed: Vec::new() };
+        let key = Key { place: (equation.node.number(), 10), rows: rows.id, fixed: Vec::new() };
         let known = match self.recall(&key).filter(|_| rows.id != 0) {
             Some(Thing::Groups(groups)) if groups.count() == count => Some(groups.clone()),
             _ => None,
@@ -534,7 +511,7 @@ impl Machine {
                 };
                 let of: Option<Vec<u32>> = starts.iter().map(slot).collect();
                 let Some(of) = of else { return Ok(None) };
-                let (start, ordered) = super::rows::Members::new(&of, count).into_parts();
+                let (start, ordered) = datarel::by_group(&of, count);
                 let found = Groups { of: Arc::default(), rows: Grouping::new(start, ordered) };
                 let indices = equation.head.iter().flat_map(super::machine::indices_of);
                 let stamps = self.stamps(indices.map(Source::Range).collect::<Vec<_>>());
@@ -610,7 +587,7 @@ impl Machine {
         }
         // What stood there is free for what comes.
         self.forget(id);
-        let sizes: Vec<usize> = domains(&program, id).iter().map(Domain::len).collect();
+        let sizes = program.tensor(id).sizes();
         let value = tensor.combine.default_value();
         if fresh {
             return Some(Stored::Dense(Array::any(volume(&sizes), self.precision, &self.pool)));
@@ -645,7 +622,7 @@ impl Machine {
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
         if tensor.style == Style::Square {
-            let sizes: Vec<usize> = domains(&program, equation.tensor).iter().map(Domain::len).collect();
+            let sizes = program.tensor(equation.tensor).sizes();
             let dense = folded.block.dims.iter().filter(|dim| **dim != Dim::ROWS);
             let entries: usize = dense.map(|dim| folded.block.size(*dim)).product::<usize>() * rows.len;
             let worth = match self.storage {
@@ -657,7 +634,7 @@ impl Machine {
                 return Ok(None);
             }
         }
-        let key = Key { place: (equation.head.as_ptr() as usize, 9), rows: rows.id, fixed: Vec::new() };
+        let key = Key { place: (equation.node.number(), 9), rows: rows.id, fixed: Vec::new() };
         let known = match self.recall(&key) {
             Some(Thing::Skeleton(skeleton)) => Some(skeleton.clone()),
             _ => None,
@@ -931,7 +908,7 @@ impl Machine {
 
     /// The elements of a square tensor that is stored by its support.
     pub(crate) fn listed(&self, id: TensorId, relation: &Relation) -> Listed {
-        let domains = domains(&self.program, id);
+        let domains = self.program.tensor(id).domains();
         let mut positions = vec![0; relation.len];
         for ((domain, dictionary), column) in
             domains.iter().zip(&relation.dictionaries).zip(&relation.columns)
@@ -953,7 +930,7 @@ impl Machine {
 
     /// All elements of a square tensor that is stored by its support.
     pub(crate) fn densified(&self, id: TensorId, relation: &Relation) -> Numbers {
-        let sizes: Vec<usize> = domains(&self.program, id).iter().map(Domain::len).collect();
+        let sizes = self.program.tensor(id).sizes();
         let listed = self.listed(id, relation);
         let mut values = vec![0.0; volume(&sizes)];
         for (at, value) in listed.positions.into_iter().zip(listed.values) {
@@ -962,12 +939,6 @@ impl Machine {
             }
         }
         values.into()
-    }
-
-    /// The left side that is to blame for a tensor.
-    pub(crate) fn left_side(&self, id: TensorId) -> Span {
-        let first = self.program.equations.iter().find(|equation| equation.tensor == id);
-        first.map_or(self.program.tensor(id).span, |equation| equation.head_span)
     }
 }
 
@@ -996,81 +967,18 @@ fn position(domains: &[Domain], tuple: &[Const]) -> Option<usize> {
     })
 }
 
-/// The ordinals of the element that an entry of an array stands for, place by place.
-fn ordinals<'a>(
-    domains: &'a [Domain],
-    fixed: &'a [Option<Const>],
-    shape: &[usize],
-    at: usize,
-) -> impl Iterator<Item = Option<usize>> + 'a {
-    let mut open = strides(shape).into_iter().zip(shape.to_vec());
-    domains.iter().zip(fixed).map(move |(domain, fixed)| match fixed {
-        Some(value) => domain.ordinal(*value),
-        None => open.next().map(|(step, size)| at / step.max(1) % size.max(1)),
-    })
-}
-
-/// The constants of the element that an entry of an array stands for.
-fn array_element(
-    domains: &[Domain],
-    fixed: &[Option<Const>],
-    shape: &[usize],
-    at: usize,
-) -> Option<Vec<Const>> {
-    let values = ordinals(domains, fixed, shape, at).zip(domains.iter().zip(fixed));
-    // A fixed place of a relation may lie outside its domain.
-    values.map(|(ordinal, (domain, fixed))| fixed.or_else(|| domain.value(ordinal?))).collect()
-}
-
-fn array_position(domains: &[Domain], fixed: &[Option<Const>], shape: &[usize], at: usize) -> Option<usize> {
-    let mut places = ordinals(domains, fixed, shape, at).zip(domains);
-    places.try_fold(0, |position: usize, (ordinal, domain)| {
-        let ordinal = ordinal.filter(|ordinal| *ordinal < domain.len())?;
-        position.checked_mul(domain.len())?.checked_add(ordinal)
-    })
-}
-
 fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Place]) -> Piece {
-    let arity = places.len();
-    let inside = |element: &[Const]| {
-        element
-            .iter()
-            .zip(places)
-            .all(|(value, place)| place.limit.as_ref().is_none_or(|limit| limit.contains(*value)))
+    let inside = |(value, place): (&Const, &crate::program::Place)| {
+        place.limit.as_ref().is_none_or(|limit| limit.contains(*value))
     };
-    let mut placed: Vec<Const> = Vec::new();
-    // All elements, one behind the other, and which of them lie inside.
-    let (elements, picks, mut values): (&[Const], Vec<u32>, Vec<f64>) = match given {
-        Given::Facts(facts) => {
-            let picks: Vec<u32> =
-                (0..facts.count).filter(|at| inside(facts.tuple(*at))).map(|at| at as u32).collect();
-            let values = match facts.values.is_empty() {
-                true => Vec::new(),
-                false => picks.iter().map(|at| facts.value(*at as usize)).collect(),
-            };
-            (&facts.constants, picks, values)
+    let (mut columns, mut values) = (vec![Vec::new(); places.len()], Vec::new());
+    given.each(domains, |element, value| {
+        if element.iter().zip(places).all(inside) {
+            columns.iter_mut().zip(element).for_each(|(column, constant)| column.push(*constant));
+            values.push(value);
         }
-        Given::Array { fixed, shape, values, .. } => {
-            let mut kept = Vec::new();
-            for (at, value) in values.iter().enumerate() {
-                if let Some(element) = array_element(domains, fixed, shape, at).filter(|e| inside(e)) {
-                    placed.extend_from_slice(&element);
-                    kept.push(*value);
-                }
-            }
-            (&placed, (0..kept.len() as u32).collect(), kept)
-        }
-    };
-    let all = picks.len() * arity == elements.len();
-    let column = |place: usize| {
-        let every = elements.iter().skip(place).step_by(arity).copied();
-        if all {
-            Codes::of(every)
-        } else {
-            Codes::of(picks.iter().map(|at| elements[*at as usize * arity + place]))
-        }
-    };
-    let places = (0..arity).map(column).collect();
-    values = if values.iter().any(|value| *value != 1.0) { values } else { Vec::new() };
-    Piece { len: picks.len(), places, values: (!values.is_empty()).then_some(values), counts: None }
+    });
+    let places = columns.iter().map(|column| Codes::of(column.iter().copied())).collect();
+    let valued = values.iter().any(|value| *value != 1.0);
+    Piece { len: values.len(), places, values: valued.then_some(values), counts: None }
 }

@@ -13,7 +13,6 @@ use crate::program::{
     Range, Read, Reduce, Role, Sense, Style, TensorId,
 };
 use crate::rename::Renaming;
-use crate::value::Domain;
 
 /// Intermediates with at most so many elements are stored.
 const SMALL: usize = 1 << 16;
@@ -90,8 +89,7 @@ fn next(
 /// Whether a tensor is one sum over all its elements, and large.
 fn is_intermediate(program: &Program, id: TensorId, at: usize, storage: Storage) -> bool {
     let (tensor, equation) = (program.tensor(id), &program.equations[at]);
-    let sizes: Vec<usize> = tensor.places.iter().map(|p| p.domain.as_ref().map_or(0, Domain::len)).collect();
-    let large = storage == Storage::Sparse || (storage == Storage::Auto && volume(&sizes) > SMALL);
+    let large = storage == Storage::Sparse || (storage == Storage::Auto && volume(&tensor.sizes()) > SMALL);
     let alone: BTreeSet<_> = equation.head.iter().filter_map(IndexFn::alone).collect();
     let whole = equation.head.iter().zip(&tensor.places).all(|(function, place)| {
         let range = function.alone().map(|index| &program.index(index).range);

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use super::head::domains;
 use super::machine::{Coefficients, Linear, Machine, Stored, indices_of};
 use super::solve::{Sparse, limit};
 use crate::engine::{Listed, Parameters};
@@ -16,7 +15,6 @@ use crate::program::{
     Argument, Class, Combine, Component, Equation, EquationId, Expr, IndexFn, IndexId, Kind, Operation,
     Otherwise, Place, Program, Read, Role, Style, Tensor, TensorId, Term, When,
 };
-use crate::value::Domain;
 
 /// A matrix that is not sparse may have so many bytes.
 const ROOM: u64 = 1 << 28;
@@ -252,7 +250,7 @@ impl Machine {
         match made.ok()? {
             Stored::Relation(relation) => Some(self.listed(part.tensor, &relation)),
             Stored::Dense(array) => {
-                let sizes: Vec<usize> = domains(&self.program, part.tensor).iter().map(Domain::len).collect();
+                let sizes = self.program.tensor(part.tensor).sizes();
                 let values = self.numbers(&array).doubles();
                 let there = |(_, value): &(usize, f64)| *value != 0.0;
                 let (positions, values) =

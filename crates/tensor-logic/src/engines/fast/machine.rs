@@ -10,14 +10,14 @@ use super::doubt::Doubt;
 use super::plan::{Key, Memory, Source, Stamps, Thing};
 use super::relation::Relation;
 use super::rows::Rows;
-use crate::ast::Span;
+use crate::ast::{Comparison, Span};
 use crate::engine::Budget;
 use crate::engine::Numbers;
 use crate::engine::Stop;
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{Array, Buffer, Pool, Precision, volume};
 use crate::program::{
-    Class, Component, Expr, IndexFn, IndexId, Kind, Program, Range, Style, Tensor, TensorId,
+    Class, Component, Expr, IndexFn, IndexId, Kind, Program, Range, Stamp, Style, Tensor, TensorId,
 };
 use crate::value::{Const, Domain};
 
@@ -33,6 +33,8 @@ pub(crate) enum Stored {
 /// The body of a scope with one of its sums inside.
 #[derive(Debug)]
 pub(crate) struct Factored {
+    /// Tells it apart.
+    pub(crate) node: Stamp,
     /// The product.
     pub(crate) body: Expr,
     /// The index that is summed inside.
@@ -109,7 +111,7 @@ impl Context {
 }
 
 /// The relations that give an index its values, as they were, and the references to them.
-pub(crate) type Givers = (Stamps, Vec<usize>);
+pub(crate) type Givers = (Stamps, Vec<u64>);
 
 /// Which square tensors one equation reads, once, and nobody else but who asks for them.
 fn passing(program: &Program) -> Vec<bool> {
@@ -169,13 +171,15 @@ pub(crate) struct Machine {
     /// Memory that is used again.
     pub(crate) pool: Arc<Pool>,
     /// Scopes whose products are formed entry by entry, because not all their numbers are finite.
-    pub(crate) exact: HashSet<usize>,
-    /// Scopes with a sum inside that is taken first, by their addresses and what they bind.
-    pub(super) factored: HashMap<(usize, Vec<IndexId>), Option<Arc<Factored>>>,
+    pub(crate) exact: HashSet<u64>,
+    /// Scopes with a sum inside that is taken first, by their numbers and what they bind.
+    pub(super) factored: HashMap<(u64, Vec<IndexId>), Option<Arc<Factored>>>,
+    /// Comparisons of indices, numbered.
+    pub(super) comparisons: HashMap<(Comparison, IndexFn, IndexFn), u64>,
     /// What is summed inside of the scope at hand, for the notes.
     pub(super) inside: Vec<IndexId>,
     /// Numbers with the scopes that they were taken in, and what must not be among them.
-    pub(super) suspects: Vec<(usize, Array, Doubt)>,
+    pub(super) suspects: Vec<(u64, Array, Doubt)>,
     /// Bytes of square tensors.
     pub(crate) bytes: u64,
     /// Tuples of relations that are finished.
@@ -241,6 +245,7 @@ impl Machine {
             pool,
             exact: HashSet::new(),
             factored: HashMap::new(),
+            comparisons: HashMap::new(),
             inside: Vec::new(),
             suspects: Vec::new(),
             bytes: 0,
@@ -316,12 +321,12 @@ impl Machine {
     }
 
     /// Remembers numbers that make a scope's products wrong if they are what is doubted.
-    pub(crate) fn suspect(&mut self, scope: usize, numbers: &Block, doubt: Doubt) {
+    pub(crate) fn suspect(&mut self, scope: u64, numbers: &Block, doubt: Doubt) {
         self.suspect_array(scope, numbers.values.array.clone(), doubt);
     }
 
     /// The same, of an array.
-    pub(super) fn suspect_array(&mut self, scope: usize, numbers: Array, doubt: Doubt) {
+    pub(super) fn suspect_array(&mut self, scope: u64, numbers: Array, doubt: Doubt) {
         self.suspects.push((scope, numbers, doubt));
     }
 

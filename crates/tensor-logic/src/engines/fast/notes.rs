@@ -13,10 +13,10 @@ use crate::program::{Component, Equation, EquationId, IndexId, TensorId};
 pub(crate) struct Notes {
     /// By the first tensor of the component, in the order of the first evaluation.
     pub(super) components: Vec<(TensorId, OfComponent)>,
-    /// By the address of the equation.
-    pub(super) equations: BTreeMap<usize, OfEquation>,
+    /// By the number of the equation.
+    pub(super) equations: BTreeMap<u64, OfEquation>,
     /// The equation at hand.
-    pub(super) current: usize,
+    pub(super) current: u64,
 }
 
 #[derive(Debug)]
@@ -37,8 +37,8 @@ pub(super) struct OfEquation {
     pub(super) rows_in: u64,
     pub(super) rows_out: u64,
     pub(super) time: Duration,
-    /// The supports that were found, by the address of their scope.
-    pub(super) orders: Vec<(usize, Support)>,
+    /// The supports that were found, by the number of their scope.
+    pub(super) orders: Vec<(u64, Support)>,
 }
 
 /// How the support of a scope was found.
@@ -90,6 +90,6 @@ impl Notes {
     }
 
     pub(super) fn equation(&mut self, equation: &Equation) -> &mut OfEquation {
-        self.equations.entry(std::ptr::from_ref(equation) as usize).or_default()
+        self.equations.entry(equation.node.number()).or_default()
     }
 }

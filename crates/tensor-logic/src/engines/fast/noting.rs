@@ -68,7 +68,7 @@ impl Machine {
     /// An equation is evaluated.
     pub(crate) fn note_equation(&mut self, equation: &Equation, whole: bool) -> Since {
         let mut notes = self.notes.take()?;
-        notes.current = std::ptr::from_ref(equation) as usize;
+        notes.current = equation.node.number();
         let rows = if whole { self.rows_read(equation) } else { 0 };
         let of = notes.equation(equation);
         of.calls += 1;
@@ -109,25 +109,25 @@ impl Machine {
     }
 
     /// These indices are summed inside of a scope whose support was found.
-    pub(super) fn note_inside(&mut self, address: usize, inside: Vec<IndexId>) {
+    pub(super) fn note_inside(&mut self, node: u64, inside: Vec<IndexId>) {
         let Some(notes) = &mut self.notes else { return };
         let orders = notes.equations.entry(notes.current).or_default().orders.iter_mut();
-        for (_, support) in orders.filter(|(known, _)| *known == address) {
+        for (_, support) in orders.filter(|(known, _)| *known == node) {
             support.steps.retain(|step| !matches!(step, Found::Inside(_)));
             support.steps.splice(0..0, inside.iter().map(|index| Found::Inside(*index)));
         }
     }
 
     /// The support of a scope of the equation at hand was found.
-    pub(crate) fn note_support(&mut self, address: usize, steps: Vec<Found>, rows: Option<&Rows>) {
+    pub(crate) fn note_support(&mut self, node: u64, steps: Vec<Found>, rows: Option<&Rows>) {
         let of = rows.map(|rows| rows.indices.iter().map(|index| self.size(*index) as f64).product());
         if let (Some(notes), Some(rows), Some(of)) = (&mut self.notes, rows, of) {
             let found = Support { steps, rows: rows.len, of };
             let current = notes.current;
             let orders = &mut notes.equations.entry(current).or_default().orders;
-            match orders.iter_mut().find(|(known, _)| *known == address) {
+            match orders.iter_mut().find(|(known, _)| *known == node) {
                 Some((_, known)) => *known = found,
-                None => orders.push((address, found)),
+                None => orders.push((node, found)),
             }
         }
     }
@@ -162,7 +162,7 @@ impl Machine {
         component.stored = of.tensors.iter().filter_map(|id| self.layout(*id)).collect();
         for at in &of.equations {
             let equation = program.equation(*at);
-            let Some(noted) = notes.equations.get(&(std::ptr::from_ref(equation) as usize)) else { continue };
+            let Some(noted) = notes.equations.get(&equation.node.number()) else { continue };
             // Loops over numbers are one for all equations.
             let (calls, time) =
                 if of.equations.len() == 1 { (of.calls, of.time) } else { (0, Duration::ZERO) };
@@ -180,9 +180,9 @@ impl Machine {
     }
 
     /// How the support of a scope was found, if that was noted outside of any equation.
-    pub(super) fn noted_steps(&self, address: usize) -> Vec<String> {
+    pub(super) fn noted_steps(&self, node: u64) -> Vec<String> {
         let orders = self.notes.iter().filter_map(|notes| notes.equations.get(&0));
-        let found = orders.flat_map(|of| &of.orders).find(|(known, _)| *known == address);
+        let found = orders.flat_map(|of| &of.orders).find(|(known, _)| *known == node);
         found.map_or(Vec::new(), |(_, support)| self.order(support).steps)
     }
 

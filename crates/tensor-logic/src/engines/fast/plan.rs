@@ -1,7 +1,7 @@
 //! What is remembered between evaluations: everything that does not change while the tensors it
 //! came from do not change.
 //!
-//! Every remembered thing stands under the address of the piece of the program that it belongs
+//! Every remembered thing stands under the number of the node of the program that it belongs
 //! to, the fixed indices and the table of bindings; it is good as long as the stamps of the
 //! tensors it was made from are what they were. A training loop changes the stamps of parameters
 //! only, so tables of bindings, their joins and the positions of elements are found again.
@@ -21,8 +21,8 @@ use crate::program::{IndexId, TensorId};
 /// Where a remembered thing belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// The address in the program, and a number that tells kinds of things apart.
-    pub(crate) place: (usize, u8),
+    /// The number of the node, and one that tells kinds of things apart.
+    pub(crate) place: (u64, u8),
     /// The table of bindings.
     pub(crate) rows: u64,
     /// Fixed indices that matter.
@@ -101,7 +101,7 @@ pub(crate) struct Slot {
 /// The operations that make a tensor.
 pub(crate) struct Again {
     pub(super) operations: Vec<(Recorded, Vec<Input>)>,
-    pub(super) suspects: Vec<(usize, Input, Doubt)>,
+    pub(super) suspects: Vec<(u64, Input, Doubt)>,
     pub(super) result: (Option<Relation>, Input),
     /// What it was asked of.
     pub(super) asked: Asked,

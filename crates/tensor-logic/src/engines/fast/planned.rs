@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::head::{LARGE, SHARE, domains};
+use super::head::{LARGE, SHARE};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::relation::Relation;
 use super::scope::Scope;
@@ -20,7 +20,6 @@ use crate::profile::{self, Executor, Layout, Order, Part, Profile, equation_labe
 use crate::program::{
     Class, Combine, Component, Equation, IndexId, Operation, Otherwise, Program, Role, Style, TensorId, Term,
 };
-use crate::value::Domain;
 
 /// Supports that would take more are left to the run.
 const SUPPORT_BYTES: u64 = 64 << 20;
@@ -137,7 +136,7 @@ impl Planner<'_> {
         if program.tensor(id).style == Style::Round {
             return profile::Stored { tensor, layout: Layout::Columns, rows: None, bytes: None };
         }
-        let sizes: Vec<usize> = domains(program, id).iter().map(Domain::len).collect();
+        let sizes = program.tensor(id).sizes();
         let elements = volume(&sizes) as u64;
         let (layout, width) = match precision {
             Precision::Double => (Layout::Dense64, 8),
@@ -156,7 +155,7 @@ impl Planner<'_> {
         budget: Budget,
     ) -> profile::Stored {
         let tensor = program.tensor(id);
-        let sizes: Vec<usize> = domains(program, id).iter().map(Domain::len).collect();
+        let sizes = program.tensor(id).sizes();
         let fits = tensor.style == Style::Round || volume(&sizes) <= GIVEN;
         if fits && tensor.role != Role::Parameter {
             self.machine.budget = budget;
@@ -215,10 +214,14 @@ impl Planner<'_> {
     /// The bindings of a term.
     fn bindings(&mut self, equation: &Equation, term: &Term) -> Bindings {
         let program = Arc::clone(&self.machine.program);
-        let (own, conditions) = conditions(equation, term);
+        let own = [equation.left.as_slice(), &term.over].concat();
+        let scope = self.scope(equation, term, &own);
         let left: f64 = equation.left.iter().map(|index| self.machine.size(*index) as f64).product();
-        let Some(listing) = self.unknown(term, &conditions) else {
-            let found = self.found(equation, term, &own, conditions);
+        let Some(listing) = self.unknown(&scope) else {
+            let budget = std::mem::replace(&mut self.machine.budget.bytes, SUPPORT_BYTES);
+            self.machine.note_from_now(true);
+            let found = self.found(equation, term, scope, Vec::new());
+            self.machine.budget.bytes = budget;
             self.machine.note_from_now(false);
             return found.unwrap_or(Bindings { order: None, listed: false, entries: None });
         };
@@ -240,7 +243,7 @@ impl Planner<'_> {
     }
 
     /// Where what decides the support of a term is not there yet: the relations that may list bindings.
-    fn unknown(&self, term: &Term, conditions: &[Condition<'_>]) -> Option<Vec<TensorId>> {
+    fn unknown(&self, scope: &Scope<'_>) -> Option<Vec<TensorId>> {
         let (mut unknown, mut listing) = (false, Vec::new());
         let relation = |id: TensorId| matches!(self.machine.stored(id), Some(Stored::Relation(_)));
         let mut see = |id: TensorId, decides: bool| {
@@ -249,69 +252,44 @@ impl Planner<'_> {
             }
             unknown |= (decides || relation(id)) && !self.known.contains(&id);
         };
-        for condition in conditions {
+        for condition in scope.conditions() {
             condition.reads(&mut |read| see(read.tensor, true));
         }
-        term.body.visit_reads(&mut |read, _| see(read.tensor, read.otherwise == Otherwise::Absent));
+        scope.body.visit_reads(&mut |read, _| see(read.tensor, read.otherwise == Otherwise::Absent));
         unknown.then_some(listing)
     }
 
-    /// Finds the support of a term for good, if it is not large.
-    fn found<'p>(
-        &mut self,
-        equation: &'p Equation,
-        term: &'p Term,
-        own: &[IndexId],
-        conditions: Vec<Condition<'p>>,
-    ) -> Result<Bindings> {
-        let program = Arc::clone(&self.machine.program);
-        let budget = std::mem::replace(&mut self.machine.budget.bytes, SUPPORT_BYTES);
-        self.machine.note_from_now(true);
-        let tensor = program.tensor(equation.tensor);
+    fn scope<'p>(&self, equation: &Equation, term: &'p Term, own: &'p [IndexId]) -> Scope<'p> {
+        let tensor = self.machine.program.tensor(equation.tensor);
         let zero = tensor.style == Style::Square && tensor.combine == Combine::Sum;
-        let address = std::ptr::from_ref(term) as usize;
-        let (over, body, operation) = (term.over.as_slice(), &term.body, Operation::Sum);
-        let scope = Scope {
-            address,
-            own,
-            over,
-            conditions,
-            body,
-            operation,
-            nearby: &[],
-            zero,
-            fill: zero,
-            truth: false,
-            whole: tensor.combine == Combine::Avg,
-        };
-        let bindings = self.found_in(equation, term, scope, Vec::new());
-        self.machine.budget.bytes = budget;
-        bindings
+        let (node, when) = (term.when.node.number(), Condition::of_when(&term.when));
+        let scope = Scope::new(node, own, when, &term.body, Operation::Sum);
+        Scope { over: &term.over, zero, fill: zero, whole: tensor.combine == Combine::Avg, ..scope }
     }
 
-    /// The same of a scope with sums inside.
-    fn found_in(
+    /// Finds the support of a term for good, if it is not large; `inside` are sums that are taken inside of it.
+    fn found(
         &mut self,
         equation: &Equation,
         term: &Term,
-        mut scope: Scope<'_>,
+        scope: Scope<'_>,
         mut inside: Vec<IndexId>,
     ) -> Result<Bindings> {
         let context = Context::default();
         if let Some(factored) = self.machine.factored(&scope, &context) {
             inside.push(factored.index);
-            return self.found_in(equation, term, scope.nested(&factored), inside);
+            return self.found(equation, term, scope.nested(&factored), inside);
         }
-        let reads = Machine::scope_reads(&scope.conditions, scope.body);
+        let mut conditions = scope.conditions();
+        let reads = Machine::scope_reads(&conditions, scope.body);
         self.machine.set_tuple_ranges(scope.own, &reads, scope.nearby);
         if scope.zero {
             let listed = self.machine.zero_reads(&scope, &context)?;
-            scope.conditions.extend(listed.into_iter().map(Condition::Listed));
+            conditions.extend(listed.into_iter().map(Condition::Listed));
         }
-        let mut free = Vec::new();
-        super::support::free(scope.body, &mut free);
-        let support = self.machine.support(scope.address, &context, scope.own, &scope.conditions, &free);
-        self.machine.note_inside(scope.address, inside);
+        let free = super::support::free(scope.body);
+        let support = self.machine.support(scope.node, &context, scope.own, &conditions, &free);
+        self.machine.note_inside(scope.node, inside);
         let left = |machine: &Machine, kept: &dyn Fn(&IndexId) -> bool| {
             let sizes =
                 equation.left.iter().filter(|index| kept(index)).map(|index| machine.size(*index) as f64);
@@ -321,7 +299,7 @@ impl Planner<'_> {
             return Ok(Bindings { order: None, listed: false, entries: Some(left(self.machine, &|_| true)) });
         };
         let of = rows.indices.iter().map(|index| self.machine.size(*index) as f64).product();
-        let steps = self.machine.noted_steps(scope.address);
+        let steps = self.machine.noted_steps(scope.node);
         let order = Order { steps, rows: Some(rows.len as f64), of: Some(of) };
         let kept: Vec<IndexId> =
             rows.indices.iter().copied().filter(|index| !term.over.contains(index)).collect();
@@ -345,14 +323,4 @@ struct Bindings {
     listed: bool,
     /// How many of the left side there are; `None` where that is not known yet.
     entries: Option<f64>,
-}
-
-/// The indices that a term binds, and what must hold.
-fn conditions<'p>(equation: &Equation, term: &'p Term) -> (Vec<IndexId>, Vec<Condition<'p>>) {
-    let mut own = equation.left.clone();
-    own.extend(&term.over);
-    let mut conditions = Vec::new();
-    Condition::of_when(&term.when, &mut conditions);
-    Condition::of_body(&term.body, &mut conditions);
-    (own, conditions)
 }

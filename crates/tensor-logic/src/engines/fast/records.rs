@@ -1,6 +1,8 @@
 //! What is recorded of equations that contribute to many steps alike (`replay`): operations, where they begin, and how far
 //! a step moves that.
 
+use std::collections::HashMap;
+
 use super::doubt::Doubt;
 use crate::engine::Numbers;
 use crate::kernels::{Array, Buffer, Places, Recorded};
@@ -9,8 +11,8 @@ use crate::program::{IndexId, TensorId};
 /// What equations contribute to steps.
 #[derive(Default)]
 pub(crate) struct Records {
-    /// By the place of the equation in the program.
-    pub(super) known: Vec<Vec<(IndexId, Option<Record>)>>,
+    /// By the number of the equation, and the index that moves.
+    pub(super) known: HashMap<(u64, IndexId), Option<Record>>,
     /// How many scopes were exact when they were made.
     pub(super) exact: usize,
 }
@@ -19,7 +21,7 @@ pub(crate) struct Records {
 pub(super) struct Record {
     pub(super) operations: Vec<Moved<Recorded>>,
     pub(super) slices: Vec<(Input, Target)>,
-    pub(super) suspects: Vec<(usize, Input, Doubt)>,
+    pub(super) suspects: Vec<(u64, Input, Doubt)>,
     /// The positions of the index that they are for.
     pub(super) from: u32,
     pub(super) to: u32,

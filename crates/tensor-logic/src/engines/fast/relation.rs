@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use datarel::sorting;
+
 use crate::engine::Tuples;
 use crate::kernels::{Array, Buffer, larger, smaller};
 use crate::program::Combine;
@@ -292,34 +294,6 @@ fn merge_place(pieces: &[Piece], place: usize, symbols: &Symbols) -> (Vec<Const>
     (dictionary, column)
 }
 
-/// The order of the rows by their columns, equal ones as they came; `None` where they are in
-/// order already.
-fn sorted_order(columns: &[Vec<u32>], dictionaries: &[Arc<Vec<Const>>], total: usize) -> Option<Vec<u32>> {
-    let space = dictionaries
-        .iter()
-        .try_fold(1_u64, |space, dictionary| space.checked_mul((dictionary.len() as u64).max(1)));
-    if let Some(_space) = space {
-        let mut keys: Vec<(u64, u32)> = (0..total as u32).map(|row| (0, row)).collect();
-        for (column, dictionary) in columns.iter().zip(dictionaries) {
-            let size = (dictionary.len() as u64).max(1);
-            for (key, code) in keys.iter_mut().zip(column) {
-                key.0 = key.0 * size + u64::from(*code);
-            }
-        }
-        if keys.is_sorted() {
-            return None;
-        }
-        keys.sort_unstable();
-        return Some(keys.into_iter().map(|(_, row)| row).collect());
-    }
-    let mut order: Vec<u32> = (0..total as u32).collect();
-    order.sort_by(|a, b| {
-        let pairs = columns.iter().map(|column| column[*a as usize].cmp(&column[*b as usize]));
-        pairs.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    Some(order)
-}
-
 /// Sorted contributions, those to the same tuple joined.
 struct Joined {
     dictionaries: Vec<Arc<Vec<Const>>>,
@@ -347,7 +321,7 @@ impl Joined {
         };
         let values = all(&|piece| piece.values.as_ref());
         let counts = all(&|piece| piece.counts.as_ref());
-        let order = sorted_order(&columns, &dictionaries, total);
+        let order = sorting(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>(), total);
         let row_at = |at: usize| order.as_ref().map_or(at, |order| order[at] as usize);
         let equal = |a: usize, b: usize| columns.iter().all(|column| column[a] == column[b]);
         let (mut first, mut cells): (Vec<u32>, Vec<Cell>) = (Vec::new(), Vec::new());

@@ -8,6 +8,8 @@
 //! without guards, of stored arrays, whose index functions are linear in what the steps move. A place that is inside at
 //! both ends is inside in between.
 
+use std::collections::HashMap;
+
 use super::doubt::Doubt;
 use super::head::{Accumulator, Described, Positions, Slice};
 use super::machine::{Machine, Stored};
@@ -26,7 +28,7 @@ const STEPS: usize = 4;
 struct Step {
     operations: Vec<Moved<Recorded>>,
     slices: Vec<(Input, Places, bool)>,
-    suspects: Vec<(usize, Input, Doubt)>,
+    suspects: Vec<(u64, Input, Doubt)>,
 }
 
 impl Machine {
@@ -40,22 +42,13 @@ impl Machine {
         into: &mut Vec<Slice>,
     ) -> bool {
         if self.records.exact != self.exact.len() {
-            self.records = Records { known: Vec::new(), exact: self.exact.len() };
+            self.records = Records { known: HashMap::new(), exact: self.exact.len() };
         }
-        let first = self.program.equations.as_ptr();
-        let place = (std::ptr::from_ref(equation) as usize - first as usize) / size_of::<Equation>();
-        if self.records.known.len() <= place {
-            self.records.known.resize_with(place + 1, Vec::new);
-        }
-        let known = self.records.known[place].iter().position(|(other, _)| *other == index);
-        let mut record = match known {
-            Some(known) => self.records.known[place].swap_remove(known).1,
-            None => self.record(equation, index, range),
-        };
+        let place = (equation.node.number(), index);
+        let known = self.records.known.remove(&place);
+        let mut record = known.unwrap_or_else(|| self.record(equation, index, range));
         let done = record.as_mut().is_some_and(|record| self.replay(record, at, into));
-        if let Some(records) = self.records.known.get_mut(place) {
-            records.push((index, record));
-        }
+        self.records.known.insert(place, record);
         done
     }
 
@@ -284,8 +277,8 @@ impl Machine {
 }
 
 /// Whether the same numbers are doubted for the same reasons.
-fn suspected(a: &[(usize, Input, Doubt)], b: &[(usize, Input, Doubt)]) -> bool {
-    let same = |((x, a, why), (y, b, other)): (&(usize, Input, Doubt), &(usize, Input, Doubt))| {
+fn suspected(a: &[(u64, Input, Doubt)], b: &[(u64, Input, Doubt)]) -> bool {
+    let same = |((x, a, why), (y, b, other)): (&(u64, Input, Doubt), &(u64, Input, Doubt))| {
         x == y && a.is(b) && why == other
     };
     a.len() == b.len() && a.iter().zip(b).all(same)

@@ -11,7 +11,7 @@ use super::contract::{Contraction, contract};
 use super::doubt::{Doubt, all_finite};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
-use super::rows::{Members, Rows};
+use super::rows::Rows;
 use super::support::{Condition, Support, distinct, free};
 use crate::ast::Comparison;
 use crate::engine::Numbers;
@@ -24,13 +24,13 @@ use crate::value::Domain;
 #[derive(Debug, Clone)]
 pub(crate) struct Scope<'p> {
     /// Tells it apart.
-    pub(crate) address: usize,
+    pub(crate) node: u64,
     /// The indices that it binds.
     pub(crate) own: &'p [IndexId],
     /// Those of them that are folded away.
     pub(crate) over: &'p [IndexId],
-    /// What must hold.
-    pub(crate) conditions: Vec<Condition<'p>>,
+    /// What its guards demand.
+    pub(crate) when: Vec<Condition<'p>>,
     /// The contribution.
     pub(crate) body: &'p Expr,
     /// How contributions are folded.
@@ -45,6 +45,27 @@ pub(crate) struct Scope<'p> {
     pub(crate) truth: bool,
     /// Whether the rows must be those of the whole body: no sum is taken inside.
     pub(crate) whole: bool,
+}
+
+impl<'p> Scope<'p> {
+    /// A scope that folds all that it binds.
+    pub(crate) fn new(
+        node: u64,
+        own: &'p [IndexId],
+        when: Vec<Condition<'p>>,
+        body: &'p Expr,
+        operation: Operation,
+    ) -> Scope<'p> {
+        let (zero, fill, truth, whole) = (false, false, false, false);
+        Scope { node, own, over: own, when, body, operation, nearby: &[], zero, fill, truth, whole }
+    }
+
+    /// What must hold.
+    pub(crate) fn conditions(&self) -> Vec<Condition<'p>> {
+        let mut conditions = self.when.clone();
+        Condition::of_body(self.body, &mut conditions);
+        conditions
+    }
 }
 
 /// What a scope gives: values beside the rows of a table (none: no rows), absent elsewhere, or 0
@@ -70,11 +91,7 @@ enum Factor<'p> {
 impl Factor<'_> {
     fn indices(self) -> Vec<IndexId> {
         match self {
-            Factor::Times(expr) | Factor::Over(expr) => {
-                let mut found = Vec::new();
-                free(expr, &mut found);
-                distinct(found)
-            }
+            Factor::Times(expr) | Factor::Over(expr) => free(expr),
             Factor::When(condition) => condition.indices(),
         }
     }
@@ -147,23 +164,21 @@ impl Machine {
             self.inside.push(factored.index);
             let folded = self.scope(&scope.nested(&factored), context)?;
             // a (x + y) is a x + a y for finite numbers only.
-            self.suspect(scope.address, &folded.block, Doubt::NotFinite);
+            self.suspect(scope.node, &folded.block, Doubt::NotFinite);
             return Ok(folded);
         }
         let inside = std::mem::take(&mut self.inside);
-        let reads = Machine::scope_reads(&scope.conditions, scope.body);
+        let mut conditions = scope.conditions();
+        let reads = Machine::scope_reads(&conditions, scope.body);
         self.set_tuple_ranges(scope.own, &reads, scope.nearby);
-        let mut body = Vec::new();
-        free(scope.body, &mut body);
-        let mut conditions = scope.conditions.clone();
         let listed = if scope.zero && scope.operation == Operation::Sum {
             self.zero_reads(scope, context)?
         } else {
             Vec::new()
         };
         conditions.extend(listed.iter().map(|read| Condition::Listed(read)));
-        let support = self.support(scope.address, context, scope.own, &conditions, &body)?;
-        self.note_inside(scope.address, inside);
+        let support = self.support(scope.node, context, scope.own, &conditions, &free(scope.body))?;
+        self.note_inside(scope.node, inside);
         let inner = context.with_rows(support.rows.clone());
         let rest: Vec<Condition<'_>> = support.rest.iter().map(|at| conditions[*at]).collect();
         if scope.operation == Operation::Sum {
@@ -261,7 +276,7 @@ impl Machine {
     ) -> Result<Folded> {
         let mut all = Vec::new();
         let mut constant = factors(scope.body, &mut all);
-        if self.exact.contains(&scope.address) && all.iter().any(|factor| matches!(factor, Factor::Over(_))) {
+        if self.exact.contains(&scope.node) && all.iter().any(|factor| matches!(factor, Factor::Over(_))) {
             // What a divisor has no inverse for is divided as it stands.
             (all, constant) = (vec![Factor::Times(scope.body)], 1.0);
         }
@@ -284,9 +299,9 @@ impl Machine {
         let drop: Vec<Dim> = summed.iter().map(|index| Dim::of(*index)).collect();
         let Some(rows) = &support.rows else {
             let blocks: Result<Vec<Block>> =
-                all.iter().map(|factor| self.factor(scope.address, *factor, inner)).collect();
+                all.iter().map(|factor| self.factor(scope.node, *factor, inner)).collect();
             let order: Vec<Dim> = scope.own.iter().map(|index| Dim::of(*index)).collect();
-            let what = Contraction { scope: scope.address, drop: &drop, order: &order, scale: constant };
+            let what = Contraction { scope: scope.node, drop: &drop, order: &order, scale: constant };
             let block = contract(self, blocks?, what)?;
             return Ok(Folded { rows: None, block, zero: false });
         };
@@ -297,16 +312,16 @@ impl Machine {
             matches!(factor, Factor::Times(Expr::Number(_)) | Factor::Over(Expr::Number(_)))
         };
         let extreme = all.len() > 2 && all.iter().any(extreme);
-        let groups = if self.exact.contains(&scope.address) && (extreme || !summed.is_empty()) {
+        let groups = if self.exact.contains(&scope.node) && (extreme || !summed.is_empty()) {
             vec![(0..all.len()).collect()]
         } else {
             linked(&indices, &summed)
         };
         let split = groups.len() > 1 && (extreme || !summed.is_empty());
-        let parts = self.parts(scope.address, &factors, groups, rows, inner)?;
+        let parts = self.parts(scope.node, &factors, groups, rows, inner)?;
         let folded = self.sum_rows(scope, support, rows, parts, constant)?;
         if split {
-            self.suspect(scope.address, &folded.block, Doubt::NotFinite);
+            self.suspect(scope.node, &folded.block, Doubt::NotFinite);
         }
         Ok(folded)
     }
@@ -314,7 +329,7 @@ impl Machine {
     /// The products of groups of factors, each summed over what is its own.
     fn parts(
         &mut self,
-        scope: usize,
+        scope: u64,
         factors: &Factors<'_, '_>,
         groups: Vec<Vec<usize>>,
         rows: &Arc<Rows>,
@@ -326,9 +341,7 @@ impl Machine {
         for group in groups {
             let own = distinct(group.iter().flat_map(|at| indices[*at].iter().copied()).collect());
             let tagged = match (group.as_slice(), all.get(group.first().copied().unwrap_or(0))) {
-                ([_], Some(Factor::Times(Expr::Read(read)))) => {
-                    rows.tag(std::ptr::from_ref(read) as usize).is_some()
-                }
+                ([_], Some(Factor::Times(Expr::Read(read)))) => rows.tag(read.node.number()).is_some(),
                 _ => false,
             };
             // A slab is taken as it stands, so nothing of it may be summed here.
@@ -388,7 +401,7 @@ impl Machine {
         Ok(Some(Beside { block: block.renamed(Dim::of(*first), Dim::ROWS), map: Some(column) }))
     }
 
-    fn factor(&mut self, scope: usize, factor: Factor<'_>, context: &Context) -> Result<Block> {
+    fn factor(&mut self, scope: u64, factor: Factor<'_>, context: &Context) -> Result<Block> {
         match factor {
             Factor::Times(expr) => self.expr(expr, context),
             Factor::Over(expr) => {
@@ -446,7 +459,7 @@ impl Machine {
             let groups = self.by_group(rows, &map, count);
             let sums = self.scatter_sum(others, rows, &groups, constant)?;
             let drop = [Dim::ROWS];
-            let what = Contraction { scope: scope.address, drop: &drop, order: &[], scale: 1.0 };
+            let what = Contraction { scope: scope.node, drop: &drop, order: &[], scale: 1.0 };
             let block = contract(self, vec![first.block, sums], what)?;
             let block = if rows.len == 0 { block.vanished() } else { block };
             return Ok(Folded { rows: None, block, zero: false });
@@ -531,7 +544,7 @@ impl Machine {
 
     /// The rows in the order of their groups.
     pub(crate) fn by_group(&mut self, rows: &Arc<Rows>, groups: &Arc<Vec<u32>>, count: usize) -> Groups {
-        let place = Arc::as_ptr(groups) as usize;
+        let place = Arc::as_ptr(groups) as u64;
         let key = Key { place: (place, 8), rows: rows.id, fixed: Vec::new() };
         // The address stands for the column as long as the remembered thing holds it.
         if let Some(Thing::Groups(known)) = self.recall(&key)
@@ -540,7 +553,7 @@ impl Machine {
         {
             return known.clone();
         }
-        let (start, ordered) = Members::new(groups, count).into_parts();
+        let (start, ordered) = datarel::by_group(groups, count);
         let found = Groups { of: Arc::clone(groups), rows: Grouping::new(start, ordered) };
         self.memory.keep(key, Vec::new(), Thing::Groups(found.clone()));
         found
@@ -549,13 +562,11 @@ impl Machine {
     /// Square reads of relations that may be listed instead of read everywhere: where nothing is
     /// listed the sum is 0. That needs all other factors to be total and finite.
     pub(super) fn zero_reads<'p>(&mut self, scope: &Scope<'p>, context: &Context) -> Result<Vec<&'p Read>> {
-        if !scope.conditions.is_empty() || self.storage == Storage::Dense {
+        if !scope.conditions().is_empty() || self.storage == Storage::Dense {
             return Ok(Vec::new());
         }
         let open = |index: &IndexId| matches!(self.program.index(*index).range, Range::Domain(_));
-        let mut indices = Vec::new();
-        free(scope.body, &mut indices);
-        if !indices.iter().chain(scope.own).all(open) {
+        if !free(scope.body).iter().chain(scope.own).all(open) {
             return Ok(Vec::new());
         }
         let mut all = Vec::new();
@@ -583,9 +594,8 @@ impl Machine {
                     Some(Stored::Relation(relation))
                         if relation.doubles().is_none_or(|values| all_finite(values)) =>
                     {
-                        let mut indices = Vec::new();
-                        super::support::read_indices(read, &mut indices);
-                        let dense = distinct(indices)
+                        let dense = Condition::Listed(read)
+                            .indices()
                             .iter()
                             .filter(|index| context.fixed(**index).is_none())
                             .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));

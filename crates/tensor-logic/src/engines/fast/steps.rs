@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::head::{domains, join};
+use super::head::join;
 use super::machine::{Machine, Stored};
 use crate::ast::Comparison;
 use crate::error::Result;
@@ -129,7 +129,7 @@ impl Machine {
         let registers = vec![0; compiler.registers.len()];
         let Some((order, up)) = moves(&program, steps) else { return Ok(false) };
         for id in &component.tensors {
-            self.head = self.left_side(*id);
+            self.head = self.program.left_side(*id);
             let given = self.given(*id, None)?;
             let stored = self.finish(*id, given);
             self.store(*id, stored);
@@ -293,7 +293,7 @@ impl<'m> Compiler<'m> {
         id: TensorId,
         functions: impl IntoIterator<Item = &'f IndexFn>,
     ) -> Option<Vec<Place>> {
-        let domains = domains(self.program, id);
+        let domains = self.program.tensor(id).domains();
         let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
         let apart = strides(&sizes);
         let mut places = Vec::with_capacity(sizes.len());

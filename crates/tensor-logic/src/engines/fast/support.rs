@@ -8,11 +8,13 @@
 
 use std::sync::Arc;
 
+use datarel::NONE;
+
 use super::block::{Block, Dim, binary, union};
 use super::machine::{Context, Counts, Machine, Stored, indices_of, product_columns};
 use super::notes::Found;
 use super::plan::{Key, Source, Stamps, Thing};
-use super::rows::{Match, NONE, Rows};
+use super::rows::Rows;
 use super::scope::Scope;
 use crate::ast::Comparison;
 use crate::error::Result;
@@ -22,6 +24,7 @@ use crate::program::{
     Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Range, Read, Sense, TensorId, When,
 };
 use crate::value::{Const, Domain};
+use crate::walk::{expr_indices, guard_indices, read_indices};
 
 /// Something that must hold for a binding.
 #[derive(Debug, Clone, Copy)]
@@ -60,67 +63,52 @@ const MANY: usize = 1 << 14;
 /// A table is taken where it has at most this share of all bindings.
 const SHARE: usize = 4;
 
-/// Adds the indices of a read.
-pub(crate) fn read_indices(read: &Read, into: &mut Vec<IndexId>) {
-    for argument in &read.arguments {
-        if let Argument::At(function) = argument {
-            into.extend(indices_of(function));
+/// The free indices of an expression, each once.
+pub(crate) fn free(expr: &Expr) -> Vec<IndexId> {
+    let mut found = Vec::new();
+    expr_free(expr, &mut |index| found.push(index));
+    distinct(found)
+}
+
+fn expr_free(expr: &Expr, visit: &mut dyn FnMut(IndexId)) {
+    let (parts, when) = expr.parts();
+    let over = if let Expr::Reduce(reduce) = expr { reduce.over.as_slice() } else { &[] };
+    let mut open = except(over, visit);
+    if parts.is_empty() {
+        return expr_indices(expr, &mut open);
+    }
+    parts.into_iter().for_each(|part| expr_free(part, &mut open));
+    if let Some(when) = when {
+        let mut open = except(&when.exists, &mut open);
+        when.guards.iter().for_each(|guard| guard_free(guard, &mut open));
+    }
+}
+
+fn except<'v>(own: &'v [IndexId], visit: &'v mut dyn FnMut(IndexId)) -> impl FnMut(IndexId) + 'v {
+    |index| {
+        if !own.contains(&index) {
+            visit(index);
         }
     }
 }
 
-/// Adds the free indices of an expression.
-pub(crate) fn free(expr: &Expr, into: &mut Vec<IndexId>) {
-    match expr {
-        Expr::Number(_) => {}
-        Expr::Index(function) => into.extend(indices_of(function)),
-        Expr::Read(read) | Expr::Missing(read) => read_indices(read, into),
-        Expr::Reduce(reduce) => {
-            let mut inner = Vec::new();
-            free(&reduce.body, &mut inner);
-            when_free(&reduce.when, &mut inner);
-            into.extend(inner.into_iter().filter(|index| !reduce.over.contains(index)));
-        }
-        _ => {
-            let (parts, when) = expr.parts();
-            parts.into_iter().for_each(|part| free(part, into));
-            if let Some(when) = when {
-                when_free(when, into);
-            }
-        }
-    }
-}
-
-/// Adds the free indices of guards.
-pub(crate) fn when_free(when: &When, into: &mut Vec<IndexId>) {
-    let mut inner = Vec::new();
-    when.guards.iter().for_each(|guard| guard_free(guard, &mut inner));
-    into.extend(inner.into_iter().filter(|index| !when.exists.contains(index)));
-}
-
-fn guard_free(guard: &Guard, into: &mut Vec<IndexId>) {
+fn guard_free(guard: &Guard, visit: &mut dyn FnMut(IndexId)) {
     match guard {
-        Guard::Read(read) | Guard::Not(read) => read_indices(read, into),
-        Guard::CompareIndex(_, a, b) => {
-            into.extend(indices_of(a));
-            into.extend(indices_of(b));
-        }
-        Guard::Compare(_, a, b) => {
-            free(a, into);
-            free(b, into);
-        }
-        Guard::Bind(index, function) => {
-            into.push(*index);
-            into.extend(indices_of(function));
-        }
+        Guard::Compare(_, a, b) => [a, b].into_iter().for_each(|side| expr_free(side, visit)),
+        _ => guard_indices(guard, visit),
     }
+}
+
+/// The guards that mention an index that is their own.
+fn with_own(when: &When) -> impl Iterator<Item = &Guard> {
+    when.guards.iter().filter(|guard| mentions(guard, &when.exists))
 }
 
 /// Whether a guard mentions one of these indices.
 fn mentions(guard: &Guard, indices: &[IndexId]) -> bool {
-    let mut found = Vec::new();
-    guard_free(guard, &mut found);
-    found.iter().any(|index| indices.contains(index))
+    let mut found = false;
+    guard_free(guard, &mut |index| found |= indices.contains(&index));
+    found
 }
 
 /// Sorts and drops repetitions.
@@ -132,12 +120,10 @@ pub(crate) fn distinct(mut indices: Vec<IndexId>) -> Vec<IndexId> {
 
 impl<'p> Condition<'p> {
     /// The conditions that guards are.
-    pub(crate) fn of_when(when: &'p When, into: &mut Vec<Condition<'p>>) {
-        let own = |guard: &&Guard| mentions(guard, &when.exists);
-        into.extend(when.guards.iter().filter(|guard| !own(guard)).map(Condition::Guard));
-        if when.guards.iter().any(|guard| own(&guard)) {
-            into.push(Condition::Some(when));
-        }
+    pub(crate) fn of_when(when: &'p When) -> Vec<Condition<'p>> {
+        let open = when.guards.iter().filter(|guard| !mentions(guard, &when.exists));
+        let own = with_own(when).next().map(|_| Condition::Some(when));
+        open.map(Condition::Guard).chain(own).collect()
     }
 
     /// What a value needs in order to be present.
@@ -146,7 +132,7 @@ impl<'p> Condition<'p> {
             Expr::Number(_) | Expr::Index(_) => {}
             // A group with guards of its own, which binds nothing, is there where they hold.
             Expr::Reduce(reduce) if reduce.over.is_empty() && !reduce.explicit => {
-                Condition::of_when(&reduce.when, into);
+                into.extend(Condition::of_when(&reduce.when));
                 Condition::of_body(&reduce.body, into);
             }
             Expr::Reduce(_) => {}
@@ -157,39 +143,22 @@ impl<'p> Condition<'p> {
             _ => {
                 let (parts, when) = expr.parts();
                 parts.into_iter().for_each(|part| Condition::of_body(part, into));
-                if let Some(when) = when {
-                    Condition::of_when(when, into);
-                }
+                into.extend(when.into_iter().flat_map(Condition::of_when));
             }
-        }
-    }
-
-    /// Whether both are one.
-    pub(super) fn is(&self, other: &Condition<'_>) -> bool {
-        use Condition::{Guard, Listed, Missing, Present, Some};
-        match (self, other) {
-            (Guard(a), Guard(b)) => std::ptr::eq(*a, *b),
-            (Present(a), Present(b)) | (Listed(a), Listed(b)) | (Missing(a), Missing(b)) => {
-                std::ptr::eq(*a, *b)
-            }
-            (Some(a), Some(b)) => std::ptr::eq(*a, *b),
-            _ => false,
         }
     }
 
     /// Its free indices.
     pub(crate) fn indices(self) -> Vec<IndexId> {
         let mut found = Vec::new();
+        let mut visit = |index| found.push(index);
         match self {
-            Condition::Guard(guard) => guard_free(guard, &mut found),
+            Condition::Guard(guard) => guard_free(guard, &mut visit),
             Condition::Present(read) | Condition::Missing(read) | Condition::Listed(read) => {
-                read_indices(read, &mut found);
+                read_indices(read, &mut visit);
             }
             Condition::Some(when) => {
-                when.guards
-                    .iter()
-                    .filter(|g| mentions(g, &when.exists))
-                    .for_each(|g| guard_free(g, &mut found));
+                with_own(when).for_each(|guard| guard_free(guard, &mut visit));
                 found.retain(|index| !when.exists.contains(index));
             }
         }
@@ -296,7 +265,7 @@ impl Machine {
     /// The support of a scope that binds `own`, under these conditions.
     pub(crate) fn support<'p>(
         &mut self,
-        address: usize,
+        node: u64,
         context: &Context,
         own: &[IndexId],
         conditions: &[Condition<'p>],
@@ -310,7 +279,7 @@ impl Machine {
         // Whether anything is listed may depend on numbers, and then nothing or all that can be is.
         let listed = conditions.iter().any(|condition| matches!(condition, Condition::Listed(_)));
         let key = Key {
-            place: (address, if listed { 12 } else { 6 }),
+            place: (node, if listed { 12 } else { 6 }),
             rows: context.rows.as_ref().map_or(0, |rows| rows.id),
             fixed: context.fixed.iter().copied().filter(|(index, _)| relevant.contains(index)).collect(),
         };
@@ -335,11 +304,10 @@ impl Machine {
         let mut flat = Vec::new();
         for (at, condition) in given.iter().enumerate() {
             let Condition::Some(when) = condition else { continue };
-            let own = || when.guards.iter().filter(|guard| mentions(guard, &when.exists));
-            if own().any(|guard| matches!(guard, Guard::Bind(index, _) if must.contains(index))) {
+            if with_own(when).any(|guard| matches!(guard, Guard::Bind(index, _) if must.contains(index))) {
                 flat.push(at);
                 hidden.extend(&when.exists);
-                all.extend(own().map(Condition::Guard));
+                all.extend(with_own(when).map(Condition::Guard));
             }
         }
         if !flat.is_empty() {
@@ -363,7 +331,7 @@ impl Machine {
             steps: Vec::new(),
         };
         self.search(&mut search, &relevant)?;
-        self.note_support(address, std::mem::take(&mut search.steps), search.rows.as_ref());
+        self.note_support(node, std::mem::take(&mut search.steps), search.rows.as_ref());
         if let Some(rows) = search.rows.take() {
             let kept: Vec<IndexId> =
                 rows.indices.iter().copied().filter(|index| !hidden.contains(index)).collect();
@@ -419,30 +387,18 @@ impl Machine {
 
     /// The distinct rows of a table by some of its indices, and which row became which.
     pub(crate) fn grouped(&mut self, rows: &Arc<Rows>, kept: &[IndexId]) -> (Arc<Rows>, Arc<Vec<u32>>) {
-        let key = Key {
-            place: (rows.id as usize, 4),
-            rows: rows.id,
-            fixed: kept.iter().map(|index| (*index, 0)).collect(),
-        };
+        let key =
+            Key { place: (rows.id, 4), rows: rows.id, fixed: kept.iter().map(|index| (*index, 0)).collect() };
         if rows.id != 0
             && let Some(Thing::Grouped(grouped, groups)) = self.recall(&key)
         {
             return (Arc::clone(grouped), Arc::clone(groups));
         }
-        let (keys, groups) = self.keys(rows, kept);
-        let id = self.number();
-        let columns = kept.iter().filter_map(|index| rows.column(*index));
-        let take = |column: &Arc<Vec<u32>>| {
-            Arc::new(keys.first.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>())
-        };
-        let grouped = Rows {
-            id,
-            len: keys.count(),
-            indices: kept.to_vec(),
-            columns: columns.map(take).collect(),
-            tags: Vec::new(),
-        };
-        let (grouped, groups) = (Arc::new(grouped), Arc::new(groups));
+        let index = rows.by(kept);
+        let columns = kept.iter().filter_map(|index| rows.column(*index)).cloned().collect();
+        let all = Rows { id: 0, len: rows.len, indices: kept.to_vec(), columns, tags: Vec::new() };
+        let grouped = Arc::new(all.select(&index.firsts(), self.number()));
+        let groups = Arc::new(index.into_groups());
         self.memory.keep(key, Vec::new(), Thing::Grouped(Arc::clone(&grouped), Arc::clone(&groups)));
         (grouped, groups)
     }
@@ -569,8 +525,7 @@ impl Machine {
     /// of `all` bindings.
     fn existing(&mut self, when: &When, context: &Context, all: usize) -> Result<Option<Arc<Rows>>> {
         use super::machine::Storage;
-        let own: Vec<Condition<'_>> =
-            when.guards.iter().filter(|g| mentions(g, &when.exists)).map(Condition::Guard).collect();
+        let own: Vec<Condition<'_>> = with_own(when).map(Condition::Guard).collect();
         let reads = Machine::scope_reads(&own, &ONE);
         self.set_tuple_ranges(&when.exists, &reads, &[]);
         let mut tables = Vec::new();
@@ -638,10 +593,9 @@ impl Machine {
         search: &Search<'_, '_>,
     ) -> Result<Option<Rows>> {
         let common: Vec<IndexId> = right.indices.iter().copied().filter(|index| left.binds(*index)).collect();
-        let sizes: Vec<usize> = common.iter().map(|index| self.size(*index)).collect();
-        let matching = Match::new(right, &common, &sizes);
-        let probes = matching.probe(left);
-        let total = matching.count(&probes);
+        let index = right.by(&common);
+        let found = left.find_in(&index, &common);
+        let total = found.iter().map(|group| index.rows(*group).len()).sum();
         let many = total > MANY && total / 4 > left.len + right.len;
         let many = many || self.storage == super::machine::Storage::Sparse;
         if many && (tables.len() > 1 || search.equates(left, right)) {
@@ -650,9 +604,8 @@ impl Machine {
         self.reserve_rows(total, left.columns.len() + right.columns.len())?;
         self.stop.check(self.head)?;
         let (mut lefts, mut rights) = (Vec::with_capacity(total), Vec::with_capacity(total));
-        for (row, group) in probes.iter().enumerate() {
-            let met = matching.rows(*group);
-            rights.extend_from_slice(met);
+        for (row, group) in found.iter().enumerate() {
+            rights.extend_from_slice(index.rows(*group));
             lefts.resize(rights.len(), row as u32);
         }
         let id = self.number();
@@ -911,23 +864,9 @@ impl Machine {
                 Ok(binary(a, b, Binary::Compare(*sign)).present_where(Comparison::Greater).presence())
             }
             Condition::Some(when) => {
-                // An odd address: the guards may be the first field of the scope they belong to.
-                let address = std::ptr::from_ref(when) as usize + 1;
-                let own = when.guards.iter().filter(|guard| mentions(guard, &when.exists));
-                let conditions = own.map(Condition::Guard).collect();
-                let scope = Scope {
-                    address,
-                    own: &when.exists,
-                    over: &when.exists,
-                    conditions,
-                    body: &ONE,
-                    operation: Operation::Max,
-                    nearby: &[],
-                    zero: false,
-                    fill: false,
-                    truth: false,
-                    whole: false,
-                };
+                // What the guards stand in has their number itself.
+                let (node, own) = (!when.node.number(), with_own(when).map(Condition::Guard).collect());
+                let scope = Scope::new(node, &when.exists, own, &ONE, Operation::Max);
                 self.nested(&scope, context)
             }
         }
@@ -943,8 +882,9 @@ impl Machine {
     ) -> Result<Block> {
         let indices = distinct([indices_of(a), indices_of(b)].concat());
         let in_rows = indices.iter().any(|index| context.dim(*index) == Some(Dim::ROWS));
+        let next = self.number();
         let key = Key {
-            place: (std::ptr::from_ref(b) as usize, 7),
+            place: (*self.comparisons.entry((sign, a.clone(), b.clone())).or_insert(next), 7),
             rows: if in_rows { context.rows.as_ref().map_or(0, |rows| rows.id) } else { 0 },
             fixed: context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect(),
         };
@@ -1000,7 +940,7 @@ impl Machine {
             let mut relations: Vec<_> = givers.iter().map(|read| Source::Tensor(read.tensor)).collect();
             relations.dedup();
             // Two terms may read one relation at different places.
-            let reads: Vec<usize> = givers.iter().map(|read| std::ptr::from_ref(*read) as usize).collect();
+            let reads: Vec<u64> = givers.iter().map(|read| read.node.number()).collect();
             let stamps = (self.stamps(relations), reads);
             if self.tuple_sources.get(index).is_some_and(|(known, _)| *known == stamps) {
                 continue;

@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 
+use datarel::NONE;
+
 use super::block::{Block, Dim};
 use super::machine::{Context, Counts, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
-use super::rows::{Keys, Match, NONE, Rows};
+use super::rows::Rows;
 use crate::error::Result;
 use crate::kernels::{Step, View, volume};
 use crate::linear::{linear, solve};
@@ -109,7 +111,7 @@ impl Machine {
 
     /// The bindings of a read's indices for which an element counts, tagged with the tuple.
     pub(crate) fn table(&mut self, read: &Read, counts: Counts, context: &Context) -> Result<Arc<Rows>> {
-        let address = std::ptr::from_ref(read) as usize;
+        let node = read.node.number();
         let functions: Vec<Option<&IndexFn>> = read.arguments.iter().map(Argument::function).collect();
         let mut indices: Vec<IndexId> =
             functions.iter().flatten().flat_map(|function| indices_of(function)).collect();
@@ -117,13 +119,13 @@ impl Machine {
         indices.dedup();
         let fixed: Vec<(IndexId, u32)> =
             context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect();
-        let key = Key { place: (address, counts as u8), rows: 0, fixed };
+        let key = Key { place: (node, counts as u8), rows: 0, fixed };
         if let Some(Thing::Table(rows)) = self.recall(&key) {
             return Ok(Arc::clone(rows));
         }
         let relation = self.as_relation(read, counts);
         // Other values of the same tuples have the same table: so it is in a step of learning.
-        let again = Key { place: (address, counts as u8 + 16), ..key.clone() };
+        let again = Key { place: (node, counts as u8 + 16), ..key.clone() };
         let ranges = self.stamps(indices.iter().copied().map(Source::Range));
         if let Some(Thing::Listed(rows, tuples)) = self.recall(&again)
             && tuples.same_tuples(&relation)
@@ -142,15 +144,14 @@ impl Machine {
             len: draft.tuples.len(),
             indices: draft.indices,
             columns: draft.columns.into_iter().map(Arc::new).collect(),
-            tags: vec![(address, Arc::new(draft.tuples))],
+            tags: vec![(node, Arc::new(draft.tuples))],
         };
         if counts != Counts::All {
             rows.tags.clear(); // they would number those that count only
         }
         if any {
             rows.tags.clear();
-            let (keys, _) = self.keys(&rows, &rows.indices.clone());
-            rows = rows.select(&keys.first, id);
+            rows = rows.select(&rows.by(&rows.indices).firsts(), id);
         }
         let rows = Arc::new(rows);
         let tuples = Relation { values: None, ..Relation::clone(&relation) };
@@ -159,14 +160,6 @@ impl Machine {
         stamps.extend(self.stamps([Source::Tensor(read.tensor)]));
         self.memory.keep(key, stamps, Thing::Table(Arc::clone(&rows)));
         Ok(rows)
-    }
-
-    /// Groups the rows of a table by some of its indices.
-    pub(crate) fn keys(&self, rows: &Rows, indices: &[IndexId]) -> (Keys, Vec<u32>) {
-        let columns: Vec<&[u32]> =
-            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
-        let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
-        Keys::new(&columns, &sizes, rows.len)
     }
 
     fn draft(&self, relation: &Relation, functions: &[Option<&IndexFn>], context: &Context) -> Result<Draft> {
@@ -309,8 +302,8 @@ impl Machine {
             let values = View { array, offset: 0, steps: vec![Step::Map(Arc::clone(tags), 1)] };
             Block { dims, shape, values, mask: None }
         };
-        let address = std::ptr::from_ref(read) as usize;
-        if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(address)) {
+        let node = read.node.number();
+        if let Some(tags) = context.rows.as_ref().and_then(|rows| rows.tag(node)) {
             return Ok(values(self, tags));
         }
         let table = self.table(read, Counts::All, context)?;
@@ -361,7 +354,7 @@ impl Machine {
         let Some(rows) = context.rows.as_ref().filter(|_| !in_rows.is_empty()) else {
             self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
             let fixed = axes.iter().map(|index| (*index, 0)).collect();
-            let key = Key { place: (table.id as usize, 11), rows: table.id, fixed };
+            let key = Key { place: (table.id, 11), rows: table.id, fixed };
             let positions = match self.recall(&key) {
                 Some(Thing::Positions(positions)) if table.id != 0 => Arc::clone(positions),
                 _ => {
@@ -390,13 +383,11 @@ impl Machine {
         dims.insert(0, Dim::ROWS);
         shape.insert(0, rows.len);
         self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
-        let sizes_in: Vec<usize> = in_rows.iter().map(|index| self.size(*index)).collect();
-        let matching = Match::new(table, &in_rows, &sizes_in);
-        let probes = matching.probe(rows);
+        let index = table.by(&in_rows);
         let dense = volume(&sizes);
         let mut positions = vec![NONE; volume(&shape)];
-        for (to, group) in probes.iter().enumerate() {
-            for row in matching.rows(*group) {
+        for (to, group) in rows.find_in(&index, &in_rows).into_iter().enumerate() {
+            for row in index.rows(group) {
                 positions[to * dense + position(*row as usize)] = *row;
             }
         }
@@ -405,16 +396,14 @@ impl Machine {
 
     /// For each row of a context's table the row of another that agrees with it.
     fn find_rows(&mut self, table: &Arc<Rows>, rows: &Arc<Rows>, indices: &[IndexId]) -> Arc<Vec<u32>> {
-        let key = Key { place: (table.id as usize, 3), rows: rows.id, fixed: Vec::new() };
+        let key = Key { place: (table.id, 3), rows: rows.id, fixed: Vec::new() };
         if let Some(Thing::Grouped(_, column)) = self.recall(&key) {
             return Arc::clone(column);
         }
-        let (keys, _) = self.keys(table, indices);
-        let columns: Vec<&[u32]> =
-            indices.iter().filter_map(|i| rows.column(*i)).map(|c| c.as_slice()).collect();
-        let groups = keys.find(&columns, rows.len);
-        let first = |group: u32| if group == NONE { NONE } else { keys.first[group as usize] };
-        let found = Arc::new(groups.into_iter().map(first).collect::<Vec<u32>>());
+        let index = table.by(indices);
+        let groups = rows.find_in(&index, indices).into_iter();
+        let first = |group: u32| index.rows(group).first().copied().unwrap_or(NONE);
+        let found = Arc::new(groups.map(first).collect::<Vec<u32>>());
         let thing = Thing::Grouped(Arc::new(Rows::unit()), Arc::clone(&found));
         self.memory.keep(key, Vec::new(), thing);
         found

@@ -7,7 +7,7 @@ use datarel::rule::{Function, Test};
 use datarel::{Atom, Constants, Database, Failure, Limits, Literal, Ring, Rule, Term, evaluate};
 
 use super::machine::{Context, Machine, indices_of};
-use super::rows::{Match, Rows};
+use super::rows::Rows;
 use super::support::{Condition, comparison, distinct, holds_const};
 use crate::ast::Comparison;
 use crate::error::Result;
@@ -105,11 +105,10 @@ impl Machine {
         // Which tuple each binding met.
         for table in tables {
             if !table.tags.is_empty() && table.indices.iter().all(|index| head.contains(index)) {
-                let sizes: Vec<usize> = table.indices.iter().map(|index| self.size(*index)).collect();
-                let matching = Match::new(table, &table.indices, &sizes);
-                let met = matching.probe(&joined).into_iter();
-                let met: Vec<u32> = met.filter_map(|group| matching.rows(group).first().copied()).collect();
-                let tag = |(read, column): &(usize, Arc<Vec<u32>>)| {
+                let index = table.by(&table.indices);
+                let met = joined.find_in(&index, &table.indices).into_iter();
+                let met: Vec<u32> = met.filter_map(|group| index.rows(group).first().copied()).collect();
+                let tag = |(read, column): &(u64, Arc<Vec<u32>>)| {
                     (*read, Arc::new(met.iter().map(|row| column[*row as usize]).collect()))
                 };
                 joined.tags.extend(table.tags.iter().map(tag));

@@ -417,8 +417,7 @@ impl Moved {
     /// One slice of the values over a window, as what is given.
     fn slice(&self, window: &Program, value: i64, values: &[f64]) -> Option<Given> {
         let tensor = window.tensor(self.id);
-        let sizes: Vec<usize> =
-            tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect();
+        let sizes = tensor.sizes();
         let at = tensor.places.get(self.place)?.domain.as_ref()?.ordinal(Const::Int(value))?;
         let inner: usize = sizes.get(self.place + 1..)?.iter().product();
         let outer: usize = sizes.get(..self.place)?.iter().product();
