@@ -90,7 +90,11 @@ impl Machine {
         match self.stored(id) {
             None => Kept::Nothing,
             Some(Stored::Dense(array)) => Kept::Dense(array.len()),
-            Some(Stored::Relation(_)) => Kept::Relation(self.stamp(id)),
+            Some(Stored::Relation(relation)) => match &relation.values {
+                None => Kept::Tuples(relation.tuples, false),
+                Some(_) if relation.computed().is_some() => Kept::Tuples(relation.tuples, true),
+                Some(_) => Kept::Relation(self.stamp(id)),
+            },
         }
     }
 
@@ -155,6 +159,9 @@ impl Machine {
         if let Some(id) = self.stored_as(array) {
             return Some(Input::Tensor(id, array.len()));
         }
+        if let Some(id) = self.values_of(array) {
+            return Some(Input::Values(id));
+        }
         if !array.is_waiting() {
             // Given, or made once of what has not changed; anything else was computed from numbers of this time.
             let fixed = array.is_given() || watch.blocks.iter().any(|block| block.same(array));
@@ -170,6 +177,16 @@ impl Machine {
         listed.operations.push((operation, sources?));
         listed.known.push(array.clone());
         Some(Input::Made(listed.operations.len() - 1))
+    }
+
+    /// The relation whose values an array is.
+    fn values_of(&self, array: &Array) -> Option<TensorId> {
+        let is = |stored: &Stored| match stored {
+            Stored::Relation(relation) => relation.computed().is_some_and(|values| values.same(array)),
+            Stored::Dense(_) => false,
+        };
+        let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
+        ids.find(|id| self.stored(*id).is_some_and(is))
     }
 
     /// The tensor that an array is stored as.

@@ -422,6 +422,10 @@ impl Machine {
     pub(super) fn source_stamp(&self, source: Source) -> u64 {
         match source {
             Source::Tensor(tensor) => self.stamp(tensor),
+            Source::Tuples(tensor) => match self.stored(tensor) {
+                Some(Stored::Relation(relation)) => relation.tuples,
+                _ => self.stamp(tensor),
+            },
             Source::Range(index) => self
                 .ranges
                 .get(index.0 as usize)

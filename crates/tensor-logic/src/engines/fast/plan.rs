@@ -34,6 +34,8 @@ pub(crate) struct Key {
 pub(crate) enum Source {
     /// The value of a tensor.
     Tensor(TensorId),
+    /// The tuples of a relation, whatever their values.
+    Tuples(TensorId),
     /// The range of an index.
     Range(IndexId),
 }
@@ -49,7 +51,7 @@ pub(crate) enum Thing {
     /// A relation as a table of bindings.
     Table(Arc<Rows>),
     /// The same, and the tuples that it lists.
-    Listed(Arc<Rows>, Arc<Relation>),
+    Listed(Arc<Rows>, u64),
     /// A table with fewer columns or rows, and which row became which.
     Grouped(Arc<Rows>, Arc<Vec<u32>>),
     /// The rows of a table by group.
@@ -70,7 +72,7 @@ impl Thing {
             Thing::Support(support) => support.rows.as_ref().map_or(64, |rows| table_bytes(rows)),
             Thing::Table(rows) => table_bytes(rows),
             // The table is counted where it stands alone.
-            Thing::Listed(_, tuples) => 4 * tuples.len * tuples.columns.len() + 64,
+            Thing::Listed(..) => 64,
             Thing::Grouped(rows, column) => table_bytes(rows) + 4 * column.len(),
             Thing::Groups(groups) => 4 * groups.of.len() + groups.rows.bytes(),
             Thing::Skeleton(None) => 8,
@@ -115,7 +117,10 @@ pub(crate) struct Again {
 pub(crate) enum Kept {
     Nothing,
     Dense(usize),
+    /// By its stamp.
     Relation(u64),
+    /// A relation whose values are computed with, or are none: by its tuples.
+    Tuples(u64, bool),
 }
 
 /// What a description depends on beside the tensors that it reads.

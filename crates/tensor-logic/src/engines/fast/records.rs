@@ -39,6 +39,8 @@ pub(super) struct Moved<O> {
 pub(super) enum Input {
     /// A stored tensor of so many elements.
     Tensor(TensorId, usize),
+    /// The values of a stored relation.
+    Values(TensorId),
     /// What an operation of the record makes.
     Made(usize),
     /// Numbers that depend on the text alone.
@@ -58,6 +60,7 @@ impl Input {
     pub(super) fn is(&self, other: &Input) -> bool {
         match (self, other) {
             (Input::Tensor(a, m), Input::Tensor(b, n)) => (a, m) == (b, n),
+            (Input::Values(a), Input::Values(b)) => a == b,
             (Input::Made(a), Input::Made(b)) => a == b,
             (Input::Given(a), Input::Given(b)) => a.same(b) || same_entries(a.done(), b.done()),
             _ => false,

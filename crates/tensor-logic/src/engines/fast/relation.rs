@@ -5,6 +5,7 @@
 //! [`Combine`]. Dictionaries and tuples are in the order of answers.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use datarel::sorting;
@@ -25,6 +26,14 @@ pub(crate) struct Relation {
     pub(crate) columns: Vec<Arc<Vec<u32>>>,
     /// Values; `None`: all 1.
     pub(crate) values: Option<Arc<Values>>,
+    /// Which tuples these are: relations of one number have the same.
+    pub(crate) tuples: u64,
+}
+
+/// Tuples that are like no others; their number is no stamp of anything else.
+fn new_tuples() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1 << 48);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The values of the tuples, in 64 bits, as an array that is computed with, or both.
@@ -82,7 +91,8 @@ impl Skeleton {
         };
         let used = joined.dictionaries.into_iter().zip(joined.columns).map(|(d, c)| only_used(d, take(c)));
         let (dictionaries, columns) = used.unzip();
-        let relation = Relation { len: joined.first.len(), dictionaries, columns, values: None };
+        let (len, tuples) = (joined.first.len(), new_tuples());
+        let relation = Relation { len, dictionaries, columns, values: None, tuples };
         Some(Skeleton { relation, order: (!sorted).then(|| Arc::new(joined.first.clone())) })
     }
 }
@@ -151,6 +161,7 @@ impl Relation {
             dictionaries: vec![Arc::default(); arity],
             columns: vec![Arc::default(); arity],
             values: None,
+            tuples: new_tuples(),
         }
     }
 
@@ -171,7 +182,8 @@ impl Relation {
         let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
         let (dictionaries, columns) = used.unzip();
         let valued = values.iter().any(|value| *value != 1.0);
-        Relation { len: kept.len(), dictionaries, columns, values: valued.then(|| Values::of(values)) }
+        let values = valued.then(|| Values::of(values));
+        Relation { len: kept.len(), dictionaries, columns, values, tuples: new_tuples() }
     }
 
     /// The relation of contributions without values that are different tuples in order already.
@@ -188,7 +200,7 @@ impl Relation {
             columns.iter().find(differs).is_some_and(|column| column[row] < column[row + 1])
         };
         let sorted = (1..piece.len).all(|row| below(row - 1));
-        sorted.then_some(Relation { len: piece.len, dictionaries, columns, values: None })
+        sorted.then(|| Relation { len: piece.len, dictionaries, columns, values: None, tuples: new_tuples() })
     }
 
     /// All contributions joined into one piece, so that more can follow.
@@ -218,11 +230,9 @@ impl Relation {
         self.values.as_ref()?.array.get().cloned()
     }
 
-    /// Whether both share their tuples, whatever the values.
-    pub(crate) fn same_tuples(&self, other: &Relation) -> bool {
-        let columns = || self.columns.iter().zip(&other.columns).all(|(a, b)| Arc::ptr_eq(a, b));
-        let names = || self.dictionaries.iter().zip(&other.dictionaries).all(|(a, b)| Arc::ptr_eq(a, b));
-        self.len == other.len && self.columns.len() == other.columns.len() && columns() && names()
+    /// The values, if they are computed with and are computed anew when what they come from changes.
+    pub(crate) fn computed(&self) -> Option<Array> {
+        self.array().filter(|array| !array.is_given())
     }
 
     /// The tuples as a piece.
@@ -250,7 +260,7 @@ impl Relation {
             self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
         let (dictionaries, columns) = used.unzip();
         let values = self.doubles().map(|values| Values::of(kept.iter().map(|at| values[*at]).collect()));
-        Relation { len: kept.len(), dictionaries, columns, values }
+        Relation { len: kept.len(), dictionaries, columns, values, tuples: new_tuples() }
     }
 
     /// A tuple.

@@ -100,6 +100,10 @@ impl Machine {
         match source {
             Input::Given(array) => Some(array.clone()),
             Input::Made(at) => made.get(*at).cloned(),
+            Input::Values(id) => match self.stored(*id) {
+                Some(Stored::Relation(relation)) => relation.computed(),
+                _ => None,
+            },
             Input::Tensor(id, len) => match self.stored(*id) {
                 Some(Stored::Dense(array)) if array.len() == *len => Some(array.clone()),
                 _ => None,

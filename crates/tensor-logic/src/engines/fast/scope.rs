@@ -11,6 +11,7 @@ use super::contract::{Contraction, contract};
 use super::doubt::{Doubt, all_finite};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
+use super::relation::Relation;
 use super::rows::Rows;
 use super::support::{Condition, Support, distinct, free};
 use crate::ast::Comparison;
@@ -373,7 +374,8 @@ impl Machine {
     fn whole_slabs(&mut self, factor: Factor<'_>, context: &Context) -> Result<Option<Beside>> {
         let (Factor::Times(Expr::Read(read)), Some(rows)) = (factor, &context.rows) else { return Ok(None) };
         let Some(Stored::Dense(data)) = self.stored(read.tensor).cloned() else { return Ok(None) };
-        self.force(&data);
+        // Once, for all who pick slabs of it; nothing depends on its numbers.
+        data.force(self.precision, &self.pool);
         let alone = |argument: &Argument| match argument {
             Argument::At(function) => function.alone().filter(|index| context.fixed(*index).is_none()),
             Argument::Any => None,
@@ -591,9 +593,7 @@ impl Machine {
                 }
                 match self.stored(read.tensor) {
                     Some(Stored::Dense(data)) => dense.push(data.clone()),
-                    Some(Stored::Relation(relation))
-                        if relation.doubles().is_none_or(|values| all_finite(values)) =>
-                    {
+                    Some(Stored::Relation(relation)) if self.is_finite(relation) => {
                         let dense = Condition::Listed(read)
                             .indices()
                             .iter()
@@ -616,6 +616,13 @@ impl Machine {
         };
         let fine = listed.is_empty() || dense.iter().all(finite);
         Ok(if constant.is_finite() && over && fine { listed } else { Vec::new() })
+    }
+
+    fn is_finite(&self, relation: &Relation) -> bool {
+        relation.doubles().is_none_or(|values| {
+            self.looks.set(self.looks.get() + 1);
+            all_finite(values)
+        })
     }
 
     /// Whether an expression is present whatever the binding, as far as a look at it says.

@@ -353,7 +353,11 @@ impl Machine {
         let mut sources = Vec::new();
         for condition in conditions {
             condition.reads(&mut |read| {
-                let source = Source::Tensor(read.tensor);
+                let all = || self.counts(read, false) == Counts::All;
+                let source = match condition {
+                    Condition::Present(_) | Condition::Listed(_) if all() => Source::Tuples(read.tensor),
+                    _ => Source::Tensor(read.tensor),
+                };
                 if !sources.contains(&source) {
                     sources.push(source);
                 }
@@ -937,7 +941,11 @@ impl Machine {
             if givers.is_empty() {
                 givers = nearby.iter().filter(gives).copied().collect();
             }
-            let mut relations: Vec<_> = givers.iter().map(|read| Source::Tensor(read.tensor)).collect();
+            let source = |read: &&Read| match self.counts(read, false) {
+                Counts::All => Source::Tuples(read.tensor),
+                _ => Source::Tensor(read.tensor),
+            };
+            let mut relations: Vec<_> = givers.iter().map(source).collect();
             relations.dedup();
             // Two terms may read one relation at different places.
             let reads: Vec<u64> = givers.iter().map(|read| read.node.number()).collect();

@@ -124,15 +124,15 @@ impl Machine {
             return Ok(Arc::clone(rows));
         }
         let relation = self.as_relation(read, counts);
-        // Other values of the same tuples have the same table: so it is in a step of learning.
+        let source = if counts == Counts::All { Source::Tuples } else { Source::Tensor };
+        let sources = indices.iter().copied().map(Source::Range).chain([source(read.tensor)]);
+        let stamps = self.stamps(sources);
+        // Other values that count have the same table.
         let again = Key { place: (node, counts as u8 + 16), ..key.clone() };
-        let ranges = self.stamps(indices.iter().copied().map(Source::Range));
         if let Some(Thing::Listed(rows, tuples)) = self.recall(&again)
-            && tuples.same_tuples(&relation)
+            && *tuples == relation.tuples
         {
             let rows = Arc::clone(rows);
-            let mut stamps = ranges;
-            stamps.extend(self.stamps([Source::Tensor(read.tensor)]));
             self.memory.keep(key, stamps, Thing::Table(Arc::clone(&rows)));
             return Ok(rows);
         }
@@ -154,10 +154,10 @@ impl Machine {
             rows = rows.select(&rows.by(&rows.indices).firsts(), id);
         }
         let rows = Arc::new(rows);
-        let tuples = Relation { values: None, ..Relation::clone(&relation) };
-        self.memory.keep(again, ranges.clone(), Thing::Listed(Arc::clone(&rows), Arc::new(tuples)));
-        let mut stamps = ranges;
-        stamps.extend(self.stamps([Source::Tensor(read.tensor)]));
+        if counts != Counts::All {
+            let ranges = self.stamps(indices.iter().copied().map(Source::Range));
+            self.memory.keep(again, ranges, Thing::Listed(Arc::clone(&rows), relation.tuples));
+        }
         self.memory.keep(key, stamps, Thing::Table(Arc::clone(&rows)));
         Ok(rows)
     }
@@ -383,6 +383,13 @@ impl Machine {
         dims.insert(0, Dim::ROWS);
         shape.insert(0, rows.len);
         self.reserve(volume(&shape).saturating_mul(inner).saturating_mul(2))?;
+        let fixed = axes.iter().map(|index| (*index, 0)).collect();
+        let key = Key { place: (table.id, 13), rows: rows.id, fixed };
+        let lasts = table.id != 0 && rows.id != 0;
+        if let Some(Thing::Positions(positions)) = self.recall(&key).filter(|_| lasts) {
+            let positions = Arc::clone(positions);
+            return Ok(block.placed(&dims, &shape, &positions));
+        }
         let index = table.by(&in_rows);
         let dense = volume(&sizes);
         let mut positions = vec![NONE; volume(&shape)];
@@ -391,7 +398,12 @@ impl Machine {
                 positions[to * dense + position(*row as usize)] = *row;
             }
         }
-        Ok(block.placed(&dims, &shape, &Arc::new(positions)))
+        let positions = Arc::new(positions);
+        if lasts {
+            let stamps = self.stamps(axes.iter().map(|index| Source::Range(*index)));
+            self.memory.keep(key, stamps, Thing::Positions(Arc::clone(&positions)));
+        }
+        Ok(block.placed(&dims, &shape, &positions))
     }
 
     /// For each row of a context's table the row of another that agrees with it.
