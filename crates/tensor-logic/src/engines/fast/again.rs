@@ -105,6 +105,9 @@ impl Machine {
         let (looks, kept, bytes) = (self.looks.get(), self.memory.kept(), self.bytes);
         let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
         let seen = std::mem::replace(&mut slot.seen, true);
+        if seen {
+            self.memory.is_used();
+        }
         let worth = plain && seen && slot.failed < TRIES && self.notes.is_none();
         *self.watched.borrow_mut() = worth.then(|| Watch { looks, kept, bytes, ..Watch::default() });
     }

@@ -42,6 +42,9 @@ impl Machine {
 
     /// Evaluates a component, and says how.
     fn evaluated(&mut self, component: &Component, parameters: &Parameters) -> Result<Executor> {
+        if !matches!(component.class, Class::Plain) {
+            self.memory.is_used();
+        }
         for id in &component.tensors {
             if !self.is_lone(component, *id) {
                 self.reserve_tensor(*id)?;

@@ -161,9 +161,12 @@ pub(crate) struct Memory {
     things: HashMap<Key, (Stamps, Thing)>,
     bytes: usize,
     kept: u64,
+    /// Whether something was evaluated again.
+    used: bool,
 }
 
-/// Beyond this much everything is forgotten and made anew.
+/// Beyond this much everything is forgotten and made anew: before anything is evaluated a second time, and then.
+const ONCE: usize = 48 << 20;
 const MOST: usize = 256 << 20;
 
 impl Memory {
@@ -180,7 +183,12 @@ impl Memory {
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
-        *self = Memory { kept: self.kept, ..Memory::default() };
+        *self = Memory { kept: self.kept, used: self.used, ..Memory::default() };
+    }
+
+    /// Something is evaluated again: what is remembered is worth more from now on.
+    pub(crate) fn is_used(&mut self) {
+        self.used = true;
     }
 
     /// How many things were ever remembered.
@@ -192,10 +200,11 @@ impl Memory {
     pub(crate) fn keep(&mut self, key: Key, stamps: Stamps, thing: Thing) {
         self.kept += 1;
         let bytes = thing.bytes() + 128;
-        if bytes > MOST / 2 {
+        let most = if self.used { MOST } else { ONCE };
+        if bytes > most / 2 {
             return;
         }
-        if self.bytes + bytes > MOST {
+        if self.bytes + bytes > most {
             self.things.clear();
             self.bytes = 0;
         }
