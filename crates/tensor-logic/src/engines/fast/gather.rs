@@ -6,9 +6,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::block::{Block, Dim};
+use super::block::{Block, Dim, joint};
 use super::machine::{Context, Machine, Stored, indices_of};
-use super::plan::{Key, Source, Thing};
+use super::plan::{Source, Thing};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::kernels::{Array, NOWHERE as NO_SLAB, Places, Point, Slabs, Step, View, advance, strides, volume};
@@ -129,20 +129,7 @@ impl Offsets {
 
     /// The dimensions that they depend on.
     pub(crate) fn space(&self) -> (Vec<Dim>, Vec<usize>) {
-        let (mut dims, mut shape) = (Vec::new(), Vec::new());
-        for part in &self.parts {
-            for (dim, size) in part.dims.iter().zip(&part.shape) {
-                if !dims.contains(dim) {
-                    dims.push(*dim);
-                    shape.push(*size);
-                }
-            }
-        }
-        if let Some(at) = dims.iter().position(|dim| *dim == Dim::ROWS) {
-            dims[..=at].rotate_right(1);
-            shape[..=at].rotate_right(1);
-        }
-        (dims, shape)
+        joint(self.parts.iter().flat_map(|part| part.dims.iter().copied().zip(part.shape.iter().copied())))
     }
 
     fn add(&mut self, part: Part) {
@@ -376,18 +363,8 @@ impl Machine {
     /// The values of an index function over the dimensions that it moves along.
     pub(crate) fn function_values(&self, function: &IndexFn, context: &Context) -> Result<FunctionValues> {
         let indices = indices_of(function);
-        let (mut dims, mut shape) = (Vec::new(), Vec::new());
-        for dim in indices.iter().filter_map(|index| context.dim(*index)) {
-            if !dims.contains(&dim) {
-                if dim == Dim::ROWS {
-                    dims.insert(0, dim);
-                    shape.insert(0, context.row_count());
-                } else {
-                    dims.push(dim);
-                    shape.push(self.dim_size(dim, context));
-                }
-            }
-        }
+        let all = indices.iter().filter_map(|index| context.dim(*index));
+        let (dims, shape) = joint(all.map(|dim| (dim, self.dim_size(dim, context))));
         let len = volume(&shape);
         self.reserve(len.saturating_mul(2))?;
         let own = strides(&shape);
@@ -481,12 +458,7 @@ impl Machine {
         let mut indices: Vec<IndexId> = functions.clone().flat_map(indices_of).collect();
         indices.sort_unstable();
         indices.dedup();
-        let by_rows = indices.iter().any(|index| context.fixed(*index).is_none() && context.in_rows(*index));
-        let key = Key {
-            place: (key, 0),
-            rows: if by_rows { context.rows.as_ref().map_or(0, |rows| rows.id) } else { 0 },
-            fixed: context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect(),
-        };
+        let key = context.key((key, 0), &indices);
         if let Some(Thing::Offsets(offsets)) = self.recall(&key) {
             return Ok(Arc::clone(offsets));
         }

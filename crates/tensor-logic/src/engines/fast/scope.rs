@@ -594,11 +594,8 @@ impl Machine {
                 match self.stored(read.tensor) {
                     Some(Stored::Dense(data)) => dense.push(data.clone()),
                     Some(Stored::Relation(relation)) if self.is_finite(relation) => {
-                        let dense = Condition::Listed(read)
-                            .indices()
-                            .iter()
-                            .filter(|index| context.fixed(**index).is_none())
-                            .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                        let indices = Condition::Listed(read).indices();
+                        let dense = self.bindings(indices.iter().filter(|i| context.fixed(**i).is_none()));
                         let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
                         if own && (worth || self.storage == Storage::Sparse) {
                             listed.push(read);

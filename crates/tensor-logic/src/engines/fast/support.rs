@@ -278,11 +278,7 @@ impl Machine {
         let relevant = distinct(relevant);
         // Whether anything is listed may depend on numbers, and then nothing or all that can be is.
         let listed = conditions.iter().any(|condition| matches!(condition, Condition::Listed(_)));
-        let key = Key {
-            place: (node, if listed { 12 } else { 6 }),
-            rows: context.rows.as_ref().map_or(0, |rows| rows.id),
-            fixed: context.fixed.iter().copied().filter(|(index, _)| relevant.contains(index)).collect(),
-        };
+        let key = context.key((node, if listed { 12 } else { 6 }), &relevant);
         if let Some(Thing::Support(support)) = self.recall(&key) {
             let support = support.clone();
             for (index, domain) in &support.ranges {
@@ -461,7 +457,7 @@ impl Machine {
         relevant: &[IndexId],
     ) -> Result<Vec<(usize, Arc<Rows>)>> {
         let open = relevant.iter().filter(|index| search.context.fixed(**index).is_none());
-        let all = open.fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+        let all = self.bindings(open);
         let mut tables = Vec::new();
         for (at, condition) in search.conditions.iter().enumerate() {
             let (Condition::Present(read) | Condition::Listed(read) | Condition::Guard(Guard::Read(read))) =
@@ -500,8 +496,7 @@ impl Machine {
             let mut changed = false;
             for (slot, (_, table)) in tables.iter().enumerate() {
                 let touches = table.indices.iter().any(|index| listed.contains(index));
-                let dense =
-                    table.indices.iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                let dense = self.bindings(&table.indices);
                 let worth = match self.storage {
                     super::machine::Storage::Dense => false,
                     super::machine::Storage::Sparse => !table.indices.is_empty(),
@@ -546,7 +541,7 @@ impl Machine {
         }
         let mut head = Condition::Some(when).indices();
         head.retain(|index| context.fixed(*index).is_none());
-        let dense = head.iter().fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+        let dense = self.bindings(&head);
         let most = match self.storage {
             Storage::Dense => return Ok(None),
             Storage::Sparse => usize::MAX,
@@ -749,11 +744,8 @@ impl Machine {
             return Ok(());
         }
         let known = search.rows.as_ref().map_or(1, |rows| rows.len);
-        let dense = open.iter().fold(known, |all, index| all.saturating_mul(self.size(*index)));
-        let all = relevant
-            .iter()
-            .filter(|index| !search.bound(**index))
-            .fold(known, |all, index| all.saturating_mul(self.size(*index)));
+        let dense = self.bindings(&open).saturating_mul(known);
+        let all = self.bindings(relevant.iter().filter(|index| !search.bound(**index))).saturating_mul(known);
         let sparse = self.storage == super::machine::Storage::Sparse;
         if all <= SMALL && !sparse {
             return Ok(());
@@ -885,13 +877,9 @@ impl Machine {
         context: &Context,
     ) -> Result<Block> {
         let indices = distinct([indices_of(a), indices_of(b)].concat());
-        let in_rows = indices.iter().any(|index| context.dim(*index) == Some(Dim::ROWS));
         let next = self.number();
-        let key = Key {
-            place: (*self.comparisons.entry((sign, a.clone(), b.clone())).or_insert(next), 7),
-            rows: if in_rows { context.rows.as_ref().map_or(0, |rows| rows.id) } else { 0 },
-            fixed: context.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect(),
-        };
+        let place = *self.comparisons.entry((sign, a.clone(), b.clone())).or_insert(next);
+        let key = context.key((place, 7), &indices);
         if let Some(Thing::Block(block)) = self.recall(&key) {
             return Ok(block.clone());
         }
