@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary, joint};
-use super::gather::Offsets;
+use super::condition::{Condition, scope_reads};
 use super::machine::{Context, Machine, Storage, Stored};
+use super::offsets::Offsets;
 use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
-use super::support::Condition;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
@@ -231,7 +231,7 @@ impl Machine {
         let mut nearby = Vec::new();
         if equation.terms.len() > 1 {
             for term in &equation.terms {
-                nearby.extend(Machine::scope_reads(&Condition::of_when(&term.when), &term.body));
+                nearby.extend(scope_reads(&Condition::of_when(&term.when), &term.body));
             }
         }
         for term in &equation.terms {

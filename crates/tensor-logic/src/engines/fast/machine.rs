@@ -201,7 +201,7 @@ pub(crate) struct Machine {
     /// The values of indices that take those of tuples: what they came from, and their ordinals.
     pub(crate) tuple_sources: HashMap<IndexId, (Givers, Vec<u32>)>,
     /// Orders of contraction, by the spaces of the factors and what is summed.
-    pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
+    pub(crate) orders: HashMap<super::plan::Network, Vec<(usize, usize)>>,
     /// What equations contribute to the steps of a recursion.
     pub(super) records: super::records::Records,
     /// What makes each tensor, where it is recorded.
