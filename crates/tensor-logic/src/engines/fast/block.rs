@@ -109,6 +109,11 @@ impl Block {
         Block { mask: mask.map(Box::new), ..self }
     }
 
+    /// Its dimensions with their sizes.
+    pub(crate) fn space(&self) -> impl Iterator<Item = (Dim, usize)> {
+        self.dims.iter().copied().zip(self.shape.iter().copied())
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         volume(&self.shape)
@@ -274,62 +279,52 @@ impl Block {
 
     /// The slabs of the block's rows at these positions of other dimensions, absent where there is
     /// none ([`NOWHERE`]).
-    pub(crate) fn placed(self, dims: &[Dim], shape: &[usize], positions: &Arc<Vec<u32>>) -> Block {
-        let mut own = vec![Dim::ROWS];
-        own.extend(self.dims.iter().filter(|dim| **dim != Dim::ROWS));
-        let block = self.permuted(&own);
-        let rows = block.shape.first().copied().unwrap_or(0);
-        let (mut all, mut sizes) = (dims.to_vec(), shape.to_vec());
-        all.extend(&own[1..]);
-        sizes.extend(&block.shape[1..]);
-        let inner = volume(&block.shape[1..]);
-        let moved = |array: Array, inner: usize| {
-            let slabs = Slabs { from: array, positions: Arc::clone(positions), inner };
-            Array::of(positions.len() * inner, slabs)
+    pub(crate) fn placed(mut self, dims: &[Dim], shape: &[usize], positions: &Arc<Vec<u32>>) -> Block {
+        let rows = self.size(Dim::ROWS);
+        let moved = |block: Block| {
+            let (all, sizes) = ([dims, &block.dims[1..]].concat(), [shape, &block.shape[1..]].concat());
+            let inner = volume(&block.shape[1..]);
+            let slabs = Slabs { from: block.array(), positions: Arc::clone(positions), inner };
+            Block::whole(all, sizes, Array::of(positions.len() * inner, slabs))
         };
-        let there = positions.iter().map(|at| *at != NOWHERE).collect::<Vec<bool>>();
-        let mut mask = Block::truths(dims.to_vec(), shape.to_vec(), there);
-        if let Some(own_mask) = block.mask.clone() {
-            let mut dims_there = dims.to_vec();
-            let mut shape_there = shape.to_vec();
-            let mut own_dims = vec![Dim::ROWS];
-            own_dims.extend(own_mask.dims.iter().filter(|dim| **dim != Dim::ROWS));
-            let own_shape: Vec<usize> = own_dims
-                .iter()
-                .map(|dim| if *dim == Dim::ROWS { rows } else { own_mask.size(*dim) })
-                .collect();
-            dims_there.extend(&own_dims[1..]);
-            shape_there.extend(&own_shape[1..]);
-            let own = own_mask.expanded(&own_dims, &own_shape);
-            let array = moved(truth(vec![own], &[Code::Load(0)]).array(), volume(&own_shape[1..]));
-            mask = Block::whole(dims_there, shape_there, array);
-        }
-        let array = moved(Block { mask: None, ..block }.array(), inner);
-        Block { mask: Some(Box::new(mask)), ..Block::whole(all, sizes, array) }
+        let mask = match self.mask.take() {
+            Some(mask) => moved(truth(vec![mask.beside(rows)], &[Code::Load(0)])),
+            None => {
+                let there = positions.iter().map(|at| *at != NOWHERE).collect();
+                Block::truths(dims.to_vec(), shape.to_vec(), there)
+            }
+        };
+        Block { mask: Some(Box::new(mask)), ..moved(self.beside(rows)) }
     }
+
+    /// The block with the rows, so many, as its first dimension.
+    fn beside(&self, rows: usize) -> Block {
+        let (dims, shape) = joint(std::iter::once((Dim::ROWS, rows)).chain(self.space()));
+        self.expanded(&dims, &shape)
+    }
+}
+
+/// Dimensions with their sizes, each once. The rows are the slowest: tables are cut and reduced along them.
+pub(crate) fn joint(all: impl Iterator<Item = (Dim, usize)>) -> (Vec<Dim>, Vec<usize>) {
+    let (mut dims, mut shape) = (Vec::new(), Vec::new());
+    for (dim, size) in all {
+        if !dims.contains(&dim) {
+            dims.push(dim);
+            shape.push(size);
+        }
+    }
+    if let Some(at) = dims.iter().position(|dim| *dim == Dim::ROWS) {
+        dims[..=at].rotate_right(1);
+        shape[..=at].rotate_right(1);
+    }
+    (dims, shape)
 }
 
 /// The dimensions of several blocks together: those of the largest first, in its order.
 pub(crate) fn union(blocks: &[&Block]) -> (Vec<Dim>, Vec<usize>) {
     let mut order: Vec<&&Block> = blocks.iter().collect();
     order.sort_by_key(|block| std::cmp::Reverse(block.len()));
-    let (mut dims, mut shape) = (Vec::new(), Vec::new());
-    for block in order {
-        for (dim, size) in block.dims.iter().zip(&block.shape) {
-            if !dims.contains(dim) {
-                dims.push(*dim);
-                shape.push(*size);
-            }
-        }
-    }
-    // The rows are the slowest: tables are cut and reduced along them.
-    if let Some(at) = dims.iter().position(|dim| *dim == Dim::ROWS) {
-        let size = shape.remove(at);
-        dims.remove(at);
-        dims.insert(0, Dim::ROWS);
-        shape.insert(0, size);
-    }
-    (dims, shape)
+    joint(order.into_iter().flat_map(|block| block.space()))
 }
 
 /// An elementwise operation on the values of blocks, whatever their masks.
@@ -486,46 +481,31 @@ fn any(mask: Block, drop: &[Dim]) -> Block {
 
 /// A block with rows folded into groups.
 pub(crate) fn reduce_rows(block: Block, groups: &Groups, operation: Operation) -> Block {
-    let mut dims = vec![Dim::ROWS];
-    dims.extend(block.dims.iter().copied().filter(|dim| *dim != Dim::ROWS));
-    let mut full = vec![groups.of.len()];
-    full.extend(dims[1..].iter().map(|dim| block.size(*dim)));
+    let rows = groups.of.len();
     let mask = block.mask.clone();
     let folding = folding(operation);
     let filled = if operation == Operation::Count { block.presence() } else { block };
-    let filled = filled.filled(folding.start());
     let by_group = |block: Block, folding: Folding| {
-        let own: Vec<Dim> =
-            dims.iter().copied().filter(|dim| *dim == Dim::ROWS || block.position(*dim).is_some()).collect();
-        let shape: Vec<usize> = own
-            .iter()
-            .map(|dim| if *dim == Dim::ROWS { groups.of.len() } else { block.size(*dim) })
-            .collect();
-        let slabs = block.expanded(&own, &shape).slabs();
+        let block = block.beside(rows);
+        let (dims, mut sizes) = (block.dims.clone(), block.shape.clone());
         let segments = Segments {
             groups: Arc::clone(&groups.rows),
-            inner: shape[1..].to_vec(),
+            inner: sizes[1..].to_vec(),
             numbers: Vec::new(),
-            slabs: vec![slabs],
+            slabs: vec![block.slabs()],
             constant: 1.0,
             folding,
         };
-        let mut sizes = shape;
         sizes[0] = groups.count();
-        Block::whole(own, sizes.clone(), Array::of(volume(&sizes), segments))
+        Block::whole(dims, sizes.clone(), Array::of(volume(&sizes), segments))
     };
-    let result = by_group(filled.expanded(&dims, &full), folding);
-    let counts = mask.clone().map(|mask| {
-        let mask = *mask;
-        by_group(mask, Folding::Sum)
-    });
-    let result = match (operation, &counts, &mask) {
-        (Operation::Avg, Some(counts), _) => binary(result, counts.clone(), Binary::Divide),
-        (Operation::Avg, None, _) => binary(
-            result,
-            by_group(Block::same(1.0, vec![Dim::ROWS], vec![full[0]]), Folding::Sum),
-            Binary::Divide,
-        ),
+    let result = by_group(filled.filled(folding.start()), folding);
+    let counts = mask.map(|mask| by_group(*mask, Folding::Sum));
+    let result = match operation {
+        Operation::Avg => {
+            let all = || by_group(Block::scalar(1.0), Folding::Sum);
+            binary(result, counts.clone().unwrap_or_else(all), Binary::Divide)
+        }
         _ => result,
     };
     let here = counts.map(|counts| {

@@ -14,9 +14,6 @@ use crate::error::Result;
 use crate::kernels::{Array, Binary, Folding, Matrices, Product, Step, volume};
 use crate::program::Operation;
 
-/// The spaces of some factors, and the dimensions that are summed.
-pub(crate) type Network = (Vec<(Vec<Dim>, Vec<usize>)>, Vec<Dim>);
-
 /// Up to so many factors the best order is searched for.
 const EXACT: usize = 8;
 

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim, binary, many, restrict, sum_present};
+use super::condition::{Condition, free};
 use super::machine::{Context, Machine, Stored};
 use super::rows::Rows;
 use super::scope::Scope;
-use super::support::{Condition, free};
 use crate::error::Result;
 use crate::kernels::{Array, Binary, Layout, Normalise, Point, volume};
 use crate::program::{Axis, AxisFunction, Call, Expr, IndexId, Operation, Otherwise, Read, Reduce};

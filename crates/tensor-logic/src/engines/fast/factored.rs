@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use super::condition::{distinct, free};
 use super::machine::{Context, Factored, Machine, Stored};
 use super::scope::Scope;
-use super::support::{distinct, free};
 use crate::program::{Expr, IndexId, Operation, Read, Reduce, Stamp, When};
 
 /// The factors of a product.

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use super::block::{Block, Dim, Groups, binary};
-use super::gather::Offsets;
+use super::block::{Block, Dim, Groups, binary, joint};
+use super::condition::{Condition, scope_reads};
 use super::machine::{Context, Machine, Storage, Stored};
+use super::offsets::Offsets;
 use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
-use super::support::Condition;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
@@ -231,7 +231,7 @@ impl Machine {
         let mut nearby = Vec::new();
         if equation.terms.len() > 1 {
             for term in &equation.terms {
-                nearby.extend(Machine::scope_reads(&Condition::of_when(&term.when), &term.body));
+                nearby.extend(scope_reads(&Condition::of_when(&term.when), &term.body));
             }
         }
         for term in &equation.terms {
@@ -598,18 +598,8 @@ impl Machine {
     /// The space of the bindings of a left side.
     fn head_space(&self, offsets: &Offsets, block: &Block, context: &Context) -> (Vec<Dim>, Vec<usize>) {
         let (dims, shape) = offsets.space();
-        let (mut all, mut sizes) = (Vec::new(), Vec::new());
-        if context.rows.is_some() {
-            all.push(Dim::ROWS);
-            sizes.push(context.row_count());
-        }
-        for (dim, size) in dims.iter().zip(&shape).chain(block.dims.iter().zip(&block.shape)) {
-            if !all.contains(dim) {
-                all.push(*dim);
-                sizes.push(*size);
-            }
-        }
-        (all, sizes)
+        let rows = context.rows.iter().map(|rows| (Dim::ROWS, rows.len));
+        joint(rows.chain(dims.into_iter().zip(shape)).chain(block.space()))
     }
 
     /// The tuples that a term makes which is all of its tensor, where it lists its bindings: a relation,
@@ -685,18 +675,10 @@ impl Machine {
         block: &Block,
         context: &Context,
     ) -> Result<(Vec<Dim>, Vec<usize>)> {
-        let (mut dims, mut shape) = (Vec::new(), Vec::new());
-        if context.rows.is_some() {
-            dims.push(Dim::ROWS);
-            shape.push(context.row_count());
-        }
+        let rows = context.rows.iter().map(|_| Dim::ROWS);
         let left = equation.left.iter().filter_map(|index| context.dim(*index));
-        for dim in left.chain(block.dims.iter().copied()) {
-            if !dims.contains(&dim) {
-                dims.push(dim);
-                shape.push(self.dim_size(dim, context));
-            }
-        }
+        let all = rows.chain(left).chain(block.dims.iter().copied());
+        let (dims, shape) = joint(all.map(|dim| (dim, self.dim_size(dim, context))));
         let total = volume(&shape);
         if total >= u32::MAX as usize {
             return Err(self.too_large(total as u128 * 8));

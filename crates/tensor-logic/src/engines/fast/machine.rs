@@ -93,6 +93,14 @@ impl Context {
         Context { rows, fixed: self.fixed.clone() }
     }
 
+    /// Where something belongs that depends on these indices alone.
+    pub(crate) fn key(&self, place: (u64, u8), indices: &[IndexId]) -> Key {
+        let by_rows = indices.iter().any(|index| self.dim(*index) == Some(Dim::ROWS));
+        let rows = self.rows.as_ref().filter(|_| by_rows).map_or(0, |rows| rows.id);
+        let fixed = self.fixed.iter().copied().filter(|(index, _)| indices.contains(index)).collect();
+        Key { place, rows, fixed }
+    }
+
     /// The number of rows, 1 without a table.
     pub(crate) fn row_count(&self) -> usize {
         self.rows.as_ref().map_or(1, |rows| rows.len)
@@ -193,7 +201,7 @@ pub(crate) struct Machine {
     /// The values of indices that take those of tuples: what they came from, and their ordinals.
     pub(crate) tuple_sources: HashMap<IndexId, (Givers, Vec<u32>)>,
     /// Orders of contraction, by the spaces of the factors and what is summed.
-    pub(crate) orders: HashMap<super::contract::Network, Vec<(usize, usize)>>,
+    pub(crate) orders: HashMap<super::plan::Network, Vec<(usize, usize)>>,
     /// What equations contribute to the steps of a recursion.
     pub(super) records: super::records::Records,
     /// What makes each tensor, where it is recorded.
@@ -451,6 +459,11 @@ impl Machine {
     /// The number of values of an index.
     pub(crate) fn size(&self, index: IndexId) -> usize {
         self.range(index).map_or(0, Domain::len)
+    }
+
+    /// The number of bindings of some indices.
+    pub(crate) fn bindings<'i>(&self, indices: impl IntoIterator<Item = &'i IndexId>) -> usize {
+        indices.into_iter().fold(1, |all: usize, index| all.saturating_mul(self.size(*index)))
     }
 
     /// The size of a dimension.

@@ -9,14 +9,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::block::{Block, Groups};
+use super::block::{Block, Dim, Groups};
+use super::condition::Support;
 use super::doubt::Doubt;
 use super::records::Input;
 use super::relation::{Relation, Skeleton};
 use super::rows::Rows;
-use super::support::Support;
 use crate::kernels::{Array, Recorded};
 use crate::program::{IndexId, TensorId};
+
+/// The spaces of factors, and what is summed.
+pub(crate) type Network = (Vec<(Vec<Dim>, Vec<usize>)>, Vec<Dim>);
 
 /// Where a remembered thing belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -59,7 +62,7 @@ pub(crate) enum Thing {
     /// The tuples that a term makes; `None`: some are made twice.
     Skeleton(Option<Skeleton>),
     /// Positions of elements.
-    Offsets(Arc<super::gather::Offsets>),
+    Offsets(Arc<super::offsets::Offsets>),
     /// For each binding of some indices the row of a table.
     Positions(Arc<Vec<u32>>),
     /// Values.

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::condition::{Condition, scope_reads};
 use super::head::{LARGE, SHARE};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::relation::Relation;
 use super::scope::Scope;
-use super::support::Condition;
 use super::{Fast, Session};
 use crate::engine::{Budget, Parameters, Request};
 use crate::error::Result;
@@ -281,13 +281,13 @@ impl Planner<'_> {
             return self.found(equation, term, scope.nested(&factored), inside);
         }
         let mut conditions = scope.conditions();
-        let reads = Machine::scope_reads(&conditions, scope.body);
+        let reads = scope_reads(&conditions, scope.body);
         self.machine.set_tuple_ranges(scope.own, &reads, scope.nearby);
         if scope.zero {
             let listed = self.machine.zero_reads(&scope, &context)?;
             conditions.extend(listed.into_iter().map(Condition::Listed));
         }
-        let free = super::support::free(scope.body);
+        let free = super::condition::free(scope.body);
         let support = self.machine.support(scope.node, &context, scope.own, &conditions, &free);
         self.machine.note_inside(scope.node, inside);
         let left = |machine: &Machine, kept: &dyn Fn(&IndexId) -> bool| {

@@ -77,23 +77,12 @@ impl Skeleton {
     /// The tuples that contributions make, if no two make the same.
     pub(crate) fn new(arity: usize, piece: Piece, symbols: &Symbols) -> Option<Skeleton> {
         let pieces = [Piece { values: None, counts: None, ..piece }];
-        let joined = Joined::new(arity, &pieces, Combine::Sum, symbols);
-        if joined.cells.len() < pieces[0].len {
+        let joined = Joined::new(arity, &pieces, Combine::Or, symbols);
+        if joined.first.len() < pieces[0].len {
             return None;
         }
-        let sorted = joined.first.is_sorted();
-        let take = |column: Vec<u32>| {
-            Arc::new(if sorted {
-                column
-            } else {
-                joined.first.iter().map(|row| column[*row as usize]).collect()
-            })
-        };
-        let used = joined.dictionaries.into_iter().zip(joined.columns).map(|(d, c)| only_used(d, take(c)));
-        let (dictionaries, columns) = used.unzip();
-        let (len, tuples) = (joined.first.len(), new_tuples());
-        let relation = Relation { len, dictionaries, columns, values: None, tuples };
-        Some(Skeleton { relation, order: (!sorted).then(|| Arc::new(joined.first.clone())) })
+        let order = (!joined.first.is_sorted()).then(|| Arc::new(joined.first.clone()));
+        Some(Skeleton { relation: joined.tuples.picked(&joined.first), order })
     }
 }
 
@@ -167,56 +156,35 @@ impl Relation {
 
     /// The relation of all contributions.
     pub(crate) fn merge(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Relation {
-        if let [piece] = pieces
-            && let Some(relation) = Relation::in_order(arity, piece, symbols)
-        {
-            return relation;
+        let Joined { tuples, first, cells } = Joined::new(arity, pieces, combine, symbols);
+        if cells.is_empty() {
+            return tuples.picked(&first);
         }
-        let joined = Joined::new(arity, pieces, combine, symbols);
-        let kept: Vec<usize> =
-            (0..joined.cells.len()).filter(|at| joined.cells[*at].exists(combine)).collect();
-        let values: Vec<f64> = kept.iter().map(|at| joined.cells[*at].finish(combine)).collect();
-        let rows: Vec<u32> = kept.iter().map(|at| joined.first[*at]).collect();
-        let take =
-            |column: &Vec<u32>| Arc::new(rows.iter().map(|row| column[*row as usize]).collect::<Vec<u32>>());
-        let used = joined.dictionaries.into_iter().zip(&joined.columns).map(|(d, c)| only_used(d, take(c)));
-        let (dictionaries, columns) = used.unzip();
+        let kept = || first.iter().zip(&cells).filter(|(_, cell)| cell.exists(combine));
+        let values: Vec<f64> = kept().map(|(_, cell)| cell.finish(combine)).collect();
+        let rows: Vec<u32> = kept().map(|(row, _)| *row).collect();
         let valued = values.iter().any(|value| *value != 1.0);
-        let values = valued.then(|| Values::of(values));
-        Relation { len: kept.len(), dictionaries, columns, values, tuples: new_tuples() }
-    }
-
-    /// The relation of contributions without values that are different tuples in order already.
-    fn in_order(arity: usize, piece: &Piece, symbols: &Symbols) -> Option<Relation> {
-        if piece.values.is_some() || piece.counts.is_some() || arity == 0 {
-            return None;
-        }
-        let pieces = std::slice::from_ref(piece);
-        let places = (0..arity).map(|place| merge_place(pieces, place, symbols));
-        let (dictionaries, columns): (Vec<_>, Vec<_>) =
-            places.map(|(dictionary, column)| (Arc::new(dictionary), Arc::new(column))).unzip();
-        let below = |row: usize| {
-            let differs = |column: &&Arc<Vec<u32>>| column[row] != column[row + 1];
-            columns.iter().find(differs).is_some_and(|column| column[row] < column[row + 1])
-        };
-        let sorted = (1..piece.len).all(|row| below(row - 1));
-        sorted.then(|| Relation { len: piece.len, dictionaries, columns, values: None, tuples: new_tuples() })
+        Relation { values: valued.then(|| Values::of(values)), ..tuples.picked(&rows) }
     }
 
     /// All contributions joined into one piece, so that more can follow.
     pub(crate) fn fold(pieces: &[Piece], arity: usize, combine: Combine, symbols: &Symbols) -> Piece {
-        let joined = Joined::new(arity, pieces, combine, symbols);
-        let take = |column: &Vec<u32>| joined.first.iter().map(|row| column[*row as usize]).collect();
-        let places = joined.dictionaries.iter().zip(&joined.columns);
-        let places =
-            places.map(|(dictionary, column)| Codes { dictionary: dictionary.to_vec(), codes: take(column) });
-        let counts = (combine == Combine::Avg).then(|| joined.cells.iter().map(|cell| cell.count).collect());
-        Piece {
-            len: joined.cells.len(),
-            places: places.collect(),
-            values: Some(joined.cells.iter().map(|cell| cell.value).collect()),
-            counts,
+        let Joined { tuples, first, cells } = Joined::new(arity, pieces, combine, symbols);
+        let counts = (combine == Combine::Avg).then(|| cells.iter().map(|cell| cell.count).collect());
+        let values = (!cells.is_empty()).then(|| cells.iter().map(|cell| cell.value).collect());
+        Piece { values, counts, ..tuples.picked(&first).piece() }
+    }
+
+    /// The tuples of these rows, in this order, without values.
+    fn picked(&self, rows: &[u32]) -> Relation {
+        if rows.len() == self.len && rows.is_sorted() {
+            return Relation { values: None, ..self.clone() };
         }
+        let take = |column: &Vec<u32>| Arc::new(rows.iter().map(|row| column[*row as usize]).collect());
+        let places = self.dictionaries.iter().zip(&self.columns);
+        let used = places.map(|(dictionary, column)| only_used(Arc::clone(dictionary), take(column)));
+        let (dictionaries, columns) = used.unzip();
+        Relation { len: rows.len(), dictionaries, columns, values: None, tuples: new_tuples() }
     }
 
     /// The same tuples with these values, one for each, which are computed before anybody looks at them.
@@ -254,13 +222,9 @@ impl Relation {
 
     /// The tuples at these positions only.
     pub(crate) fn only(&self, keep: impl Fn(usize) -> bool) -> Relation {
-        let kept: Vec<usize> = (0..self.len).filter(|at| keep(*at)).collect();
-        let take = |column: &Arc<Vec<u32>>| Arc::new(kept.iter().map(|at| column[*at]).collect::<Vec<u32>>());
-        let used =
-            self.dictionaries.iter().zip(&self.columns).map(|(d, c)| only_used(Arc::clone(d), take(c)));
-        let (dictionaries, columns) = used.unzip();
-        let values = self.doubles().map(|values| Values::of(kept.iter().map(|at| values[*at]).collect()));
-        Relation { len: kept.len(), dictionaries, columns, values, tuples: new_tuples() }
+        let kept: Vec<u32> = (0..self.len as u32).filter(|at| keep(*at as usize)).collect();
+        let of = |values: &Arc<Vec<f64>>| Values::of(kept.iter().map(|at| values[*at as usize]).collect());
+        Relation { values: self.doubles().map(of), ..self.picked(&kept) }
     }
 
     /// A tuple.
@@ -306,23 +270,20 @@ fn merge_place(pieces: &[Piece], place: usize, symbols: &Symbols) -> (Vec<Const>
 
 /// Sorted contributions, those to the same tuple joined.
 struct Joined {
-    dictionaries: Vec<Arc<Vec<Const>>>,
-    columns: Vec<Vec<u32>>,
-    /// For each tuple one of its rows.
+    /// Where each contribution goes.
+    tuples: Relation,
+    /// For each tuple one of its contributions.
     first: Vec<u32>,
+    /// What each tuple gets; none where all that matters is that it is there.
     cells: Vec<Cell>,
 }
 
 impl Joined {
     fn new(arity: usize, pieces: &[Piece], combine: Combine, symbols: &Symbols) -> Joined {
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
-        let mut dictionaries = Vec::with_capacity(arity);
-        let mut columns: Vec<Vec<u32>> = Vec::with_capacity(arity);
-        for place in 0..arity {
-            let (dictionary, column) = merge_place(pieces, place, symbols);
-            dictionaries.push(Arc::new(dictionary));
-            columns.push(column);
-        }
+        let places = (0..arity).map(|place| merge_place(pieces, place, symbols));
+        let (dictionaries, columns): (Vec<_>, Vec<_>) =
+            places.map(|(dictionary, column)| (Arc::new(dictionary), Arc::new(column))).unzip();
         let all = |of: &dyn Fn(&Piece) -> Option<&Vec<f64>>| -> Option<Vec<f64>> {
             pieces.iter().any(|piece| of(piece).is_some()).then(|| {
                 let one = |piece: &Piece| of(piece).cloned().unwrap_or_else(|| vec![1.0; piece.len]);
@@ -331,23 +292,24 @@ impl Joined {
         };
         let values = all(&|piece| piece.values.as_ref());
         let counts = all(&|piece| piece.counts.as_ref());
-        let order = sorting(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>(), total);
-        let row_at = |at: usize| order.as_ref().map_or(at, |order| order[at] as usize);
+        // Where all are 1, more of them change nothing.
+        let bare = values.is_none() && counts.is_none() && !matches!(combine, Combine::Sum | Combine::Avg);
+        let order = sorting(&columns.iter().map(|column| column.as_slice()).collect::<Vec<_>>(), total);
         let equal = |a: usize, b: usize| columns.iter().all(|column| column[a] == column[b]);
         let (mut first, mut cells): (Vec<u32>, Vec<Cell>) = (Vec::new(), Vec::new());
         for at in 0..total {
-            let row = row_at(at);
+            let row = order.as_ref().map_or(at, |order| order[at] as usize);
             let value = values.as_ref().map_or(1.0, |values| values[row]);
             let count = counts.as_ref().map_or(1.0, |counts| counts[row]);
-            match (first.last(), cells.last_mut()) {
-                (Some(last), Some(cell)) if equal(*last as usize, row) => cell.add(combine, value, count),
-                _ => {
-                    first.push(row as u32);
-                    cells.push(Cell { value, count });
-                }
+            if first.last().is_some_and(|last| equal(*last as usize, row)) {
+                cells.last_mut().into_iter().for_each(|cell| cell.add(combine, value, count));
+            } else {
+                first.push(row as u32);
+                cells.extend((!bare).then_some(Cell { value, count }));
             }
         }
-        Joined { dictionaries, columns, first, cells }
+        let tuples = Relation { len: total, dictionaries, columns, values: None, tuples: new_tuples() };
+        Joined { tuples, first, cells }
     }
 }
 

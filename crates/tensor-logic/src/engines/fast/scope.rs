@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use super::block::{Block, Dim, Groups, binary, folded, reduce, reduce_rows, repeated};
+use super::condition::{Condition, Support, distinct, free, scope_reads};
 use super::contract::{Contraction, contract};
 use super::doubt::{Doubt, all_finite};
 use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
 use super::relation::Relation;
 use super::rows::Rows;
-use super::support::{Condition, Support, distinct, free};
 use crate::ast::Comparison;
 use crate::engine::Numbers;
 use crate::error::Result;
@@ -170,7 +170,7 @@ impl Machine {
         }
         let inside = std::mem::take(&mut self.inside);
         let mut conditions = scope.conditions();
-        let reads = Machine::scope_reads(&conditions, scope.body);
+        let reads = scope_reads(&conditions, scope.body);
         self.set_tuple_ranges(scope.own, &reads, scope.nearby);
         let listed = if scope.zero && scope.operation == Operation::Sum {
             self.zero_reads(scope, context)?
@@ -594,11 +594,8 @@ impl Machine {
                 match self.stored(read.tensor) {
                     Some(Stored::Dense(data)) => dense.push(data.clone()),
                     Some(Stored::Relation(relation)) if self.is_finite(relation) => {
-                        let dense = Condition::Listed(read)
-                            .indices()
-                            .iter()
-                            .filter(|index| context.fixed(**index).is_none())
-                            .fold(1_usize, |all, index| all.saturating_mul(self.size(*index)));
+                        let indices = Condition::Listed(read).indices();
+                        let dense = self.bindings(indices.iter().filter(|i| context.fixed(**i).is_none()));
                         let worth = relation.len.saturating_mul(4) <= dense && dense > 1024;
                         if own && (worth || self.storage == Storage::Sparse) {
                             listed.push(read);

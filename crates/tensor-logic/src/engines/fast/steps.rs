@@ -437,7 +437,7 @@ impl State {
         while open {
             let holds = guards.iter().all(|Test(sign, a, b)| {
                 let (a, b) = (a.value(&self.registers), b.value(&self.registers));
-                super::support::holds(*sign, Some(a.cmp(&b)))
+                super::condition::holds(*sign, Some(a.cmp(&b)))
             });
             if holds && let Some(value) = self.value(body) {
                 visit(self, value);

@@ -19,6 +19,9 @@ use crate::linear::{linear, solve};
 use crate::program::{Argument, Combine, IndexFn, IndexId, Otherwise, Read, Style};
 use crate::value::{Const, Domain};
 
+/// A table, and which row of another became which of it (`None`: the same rows).
+pub(crate) type Projected = (Arc<Rows>, Option<Arc<Vec<u32>>>);
+
 /// A table in the making.
 struct Draft {
     /// Which tuples the rows are.
@@ -160,6 +163,45 @@ impl Machine {
         }
         self.memory.keep(key, stamps, Thing::Table(Arc::clone(&rows)));
         Ok(rows)
+    }
+
+    /// The context's table with the indices that matter only, and which row became which.
+    pub(crate) fn projected(&mut self, context: &Context, relevant: &[IndexId]) -> Result<Option<Projected>> {
+        let Some(rows) = &context.rows else { return Ok(None) };
+        let kept: Vec<IndexId> =
+            rows.indices.iter().copied().filter(|index| relevant.contains(index)).collect();
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        if kept.len() == rows.indices.len() {
+            return Ok(Some((Arc::clone(rows), None)));
+        }
+        let (grouped, groups) = self.grouped(rows, &kept);
+        if grouped.len == rows.len {
+            let mut same = Rows::clone(rows);
+            let pairs = rows.indices.iter().zip(&rows.columns).filter(|(index, _)| kept.contains(index));
+            (same.indices, same.columns) = pairs.map(|(index, column)| (*index, Arc::clone(column))).unzip();
+            return Ok(Some((Arc::new(same), None)));
+        }
+        Ok(Some((grouped, Some(groups))))
+    }
+
+    /// The distinct rows of a table by some of its indices, and which row became which.
+    pub(crate) fn grouped(&mut self, rows: &Arc<Rows>, kept: &[IndexId]) -> (Arc<Rows>, Arc<Vec<u32>>) {
+        let key =
+            Key { place: (rows.id, 4), rows: rows.id, fixed: kept.iter().map(|index| (*index, 0)).collect() };
+        if rows.id != 0
+            && let Some(Thing::Grouped(grouped, groups)) = self.recall(&key)
+        {
+            return (Arc::clone(grouped), Arc::clone(groups));
+        }
+        let index = rows.by(kept);
+        let columns = kept.iter().filter_map(|index| rows.column(*index)).cloned().collect();
+        let all = Rows { id: 0, len: rows.len, indices: kept.to_vec(), columns, tags: Vec::new() };
+        let grouped = Arc::new(all.select(&index.firsts(), self.number()));
+        let groups = Arc::new(index.into_groups());
+        self.memory.keep(key, Vec::new(), Thing::Grouped(Arc::clone(&grouped), Arc::clone(&groups)));
+        (grouped, groups)
     }
 
     fn draft(&self, relation: &Relation, functions: &[Option<&IndexFn>], context: &Context) -> Result<Draft> {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use datarel::rule::{Function, Test};
 use datarel::{Atom, Constants, Database, Failure, Limits, Literal, Ring, Rule, Term, evaluate};
 
+use super::condition::{Condition, comparison, distinct, holds_const};
 use super::machine::{Context, Machine, indices_of};
 use super::rows::Rows;
-use super::support::{Condition, comparison, distinct, holds_const};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::linear::{linear, solve};
