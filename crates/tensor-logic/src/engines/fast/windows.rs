@@ -149,7 +149,9 @@ impl Fast {
                     inner.observe(true);
                 }
                 inner.sessions.clear();
-                if let Some((from, _)) = window.again {
+                if let Some((from, to)) = window.again
+                    && from <= to
+                {
                     before.split_off(&from);
                 }
             }
