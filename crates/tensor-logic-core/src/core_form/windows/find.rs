@@ -1,8 +1,8 @@
 //! Which tensors move with the steps of a long recursion, in which pass, and how their steps lie to each other.
 //!
-//! Enter at [`Windows::of`]. From the largest stepped component it spreads along equations whose left side and reads have
+//! Enter at [`Windows::of`]. From large stepped components it spreads along equations whose left side and reads have
 //! one index in common. What spreads too far, as to a tensor that is also normalised along the steps, is given up
-//! again as long as it does not depend on the recursion; else there are no windows.
+//! again as long as it does not depend on the largest; else there are no windows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -67,12 +67,14 @@ impl Windows {
         let sized = stepped.filter_map(|component| {
             let Class::Stepped(steps) = &component.class else { return None };
             let volume = component.tensors.iter().map(|id| volume(program, *id)).sum::<u128>();
-            (volume >= large).then_some((volume, component, steps))
+            (volume >= large).then_some((volume, moving(component, steps)?.0))
         });
-        let (_, component, steps) = sized.max_by_key(|(volume, ..)| *volume)?;
+        let mut seeds: Vec<(u128, Places)> = sized.collect();
+        seeds.sort_by_key(|(volume, _)| std::cmp::Reverse(*volume));
+        seeds.first()?;
         let mut still: BTreeSet<TensorId> = BTreeSet::new();
         loop {
-            match attempt(program, goals, &needed, (component, steps), &still) {
+            match attempt(program, goals, &needed, &seeds, &still) {
                 Ok(windows) => return Some(windows),
                 Err(blame) => {
                     let before = still.len();
@@ -126,15 +128,17 @@ fn attempt(
     program: &Program,
     goals: &[TensorId],
     needed: &BTreeSet<TensorId>,
-    (component, steps): (&Component, &Steps),
+    seeds: &[(u128, Places)],
     still: &BTreeSet<TensorId>,
 ) -> Result<Windows, Blame> {
-    let (seeds, _) = moving(component, steps).ok_or_else(Blame::new)?;
-    let places = spread(program, needed, &seeds, still);
+    let mut places: Places = seeds.iter().flat_map(|(_, places)| places.clone()).collect();
+    places.retain(|id, _| !still.contains(id));
+    let places = spread(program, needed, places, still);
     let mut program = program.clone();
     apart(&mut program, &places, needed).ok_or_else(Blame::new)?;
     let needed = program.needs(goals);
-    let mut dependent: BTreeSet<TensorId> = seeds.keys().copied().collect();
+    let mut dependent: BTreeSet<TensorId> =
+        seeds.first().into_iter().flat_map(|(_, places)| places.keys()).copied().collect();
     let mut before = 0;
     while before != dependent.len() {
         before = dependent.len();
@@ -182,10 +186,9 @@ fn attempt(
 fn spread(
     program: &Program,
     needed: &BTreeSet<TensorId>,
-    seeds: &Places,
+    mut places: Places,
     still: &BTreeSet<TensorId>,
 ) -> Places {
-    let mut places = seeds.clone();
     loop {
         let before = places.len();
         for equation in program.equations.iter().filter(|e| needed.contains(&e.tensor)) {
