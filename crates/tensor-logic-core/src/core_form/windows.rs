@@ -29,7 +29,7 @@ pub struct Windows {
     pub moved: Vec<Moved>,
     /// Sums over the steps, with their passes.
     pub sums: Vec<(TensorId, usize)>,
-    /// What is evaluated as a whole before each pass.
+    /// What is computed or learned and evaluated as a whole before each pass.
     pub inputs: Vec<Vec<TensorId>>,
     /// The first and the last step of each pass.
     passes: Vec<(i64, i64)>,

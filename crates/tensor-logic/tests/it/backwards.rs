@@ -120,7 +120,7 @@ fn windows_of_gradients_are_those_of_the_reference() {
     let mut stream = common::stream("backwards");
     let (programs, mut plain) = (60, Vec::new());
     for _ in 0..programs {
-        let steps = 14 + stream.below(20);
+        let steps = 18 + stream.below(20);
         let text = program(&mut stream, steps, 2);
         let (adjoint, goals, loss) = gradients(&text);
         let parameters = all_start_values(&adjoint.program);

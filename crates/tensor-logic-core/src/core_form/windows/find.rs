@@ -60,16 +60,16 @@ impl Windows {
     /// How a program is gone through for these goals, if its largest stepped component has at least so many
     /// elements.
     pub fn of(program: &Program, goals: &[TensorId], large: u128) -> Option<Windows> {
-        let needed = program.needs(goals);
-        let stepped = program.components.iter().filter(|component| {
-            component.tensors.iter().all(|id| needed.contains(id) && can_move(program, *id).is_some())
-        });
-        let sized = stepped.filter_map(|component| {
+        let sized = program.components.iter().filter_map(|component| {
             let Class::Stepped(steps) = &component.class else { return None };
             let volume = component.tensors.iter().map(|id| volume(program, *id)).sum::<u128>();
-            (volume >= large).then_some((volume, moving(component, steps)?.0))
+            let moves = component.tensors.iter().all(|id| can_move(program, *id));
+            (volume >= large && moves).then_some((volume, moving(component, steps)?.0))
         });
         let mut seeds: Vec<(u128, Places)> = sized.collect();
+        seeds.first()?;
+        let needed = program.needs(goals);
+        seeds.retain(|(_, places)| places.keys().all(|id| needed.contains(id)));
         seeds.sort_by_key(|(volume, _)| std::cmp::Reverse(*volume));
         seeds.first()?;
         let mut still: BTreeSet<TensorId> = BTreeSet::new();
@@ -94,9 +94,9 @@ fn volume(program: &Program, id: TensorId) -> u128 {
 }
 
 /// Whether a tensor is one that may move.
-fn can_move(program: &Program, id: TensorId) -> Option<()> {
+fn can_move(program: &Program, id: TensorId) -> bool {
     let tensor = program.tensor(id);
-    (tensor.role == Role::Computed && tensor.kind != Kind::Count).then_some(())
+    tensor.role == Role::Computed && tensor.kind != Kind::Count
 }
 
 /// The ends of the values at a place of a square tensor, if it may move there.
@@ -205,7 +205,7 @@ fn spread(
                 let stands = |function: &Option<&IndexFn>| matches!(function.map(Along::of), Some(Along::Steps { index: i, .. }) if i == index);
                 let mut found = (0..).zip(&functions).filter(|(_, function)| stands(function));
                 if let (Some((place, _)), None) = (found.next(), found.next())
-                    && can_move(program, id).is_some()
+                    && can_move(program, id)
                     && !still.contains(&id)
                     && (program.tensor(id).style == Style::Round || ends(program, id, place).is_some())
                 {
@@ -598,7 +598,7 @@ impl Finder {
             inputs.retain(|id| {
                 !self.places.contains_key(id)
                     && self.levels.get(id).is_none_or(|level| *level <= pass)
-                    && self.program.tensor(*id).role == Role::Computed
+                    && matches!(self.program.tensor(*id).role, Role::Computed | Role::Parameter)
             });
             self.windows.inputs.push(inputs.into_iter().collect());
         }

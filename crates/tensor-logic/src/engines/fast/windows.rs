@@ -2,7 +2,7 @@
 //!
 //! Enter at [`Fast::windowed`]. What [`Windows`] says is done: each window is evaluated as a program of its own, what was
 //! asked for of it is kept, and becomes data of the program that is left. A window of a gradient computes the states
-//! that it reads once more, which costs a third of the whole; so small recursions are kept as they are.
+//! that it reads once more; so small recursions are kept as they are.
 //!
 //! Below parameters every evaluation is another. Else what is asked for by any query of the program is
 //! found at once, and kept.
@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Fast, Storage};
+use super::{Fast, Precision, Storage};
 use crate::auto::with_data;
 use crate::datalog::data;
 use crate::engine::{Engine, Request, Tuples, Value};
@@ -21,8 +21,10 @@ use crate::windows::{Kept, Window, Windows};
 
 /// Recursions of fewer elements are kept whole where single slices of them are asked for.
 const LARGE: u128 = 1 << 17;
-/// The same of all that moves with them, where a gradient or a sum is: 64 MB.
-const SUMMED: u128 = 1 << 23;
+/// The same of all that moves with them where sums are, or parameters change: 16 MB.
+const SUMMED: u128 = 1 << 21;
+/// The same of a gradient, which costs a fifth to a quarter more in windows: 64 MB.
+const GRADIENT: u128 = 1 << 23;
 /// A window has about so many elements, and at least so many steps.
 const ELEMENTS: usize = 1 << 15;
 const STEPS: usize = 256;
@@ -71,7 +73,7 @@ impl Fast {
     }
 
     /// How a program is gone through, if it pays, and for which goals that holds, if not for this evaluation only.
-    fn taken_apart(
+    pub(super) fn taken_apart(
         &self,
         request: &Request<'_>,
         goals: &[TensorId],
@@ -94,13 +96,15 @@ impl Fast {
             true => (Windows::of(program, goals, least)?, None),
             false => (windows, Some(all)),
         };
-        let single = windows.sums.is_empty() && windows.inputs.len() == 1;
+        let single = windows.sums.is_empty();
         let asked = windows.moved.iter().map(|moved| moved.slices.len() * moved.size).sum::<usize>();
         let whole = windows.moved.iter().any(|moved| moved.whole);
-        let least = match (sparse, single && !whole && covered.is_some()) {
-            (true, _) => 8,
-            (_, true) => LARGE,
-            _ => SUMMED.min(u128::from(request.budget.bytes) / 32),
+        let least = match windows.inputs.len() {
+            _ if sparse => least,
+            1 if single && !whole && covered.is_some() => least,
+            passes => {
+                (if passes == 1 { SUMMED } else { GRADIENT }).min(u128::from(request.budget.bytes) / 32)
+            }
         };
         (windows.elements() >= least && (sparse || asked <= ASKED)).then_some((windows, covered))
     }
@@ -127,7 +131,11 @@ impl Fast {
         let mut before: BTreeMap<i64, Kept> = BTreeMap::new();
         let mut found = Found::default();
         for (pass, inputs) in windows.inputs.iter().enumerate() {
-            let open = |id: &&TensorId| fed.tensor(**id).role == Role::Computed;
+            // Numbers of 64 bits are read where they lie; others are not converted for each window.
+            let open = |id: &&TensorId| match fed.tensor(**id).role {
+                Role::Parameter => self.precision == Precision::Single,
+                role => role == Role::Computed,
+            };
             let inputs: Vec<TensorId> = inputs.iter().filter(open).copied().collect();
             let values = inner.values(&Request { program: &fed, ..request.clone() }, &inputs)?;
             let given = |(id, value): (TensorId, Value)| (id, data(fed.tensor(id), value));
