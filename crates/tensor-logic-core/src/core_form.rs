@@ -18,3 +18,5 @@ pub mod divergence;
 pub mod carry;
 
 pub mod signs;
+
+pub mod windows;

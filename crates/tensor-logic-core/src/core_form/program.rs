@@ -990,6 +990,20 @@ impl When {
             }
         }
     }
+
+    /// Changes every read.
+    pub fn change_reads(&mut self, change: &mut dyn FnMut(&mut Read)) {
+        for guard in &mut self.guards {
+            match guard {
+                Guard::Read(read) | Guard::Not(read) => change(read),
+                Guard::Compare(_, left, right) => {
+                    left.change_reads(change);
+                    right.change_reads(change);
+                }
+                Guard::CompareIndex(..) | Guard::Bind(..) => {}
+            }
+        }
+    }
 }
 
 impl Expr {
@@ -1009,6 +1023,39 @@ impl Expr {
                 }
                 (parts, Some(&axis.when))
             }
+        }
+    }
+
+    /// The same to be changed.
+    pub fn parts_mut(&mut self) -> (Vec<&mut Expr>, Option<&mut When>) {
+        match self {
+            Expr::Number(_) | Expr::Index(_) | Expr::Read(_) | Expr::Missing(_) => (Vec::new(), None),
+            Expr::Product(parts) | Expr::Terms(parts) | Expr::Plus(parts) => {
+                (parts.iter_mut().collect(), None)
+            }
+            Expr::Quotient(a, b) | Expr::Power(a, b) => (vec![a, b], None),
+            Expr::Negate(a) => (vec![a], None),
+            Expr::Reduce(reduce) => (vec![&mut reduce.body], Some(&mut reduce.when)),
+            Expr::Call(call) => (call.arguments.iter_mut().collect(), Some(&mut call.when)),
+            Expr::Axis(axis) => {
+                let mut parts = vec![&mut axis.argument];
+                if let AxisFunction::Lnorm(Some(epsilon)) = &mut axis.function {
+                    parts.push(epsilon);
+                }
+                (parts, Some(&mut axis.when))
+            }
+        }
+    }
+
+    /// Changes every read.
+    pub fn change_reads(&mut self, change: &mut dyn FnMut(&mut Read)) {
+        if let Expr::Read(read) | Expr::Missing(read) = self {
+            return change(read);
+        }
+        let (parts, when) = self.parts_mut();
+        parts.into_iter().for_each(|part| part.change_reads(change));
+        if let Some(when) = when {
+            when.change_reads(change);
         }
     }
 

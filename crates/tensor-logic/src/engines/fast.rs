@@ -75,7 +75,9 @@ pub struct Fast {
     stop: Stop,
     /// What a program that is to come has in common with one that was.
     carried: Option<Carried>,
-    /// Programs by their stamps, long recursions in them, and the same with these as data.
+    /// Whether it evaluates windows for another.
+    inner: bool,
+    /// Programs by their stamps, goals, and what answers these where long recursions are data.
     windows: Vec<(u64, Vec<TensorId>, Arc<Program>)>,
 }
 
@@ -395,7 +397,11 @@ impl Fast {
         self.stop.check(Span::default())?;
         self.pool.stop_when(self.stop.flag());
         let windowed = self.windowed(request, goals)?;
-        let inner = Request { program: windowed.as_deref().unwrap_or(request.program), ..request.clone() };
+        let whole = request.program;
+        let inner = match &windowed {
+            Some((program, _)) => Request { program, ..request.clone() },
+            None => request.clone(),
+        };
         let request = &inner;
         let (session, given) = self.session(request, goals);
         let outcome = session.evaluate(request, goals, given, shed);
@@ -423,6 +429,12 @@ impl Fast {
             self.given.clear();
             // So may what led to another refusal.
             return Err(answers.err().filter(is_interrupted).unwrap_or(report));
+        }
+        if let Some((_, true)) = windowed {
+            // The next evaluation finds other data.
+            self.sessions.remove(0);
+            let given = |id: TensorId| whole.tensors.get(id.0 as usize).map(|tensor| tensor.role);
+            self.given.retain(|(id, _), _| given(*id).is_some_and(|role| role != Role::Computed));
         }
         answers.map(|answers| (!large).then_some(answers))
     }

@@ -30,6 +30,7 @@ mod strips;
 mod windows;
 
 mod again;
+mod backwards;
 mod candle_tape;
 mod gradient;
 mod gradients;

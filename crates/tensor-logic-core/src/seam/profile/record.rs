@@ -17,6 +17,8 @@ pub enum Executor {
     Numbers,
     /// One slice after the other, each as whole equations are.
     Slices,
+    /// Some steps after the others, of which slices and sums are kept.
+    Windows,
     /// Whole equations again and again until nothing changes.
     Rounds,
     /// Each equation is written out where it is read.
@@ -34,6 +36,7 @@ impl Executor {
             Executor::Whole => "whole equations",
             Executor::Numbers => "steps of numbers",
             Executor::Slices => "slices",
+            Executor::Windows => "window after window",
             Executor::Rounds => "rounds",
             Executor::Inlined => "written out where it is read",
             Executor::Border => "facts and answers",

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::machine::Storage;
 use crate::kernels::volume;
 use crate::program::{
-    Action, Argument, AxisFunction, Class, Combine, Equation, Expr, IndexFn, Operation, Otherwise, Program,
-    Range, Read, Reduce, Role, Sense, Style, TensorId,
+    Action, Argument, Class, Combine, Equation, Expr, IndexFn, Operation, Otherwise, Program, Range, Read,
+    Reduce, Role, Sense, Style, TensorId,
 };
 use crate::rename::Renaming;
 
@@ -158,22 +158,6 @@ fn reads_of_values<'e>(expr: &'e Expr, into: &mut Vec<&'e Read>) {
 fn replace(expr: &mut Expr, tensor: TensorId, copy: &mut dyn FnMut(&Read) -> Expr) {
     match expr {
         Expr::Read(read) if read.tensor == tensor => *expr = copy(read),
-        Expr::Number(_) | Expr::Index(_) | Expr::Read(_) | Expr::Missing(_) => {}
-        Expr::Product(parts) | Expr::Terms(parts) | Expr::Plus(parts) => {
-            parts.iter_mut().for_each(|part| replace(part, tensor, copy));
-        }
-        Expr::Quotient(a, b) | Expr::Power(a, b) => {
-            replace(a, tensor, copy);
-            replace(b, tensor, copy);
-        }
-        Expr::Negate(a) => replace(a, tensor, copy),
-        Expr::Reduce(reduce) => replace(&mut reduce.body, tensor, copy),
-        Expr::Call(call) => call.arguments.iter_mut().for_each(|part| replace(part, tensor, copy)),
-        Expr::Axis(axis) => {
-            replace(&mut axis.argument, tensor, copy);
-            if let AxisFunction::Lnorm(Some(epsilon)) = &mut axis.function {
-                replace(epsilon, tensor, copy);
-            }
-        }
+        _ => expr.parts_mut().0.into_iter().for_each(|part| replace(part, tensor, copy)),
     }
 }

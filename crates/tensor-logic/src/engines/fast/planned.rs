@@ -41,6 +41,9 @@ impl Fast {
         let mut session = Session::new(&request, goals, self.storage, self.precision, &self.pool);
         let needed = session.needs(goals);
         let inlined = session.inlined.clone();
+        let windows = self.taken_apart(&request, goals).map(|(windows, _)| windows);
+        let moved = windows.iter().flat_map(|windows| &windows.moved).filter(|moved| !moved.whole);
+        let moved: BTreeSet<TensorId> = moved.map(|moved| moved.id).collect();
         let mut planner =
             Planner { machine: &mut session.machine, known: BTreeSet::new(), sizes: BTreeMap::new() };
         let mut profile = Profile::default();
@@ -49,7 +52,12 @@ impl Fast {
             if component.tensors.iter().any(|id| derived.contains(id)) {
                 component.tensors.iter().for_each(|id| planner.place(&program, *id, false));
             } else if component.tensors.iter().any(|id| needed.contains(id)) {
-                profile.add(planner.component(&program, component, budget));
+                let mut planned = planner.component(&program, component, budget);
+                if component.tensors.iter().all(|id| moved.contains(id)) {
+                    planned.executor = Executor::Windows;
+                    planned.stored.clear();
+                }
+                profile.add(planned);
             }
         }
         for id in inlined {

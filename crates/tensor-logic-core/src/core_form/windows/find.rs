@@ -1,0 +1,688 @@
+//! Which tensors move with the steps of a long recursion, in which pass, and how their steps lie to each other.
+//!
+//! Enter at [`Windows::of`]. From large stepped components it spreads along equations whose left side and reads have
+//! one index in common. What spreads too far, as to a tensor that is also normalised along the steps, is given up
+//! again as long as it does not depend on the largest; else there are no windows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::sums::{Places, apart, is_summed};
+use super::{Moved, Timing, Windows};
+use crate::linear::linear;
+use crate::program::{
+    Argument, Class, Component, Equation, EquationId, Expr, Facts, Given, Guard, IndexFn, IndexId, Kind,
+    Program, Range, Read, Role, Steps, Style, TensorId, When,
+};
+use crate::value::Domain;
+
+/// Steps and constants beyond this are not computed with: sums of some of them do not overflow.
+const FAR: u64 = 1 << 40;
+/// Reads do not go further back, and indices do not move faster.
+const NEAR: u64 = 1 << 20;
+
+/// Where a read stands along the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Along {
+    /// At one value.
+    Fixed(i64),
+    /// At `by · index + from`.
+    Steps { index: IndexId, by: i64, from: i64 },
+    /// Somewhere else.
+    Elsewhere,
+}
+
+impl Along {
+    fn of(function: &IndexFn) -> Along {
+        match linear(function) {
+            Some((terms, from)) if from.unsigned_abs() <= FAR => match terms.as_slice() {
+                [] => Along::Fixed(from),
+                [(index, by)] if *by != 0 && by.unsigned_abs() <= NEAR => {
+                    Along::Steps { index: *index, by: *by, from }
+                }
+                _ => Along::Elsewhere,
+            },
+            _ => Along::Elsewhere,
+        }
+    }
+}
+
+/// Where the read of a tensor that moves stands; `None` of others.
+pub(super) fn along(places: &Places, read: &Read) -> Option<Along> {
+    let place = places.get(&read.tensor)?;
+    Some(read.arguments.get(*place).and_then(Argument::function).map_or(Along::Elsewhere, Along::of))
+}
+
+/// What an attempt fails at: tensors that need not move.
+type Blame = Vec<TensorId>;
+
+impl Windows {
+    /// How a program is gone through for these goals, if its largest stepped component has at least so many
+    /// elements.
+    pub fn of(program: &Program, goals: &[TensorId], large: u128) -> Option<Windows> {
+        let sized = program.components.iter().filter_map(|component| {
+            let Class::Stepped(steps) = &component.class else { return None };
+            let volume = component.tensors.iter().map(|id| volume(program, *id)).sum::<u128>();
+            let moves = component.tensors.iter().all(|id| can_move(program, *id));
+            (volume >= large && moves).then_some((volume, moving(component, steps)?.0))
+        });
+        let mut seeds: Vec<(u128, Places)> = sized.collect();
+        seeds.first()?;
+        let needed = program.needs(goals);
+        seeds.retain(|(_, places)| places.keys().all(|id| needed.contains(id)));
+        seeds.sort_by_key(|(volume, _)| std::cmp::Reverse(*volume));
+        seeds.first()?;
+        let mut still: BTreeSet<TensorId> = BTreeSet::new();
+        loop {
+            match attempt(program, goals, &needed, &seeds, &still) {
+                Ok(windows) => return Some(windows),
+                Err(blame) => {
+                    let before = still.len();
+                    still.extend(blame);
+                    if still.len() == before {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn volume(program: &Program, id: TensorId) -> u128 {
+    let sizes = program.tensor(id).places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len));
+    sizes.fold(1_u128, |volume, size| volume.saturating_mul(size as u128))
+}
+
+/// Whether a tensor is one that may move.
+fn can_move(program: &Program, id: TensorId) -> bool {
+    let tensor = program.tensor(id);
+    tensor.role == Role::Computed && tensor.kind != Kind::Count
+}
+
+/// The ends of the values at a place of a square tensor, if it may move there.
+fn ends(program: &Program, id: TensorId, place: usize) -> Option<(i64, i64)> {
+    match program.tensor(id).places.get(place)?.domain {
+        Some(Domain::Interval { from, to })
+            if from <= to && from.unsigned_abs() <= FAR && to.unsigned_abs() <= FAR =>
+        {
+            Some((from, to))
+        }
+        _ => None,
+    }
+}
+
+/// The place that moves in each tensor of a component, and whether it goes up.
+fn moving(component: &Component, steps: &Steps) -> Option<(Places, bool)> {
+    let (mut places, mut up) = (Places::new(), None);
+    for (id, moving) in &steps.places {
+        let [moving] = moving.as_slice() else { return None };
+        if *up.get_or_insert(moving.up) != moving.up {
+            return None;
+        }
+        places.insert(*id, moving.place);
+    }
+    (places.len() == component.tensors.len()).then_some((places, up?))
+}
+
+fn attempt(
+    program: &Program,
+    goals: &[TensorId],
+    needed: &BTreeSet<TensorId>,
+    seeds: &[(u128, Places)],
+    still: &BTreeSet<TensorId>,
+) -> Result<Windows, Blame> {
+    let mut places: Places = seeds.iter().flat_map(|(_, places)| places.clone()).collect();
+    places.retain(|id, _| !still.contains(id));
+    let places = spread(program, needed, places, still);
+    let mut program = program.clone();
+    apart(&mut program, &places, needed).ok_or_else(Blame::new)?;
+    let needed = program.needs(goals);
+    let mut dependent: BTreeSet<TensorId> =
+        seeds.first().into_iter().flat_map(|(_, places)| places.keys()).copied().collect();
+    let mut before = 0;
+    while before != dependent.len() {
+        before = dependent.len();
+        for equation in &program.equations {
+            let mut depends = false;
+            equation.visit_reads(&mut |read, _| depends |= dependent.contains(&read.tensor));
+            if depends {
+                dependent.insert(equation.tensor);
+            }
+        }
+    }
+    let mut finder = Finder {
+        program,
+        places,
+        dependent,
+        passes: BTreeMap::new(),
+        levels: BTreeMap::new(),
+        shifts: BTreeMap::new(),
+        up: None,
+        windows: Windows {
+            program: Program::default(),
+            moved: Vec::new(),
+            sums: Vec::new(),
+            inputs: Vec::new(),
+            passes: Vec::new(),
+            up: true,
+            timings: Vec::new(),
+            standing: Vec::new(),
+            reach: None,
+        },
+        back: BTreeMap::new(),
+    };
+    let own = |component: &&Component| component.tensors.iter().any(|id| needed.contains(id));
+    let components: Vec<Component> = finder.program.components.iter().filter(own).cloned().collect();
+    for component in &components {
+        finder.pass_of(component)?;
+    }
+    for component in &components {
+        finder.shift(component)?;
+    }
+    finder.finish(goals, &needed)
+}
+
+/// What moves with the seeds.
+fn spread(
+    program: &Program,
+    needed: &BTreeSet<TensorId>,
+    mut places: Places,
+    still: &BTreeSet<TensorId>,
+) -> Places {
+    loop {
+        let before = places.len();
+        for equation in program.equations.iter().filter(|e| needed.contains(&e.tensor)) {
+            let mut indices = BTreeSet::new();
+            let mut seen = |along: Option<Along>| {
+                if let Some(Along::Steps { index, .. }) = along {
+                    indices.insert(index);
+                }
+            };
+            let head = places.get(&equation.tensor).and_then(|place| equation.head.get(*place));
+            seen(head.map(Along::of));
+            equation.visit_reads(&mut |read, _| seen(along(&places, read)));
+            let mut move_at = |id: TensorId, functions: Vec<Option<&IndexFn>>, index: IndexId| {
+                let stands = |function: &Option<&IndexFn>| matches!(function.map(Along::of), Some(Along::Steps { index: i, .. }) if i == index);
+                let mut found = (0..).zip(&functions).filter(|(_, function)| stands(function));
+                if let (Some((place, _)), None) = (found.next(), found.next())
+                    && can_move(program, id)
+                    && !still.contains(&id)
+                    && (program.tensor(id).style == Style::Round || ends(program, id, place).is_some())
+                {
+                    places.entry(id).or_insert(place);
+                }
+            };
+            for index in indices {
+                if equation.left.contains(&index) {
+                    move_at(equation.tensor, equation.head.iter().map(Some).collect(), index);
+                }
+                equation.visit_reads(&mut |read, _| {
+                    if program.tensor(read.tensor).style == Style::Square {
+                        move_at(read.tensor, read.arguments.iter().map(Argument::function).collect(), index);
+                    }
+                });
+            }
+        }
+        if places.len() == before {
+            return places;
+        }
+    }
+}
+
+struct Finder {
+    program: Program,
+    places: Places,
+    /// What depends on the recursion.
+    dependent: BTreeSet<TensorId>,
+    /// The passes of what moves.
+    passes: BTreeMap<TensorId, usize>,
+    /// How many passes must have ended before another is there.
+    levels: BTreeMap<TensorId, usize>,
+    shifts: BTreeMap<TensorId, i64>,
+    back: BTreeMap<TensorId, i64>,
+    /// Whether the first pass goes up.
+    up: Option<bool>,
+    windows: Windows,
+}
+
+impl Finder {
+    /// Tensors at which an equation fails and that need not move.
+    fn blame(&self, equation: &Equation) -> Blame {
+        let mut found = vec![equation.tensor];
+        equation.visit_reads(&mut |read, _| found.push(read.tensor));
+        found.retain(|id| self.places.contains_key(id) && !self.dependent.contains(id));
+        found
+    }
+
+    fn equations(&self, component: &Component) -> Vec<(EquationId, Equation)> {
+        let own = component.equations.iter().map(|at| (*at, self.program.equation(*at).clone()));
+        own.filter(|(_, equation)| !equation.terms.is_empty()).collect()
+    }
+
+    /// Where the left side of a tensor that moves stands.
+    fn head(&self, equation: &Equation) -> Option<Along> {
+        let place = self.places.get(&equation.tensor)?;
+        Some(equation.head.get(*place).map_or(Along::Elsewhere, Along::of))
+    }
+
+    fn pass_of(&mut self, component: &Component) -> Result<(), Blame> {
+        let moves = component.tensors.iter().any(|id| self.places.contains_key(id));
+        let equations = self.equations(component);
+        let blame = |finder: &Finder| {
+            let all = equations.iter().flat_map(|(_, equation)| finder.blame(equation));
+            let own = component.tensors.iter().filter(|id| !finder.dependent.contains(id)).copied();
+            all.chain(own.filter(|id| finder.places.contains_key(id))).collect::<Blame>()
+        };
+        let mut turned = None;
+        if moves {
+            turned = match &component.class {
+                Class::Plain => None,
+                Class::Stepped(steps) => {
+                    let found = moving(component, steps);
+                    let same = |(places, _): &(Places, bool)| {
+                        places.iter().all(|(id, place)| self.places.get(id) == Some(place))
+                            && places.keys().all(|id| self.program.tensor(*id).style == Style::Square)
+                    };
+                    let (_, up) = found.filter(same).ok_or_else(|| blame(self))?;
+                    Some(up)
+                }
+                _ => return Err(blame(self)),
+            };
+        }
+        let (mut level, mut summed) = (0, false);
+        for (_, equation) in &equations {
+            let head = self.head(equation);
+            let fixed = matches!(head, Some(Along::Fixed(_)));
+            let mut fine = true;
+            equation.visit_reads(&mut |read, _| {
+                if component.tensors.contains(&read.tensor) {
+                    return;
+                }
+                level = level.max(match along(&self.places, read) {
+                    None => self.levels.get(&read.tensor).copied().unwrap_or(0),
+                    Some(along) => {
+                        let pass = self.passes.get(&read.tensor).copied().unwrap_or(0);
+                        fine &= along != Along::Elsewhere;
+                        pass + usize::from(matches!(along, Along::Fixed(_)) && !fixed)
+                    }
+                });
+            });
+            for term in &equation.terms {
+                summed |= !moves && is_summed(term, &self.places);
+            }
+            if !fine {
+                return Err(self.blame(equation));
+            }
+        }
+        if let Some(up) = turned
+            && (level == 0) != (*self.up.get_or_insert(up) == up)
+        {
+            level += 1;
+        }
+        if level > 1 && (moves || summed) {
+            return Err(Blame::new());
+        }
+        for id in &component.tensors {
+            if moves {
+                self.passes.insert(*id, level);
+            }
+            if summed {
+                self.windows.sums.push((*id, level));
+            }
+            self.levels.insert(*id, level + usize::from(summed));
+        }
+        Ok(())
+    }
+
+    fn sign(&self, pass: usize) -> i64 {
+        if self.up.unwrap_or(true) == (pass == 0) { 1 } else { -1 }
+    }
+
+    /// How the steps of a component lie to those that it reads.
+    fn shift(&mut self, component: &Component) -> Result<(), Blame> {
+        let sum = self.windows.sums.iter().find(|(id, _)| component.tensors.contains(id)).copied();
+        let Some(pass) = sum
+            .map(|(_, pass)| pass)
+            .or_else(|| component.tensors.first().and_then(|id| self.passes.get(id)).copied())
+        else {
+            return self.stands(component);
+        };
+        let sign = self.sign(pass);
+        let equations = self.equations(component);
+        let inner = |id: TensorId| match &component.class {
+            Class::Stepped(steps) => {
+                let own = steps.places.iter().find(|(other, _)| *other == id);
+                own.and_then(|(_, moving)| moving.first()).map_or(0, |moving| sign * moving.shift)
+            }
+            _ => 0,
+        };
+        // Which index moves each equation, and how its reads lie to the left side.
+        let mut offset: Option<i64> = None;
+        let mut reads: Vec<(TensorId, TensorId, i64)> = Vec::new();
+        let mut timings: Vec<(EquationId, TensorId, Along)> = Vec::new();
+        for (at, equation) in &equations {
+            let (step, distances) = self.distances(equation, sum.is_some(), pass)?;
+            timings.push((*at, equation.tensor, step));
+            for (read, distance) in distances {
+                let same = self.passes.get(&read) == Some(&pass);
+                reads.push((equation.tensor, read, distance));
+                if same && !component.tensors.contains(&read) {
+                    let shift = self.shifts.get(&read).copied().unwrap_or(0);
+                    let least = shift + sign * distance - inner(equation.tensor);
+                    offset = Some(offset.map_or(least, |offset| offset.max(least)));
+                }
+            }
+        }
+        for id in &component.tensors {
+            self.shifts.insert(*id, inner(*id) + offset.unwrap_or(0));
+        }
+        for (head, read, distance) in reads {
+            let (own, other) = (self.shift_of(head), self.shift_of(read));
+            if self.passes.get(&read) == Some(&pass) {
+                let lag = own - other - sign * distance;
+                if !(0..NEAR as i64).contains(&lag) {
+                    return Err(Blame::new());
+                }
+                let back = self.back.entry(read).or_insert(0);
+                *back = lag.max(*back);
+            } else {
+                let at = own + other - sign * distance;
+                let (low, high) = self.windows.reach.unwrap_or((at, at));
+                self.windows.reach = Some((low.min(at), high.max(at)));
+            }
+        }
+        for (at, id, along) in timings {
+            match along {
+                Along::Fixed(value) => {
+                    let step = sign * value + self.shift_of(id);
+                    self.windows.standing.push((at, pass, step));
+                }
+                Along::Steps { index, by, from } => {
+                    let from = sign * from + self.shift_of(id);
+                    let timing = Timing { index, pass, by: sign * by, from };
+                    let known = self.windows.timings.iter().find(|known| known.index == index);
+                    if known.is_some_and(|known| *known != timing) {
+                        return Err(Blame::new());
+                    }
+                    self.windows.timings.push(timing);
+                }
+                Along::Elsewhere => return Err(Blame::new()),
+            }
+        }
+        Ok(())
+    }
+
+    fn shift_of(&self, id: TensorId) -> i64 {
+        self.shifts.get(&id).copied().unwrap_or(0)
+    }
+
+    /// Which steps an equation stands in, and how far behind each read of what moves lies, in values.
+    fn distances(
+        &self,
+        equation: &Equation,
+        summed: bool,
+        pass: usize,
+    ) -> Result<(Along, Vec<(TensorId, i64)>), Blame> {
+        let mut step = self.head(equation);
+        let mut fine = true;
+        let mut found = Vec::new();
+        let own = |read: &Read| self.passes.get(&read.tensor) == Some(&pass);
+        equation.visit_reads(&mut |read, _| match along(&self.places, read) {
+            Some(Along::Steps { index, by, from }) => {
+                let over = || equation.terms.iter().any(|term| term.over.contains(&index));
+                match *step.get_or_insert(Along::Steps { index, by, from: 0 }) {
+                    Along::Steps { index: i, by: b, from: f } if (i, b) == (index, by) => {
+                        fine &= if summed { over() } else { equation.left.contains(&index) };
+                        found.push((read.tensor, from - f));
+                    }
+                    _ => fine = false,
+                }
+            }
+            Some(Along::Fixed(value)) => match step {
+                Some(Along::Fixed(head)) if own(read) => found.push((read.tensor, value - head)),
+                // It will be the read of a slice.
+                _ => fine &= !own(read),
+            },
+            Some(Along::Elsewhere) => fine = false,
+            None => {}
+        });
+        // Every term of a sum moves.
+        if summed {
+            fine &= equation.terms.iter().all(|term| is_summed(term, &self.places));
+        }
+        match step {
+            Some(Along::Steps { index, .. }) => {
+                let known = match &self.program.index(index).range {
+                    Range::Domain(Domain::Interval { from, to }) => {
+                        from.unsigned_abs() <= FAR && to.unsigned_abs() <= FAR
+                    }
+                    _ => false,
+                };
+                fine &= known && !is_looked_at(equation, index);
+            }
+            Some(Along::Fixed(_)) => {}
+            Some(Along::Elsewhere) | None => fine = false,
+        }
+        match step {
+            Some(step) if fine => Ok((step, found)),
+            _ => Err(self.blame(equation)),
+        }
+    }
+
+    /// What does not move reads single slices only.
+    fn stands(&self, component: &Component) -> Result<(), Blame> {
+        for (_, equation) in &self.equations(component) {
+            let mut fine = true;
+            equation.visit_reads(&mut |read, _| {
+                fine &= matches!(along(&self.places, read), None | Some(Along::Fixed(_)));
+            });
+            if !fine {
+                return Err(self.blame(equation));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, goals: &[TensorId], needed: &BTreeSet<TensorId>) -> Result<Windows, Blame> {
+        let mut slices: BTreeMap<(TensorId, i64), TensorId> = BTreeMap::new();
+        for at in 0..self.program.equations.len() {
+            let Some(equation) = self.program.equations.get(at).cloned() else { continue };
+            let mut fixed: Vec<(TensorId, i64)> = Vec::new();
+            let pass = self.passes.get(&equation.tensor);
+            equation.visit_reads(&mut |read, _| {
+                if let Some(Along::Fixed(value)) = along(&self.places, read)
+                    && needed.contains(&equation.tensor)
+                    && pass.is_none_or(|pass| self.passes.get(&read.tensor) != Some(pass))
+                {
+                    fixed.push((read.tensor, value));
+                }
+            });
+            for slice in &fixed {
+                slices.entry(*slice).or_insert_with(|| self.add_slice(*slice));
+            }
+            if let (false, Some(equation)) = (fixed.is_empty(), self.program.equations.get_mut(at)) {
+                let places = &self.places;
+                let mut change = |read: &mut Read| {
+                    if let Some(Along::Fixed(value)) = along(places, read)
+                        && let Some(slice) = slices.get(&(read.tensor, value))
+                    {
+                        read.tensor = *slice;
+                    }
+                };
+                for term in &mut equation.terms {
+                    term.body.change_reads(&mut change);
+                    term.when.change_reads(&mut change);
+                }
+            }
+        }
+        let sliced: BTreeSet<TensorId> = slices.keys().map(|(id, _)| *id).collect();
+        let second =
+            self.passes.values().chain(self.windows.sums.iter().map(|(_, pass)| pass)).any(|p| *p > 0);
+        let mut steps: Vec<Option<(i64, i64)>> = vec![None; 1 + usize::from(second)];
+        let mut stands = |pass: usize, a: i64, b: i64| {
+            if let Some(slot) = steps.get_mut(pass) {
+                let (from, to) = slot.unwrap_or((a, a));
+                *slot = Some((from.min(a).min(b), to.max(a).max(b)));
+            }
+        };
+        for timing in &self.windows.timings {
+            if let Range::Domain(Domain::Interval { from, to }) = &self.program.index(timing.index).range
+                && from <= to
+            {
+                stands(timing.pass, timing.by * from + timing.from, timing.by * to + timing.from);
+            }
+        }
+        for (id, place) in &self.places {
+            let Some(pass) = self.passes.get(id).copied().filter(|_| needed.contains(id)) else { continue };
+            let tensor = self.program.tensor(*id);
+            let square = tensor.style == Style::Square;
+            let domain = ends(&self.program, *id, *place).filter(|_| square);
+            let back = self.back.get(id).copied().unwrap_or(0);
+            let shift = self.shift_of(*id);
+            let slices: BTreeMap<i64, TensorId> = slices
+                .iter()
+                .filter(|((of, value), _)| {
+                    of == id && domain.is_some_and(|(from, to)| (from..=to).contains(value))
+                })
+                .map(|((_, value), slice)| (*value, *slice))
+                .collect();
+            let whole = goals.contains(id);
+            let alone = back == 0 && !whole && !sliced.contains(id);
+            if if square { domain.is_none() } else { !alone } {
+                return Err(Blame::new());
+            }
+            let given = by_value(&self.program, *id, *place)
+                .ok_or_else(|| if self.dependent.contains(id) { Blame::new() } else { vec![*id] })?;
+            let mut size = 0;
+            if let Some((from, to)) = domain {
+                let sign = self.sign(pass);
+                stands(pass, sign * from + shift, sign * to + shift);
+                let all = usize::try_from(volume(&self.program, *id)).map_err(|_| Blame::new())?;
+                size = all / (to - from + 1) as usize;
+            }
+            let place = *place;
+            self.windows.moved.push(Moved {
+                id: *id,
+                place,
+                pass,
+                back,
+                whole,
+                slices,
+                size,
+                shift,
+                domain,
+                given,
+            });
+        }
+        for pass in steps {
+            let (from, to) = pass.ok_or_else(Blame::new)?;
+            let back = self.windows.moved.iter().map(|moved| moved.back).max().unwrap_or(0);
+            if (to - from) / 4 <= back {
+                return Err(Blame::new());
+            }
+            self.windows.passes.push((from, to));
+        }
+        for pass in 0..self.windows.passes.len() {
+            let mut inputs: BTreeSet<TensorId> = BTreeSet::new();
+            for equation in &self.program.equations {
+                let own = self.passes.get(&equation.tensor).or_else(|| {
+                    let sum = self.windows.sums.iter().find(|(id, _)| *id == equation.tensor);
+                    sum.map(|(_, pass)| pass)
+                });
+                if own.is_some_and(|own| *own <= pass) && needed.contains(&equation.tensor) {
+                    equation.visit_reads(&mut |read, _| {
+                        inputs.insert(read.tensor);
+                    });
+                }
+            }
+            inputs.retain(|id| {
+                !self.places.contains_key(id)
+                    && self.levels.get(id).is_none_or(|level| *level <= pass)
+                    && matches!(self.program.tensor(*id).role, Role::Computed | Role::Parameter)
+            });
+            self.windows.inputs.push(inputs.into_iter().collect());
+        }
+        self.windows.up = self.up.unwrap_or(true);
+        self.windows.program = self.program;
+        Ok(self.windows)
+    }
+
+    /// A tensor for one slice of another.
+    fn add_slice(&mut self, (id, value): (TensorId, i64)) -> TensorId {
+        let mut tensor = self.program.tensor(id).clone();
+        let place = self.places.get(&id).copied().unwrap_or(0);
+        let inside = ends(&self.program, id, place).is_some_and(|(from, to)| (from..=to).contains(&value));
+        if let Some(place) = tensor.places.get_mut(place) {
+            place.domain = Some(Domain::Interval { from: value, to: if inside { value } else { value - 1 } });
+            place.limit.clone_from(&place.domain);
+        }
+        (tensor.role, tensor.given, tensor.hidden) = (Role::Data, Vec::new(), true);
+        self.program.tensors.push(tensor);
+        TensorId(u32::try_from(self.program.tensors.len() - 1).unwrap_or(u32::MAX))
+    }
+}
+
+/// What is given of a tensor by its value at a place; `None` where something runs along it.
+fn by_value(program: &Program, id: TensorId, place: usize) -> Option<BTreeMap<i64, Vec<Given>>> {
+    let mut found: BTreeMap<i64, Vec<Given>> = BTreeMap::new();
+    for given in &program.tensor(id).given {
+        match given {
+            Given::Array { fixed, .. } => {
+                found.entry(fixed.get(place).copied()??.int()?).or_default().push(given.clone());
+            }
+            Given::Facts(facts) => {
+                for at in 0..facts.count {
+                    let tuple = facts.tuple(at);
+                    let mut one = Facts { arity: facts.arity, ..Default::default() };
+                    one.push(tuple, facts.value(at), None);
+                    found.entry(tuple.get(place)?.int()?).or_default().push(Given::Facts(Arc::new(one)));
+                }
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Whether the position of an index is asked for, or something runs along it.
+fn is_looked_at(equation: &Equation, index: IndexId) -> bool {
+    equation.head.iter().any(|function| has_ordinal(function, index))
+        || equation.terms.iter().any(|term| in_expr(&term.body, index) || in_when(&term.when, index))
+}
+
+fn has_ordinal(function: &IndexFn, index: IndexId) -> bool {
+    match function {
+        IndexFn::Ordinal(id) => *id == index,
+        IndexFn::Const(_) | IndexFn::Index(_) => false,
+        IndexFn::Negate(a) => has_ordinal(a, index),
+        IndexFn::Add(a, b)
+        | IndexFn::Subtract(a, b)
+        | IndexFn::Multiply(a, b)
+        | IndexFn::Divide(a, b)
+        | IndexFn::Remainder(a, b) => has_ordinal(a, index) || has_ordinal(b, index),
+    }
+}
+
+fn in_read(read: &Read, index: IndexId) -> bool {
+    read.arguments.iter().filter_map(Argument::function).any(|function| has_ordinal(function, index))
+}
+
+fn in_when(when: &When, index: IndexId) -> bool {
+    when.guards.iter().any(|guard| match guard {
+        Guard::Read(read) | Guard::Not(read) => in_read(read, index),
+        Guard::CompareIndex(_, a, b) => has_ordinal(a, index) || has_ordinal(b, index),
+        Guard::Compare(_, a, b) => in_expr(a, index) || in_expr(b, index),
+        Guard::Bind(_, function) => has_ordinal(function, index),
+    })
+}
+
+fn in_expr(expr: &Expr, index: IndexId) -> bool {
+    let here = match expr {
+        Expr::Index(function) => has_ordinal(function, index),
+        Expr::Read(read) | Expr::Missing(read) => in_read(read, index),
+        Expr::Axis(axis) => axis.axes.contains(&index),
+        _ => false,
+    };
+    let (parts, when) = expr.parts();
+    here || parts.into_iter().any(|part| in_expr(part, index))
+        || when.is_some_and(|when| in_when(when, index))
+}
