@@ -953,6 +953,15 @@ fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Plac
     let inside = |(value, place): (&Const, &crate::program::Place)| {
         place.limit.as_ref().is_none_or(|limit| limit.contains(*value))
     };
+    // Facts are read where they lie, unless some of them are outside.
+    if let Given::Facts(facts) = given
+        && (0..facts.count).all(|at| facts.tuple(at).iter().zip(places).all(inside))
+    {
+        let arity = places.len();
+        let column = |place| Codes::of(facts.constants.iter().skip(place).step_by(arity).copied());
+        let values = facts.values.iter().any(|value| *value != 1.0).then(|| facts.values.clone());
+        return Piece { len: facts.count, places: (0..arity).map(column).collect(), values, counts: None };
+    }
     let (mut columns, mut values) = (vec![Vec::new(); places.len()], Vec::new());
     given.each(domains, |element, value| {
         if element.iter().zip(places).all(inside) {
