@@ -116,7 +116,7 @@ fn measure(case: &Case, size: u32, threads: usize) -> Result<(f64, u64)> {
 pub(super) fn one(args: &BenchArgs, names: &[String]) -> Result<u8> {
     let [id, size] = names else { return Err(usage("bench cliffs-one takes a case and a size")) };
     let Input { text, files, expected } = (case(id)?.input)(size.parse()?);
-    training::threads::set(args.threads)?;
+    training::threads::set_with_this(args.threads)?;
     let analysed = analyse(&text, &mut Files(&files), &Default::default(), &Default::default());
     let program = analysed.map_err(|reports| anyhow!("{reports:?}"))?.program;
     drop(files);

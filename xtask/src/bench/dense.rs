@@ -199,7 +199,7 @@ impl ByHand {
 
 /// `bench dense [NAME]...`
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    training::threads::set(args.threads)?;
+    training::threads::set_with_this(args.threads)?;
     let mut items = Vec::new();
     for network in chosen(&NETWORKS, |network| network.name, names)? {
         for (form, precision, dtype) in

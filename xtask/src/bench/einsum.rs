@@ -189,7 +189,7 @@ impl FileSource for Generated {
 
 /// `bench einsum [CASE]...`
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    training::threads::set(args.threads)?;
+    training::threads::set_with_this(args.threads)?;
     let mut documents = Vec::new();
     let mut failed = false;
     for case in chosen(CASES, |case| case.id, names)? {

@@ -61,7 +61,7 @@ const CASES: [Case; 8] = [
 
 /// `bench learners [NAME]...`; returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    training::threads::set(args.threads)?;
+    training::threads::set_with_this(args.threads)?;
     let mut items = Vec::new();
     for case in chosen(&CASES, |case| case.name, names)? {
         let (ours, theirs) = measure(case)?;

@@ -51,7 +51,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
 
 /// `bench sparse-one`: the run.
 pub(super) fn one(args: &BenchArgs) -> Result<u8> {
-    training::threads::set(args.threads)?;
+    training::threads::set_with_this(args.threads)?;
     let text = format!(
         "R = \"{RELATION}\"\nEmb = \"{EMBEDDING}\"\nR(i, j)\nEmb[j, d]\n\
          Y[i, d] = R(i, j) Emb[j, d]\nLoss = Y[i, d]^2\n"

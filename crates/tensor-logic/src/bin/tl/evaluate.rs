@@ -124,7 +124,7 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
     if observed {
         args.evaluation.keeps_notes()?;
     }
-    args.evaluation.prepare()?;
+    args.evaluation.prepare(true)?;
     let source = source(&args.file, &args.asked)?;
     let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
     let mut answer = Answer::new(&source, Shape::Warnings);
@@ -162,7 +162,7 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
 }
 
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
-    args.evaluation.prepare()?;
+    args.evaluation.prepare(true)?;
     let mut source = source(&args.file, &args.asked)?;
     if args.measure {
         args.evaluation.keeps_notes()?;
@@ -200,7 +200,7 @@ pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
 }
 
 pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
-    args.evaluation.prepare()?;
+    args.evaluation.prepare(true)?;
     let mut source = source(&args.file, &args.asked)?;
     source.ask(&format!("{}?", args.of));
     let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
@@ -293,7 +293,7 @@ fn gradient(out: &mut String, program: &Program, content: &Content) {
 }
 
 pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
-    args.evaluation.prepare()?;
+    args.evaluation.prepare(false)?;
     let mut notebook = Notebook::new("");
     args.evaluation.settle(&mut notebook);
     let interrupt = Interrupt::watch()?;

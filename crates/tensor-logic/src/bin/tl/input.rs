@@ -10,6 +10,7 @@ use tensor_logic::fast::{Fast, Precision};
 use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
+use training::threads::{set, set_with_this};
 
 /// Wrong usage that clap cannot see.
 pub(crate) fn usage(kind: clap::error::ErrorKind, message: &str) -> anyhow::Error {
@@ -152,17 +153,16 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Starts the threads, and refuses what this build does not have.
-    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+    /// Starts the threads, of which the caller is one if it does all the work `alone`, and refuses what this build does not have.
+    pub(crate) fn prepare(&self, alone: bool) -> anyhow::Result<()> {
         if self.device != "cpu" {
             let message =
                 format!("programs run on the processor: there is no evaluation on `{}` yet", self.device);
             return Err(usage(clap::error::ErrorKind::ValueValidation, &message));
         }
-        // This thread is one of them: what it hands over it need not wait for asleep.
+        // This thread does the work; a dialogue does it on threads of its own.
         let threads = self.threads.map_or(0, |threads| threads as usize);
-        rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
-        Ok(())
+        Ok(if alone { set_with_this(threads) } else { set(threads) }?)
     }
 
     /// Refuses to measure an evaluator that does not say what it does.
