@@ -9,15 +9,17 @@
 //! the first: each of its windows computes the slices of the first pass anew, from those that were kept where one of the
 //! windows of that pass began. So memory grows with the steps of a window and with the number of windows.
 //!
-//! `find` says which tensors move, in which pass, and how their steps lie to each other; `sums` makes tensors of
-//! their own of sums over the steps.
+//! `along` says where a read stands, `spread` which tensors move with others, `sums` makes tensors of their own of sums
+//! over the steps, and `find` says in which pass each moves and how their steps lie to each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::program::{EquationId, Given, IndexId, Program, Range, TensorId, floor_div};
 use crate::value::{Const, Domain};
 
+mod along;
 mod find;
+mod spread;
 mod sums;
 
 /// How a program is gone through.

@@ -5,53 +5,13 @@
 //! again as long as it does not depend on the largest; else there are no windows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use super::sums::{Places, apart, is_summed};
+use super::along::{Along, FAR, NEAR, Places, along, is_looked_at, is_summed};
+use super::spread::{by_value, can_move, dependent, ends, moving, spread, volume};
+use super::sums::apart;
 use super::{Moved, Timing, Windows};
-use crate::linear::linear;
-use crate::program::{
-    Argument, Class, Component, Equation, EquationId, Expr, Facts, Given, Guard, IndexFn, IndexId, Kind,
-    Program, Range, Read, Role, Steps, Style, TensorId, When,
-};
+use crate::program::{Class, Component, Equation, EquationId, Program, Range, Read, Role, Style, TensorId};
 use crate::value::Domain;
-
-/// Steps and constants beyond this are not computed with: sums of some of them do not overflow.
-const FAR: u64 = 1 << 40;
-/// Reads do not go further back, and indices do not move faster.
-const NEAR: u64 = 1 << 20;
-
-/// Where a read stands along the steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Along {
-    /// At one value.
-    Fixed(i64),
-    /// At `by · index + from`.
-    Steps { index: IndexId, by: i64, from: i64 },
-    /// Somewhere else.
-    Elsewhere,
-}
-
-impl Along {
-    fn of(function: &IndexFn) -> Along {
-        match linear(function) {
-            Some((terms, from)) if from.unsigned_abs() <= FAR => match terms.as_slice() {
-                [] => Along::Fixed(from),
-                [(index, by)] if *by != 0 && by.unsigned_abs() <= NEAR => {
-                    Along::Steps { index: *index, by: *by, from }
-                }
-                _ => Along::Elsewhere,
-            },
-            _ => Along::Elsewhere,
-        }
-    }
-}
-
-/// Where the read of a tensor that moves stands; `None` of others.
-pub(super) fn along(places: &Places, read: &Read) -> Option<Along> {
-    let place = places.get(&read.tensor)?;
-    Some(read.arguments.get(*place).and_then(Argument::function).map_or(Along::Elsewhere, Along::of))
-}
 
 /// What an attempt fails at: tensors that need not move.
 type Blame = Vec<TensorId>;
@@ -88,42 +48,6 @@ impl Windows {
     }
 }
 
-fn volume(program: &Program, id: TensorId) -> u128 {
-    let sizes = program.tensor(id).places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len));
-    sizes.fold(1_u128, |volume, size| volume.saturating_mul(size as u128))
-}
-
-/// Whether a tensor is one that may move.
-fn can_move(program: &Program, id: TensorId) -> bool {
-    let tensor = program.tensor(id);
-    tensor.role == Role::Computed && tensor.kind != Kind::Count
-}
-
-/// The ends of the values at a place of a square tensor, if it may move there.
-fn ends(program: &Program, id: TensorId, place: usize) -> Option<(i64, i64)> {
-    match program.tensor(id).places.get(place)?.domain {
-        Some(Domain::Interval { from, to })
-            if from <= to && from.unsigned_abs() <= FAR && to.unsigned_abs() <= FAR =>
-        {
-            Some((from, to))
-        }
-        _ => None,
-    }
-}
-
-/// The place that moves in each tensor of a component, and whether it goes up.
-fn moving(component: &Component, steps: &Steps) -> Option<(Places, bool)> {
-    let (mut places, mut up) = (Places::new(), None);
-    for (id, moving) in &steps.places {
-        let [moving] = moving.as_slice() else { return None };
-        if *up.get_or_insert(moving.up) != moving.up {
-            return None;
-        }
-        places.insert(*id, moving.place);
-    }
-    (places.len() == component.tensors.len()).then_some((places, up?))
-}
-
 fn attempt(
     program: &Program,
     goals: &[TensorId],
@@ -137,19 +61,8 @@ fn attempt(
     let mut program = program.clone();
     apart(&mut program, &places, needed).ok_or_else(Blame::new)?;
     let needed = program.needs(goals);
-    let mut dependent: BTreeSet<TensorId> =
-        seeds.first().into_iter().flat_map(|(_, places)| places.keys()).copied().collect();
-    let mut before = 0;
-    while before != dependent.len() {
-        before = dependent.len();
-        for equation in &program.equations {
-            let mut depends = false;
-            equation.visit_reads(&mut |read, _| depends |= dependent.contains(&read.tensor));
-            if depends {
-                dependent.insert(equation.tensor);
-            }
-        }
-    }
+    let first = seeds.first().into_iter().flat_map(|(_, places)| places.keys());
+    let dependent = dependent(&program, first.copied().collect());
     let mut finder = Finder {
         program,
         places,
@@ -180,53 +93,6 @@ fn attempt(
         finder.shift(component)?;
     }
     finder.finish(goals, &needed)
-}
-
-/// What moves with the seeds.
-fn spread(
-    program: &Program,
-    needed: &BTreeSet<TensorId>,
-    mut places: Places,
-    still: &BTreeSet<TensorId>,
-) -> Places {
-    loop {
-        let before = places.len();
-        for equation in program.equations.iter().filter(|e| needed.contains(&e.tensor)) {
-            let mut indices = BTreeSet::new();
-            let mut seen = |along: Option<Along>| {
-                if let Some(Along::Steps { index, .. }) = along {
-                    indices.insert(index);
-                }
-            };
-            let head = places.get(&equation.tensor).and_then(|place| equation.head.get(*place));
-            seen(head.map(Along::of));
-            equation.visit_reads(&mut |read, _| seen(along(&places, read)));
-            let mut move_at = |id: TensorId, functions: Vec<Option<&IndexFn>>, index: IndexId| {
-                let stands = |function: &Option<&IndexFn>| matches!(function.map(Along::of), Some(Along::Steps { index: i, .. }) if i == index);
-                let mut found = (0..).zip(&functions).filter(|(_, function)| stands(function));
-                if let (Some((place, _)), None) = (found.next(), found.next())
-                    && can_move(program, id)
-                    && !still.contains(&id)
-                    && (program.tensor(id).style == Style::Round || ends(program, id, place).is_some())
-                {
-                    places.entry(id).or_insert(place);
-                }
-            };
-            for index in indices {
-                if equation.left.contains(&index) {
-                    move_at(equation.tensor, equation.head.iter().map(Some).collect(), index);
-                }
-                equation.visit_reads(&mut |read, _| {
-                    if program.tensor(read.tensor).style == Style::Square {
-                        move_at(read.tensor, read.arguments.iter().map(Argument::function).collect(), index);
-                    }
-                });
-            }
-        }
-        if places.len() == before {
-            return places;
-        }
-    }
 }
 
 struct Finder {
@@ -620,69 +486,4 @@ impl Finder {
         self.program.tensors.push(tensor);
         TensorId(u32::try_from(self.program.tensors.len() - 1).unwrap_or(u32::MAX))
     }
-}
-
-/// What is given of a tensor by its value at a place; `None` where something runs along it.
-fn by_value(program: &Program, id: TensorId, place: usize) -> Option<BTreeMap<i64, Vec<Given>>> {
-    let mut found: BTreeMap<i64, Vec<Given>> = BTreeMap::new();
-    for given in &program.tensor(id).given {
-        match given {
-            Given::Array { fixed, .. } => {
-                found.entry(fixed.get(place).copied()??.int()?).or_default().push(given.clone());
-            }
-            Given::Facts(facts) => {
-                for at in 0..facts.count {
-                    let tuple = facts.tuple(at);
-                    let mut one = Facts { arity: facts.arity, ..Default::default() };
-                    one.push(tuple, facts.value(at), None);
-                    found.entry(tuple.get(place)?.int()?).or_default().push(Given::Facts(Arc::new(one)));
-                }
-            }
-        }
-    }
-    Some(found)
-}
-
-/// Whether the position of an index is asked for, or something runs along it.
-fn is_looked_at(equation: &Equation, index: IndexId) -> bool {
-    equation.head.iter().any(|function| has_ordinal(function, index))
-        || equation.terms.iter().any(|term| in_expr(&term.body, index) || in_when(&term.when, index))
-}
-
-fn has_ordinal(function: &IndexFn, index: IndexId) -> bool {
-    match function {
-        IndexFn::Ordinal(id) => *id == index,
-        IndexFn::Const(_) | IndexFn::Index(_) => false,
-        IndexFn::Negate(a) => has_ordinal(a, index),
-        IndexFn::Add(a, b)
-        | IndexFn::Subtract(a, b)
-        | IndexFn::Multiply(a, b)
-        | IndexFn::Divide(a, b)
-        | IndexFn::Remainder(a, b) => has_ordinal(a, index) || has_ordinal(b, index),
-    }
-}
-
-fn in_read(read: &Read, index: IndexId) -> bool {
-    read.arguments.iter().filter_map(Argument::function).any(|function| has_ordinal(function, index))
-}
-
-fn in_when(when: &When, index: IndexId) -> bool {
-    when.guards.iter().any(|guard| match guard {
-        Guard::Read(read) | Guard::Not(read) => in_read(read, index),
-        Guard::CompareIndex(_, a, b) => has_ordinal(a, index) || has_ordinal(b, index),
-        Guard::Compare(_, a, b) => in_expr(a, index) || in_expr(b, index),
-        Guard::Bind(_, function) => has_ordinal(function, index),
-    })
-}
-
-fn in_expr(expr: &Expr, index: IndexId) -> bool {
-    let here = match expr {
-        Expr::Index(function) => has_ordinal(function, index),
-        Expr::Read(read) | Expr::Missing(read) => in_read(read, index),
-        Expr::Axis(axis) => axis.axes.contains(&index),
-        _ => false,
-    };
-    let (parts, when) = expr.parts();
-    here || parts.into_iter().any(|part| in_expr(part, index))
-        || when.is_some_and(|when| in_when(when, index))
 }

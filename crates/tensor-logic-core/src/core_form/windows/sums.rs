@@ -2,9 +2,9 @@
 //!
 //! Enter at [`apart`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::find::{Along, along};
+use super::along::{Places, is_summed};
 use crate::ast::Comparison;
 use crate::program::{
     Argument, Class, Combine, Component, Equation, EquationId, Expr, Guard, Index, IndexFn, IndexId, Kind,
@@ -13,9 +13,6 @@ use crate::program::{
 };
 use crate::rename::Renaming;
 use crate::walk::expr_indices;
-
-/// The places of what moves.
-pub(super) type Places = BTreeMap<TensorId, usize>;
 
 /// Writes sums over the steps as tensors of their own; `None` where one cannot be.
 pub(super) fn apart(program: &mut Program, places: &Places, needed: &BTreeSet<TensorId>) -> Option<()> {
@@ -42,18 +39,6 @@ pub(super) fn apart(program: &mut Program, places: &Places, needed: &BTreeSet<Te
         .map(|equation| equation.tensor)
         .collect();
     summed.into_iter().try_for_each(|id| split(program, places, id))
-}
-
-/// Whether a term reads what moves along an index that it sums over.
-pub(super) fn is_summed(term: &Term, places: &Places) -> bool {
-    let mut summed = false;
-    let mut look = |read: &Read, _: Sense| {
-        let along = along(places, read);
-        summed |= matches!(along, Some(Along::Steps { index, .. }) if term.over.contains(&index));
-    };
-    term.body.visit_reads(&mut look);
-    term.when.visit_reads(&mut look);
-    summed
 }
 
 /// A tensor with sums over the steps among its terms: they become one of their own, unless there is nothing else.

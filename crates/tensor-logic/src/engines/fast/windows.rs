@@ -80,7 +80,8 @@ impl Fast {
     ) -> Option<(Windows, Option<Vec<TensorId>>)> {
         let program = request.program;
         let sparse = self.storage == Storage::Sparse;
-        let least = if sparse { 8 } else { LARGE };
+        let few = u128::from(request.budget.bytes) / 32;
+        let least = if sparse { 8 } else { LARGE.min(few / 4) };
         // Every query is answered by one evaluation where nothing changes.
         let mut all = goals.to_vec();
         all.extend(program.actions.iter().map(|action| match action {
@@ -102,9 +103,7 @@ impl Fast {
         let least = match windows.inputs.len() {
             _ if sparse => least,
             1 if single && !whole && covered.is_some() => least,
-            passes => {
-                (if passes == 1 { SUMMED } else { GRADIENT }).min(u128::from(request.budget.bytes) / 32)
-            }
+            passes => few.min(if passes == 1 { SUMMED } else { GRADIENT }),
         };
         (windows.elements() >= least && (sparse || asked <= ASKED)).then_some((windows, covered))
     }
