@@ -13,6 +13,7 @@ use super::chain::{Chain, Factor};
 use super::database::Database;
 use super::limits::{Failure, Limits};
 use super::rule::{RelationId, Rule};
+use super::sorted::counted;
 
 /// A universe may have so many constants: a matrix then takes 8 MiB.
 const UNIVERSE: usize = 8192;
@@ -286,14 +287,8 @@ impl Lists {
     fn new(size: usize, mut pairs: Vec<(usize, usize)>) -> Lists {
         pairs.sort_unstable();
         pairs.dedup();
-        let mut starts = vec![0; size + 1];
-        for (x, _) in &pairs {
-            starts[x + 1] += 1;
-        }
-        for x in 0..size {
-            starts[x + 1] += starts[x];
-        }
-        Lists { starts, targets: pairs.into_iter().map(|(_, y)| y as u32).collect() }
+        let (from, targets): (Vec<u32>, Vec<u32>) = pairs.iter().map(|(x, y)| (*x as u32, *y as u32)).unzip();
+        Lists { starts: counted(&from, size), targets }
     }
 
     fn row(&self, x: usize) -> &[u32] {
