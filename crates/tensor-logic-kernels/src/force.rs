@@ -14,6 +14,8 @@ use super::strips;
 /// For more operations than so few, with more results than this, the threads stay awake.
 const FEW: usize = 2;
 const LARGE: usize = 1 << 16;
+/// One more thread for each so many results.
+const SHARE: usize = 1 << 14;
 
 impl Array {
     /// Computes it, and what it needs.
@@ -52,7 +54,7 @@ impl Array {
             }
         };
         if together {
-            awake(run);
+            awake(entries / SHARE, run);
         } else {
             run();
         }
@@ -63,9 +65,9 @@ impl Array {
 /// an operation.
 const PATIENCE: Duration = Duration::from_micros(200);
 
-/// Does some work on one of the threads (otherwise each operation would have all of them woken), while the others look
-/// for parts of it.
-fn awake(work: impl FnOnce() + Send) {
+/// Does some work on one of the threads (otherwise each operation would have all of them woken), while others, at most so
+/// many, look for parts of it.
+fn awake(others: usize, work: impl FnOnce() + Send) {
     let (done, worker) = (AtomicBool::new(false), AtomicUsize::new(usize::MAX));
     let look = || {
         let mut since = Instant::now();
@@ -82,7 +84,7 @@ fn awake(work: impl FnOnce() + Send) {
     };
     rayon::scope(|scope| {
         worker.store(rayon::current_thread_index().unwrap_or(usize::MAX), Ordering::Relaxed);
-        (1..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| look()));
+        (1..rayon::current_num_threads()).take(others).for_each(|_| scope.spawn(|_| look()));
         work();
         done.store(true, Ordering::Relaxed);
     });

@@ -16,7 +16,7 @@ use super::store::{Cell, Entries, Store, position};
 use tensor_logic_core::engine::{Request, Stop, Tuples, Value};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{
-    Class, Component, Equation, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
+    Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
 };
 use tensor_logic_core::start::start_values;
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
@@ -30,11 +30,11 @@ pub(super) struct Machine<'p, N> {
     stores: Vec<Option<Store<N>>>,
     /// The binding at hand, by index.
     pub(super) env: Vec<Slot<Option<Const>>>,
-    /// Plans of scopes, by the address of their guards.
+    /// Plans of scopes, by the number of their guards.
     pub(super) plans: RefCell<HashMap<u64, Rc<Plan<'p>>>>,
     /// Tuples by some of their places.
     pub(super) lookups: RefCell<HashMap<(TensorId, u64, bool), Rc<Lookup>>>,
-    /// Entries along axes, by the address of the function and the binding of its other indices.
+    /// Entries along axes, by the number of the function and the binding of its other indices.
     pub(super) axes: RefCell<HashMap<AxisKey, Rc<Entries<N>>>>,
     /// Whether the variable was met among what is given.
     varied: Slot<bool>,
@@ -48,7 +48,7 @@ pub(super) struct Machine<'p, N> {
     stopped: Slot<bool>,
 }
 
-/// The address of a function along an axis, and the binding of its other indices.
+/// The number of a function along an axis, and the binding of its other indices.
 type AxisKey = (u64, Vec<Option<Const>>);
 
 /// Contributions to a tensor.
@@ -332,11 +332,25 @@ impl<'p, N: Number> Machine<'p, N> {
             }
         }
         for given in &tensor.given {
-            given.each(&domains, |element, value| {
-                let value = self.number(id, element, value);
-                self.contribute(tensor, &mut cells, element.to_vec(), value);
-            });
-            self.within_budget(others, &cells, tensor.span)?;
+            match given {
+                Given::Facts(facts) => {
+                    for at in 0..facts.count {
+                        let element = facts.tuple(at).to_vec();
+                        let value = self.number(id, &element, facts.value(at));
+                        self.contribute(tensor, &mut cells, element, value);
+                        self.within_budget(others, &cells, tensor.span)?;
+                    }
+                }
+                Given::Array { fixed, shape, values, .. } => {
+                    let placed = (0..values.len()).map(|at| array_element(&domains, fixed, shape, at));
+                    for (element, value) in placed.zip(values.iter()) {
+                        if let Some(element) = element {
+                            let value = self.number(id, &element, *value);
+                            self.contribute(tensor, &mut cells, element, value);
+                        }
+                    }
+                }
+            }
         }
         Ok(cells)
     }
@@ -355,4 +369,28 @@ impl<N> Cells<N> {
 /// Whether nothing of a tensor is given, so that derivatives by it are by its computed values.
 pub(super) fn is_computed_only(tensor: &Tensor) -> bool {
     tensor.given.is_empty() && tensor.role == Role::Computed
+}
+
+/// The element that an entry of an array over the open places of a tensor stands for.
+fn array_element(
+    domains: &[Domain],
+    fixed: &[Option<Const>],
+    shape: &[usize],
+    mut at: usize,
+) -> Option<Tuple> {
+    let mut sizes = shape.iter().rev();
+    let mut element: Tuple = Vec::with_capacity(fixed.len());
+    for (domain, fixed) in domains.iter().zip(fixed).rev() {
+        element.push(match fixed {
+            Some(value) => *value,
+            None => {
+                let size = (*sizes.next()?).max(1);
+                let ordinal = at % size;
+                at /= size;
+                domain.value(ordinal)?
+            }
+        });
+    }
+    element.reverse();
+    Some(element)
 }

@@ -63,7 +63,7 @@ pub struct Pace {
     pub factor: f64,
 }
 
-/// A step with the same for every element: the rule with what its constants come to.
+/// What a step does to every element: the rule with what its constants come to in this step.
 #[derive(Clone, Copy)]
 enum Formula {
     /// W ← W - lr·(g + λW)
@@ -104,7 +104,7 @@ struct Part<'a, G> {
     second: &'a mut [f64],
 }
 
-/// So many elements are a task, and so many are begun with none.
+/// So many elements are a task; less than two tasks are done at once.
 const TASK: usize = 1 << 14;
 
 impl<G: Copy + Into<f64>> Kernel for Part<'_, G> {
@@ -149,7 +149,8 @@ impl<G: Copy + Into<f64>> Kernel for Part<'_, G> {
 
 impl Rule {
     /// Changes the weights by one step. `gradient` is as long as `weights`, in 64 or 32 bits; all is computed in 64.
-    /// A weight of 0 has no sign. Every element is computed by itself: large tensors by several threads, with the same bits.
+    /// A weight of 0 has no sign. Every element is computed by itself, those of large tensors by several threads with the
+    /// same bits.
     pub fn step<G: Copy + Into<f64> + Sync>(
         &self,
         state: &mut State,
@@ -210,6 +211,39 @@ mod tests {
             rule.step(&mut state, &mut weights, &gradient, pace);
         }
         weights
+    }
+
+    /// Large tensors, which several threads share, have the bits of their elements one by one, also where the gradient
+    /// has 32 bits.
+    #[test]
+    fn threads_and_narrow_gradients_change_no_bit() {
+        let len = 5 * TASK + 3;
+        let start: Vec<f64> = (0..len).map(|at| (at as f64 * 0.37).sin()).collect();
+        let slope = |at: usize| if at.is_multiple_of(7) { 0.0 } else { (at as f32 * 0.11).cos() };
+        let rules = [
+            Rule::Sgd { momentum: 0.0 },
+            Rule::Sgd { momentum: 0.9 },
+            Rule::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decoupled: false },
+            Rule::Adam { beta1: 0.9, beta2: 0.99, epsilon: 1e-8, decoupled: true },
+            Rule::RmsProp { decay: 0.9, momentum: 0.5, epsilon: 1e-10 },
+        ];
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        for rule in rules {
+            let (mut state, mut weights) = (State::default(), start.clone());
+            let mut alone: Vec<(State, f64)> =
+                start.iter().map(|weight| (State::default(), *weight)).collect();
+            for number in 1..=3 {
+                let pace = Pace { number, rate: 0.1, weight_decay: 0.01, factor: 0.5 };
+                let gradient: Vec<f32> = (0..len).map(slope).collect();
+                threads.install(|| rule.step(&mut state, &mut weights, &gradient, pace));
+                for (at, (state, weight)) in alone.iter_mut().enumerate() {
+                    rule.step(state, std::slice::from_mut(weight), &[f64::from(slope(at))], pace);
+                }
+            }
+            let same =
+                weights.iter().zip(&alone).all(|(found, (_, wanted))| found.to_bits() == wanted.to_bits());
+            assert!(same, "{rule:?}");
+        }
     }
 
     #[test]

@@ -224,8 +224,7 @@ impl Windows {
     pub fn slice(&self, part: &Program, moved: &Moved, step: i64, values: &[f64]) -> Option<Given> {
         let value = self.value(moved, step);
         let tensor = part.tensor(moved.id);
-        let sizes: Vec<usize> =
-            tensor.places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).collect();
+        let sizes = tensor.sizes();
         let at = tensor.places.get(moved.place)?.domain.as_ref()?.ordinal(Const::Int(value))?;
         let inner: usize = sizes.get(moved.place + 1..)?.iter().product();
         let outer: usize = sizes.get(..moved.place)?.iter().product();
@@ -245,9 +244,7 @@ impl Windows {
     /// Puts a slice of a step to its place among all elements of a tensor.
     pub fn put(&self, moved: &Moved, step: i64, slice: &Given, into: &mut [f64]) {
         let (Given::Array { values, .. }, Some((low, high))) = (slice, moved.domain) else { return };
-        let places = &self.program.tensor(moved.id).places;
-        let after = places.get(moved.place + 1..).into_iter().flatten();
-        let inner: usize = after.map(|place| place.domain.as_ref().map_or(0, Domain::len)).product();
+        let inner: usize = self.program.tensor(moved.id).sizes().iter().skip(moved.place + 1).product();
         let (at, size) = ((self.value(moved, step) - low) as usize, (high - low + 1) as usize);
         for (block, values) in values.chunks(inner.max(1)).enumerate() {
             let start = (block * size + at) * inner;

@@ -23,7 +23,7 @@ pub(super) struct Builder {
     pub(super) entries: HashMap<(Span, TensorId, usize), TensorId>,
     /// Helper tensors made, for their names.
     pub(super) made: usize,
-    /// The address of the function that is the right side at hand, and the read of the tensor that
+    /// The number of the function that is the right side at hand, and the read of the tensor that
     /// holds its values.
     pub(super) stored: Option<(u64, Expr)>,
 }

@@ -11,8 +11,7 @@ use crate::value::Domain;
 
 /// Elements of a tensor.
 pub(super) fn volume(program: &Program, id: TensorId) -> u128 {
-    let sizes = program.tensor(id).places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len));
-    sizes.fold(1_u128, |volume, size| volume.saturating_mul(size as u128))
+    program.tensor(id).sizes().into_iter().fold(1_u128, |volume, size| volume.saturating_mul(size as u128))
 }
 
 /// Whether a tensor is one that may move.
@@ -66,8 +65,11 @@ pub(super) fn spread(
             seen(head.map(Along::of));
             equation.visit_reads(&mut |read, _| seen(along(&places, read)));
             let mut move_at = |id: TensorId, functions: Vec<Option<&IndexFn>>, index: IndexId| {
-                let stands = |function: &Option<&IndexFn>| matches!(function.map(Along::of), Some(Along::Steps { index: i, .. }) if i == index);
-                let mut found = (0..).zip(&functions).filter(|(_, function)| stands(function));
+                let stands = |function: &IndexFn| match Along::of(function) {
+                    Along::Steps { index: own, .. } => own == index,
+                    Along::Fixed(_) | Along::Elsewhere => false,
+                };
+                let mut found = (0..).zip(&functions).filter(|(_, function)| function.is_some_and(stands));
                 if let (Some((place, _)), None) = (found.next(), found.next())
                     && can_move(program, id)
                     && !still.contains(&id)

@@ -153,7 +153,8 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Starts the threads, of which the caller is one if it does all the work `alone`, and refuses what this build does not have.
+    /// Starts the threads, of which the caller is one if it does all the work `alone`, and refuses what this build does
+    /// not have.
     pub(crate) fn prepare(&self, alone: bool) -> anyhow::Result<()> {
         if self.device != "cpu" {
             let message =

@@ -53,7 +53,7 @@ pub(crate) enum Thing {
     Support(Support),
     /// A relation as a table of bindings.
     Table(Arc<Rows>),
-    /// The same, and the tuples that it lists.
+    /// The same, and which tuples it lists.
     Listed(Arc<Rows>, u64),
     /// A table with fewer columns or rows, and which row became which.
     Grouped(Arc<Rows>, Arc<Vec<u32>>),

@@ -16,7 +16,6 @@ use crate::datalog::data;
 use crate::engine::{Engine, Request, Tuples, Value};
 use crate::error::Result;
 use crate::program::{Action, Given, Program, Role, TensorId};
-use crate::value::Domain;
 use crate::windows::{Kept, Window, Windows};
 
 /// Recursions of fewer elements are kept whole where single slices of them are asked for.
@@ -193,9 +192,7 @@ impl Found {
                 }
                 let Some(slice) = windows.slice(part, moved, step, &all) else { continue };
                 if moved.whole {
-                    let places = &windows.program.tensor(moved.id).places;
-                    let size =
-                        places.iter().map(|place| place.domain.as_ref().map_or(0, Domain::len)).product();
+                    let size = windows.program.tensor(moved.id).sizes().iter().product();
                     let into = self.whole.entry(moved.id).or_insert_with(|| vec![0.0; size]);
                     windows.put(moved, step, &slice, into);
                 }

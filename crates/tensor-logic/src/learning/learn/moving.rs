@@ -289,3 +289,32 @@ impl Moving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Zeros that are not listed, threads, and numbers of 32 bits have the sum of the whole gradient to the last bit.
+    #[test]
+    fn squares_do_not_depend_on_how_a_gradient_is_given() {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        for len in [0, 5, PART - 1, PART + 1, 4 * PART + 9] {
+            let value = |at: usize| if at.is_multiple_of(3) { (at as f32 * 0.7).sin() } else { 0.0 };
+            let narrow: Vec<f32> = (0..len).map(value).collect();
+            let wide: Vec<f64> = narrow.iter().map(|value| f64::from(*value)).collect();
+            let positions: Vec<usize> = (0..len).step_by(3).collect();
+            let values = positions.iter().map(|at| wide[*at]).collect();
+            let listed = Gradient::Listed(Listed { positions, values });
+            let wanted = listed.squares();
+            let wide = Gradient::Whole(Numbers::Double(Arc::new(wide)));
+            let narrow = Gradient::Whole(Numbers::Single(Arc::new(narrow)));
+            for gradient in [&wide, &narrow] {
+                assert_eq!(gradient.squares().to_bits(), wanted.to_bits(), "{len}");
+                assert_eq!(threads.install(|| gradient.squares()).to_bits(), wanted.to_bits(), "{len}");
+            }
+            let error = (wanted - (0..len).map(|at| f64::from(value(at)).powi(2)).sum::<f64>()).abs();
+            assert!(error <= 1e-9 * wanted.max(1.0), "{len}: {error}");
+        }
+    }
+}
