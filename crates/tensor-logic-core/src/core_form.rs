@@ -9,6 +9,8 @@ pub mod walk;
 
 pub mod linear;
 
+pub mod presence;
+
 pub mod rename;
 
 pub mod digits;

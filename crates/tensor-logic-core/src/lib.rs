@@ -25,6 +25,8 @@ pub mod show;
 mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
-pub use crate::core_form::{carry, digits, divergence, linear, program, rename, signs, value, walk, windows};
+pub use crate::core_form::{
+    carry, digits, divergence, linear, presence, program, rename, signs, value, walk, windows,
+};
 pub use crate::seam::{engine, profile, proof, start};
 pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};

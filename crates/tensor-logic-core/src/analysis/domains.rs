@@ -11,6 +11,7 @@ use crate::ast::Span;
 use crate::error::{Code, Refusal};
 use crate::lower::Draft;
 use crate::names::Names;
+use crate::presence::{bounds_counted, bounds_with, extent};
 use crate::program::{
     Argument, Equation, EquationId, Expr, Form, Guard, IndexFn, IndexId, Range, Role, Sense, Style, TensorId,
 };
@@ -25,7 +26,6 @@ mod ranges;
 pub use binding::binds;
 use classes::{Classes, hull};
 use interval::Solver;
-pub(crate) use interval::bounds;
 
 /// What inference refuses: the stage "domains", and `unbounded-index`, which belongs to the
 /// stage "recursion".
@@ -147,7 +147,7 @@ impl Inference<'_> {
                         if of_index && matches!(self.classes.domain(class, symbols), Ok(Some(_)) | Err(_)) {
                             bound_by_relation = Some(span);
                         } else if let Some((from, to)) =
-                            interval::bounds_counted(function, &|id| self.reach(equation, id, 0), &|id| {
+                            bounds_counted(function, &|id| self.reach(equation, id, 0), &|id| {
                                 Some(self.range_len(id))
                             })
                         {
@@ -214,7 +214,7 @@ impl Inference<'_> {
             let written = equations.iter().filter_map(|equation| {
                 let equation = self.draft.program.equation(*equation);
                 let inner = |index| self.reach(equation, index, 0);
-                interval::bounds_counted(equation.head.get(place)?, &inner, &|id| Some(self.range_len(id)))
+                bounds_counted(equation.head.get(place)?, &inner, &|id| Some(self.range_len(id)))
             });
             let held = known.into_iter().chain(written).filter(|(from, to)| from <= to);
             let hull = held.reduce(|(a, b), (from, to)| (a.min(from), b.max(to)));
@@ -234,10 +234,10 @@ impl Inference<'_> {
         let inner =
             |other: IndexId| if other == index { None } else { self.reach(equation, other, depth + 1) };
         match &self.draft.program.index(index).range {
-            Range::Domain(domain) => interval::extent(domain),
+            Range::Domain(domain) => extent(domain),
             Range::Computed => equation.terms.iter().flat_map(|term| &term.when.guards).find_map(|guard| {
                 let Guard::Bind(own, function) = guard else { return None };
-                (*own == index).then(|| interval::bounds_with(function, &inner)).flatten()
+                (*own == index).then(|| bounds_with(function, &inner)).flatten()
             }),
             Range::Tuples => {
                 let mut reach: Option<(i64, i64)> = None;
@@ -249,7 +249,7 @@ impl Inference<'_> {
                             continue;
                         }
                         let Some((low, high)) =
-                            self.place_domain(read.tensor, place).as_ref().and_then(interval::extent)
+                            self.place_domain(read.tensor, place).as_ref().and_then(extent)
                         else {
                             continue;
                         };

@@ -7,10 +7,8 @@
 use std::collections::BTreeSet;
 
 use crate::domains;
-use crate::program::{
-    Argument, Expr, Guard, IndexFn, IndexId, Operation, Otherwise, Place, Program, Range, Read, Style, When,
-};
-use crate::value::Domain;
+use crate::presence::{always, has_values, range, within};
+use crate::program::{Argument, Expr, Guard, IndexId, Otherwise, Program, Read, When};
 use crate::walk;
 
 /// What must hold for a value to be present.
@@ -119,13 +117,6 @@ impl Presence {
     }
 }
 
-fn range(program: &Program, index: IndexId) -> Option<&Domain> {
-    match &program.indices.get(index.0 as usize)?.range {
-        Range::Domain(domain) => Some(domain),
-        Range::Tuples | Range::Computed => None,
-    }
-}
-
 /// Whether the index takes every value that the round references of these guards give it: its
 /// range may be a smaller one, but a name that guards alone hold has none.
 fn all_tuples(program: &Program, index: IndexId, guards: &[Guard]) -> bool {
@@ -140,83 +131,4 @@ fn all_tuples(program: &Program, index: IndexId, guards: &[Guard]) -> bool {
             alone && place.domain.as_ref().is_some_and(|place| within(place, domain))
         })
     })
-}
-
-fn has_values(program: &Program, index: IndexId) -> bool {
-    range(program, index).is_some_and(|domain| !domain.is_empty())
-}
-
-/// Whether a value is present under every binding.
-pub(super) fn always(program: &Program, expr: &Expr) -> bool {
-    let all = |parts: &[Expr]| parts.iter().all(|part| always(program, part));
-    match expr {
-        Expr::Number(_) => true,
-        Expr::Index(function) => integer(program, function),
-        Expr::Read(read) => in_range(program, read),
-        Expr::Missing(_) => false,
-        Expr::Product(parts) | Expr::Plus(parts) => all(parts),
-        Expr::Terms(parts) => parts.iter().any(|part| always(program, part)),
-        Expr::Quotient(a, b) | Expr::Power(a, b) => always(program, a) && always(program, b),
-        Expr::Negate(a) => always(program, a),
-        Expr::Reduce(reduce) => {
-            let zero = matches!(reduce.operation, Operation::Sum | Operation::Count | Operation::Product);
-            let some = reduce.when.guards.is_empty()
-                && reduce.over.iter().all(|index| has_values(program, *index))
-                && always(program, &reduce.body);
-            (reduce.explicit && zero) || some
-        }
-        Expr::Call(call) => call.when.guards.is_empty() && all(&call.arguments),
-        Expr::Axis(axis) => axis.when.guards.is_empty() && always(program, &axis.argument),
-    }
-}
-
-/// Whether a function has an integer value under every binding.
-fn integer(program: &Program, function: &IndexFn) -> bool {
-    match function {
-        IndexFn::Index(id) => matches!(range(program, *id), Some(Domain::Interval { .. })),
-        _ => domains::bounds(program, function).is_some(),
-    }
-}
-
-/// Whether an element exists whatever the binding.
-fn in_range(program: &Program, read: &Read) -> bool {
-    match read.otherwise {
-        Otherwise::ZeroOutside => true,
-        Otherwise::Absent => false,
-        Otherwise::Zero => {
-            let Some(tensor) = program.tensors.get(read.tensor.0 as usize) else { return false };
-            let mut places = tensor.places.iter().zip(&read.arguments);
-            places.all(|(place, argument)| match argument {
-                Argument::At(function) => fits(program, function, place, tensor.style),
-                Argument::Any => false,
-            })
-        }
-    }
-}
-
-/// The most values that are compared one by one.
-const COMPARED: usize = 10_000;
-
-fn within(part: &Domain, whole: &Domain) -> bool {
-    match (part, whole) {
-        (Domain::Interval { from, to }, Domain::Interval { from: low, to: high }) => {
-            low <= from && to <= high
-        }
-        (part, whole) => part.len() <= COMPARED && part.values().all(|value| whole.contains(value)),
-    }
-}
-
-fn fits(program: &Program, function: &IndexFn, place: &Place, style: Style) -> bool {
-    let Some(domain) = &place.domain else { return style == Style::Round };
-    match function {
-        IndexFn::Const(value) => domain.contains(*value),
-        IndexFn::Index(id) => match (range(program, *id), domain) {
-            (Some(range), domain) => within(range, domain),
-            (None, _) => false,
-        },
-        _ => match (domains::bounds(program, function), domain) {
-            (Some((from, to)), Domain::Interval { from: low, to: high }) => *low <= from && to <= *high,
-            _ => false,
-        },
-    }
 }

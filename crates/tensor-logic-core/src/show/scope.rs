@@ -133,7 +133,7 @@ impl Printer<'_> {
     fn guarded(&mut self, reduce: &Reduce, stands: Stands) -> Piece {
         let body = &reduce.body;
         if reduce.when.guards.is_empty() {
-            let absent = reduce.explicit && !presence::always(self.program, body);
+            let absent = reduce.explicit && !crate::presence::always(self.program, body);
             let inner = Stands { split: true, zero: self.square, neutral: None };
             return match absent {
                 true => Piece::base(format!("leaky({} + 0, 1)", self.value(body, inner).at(Level::Negative))),

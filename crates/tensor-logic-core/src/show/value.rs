@@ -11,7 +11,6 @@ use super::alone::may_stand_alone;
 use super::index::{self, Spacing};
 use super::names::Names;
 use super::piece::{self, Level, Piece, side_by_side};
-use super::presence;
 
 use crate::function::{BUILT_IN, Function};
 use crate::program::{
@@ -126,7 +125,7 @@ impl<'p> Printer<'p> {
     fn terms(&mut self, expr: &Expr, parts: &[Expr], stands: Stands) -> Piece {
         let mut found = Vec::new();
         addends(expr, &mut found);
-        let parts_present = parts.iter().all(|part| presence::always(self.program, part));
+        let parts_present = parts.iter().all(|part| crate::presence::always(self.program, part));
         match found.as_slice() {
             [] => Piece::base("(1 | 0 == 1)"),
             [part] => self.value(part, stands),

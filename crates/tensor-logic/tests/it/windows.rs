@@ -121,3 +121,29 @@ fn steps_at_the_end_of_the_integers_are_steps() {
         assert_eq!(found, wanted, "{text}");
     }
 }
+
+/// Means and sums over steps of which no step, some steps, or all have an element.
+#[test]
+fn means_over_the_steps_are_those_of_the_elements_that_exist() {
+    let recursion = "t : 0..11\nX[0] = 0.5\nX[t+1] = 0.5 X[t] + 0.1\n";
+    for sum in [
+        "1 + avg[t](X[t+50])",
+        "1 + avg[t](X[t+3])",
+        "1 + avg[t](X[t])",
+        "1 + avg[t](X[t] X[9-t])",
+        "1 + avg[t](X[2*t-5] + X[6-t])",
+        "1 + avg[t](X[t-7] X[4-t])",
+        "1 + sum[t](X[t+50])",
+        "1 + sum[t](X[t-2])",
+        "1 + sum[t](X[t])",
+        "1 + count[t](X[t+9])",
+        "1 + sqrt(X[t-50] + 1)",
+        "sqrt(X[t-2] + 1) + 2",
+    ] {
+        let text = format!("{recursion}A = {sum}\nA?");
+        let wanted = numbers(&text, &mut Reference::default());
+        let found = numbers(&text, &mut Auto::new(Box::new(Fast::with_storage(Storage::Sparse))));
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12;
+        assert!(found[0].iter().zip(&wanted[0]).all(close), "{text}\n{found:?}\n{wanted:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Intervals of index functions: what values a function takes, and for which values of one index
 //! it stays inside a domain.
 
+use crate::presence::{bounds, bounds_with};
 use crate::program::{IndexFn, IndexId, Program, Range, floor_div};
 use crate::value::{Const, Domain};
 
@@ -24,84 +25,6 @@ pub(super) fn values(program: &Program, function: &IndexFn) -> Values {
             Range::Tuples | Range::Computed => Values::Unknown,
         },
         _ => bounds(program, function).map_or(Values::Unknown, |(from, to)| Values::Between(from, to)),
-    }
-}
-
-/// The smallest and the largest value of a function.
-pub(crate) fn bounds(program: &Program, function: &IndexFn) -> Option<(i64, i64)> {
-    let known = |id: IndexId| match &program.index(id).range {
-        Range::Domain(domain) => Some(domain),
-        Range::Tuples | Range::Computed => None,
-    };
-    let count = |id| known(id).and_then(|domain| i64::try_from(domain.len()).ok());
-    bounds_counted(function, &|id| known(id).and_then(extent), &count)
-}
-
-/// The smallest and the largest integer of a domain; an empty one has them the wrong way round.
-pub(super) fn extent(domain: &Domain) -> Option<(i64, i64)> {
-    match domain {
-        Domain::Interval { from, to } => Some((*from, *to)),
-        Domain::Listed(_) => {
-            let ints: Option<Vec<i64>> = domain.values().map(Const::int).collect();
-            let ints = ints?;
-            Some((*ints.iter().min()?, *ints.iter().max()?))
-        }
-    }
-}
-
-/// The bounds of no value.
-const EMPTY: (i64, i64) = (1, 0);
-
-/// [`bounds`] of a function without positions, with other ranges.
-pub(super) fn bounds_with(
-    function: &IndexFn,
-    range: &impl Fn(IndexId) -> Option<(i64, i64)>,
-) -> Option<(i64, i64)> {
-    bounds_counted(function, range, &|_| None)
-}
-
-/// [`bounds`] with other ranges, and with other numbers of values, which bound a position whatever
-/// the values are.
-pub(super) fn bounds_counted(
-    function: &IndexFn,
-    range: &impl Fn(IndexId) -> Option<(i64, i64)>,
-    count: &impl Fn(IndexId) -> Option<i64>,
-) -> Option<(i64, i64)> {
-    let of = |part: &IndexFn| bounds_counted(part, range, count);
-    let corners = |a: (i64, i64), b: (i64, i64), join: &dyn Fn(i64, i64) -> Option<i64>| {
-        if a.0 > a.1 || b.0 > b.1 {
-            return Some(EMPTY);
-        }
-        let all = [join(a.0, b.0)?, join(a.0, b.1)?, join(a.1, b.0)?, join(a.1, b.1)?];
-        Some((*all.iter().min()?, *all.iter().max()?))
-    };
-    match function {
-        IndexFn::Const(value) => value.int().map(|value| (value, value)),
-        IndexFn::Index(id) => range(*id),
-        IndexFn::Ordinal(id) => Some((0, count(*id)?.checked_sub(1)?)),
-        IndexFn::Negate(a) => of(a).and_then(|(from, to)| Some((to.checked_neg()?, from.checked_neg()?))),
-        IndexFn::Add(a, b) => corners(of(a)?, of(b)?, &i64::checked_add),
-        IndexFn::Subtract(a, b) => corners(of(a)?, of(b)?, &i64::checked_sub),
-        IndexFn::Multiply(a, b) => corners(of(a)?, of(b)?, &i64::checked_mul),
-        IndexFn::Divide(a, b) => {
-            let divisor = of(b)?;
-            if divisor.0 <= 0 && divisor.1 >= 0 {
-                return None;
-            }
-            corners(of(a)?, divisor, &floor_div)
-        }
-        IndexFn::Remainder(a, b) => {
-            let (from, to) = of(b)?;
-            if of(a).is_some_and(|(low, high)| low > high) {
-                return Some(EMPTY);
-            }
-            let inside = of(a).filter(|(low, high)| from == to && *low >= 0 && *high < from);
-            match (from == to, from > 0) {
-                (true, true) => Some(inside.unwrap_or((0, from - 1))),
-                (true, false) if from < 0 => Some((from + 1, 0)),
-                _ => None,
-            }
-        }
     }
 }
 

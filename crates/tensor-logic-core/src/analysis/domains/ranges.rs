@@ -8,9 +8,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::interval::{Solver, bounds_with, extent};
+use super::interval::Solver;
 use super::{Inference, binds, scopes};
 use crate::error::{Code, Refusal};
+use crate::presence::{bounds_with, extent};
 use crate::program::{
     Argument, Equation, EquationId, Expr, IndexFn, IndexId, Otherwise, Range, Read, Role, Sense, Style,
     TensorId,

@@ -2,16 +2,18 @@
 //!
 //! Enter at [`apart`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::along::{Places, is_summed};
+use super::along::{Along, Places, is_summed};
 use crate::ast::Comparison;
+use crate::presence::{fits, has_values, in_range};
 use crate::program::{
     Argument, Class, Combine, Component, Equation, EquationId, Expr, Guard, Index, IndexFn, IndexId, Kind,
     Operation, Otherwise, Place, Program, Range, Read, Reduce, Role, Sense, Stamp, Style, Tensor, TensorId,
     Term, When,
 };
 use crate::rename::Renaming;
+use crate::value::Domain;
 use crate::walk::expr_indices;
 
 /// Writes sums over the steps as tensors of their own; `None` where one cannot be.
@@ -198,12 +200,15 @@ impl Inside<'_> {
     }
 
     /// The read of a tensor that holds the values of a sum, mean or count. Something is summed for each of them: its
-    /// reads are square, and nothing is asked.
+    /// reads are square and of elements that exist, and nothing is asked.
     fn stored(&mut self, reduce: &Reduce, bound: &[IndexId]) -> Option<Expr> {
         let component =
             self.program.components.iter().find(|component| component.tensors.contains(&self.own));
         let cycle = component.map_or(&[] as &[TensorId], |component| &component.tensors);
         let mut total = is_unguarded(&reduce.body) && reduce.when.guards.is_empty();
+        // Otherwise over nothing it is absent, which the element of a square tensor never is.
+        let is_zero_anyway = reduce.explicit && reduce.operation != Operation::Avg;
+        total &= is_zero_anyway || has_contribution(self.program, reduce);
         reduce.body.visit_reads(&mut |read, sense| {
             total &= sense == Sense::Positive
                 && read.otherwise != Otherwise::Absent
@@ -247,6 +252,52 @@ impl Inside<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether a sum of reads has a contribution for each binding of the indices around it.
+fn has_contribution(program: &Program, reduce: &Reduce) -> bool {
+    let mut ranges: BTreeMap<IndexId, (i128, i128)> = BTreeMap::new();
+    let mut stand = true;
+    reduce.body.visit_reads(&mut |read, _| {
+        if !in_range(program, read) {
+            let places = program.tensor(read.tensor).places.iter();
+            stand &= read.arguments.iter().zip(places).all(|(argument, place)| {
+                let (Some(function), Some(domain)) = (argument.function(), &place.domain) else {
+                    return false;
+                };
+                fits(program, function, domain) || narrow(reduce, function, domain, &mut ranges)
+            });
+        }
+    });
+    stand
+        && reduce.over.iter().all(|index| match (&program.index(*index).range, ranges.get(index)) {
+            (Range::Domain(Domain::Interval { from, to }), Some((low, high))) => {
+                i128::from(*from).max(*low) <= i128::from(*to).min(*high)
+            }
+            (_, Some(_)) => false,
+            (_, None) => has_values(program, *index),
+        })
+}
+
+/// Notes the values of a summed index for which a function stays in a domain, if it is one of that index alone.
+fn narrow(
+    reduce: &Reduce,
+    function: &IndexFn,
+    domain: &Domain,
+    ranges: &mut BTreeMap<IndexId, (i128, i128)>,
+) -> bool {
+    let (Along::Steps { index, by, from: start }, Domain::Interval { from, to }) =
+        (Along::of(function), domain)
+    else {
+        return false;
+    };
+    let (by, low, high) =
+        (i128::from(by), i128::from(*from) - i128::from(start), i128::from(*to) - i128::from(start));
+    let (low, high) = if by > 0 { (low, high) } else { (-high, -low) };
+    let (first, last) = (-(-low).div_euclid(by.abs()), high.div_euclid(by.abs()));
+    let range = ranges.entry(index).or_insert((i128::MIN, i128::MAX));
+    *range = (range.0.max(first), range.1.min(last));
+    reduce.over.contains(&index)
 }
 
 fn is_unguarded(expr: &Expr) -> bool {
