@@ -51,8 +51,8 @@ pub use crate::session::{console, files, notebook, plan, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
     analyse, ast, carry, divergence, domains, draw, engine, error, format, function, json, lex, linear,
-    lower, names, parents, parse, profile, program, proof, read, recursion, rename, show, source, start,
-    value, walk, windows,
+    lower, names, parents, parse, presence, profile, program, proof, read, recursion, rename, show, source,
+    start, value, walk, windows,
 };
 pub(crate) use tensor_logic_kernels as kernels;
 pub use tensor_logic_reference as reference;

@@ -38,6 +38,7 @@ mod steps;
 mod support;
 mod table;
 mod together;
+mod tuple_blocks;
 mod windows;
 
 use crate::kernels::Pool;
@@ -57,6 +58,7 @@ use crate::program::{Class, Component, Kind, Program, Role, Style, Tensor, Tenso
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
+use tuple_blocks::Split;
 
 /// The fast engine.
 #[derive(Default)]
@@ -98,6 +100,8 @@ struct Session {
     stamp: u64,
     /// Tensors that are written out where they are read, and have no value of their own.
     inlined: BTreeSet<TensorId>,
+    /// Relations that hold blocks, and what they were taken apart into.
+    splits: BTreeMap<TensorId, Split>,
     /// The least contributions to relations that must meet none below 0.
     watches: BTreeMap<TensorId, TensorId>,
     machine: Machine,
@@ -182,7 +186,9 @@ impl Session {
     ) -> Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
-        let (mut program, inlined) = inline::inlined(request.program, goals, storage);
+        let mut program = request.program.clone();
+        let splits = tuple_blocks::apart(&mut program);
+        let (mut program, inlined) = inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
         let linear = linear::prepare(&mut program);
         let program = Arc::new(program);
@@ -211,6 +217,7 @@ impl Session {
             needed: None,
             stamp: request.program.stamp.number(),
             inlined,
+            splits,
             watches,
             machine,
             components,
@@ -418,6 +425,13 @@ impl Fast {
                 && !tensor.hidden
             {
                 derived.insert(tensor.name.clone(), relation.len as u64);
+            }
+        }
+        for (id, split) in &session.splits {
+            let tuples = split.tuples.filter(|tuples| needed.contains(tuples));
+            if let Some(Stored::Relation(relation)) = tuples.and_then(|tuples| machine.stored(tuples)) {
+                let count = (relation.len * split.block()) as u64;
+                derived.entry(program.name(*id).to_owned()).or_insert(count);
             }
         }
         let answers: Result<Vec<T>> =
