@@ -66,15 +66,20 @@ impl Rows {
 
     /// These rows only, in this order.
     pub(crate) fn select(&self, picks: &[u32], id: u64) -> Rows {
-        let take =
-            |column: &Column| Arc::new(picks.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>());
-        Rows {
-            id,
-            len: picks.len(),
-            indices: self.indices.clone(),
-            columns: self.columns.iter().map(take).collect(),
-            tags: self.tags.iter().map(|(read, column)| (*read, take(column))).collect(),
-        }
+        self.select_but(picks, &[], id)
+    }
+
+    /// The same without the columns of some indices. Where all rows stay as they are, so do the columns.
+    pub(crate) fn select_but(&self, picks: &[u32], without: &[IndexId], id: u64) -> Rows {
+        let all = picks.len() == self.len && (0..).zip(picks).all(|(at, pick): (u32, _)| at == *pick);
+        let take = |column: &Column| match all {
+            true => Arc::clone(column),
+            false => Arc::new(picks.iter().map(|at| column[*at as usize]).collect::<Vec<u32>>()),
+        };
+        let kept = self.indices.iter().zip(&self.columns).filter(|(index, _)| !without.contains(index));
+        let (indices, columns) = kept.map(|(index, column)| (*index, take(column))).unzip();
+        let tags = self.tags.iter().map(|(read, column)| (*read, take(column))).collect();
+        Rows { id, len: picks.len(), indices, columns, tags }
     }
 
     /// The same rows with one more index.

@@ -363,13 +363,9 @@ impl Machine {
         }
         let id = self.number();
         let mut joined = left.select(&lefts, id);
-        let more = right.select(&rights, id);
-        for (index, column) in more.indices.into_iter().zip(more.columns) {
-            if !common.contains(&index) {
-                joined.indices.push(index);
-                joined.columns.push(column);
-            }
-        }
+        let more = right.select_but(&rights, &common, id);
+        joined.indices.extend(more.indices);
+        joined.columns.extend(more.columns);
         joined.tags.extend(more.tags);
         Ok(Some(joined))
     }

@@ -98,9 +98,8 @@ fn candidates(program: &Program) -> Vec<TensorId> {
             && tensor.given.is_empty()
             && !matches!(tensor.combine, Combine::Exists | Combine::Or)
             && tensor.places.iter().all(|place| {
-                let domain = place.domain.as_ref();
-                let limited = place.limit.as_ref().is_none_or(|limit| Some(limit) == domain);
-                domain.is_some_and(|domain| !domain.is_empty()) && limited && !place.star
+                let limited = place.limit.as_ref().is_none_or(|limit| Some(limit) == place.domain.as_ref());
+                limited && !place.star
             })
     };
     let all = (0..).map(TensorId).zip(&program.tensors).zip(read);
@@ -109,7 +108,7 @@ fn candidates(program: &Program) -> Vec<TensorId> {
 
 /// Takes a relation apart, if all its equations have blocks.
 fn split(program: &mut Program, id: TensorId, component: &Component, covered: &mut Covered) -> Option<Split> {
-    let tensor = program.tensor(id).clone();
+    let mut tensor = program.tensor(id).clone();
     let equations: Vec<Equation> =
         component.equations.iter().map(|at| program.equation(*at).clone()).collect();
     if equations.is_empty() || equations.iter().any(|equation| equation.terms.is_empty()) {
@@ -122,6 +121,13 @@ fn split(program: &mut Program, id: TensorId, component: &Component, covered: &m
             terms.push(present::of_term(program, &equation.left, term, covered)?);
         }
         present.push(terms);
+    }
+    let known = tensor.places.iter().all(|place| place.domain.is_some());
+    for (at, place) in tensor.places.iter_mut().enumerate() {
+        if place.domain.is_none() {
+            place.domain = Some(domain_of(program, &equations, &present, at)?);
+        }
+        place.domain.as_ref().filter(|domain| !domain.is_empty())?;
     }
     let mut dense: Vec<Option<Domain>> = tensor.places.iter().map(|place| place.domain.clone()).collect();
     for (equation, terms) in equations.iter().zip(&present) {
@@ -169,8 +175,8 @@ fn split(program: &mut Program, id: TensorId, component: &Component, covered: &m
         made
     });
     let values = tensor_of(program, Tensor { style: Style::Square, ..named("values") });
-    let split = Split { zero: tensor.combine.default_value() == 0.0, dense, tuples, values };
-    let whole = joined(program, id, &split)?;
+    let split = Split { zero: known && tensor.combine.default_value() == 0.0, dense, tuples, values };
+    let whole = joined(program, id, &tensor, &split)?;
     for equation in program.equations.iter_mut().filter(|equation| equation.tensor == id) {
         equation.tensor = values;
     }
@@ -180,6 +186,26 @@ fn split(program: &mut Program, id: TensorId, component: &Component, covered: &m
     let moved = std::mem::replace(&mut program.components.get_mut(at)?.equations, vec![own]);
     program.components.insert(at, Component { tensors: vec![values], equations: moved, class: Class::Plain });
     Some(split)
+}
+
+/// The values of a place that nobody reads in brackets: those of the places that its index stands at in a term.
+fn domain_of(
+    program: &Program,
+    equations: &[Equation],
+    present: &[Vec<Vec<Conjunction>>],
+    at: usize,
+) -> Option<Domain> {
+    let index = equations.first()?.head.get(at)?.alone()?;
+    if let Range::Domain(domain) = &program.index(index).range {
+        return Some(domain.clone());
+    }
+    present.first()?.first()?.first()?.guards.iter().find_map(|guard| {
+        let Guard::Read(read) = guard else { return None };
+        let places = program.tensor(read.tensor).places.iter().zip(&read.arguments);
+        let mut found =
+            places.filter(|(_, argument)| argument.function().and_then(IndexFn::alone) == Some(index));
+        found.find_map(|(place, _)| place.domain.clone())
+    })
 }
 
 fn has(function: &IndexFn, index: IndexId) -> bool {
@@ -222,8 +248,7 @@ fn rule(tensor: TensorId, equation: &Equation, head: Vec<IndexFn>, present: &Con
 }
 
 /// `H(x, d) = B[x, d] | T(x)`
-fn joined(program: &mut Program, id: TensorId, split: &Split) -> Option<Equation> {
-    let tensor = program.tensor(id).clone();
+fn joined(program: &mut Program, id: TensorId, tensor: &Tensor, split: &Split) -> Option<Equation> {
     let mut left = Vec::new();
     for (dense, place) in split.dense.iter().zip(&tensor.places) {
         let range = match (dense, split.tuples) {
