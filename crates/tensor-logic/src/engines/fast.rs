@@ -423,6 +423,7 @@ impl Fast {
                 && tensor.role == Role::Computed
                 && tensor.style == Style::Round
                 && !tensor.hidden
+                && (id.0 as usize) < whole.tensors.len()
             {
                 derived.insert(tensor.name.clone(), relation.len as u64);
             }

@@ -45,4 +45,5 @@ mod console;
 mod programs;
 mod reference;
 mod replayed;
+mod tuple_blocks;
 mod tutorial;

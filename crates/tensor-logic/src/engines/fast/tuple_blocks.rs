@@ -155,7 +155,7 @@ fn split(program: &mut Program, id: TensorId, component: &Component, covered: &m
         && present.iter().flatten().flatten().any(|conjunction| conjunction.guards.is_empty());
     let named = |what: &str| Tensor {
         name: format!("{what} of {}", tensor.name),
-        hidden: true,
+        hidden: false,
         role: Role::Computed,
         ..tensor.clone()
     };
