@@ -1014,6 +1014,48 @@ fn long_segments_are_loops_too() {
     both(long_segments::<f64>, long_segments::<f32>);
 }
 
+/// Several large operations, so that the threads stay awake between them, on numbers that were brought there by all of them.
+fn chained<T: Number>(precision: Precision) {
+    let (rows, len) = (311, 443);
+    let mut stream = stream("chained");
+    let values: Vec<f64> = (0..rows * len).map(|_| stream.normal()).collect();
+    let chain = || {
+        let pool = Arc::new(Pool::default());
+        let shape = vec![rows, len];
+        let mut arrays = vec![Array::of_doubles(&values, precision, &pool)];
+        for _ in 0..5 {
+            let last = View::whole(arrays[arrays.len() - 1].clone(), &shape);
+            let fold = Fold { point: Point::of(shape.clone(), last.clone()), kept: 1, folding: Folding::Sum };
+            let sums = Array::of(rows, fold);
+            let of_row = View { array: sums.clone(), offset: 0, steps: vec![Step::By(1), Step::By(0)] };
+            let code = vec![
+                Code::Load(0),
+                Code::Load(1),
+                Code::Binary(Binary::Multiply),
+                Code::Call(Function::Tanh, 1),
+            ];
+            let point = Point { shape: shape.clone(), inputs: vec![last, of_row], code, truth: false };
+            arrays.extend([sums, Array::of(rows * len, point)]);
+        }
+        let asked: Vec<(&Array, bool)> = arrays.iter().map(|array| (array, true)).collect();
+        Array::force_all(&asked, precision, &pool);
+        let found = arrays.iter().flat_map(|array| array.force(precision, &pool).numbers::<T>());
+        found.map(|number| number.double().to_bits()).collect::<Vec<u64>>()
+    };
+    let threads = |count| rayon::ThreadPoolBuilder::new().num_threads(count).build().unwrap();
+    let wanted = threads(1).install(chain);
+    let brought: Vec<u64> = values.iter().map(|x| T::of(*x).double().to_bits()).collect();
+    assert!(wanted[..rows * len] == brought);
+    for count in [2, 4, 7] {
+        assert!(threads(count).install(chain) == wanted, "{count} threads");
+    }
+}
+
+#[test]
+fn a_chain_of_large_operations_has_the_same_bits_by_any_number_of_threads() {
+    both(chained::<f64>, chained::<f32>);
+}
+
 mod strips {
     //! Groups of operations, strip after strip, against the same operations done one after the other.
 

@@ -67,6 +67,7 @@ pub(super) const CASES: &[Case] = &[
     Case { id: "graph-attention", sizes: [5000, 20_000], tiny: 6, seconds: 2.0, bytes: Some(300 * MB), input: graph_attention },
     Case { id: "graph-layer", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: Some(400 * MB), input: graph_layer },
     Case { id: "graph-layer-split", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: None, input: graph_layer_split },
+    Case { id: "graph-layer-round", sizes: [25_000, 100_000], tiny: 5, seconds: 4.0, bytes: Some(400 * MB), input: graph_layer_round },
     Case { id: "triangle-guard", sizes: [20_000, 40_000], tiny: 12, seconds: 0.2, bytes: Some(60 * MB), input: triangle_guard },
     Case { id: "hops-through-a-hub", sizes: [5000, 20_000], tiny: 6, seconds: 0.1, bytes: Some(60 * MB), input: hops },
     Case { id: "hops-guard", sizes: [1500, 3000], tiny: 6, seconds: 0.3, bytes: Some(100 * MB), input: hops_guard },
@@ -612,20 +613,25 @@ fn graph_attention(n: u32) -> Input {
 
 /// One layer over a graph of ten arcs a node, width 64, in one equation, and a step down its gradient.
 fn graph_layer(n: u32) -> Input {
-    layer(n, "H[x, e] = relu(S(x, y) X[y, d] W[d, e])")
+    layer(n, "H[x, e] = relu(S(x, y) X[y, d] W[d, e])", "H[x, e]")
 }
 
 /// The same with the messages first.
 fn graph_layer_split(n: u32) -> Input {
-    layer(n, "M[x, d] = S(x, y) X[y, d]\nH[x, e] = relu(M[x, d] W[d, e])")
+    layer(n, "M[x, d] = S(x, y) X[y, d]\nH[x, e] = relu(M[x, d] W[d, e])", "H[x, e]")
 }
 
-fn layer(n: u32, equations: &str) -> Input {
+/// The same as a relation: nodes without arcs have no tuple.
+fn graph_layer_round(n: u32) -> Input {
+    layer(n, "H(x, e) += relu(S(x, y) X[y, d] W[d, e])", "H(x, e)")
+}
+
+fn layer(n: u32, equations: &str, read: &str) -> Input {
     const D: usize = 64;
     let arcs = graph(n, 10 * n);
     let text = format!(
         "x, y : {n}\nd, e : {D}\nS = \"edges\"\nX[y, d] ~ normal(0, 1)\nW[d, e] ~ normal(0, 1)\n{equations}\n\
-         Loss = sum[x, e](H[x, e]^2) / {}\nLoss? @minimize(opt=sgd, lr=0.01, steps=1)\nSX = X[y, d]^2\nSW = W[d, e]^2\nSX?\nSW?\n",
+         Loss = sum[x, e]({read}^2) / {}\nLoss? @minimize(opt=sgd, lr=0.01, steps=1)\nSX = X[y, d]^2\nSW = W[d, e]^2\nSX?\nSW?\n",
         100 * n
     );
     let scale = f64::from(100 * n);
