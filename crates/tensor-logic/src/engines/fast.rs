@@ -187,7 +187,7 @@ impl Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let mut program = request.program.clone();
-        let splits = tuple_blocks::apart(&mut program);
+        let splits = tuple_blocks::apart(&mut program, storage);
         let (mut program, inlined) = inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);
         let linear = linear::prepare(&mut program);
@@ -212,6 +212,7 @@ impl Session {
         let sources = components.iter().map(reads).collect();
         let mut machine = Machine::new(program, request.budget, storage, precision, Arc::clone(pool));
         machine.linear = linear;
+        machine.blocks = splits.iter().flat_map(|(id, split)| split.counted(*id)).collect();
         Session {
             sources,
             needed: None,
@@ -259,7 +260,12 @@ impl Session {
     /// The goals and what their values depend on.
     fn needs(&mut self, goals: &[TensorId]) -> Arc<BTreeSet<TensorId>> {
         let found = || {
-            let mut needed = self.machine.program.needs(goals);
+            let program = &self.machine.program;
+            let mut needed = program.needs(goals);
+            // The tuples of what is read in parts are counted.
+            let parts = self.splits.values().filter(|split| needed.contains(&split.values));
+            let tuples: Vec<TensorId> = parts.filter_map(|split| split.tuples).collect();
+            needed.extend(program.needs(&tuples));
             let watches: Vec<_> = self.watches.iter().filter(|(of, _)| needed.contains(of)).collect();
             needed.extend(watches.into_iter().map(|(_, watch)| *watch));
             Arc::new(needed)
@@ -431,7 +437,7 @@ impl Fast {
         for (id, split) in &session.splits {
             let tuples = split.tuples.filter(|tuples| needed.contains(tuples));
             if let Some(Stored::Relation(relation)) = tuples.and_then(|tuples| machine.stored(tuples)) {
-                let count = (relation.len * split.block()) as u64;
+                let count = (relation.len as u64).saturating_mul(split.block());
                 derived.entry(program.name(*id).to_owned()).or_insert(count);
             }
         }

@@ -76,11 +76,9 @@ impl Machine {
             }
         };
         for id in &component.tensors {
-            if let Some(Stored::Relation(relation)) = self.stored(*id)
-                && self.program.tensor(*id).style == Style::Round
-            {
-                let len = relation.len as u64;
-                self.tuples += len;
+            let tuples = self.tuples_of(*id);
+            if tuples > 0 {
+                self.tuples = self.tuples.saturating_add(tuples);
                 self.head = self.program.left_side(*id);
                 self.within_tuples(0)?;
             }

@@ -2,7 +2,7 @@
 //! which an expression is evaluated.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::block::{Block, Dim, union};
@@ -170,6 +170,8 @@ pub(crate) struct Machine {
     ranges: Vec<Option<(Domain, u64)>>,
     /// The matrices of components that are linear in themselves.
     pub(crate) linear: Linear,
+    /// How many tuples of the program one of a tensor's stands for, where that is not one; of square ones, all of it.
+    pub(crate) blocks: BTreeMap<TensorId, u64>,
     /// Limits.
     pub(crate) budget: Budget,
     /// Forced storage.
@@ -247,6 +249,7 @@ impl Machine {
             tensors,
             ranges,
             linear: Linear::default(),
+            blocks: BTreeMap::new(),
             budget,
             storage,
             precision,
@@ -404,9 +407,21 @@ impl Machine {
         for id in &component.tensors {
             match self.stored(*id) {
                 Some(Stored::Dense(data)) => self.bytes += 8 * data.len() as u64,
-                Some(Stored::Relation(relation)) => self.tuples += relation.len as u64,
-                None => {}
+                Some(Stored::Relation(_)) | None => {}
             }
+            self.tuples = self.tuples.saturating_add(self.tuples_of(*id));
+        }
+    }
+
+    /// How many tuples a tensor holds that the program derives.
+    pub(crate) fn tuples_of(&self, id: TensorId) -> u64 {
+        let block = self.blocks.get(&id).copied();
+        match (self.stored(id), self.program.tensor(id).style) {
+            (Some(Stored::Relation(relation)), Style::Round) => {
+                (relation.len as u64).saturating_mul(block.unwrap_or(1))
+            }
+            (Some(_), Style::Square) => block.unwrap_or(0),
+            (Some(Stored::Dense(_)), Style::Round) | (None, _) => 0,
         }
     }
 

@@ -10,6 +10,8 @@ mod reads;
 
 use std::collections::BTreeMap;
 
+use super::machine::Storage;
+use crate::kernels::volume;
 use crate::program::{
     Argument, Class, Combine, Component, Equation, EquationId, Expr, Guard, Index, IndexFn, IndexId, Kind,
     Otherwise, Program, Range, Read, Role, Stamp, Style, Tensor, TensorId, Term, When,
@@ -25,7 +27,7 @@ pub(crate) struct Split {
     /// The relation of its other places; `None` where all its tuples exist.
     pub(crate) tuples: Option<TensorId>,
     /// The square tensor of its values.
-    values: TensorId,
+    pub(crate) values: TensorId,
     /// Whether an element that the relation does not have is 0 there.
     zero: bool,
 }
@@ -48,13 +50,26 @@ impl Split {
     }
 
     /// How many tuples stand for one.
-    pub(crate) fn block(&self) -> usize {
-        self.dense.iter().flatten().map(Domain::len).product()
+    pub(crate) fn block(&self) -> u64 {
+        self.dense
+            .iter()
+            .flatten()
+            .fold(1, |product: u64, domain| product.saturating_mul(domain.len() as u64))
+    }
+
+    /// Of which tensors how many tuples stand for one that they hold; of square tensors, for all.
+    pub(crate) fn counted(&self, own: TensorId) -> [(TensorId, u64); 2] {
+        [(self.tuples.unwrap_or(self.values), self.block()), (own, 0)]
     }
 }
 
+/// Square tensors of so many elements may be kept whole.
+const SMALL: usize = 1 << 16;
+/// Those that cannot be stored by their support are not made with more.
+const MOST: usize = 1 << 21;
+
 /// Takes the relations of a program apart that hold blocks; which became what.
-pub(crate) fn apart(program: &mut Program) -> BTreeMap<TensorId, Split> {
+pub(crate) fn apart(program: &mut Program, storage: Storage) -> BTreeMap<TensorId, Split> {
     let mut splits = BTreeMap::new();
     let mut covered = Covered::new();
     let candidates = candidates(program);
@@ -73,7 +88,7 @@ pub(crate) fn apart(program: &mut Program) -> BTreeMap<TensorId, Split> {
         let [id] = component.tensors.as_slice() else { continue };
         if candidates.contains(id)
             && matches!(component.class, Class::Plain)
-            && let Some(split) = split(program, *id, &component, &mut covered)
+            && let Some(split) = split(program, *id, &component, storage, &mut covered)
         {
             splits.insert(*id, split);
         }
@@ -107,7 +122,13 @@ fn candidates(program: &Program) -> Vec<TensorId> {
 }
 
 /// Takes a relation apart, if all its equations have blocks.
-fn split(program: &mut Program, id: TensorId, component: &Component, covered: &mut Covered) -> Option<Split> {
+fn split(
+    program: &mut Program,
+    id: TensorId,
+    component: &Component,
+    storage: Storage,
+    covered: &mut Covered,
+) -> Option<Split> {
     let mut tensor = program.tensor(id).clone();
     let equations: Vec<Equation> =
         component.equations.iter().map(|at| program.equation(*at).clone()).collect();
@@ -153,12 +174,22 @@ fn split(program: &mut Program, id: TensorId, component: &Component, covered: &m
     }
     let always = sparse.is_empty()
         && present.iter().flatten().flatten().any(|conjunction| conjunction.guards.is_empty());
+    let elements = volume(&tensor.sizes());
+    let by_support = matches!(tensor.combine, Combine::Sum | Combine::Avg);
+    if !by_support && elements > MOST {
+        return None;
+    }
+    let small = match storage {
+        Storage::Auto => elements <= SMALL,
+        Storage::Dense => elements <= MOST,
+        Storage::Sparse => false,
+    };
     let named = |what: &str| Tensor {
         name: format!("{what} of {}", tensor.name),
-        hidden: false,
         role: Role::Computed,
         ..tensor.clone()
     };
+    let square = |what: &str| Tensor { style: Style::Square, combine: Combine::Sum, ..named(what) };
     let tuples = (!always).then(|| {
         let places = sparse.iter().filter_map(|at| tensor.places.get(*at).cloned()).collect();
         let tuples = Tensor { kind: Kind::Bool, combine: Combine::Exists, places, ..named("tuples") };
@@ -174,17 +205,59 @@ fn split(program: &mut Program, id: TensorId, component: &Component, covered: &m
         add_component(program, id, made, rules);
         made
     });
-    let values = tensor_of(program, Tensor { style: Style::Square, ..named("values") });
+    let terms: usize = equations.iter().map(|equation| equation.terms.len()).sum();
+    // One term is stored by its support as it is; of several each is, and their sum by the tuples.
+    let parts = by_support && !always && !small && (terms > 1 || tensor.combine == Combine::Avg);
+    let mut sums: Vec<(TensorId, Option<TensorId>)> = Vec::new();
+    if parts {
+        for equation in &equations {
+            for term in &equation.terms {
+                let mut part = |what: &str, body: Expr| {
+                    let made = tensor_of(program, square(what));
+                    let term = Term { body, ..term.clone() };
+                    let equation = Equation { tensor: made, terms: vec![term], ..equation.clone() };
+                    let equation = Renaming::new(program).equation(&equation);
+                    add_component(program, id, made, vec![equation]);
+                    made
+                };
+                let count = Expr::Power(Box::new(term.body.clone()), Box::new(Expr::Number(0.0)));
+                let sum = part("values", term.body.clone());
+                sums.push((sum, (tensor.combine == Combine::Avg).then(|| part("numbers", count))));
+            }
+        }
+    }
+    let combine = if parts { Combine::Sum } else { tensor.combine };
+    let values = tensor_of(program, Tensor { combine, ..square("values") });
     let split = Split { zero: known && tensor.combine.default_value() == 0.0, dense, tuples, values };
     let whole = joined(program, id, &tensor, &split)?;
     for equation in program.equations.iter_mut().filter(|equation| equation.tensor == id) {
         equation.tensor = values;
+        if parts {
+            equation.terms.clear();
+        }
+    }
+    if parts {
+        let mut equation = Renaming::new(program).equation(&whole);
+        equation.tensor = values;
+        let arguments: Vec<Argument> = equation.head.iter().cloned().map(Argument::At).collect();
+        let read = |id: TensorId| Expr::Read(Read::new(id, arguments.clone(), Otherwise::Zero, tensor.span));
+        let sum = Expr::Plus(sums.iter().map(|(sum, _)| read(*sum)).collect());
+        let numbers: Vec<Expr> = sums.iter().filter_map(|(_, number)| number.map(read)).collect();
+        for term in &mut equation.terms {
+            term.body = match numbers.is_empty() {
+                true => sum.clone(),
+                false => Expr::Quotient(Box::new(sum.clone()), Box::new(Expr::Plus(numbers.clone()))),
+            };
+        }
+        add_component(program, id, values, vec![equation]);
     }
     let own = EquationId(u32::try_from(program.equations.len()).ok()?);
     program.equations.push(whole);
     let at = program.components.iter().position(|component| component.tensors.contains(&id))?;
-    let moved = std::mem::replace(&mut program.components.get_mut(at)?.equations, vec![own]);
-    program.components.insert(at, Component { tensors: vec![values], equations: moved, class: Class::Plain });
+    let equations = std::mem::replace(&mut program.components.get_mut(at)?.equations, vec![own]);
+    if !parts {
+        program.components.insert(at, Component { tensors: vec![values], equations, class: Class::Plain });
+    }
     Some(split)
 }
 
