@@ -23,6 +23,8 @@ pub enum Executor {
     Rounds,
     /// Each equation is written out where it is read.
     Inlined,
+    /// Its tuples and its values, apart.
+    Apart,
     /// No component: facts on their way to the engine, or answers on their way back.
     Border,
 }
@@ -39,6 +41,7 @@ impl Executor {
             Executor::Windows => "window after window",
             Executor::Rounds => "rounds",
             Executor::Inlined => "written out where it is read",
+            Executor::Apart => "its tuples and its values, apart",
             Executor::Border => "facts and answers",
         }
     }

@@ -16,7 +16,8 @@ pub fn text(profile: &Profile, program: &str, total: Duration) -> String {
     let mut out = String::new();
     put(&mut out, format_args!("Components\n"));
     put(&mut out, format_args!("{}", HEAD));
-    let measured = |component: &&Component| component.executor != Executor::Inlined;
+    let measured =
+        |component: &&Component| !matches!(component.executor, Executor::Inlined | Executor::Apart);
     for component in profile.by_time().into_iter().filter(measured) {
         let line = component.span.map(|span| places.of(span.start).0);
         let row = Row {

@@ -64,6 +64,12 @@ impl Fast {
             let names = vec![label(&program, id)];
             profile.add(profile::Component::new(names, written(&program, id), Executor::Inlined));
         }
+        for (id, split) in session.splits.iter().filter(|(id, _)| !needed.contains(id)) {
+            if needed.contains(&split.values) || split.tuples.is_some_and(|tuples| needed.contains(&tuples)) {
+                let names = vec![label(&program, *id)];
+                profile.add(profile::Component::new(names, written(&program, *id), Executor::Apart));
+            }
+        }
         profile
     }
 }
