@@ -1,0 +1,357 @@
+//! The Bayesian interchange format (BIF 0.15), as the networks of the bnlearn repository have it.
+//!
+//! Enter at [`read`].
+
+use std::collections::HashMap;
+
+use crate::{Factor, Failure, Model, Variable, VariableId};
+
+/// A row of conditional probabilities may differ from 1 by so much: published tables are rounded.
+const ROUNDED: f64 = 1e-3;
+
+/// Reads a Bayesian network.
+///
+/// # Errors
+///
+/// [`Failure::Text`] with the line and column where the text is no network: a word out of place, an unknown variable or
+/// state, a table that is missing, has too few or too many numbers, or does not sum to one.
+pub fn read(text: &str) -> Result<Model, Failure> {
+    let mut reader = Reader { words: words(text)?, at: 0 };
+    let mut variables: Vec<Variable> = Vec::new();
+    let mut known: HashMap<String, VariableId> = HashMap::new();
+    let mut tables: Vec<(Word, Vec<VariableId>, Vec<f64>)> = Vec::new();
+    while let Some(word) = reader.next() {
+        match word.text {
+            "network" => {
+                while reader.peek().is_some_and(|word| word.text != "{") {
+                    reader.at += 1;
+                }
+                reader.expect("{")?;
+                reader.skip_block()?;
+            }
+            "variable" => {
+                let name = reader.word("the name of a variable")?;
+                if known.insert(name.text.to_owned(), VariableId(variables.len())).is_some() {
+                    return Err(name.wrong(format!("a second variable `{}`", name.text)));
+                }
+                let states = reader.states(name)?;
+                variables.push(Variable { name: name.text.to_owned(), states });
+            }
+            "probability" => {
+                let (scope, values) = reader.table(&variables, &known, word)?;
+                tables.push((word, scope, values));
+            }
+            other => {
+                return Err(word
+                    .wrong(format!("`{other}` where `network`, `variable` or `probability` was expected")));
+            }
+        }
+    }
+    let mut defined = vec![false; variables.len()];
+    let names: Vec<String> = variables.iter().map(|variable| variable.name.clone()).collect();
+    let mut model = Model::new(variables)?;
+    for (word, scope, values) in tables {
+        // The variable itself stands last, and moves fastest.
+        if let Some(slot) = scope.last().and_then(|id| defined.get_mut(id.0))
+            && std::mem::replace(slot, true)
+        {
+            let name = scope.last().map_or("", |id| names[id.0].as_str());
+            return Err(word.wrong(format!("a second table of `{name}`")));
+        }
+        model.multiply(Factor { scope, values }).map_err(|failure| word.wrong(failure.to_string()))?;
+    }
+    match defined.iter().position(|defined| !defined) {
+        Some(missing) => Err(Failure::Model(format!("`{}` has no table of probabilities", names[missing]))),
+        None => Ok(model),
+    }
+}
+
+/// A word and where it stands.
+#[derive(Clone, Copy)]
+struct Word<'t> {
+    text: &'t str,
+    line: usize,
+    column: usize,
+}
+
+impl Word<'_> {
+    fn wrong(self, message: String) -> Failure {
+        Failure::Text { line: self.line, column: self.column, message }
+    }
+}
+
+fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
+    const SIGNS: &str = "{}()[]|,;";
+    let mut words = Vec::new();
+    let mut comment: Option<(usize, usize)> = None;
+    for (number, line) in text.lines().enumerate() {
+        let mut at = 0;
+        while let Some(letter) = line[at..].chars().next() {
+            let (rest, word) = (&line[at..], |len: usize| Word {
+                text: &line[at..at + len],
+                line: number + 1,
+                column: line[..at].chars().count() + 1,
+            });
+            if comment.is_some() {
+                match rest.find("*/") {
+                    Some(end) => {
+                        comment = None;
+                        at += end + 2;
+                    }
+                    None => break,
+                }
+            } else if letter.is_whitespace() {
+                at += letter.len_utf8();
+            } else if rest.starts_with("//") {
+                break;
+            } else if rest.starts_with("/*") {
+                comment = Some((number + 1, word(1).column));
+                at += 2;
+            } else if letter == '"' {
+                let Some(end) = rest[1..].find('"') else {
+                    return Err(word(1).wrong("a quotation that does not end on its line".to_owned()));
+                };
+                words.push(Word { text: &rest[1..=end], ..word(1) });
+                at += end + 2;
+            } else if SIGNS.contains(letter) {
+                words.push(word(1));
+                at += 1;
+            } else {
+                let len = rest
+                    .find(|next: char| next.is_whitespace() || next == '"' || SIGNS.contains(next))
+                    .unwrap_or(rest.len());
+                words.push(word(len));
+                at += len;
+            }
+        }
+    }
+    match comment {
+        Some((line, column)) => {
+            Err(Failure::Text { line, column, message: "a comment that does not end".to_owned() })
+        }
+        None => Ok(words),
+    }
+}
+
+struct Reader<'t> {
+    words: Vec<Word<'t>>,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn peek(&self) -> Option<Word<'t>> {
+        self.words.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<Word<'t>> {
+        let word = self.peek();
+        self.at += 1;
+        word
+    }
+
+    fn word(&mut self, what: &str) -> Result<Word<'t>, Failure> {
+        let last = self.words.last().copied().unwrap_or(Word { text: "", line: 1, column: 1 });
+        self.next().ok_or_else(|| last.wrong(format!("the text ends where {what} was expected")))
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<Word<'t>, Failure> {
+        let word = self.word(&format!("`{sign}`"))?;
+        if word.text != sign {
+            return Err(word.wrong(format!("`{}` where `{sign}` was expected", word.text)));
+        }
+        Ok(word)
+    }
+
+    fn is(&mut self, sign: &str) -> bool {
+        let is = self.peek().is_some_and(|word| word.text == sign);
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Skips to behind the end of a block that has begun.
+    fn skip_block(&mut self) -> Result<(), Failure> {
+        let mut depth = 1;
+        while depth > 0 {
+            match self.word("`}`")?.text {
+                "{" => depth += 1,
+                "}" => depth -= 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// `property …;`
+    fn skip_property(&mut self) -> Result<(), Failure> {
+        while self.word("`;`")?.text != ";" {}
+        Ok(())
+    }
+
+    /// `{ type discrete [ 2 ] { yes, no }; }`
+    fn states(&mut self, name: Word<'t>) -> Result<Vec<String>, Failure> {
+        self.expect("{")?;
+        let mut states = None;
+        while !self.is("}") {
+            let word = self.word("`type`, `property` or `}`")?;
+            match word.text {
+                "property" => self.skip_property()?,
+                "type" => {
+                    let kind = self.word("`discrete`")?;
+                    if kind.text != "discrete" {
+                        return Err(kind.wrong(format!(
+                            "`{}` is of type `{}`, and `discrete` is known only",
+                            name.text, kind.text
+                        )));
+                    }
+                    self.expect("[")?;
+                    let count = self.word("the number of states")?;
+                    self.expect("]")?;
+                    self.expect("{")?;
+                    let mut found: Vec<String> = Vec::new();
+                    while !self.is("}") {
+                        let state = self.word("a state")?;
+                        if found.iter().any(|known| known == state.text) {
+                            return Err(
+                                state.wrong(format!("a second state `{}` of `{}`", state.text, name.text))
+                            );
+                        }
+                        found.push(state.text.to_owned());
+                        self.is(",");
+                    }
+                    self.expect(";")?;
+                    if count.text.parse() != Ok(found.len()) || found.is_empty() {
+                        let message =
+                            format!("`{}` has {} states and says `{}`", name.text, found.len(), count.text);
+                        return Err(count.wrong(message));
+                    }
+                    states = Some(found);
+                }
+                other => {
+                    return Err(
+                        word.wrong(format!("`{other}` where `type`, `property` or `}}` was expected"))
+                    );
+                }
+            }
+        }
+        states.ok_or_else(|| name.wrong(format!("`{}` has no type", name.text)))
+    }
+
+    fn variable(&mut self, known: &HashMap<String, VariableId>) -> Result<(Word<'t>, VariableId), Failure> {
+        let word = self.word("the name of a variable")?;
+        let id = known.get(word.text).copied();
+        Ok((word, id.ok_or_else(|| word.wrong(format!("there is no variable `{}`", word.text)))?))
+    }
+
+    /// `( A | B, C ) { (yes, no) 0.1, 0.9; … }`: the scope with `A` last, and the numbers.
+    fn table(
+        &mut self,
+        variables: &[Variable],
+        known: &HashMap<String, VariableId>,
+        start: Word<'t>,
+    ) -> Result<(Vec<VariableId>, Vec<f64>), Failure> {
+        self.expect("(")?;
+        let (_, own) = self.variable(known)?;
+        let mut scope = Vec::new();
+        if self.is("|") {
+            loop {
+                let (word, parent) = self.variable(known)?;
+                if parent == own || scope.contains(&parent) {
+                    return Err(word.wrong(format!("`{}` stands twice", word.text)));
+                }
+                scope.push(parent);
+                if !self.is(",") {
+                    break;
+                }
+            }
+        }
+        self.expect(")")?;
+        self.expect("{")?;
+        let states = |id: &VariableId| variables[id.0].states.len();
+        let rows = scope.iter().map(states).try_fold(1_usize, usize::checked_mul);
+        // The numbers stand in the text: a table of more cells than it has words is none.
+        let rows = rows.filter(|rows| *rows <= self.words.len());
+        let width = states(&own);
+        let mut values: Vec<Option<Vec<f64>>> = vec![None; rows.unwrap_or(0)];
+        let mut default: Option<Vec<f64>> = None;
+        let wrong = || {
+            start.wrong(format!(
+                "the table of `{}` has more cells than the text has words",
+                variables[own.0].name
+            ))
+        };
+        while !self.is("}") {
+            let word = self.word("a row or `}`")?;
+            match word.text {
+                "property" => self.skip_property()?,
+                // Writers do not agree which variable of a longer table moves fastest.
+                "table" if !scope.is_empty() => {
+                    return Err(word.wrong(
+                        "a `table` of a variable with parents, which has a row for each of their states"
+                            .to_owned(),
+                    ));
+                }
+                "table" => values = vec![Some(self.numbers(width, word)?)],
+                "default" => default = Some(self.numbers(width, word)?),
+                "(" => {
+                    let mut at = 0;
+                    for (nth, parent) in scope.iter().enumerate() {
+                        let state = self.word("a state")?;
+                        let found = variables[parent.0].states.iter().position(|known| known == state.text);
+                        let found = found.ok_or_else(|| {
+                            state.wrong(format!(
+                                "`{}` has no state `{}`",
+                                variables[parent.0].name, state.text
+                            ))
+                        })?;
+                        at = at * states(parent) + found;
+                        if nth + 1 < scope.len() {
+                            self.expect(",")?;
+                        }
+                    }
+                    self.expect(")")?;
+                    let row = self.numbers(width, word)?;
+                    let slot = values.get_mut(at).ok_or_else(wrong)?;
+                    if slot.replace(row).is_some() {
+                        return Err(word.wrong("a second row for these states".to_owned()));
+                    }
+                }
+                other => {
+                    return Err(word.wrong(format!("`{other}` where a row of the table was expected")));
+                }
+            }
+        }
+        let rows = rows.ok_or_else(wrong)?;
+        let mut all = Vec::with_capacity(rows * width);
+        for row in values {
+            let row = row.or_else(|| default.clone()).ok_or_else(|| {
+                start.wrong(format!("the table of `{}` misses a row", variables[own.0].name))
+            })?;
+            let sum: f64 = row.iter().sum();
+            if (sum - 1.0).abs() > ROUNDED {
+                let message = format!("a row of the table of `{}` sums to {sum}", variables[own.0].name);
+                return Err(start.wrong(message));
+            }
+            all.extend(row);
+        }
+        scope.push(own);
+        Ok((scope, all))
+    }
+
+    /// So many probabilities, and `;`.
+    fn numbers(&mut self, count: usize, row: Word<'t>) -> Result<Vec<f64>, Failure> {
+        let mut numbers = Vec::new();
+        while !self.is(";") {
+            let word = self.word("a probability or `;`")?;
+            let number: f64 = word.text.parse().unwrap_or(f64::NAN);
+            if !(0.0..=1.0).contains(&number) {
+                return Err(word.wrong(format!("`{}` is no probability", word.text)));
+            }
+            numbers.push(number);
+            self.is(",");
+        }
+        if numbers.len() != count {
+            return Err(row.wrong(format!("{} numbers, and {count} are asked for", numbers.len())));
+        }
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,275 @@
+//! Exact inference: evidence first, then elimination with messages up and down a tree of cliques.
+//!
+//! Enter at [`Model::marginals`]. Lauritzen and Spiegelhalter (1988); Koller and Friedman, chapter 10.
+
+use crate::nest::{Table, sums};
+use crate::order::{Order, best};
+use crate::{Failure, Model, VariableId};
+
+/// What inference may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The cells of all cliques together: time is about two operations for each, memory a share of 8 bytes for each.
+    pub cells: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { cells: 1e10 }
+    }
+}
+
+/// The distribution of every variable, given evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marginals {
+    /// The logarithm of the sum of the product of all factors where the evidence holds: of its probability, if the model
+    /// is a Bayesian network.
+    pub log_evidence: f64,
+    /// For each variable the probabilities of its states.
+    pub of: Vec<Vec<f64>>,
+}
+
+/// Variables of a model that evidence and zeros leave, and tables over them.
+struct Reduced {
+    /// For each variable of the model the states that are possible.
+    states: Vec<Vec<usize>>,
+    /// The variables that have more than one.
+    variables: Vec<usize>,
+    tables: Vec<Table>,
+    /// The logarithm of what is left of factors without such variables.
+    log: f64,
+}
+
+/// A clique of the tree.
+#[derive(Default)]
+struct Clique {
+    variables: Vec<usize>,
+    /// Those that are summed here: no clique further up has them.
+    own: Vec<usize>,
+    /// The tables of the model that stand here.
+    tables: Vec<usize>,
+    children: Vec<usize>,
+    parent: Option<usize>,
+}
+
+impl Model {
+    /// The distribution of every variable, where some are in a given state.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Evidence`] for a variable or state that the model has not, a variable that is observed twice, or evidence
+    /// of probability zero; [`Failure::TooLarge`] where the cheapest order of elimination that was found takes more than
+    /// the limits allow.
+    pub fn marginals(&self, evidence: &[(VariableId, usize)], limits: &Limits) -> Result<Marginals, Failure> {
+        let reduced = self.reduced(evidence)?;
+        let mut position = vec![usize::MAX; self.variables().len()];
+        reduced.variables.iter().enumerate().for_each(|(at, variable)| position[*variable] = at);
+        let sizes: Vec<usize> =
+            reduced.variables.iter().map(|variable| reduced.states[*variable].len()).collect();
+        let scopes: Vec<Vec<usize>> = reduced.tables.iter().map(|table| table.scope.clone()).collect();
+        let order = best(&sizes, &scopes);
+        if order.cells > limits.cells {
+            return Err(Failure::TooLarge { cells: order.cells, limit: limits.cells });
+        }
+        let cliques = tree(&order, &scopes);
+        let (found, log) = calibrated(&sizes, &cliques, &reduced.tables)?;
+        let of = reduced.states.iter().enumerate().map(|(variable, states)| {
+            let mut all = vec![0.0; self.states(VariableId(variable))];
+            match found.get(position[variable]) {
+                Some(own) => states.iter().zip(own).for_each(|(state, value)| all[*state] = *value),
+                None => states.iter().for_each(|state| all[*state] = 1.0),
+            }
+            all
+        });
+        Ok(Marginals { log_evidence: reduced.log + log, of: of.collect() })
+    }
+
+    /// The model where evidence holds, without states that are impossible then.
+    fn reduced(&self, evidence: &[(VariableId, usize)]) -> Result<Reduced, Failure> {
+        let mut states: Vec<Vec<usize>> =
+            self.variables().iter().map(|variable| (0..variable.states.len()).collect()).collect();
+        let mut observed = vec![false; states.len()];
+        for (id, state) in evidence {
+            let Some(seen) = observed.get_mut(id.0) else {
+                return Err(Failure::Evidence(format!("the model has no variable {}", id.0)));
+            };
+            let variable = self.variable(*id);
+            if *state >= variable.states.len() {
+                return Err(Failure::Evidence(format!("`{}` has no state {state}", variable.name)));
+            }
+            if std::mem::replace(seen, true) {
+                return Err(Failure::Evidence(format!("`{}` is observed twice", variable.name)));
+            }
+            states[id.0] = vec![*state];
+        }
+        let zeros: Vec<bool> = self.factors().iter().map(|factor| factor.values.contains(&0.0)).collect();
+        // A state that some factor never admits is impossible, and may make others so.
+        let mut open = zeros.clone();
+        while let Some(at) = open.iter().position(|open| *open) {
+            open[at] = false;
+            let factor = &self.factors()[at];
+            let mut alive: Vec<Vec<bool>> =
+                factor.scope.iter().map(|id| vec![false; self.states(*id)]).collect();
+            self.each_cell(at, &states, &mut |tuple, value| {
+                if value > 0.0 {
+                    alive.iter_mut().zip(tuple).for_each(|(alive, state)| alive[*state] = true);
+                }
+            });
+            for (id, alive) in factor.scope.iter().zip(alive) {
+                let before = states[id.0].len();
+                states[id.0].retain(|state| alive[*state]);
+                if states[id.0].is_empty() {
+                    return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+                }
+                if states[id.0].len() < before {
+                    for (other, factor) in self.factors().iter().enumerate() {
+                        open[other] |= zeros[other] && other != at && factor.scope.contains(id);
+                    }
+                }
+            }
+        }
+        let variables: Vec<usize> =
+            (0..states.len()).filter(|variable| states[*variable].len() > 1).collect();
+        let mut position = vec![usize::MAX; states.len()];
+        variables.iter().enumerate().for_each(|(at, variable)| position[*variable] = at);
+        let (mut tables, mut log) = (Vec::new(), 0.0);
+        for (at, factor) in self.factors().iter().enumerate() {
+            let mut values = Vec::new();
+            self.each_cell(at, &states, &mut |_, value| values.push(value));
+            let scope = factor.scope.iter().map(|id| position[id.0]).filter(|at| *at != usize::MAX);
+            let scope: Vec<usize> = scope.collect();
+            match (scope.is_empty(), values.first()) {
+                (true, Some(value)) => log += value.ln(),
+                _ => tables.push(Table { scope, values }),
+            }
+        }
+        if log == f64::NEG_INFINITY {
+            return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+        }
+        Ok(Reduced { states, variables, tables, log })
+    }
+
+    /// Visits the cells of a factor whose states are among these.
+    fn each_cell(&self, factor: usize, states: &[Vec<usize>], visit: &mut dyn FnMut(&[usize], f64)) {
+        let factor = &self.factors()[factor];
+        let lists: Vec<&[usize]> = factor.scope.iter().map(|id| states[id.0].as_slice()).collect();
+        let sizes: Vec<usize> = factor.scope.iter().map(|id| self.states(*id)).collect();
+        let mut at = vec![0; lists.len()];
+        let mut tuple: Vec<usize> = lists.iter().map(|list| list[0]).collect();
+        loop {
+            let place = tuple.iter().zip(&sizes).fold(0, |place, (state, size)| place * size + state);
+            visit(&tuple, factor.values[place]);
+            let Some(turn) = (0..lists.len()).rev().find(|turn| at[*turn] + 1 < lists[*turn].len()) else {
+                return;
+            };
+            at[turn] += 1;
+            tuple[turn] = lists[turn][at[turn]];
+            for rest in turn + 1..lists.len() {
+                at[rest] = 0;
+                tuple[rest] = lists[rest][0];
+            }
+        }
+    }
+}
+
+/// The cliques of an order, children before parents. One whose variables are those of a child without what that one sums is
+/// part of the child.
+fn tree(order: &Order, scopes: &[Vec<usize>]) -> Vec<Clique> {
+    let mut rank = vec![0; order.variables.len()];
+    order.variables.iter().enumerate().for_each(|(at, variable)| rank[*variable] = at);
+    // The clique in which a variable is summed, once there is one.
+    let mut clique_of = vec![usize::MAX; order.variables.len()];
+    let mut cliques: Vec<Clique> = Vec::new();
+    for variable in &order.variables {
+        let near = &order.neighbours[*variable];
+        let fits = |clique: &Clique| {
+            clique.variables.len() - clique.own.len() == near.len() + 1 && clique.parent == Some(*variable)
+        };
+        let at = match cliques.iter().position(fits) {
+            Some(at) => at,
+            None => {
+                let variables = near.iter().copied().chain([*variable]).collect();
+                cliques.push(Clique { variables, ..Clique::default() });
+                cliques.len() - 1
+            }
+        };
+        cliques[at].own.push(*variable);
+        // For now the variable in whose clique the message is multiplied in.
+        cliques[at].parent = near.iter().copied().min_by_key(|other| rank[*other]);
+        clique_of[*variable] = at;
+    }
+    for at in 0..cliques.len() {
+        cliques[at].parent = cliques[at].parent.map(|variable| clique_of[variable]);
+        if let Some(parent) = cliques[at].parent {
+            cliques[parent].children.push(at);
+        }
+    }
+    for (at, scope) in scopes.iter().enumerate() {
+        if let Some(first) = scope.iter().min_by_key(|variable| rank[**variable]) {
+            cliques[clique_of[*first]].tables.push(at);
+        }
+    }
+    cliques
+}
+
+/// The distribution of each variable, and the logarithm of the sum of everything.
+fn calibrated(
+    sizes: &[usize],
+    cliques: &[Clique],
+    tables: &[Table],
+) -> Result<(Vec<Vec<f64>>, f64), Failure> {
+    let above = |clique: &Clique| -> Vec<usize> {
+        clique.variables.iter().copied().filter(|variable| !clique.own.contains(variable)).collect()
+    };
+    // A clique may have taken in one of a later variable: children come before parents along the tree only.
+    let mut upwards: Vec<usize> = Vec::new();
+    let mut open: Vec<usize> = (0..cliques.len()).filter(|at| cliques[*at].parent.is_none()).collect();
+    while let Some(at) = open.pop() {
+        upwards.push(at);
+        open.extend(&cliques[at].children);
+    }
+    upwards.reverse();
+    let mut up: Vec<Table> = vec![Table::default(); cliques.len()];
+    let mut log = 0.0;
+    for at in &upwards {
+        let clique = &cliques[*at];
+        let own = clique.tables.iter().map(|table| &tables[*table]);
+        let inputs: Vec<&Table> = own.chain(clique.children.iter().map(|child| &up[*child])).collect();
+        let mut message = sums(sizes, &clique.variables, &inputs, &[above(clique)]).swap_remove(0);
+        let most = message.values.iter().fold(0.0, |most: f64, value| most.max(*value));
+        if most.is_nan() || most <= 0.0 {
+            return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
+        }
+        message.values.iter_mut().for_each(|value| *value /= most);
+        log += most.ln();
+        up[*at] = message;
+    }
+    let mut down: Vec<Table> = vec![Table::default(); cliques.len()];
+    let mut found: Vec<Vec<f64>> = vec![Vec::new(); sizes.len()];
+    for at in upwards.iter().rev() {
+        let clique = &cliques[*at];
+        let own = clique.tables.iter().map(|table| &tables[*table]);
+        let mut inputs: Vec<&Table> = own.chain(clique.children.iter().map(|child| &up[*child])).collect();
+        if clique.parent.is_some() {
+            inputs.push(&down[*at]);
+        }
+        let mut scopes: Vec<Vec<usize>> =
+            clique.children.iter().map(|child| up[*child].scope.clone()).collect();
+        scopes.extend(clique.own.iter().map(|variable| vec![*variable]));
+        let mut beliefs = sums(sizes, &clique.variables, &inputs, &scopes).into_iter();
+        for child in &clique.children {
+            let Some(mut belief) = beliefs.next() else { break };
+            let most = belief.values.iter().fold(0.0, |most: f64, value| most.max(*value));
+            for (value, sent) in belief.values.iter_mut().zip(&up[*child].values) {
+                // What the child cannot be, nobody needs.
+                *value = if *sent > 0.0 { *value / most / sent } else { 0.0 };
+            }
+            down[*child] = belief;
+        }
+        for (variable, belief) in clique.own.iter().zip(beliefs) {
+            let sum: f64 = belief.values.iter().sum();
+            found[*variable] = belief.values.iter().map(|value| value / sum).collect();
+        }
+    }
+    Ok((found, log))
+}

@@ -1,0 +1,59 @@
+//! Exact inference in discrete graphical models.
+//!
+//! A [`Model`] is a product of factors over variables with finitely many states: read from a `.bif` or `.uai` file
+//! ([`bif::read`], [`uai::read`]), or made of [`Factor`]s. [`Model::marginals`] gives the distribution of all variables and
+//! the probability of the evidence at once:
+//!
+//! ```
+//! let model = graphical_models::bif::read(
+//!     "network sprinkler {}
+//!      variable Rain { type discrete [ 2 ] { no, yes }; }
+//!      variable Wet { type discrete [ 2 ] { no, yes }; }
+//!      probability ( Rain ) { table 0.8, 0.2; }
+//!      probability ( Wet | Rain ) { (no) 0.9, 0.1; (yes) 0.2, 0.8; }",
+//! )?;
+//! let wet = model.find("Wet").ok_or("no such variable")?;
+//! let found = model.marginals(&[(wet, 1)], &graphical_models::Limits::default())?;
+//! assert!((found.log_evidence.exp() - 0.24).abs() < 1e-12);
+//! assert!((found.of[0][1] - 2.0 / 3.0).abs() < 1e-12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod bif;
+mod inference;
+mod model;
+mod nest;
+mod order;
+pub mod uai;
+
+pub use inference::{Limits, Marginals};
+pub use model::{Factor, Model, Variable, VariableId};
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// A text is no model or no evidence.
+    #[error("line {line}, column {column}: {message}")]
+    Text {
+        /// From 1.
+        line: usize,
+        /// In letters, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Variables and factors make no model.
+    #[error("{0}")]
+    Model(String),
+    /// The evidence is none that the model can have.
+    #[error("{0}")]
+    Evidence(String),
+    /// The cliques have too many cells.
+    #[error("the cliques have {cells:.2e} cells, and {limit:.2e} are allowed")]
+    TooLarge {
+        /// Of the best order that was found.
+        cells: f64,
+        /// The limit.
+        limit: f64,
+    },
+}

@@ -1,0 +1,297 @@
+//! The product of tables over many variables, summed to tables over some of them, without ever being stored.
+//!
+//! Enter at [`sums`]. The variables are a nest of loops around a block of the innermost ones. What a table contributes is
+//! multiplied in as soon as its variables are bound, so that a product of 0 ends the loops below, and a sum goes to the
+//! table that it belongs to as soon as none of that one's variables is bound any more deeply.
+
+/// Numbers for the states of some variables; the last of them moves fastest.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) scope: Vec<usize>,
+    pub(crate) values: Vec<f64>,
+}
+
+/// A block has about so many numbers.
+const BLOCK: usize = 256;
+
+/// A table that is multiplied in.
+struct Input {
+    /// How many loops must be entered before it can be.
+    depth: usize,
+    /// By how much a state of each loop's variable moves in it.
+    steps: Vec<usize>,
+    /// Whether it has a block, or one number.
+    wide: bool,
+    values: Vec<f64>,
+}
+
+/// A table that sums go to.
+struct Output {
+    depth: usize,
+    steps: Vec<usize>,
+    wide: bool,
+    values: Vec<f64>,
+}
+
+/// The loops, and what is at hand in each.
+struct Nest {
+    loops: Vec<usize>,
+    block: usize,
+    inputs: Vec<Input>,
+    /// The inputs and outputs of each depth.
+    ready: Vec<Vec<usize>>,
+    outputs: Vec<Output>,
+    done: Vec<Vec<usize>>,
+    /// Where each input and output stands, by depth.
+    places: Vec<Vec<usize>>,
+    targets: Vec<Vec<usize>>,
+    /// The product of what has a block, and the sums, by depth.
+    products: Vec<Vec<f64>>,
+    totals: Vec<Vec<f64>>,
+    /// Whether a table above some depth takes sums.
+    above: Vec<bool>,
+}
+
+/// The product of tables over these variables, summed to each of some scopes.
+pub(crate) fn sums(
+    sizes: &[usize],
+    variables: &[usize],
+    tables: &[&Table],
+    scopes: &[Vec<usize>],
+) -> Vec<Table> {
+    let (outer, inner) = layout(sizes, variables, tables);
+    let block: usize = inner.iter().map(|variable| sizes[*variable]).product();
+    let inputs: Vec<Input> = tables.iter().map(|table| expanded(sizes, &outer, &inner, table)).collect();
+    let outputs: Vec<Output> = scopes
+        .iter()
+        .map(|scope| {
+            let wide = scope.iter().any(|variable| inner.contains(variable));
+            let (steps, cells) = steps(sizes, &outer, scope, if wide { block } else { 1 });
+            let depth = outer.iter().rposition(|variable| scope.contains(variable)).map_or(0, |at| at + 1);
+            Output { depth, steps, wide, values: vec![0.0; cells] }
+        })
+        .collect();
+    let depths = outer.len() + 1;
+    let by_depth = |all: Vec<usize>| -> Vec<Vec<usize>> {
+        (0..depths).map(|depth| (0..all.len()).filter(|at| all[*at] == depth).collect()).collect()
+    };
+    let ready = by_depth(inputs.iter().map(|input| input.depth).collect());
+    let done = by_depth(outputs.iter().map(|output| output.depth).collect());
+    let above = (0..depths).map(|depth| done[..depth].iter().any(|done| !done.is_empty())).collect();
+    let mut nest = Nest {
+        loops: outer.iter().map(|variable| sizes[*variable]).collect(),
+        block,
+        places: vec![vec![0; inputs.len()]; depths],
+        targets: vec![vec![0; outputs.len()]; depths],
+        inputs,
+        ready,
+        outputs,
+        done,
+        products: vec![vec![1.0; block]; depths],
+        totals: vec![vec![0.0; block]; depths],
+        above,
+    };
+    nest.enter(0, 1.0, None);
+    let outputs = nest.outputs.into_iter().zip(scopes);
+    outputs.map(|(output, scope)| folded(sizes, &outer, &inner, output, scope)).collect()
+}
+
+/// The variables of the loops, from the outermost, and those of a block.
+fn layout(sizes: &[usize], variables: &[usize], tables: &[&Table]) -> (Vec<usize>, Vec<usize>) {
+    let mut by_use: Vec<(usize, usize)> = variables
+        .iter()
+        .map(|variable| (tables.iter().filter(|table| table.scope.contains(variable)).count(), *variable))
+        .collect();
+    // What few tables hold is innermost: the others are multiplied in further out.
+    by_use.sort_unstable();
+    let (mut block, mut inner) = (1, Vec::new());
+    for (_, variable) in &by_use {
+        if block * sizes[*variable] <= BLOCK || (inner.is_empty() && sizes[*variable] <= 4 * BLOCK) {
+            block *= sizes[*variable];
+            inner.push(*variable);
+        }
+    }
+    inner.reverse();
+    let mut outer: Vec<usize> = Vec::new();
+    let mut open: Vec<&Table> = tables.to_vec();
+    while !open.is_empty() {
+        let more = |table: &&Table| -> usize {
+            let new =
+                table.scope.iter().filter(|variable| !inner.contains(variable) && !outer.contains(variable));
+            new.map(|variable| sizes[*variable]).product()
+        };
+        let least = (0..open.len()).min_by_key(|at| more(&open[*at])).unwrap_or(0);
+        let table = open.swap_remove(least);
+        let new: Vec<usize> = table
+            .scope
+            .iter()
+            .copied()
+            .filter(|variable| !inner.contains(variable) && !outer.contains(variable))
+            .collect();
+        outer.extend(new);
+    }
+    let rest = variables.iter().copied().filter(|variable| !inner.contains(variable));
+    let rest: Vec<usize> = rest.filter(|variable| !outer.contains(variable)).collect();
+    outer.extend(rest);
+    (outer, inner)
+}
+
+/// By how much a state of each loop moves in a table of blocks of this size, and its cells.
+fn steps(sizes: &[usize], outer: &[usize], scope: &[usize], block: usize) -> (Vec<usize>, usize) {
+    let mut cells = block;
+    let mut steps = vec![0; outer.len()];
+    for (step, variable) in steps.iter_mut().zip(outer).rev() {
+        if scope.contains(variable) {
+            *step = cells;
+            cells *= sizes[*variable];
+        }
+    }
+    (steps, cells)
+}
+
+/// For each cell of some variables its place in a table of this scope, where other variables stand still.
+fn places(sizes: &[usize], along: &[usize], scope: &[usize]) -> Vec<usize> {
+    let mut strides = vec![0; along.len()];
+    let mut stride = 1;
+    for variable in scope.iter().rev() {
+        if let Some(at) = along.iter().position(|other| other == variable) {
+            strides[at] = stride;
+        }
+        stride *= sizes[*variable];
+    }
+    let mut places = vec![0];
+    for (variable, stride) in along.iter().zip(strides) {
+        places = places
+            .iter()
+            .flat_map(|place| (0..sizes[*variable]).map(move |state| place + state * stride))
+            .collect();
+    }
+    places
+}
+
+fn expanded(sizes: &[usize], outer: &[usize], inner: &[usize], table: &Table) -> Input {
+    let own: Vec<usize> = outer.iter().copied().filter(|variable| table.scope.contains(variable)).collect();
+    let wide = table.scope.iter().any(|variable| inner.contains(variable));
+    let blocks = places(sizes, &own, &table.scope);
+    let within = if wide { places(sizes, inner, &table.scope) } else { vec![0] };
+    let (steps, cells) = steps(sizes, outer, &table.scope, within.len());
+    let mut values = Vec::with_capacity(cells);
+    for block in blocks {
+        values.extend(within.iter().map(|at| table.values[block + at]));
+    }
+    let depth = outer.iter().rposition(|variable| table.scope.contains(variable)).map_or(0, |at| at + 1);
+    Input { depth, steps, wide, values }
+}
+
+/// An output without the variables of the block that are not its own, in the order of its scope.
+fn folded(sizes: &[usize], outer: &[usize], inner: &[usize], output: Output, scope: &[usize]) -> Table {
+    let own: Vec<usize> = outer.iter().copied().filter(|variable| scope.contains(variable)).collect();
+    let blocks = places(sizes, &own, scope);
+    let within = if output.wide { places(sizes, inner, scope) } else { vec![0] };
+    let cells: usize = scope.iter().map(|variable| sizes[*variable]).product();
+    let mut values = vec![0.0; cells];
+    for (block, sums) in blocks.into_iter().zip(output.values.chunks(within.len())) {
+        for (at, sum) in within.iter().zip(sums) {
+            values[block + at] += sum;
+        }
+    }
+    Table { scope: scope.to_vec(), values }
+}
+
+impl Nest {
+    /// So many loops are entered; `scale` is the product of what has one number, `product` the depth at which that of the
+    /// blocks stands, if there is one. Adds to the sums of this depth.
+    fn enter(&mut self, depth: usize, mut scale: f64, mut product: Option<usize>) {
+        for at in 0..self.ready[depth].len() {
+            let input = &self.inputs[self.ready[depth][at]];
+            let place = self.places[depth][self.ready[depth][at]];
+            if !input.wide {
+                scale *= input.values[place];
+                if scale == 0.0 {
+                    return;
+                }
+                continue;
+            }
+            let values = &input.values[place..place + self.block];
+            let mut most = 0.0_f64;
+            match product {
+                None => {
+                    for (slot, value) in self.products[depth].iter_mut().zip(values) {
+                        *slot = *value;
+                        most = most.max(*value);
+                    }
+                }
+                Some(known) if known == depth => {
+                    for (slot, value) in self.products[depth].iter_mut().zip(values) {
+                        *slot *= value;
+                        most = most.max(*slot);
+                    }
+                }
+                Some(known) => {
+                    let (left, right) = self.products.split_at_mut(depth);
+                    for ((slot, value), before) in right[0].iter_mut().zip(values).zip(&left[known]) {
+                        *slot = before * value;
+                        most = most.max(*slot);
+                    }
+                }
+            }
+            if most == 0.0 {
+                return;
+            }
+            product = Some(depth);
+        }
+        let is_leaf = depth == self.loops.len();
+        if is_leaf {
+            let total = &mut self.totals[depth];
+            match product {
+                Some(known) => {
+                    for (slot, value) in total.iter_mut().zip(&self.products[known]) {
+                        *slot = scale * value;
+                    }
+                }
+                None => total.fill(scale),
+            }
+        } else {
+            self.totals[depth].fill(0.0);
+            self.places.copy_within_down(depth);
+            self.targets.copy_within_down(depth);
+            for state in 0..self.loops[depth] {
+                if state > 0 {
+                    for (place, input) in self.places[depth + 1].iter_mut().zip(&self.inputs) {
+                        *place += input.steps[depth];
+                    }
+                    for (target, output) in self.targets[depth + 1].iter_mut().zip(&self.outputs) {
+                        *target += output.steps[depth];
+                    }
+                }
+                self.enter(depth + 1, scale, product);
+            }
+        }
+        for at in 0..self.done[depth].len() {
+            let at = self.done[depth][at];
+            let (output, target) = (&mut self.outputs[at], self.targets[depth][at]);
+            if output.wide {
+                let slots = &mut output.values[target..target + self.block];
+                slots.iter_mut().zip(&self.totals[depth]).for_each(|(slot, value)| *slot += value);
+            } else {
+                output.values[target] += self.totals[depth].iter().sum::<f64>();
+            }
+        }
+        if depth > 0 && self.above[depth] {
+            let (above, own) = self.totals.split_at_mut(depth);
+            above[depth - 1].iter_mut().zip(&own[0]).for_each(|(slot, value)| *slot += value);
+        }
+    }
+}
+
+/// Copies a row over the next one.
+trait CopyDown {
+    fn copy_within_down(&mut self, row: usize);
+}
+
+impl CopyDown for Vec<Vec<usize>> {
+    fn copy_within_down(&mut self, row: usize) {
+        let (left, right) = self.split_at_mut(row + 1);
+        right[0].copy_from_slice(&left[row]);
+    }
+}
