@@ -80,7 +80,7 @@ impl Machine {
             if tuples > 0 {
                 self.tuples = self.tuples.saturating_add(tuples);
                 self.head = self.program.left_side(*id);
-                self.within_tuples(0)?;
+                self.within_tuples(*id, 0)?;
             }
         }
         Ok(executor)

@@ -655,7 +655,7 @@ impl Machine {
         };
         let Some(skeleton) = skeleton else { return Ok(None) };
         if tensor.style == Style::Round {
-            self.within_tuples(skeleton.relation.len as u64)?;
+            self.within_tuples(equation.tensor, skeleton.relation.len as u64)?;
         }
         let values = folded.block.expanded(&dims, &shape).with(Binary::Add, 0.0).array();
         let values = match &skeleton.order {
@@ -814,12 +814,13 @@ impl Machine {
             *pieces = vec![partly];
         }
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
-        self.within_tuples(total as u64)
+        self.within_tuples(id, total as u64)
     }
 
-    /// Refuses more tuples than the budget has.
-    pub(crate) fn within_tuples(&self, more: u64) -> Result<()> {
-        let tuples = self.tuples.saturating_add(more);
+    /// Refuses more tuples than the budget has, with so many more of a tensor.
+    pub(crate) fn within_tuples(&self, id: TensorId, more: u64) -> Result<()> {
+        let block = self.blocks.get(&id).copied().unwrap_or(1);
+        let tuples = self.tuples.saturating_add(more.saturating_mul(block));
         if tuples > self.budget.tuples {
             let message = format!("more than {} tuples (`--max-tuples`) are derived", self.budget.tuples);
             let help = "end the rule with a comparison or a declared index, or raise `--max-tuples`";
