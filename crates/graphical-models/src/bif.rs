@@ -70,27 +70,31 @@ pub fn read(text: &str) -> Result<Model, Failure> {
 #[derive(Clone, Copy)]
 struct Word<'t> {
     text: &'t str,
+    /// Its line, the number of that and where the word begins in it, in bytes.
+    source: &'t str,
     line: usize,
-    column: usize,
+    start: usize,
 }
 
 impl Word<'_> {
     fn wrong(self, message: String) -> Failure {
-        Failure::Text { line: self.line, column: self.column, message }
+        let column = self.source.get(..self.start).map_or(1, |before| before.chars().count() + 1);
+        Failure::Text { line: self.line, column, message }
     }
 }
 
 fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
-    const SIGNS: &str = "{}()[]|,;";
+    let is_sign = |letter: char| matches!(letter, '{' | '}' | '(' | ')' | '[' | ']' | '|' | ',' | ';');
     let mut words = Vec::new();
-    let mut comment: Option<(usize, usize)> = None;
+    let mut comment: Option<Word<'_>> = None;
     for (number, line) in text.lines().enumerate() {
         let mut at = 0;
         while let Some(letter) = line[at..].chars().next() {
             let (rest, word) = (&line[at..], |len: usize| Word {
                 text: &line[at..at + len],
+                source: line,
                 line: number + 1,
-                column: line[..at].chars().count() + 1,
+                start: at,
             });
             if comment.is_some() {
                 match rest.find("*/") {
@@ -105,7 +109,7 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
             } else if rest.starts_with("//") {
                 break;
             } else if rest.starts_with("/*") {
-                comment = Some((number + 1, word(1).column));
+                comment = Some(word(2));
                 at += 2;
             } else if letter == '"' {
                 let Some(end) = rest[1..].find('"') else {
@@ -113,12 +117,12 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
                 };
                 words.push(Word { text: &rest[1..=end], ..word(1) });
                 at += end + 2;
-            } else if SIGNS.contains(letter) {
+            } else if is_sign(letter) {
                 words.push(word(1));
                 at += 1;
             } else {
                 let len = rest
-                    .find(|next: char| next.is_whitespace() || next == '"' || SIGNS.contains(next))
+                    .find(|next: char| next.is_whitespace() || next == '"' || is_sign(next))
                     .unwrap_or(rest.len());
                 words.push(word(len));
                 at += len;
@@ -126,9 +130,7 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
         }
     }
     match comment {
-        Some((line, column)) => {
-            Err(Failure::Text { line, column, message: "a comment that does not end".to_owned() })
-        }
+        Some(start) => Err(start.wrong("a comment that does not end".to_owned())),
         None => Ok(words),
     }
 }
@@ -150,7 +152,7 @@ impl<'t> Reader<'t> {
     }
 
     fn word(&mut self, what: &str) -> Result<Word<'t>, Failure> {
-        let last = self.words.last().copied().unwrap_or(Word { text: "", line: 1, column: 1 });
+        let last = self.words.last().copied().unwrap_or(Word { text: "", source: "", line: 1, start: 0 });
         self.next().ok_or_else(|| last.wrong(format!("the text ends where {what} was expected")))
     }
 

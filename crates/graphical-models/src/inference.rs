@@ -2,7 +2,7 @@
 //!
 //! Enter at [`Model::marginals`]. Lauritzen and Spiegelhalter (1988); Koller and Friedman, chapter 10.
 
-use crate::nest::{Table, sums};
+use crate::nest::{Folding, Table, folds};
 use crate::order::{Order, best};
 use crate::{Failure, Model, VariableId};
 
@@ -40,6 +40,16 @@ struct Reduced {
     log: f64,
 }
 
+/// What is to be done for some evidence.
+struct Planned {
+    reduced: Reduced,
+    /// For each variable of the model its number among those that are left.
+    position: Vec<usize>,
+    /// How many states those have.
+    sizes: Vec<usize>,
+    cliques: Vec<Clique>,
+}
+
 /// A clique of the tree.
 #[derive(Default)]
 struct Clique {
@@ -61,6 +71,40 @@ impl Model {
     /// of probability zero; [`Failure::TooLarge`] where the cheapest order of elimination that was found takes more than
     /// the limits allow.
     pub fn marginals(&self, evidence: &[(VariableId, usize)], limits: &Limits) -> Result<Marginals, Failure> {
+        let Planned { reduced, position, sizes, cliques } = self.planned(evidence, limits)?;
+        let (found, log) = calibrated(&sizes, &cliques, &reduced.tables)?;
+        let of = reduced.states.iter().enumerate().map(|(variable, states)| {
+            let mut all = vec![0.0; self.states(VariableId(variable))];
+            match found.get(position[variable]) {
+                Some(own) => states.iter().zip(own).for_each(|(state, value)| all[*state] = *value),
+                None => states.iter().for_each(|state| all[*state] = 1.0),
+            }
+            all
+        });
+        Ok(Marginals { log_evidence: reduced.log + log, of: of.collect() })
+    }
+
+    /// The most probable states of all variables together, where some are in a given state, and the logarithm of the
+    /// product of all factors there (Viterbi's algorithm, if the model is a chain). Of several one is taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::marginals`].
+    pub fn most_probable(
+        &self,
+        evidence: &[(VariableId, usize)],
+        limits: &Limits,
+    ) -> Result<(Vec<usize>, f64), Failure> {
+        let Planned { reduced, position, sizes, cliques } = self.planned(evidence, limits)?;
+        let (found, log) = most_probable(&sizes, &cliques, &reduced.tables)?;
+        let state = |(variable, states): (usize, &Vec<usize>)| match found.get(position[variable]) {
+            Some(at) => states[*at],
+            None => states[0],
+        };
+        Ok((reduced.states.iter().enumerate().map(state).collect(), reduced.log + log))
+    }
+
+    fn planned(&self, evidence: &[(VariableId, usize)], limits: &Limits) -> Result<Planned, Failure> {
         let reduced = self.reduced(evidence)?;
         let mut position = vec![usize::MAX; self.variables().len()];
         reduced.variables.iter().enumerate().for_each(|(at, variable)| position[*variable] = at);
@@ -72,16 +116,7 @@ impl Model {
             return Err(Failure::TooLarge { cells: order.cells, limit: limits.cells });
         }
         let cliques = tree(&order, &scopes);
-        let (found, log) = calibrated(&sizes, &cliques, &reduced.tables)?;
-        let of = reduced.states.iter().enumerate().map(|(variable, states)| {
-            let mut all = vec![0.0; self.states(VariableId(variable))];
-            match found.get(position[variable]) {
-                Some(own) => states.iter().zip(own).for_each(|(state, value)| all[*state] = *value),
-                None => states.iter().for_each(|state| all[*state] = 1.0),
-            }
-            all
-        });
-        Ok(Marginals { log_evidence: reduced.log + log, of: of.collect() })
+        Ok(Planned { reduced, position, sizes, cliques })
     }
 
     /// The model where evidence holds, without states that are impossible then.
@@ -212,51 +247,114 @@ fn tree(order: &Order, scopes: &[Vec<usize>]) -> Vec<Clique> {
     cliques
 }
 
-/// The distribution of each variable, and the logarithm of the sum of everything.
-fn calibrated(
+/// Those variables of a clique that are summed further up.
+fn above(clique: &Clique) -> Vec<usize> {
+    clique.variables.iter().copied().filter(|variable| !clique.own.contains(variable)).collect()
+}
+
+/// The messages of all cliques to their parents, children first, and the logarithm of all together.
+struct Upward {
+    order: Vec<usize>,
+    messages: Vec<Table>,
+    log: f64,
+}
+
+fn upward(
+    folding: Folding,
     sizes: &[usize],
     cliques: &[Clique],
     tables: &[Table],
-) -> Result<(Vec<Vec<f64>>, f64), Failure> {
-    let above = |clique: &Clique| -> Vec<usize> {
-        clique.variables.iter().copied().filter(|variable| !clique.own.contains(variable)).collect()
-    };
+) -> Result<Upward, Failure> {
     // A clique may have taken in one of a later variable: children come before parents along the tree only.
-    let mut upwards: Vec<usize> = Vec::new();
+    let mut order: Vec<usize> = Vec::new();
     let mut open: Vec<usize> = (0..cliques.len()).filter(|at| cliques[*at].parent.is_none()).collect();
     while let Some(at) = open.pop() {
-        upwards.push(at);
+        order.push(at);
         open.extend(&cliques[at].children);
     }
-    upwards.reverse();
-    let mut up: Vec<Table> = vec![Table::default(); cliques.len()];
+    order.reverse();
+    let mut messages: Vec<Table> = vec![Table::default(); cliques.len()];
     let mut log = 0.0;
-    for at in &upwards {
+    for at in &order {
         let clique = &cliques[*at];
-        let own = clique.tables.iter().map(|table| &tables[*table]);
-        let inputs: Vec<&Table> = own.chain(clique.children.iter().map(|child| &up[*child])).collect();
-        let mut message = sums(sizes, &clique.variables, &inputs, &[above(clique)]).swap_remove(0);
+        let inputs = inputs(clique, tables, &messages);
+        let mut message = folds(folding, sizes, &clique.variables, &inputs, &[above(clique)]).swap_remove(0);
         let most = message.values.iter().fold(0.0, |most: f64, value| most.max(*value));
         if most.is_nan() || most <= 0.0 {
             return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
         }
         message.values.iter_mut().for_each(|value| *value /= most);
         log += most.ln();
-        up[*at] = message;
+        messages[*at] = message;
     }
+    Ok(Upward { order, messages, log })
+}
+
+/// What is multiplied in a clique.
+fn inputs<'t>(clique: &Clique, tables: &'t [Table], messages: &'t [Table]) -> Vec<&'t Table> {
+    let own = clique.tables.iter().map(|table| &tables[*table]);
+    own.chain(clique.children.iter().map(|child| &messages[*child])).collect()
+}
+
+/// The most probable states of all variables, and the logarithm of the product there.
+fn most_probable(
+    sizes: &[usize],
+    cliques: &[Clique],
+    tables: &[Table],
+) -> Result<(Vec<usize>, f64), Failure> {
+    let up = upward(Folding::Max, sizes, cliques, tables)?;
+    let mut states = vec![0; sizes.len()];
+    for at in up.order.iter().rev() {
+        let clique = &cliques[*at];
+        let inputs = inputs(clique, tables, &up.messages);
+        let product = |states: &[usize]| -> f64 {
+            let entry = |table: &&Table| {
+                let place = table
+                    .scope
+                    .iter()
+                    .fold(0, |place, variable| place * sizes[*variable] + states[*variable]);
+                table.values[place]
+            };
+            inputs.iter().map(entry).product()
+        };
+        let cells: usize = clique.own.iter().map(|variable| sizes[*variable]).product();
+        let mut best: Option<(f64, Vec<usize>)> = None;
+        for mut cell in 0..cells {
+            for variable in clique.own.iter().rev() {
+                states[*variable] = cell % sizes[*variable];
+                cell /= sizes[*variable];
+            }
+            let value = product(&states);
+            if best.as_ref().is_none_or(|(most, _)| value > *most) {
+                best = Some((value, clique.own.iter().map(|variable| states[*variable]).collect()));
+            }
+        }
+        if let Some((_, own)) = best {
+            clique.own.iter().zip(own).for_each(|(variable, state)| states[*variable] = state);
+        }
+    }
+    Ok((states, up.log))
+}
+
+/// The distribution of each variable, and the logarithm of the sum of everything.
+fn calibrated(
+    sizes: &[usize],
+    cliques: &[Clique],
+    tables: &[Table],
+) -> Result<(Vec<Vec<f64>>, f64), Failure> {
+    let Upward { order, messages: up, log } = upward(Folding::Sum, sizes, cliques, tables)?;
     let mut down: Vec<Table> = vec![Table::default(); cliques.len()];
     let mut found: Vec<Vec<f64>> = vec![Vec::new(); sizes.len()];
-    for at in upwards.iter().rev() {
+    for at in order.iter().rev() {
         let clique = &cliques[*at];
-        let own = clique.tables.iter().map(|table| &tables[*table]);
-        let mut inputs: Vec<&Table> = own.chain(clique.children.iter().map(|child| &up[*child])).collect();
+        let mut inputs = inputs(clique, tables, &up);
         if clique.parent.is_some() {
             inputs.push(&down[*at]);
         }
         let mut scopes: Vec<Vec<usize>> =
             clique.children.iter().map(|child| up[*child].scope.clone()).collect();
         scopes.extend(clique.own.iter().map(|variable| vec![*variable]));
-        let mut beliefs = sums(sizes, &clique.variables, &inputs, &scopes).into_iter();
+        let mut beliefs = folds(Folding::Sum, sizes, &clique.variables, &inputs, &scopes).into_iter();
         for child in &clique.children {
             let Some(mut belief) = beliefs.next() else { break };
             let most = belief.values.iter().fold(0.0, |most: f64, value| most.max(*value));

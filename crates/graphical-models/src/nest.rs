@@ -1,6 +1,6 @@
-//! The product of tables over many variables, summed to tables over some of them, without ever being stored.
+//! The product of tables over many variables, folded to tables over some of them, without ever being stored.
 //!
-//! Enter at [`sums`]. The variables are a nest of loops around a block of the innermost ones. What a table contributes is
+//! Enter at [`folds`]. The variables are a nest of loops around a block of the innermost ones. What a table contributes is
 //! multiplied in as soon as its variables are bound, so that a product of 0 ends the loops below, and a sum goes to the
 //! table that it belongs to as soon as none of that one's variables is bound any more deeply.
 
@@ -52,8 +52,16 @@ struct Nest {
     above: Vec<bool>,
 }
 
-/// The product of tables over these variables, summed to each of some scopes.
-pub(crate) fn sums(
+/// How the numbers of a product are joined; none is negative.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Folding {
+    Sum,
+    Max,
+}
+
+/// The product of tables over these variables, folded to each of some scopes.
+pub(crate) fn folds(
+    folding: Folding,
     sizes: &[usize],
     variables: &[usize],
     tables: &[&Table],
@@ -91,9 +99,12 @@ pub(crate) fn sums(
         totals: vec![vec![0.0; block]; depths],
         above,
     };
-    nest.enter(0, 1.0, None);
+    match folding {
+        Folding::Sum => nest.enter::<false>(0, 1.0, None),
+        Folding::Max => nest.enter::<true>(0, 1.0, None),
+    }
     let outputs = nest.outputs.into_iter().zip(scopes);
-    outputs.map(|(output, scope)| folded(sizes, &outer, &inner, output, scope)).collect()
+    outputs.map(|(output, scope)| folded(folding, sizes, &outer, &inner, output, scope)).collect()
 }
 
 /// The variables of the loops, from the outermost, and those of a block.
@@ -184,7 +195,14 @@ fn expanded(sizes: &[usize], outer: &[usize], inner: &[usize], table: &Table) ->
 }
 
 /// An output without the variables of the block that are not its own, in the order of its scope.
-fn folded(sizes: &[usize], outer: &[usize], inner: &[usize], output: Output, scope: &[usize]) -> Table {
+fn folded(
+    folding: Folding,
+    sizes: &[usize],
+    outer: &[usize],
+    inner: &[usize],
+    output: Output,
+    scope: &[usize],
+) -> Table {
     let own: Vec<usize> = outer.iter().copied().filter(|variable| scope.contains(variable)).collect();
     let blocks = places(sizes, &own, scope);
     let within = if output.wide { places(sizes, inner, scope) } else { vec![0] };
@@ -192,7 +210,11 @@ fn folded(sizes: &[usize], outer: &[usize], inner: &[usize], output: Output, sco
     let mut values = vec![0.0; cells];
     for (block, sums) in blocks.into_iter().zip(output.values.chunks(within.len())) {
         for (at, sum) in within.iter().zip(sums) {
-            values[block + at] += sum;
+            let slot = &mut values[block + at];
+            *slot = match folding {
+                Folding::Sum => *slot + sum,
+                Folding::Max => slot.max(*sum),
+            };
         }
     }
     Table { scope: scope.to_vec(), values }
@@ -201,7 +223,7 @@ fn folded(sizes: &[usize], outer: &[usize], inner: &[usize], output: Output, sco
 impl Nest {
     /// So many loops are entered; `scale` is the product of what has one number, `product` the depth at which that of the
     /// blocks stands, if there is one. Adds to the sums of this depth.
-    fn enter(&mut self, depth: usize, mut scale: f64, mut product: Option<usize>) {
+    fn enter<const MAX: bool>(&mut self, depth: usize, mut scale: f64, mut product: Option<usize>) {
         for at in 0..self.ready[depth].len() {
             let input = &self.inputs[self.ready[depth][at]];
             let place = self.places[depth][self.ready[depth][at]];
@@ -264,7 +286,7 @@ impl Nest {
                         *target += output.steps[depth];
                     }
                 }
-                self.enter(depth + 1, scale, product);
+                self.enter::<MAX>(depth + 1, scale, product);
             }
         }
         for at in 0..self.done[depth].len() {
@@ -272,16 +294,23 @@ impl Nest {
             let (output, target) = (&mut self.outputs[at], self.targets[depth][at]);
             if output.wide {
                 let slots = &mut output.values[target..target + self.block];
-                slots.iter_mut().zip(&self.totals[depth]).for_each(|(slot, value)| *slot += value);
+                slots.iter_mut().zip(&self.totals[depth]).for_each(|(slot, value)| join::<MAX>(slot, *value));
             } else {
-                output.values[target] += self.totals[depth].iter().sum::<f64>();
+                let mut all = 0.0;
+                self.totals[depth].iter().for_each(|value| join::<MAX>(&mut all, *value));
+                join::<MAX>(&mut output.values[target], all);
             }
         }
         if depth > 0 && self.above[depth] {
             let (above, own) = self.totals.split_at_mut(depth);
-            above[depth - 1].iter_mut().zip(&own[0]).for_each(|(slot, value)| *slot += value);
+            above[depth - 1].iter_mut().zip(&own[0]).for_each(|(slot, value)| join::<MAX>(slot, *value));
         }
     }
+}
+
+/// Adds a number, or takes the larger one.
+fn join<const MAX: bool>(slot: &mut f64, value: f64) {
+    *slot = if MAX { slot.max(value) } else { *slot + value };
 }
 
 /// Copies a row over the next one.
