@@ -9,6 +9,7 @@ mod equations;
 mod fol;
 mod ill;
 mod learners;
+mod pgm;
 mod rnn;
 mod sparse;
 mod tl;
@@ -27,7 +28,7 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
-    /// `einsum [CASE]...` (E1 to E7), `dense [NAME]...`, `learners [NAME]...`, `cliffs [CASE]...`,
+    /// `einsum [CASE]...` (E1 to E7), `pgm [CASE]...` (G1 to G12), `dense [NAME]...`, `learners [NAME]...`, `cliffs [CASE]...`,
     /// `sparse` and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
@@ -42,6 +43,9 @@ pub(crate) struct BenchArgs {
     /// Where the inputs of `tl` stand or are written (default `target/bench`).
     #[arg(long, value_name = "DIR")]
     out: Option<std::path::PathBuf>,
+    /// The folder of the networks of `pgm`, as `.bif` files.
+    #[arg(long, value_name = "DIR")]
+    networks: Option<std::path::PathBuf>,
     /// Prints one JSON document to standard output.
     #[arg(long)]
     json: bool,
@@ -81,6 +85,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
         match first.as_str() {
             "rnn" => return rnn::run(args, further),
             "tl" => return tl::run(args, further),
+            "pgm" => return pgm::run(args, further),
             "dense" => return dense::run(args, further),
             "learners" => return learners::run(args, further),
             "cliffs" => return cliffs::run(args, further),
