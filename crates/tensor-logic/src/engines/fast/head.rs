@@ -806,7 +806,8 @@ impl Machine {
     fn merge_pieces(&mut self, id: TensorId, pieces: &mut Vec<Piece>) -> Result<()> {
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
         let first = pieces.first().map_or(0, |piece| piece.len);
-        let limit = usize::try_from(self.budget.tuples).unwrap_or(usize::MAX);
+        let block = self.blocks.get(&id).copied().unwrap_or(1);
+        let limit = usize::try_from(self.budget.tuples / block.max(1)).unwrap_or(usize::MAX);
         if total > limit || total > 4 * first + (1 << 20) {
             let combine = self.program.tensor(id).combine;
             let partly =
