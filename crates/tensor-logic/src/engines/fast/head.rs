@@ -807,7 +807,8 @@ impl Machine {
         let total: usize = pieces.iter().map(|piece| piece.len).sum();
         let first = pieces.first().map_or(0, |piece| piece.len);
         let block = self.blocks.get(&id).copied().unwrap_or(1);
-        let limit = usize::try_from(self.budget.tuples / block.max(1)).unwrap_or(usize::MAX);
+        let room = self.budget.tuples.saturating_sub(self.tuples) / block.max(1);
+        let limit = usize::try_from(room).unwrap_or(usize::MAX);
         if total > limit || total > 4 * first + (1 << 20) {
             let combine = self.program.tensor(id).combine;
             let partly =
