@@ -39,22 +39,20 @@
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-mod engines;
 mod learning;
 mod queries;
 mod session;
 
-pub use crate::engines::{auto, datalog, fast};
 pub use crate::learning::learn;
 pub use crate::queries::{answer, explain, model, run, sample};
-pub use crate::session::{console, files, notebook, plan, world};
+pub use crate::session::{console, files, notebook, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
     analyse, ast, carry, divergence, domains, draw, engine, error, format, function, json, lex, linear,
     lower, names, parents, parse, presence, profile, program, proof, read, recursion, rename, show, source,
     start, value, walk, windows,
 };
-pub(crate) use tensor_logic_kernels as kernels;
+pub use tensor_logic_engine::{auto, datalog, fast, plan};
 pub use tensor_logic_reference as reference;
 
 /// The gradient of a program: `adjoint` is the program, `evaluate` its values.

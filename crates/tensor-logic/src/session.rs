@@ -4,8 +4,6 @@ pub mod files;
 
 pub mod world;
 
-pub mod plan;
-
 pub mod notebook;
 
 pub mod console;
