@@ -16,7 +16,7 @@ pub(super) struct Growing {
     pub(super) relation: RelationId,
     /// Its tuples.
     pub(super) table: Table,
-    /// The rows whose turn it is, ascending, and their marks.
+    /// The rows whose turn it is, and their marks.
     pub(super) turn: Vec<u32>,
     in_turn: Vec<bool>,
     /// The rows that are new or better and wait for their turn, in blocks, and how many.
@@ -166,7 +166,6 @@ impl Component {
                 first = Some(number);
             }
         }
-        self.growing.iter_mut().for_each(|growing| growing.turn.sort_unstable());
         *block = first.unwrap_or(0);
         taken > 0
     }

@@ -151,7 +151,7 @@ impl Relation {
             Store::Sorted(sorted) if sorted.loose => {
                 matches!(tuple, [x, y] if sorted.column(1)[sorted.group(*x)].contains(y))
             }
-            Store::Sorted(sorted) => !sorted.range(tuple).is_empty(),
+            Store::Sorted(sorted) => !sorted.range(tuple.iter().copied()).is_empty(),
             Store::Bits(bits) => matches!(tuple, [x, y] if bits.contains(*x, *y)),
         }
     }
@@ -159,7 +159,9 @@ impl Relation {
     /// The value of a tuple; 1 for one of a Boolean relation.
     pub fn value(&self, tuple: &[u32]) -> Option<Value> {
         match &self.store {
-            Store::Sorted(sorted) if self.ring.valued() => sorted.value(sorted.range(tuple).next()?),
+            Store::Sorted(sorted) if self.ring.valued() => {
+                sorted.value(sorted.range(tuple.iter().copied()).next()?)
+            }
             _ => self.contains(tuple).then_some(self.ring.unit()),
         }
     }
@@ -279,12 +281,9 @@ impl Relation {
             all.extend_from_slice(values);
             all.resize(len, self.ring.unit());
         }
-        if self.is_empty() {
-            return self.rest_rows(id, rows, &all, len);
-        }
-        let mut joined = self.rows();
-        joined.extend_from_slice(rows);
-        self.rest_rows(id, &joined, &all, len)
+        let (old, arity) = (self.rows(), self.arity.max(1));
+        let joined = [&old, rows].into_iter().flat_map(|rows| rows.chunks_exact(arity));
+        self.rest_rows(id, joined, &all, len)
     }
 
     /// Replaces all tuples by these, sorted; equal ones are joined.
@@ -308,10 +307,10 @@ impl Relation {
     }
 
     /// Replaces all tuples by these rows, sorted; equal ones are joined.
-    pub(super) fn rest_rows(
+    pub(super) fn rest_rows<'a>(
         &mut self,
         id: RelationId,
-        rows: &[u32],
+        rows: impl Iterator<Item = &'a [u32]> + Clone,
         values: &[Value],
         len: usize,
     ) -> Result<(), Failure> {
@@ -325,7 +324,7 @@ impl Relation {
         if self.statistics.is_none() {
             self.statistics = Some(match &self.store {
                 Store::Bits(bits) => [0, 1].map(|place| bits.tally(place).len()).to_vec(),
-                Store::Sorted(_) => self.columns().iter().map(|column| distinct(column)).collect(),
+                Store::Sorted(sorted) => sorted.statistics(),
             });
         }
         self.statistics.as_deref().unwrap_or(&[])
@@ -368,6 +367,12 @@ impl Relation {
         }
         let mut order: Vec<usize> = key.iter().chain(next).copied().collect();
         order.extend((0..self.arity).filter(|place| !key.contains(place) && !next.contains(place)));
+        if let (Store::Sorted(sorted), [1, 0]) = (&self.store, &order[..]) {
+            let mut turned = sorted.transposed();
+            turned.order = order;
+            self.indexes.push(turned);
+            return IndexId(self.indexes.len());
+        }
         let columns = self.columns();
         let values = self.values().to_vec();
         // Tuples are different already, so that nothing is joined and nothing overflows.
@@ -398,22 +403,6 @@ impl Relation {
             (_, at) => &self.indexes[at.unwrap_or(0)],
         }
     }
-}
-
-/// The number of different constants in a column.
-fn distinct(column: &[u32]) -> usize {
-    let largest = column.iter().max().map_or(0, |max| *max as usize + 1);
-    if largest > 64 * column.len() + 1024 {
-        let mut sorted = column.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        return sorted.len();
-    }
-    let mut seen = vec![0_u64; largest.div_ceil(64)];
-    for constant in column {
-        seen[*constant as usize / 64] |= 1 << (constant % 64);
-    }
-    seen.iter().map(|word| word.count_ones() as usize).sum()
 }
 
 /// One of the orders of a relation's columns.

@@ -28,7 +28,7 @@ const PARALLEL: usize = 1 << 14;
 const PART: usize = 1 << 12;
 
 /// A part that makes more tuples than this is followed by smaller ones.
-const OUTPUT: usize = 1 << 19;
+const OUTPUT: usize = 1 << 17;
 
 /// A pile is sorted when it has this many tuples, and twice as many as at the last time.
 const PILE: usize = 1 << 20;
@@ -152,7 +152,7 @@ impl<'a> Pile<'a> {
         let threads = if plan.interns || total < PARALLEL { 1 } else { rayon::current_num_threads() };
         let (mut from, mut size) = (0, PART);
         while from < total {
-            let before = self.output.len;
+            let (before, start) = (self.output.len, from);
             if threads == 1 {
                 self.part(database, constants, plan, from..(from + size).min(total))?;
                 from += size;
@@ -164,6 +164,12 @@ impl<'a> Pile<'a> {
                 self.parts(database, constants, plan, parts)?;
             }
             let made = self.output.len.saturating_sub(before);
+            let (arity, rows) = (plan.head_terms.len(), &mut self.output.rows);
+            if rows.capacity() - rows.len() < 2 * made * arity {
+                // About as many as the other rows will make, so that few are copied.
+                let more = made.saturating_mul(total.saturating_sub(from)) / (from - start).max(1);
+                rows.reserve_exact(more.min(PILE) * arity);
+            }
             size = if made > OUTPUT * threads { (size / 2).max(1) } else { (size * 2).min(1 << 18) };
         }
         Ok(())
@@ -179,8 +185,10 @@ impl<'a> Pile<'a> {
         self.limits.interrupted()?;
         let component = Component::default();
         let interner = if plan.interns { Interner::Own(constants) } else { Interner::Shared(constants) };
-        let output = Join::run(plan, database, &component, interner, self.limits, rows)?;
-        self.add(database, output)
+        let (output, before) = (std::mem::take(&mut self.output), self.output.len);
+        self.output = Join::run(plan, database, &component, interner, self.limits, rows, output)?;
+        self.rows.1 += self.output.len.saturating_sub(before) as u64;
+        self.full(database)
     }
 
     fn parts(
@@ -192,7 +200,8 @@ impl<'a> Pile<'a> {
     ) -> Result<(), Failure> {
         self.limits.interrupted()?;
         let (component, stored) = (Component::default(), &*database);
-        let join = |rows| Join::run(plan, stored, &component, Interner::Shared(constants), self.limits, rows);
+        let shared = || Interner::Shared(constants);
+        let join = |rows| Join::run(plan, stored, &component, shared(), self.limits, rows, Output::default());
         let outputs: Result<Vec<Output>, Failure> = parts.into_par_iter().map(join).collect();
         outputs?.into_iter().try_for_each(|output| self.add(database, output))
     }
@@ -212,7 +221,7 @@ impl<'a> Pile<'a> {
             Found::Sorted(sorted) => sorted.rows(),
         };
         let len = rows.len() / 2;
-        self.add(database, Output { rows, values: Vec::new(), len })
+        self.add(database, Output { rows, len, ..Output::default() })
     }
 
     fn add(&mut self, database: &mut Database, output: Output) -> Result<(), Failure> {
@@ -224,6 +233,11 @@ impl<'a> Pile<'a> {
             self.output.values.extend(output.values);
             self.output.len += output.len;
         }
+        self.full(database)
+    }
+
+    /// Puts the tuples to rest if there are many.
+    fn full(&mut self, database: &mut Database) -> Result<(), Failure> {
         if self.output.len >= PILE.max(2 * self.sorted) {
             self.rest(database)?;
         }

@@ -291,10 +291,15 @@ struct Work<'a> {
     resting: (u64, u64),
     /// The rows that joins looked at, and the tuples that came out.
     rows: (u64, u64),
+    /// What the last join came out in.
+    output: Output,
 }
 
 /// A join runs in parallel from so many rows of its first step.
 const PARALLEL: usize = 1 << 14;
+
+/// So many tuples are looked up at a time before they are added one by one.
+const AHEAD: usize = 16;
 
 /// A join is interrupted to merge its output when it has about so many tuples.
 const OUTPUT: usize = 1 << 15;
@@ -320,7 +325,8 @@ impl<'a> Work<'a> {
         }
         let own: u64 = stratum.relations.iter().map(|id| database.relation(*id).len() as u64).sum();
         let resting = (database.tuples() - own, database.bytes());
-        Ok(Work { database, constants, component, limits, resting, rows: (0, 0) })
+        let output = Output { all: true, ..Output::default() };
+        Ok(Work { database, constants, component, limits, resting, rows: (0, 0), output })
     }
 
     /// Rounds until nothing changes.
@@ -396,17 +402,24 @@ impl<'a> Work<'a> {
     fn part(&mut self, plan: &Plan, rows: std::ops::Range<usize>) -> Result<(), Failure> {
         let interner =
             if plan.interns { Interner::Own(self.constants) } else { Interner::Shared(self.constants) };
-        let output = Join::run(plan, self.database, &self.component, interner, self.limits, rows)?;
-        self.merge(plan, &output)
+        let output = std::mem::take(&mut self.output);
+        let mut output =
+            Join::run(plan, self.database, &self.component, interner, self.limits, rows, output)?;
+        self.merge(plan, &output)?;
+        output.rows.clear();
+        output.values.clear();
+        self.output = Output { len: 0, ..output };
+        Ok(())
     }
 
     /// Joins several parts at a time and adds them in order; the size of the largest output.
     fn parts(&mut self, plan: &Plan, parts: Vec<std::ops::Range<usize>>) -> Result<usize, Failure> {
         let (database, component, limits) = (&*self.database, &self.component, self.limits);
         let constants = &*self.constants;
+        let shared = || Interner::Shared(constants);
         let outputs: Result<Vec<Output>, Failure> = parts
             .into_par_iter()
-            .map(|rows| Join::run(plan, database, component, Interner::Shared(constants), limits, rows))
+            .map(|rows| Join::run(plan, database, component, shared(), limits, rows, Output::default()))
             .collect();
         let outputs = outputs?;
         for output in &outputs {
@@ -419,16 +432,23 @@ impl<'a> Work<'a> {
         let arity = plan.head_terms.len();
         let (limits, (tuples, bytes)) = (self.limits, self.resting);
         self.rows.1 += output.len as u64;
-        for at in 0..output.len {
-            if at.is_multiple_of(1 << 12) {
+        for from in (0..output.len).step_by(AHEAD) {
+            if from.is_multiple_of(1 << 12) {
                 self.room(plan.head, tuples, bytes)?;
             }
             let Some(growing) = self.component.table_mut(plan.head) else { return Ok(()) };
-            let value = output.values.get(at).copied().unwrap_or_default();
-            growing.insert(&output.rows[at * arity..(at + 1) * arity], value)?;
-            if growing.table.len() as u64 + tuples > limits.tuples {
-                return Err(Failure::Tuples { relation: plan.head, limit: limits.tuples });
+            let to = output.len.min(from + AHEAD);
+            growing.table.warm(&output.rows[from * arity..to * arity]);
+            for at in from..to {
+                let value = output.values.get(at).copied().unwrap_or_default();
+                growing.insert(&output.rows[at * arity..(at + 1) * arity], value)?;
+                if growing.table.len() as u64 + tuples > limits.tuples {
+                    return Err(Failure::Tuples { relation: plan.head, limit: limits.tuples });
+                }
             }
+        }
+        if let Some(growing) = self.component.table_mut(plan.head) {
+            growing.table.link();
         }
         Ok(())
     }
@@ -450,8 +470,8 @@ impl<'a> Work<'a> {
     fn finish(self) -> Result<(), Failure> {
         for growing in self.component.growing {
             let relation = self.database.relation_mut(growing.relation);
-            let (rows, values, len) = growing.table.into_rows();
-            relation.rest_rows(growing.relation, &rows, &values, len)?;
+            let (rows, values) = growing.table.into_rows();
+            relation.rest_rows(growing.relation, rows.iter(), &values, rows.len())?;
         }
         Ok(())
     }

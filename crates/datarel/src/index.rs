@@ -62,10 +62,9 @@ impl Index {
 
     /// For each row of another table the group that agrees with it in these columns, or [`NONE`].
     pub fn find(&self, columns: &[&[u32]], len: usize) -> Vec<u32> {
-        let mut key = vec![0; columns.len()];
         let group = |row: usize| {
-            key.iter_mut().zip(columns).for_each(|(constant, column)| *constant = column[row]);
-            self.keys.range(&key).next().map_or(NONE, |group| group as u32)
+            let key = columns.iter().map(|column| column[row]);
+            self.keys.range(key).next().map_or(NONE, |group| group as u32)
         };
         (0..len).map(group).collect()
     }
@@ -73,7 +72,7 @@ impl Index {
 
 /// Rows by groups that are numbered already, so many: where those of each begin, and the rows, in their order.
 pub fn by_group(groups: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
-    let starts = counted(groups, count);
+    let starts = counted(groups.iter().copied(), count);
     let (mut next, mut rows) = (starts.clone(), vec![0; groups.len()]);
     for (row, group) in (0..).zip(groups) {
         let slot = &mut next[*group as usize];

@@ -13,7 +13,7 @@ use super::constants::Constants;
 use super::database::Database;
 use super::limits::{Failure, Limits};
 use super::ring::{Ring, Value};
-use super::sorted::Sorted;
+use super::sorted::{Sorted, seek};
 use super::step::{Candidate, Factor, Operand, Plan, Source, Step, Version};
 
 /// Where constants are made: nowhere, if several joins run at a time.
@@ -49,6 +49,8 @@ pub(super) struct Output {
     pub(super) values: Vec<Value>,
     /// The number of tuples.
     pub(super) len: usize,
+    /// Whether tuples that the growing relation has come out too: who adds them alone finds them out anyway.
+    pub(super) all: bool,
 }
 
 /// So many tuples are cut to the different ones, if it does not matter how often each was found.
@@ -58,8 +60,10 @@ impl Output {
     /// Leaves of equal tuples one.
     fn thin(&mut self, ring: Ring, arity: usize) {
         // Nothing that is idempotent overflows.
-        if let Ok(sorted) = Sorted::from_rows(ring, arity, &self.rows, &self.values, self.len) {
-            *self = Output { rows: sorted.rows(), values: sorted.values().to_vec(), len: sorted.len() };
+        let rows = self.rows.chunks_exact(arity.max(1));
+        if let Ok(sorted) = Sorted::from_rows(ring, arity, rows, &self.values, self.len) {
+            *self =
+                Output { rows: sorted.rows(), values: sorted.values().to_vec(), len: sorted.len(), ..*self };
         }
     }
 }
@@ -70,18 +74,83 @@ const DEEP: usize = 100;
 /// The stack of a step, and some more.
 const STEP_STACK: usize = 1 << 14;
 
+/// Where the tuples of a step stand.
+#[derive(Clone, Copy)]
+enum Stored<'a> {
+    /// At rest.
+    Sorted(&'a Sorted),
+    /// In a relation that grows.
+    Growing(&'a Growing),
+    /// The step asks no relation, or several.
+    Nowhere,
+}
+
+impl<'a> Stored<'a> {
+    fn of(step: &Step, database: &'a Database, component: &'a Component) -> Stored<'a> {
+        let source = match step {
+            Step::Match { source, .. } | Step::Exists { source, .. } => *source,
+            Step::Missing(relation, index, _) => Source::Sorted(*relation, *index),
+            _ => return Stored::Nowhere,
+        };
+        match source {
+            Source::Sorted(relation, index) => Stored::Sorted(database.relation(relation).sorted(index)),
+            Source::Whole(relation, _) | Source::Chain(relation, ..) | Source::Row(relation, _) => {
+                component.table(relation).map_or(Stored::Nowhere, Stored::Growing)
+            }
+        }
+    }
+}
+
+/// What the next step has for a tuple of a growing relation: where, by which chain, and the key by the columns of the
+/// tuple. Most have nothing there, which is asked before anything is bound.
+type Ahead<'a> = (Stored<'a>, usize, Vec<Operand>);
+
+/// The question of a step for the tuples of the one before it, if they have all of its key.
+fn ahead<'a>(step: &Step, next: Option<(&Step, &Stored<'a>)>) -> Option<Ahead<'a>> {
+    let (Step::Match { bind, .. }, (Step::Match { source, key, .. }, stored)) = (step, next?) else {
+        return None;
+    };
+    let chain = match source {
+        Source::Sorted(..) => 0,
+        Source::Chain(_, chain, _) => *chain,
+        Source::Whole(..) | Source::Row(..) => return None,
+    };
+    let column = |operand: &Operand| match operand {
+        Operand::Slot(slot) => bind.iter().find(|bound| bound.1 == *slot).map(|bound| Operand::Slot(bound.0)),
+        Operand::Constant(_) => Some(*operand),
+    };
+    Some((*stored, chain, key.iter().map(column).collect::<Option<_>>()?))
+}
+
+/// Whether there is nothing for a tuple.
+#[inline]
+fn is_idle((stored, chain, key): &Ahead<'_>, tuple: &[u32]) -> bool {
+    let key = key.iter().map(|operand| operand.of(tuple));
+    match stored {
+        Stored::Sorted(sorted) => sorted.range(key).is_empty(),
+        Stored::Growing(growing) => growing.table.newest(*chain, key) == 0,
+        Stored::Nowhere => false,
+    }
+}
+
 /// A join at work.
 pub(super) struct Join<'a> {
     plan: &'a Plan,
     database: &'a Database,
-    component: &'a Component,
     head: Option<&'a Growing>,
+    /// The same, if tuples that it has are left out: one thread alone finds them out when it adds them.
+    known: Option<&'a Growing>,
     constants: Interner<'a>,
     limits: &'a Limits,
     rows: Range<usize>,
+    /// Where the tuples of each step stand.
+    stored: Vec<Stored<'a>>,
+    /// What each step asks first of those that a tuple of the step before is taken to.
+    ahead: Vec<Option<Ahead<'a>>>,
     slots: Vec<u32>,
-    keys: Vec<u32>,
-    tuple: Vec<u32>,
+    /// The rows of the candidates of an [`Step::Extend`] at work, and where each was found last, by depth.
+    ranges: Vec<Range<usize>>,
+    fingers: Vec<Vec<usize>>,
     arguments: Vec<Const>,
     ticks: u32,
     output: Output,
@@ -94,7 +163,7 @@ pub(super) fn first_rows(plan: &Plan, database: &Database, component: &Component
     match plan.steps.first()? {
         Step::Match { source: Source::Sorted(relation, index), key, distinct: None, .. } => {
             let key: Option<Vec<u32>> = key.iter().map(constant).collect();
-            Some(database.relation(*relation).sorted(*index).range(&key?).len())
+            Some(database.relation(*relation).sorted(*index).range(key?.into_iter()).len())
         }
         Step::Match { source: Source::Whole(relation, version), .. } => {
             component.table(*relation).map(|growing| growing.rows(*version))
@@ -111,7 +180,7 @@ fn constant(operand: &Operand) -> Option<u32> {
 }
 
 impl<'a> Join<'a> {
-    /// Joins the rows given of the first step (all rows of other first steps).
+    /// Joins the rows given of the first step (all rows of other first steps), and adds what comes out to the output.
     pub(super) fn run(
         plan: &'a Plan,
         database: &'a Database,
@@ -119,23 +188,30 @@ impl<'a> Join<'a> {
         constants: Interner<'a>,
         limits: &'a Limits,
         rows: Range<usize>,
+        output: Output,
     ) -> Result<Output, Failure> {
+        let head = component.table(plan.head);
         let mut join = Join {
             plan,
             database,
-            component,
-            head: component.table(plan.head),
+            head,
+            known: head.filter(|_| plan.ring.idempotent() && !output.all),
             constants,
             limits,
             rows,
+            stored: Vec::new(),
+            ahead: Vec::new(),
             slots: vec![0; plan.slots],
-            keys: Vec::new(),
-            tuple: Vec::new(),
+            ranges: Vec::new(),
+            fingers: Vec::new(),
             arguments: Vec::new(),
             ticks: 0,
-            output: Output::default(),
-            most: MOST,
+            most: output.len + MOST,
+            output,
         };
+        join.stored = plan.steps.iter().map(|step| Stored::of(step, database, component)).collect();
+        let next = |at: usize| plan.steps.get(at + 1).zip(join.stored.get(at + 1));
+        join.ahead = plan.steps.iter().enumerate().map(|(at, step)| ahead(step, next(at))).collect();
         if plan.steps.len() <= DEEP {
             join.step(0, plan.weight)?;
             return Ok(join.output);
@@ -154,10 +230,7 @@ impl<'a> Join<'a> {
 
     #[inline]
     fn operand(&self, operand: Operand) -> u32 {
-        match operand {
-            Operand::Slot(slot) => self.slots[slot],
-            Operand::Constant(constant) => constant,
-        }
+        operand.of(&self.slots)
     }
 
     fn overflow(&self) -> Failure {
@@ -175,15 +248,10 @@ impl<'a> Join<'a> {
         self.plan.ring.times(value, other).ok_or_else(|| self.overflow())
     }
 
-    /// Pushes the constants of a key; the caller truncates.
+    /// The constants of a key.
     #[inline]
-    fn push_key(&mut self, key: &[Operand]) -> usize {
-        let base = self.keys.len();
-        for operand in key {
-            let constant = self.operand(*operand);
-            self.keys.push(constant);
-        }
-        base
+    fn key<'k>(&'k self, key: &'k [Operand]) -> impl Iterator<Item = u32> + Clone + 'k {
+        key.iter().map(|operand| operand.of(&self.slots))
     }
 
     fn tick(&mut self) -> Result<(), Failure> {
@@ -205,46 +273,29 @@ impl<'a> Join<'a> {
         self.tick()?;
         match step {
             Step::Match { source, key, bind, same, factor, distinct } => {
-                let base = self.push_key(key);
                 let columns = Columns { bind, same, factor: *factor, distinct: *distinct };
-                let result = match *source {
-                    Source::Sorted(relation, index) => {
-                        let sorted = self.database.relation(relation).sorted(index);
-                        self.match_sorted(depth, value, sorted, base, &columns)
+                match (self.stored[depth], *source) {
+                    (Stored::Sorted(sorted), _) => self.match_sorted(depth, value, sorted, key, &columns),
+                    (Stored::Growing(growing), Source::Whole(_, version)) => {
+                        self.match_whole(depth, value, growing, version, &columns)
                     }
-                    Source::Whole(relation, version) => {
-                        self.match_whole(depth, value, self.component.table(relation), version, &columns)
+                    (Stored::Growing(growing), Source::Chain(_, chain, version)) => {
+                        self.match_chain(depth, value, (growing, chain), version, key, &columns)
                     }
-                    Source::Chain(relation, chain, version) => match self.component.table(relation) {
-                        Some(growing) => {
-                            self.match_chain(depth, value, (growing, chain), version, base, &columns)
-                        }
-                        None => Ok(()),
-                    },
-                    Source::Row(..) => Ok(()),
-                };
-                self.keys.truncate(base);
-                result
-            }
-            Step::Exists { source, key, factor } => {
-                let base = self.push_key(key);
-                let found = self.exists(*source, base);
-                self.keys.truncate(base);
-                match found {
-                    Some(other) => {
-                        let value = self.multiply(value, *factor, other)?;
-                        self.step(depth + 1, value)
-                    }
-                    None => Ok(()),
+                    _ => Ok(()),
                 }
             }
-            Step::Missing(relation, index, key) => {
-                let base = self.push_key(key);
-                let sorted = self.database.relation(*relation).sorted(*index);
-                let missing = sorted.range(&self.keys[base..]).is_empty();
-                self.keys.truncate(base);
-                if missing { self.step(depth + 1, value) } else { Ok(()) }
-            }
+            Step::Exists { source, key, factor } => match self.exists(depth, *source, key) {
+                Some(other) => {
+                    let value = self.multiply(value, *factor, other)?;
+                    self.step(depth + 1, value)
+                }
+                None => Ok(()),
+            },
+            Step::Missing(_, _, key) => match self.stored[depth] {
+                Stored::Sorted(sorted) if !sorted.range(self.key(key)).is_empty() => Ok(()),
+                _ => self.step(depth + 1, value),
+            },
             Step::Extend(slot, candidates) => self.extend(depth, value, *slot, candidates),
             _ => self.compute(depth, value, step),
         }
@@ -319,49 +370,48 @@ impl<'a> Join<'a> {
 
     /// The value of a tuple with the key, if there is one.
     #[inline]
-    fn exists(&self, source: Source, base: usize) -> Option<Option<Value>> {
-        let key = &self.keys[base..];
+    fn exists(&self, depth: usize, source: Source, key: &[Operand]) -> Option<Option<Value>> {
+        let key = self.key(key);
+        let growing = match self.stored[depth] {
+            Stored::Sorted(sorted) => return Some(sorted.value(sorted.range(key).next()?)),
+            Stored::Growing(growing) => growing,
+            Stored::Nowhere => return None,
+        };
         match source {
-            Source::Sorted(relation, index) => {
-                let sorted = self.database.relation(relation).sorted(index);
-                let row = sorted.range(key).next()?;
-                Some(sorted.value(row))
-            }
-            Source::Row(relation, version) => {
-                let growing = self.component.table(relation)?;
+            Source::Sorted(..) => None,
+            Source::Row(_, version) => {
                 let row = growing.table.find(key).filter(|row| growing.sees(version, *row))?;
                 Some(growing.table.value(row))
             }
-            Source::Chain(relation, chain, version) => {
-                let growing = self.component.table(relation)?;
+            Source::Chain(_, chain, version) => {
                 let mut row = growing.table.newest(chain, key);
                 while row > 0 && !growing.sees(version, row as usize - 1) {
                     row = growing.table.older(chain, row as usize - 1);
                 }
                 (row > 0).then(|| growing.table.value(row as usize - 1))
             }
-            Source::Whole(relation, version) => {
-                let growing = self.component.table(relation)?;
+            Source::Whole(_, version) => {
                 let mut rows = 0..growing.rows(version);
                 rows.any(|row| growing.sees(version, growing.row(version, row))).then_some(None)
             }
         }
     }
 
+    #[inline]
     fn match_sorted(
         &mut self,
         depth: usize,
         value: Value,
         sorted: &'a Sorted,
-        base: usize,
+        key: &[Operand],
         columns: &Columns<'_>,
     ) -> Result<(), Failure> {
-        let mut range = sorted.range(&self.keys[base..]);
+        let mut range = sorted.range(self.key(key));
         if depth == 0 && columns.distinct.is_none() {
             let from = (range.start + self.rows.start).min(range.end);
             range = from..(range.start.saturating_add(self.rows.end)).clamp(from, range.end);
         }
-        if self.keys.len() > base || sorted.order.is_empty() {
+        if !key.is_empty() || sorted.order.is_empty() {
             return self.match_rows(depth, value, sorted, range, None, columns);
         }
         for (first, group) in sorted.groups(range) {
@@ -409,11 +459,10 @@ impl<'a> Join<'a> {
         &mut self,
         depth: usize,
         value: Value,
-        growing: Option<&'a Growing>,
+        growing: &'a Growing,
         version: Version,
         columns: &Columns<'_>,
     ) -> Result<(), Failure> {
-        let Some(growing) = growing else { return Ok(()) };
         let mut rows = 0..growing.rows(version);
         if depth == 0 {
             rows = self.rows.start.min(rows.end)..self.rows.end.min(rows.end);
@@ -434,10 +483,10 @@ impl<'a> Join<'a> {
         value: Value,
         (growing, chain): (&'a Growing, usize),
         version: Version,
-        base: usize,
+        key: &[Operand],
         columns: &Columns<'_>,
     ) -> Result<(), Failure> {
-        let mut next = growing.table.newest(chain, &self.keys[base..]);
+        let mut next = growing.table.newest(chain, self.key(key));
         while next > 0 {
             let row = next as usize - 1;
             if growing.sees(version, row) {
@@ -458,6 +507,9 @@ impl<'a> Join<'a> {
         columns: &Columns<'_>,
     ) -> Result<(), Failure> {
         let tuple = growing.table.row(row);
+        if self.ahead[depth].as_ref().is_some_and(|ahead| is_idle(ahead, tuple)) {
+            return Ok(());
+        }
         for (column, slot) in columns.bind {
             self.slots[*slot] = tuple[*column];
         }
@@ -470,7 +522,8 @@ impl<'a> Join<'a> {
         self.step(depth + 1, value)
     }
 
-    /// Lists the candidate with the fewest rows and looks the values up in the others.
+    /// Lists the candidate with the fewest rows and looks the values up in the others, each from where the last one
+    /// was found: constants come in ascending order, often from one binding to the next too.
     fn extend(
         &mut self,
         depth: usize,
@@ -478,44 +531,46 @@ impl<'a> Join<'a> {
         slot: usize,
         all: &'a [Candidate],
     ) -> Result<(), Failure> {
-        let mut shortest: Option<(usize, Range<usize>)> = None;
+        let base = self.ranges.len();
+        let mut lister = 0;
         for (at, candidate) in all.iter().enumerate() {
-            let base = self.push_key(&candidate.key);
-            let range = self.sorted(candidate).range(&self.keys[base..]);
-            self.keys.truncate(base);
+            let range = self.sorted(candidate).range(self.key(&candidate.key));
             if range.is_empty() {
+                self.ranges.truncate(base);
                 return Ok(());
             }
-            if shortest.as_ref().is_none_or(|(_, least)| range.len() < least.len()) {
-                shortest = Some((at, range));
+            self.ranges.push(range);
+            if self.ranges[base + at].len() < self.ranges[base + lister].len() {
+                lister = at;
             }
         }
-        let Some((lister, range)) = shortest else { return Ok(()) };
+        if self.fingers.len() <= depth {
+            self.fingers.resize(depth + 1, Vec::new());
+        }
+        self.fingers[depth].resize(all.len(), 0);
         let sorted = self.sorted(&all[lister]);
         let column = sorted.column(all[lister].key.len());
         let mut last = None;
-        'values: for row in range {
+        'values: for row in self.ranges[base + lister].clone() {
             let constant = column[row];
             if last == Some(constant) {
                 continue;
             }
             last = Some(constant);
             let mut value = self.multiply(value, all[lister].factor, sorted.value(row))?;
-            for (at, candidate) in all.iter().enumerate() {
-                if at == lister {
-                    continue;
-                }
-                let base = self.push_key(&candidate.key);
-                self.keys.push(constant);
+            for (at, candidate) in all.iter().enumerate().filter(|(at, _)| *at != lister) {
                 let sorted = self.sorted(candidate);
-                let found = sorted.range(&self.keys[base..]).next();
-                self.keys.truncate(base);
-                let Some(row) = found else { continue 'values };
+                let (column, range) = (sorted.column(candidate.key.len()), &self.ranges[base + at]);
+                let row = seek(column, range, constant, &mut self.fingers[depth][at]);
+                if row == range.end || column[row] != constant {
+                    continue 'values;
+                }
                 value = self.multiply(value, candidate.factor, sorted.value(row))?;
             }
             self.slots[slot] = constant;
             self.step(depth + 1, value)?;
         }
+        self.ranges.truncate(base);
         Ok(())
     }
 
@@ -532,34 +587,36 @@ impl<'a> Join<'a> {
             };
             value = plan.ring.times(value, factor).ok_or_else(|| self.overflow())?;
         }
-        let mut tuple = std::mem::take(&mut self.tuple);
-        tuple.clear();
-        tuple.extend(plan.head_terms.iter().map(|term| self.operand(*term)));
-        if let Some(select) = &plan.select {
+        let (start, slots) = (self.output.rows.len(), &self.slots);
+        self.output.rows.extend(plan.head_terms.iter().map(|term| term.of(slots)));
+        let tuple = &self.output.rows[start..];
+        let passes = plan.select.as_ref().is_none_or(|select| {
             let constants: Vec<Const> = tuple.iter().map(|id| self.constants.value(*id)).collect();
-            if !(select.test)(&constants, value.as_real()) {
-                self.tuple = tuple;
-                return Ok(());
-            }
-        }
-        let known = self.head.is_some_and(|head| {
-            plan.ring.idempotent()
-                && head.table.find(&tuple).is_some_and(|row| {
-                    head.table.value(row).is_none_or(|old| !plan.ring.improves(old, value))
-                })
+            (select.test)(&constants, value.as_real())
         });
-        if !known {
-            self.output.rows.extend_from_slice(&tuple);
-            self.output.len += 1;
-            if plan.valued {
-                self.output.values.push(value);
-            }
-            if self.output.len >= self.most && self.head.is_none() && plan.ring.idempotent() {
-                self.output.thin(plan.ring, tuple.len());
-                self.most = MOST.max(2 * self.output.len);
+        let known = || {
+            let row = self.known.and_then(|head| Some((head, head.table.find(tuple.iter().copied())?)));
+            row.is_some_and(|(head, row)| {
+                head.table.value(row).is_none_or(|old| !plan.ring.improves(old, value))
+            })
+        };
+        if !passes || known() {
+            self.output.rows.truncate(start);
+            return Ok(());
+        }
+        self.output.len += 1;
+        if plan.valued {
+            self.output.values.push(value);
+        }
+        if self.output.len >= self.most && plan.ring.idempotent() {
+            match self.head {
+                Some(_) => self.known = self.head,
+                None => {
+                    self.output.thin(plan.ring, plan.head_terms.len());
+                    self.most = self.output.len.max(MOST) * 2;
+                }
             }
         }
-        self.tuple = tuple;
         Ok(())
     }
 }

@@ -41,6 +41,7 @@ mod limits;
 mod linear;
 mod magic;
 mod matrix;
+mod pieces;
 mod plan;
 mod product;
 mod profile;

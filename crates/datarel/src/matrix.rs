@@ -288,7 +288,7 @@ impl Lists {
         pairs.sort_unstable();
         pairs.dedup();
         let (from, targets): (Vec<u32>, Vec<u32>) = pairs.iter().map(|(x, y)| (*x as u32, *y as u32)).unzip();
-        Lists { starts: counted(&from, size), targets }
+        Lists { starts: counted(from, size), targets }
     }
 
     fn row(&self, x: usize) -> &[u32] {

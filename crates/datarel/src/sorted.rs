@@ -6,8 +6,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::ring::{Ring, Value};
 
 /// Sorted columns.
@@ -45,22 +43,27 @@ impl Default for First {
 const DENSE_FACTOR: usize = 4;
 
 impl First {
-    /// From a sorted column.
-    fn new(column: &[u32]) -> First {
-        let largest = column.last().map_or(0, |last| *last as usize + 1);
-        if largest <= DENSE_FACTOR * column.len() + 1024 {
+    /// From a column in any order.
+    fn of(column: impl Iterator<Item = u32> + Clone, len: usize) -> First {
+        let largest = column.clone().max().map_or(0, |last| last as usize + 1);
+        if largest <= DENSE_FACTOR * len + 1024 {
             return First::Dense(counted(column, largest));
         }
-        let mut keys: Vec<u32> = Vec::new();
-        let mut starts = Vec::new();
-        for (row, constant) in (0..).zip(column) {
-            if keys.last() != Some(constant) {
-                keys.push(*constant);
-                starts.push(row);
-            }
-        }
-        starts.push(u32::try_from(column.len()).unwrap_or(u32::MAX));
+        let mut keys: Vec<u32> = column.clone().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let starts =
+            counted(column.filter_map(|key| Some(keys.binary_search(&key).ok()? as u32)), keys.len());
         First::Sparse { keys, starts }
+    }
+
+    /// Which of the starts is that of a constant, or of none.
+    #[inline]
+    fn position(&self, key: u32) -> Option<usize> {
+        match self {
+            First::Dense(_) => Some(key as usize),
+            First::Sparse { keys, .. } => keys.binary_search(&key).ok(),
+        }
     }
 
     #[inline]
@@ -144,32 +147,77 @@ impl Sorted {
     /// From columns whose rows are different and in order.
     pub(super) fn distinct(mut columns: Vec<Vec<u32>>, len: usize) -> Sorted {
         let order = (0..columns.len()).collect();
-        let first = columns.first().map_or_else(First::default, |column| First::new(column));
+        let first =
+            columns.first().map_or_else(First::default, |column| First::of(column.iter().copied(), len));
         columns.drain(..1.min(columns.len()));
         Sorted { order, len, first, rest: columns, values: Vec::new(), loose: false }
     }
 
-    /// From rows, one behind the other, in the order of the places; else as [`Sorted::new`].
-    pub(super) fn from_rows(
+    /// From rows in the order of the places; else as [`Sorted::new`].
+    pub(super) fn from_rows<'a>(
         ring: Ring,
         arity: usize,
-        rows: &[u32],
+        rows: impl Iterator<Item = &'a [u32]> + Clone,
         values: &[Value],
         len: usize,
     ) -> Result<Sorted, Vec<u32>> {
-        if !ring.valued()
-            && let Some(packed) = Packed::new(arity, rows)
-        {
-            return Ok(packed.sorted());
+        if ring.valued() || arity == 0 {
+            let column = |place| rows.clone().map(|row| row[place]).collect();
+            let columns: Vec<Vec<u32>> = (0..arity).map(column).collect();
+            return Sorted::new(ring, (0..arity).collect(), &columns, values, len);
         }
-        let column = |place| rows.iter().skip(place).step_by(arity.max(1)).copied().collect();
-        let columns: Vec<Vec<u32>> = (0..arity).map(column).collect();
-        Sorted::new(ring, (0..arity).collect(), &columns, values, len)
+        // Each row goes to the part of its first constant; the parts are then put in order.
+        let first = First::of(rows.clone().map(|row| row[0]), len);
+        let mut next = first.starts().to_vec();
+        let mut rest: Vec<Vec<u32>> = (1..arity).map(|_| vec![0; len]).collect();
+        for row in rows {
+            if let Some(next) = first.position(row[0]).and_then(|at| next.get_mut(at)) {
+                for (column, constant) in rest.iter_mut().zip(&row[1..]) {
+                    column[*next as usize] = *constant;
+                }
+                *next += 1;
+            }
+        }
+        let mut sorted = Sorted { order: (0..arity).collect(), len, first, rest, ..Sorted::default() };
+        let width: u32 = sorted.rest.iter().map(|column| bits(column)).sum();
+        if width + (usize::BITS - len.leading_zeros()) > u64::BITS {
+            return Sorted::new(ring, sorted.order.clone(), &sorted.columns(), values, len);
+        }
+        if sorted.put_in_order() {
+            sorted.dedup();
+        }
+        Ok(sorted)
+    }
+
+    /// Puts each part of the first column in order; whether rows are equal.
+    fn put_in_order(&mut self) -> bool {
+        let columns = self.rest.iter_mut().map(Vec::as_mut_slice).collect();
+        sort_parts(self.first.starts(), columns, &mut Default::default())
+    }
+
+    /// Leaves of equal rows, which stand together, one.
+    fn dedup(&mut self) {
+        let (First::Dense(starts) | First::Sparse { starts, .. }) = &mut self.first;
+        let (mut kept, mut from) = (0, 0);
+        for start in &mut starts[1..] {
+            let (group, end) = (kept, *start as usize);
+            for row in from..end {
+                if kept == group || self.rest.iter().any(|column| column[row] != column[kept - 1]) {
+                    self.rest.iter_mut().for_each(|column| column[kept] = column[row]);
+                    kept += 1;
+                }
+            }
+            (*start, from) = (kept as u32, end);
+        }
+        self.len = kept;
+        for column in &mut self.rest {
+            column.truncate(kept);
+        }
     }
 
     /// A unary relation from its constants in ascending order.
     pub(super) fn unary(column: &[u32], values: Vec<Value>) -> Sorted {
-        let (len, first) = (column.len(), First::new(column));
+        let (len, first) = (column.len(), First::of(column.iter().copied(), column.len()));
         Sorted { order: vec![0], len, first, rest: Vec::new(), values, loose: false }
     }
 
@@ -204,7 +252,7 @@ impl Sorted {
             // Rows are different: nothing is joined.
             return Sorted::new(ring, vec![0, 1], &columns, &self.values, self.len).unwrap_or_default();
         }
-        let starts = counted(self.column(1), size);
+        let starts = counted(self.column(1).iter().copied(), size);
         let mut next = starts.clone();
         let mut second = vec![0; self.len];
         let mut values = self.values.clone();
@@ -224,17 +272,9 @@ impl Sorted {
 
     /// Puts rows in order that are not.
     pub(super) fn settle(&mut self) {
-        if !std::mem::take(&mut self.loose) {
-            return;
+        if std::mem::take(&mut self.loose) {
+            self.put_in_order();
         }
-        let Some(column) = self.rest.first_mut() else { return };
-        let (mut groups, mut open) = (Vec::new(), column.as_mut_slice());
-        for ends in self.first.starts().windows(2) {
-            let (group, further) = open.split_at_mut((ends[1] - ends[0]) as usize);
-            groups.push(group);
-            open = further;
-        }
-        groups.into_par_iter().with_min_len(256).for_each(<[u32]>::sort_unstable);
     }
 
     /// Whether both hold the same rows (without values) in the same order of places.
@@ -265,11 +305,11 @@ impl Sorted {
 
     /// The rows that start with a prefix.
     #[inline]
-    pub(super) fn range(&self, prefix: &[u32]) -> Range<usize> {
-        let Some((first, further)) = prefix.split_first() else { return 0..self.len };
-        let mut range = self.first.group(*first);
-        for (column, key) in self.rest.iter().zip(further) {
-            range = equal_range(column, range, *key);
+    pub(super) fn range(&self, mut prefix: impl Iterator<Item = u32>) -> Range<usize> {
+        let Some(first) = prefix.next() else { return 0..self.len };
+        let mut range = self.first.group(first);
+        for (column, key) in self.rest.iter().zip(prefix) {
+            range = equal_range(column, range, key);
         }
         range
     }
@@ -311,9 +351,19 @@ impl Sorted {
         let arity = self.order.len();
         let mut rows = Vec::with_capacity(self.len * arity);
         for (key, group) in self.groups(0..self.len) {
-            for row in group {
-                rows.push(key);
-                rows.extend((1..arity).map(|position| self.column(position)[row]));
+            match self.rest.as_slice() {
+                [] => rows.push(key),
+                [second] => rows.extend(second[group].iter().flat_map(|second| [key, *second])),
+                [second, third] => {
+                    let pairs = second[group.clone()].iter().zip(&third[group]);
+                    rows.extend(pairs.flat_map(|(second, third)| [key, *second, *third]));
+                }
+                rest => {
+                    for row in group {
+                        rows.push(key);
+                        rows.extend(rest.iter().map(|column| column[row]));
+                    }
+                }
             }
         }
         rows
@@ -365,6 +415,13 @@ impl Sorted {
         columns
     }
 
+    /// The number of different constants in each place, where the order is that of the places.
+    pub(super) fn statistics(&self) -> Vec<usize> {
+        let first = self.groups(0..self.len).count();
+        let rest = self.rest.iter().map(|column| distinct(column));
+        std::iter::once(first).chain(rest).take(self.order.len()).collect()
+    }
+
     /// Bytes in use.
     pub(super) fn bytes(&self) -> usize {
         let first = match &self.first {
@@ -376,53 +433,100 @@ impl Sorted {
     }
 }
 
-/// Rows as one number each, in the order of rows.
-struct Packed {
-    keys: Vec<u64>,
-    /// The bits of each place.
-    bits: Vec<u32>,
+/// The number of different constants in a column.
+fn distinct(column: &[u32]) -> usize {
+    let largest = column.iter().max().map_or(0, |max| *max as usize + 1);
+    if largest > 64 * column.len() + 1024 {
+        let mut sorted = column.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        return sorted.len();
+    }
+    let mut seen = vec![0_u64; largest.div_ceil(64)];
+    for constant in column {
+        seen[*constant as usize / 64] |= 1 << (constant % 64);
+    }
+    seen.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-impl Packed {
-    /// `None` where the places take more than 64 bits together, or there are none.
-    fn new(arity: usize, rows: &[u32]) -> Option<Packed> {
-        if arity == 0 {
-            return None;
-        }
-        let mut all = vec![0; arity];
-        for row in rows.chunks_exact(arity) {
-            for (all, constant) in all.iter_mut().zip(row) {
-                *all |= *constant;
-            }
-        }
-        let bits: Vec<u32> = all.iter().map(|all: &u32| 32 - all.leading_zeros()).collect();
-        if bits.iter().sum::<u32>() > 64 {
-            return None;
-        }
-        let pack =
-            |row: &[u32]| row.iter().zip(&bits).fold(0, |key: u64, (c, bits)| key << bits | u64::from(*c));
-        let mut keys: Vec<u64> = rows.chunks_exact(arity).map(pack).collect();
-        if !keys.is_sorted() {
-            match keys.len() {
-                0..PARALLEL => keys.sort_unstable(),
-                _ => keys.par_sort_unstable(),
-            }
-        }
-        keys.dedup();
-        Some(Packed { keys, bits })
-    }
+/// How many bits the constants of a column have.
+fn bits(column: &[u32]) -> u32 {
+    u32::BITS - column.iter().fold(0, |all, constant| all | constant).leading_zeros()
+}
 
-    fn sorted(self) -> Sorted {
-        let mut shift = 0;
-        let mut columns: Vec<Vec<u32>> = Vec::new();
-        for bits in self.bits.iter().rev() {
-            let mask = (1_u64 << bits) - 1;
-            columns.push(self.keys.iter().map(|key| (key >> shift & mask) as u32).collect());
-            // A shift by all 64 bits is behind the first place only.
-            shift += *bits;
+/// Sorts the rows of each part; whether some of a part are equal. All columns of a row fit into 64 bits with its number.
+fn sort_parts(starts: &[u32], mut columns: Vec<&mut [u32]>, space: &mut [Vec<u64>; 2]) -> bool {
+    let from = starts[0] as usize;
+    let len = starts[starts.len() - 1] as usize - from;
+    if len >= TOGETHER && starts.len() > 2 {
+        let middle = starts.partition_point(|start| (*start as usize) < from + len / 2);
+        let middle = middle.clamp(1, starts.len() - 2);
+        let at = starts[middle] as usize - from;
+        let (left, right) = columns.into_iter().map(|column| column.split_at_mut(at)).unzip();
+        let (starts, further) = (&starts[..=middle], &starts[middle..]);
+        if len < PARALLEL || rayon::current_num_threads() == 1 {
+            return sort_parts(starts, left, space) | sort_parts(further, right, space);
         }
-        columns.reverse();
-        Sorted::distinct(columns, self.keys.len())
+        let other = || sort_parts(further, right, &mut Default::default());
+        let (left, right) = rayon::join(|| sort_parts(starts, left, space), other);
+        return left | right;
+    }
+    // The number of the part among those with rows, then the columns, as one number each.
+    let ([keys, spare], mut parts) = (space, 0_u64);
+    keys.clear();
+    for end in &starts[1..] {
+        let more = *end as usize - from > keys.len();
+        keys.resize(*end as usize - from, parts);
+        parts += u64::from(more);
+    }
+    let widths: Vec<u32> = columns.iter().map(|column| bits(column)).collect();
+    for (column, width) in columns.iter().zip(&widths) {
+        for (key, constant) in keys.iter_mut().zip(&**column) {
+            *key = *key << width | u64::from(*constant);
+        }
+    }
+    if !keys.is_sorted() {
+        radix(keys, spare, u64::BITS - parts.leading_zeros() + widths.iter().sum::<u32>());
+        let mut shift = 0;
+        for (column, width) in columns.iter_mut().zip(&widths).rev() {
+            for (constant, key) in column.iter_mut().zip(&*keys) {
+                *constant = (key >> shift & ((1 << width) - 1)) as u32;
+            }
+            shift += width;
+        }
+    }
+    keys.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// Parts are sorted together up to so many rows, which stay in the cache.
+const TOGETHER: usize = 1 << 15;
+
+/// Digits have about so many bits.
+const DIGIT: u32 = 9;
+
+/// Sorts numbers of so many bits, digit by digit, the least significant first.
+fn radix(keys: &mut Vec<u64>, spare: &mut Vec<u64>, width: u32) {
+    if keys.len() < 256 {
+        return keys.sort_unstable();
+    }
+    spare.resize(keys.len(), 0);
+    let passes = width.div_ceil(DIGIT);
+    let digit = width.div_ceil(passes);
+    let mut counts = vec![0; 1 << digit];
+    for pass in 0..passes {
+        let place = |key: u64| (key >> (pass * digit)) as usize & ((1 << digit) - 1);
+        counts.fill(0_usize);
+        keys.iter().for_each(|key| counts[place(*key)] += 1);
+        let mut sum = 0;
+        for count in &mut counts {
+            sum += std::mem::replace(count, sum);
+        }
+        for key in &*keys {
+            let at = &mut counts[place(*key)];
+            spare[*at] = *key;
+            *at += 1;
+        }
+        std::mem::swap(keys, spare);
     }
 }
 
@@ -447,11 +551,35 @@ fn equal_range(column: &[u32], range: Range<usize>, key: u32) -> Range<usize> {
     range.start + from..range.start + from + count
 }
 
+/// The first row of a range that has `key` or more in a column that is sorted there. It is looked for a little behind a
+/// row where it may be, before it is looked for everywhere.
+#[inline]
+pub(super) fn seek(column: &[u32], range: &Range<usize>, key: u32, near: &mut usize) -> usize {
+    if column.get(range.start).is_none_or(|first| *first >= key) {
+        return range.start;
+    }
+    let (mut from, mut to, at) = (range.start, range.end, (*near).clamp(range.start, range.end));
+    if at < to && column[at] < key {
+        from = at;
+        let behind = (from + NEAR).min(to);
+        if behind == to || column[behind] >= key {
+            to = behind;
+        }
+    } else {
+        to = at;
+    }
+    *near = from + column[from..to].partition_point(|value| *value < key);
+    *near
+}
+
+/// So many rows are near.
+const NEAR: usize = 4;
+
 /// Where the rows of each constant below `size` begin, once they are sorted, and at the end how many there are.
-pub(super) fn counted(column: &[u32], size: usize) -> Vec<u32> {
+pub(super) fn counted(column: impl IntoIterator<Item = u32>, size: usize) -> Vec<u32> {
     let mut starts = vec![0; size + 1];
     for constant in column {
-        starts[*constant as usize + 1] += 1;
+        starts[constant as usize + 1] += 1;
     }
     let mut sum = 0;
     for start in &mut starts {
@@ -484,7 +612,7 @@ pub fn sorting(columns: &[&[u32]], len: usize) -> Option<Vec<u32>> {
     // Counting sort by each column, the least significant first.
     let mut next = vec![0; len];
     for (column, size) in columns.iter().zip(sizes).rev() {
-        let mut starts = counted(column, size);
+        let mut starts = counted(column.iter().copied(), size);
         for row in &rows {
             let start = &mut starts[column[*row as usize] as usize];
             next[*start as usize] = *row;
@@ -493,4 +621,69 @@ pub fn sorting(columns: &[&[u32]], len: usize) -> Option<Vec<u32>> {
         std::mem::swap(&mut rows, &mut next);
     }
     Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Rows of several kinds: none, one, few and many constants, constants far apart, and one that has nearly all rows.
+    fn rows(round: u64) -> (usize, Vec<u32>) {
+        let mut stream = seeded::Family::new("datarel", "rows", 0).stream(round);
+        let arity = 1 + stream.below(5) as usize;
+        let len = [0, 1, 2, 40, 3000, 70_000][stream.below(6) as usize];
+        let bounds: Vec<u64> =
+            (0..arity).map(|_| [1, 3, 200, 1 << 17, 1 << 32][stream.below(5) as usize]).collect();
+        let skewed = stream.below(3) == 0;
+        let mut row = |at: usize| match at {
+            0 if skewed && stream.below(50) > 0 => 7,
+            _ => stream.below(bounds[at]) as u32,
+        };
+        (arity, (0..len * arity).map(|number| row(number % arity)).collect())
+    }
+
+    #[test]
+    fn rows_come_to_rest_in_order_and_once() {
+        for round in 0..120 {
+            let (arity, rows) = rows(round);
+            let all: BTreeSet<&[u32]> = rows.chunks_exact(arity).collect();
+            let wanted: Vec<u32> = all.iter().flat_map(|row| row.iter().copied()).collect();
+            let made = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let (len, rows) = (rows.len() / arity, rows.chunks_exact(arity));
+                pool.install(|| Sorted::from_rows(Ring::BOOLEAN, arity, rows, &[], len).unwrap())
+            };
+            let sorted = made(1);
+            assert_eq!((sorted.len(), sorted.rows()), (all.len(), wanted), "round {round}");
+            assert_eq!(made(2).rows(), sorted.rows(), "round {round}");
+            let distinct = |place: usize| all.iter().map(|row| row[place]).collect::<BTreeSet<u32>>().len();
+            assert_eq!(sorted.statistics(), (0..arity).map(distinct).collect::<Vec<_>>(), "round {round}");
+            for row in all.iter().step_by(97) {
+                let found = sorted.range(row.iter().copied());
+                assert_eq!(all.iter().nth(found.start), Some(row));
+                assert_eq!((found.len(), sorted.group(row[0]).is_empty()), (1, false));
+            }
+        }
+    }
+
+    #[test]
+    fn a_sought_row_is_the_first_that_is_large_enough() {
+        let mut stream = seeded::Family::new("datarel", "seek", 0).stream(0);
+        for _ in 0..2000 {
+            let bound = [1, 4, 60, 1 << 32][stream.below(4) as usize];
+            let mut column: Vec<u32> = (0..stream.below(50)).map(|_| stream.below(bound) as u32).collect();
+            let mut below = |most: usize| stream.below(most as u64 + 1) as usize;
+            let start = below(column.len());
+            let range = start..start + below(column.len() - start);
+            column[range.clone()].sort_unstable();
+            let mut near = below(60);
+            for _ in 0..20 {
+                let key = column.get(below(60)).copied().unwrap_or_default().saturating_add(below(2) as u32);
+                let wanted = range.start + column[range.clone()].partition_point(|value| *value < key);
+                assert_eq!(seek(&column, &range, key, &mut near), wanted);
+            }
+        }
+    }
 }

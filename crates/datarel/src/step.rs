@@ -39,6 +39,17 @@ pub(super) enum Operand {
     Constant(u32),
 }
 
+impl Operand {
+    /// The constant that it stands for.
+    #[inline]
+    pub(super) fn of(self, slots: &[u32]) -> u32 {
+        match self {
+            Operand::Slot(slot) => slots[slot],
+            Operand::Constant(constant) => constant,
+        }
+    }
+}
+
 /// Which rows of a growing relation take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
