@@ -104,7 +104,17 @@ impl Fast {
             1 if single && !whole && covered.is_some() => least,
             passes => few.min(if passes == 1 { SUMMED } else { GRADIENT }),
         };
-        (windows.elements() >= least && (sparse || asked <= ASKED)).then_some((windows, covered))
+        // One window would spare nothing.
+        let several = self.steps_of_window(&windows) < windows.len();
+        let pays = several && windows.elements() >= least && (sparse || asked <= ASKED);
+        pays.then_some((windows, covered))
+    }
+
+    fn steps_of_window(&self, windows: &Windows) -> usize {
+        match self.storage {
+            Storage::Sparse => 3,
+            _ => (ELEMENTS / windows.step_size()).max(STEPS).max(windows.len().isqrt()),
+        }
     }
 
     /// Goes through all windows, and gives the program that is left.
@@ -118,11 +128,7 @@ impl Fast {
         };
         inner.stop = self.stop.clone();
         inner.observe(self.observed.is_some());
-        let length = match self.storage {
-            Storage::Sparse => 3,
-            _ => (ELEMENTS / windows.step_size()).max(STEPS).max(windows.len().isqrt()),
-        };
-        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        let length = i64::try_from(self.steps_of_window(windows)).unwrap_or(i64::MAX);
         let all = windows.windows(length);
         let mut fed = windows.program.clone();
         // What was kept before windows of the first pass at which the second will begin again.
