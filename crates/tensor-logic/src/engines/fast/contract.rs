@@ -254,7 +254,7 @@ fn pair(
     let behind = private.iter().rev().take_while(|dim| of_left(dim) == ends_left).count();
     let before = private.iter().rev().skip(behind).take_while(|dim| of_left(dim) != ends_left).count();
     let looped = private.len() - behind - before;
-    let known = private.iter().all(|dim| place(dim).is_some());
+    let known = private.iter().all(|dim| machine.wanted.contains(dim));
     let of_loops: usize = private[..looped].iter().map(|dim| a.size(*dim).max(b.size(*dim))).product();
     if known && looped > 0 && m * k * n / of_loops.max(1) >= LOOPED / 2 {
         let last = private.split_off(private.len() - behind);

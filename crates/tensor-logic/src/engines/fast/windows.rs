@@ -60,8 +60,14 @@ impl Fast {
         if let Some((.., known)) = known {
             return Ok(Some((Arc::clone(known), false)));
         }
-        let Some((windows, covered)) = (if self.inner { None } else { self.taken_apart(request, goals) })
-        else {
+        let bytes = request.budget.bytes;
+        let is_whole = self.whole.iter().any(|known| (known.0, &*known.1, known.2) == (stamp, goals, bytes));
+        if self.inner || is_whole {
+            return Ok(None);
+        }
+        let Some((windows, covered)) = self.taken_apart(request, goals) else {
+            self.whole.truncate(KEPT);
+            self.whole.insert(0, (stamp, goals.to_vec(), bytes));
             return Ok(None);
         };
         let found = Arc::new(self.through(request, &windows)?);
