@@ -81,6 +81,8 @@ pub struct Fast {
     inner: bool,
     /// Programs by their stamps, goals, and what answers these where long recursions are data.
     windows: Vec<(u64, Vec<TensorId>, Arc<Program>)>,
+    /// Programs by their stamps, goals, and bytes that were allowed, of which no recursion is taken apart.
+    whole: Vec<(u64, Vec<TensorId>, u64)>,
 }
 
 /// So many bytes of programs are remembered beside the one at work: the batches of a training loop take turns.
@@ -133,6 +135,7 @@ impl Fast {
     /// Forgets what is kept of programs, but not the memory that it took: for who goes on with others.
     pub fn forget_programs(&mut self) {
         self.windows.clear();
+        self.whole.clear();
         self.sessions.clear();
         self.given.clear();
     }
@@ -283,8 +286,8 @@ impl Session {
         let mut moves: BTreeSet<TensorId> =
             needed.iter().copied().filter(|id| program.tensor(*id).role == Role::Parameter).collect();
         let mut last = BTreeMap::new();
-        let mine = |component: &Component| component.tensors.iter().any(|id| needed.contains(id));
-        for (at, component) in self.components.iter().enumerate().filter(|(_, component)| mine(component)) {
+        let own = self.components.iter().enumerate().filter(|(_, component)| mine(component, needed));
+        for (at, component) in own {
             if self.sources[at].iter().any(|id| moves.contains(id)) {
                 moves.extend(component.tensors.iter().copied());
             }
@@ -319,7 +322,7 @@ impl Session {
         let needed = self.needs(goals);
         let uses = if shed { self.last_uses(goals, &needed) } else { HashMap::new() };
         for (at, component) in self.components.iter().enumerate() {
-            if !component.tensors.iter().any(|id| needed.contains(id)) {
+            if !mine(component, &needed) {
                 continue;
             }
             for id in component.tensors.iter().filter(|id| program.tensor(**id).role == Role::Parameter) {
@@ -365,7 +368,11 @@ impl Session {
                 _ => {
                     // Steps and rounds read numbers that are there.
                     if self.machine.deferred >= DEFERRED || !matches!(component.class, Class::Plain) {
-                        self.machine.settle(self.components.iter(), |_| true);
+                        let rest = self.components.iter().zip(&self.sources).skip(at);
+                        let rest = rest.filter(|(component, _)| mine(component, &needed));
+                        let read: BTreeSet<TensorId> = rest.flat_map(|(_, reads)| reads).copied().collect();
+                        let asked = |id| goals.contains(&id) || read.contains(&id);
+                        self.machine.settle(self.components.iter(), asked);
                     }
                     self.machine.component(component, &self.parameters)?;
                 }
@@ -382,8 +389,8 @@ impl Session {
                 own.map(|own| self.made.remove(&own));
             }
         }
-        let needed_here = |component: &&Component| component.tensors.iter().any(|id| needed.contains(id));
-        self.machine.settle(self.components.iter().filter(needed_here), |id| goals.contains(&id));
+        let own = self.components.iter().filter(|component| mine(component, &needed));
+        self.machine.settle(own, |id| goals.contains(&id));
         for (of, watch) in self.watches.iter().filter(|(_, watch)| needed.contains(watch)) {
             if let Some(Stored::Relation(least)) = self.machine.stored(*watch)
                 && let Some(at) = (0..least.len).find(|at| least.value(*at) < 0.0)
@@ -544,6 +551,7 @@ impl Engine for Fast {
 
     fn forget_results(&mut self) {
         self.windows.clear();
+        self.whole.clear();
         for session in &mut self.sessions {
             let program = Arc::clone(&session.machine.program);
             for (at, component) in session.components.iter().enumerate() {
@@ -554,6 +562,11 @@ impl Engine for Fast {
             }
         }
     }
+}
+
+/// Whether a component makes anything that is needed.
+fn mine(component: &Component, needed: &BTreeSet<TensorId>) -> bool {
+    component.tensors.iter().any(|id| needed.contains(id))
 }
 
 fn bits_equal(a: &[f64], b: &[f64]) -> bool {

@@ -27,6 +27,9 @@ enum Work {
     Waiting(Arc<dyn Operation>),
 }
 
+/// What an operation has found out about its own views; only it knows what that is.
+pub(super) type Ways = Box<dyn Any + Send + Sync>;
+
 /// What is to be computed, in numbers of one type.
 pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// Visits the arrays that it reads.
@@ -41,6 +44,16 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// Computes it; what it reads is there.
     fn run<T: Number>(&self, pool: &Pool) -> Buffer;
 
+    /// How it goes through what it reads, wherever that begins: to be found once for what is done again and again.
+    fn ways(&self) -> Option<Ways> {
+        None
+    }
+
+    /// Computes it where it belongs, without -0, if it can; what it reads is there.
+    fn run_into<T: Number>(&self, _: &mut [T], _: Option<&Ways>, _: &Pool) -> bool {
+        false
+    }
+
     /// Whether no result is -0.
     fn unsigned_zeros(&self) -> bool {
         false
@@ -53,6 +66,9 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>));
     fn is_even(&self) -> bool;
     fn run(&self, precision: Precision, pool: &Pool) -> Buffer;
+    fn ways(&self) -> Option<Ways>;
+    fn run_doubles(&self, to: &mut [f64], ways: Option<&Ways>, pool: &Pool) -> bool;
+    fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool;
     fn unsigned_zeros(&self) -> bool;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
@@ -76,6 +92,18 @@ impl<O: Typed> Operation for O {
             Precision::Double => Typed::run::<f64>(self, pool),
             Precision::Single => Typed::run::<f32>(self, pool),
         }
+    }
+
+    fn ways(&self) -> Option<Ways> {
+        Typed::ways(self)
+    }
+
+    fn run_doubles(&self, to: &mut [f64], ways: Option<&Ways>, pool: &Pool) -> bool {
+        Typed::run_into(self, to, ways, pool)
+    }
+
+    fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool {
+        Typed::run_into(self, to, ways, pool)
     }
 
     fn unsigned_zeros(&self) -> bool {

@@ -1,8 +1,9 @@
 //! Elementwise work folded along some dimensions, without ever standing there in whole.
 
 use rayon::prelude::*;
+use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Typed};
+use super::array::{Array, Typed, Ways};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
@@ -40,6 +41,33 @@ impl Folding {
             Folding::Larger => larger(a, b),
             Folding::Smaller => smaller(a, b),
         }
+    }
+}
+
+impl Folding {
+    /// One more number for each of several folds.
+    fn join_all<T: Number>(self, to: &mut [T], more: &[T]) {
+        match self {
+            Folding::Sum => vectorised(Joined { to, more, join: |a, b| a + b }),
+            Folding::Product => vectorised(Joined { to, more, join: |a, b| a * b }),
+            Folding::Larger => vectorised(Joined { to, more, join: larger }),
+            Folding::Smaller => vectorised(Joined { to, more, join: smaller }),
+        }
+    }
+}
+
+struct Joined<'a, T, F> {
+    to: &'a mut [T],
+    more: &'a [T],
+    join: F,
+}
+
+impl<T: Copy, F: Fn(T, T) -> T> Kernel for Joined<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.to.iter_mut().zip(self.more).for_each(|(slot, value)| *slot = (self.join)(*slot, *value));
     }
 }
 
@@ -113,6 +141,31 @@ impl Typed for Fold {
         self.folding == Folding::Sum
     }
 
+    fn ways(&self) -> Option<Ways> {
+        Some(Box::new(self.spaces()))
+    }
+
+    fn run_into<T: Number>(&self, to: &mut [T], ways: Option<&Ways>, pool: &Pool) -> bool {
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let (rows, len) = (volume(kept), volume(dropped));
+        if rows == 0 || len == 0 || self.point.truth || self.folding != Folding::Sum {
+            return false;
+        }
+        let found;
+        let spaces = match ways.and_then(|ways| ways.downcast_ref()) {
+            Some(spaces) => spaces,
+            None => {
+                found = self.spaces();
+                &found
+            }
+        };
+        let parts = Parts::of(rows, len, spaces.along);
+        if parts.parts == 1 {
+            self.fold(spaces, &parts, to, pool);
+        }
+        parts.parts == 1
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
@@ -124,31 +177,9 @@ impl Typed for Fold {
                 false => T::buffer(vec![start; rows]),
             };
         }
-        let Parts { width, chunks, step, parts } = Parts::of(rows, len, spaces.along);
-        let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
-        let mut result = pool.take::<T>(rows * parts);
-        let stopped = pool.stopped();
-        let work = |(nth, to): (usize, &mut [T])| {
-            if stopped() {
-                return;
-            }
-            let (part, chunk) = (nth / chunks, nth % chunks);
-            let first = chunk * width;
-            let task = Task {
-                kept: (first, (first + width).min(rows)),
-                dropped: (part * step, ((part + 1) * step).min(len)),
-            };
-            self.part(&spaces, &buffers, task, to);
-        };
-        let mut pieces: Vec<(usize, &mut [T])> = Vec::with_capacity(parts * chunks);
-        for (part, to) in result.chunks_mut(rows).enumerate() {
-            pieces.extend(to.chunks_mut(width).enumerate().map(|(at, to)| (part * chunks + at, to)));
-        }
-        if rows.saturating_mul(len) > 2 * TASK && pieces.len() > 1 && rayon::current_num_threads() > 1 {
-            pieces.into_par_iter().for_each(work);
-        } else {
-            pieces.into_iter().for_each(work);
-        }
+        let parts = Parts::of(rows, len, spaces.along);
+        let mut result = pool.take::<T>(rows * parts.parts);
+        self.fold(&spaces, &parts, &mut result, pool);
         let (total, others) = result.split_at_mut(rows);
         for other in others.chunks(rows) {
             total.iter_mut().zip(other).for_each(|(slot, value)| *slot = self.folding.join(*slot, *value));
@@ -163,6 +194,36 @@ impl Typed for Fold {
 }
 
 impl Fold {
+    /// Folds each part, one behind the other.
+    fn fold<T: Number>(&self, spaces: &Spaces, parts: &Parts, result: &mut [T], pool: &Pool) {
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let (rows, len) = (volume(kept), volume(dropped));
+        let Parts { width, chunks, step, parts } = *parts;
+        let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
+        let stopped = pool.stopped();
+        let work = |(nth, to): (usize, &mut [T])| {
+            if stopped() {
+                return;
+            }
+            let (part, chunk) = (nth / chunks, nth % chunks);
+            let first = chunk * width;
+            let task = Task {
+                kept: (first, (first + width).min(rows)),
+                dropped: (part * step, ((part + 1) * step).min(len)),
+            };
+            self.part(spaces, &buffers, task, to);
+        };
+        let mut pieces: Vec<(usize, &mut [T])> = Vec::with_capacity(parts * chunks);
+        for (part, to) in result.chunks_mut(rows).enumerate() {
+            pieces.extend(to.chunks_mut(width).enumerate().map(|(at, to)| (part * chunks + at, to)));
+        }
+        if rows.saturating_mul(len) > 2 * TASK && pieces.len() > 1 && rayon::current_num_threads() > 1 {
+            pieces.into_par_iter().for_each(work);
+        } else {
+            pieces.into_iter().for_each(work);
+        }
+    }
+
     /// How its two kinds of dimensions are gone through.
     pub(super) fn spaces(&self) -> Spaces {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
@@ -230,6 +291,18 @@ impl Fold {
         }
         let (first, len) = (task.kept.0, to.len());
         let start = T::of(self.folding.start());
+        if task.dropped.1 - task.dropped.0 <= BLOCK {
+            // A single block: nothing is added up in 64 bits.
+            to.fill(start);
+            positions(&other.sizes, task.dropped.0, &mut places);
+            for _ in task.dropped.0..task.dropped.1 {
+                rebase(&places, &mut bases);
+                evaluator.evaluate(first, &bases, &mut tile[..len]);
+                self.folding.join_all(to, &tile[..len]);
+                advance(&other.sizes, &mut places);
+            }
+            return scratch.give(Run::Tile(tile));
+        }
         let (mut doubles, mut block) = (Scratch::<f64>::new(), scratch.tile());
         let mut total = doubles.tile();
         total[..len].fill(self.folding.start());
@@ -239,7 +312,7 @@ impl Fold {
             rebase(&places, &mut bases);
             evaluator.evaluate(first, &bases, &mut tile[..len]);
             let folding = self.folding;
-            block[..len].iter_mut().zip(&tile[..len]).for_each(|(slot, x)| *slot = folding.join(*slot, *x));
+            folding.join_all(&mut block[..len], &tile[..len]);
             advance(&other.sizes, &mut places);
             if (at + 1 - task.dropped.0).is_multiple_of(BLOCK) {
                 let pairs = total[..len].iter_mut().zip(&mut block[..len]);

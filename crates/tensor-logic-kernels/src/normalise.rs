@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Typed};
+use super::array::{Array, Typed, Ways};
 use super::number::{Buffer, NOTHING, Number, Pool, volume};
-use super::point::Point;
+use super::point::{Point, Unsigned};
 
 /// softmax (without epsilon) or lnorm of groups of entries.
 #[derive(Debug, Clone)]
@@ -53,13 +53,26 @@ impl Typed for Normalise {
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
-        let len = volume(&self.values.shape);
-        let mut result = pool.take::<T>(len);
-        self.values.evaluate(&mut result, pool);
+        let mut result = pool.take::<T>(volume(&self.values.shape));
+        self.normalise(&mut result, pool);
+        T::buffer(result)
+    }
+
+    fn run_into<T: Number>(&self, to: &mut [T], _: Option<&Ways>, pool: &Pool) -> bool {
+        self.normalise(to, pool);
+        vectorised(Unsigned(to));
+        true
+    }
+}
+
+impl Normalise {
+    fn normalise<T: Number>(&self, result: &mut [T], pool: &Pool) {
+        let len = result.len();
+        self.values.evaluate(result, false, pool);
         let evaluated = |point: &Option<Point>| {
             point.as_ref().map(|point| {
                 let mut values = pool.take::<T>(len);
-                point.evaluate(&mut values, pool);
+                point.evaluate(&mut values, false, pool);
                 values
             })
         };
@@ -67,7 +80,7 @@ impl Typed for Normalise {
         let along = self.layout.along;
         match &self.layout.groups {
             Some((groups, count)) => {
-                self.grouped(&mut result, groups, *count, present.as_deref(), epsilon.as_deref());
+                self.grouped(result, groups, *count, present.as_deref(), epsilon.as_deref());
             }
             None if along > 0 => {
                 let rows = (TASK / along).max(1) * along;
@@ -89,11 +102,8 @@ impl Typed for Normalise {
             None => {}
         }
         [present, epsilon].into_iter().flatten().for_each(|values| pool.give(values));
-        T::buffer(result)
     }
-}
 
-impl Normalise {
     /// The elementwise work, in the order in which it is visited.
     pub(super) fn points(&self) -> Vec<&Point> {
         [Some(&self.values), self.present.as_ref(), self.epsilon.as_ref()].into_iter().flatten().collect()

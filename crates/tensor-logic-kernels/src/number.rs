@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use training::kernels::{Real, on_large_pages};
+use training::kernels::{Kernel, Real, on_large_pages, vectorised};
 
 use super::functions::singles;
 use super::spare::{DOUBLES, SINGLES, Spare};
@@ -179,6 +179,31 @@ pub fn smaller<T: PartialOrd + Copy>(x: T, y: T) -> T {
     if x < y || x.partial_cmp(&x).is_none() { x } else { y }
 }
 
+/// Whether all numbers are finite.
+pub fn finite<T: Number>(values: &[T]) -> bool {
+    vectorised(Finite(values))
+}
+
+struct Finite<'a, T>(&'a [T]);
+
+impl<T: Number> Kernel for Finite<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        // Whole chunks without a branch: what times 0 is no number is not finite.
+        let fine = |chunk: &[T]| {
+            let mut lanes = [T::ZERO; 16];
+            let (chunks, rest) = chunk.as_chunks::<16>();
+            for chunk in chunks {
+                (0..16).for_each(|lane| lanes[lane] += chunk[lane] * T::ZERO);
+            }
+            lanes.iter().all(|lane| lane.finite()) && rest.iter().all(|value| value.finite())
+        };
+        self.0.chunks(1024).all(fine)
+    }
+}
+
 /// Numbers or truths, one behind the other.
 #[derive(Debug, Clone)]
 pub enum Buffer {
@@ -221,7 +246,7 @@ pub struct Pool {
 }
 
 /// Smaller arrays are not kept.
-const KEPT: usize = 1 << 14;
+const KEPT: usize = 1 << 12;
 /// Arrays are let go of where those in use and those kept would take this part more than was ever in use at a time,
 /// and this many bytes more.
 const MORE: usize = 8;

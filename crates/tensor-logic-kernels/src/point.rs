@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Step, Typed, View, visit_views};
+use super::array::{Array, Step, Typed, View, Ways, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
 use tensor_logic_core::ast::Comparison;
@@ -87,13 +87,29 @@ impl Typed for Point {
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let len = volume(&self.shape);
         let mut result = pool.take::<T>(len);
-        self.evaluate(&mut result, pool);
+        self.evaluate(&mut result, false, pool);
         if self.truth {
             let truths = result.iter().map(|value| *value != T::ZERO).collect();
             pool.give(result);
             return Buffer::Truths(std::sync::Arc::new(truths));
         }
         T::buffer(result)
+    }
+
+    fn ways(&self) -> Option<Ways> {
+        Some(Box::new(Space::new(&self.shape, &self.inputs, 0)))
+    }
+
+    fn run_into<T: Number>(&self, to: &mut [T], ways: Option<&Ways>, pool: &Pool) -> bool {
+        if self.truth {
+            return false;
+        }
+        let clean = !self.unsigned_zeros();
+        match ways.and_then(|ways| ways.downcast_ref()) {
+            Some(space) => self.evaluate_along(space, to, clean, pool),
+            None => self.evaluate(to, clean, pool),
+        }
+        true
     }
 }
 
@@ -142,18 +158,24 @@ impl Point {
         result
     }
 
-    /// Computes all entries into a slice.
-    pub(super) fn evaluate<T: Number>(&self, result: &mut [T], pool: &Pool) {
-        let space = Space::new(&self.shape, &self.inputs, 0);
+    /// Computes all entries into a slice, and makes -0 a 0 if that is asked for.
+    pub(super) fn evaluate<T: Number>(&self, result: &mut [T], clean: bool, pool: &Pool) {
+        self.evaluate_along(&Space::new(&self.shape, &self.inputs, 0), result, clean, pool);
+    }
+
+    fn evaluate_along<T: Number>(&self, space: &Space, result: &mut [T], clean: bool, pool: &Pool) {
         let buffers = buffers(self.inputs.iter().map(|view| &view.array));
         let stopped = pool.stopped();
         let work = |(nth, part): (usize, &mut [T])| {
             if stopped() {
                 return;
             }
-            let mut evaluator = Evaluator::new(self, &space, &buffers);
+            let mut evaluator = Evaluator::new(self, space, &buffers);
             for (at, tile) in part.chunks_mut(TILE).enumerate() {
                 evaluator.evaluate(nth * TASK + at * TILE, &[], tile);
+                if clean {
+                    vectorised(Unsigned(tile));
+                }
             }
         };
         if result.len() > 2 * TASK && rayon::current_num_threads() > 1 {
@@ -325,6 +347,15 @@ impl<'a, T: Number> Evaluator<'a, T> {
                     x
                 }
             }),
+            Function::Sign => self.unary(len, |x| {
+                if x > T::ZERO {
+                    T::ONE
+                } else if x < T::ZERO {
+                    -T::ONE
+                } else {
+                    x * T::ZERO
+                }
+            }),
             Function::Abs => self.unary(len, |x| if x < T::ZERO { -x } else { x + T::ZERO }),
             _ => self.elementwise(function, len),
         }
@@ -442,6 +473,18 @@ fn select<T: Number>(x: Operand<'_, T>, a: Operand<'_, T>, b: Operand<'_, T>, to
             let pairs = to.iter_mut().zip(x).zip(a);
             pairs.for_each(|((slot, x), a)| *slot = pick(*x, *a, *slot));
         }
+    }
+}
+
+/// -0 becomes 0.
+pub(super) struct Unsigned<'a, T>(pub(super) &'a mut [T]);
+
+impl<T: Number> Kernel for Unsigned<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.0.iter_mut().for_each(|value| *value += T::ZERO);
     }
 }
 

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use training::kernels::{Mat, MatMut, product};
+use training::kernels::{Mat, MatMut, instruction_set, product, vectorised};
 
-use super::array::{Array, Typed};
+use super::array::{Array, Typed, Ways};
 use super::number::{Buffer, Number, Pool, volume};
+use super::point::Unsigned;
 use super::space::buffers;
+use super::tiles::{self, SUMS, Stands, TALL, packed_len};
 
 /// Matrices in an array: steps from one to the next along each dimension of the batch, from row to
 /// row and from column to column. One of the last two is 1.
@@ -60,6 +62,9 @@ const SMALL: usize = 1 << 9;
 const PART: usize = 256;
 const PARTS: usize = 32;
 const PARTIAL: usize = 1 << 20;
+/// Products of so few columns, whose right factor takes so few entries when it is packed, are done by tiles.
+const WIDEST: usize = 32;
+const PACKED: usize = 1 << 11;
 /// Right factors up to so many entries stay in the cache while strips of rows with so many results go by.
 const HELD: usize = 1 << 16;
 const STRIP: usize = 1 << 16;
@@ -111,14 +116,25 @@ impl Typed for Product {
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        let mut result = pool.take::<T>(volume(&self.batch) * self.m * self.n);
+        self.multiply(&mut result, pool);
+        T::buffer(result)
+    }
+
+    fn run_into<T: Number>(&self, to: &mut [T], _: Option<&Ways>, pool: &Pool) -> bool {
+        self.multiply(to, pool);
+        true
+    }
+}
+
+impl Product {
+    fn multiply<T: Number>(&self, result: &mut [T], pool: &Pool) {
         let buffers = buffers([&self.a.array, &self.b.array].into_iter());
         let (x, y) = (own::<T>(&buffers[0]), own::<T>(&buffers[1]));
         let (m, k, n) = (self.m, self.k, self.n);
         let count = volume(&self.batch);
-        let mut result = pool.take::<T>(count * m * n);
         if m * n == 0 || k == 0 {
-            result.fill(T::ZERO);
-            return T::buffer(result);
+            return result.fill(T::ZERO);
         }
         let stopped = pool.stopped();
         // Some rows, and some of what is summed over.
@@ -132,11 +148,16 @@ impl Typed for Product {
             let (rows, sum) = (rows.len(), sum.len());
             if rows * sum * n <= SMALL {
                 self.plain(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
+            } else if self.is_thin(rows, sum) {
+                self.thin(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
             } else {
                 let (a, b) = (self.a.at(&x, a, rows, sum), self.b.at(&y, b, sum, n));
                 product(MatMut::new(out, rows, n), false, T::of(self.scale), a, b, parallel);
                 // Nothing times a number below 0 is still nothing, and so is what is too small for a number.
-                along(out, parallel, |value| *value += T::ZERO);
+                match parallel {
+                    true => out.par_chunks_mut(STRIP).for_each(|part| vectorised(Unsigned(part))),
+                    false => vectorised(Unsigned(out)),
+                }
             }
         };
         let work = m * k * n;
@@ -184,20 +205,8 @@ impl Typed for Product {
             let each = result.chunks_exact_mut(m * n).enumerate();
             each.for_each(|(at, out)| piece(at, 0..m, 0..k, out, false));
         }
-        T::buffer(result)
     }
-}
 
-/// Does something with every number.
-fn along<T: Number>(values: &mut [T], parallel: bool, work: impl Fn(&mut T) + Sync) {
-    if parallel {
-        values.par_chunks_mut(STRIP).for_each(|part| part.iter_mut().for_each(&work));
-    } else {
-        values.iter_mut().for_each(work);
-    }
-}
-
-impl Product {
     /// In how many parts it is summed, by its sizes alone.
     fn parts(&self) -> usize {
         let (m, k, n) = (self.m, self.k, self.n);
@@ -227,6 +236,29 @@ impl Product {
             rest /= size;
         }
         (a, b)
+    }
+
+    /// Whether tiles are faster than the general kernel, which allocates and packs for every call.
+    fn is_thin(&self, rows: usize, sum: usize) -> bool {
+        rows >= TALL
+            && SUMS.contains(&sum)
+            && self.n <= WIDEST
+            && packed_len::<f32>(sum, self.n) <= PACKED
+            && (self.a.column == 1 || self.a.row == 1)
+            && instruction_set() != "plain"
+    }
+
+    fn thin<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
+        let mut packed = [T::ZERO; PACKED];
+        let packed = &mut packed[..packed_len::<T>(sum, self.n)];
+        tiles::pack(y, (self.b.row, self.b.column), (sum, self.n), packed);
+        let stands = match self.a.column {
+            1 => Stands::ByRows(self.a.row),
+            column => Stands::ByColumns(column),
+        };
+        let (sizes, scale) = ((rows, sum, self.n), T::of(self.scale));
+        tiles::Strip { a: x, stands, b: packed, sizes, scale, adds: false, out }.multiply();
+        vectorised(Unsigned(out));
     }
 
     fn plain<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {

@@ -1,19 +1,25 @@
 //! Operations that are done again and again, on other arrays or other parts of the same, without being described anew.
 
-use super::array::{Array, Operation};
-use super::number::{Buffer, Pool, Precision};
+use std::sync::{Arc, OnceLock};
+
+use tensor_logic_core::engine::Numbers;
+
+use super::array::{Array, Operation, Ways};
+use super::number::{Buffer, Number, Pool, Precision};
 
 /// An operation whose arrays are put in before it is done.
 #[derive(Debug)]
 pub struct Recorded {
     operation: Box<dyn Operation>,
     len: usize,
+    ways: OnceLock<Option<Ways>>,
 }
 
 impl Recorded {
     /// The operation that an array waits for.
     pub fn of(array: &Array) -> Option<Recorded> {
-        Some(Recorded { operation: array.operation()?.copy(), len: array.len() })
+        let operation = array.operation()?.copy();
+        Some(Recorded { operation, len: array.len(), ways: OnceLock::new() })
     }
 
     /// Whether every place that it reads follows from steps alone, so that it is moved by where its views begin.
@@ -26,9 +32,46 @@ impl Recorded {
         self.operation.reads(visit);
     }
 
+    fn ways(&self) -> Option<&Ways> {
+        self.ways.get_or_init(|| self.operation.ways()).as_ref()
+    }
+
     /// Does it.
     pub fn run(&self, precision: Precision, pool: &Pool) -> Buffer {
+        let Some(ways) = self.ways() else { return self.operation.run(precision, pool) };
+        match precision {
+            Precision::Double => {
+                let mut to = pool.take(self.len);
+                if self.operation.run_doubles(&mut to, Some(ways), pool) {
+                    return f64::buffer(to);
+                }
+                pool.give(to);
+            }
+            Precision::Single => {
+                let mut to = pool.take(self.len);
+                if self.operation.run_singles(&mut to, Some(ways), pool) {
+                    return f32::buffer(to);
+                }
+                pool.give(to);
+            }
+        }
         self.operation.run(precision, pool)
+    }
+
+    /// Does it where its results belong, from an entry of an array on, if it can; then no result is -0.
+    pub fn run_into(&self, to: &mut Buffer, from: usize, pool: &Pool) -> bool {
+        let places = from..from.saturating_add(self.len);
+        match to {
+            Buffer::Numbers(Numbers::Double(values)) => {
+                let to = Arc::make_mut(values).get_mut(places);
+                to.is_some_and(|to| self.operation.run_doubles(to, self.ways(), pool))
+            }
+            Buffer::Numbers(Numbers::Single(values)) => {
+                let to = Arc::make_mut(values).get_mut(places);
+                to.is_some_and(|to| self.operation.run_singles(to, self.ways(), pool))
+            }
+            Buffer::Truths(_) => false,
+        }
     }
 
     /// What it makes of these arrays, in the order in which it visits them: an array that waits for it.

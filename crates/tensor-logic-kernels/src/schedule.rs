@@ -14,6 +14,7 @@ use super::normalise::Normalise;
 use super::number::volume;
 use super::point::{Binary, Code, Point};
 use super::product::{Matrices, Product};
+use super::tiles::SUMS;
 
 /// An array that waits.
 #[derive(Clone)]
@@ -99,8 +100,6 @@ const LEAST_ROWS: usize = 16;
 /// and columns, cut longer sums otherwise.
 const TINY: usize = 256;
 const BLOCK: usize = 64;
-/// Sums of so many products are one chain of fused multiply-adds in the general kernels too.
-pub(super) const SUMS: std::ops::RangeInclusive<usize> = 3..=512;
 
 /// What is to be computed for the arrays that are asked for, inputs before their readers.
 pub(super) fn waiting(arrays: &[(&Array, bool)]) -> Vec<Node> {

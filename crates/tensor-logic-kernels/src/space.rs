@@ -1,5 +1,7 @@
 //! Spaces as loops: how the entries that several views name are gone through, a tile at a time.
 
+use std::sync::OnceLock;
+
 use smallvec::SmallVec;
 
 use super::array::{Array, Step, View};
@@ -21,13 +23,65 @@ pub(super) struct Space {
 }
 
 /// How one view walks a space.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Walk {
     pub(super) offset: usize,
     pub(super) steps: Few<Step>,
+    pattern: OnceLock<Option<Pattern>>,
+}
+
+/// Where the entries of some short rows lie from the first of them: to go through rows of few entries dimension by
+/// dimension takes several times as long as to look their places up.
+#[derive(Debug, Clone)]
+struct Pattern {
+    /// The leading dimensions; what is behind them is a row.
+    outer: usize,
+    /// The entries of a row.
+    row: usize,
+    /// The places of the entries of some rows that are evenly apart, one row behind the other.
+    places: Vec<u32>,
+    /// How far rows are apart along the last of the leading dimensions; none, if there is no such dimension, or a map.
+    apart: Option<usize>,
+}
+
+/// Rows of fewer entries are looked up, of so many at a time at most.
+const SHORT: usize = 16;
+const PLACES: usize = 128;
+
+impl Pattern {
+    fn of(sizes: &[usize], steps: &[Step]) -> Option<Pattern> {
+        let (mut outer, mut row) = (sizes.len(), 1);
+        while outer > 0 && steps[outer - 1].by().is_some() && row * sizes[outer - 1] <= PLACES {
+            outer -= 1;
+            row *= sizes[outer];
+        }
+        if sizes.last().is_none_or(|inner| *inner >= SHORT) || row < 2 {
+            return None;
+        }
+        let apart = steps[..outer].last().and_then(Step::by);
+        let rows = apart.map_or(1, |_| (PLACES / row).min(sizes[outer - 1]));
+        let mut places: Vec<u32> = Vec::with_capacity(rows * row);
+        places.push(0);
+        // From the inside out: each dimension repeats what is inside of it.
+        let all = (outer..sizes.len()).rev().map(|at| (sizes[at], steps[at].by().unwrap_or(0)));
+        for (size, step) in all.chain(apart.map(|apart| (rows, apart))) {
+            let inside = places.len();
+            u32::try_from(places[inside - 1] as usize + size * step).ok()?;
+            for nth in 1..size {
+                let shift = (nth * step) as u32;
+                places.extend_from_within(..inside);
+                places[nth * inside..].iter_mut().for_each(|place| *place += shift);
+            }
+        }
+        Some(Pattern { outer, row, places, apart })
+    }
 }
 
 impl Walk {
+    fn pattern(&self, sizes: &[usize]) -> Option<&Pattern> {
+        self.pattern.get_or_init(|| Pattern::of(sizes, &self.steps)).as_ref()
+    }
+
     /// Where the entry at these positions lies, from the view's first.
     pub(super) fn offset_at(&self, positions: &[usize]) -> usize {
         self.steps.iter().zip(positions).map(|(step, position)| step.offset(*position)).sum()
@@ -38,7 +92,7 @@ impl Space {
     /// The space of these sizes; `first` is where its dimensions begin among those of the views.
     pub(super) fn new(shape: &[usize], views: &[View], first: usize) -> Space {
         let mut sizes: Few<usize> = Few::new();
-        let walk = |_: &View| Walk { offset: 0, steps: Few::new() };
+        let walk = |_: &View| Walk::default();
         let mut walks: Few<Walk> = views.iter().map(walk).collect();
         for (at, size) in shape.iter().enumerate() {
             let steps = || views.iter().map(|view| &view.steps[first + at]);
@@ -240,6 +294,9 @@ impl<'a, T: Number> Source<'a, T> {
             return to.fill(number(from[first]));
         };
         let len = to.len();
+        if let Some(pattern) = self.walk.pattern(sizes) {
+            return self.look_up(pattern, from, sizes, position, first, to, number);
+        }
         let mut positions: Few<usize> = Few::new();
         self::positions(sizes, position, &mut positions);
         let outer = sizes.len() - 1;
@@ -292,6 +349,64 @@ impl<'a, T: Number> Source<'a, T> {
                 }
                 _ => {
                     advance(&sizes[..before], &mut positions[..before]);
+                    start = start_of(&positions);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Number> Source<'_, T> {
+    /// Entries of short rows from a position on.
+    #[expect(clippy::too_many_arguments, reason = "where the entries of a tile stand")]
+    #[inline(always)]
+    fn look_up<S: Copy>(
+        &self,
+        pattern: &Pattern,
+        from: &[S],
+        sizes: &[usize],
+        position: usize,
+        first: usize,
+        to: &mut [T],
+        number: impl Fn(S) -> T + Copy,
+    ) {
+        let Pattern { outer, row, ref places, apart } = *pattern;
+        let copy = |to: &mut [T], start: usize, places: &[u32]| {
+            let place = |at: &u32| start.wrapping_add(*at as usize);
+            to.iter_mut().zip(places).for_each(|(slot, at)| *slot = number(from[place(at)]));
+        };
+        let (sizes, steps) = (&sizes[..outer], &self.walk.steps[..outer]);
+        let mut positions: Few<usize> = Few::new();
+        self::positions(sizes, position / row, &mut positions);
+        let start_of = |positions: &[usize]| -> usize {
+            let offsets = steps.iter().zip(positions).map(|(step, place)| step.offset(*place));
+            first.wrapping_add(offsets.sum::<usize>())
+        };
+        let mut start = start_of(&positions);
+        let (mut rest, mut along) = (to, position % row);
+        while !rest.is_empty() {
+            let mut rows = 1;
+            let mut count = (row - along).min(rest.len());
+            if let (0, Some(size), Some(place)) = (along, sizes.last(), positions.last())
+                && apart.is_some()
+                && rest.len() > row
+            {
+                rows = (places.len() / row).min(size - place).min(rest.len() / row);
+                count = rows * row;
+            }
+            let (here, behind) = rest.split_at_mut(count);
+            copy(here, start, &places[along..along + count]);
+            (rest, along) = (behind, 0);
+            match (apart, sizes.last(), positions.last_mut()) {
+                (Some(apart), Some(size), Some(place)) if *place + rows < *size => {
+                    *place += rows;
+                    start = start.wrapping_add(rows * apart);
+                }
+                (_, size, place) => {
+                    if let (Some(size), Some(place)) = (size.filter(|_| rows > 1), place) {
+                        *place = size - 1;
+                    }
+                    advance(sizes, &mut positions);
                     start = start_of(&positions);
                 }
             }

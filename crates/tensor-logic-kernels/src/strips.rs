@@ -16,9 +16,9 @@ use super::fold::Spaces;
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::{Evaluator, Point};
 use super::product::{Matrices, Product, own};
-use super::schedule::{Group, Kind, Member, Node, SUMS, Slots, Way, place, rows_of_strip};
+use super::schedule::{Group, Kind, Member, Node, Slots, Way, place, rows_of_strip};
 use super::space::{Few, Source, Space, TILE};
-use super::tiles::{self, Stands, TALL};
+use super::tiles::{self, SUMS, Stands, TALL};
 
 /// What a member needs at every strip.
 struct Prepared<'a, T: Clone> {

@@ -6,8 +6,8 @@ use seeded::Stream;
 
 use super::{
     Array, Binary, Buffer, Code, Fold, Folding, Grouping, Layout, Matrices, NOWHERE, Normalise, Number,
-    Placed, Places, Point, Pool, Precision, Product, Segments, Slabs, Step, View, larger, smaller, strides,
-    volume,
+    Placed, Places, Point, Pool, Precision, Product, Recorded, Segments, Slabs, Step, View, larger, smaller,
+    strides, volume,
 };
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::Function;
@@ -274,6 +274,70 @@ fn points<T: Number>(precision: Precision) {
 #[test]
 fn a_point_is_its_program_at_every_entry() {
     both(points::<f64>, points::<f32>);
+}
+
+/// Rows of few numbers, many of them, wherever they lie.
+fn short_rows<T: Number>(precision: Precision) {
+    let mut stream = stream("short rows");
+    let shapes: [&[usize]; 7] = [
+        &[1300, 2],
+        &[3, 500, 3],
+        &[2, 300, 2, 5],
+        &[700, 1, 15],
+        &[5, 2, 260, 3],
+        &[40, 70, 2],
+        &[2, 3, 900],
+    ];
+    for round in 0..140 {
+        let (point, wanted) = point::<T>(&mut stream, shapes[round % shapes.len()], true);
+        let what = format!("{point:?}");
+        equal(&forced::<T>(&Array::of(wanted.len(), point), precision), &wanted, &what);
+    }
+}
+
+#[test]
+fn short_rows_are_found_wherever_they_lie() {
+    both(short_rows::<f64>, short_rows::<f32>);
+}
+
+/// What is recorded, done by itself and where it belongs, is what is done once, but for the sign of 0.
+fn recorded<T: Number>(precision: Precision) {
+    let mut stream = stream("recorded");
+    let pool = Arc::new(Pool::default());
+    for round in 0..400 {
+        let shape: Vec<usize> = shape(&mut stream, 4).into_iter().map(|size| size.max(1)).collect();
+        let (point, _) = point::<T>(&mut stream, &shape, true);
+        let kept = stream.below(shape.len() as u64 + 1) as usize;
+        let array = match round % 3 {
+            0 => Array::of(volume(&shape), point),
+            1 => Array::of(volume(&shape[..kept]), Fold { point, kept, folding: folding(&mut stream) }),
+            _ => {
+                let layout = Layout { groups: None, kept: 1, along: volume(&shape[kept..]) };
+                let operation = Normalise { values: point, present: None, epsilon: None, layout };
+                Array::of(volume(&shape), operation)
+            }
+        };
+        let recorded = Recorded::of(&array).unwrap();
+        let wanted = forced::<T>(&array, precision);
+        let what = format!("{recorded:?}");
+        for _ in 0..2 {
+            // The second time it knows its ways.
+            equal(&recorded.run(precision, &pool).numbers::<T>(), &wanted, &what);
+            let mut to = T::buffer(vec![T::of(7.0); wanted.len() + 2]);
+            if recorded.run_into(&mut to, 1, &pool) {
+                let to = to.numbers::<T>();
+                equal(&to[1..=wanted.len()], &wanted, &what);
+                assert!(to.iter().all(|x| *x != T::ZERO || x.double().is_sign_positive()), "{what}");
+                assert_eq!((to[0].double(), to[wanted.len() + 1].double()), (7.0, 7.0));
+            }
+            assert!(!recorded.run_into(&mut T::buffer(Vec::new()), 1, &pool), "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_is_recorded_is_written_where_it_belongs() {
+    both(recorded::<f64>, recorded::<f32>);
 }
 
 /// Points that read points, taken into one or not.

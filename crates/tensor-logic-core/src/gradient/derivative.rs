@@ -69,23 +69,19 @@ pub(super) fn of(function: &Function, arguments: &[Expr], by: usize, span: Span)
             }
         }
         Function::Gelu => {
-            // Φ(x) + x φ(x), and Φ(x) = (1 + erf(x/√2)) / 2 = gelu(x) / x = 1 - gelu(-x) / -x;
-            // away from 0 the quotient serves, and at 0 the slope is 1/2.
+            // Φ(x) + x φ(x), and Φ(x) = gelu(x) / x, and 1/2 at 0: there 1 - sign(x)² is 1, and 0 elsewhere. No guard, which
+            // would be a mask of its own.
             let density = {
                 let square = Expr::Product(vec![number(-0.5), x.clone(), x.clone()]);
                 let height = 1.0 / (2.0 * std::f64::consts::PI).sqrt();
                 Expr::Product(vec![number(height), call(Function::Exp, vec![square], span)])
             };
             let gelu = call(Function::Gelu, vec![x.clone()], span);
-            let cumulative = quotient(gelu, x.clone());
-            let away = Expr::Plus(vec![cumulative, Expr::Product(vec![x.clone(), density])]);
-            let when = |sign| {
-                let guard = Guard::Compare(sign, x.clone(), number(0.0));
-                When::from(vec![guard])
-            };
-            let away = under(when(Comparison::NotEqual), away, span);
-            let there = under(when(Comparison::Equal), number(0.5), span);
-            Expr::Terms(vec![away, there])
+            let sign = call(Function::Sign, vec![x.clone()], span);
+            let zero = one_minus(Expr::Product(vec![sign.clone(), sign]));
+            let half = Expr::Product(vec![number(0.5), zero.clone()]);
+            let cumulative = quotient(Expr::Plus(vec![gelu, half]), Expr::Plus(vec![x.clone(), zero]));
+            Expr::Plus(vec![cumulative, Expr::Product(vec![x, density])])
         }
         Function::Silu => {
             let s = call(Function::Sig, vec![x.clone()], span);

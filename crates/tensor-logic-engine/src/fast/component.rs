@@ -344,13 +344,14 @@ impl Machine {
         self.level(&group, 0, &accumulators)
     }
 
-    /// Whether the steps of a tensor contribute to each of its elements once, if its equation contributes wherever it can.
+    /// Whether the steps of a tensor contribute to each of its elements once, if its equation contributes wherever it can:
+    /// each term all that there is of a step.
     fn covers(&self, id: TensorId, fixings: &Fixings<'_>) -> bool {
         let tensor = self.program.tensor(id);
         let ([(equation, places)], [moving]) = (fixings.of.as_slice(), fixings.moving.as_slice()) else {
             return false;
         };
-        let ([place], [_]) = (places.as_slice(), equation.terms.as_slice()) else { return false };
+        let [place] = places.as_slice() else { return false };
         let index =
             place.first_key_value().and_then(|(_, fixed)| fixed.first()?.first()).map(|(index, _)| *index);
         let one = |fixed: &Vec<Fixed>| matches!(fixed.as_slice(), [fixed] if matches!(fixed.as_slice(), [_]));
@@ -466,7 +467,7 @@ impl Machine {
                         if let Accumulator::Slices(slices) = into {
                             self.stop.check(equation.head_span)?;
                             let (since, before) = (self.now(), slices.len());
-                            if self.replayed(equation, (*index, *at), range, slices) {
+                            if self.replayed(equation, (*index, *at), range, fixings.fresh, slices) {
                                 self.note_equation(equation, false);
                                 self.note_rows(slices[before..].iter().map(Slice::len).sum());
                                 self.note_evaluated(equation, since);

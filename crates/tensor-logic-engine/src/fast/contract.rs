@@ -215,18 +215,16 @@ fn pair(
     let mut b = reduce(b, &gone_b, Operation::Sum);
     // The side that the result begins with stands on the left; so it is already in the order of the left side, also
     // where a function stands between.
-    let wanted = std::mem::take(&mut machine.wanted);
+    let order: Vec<Dim> = machine.wanted.iter().chain(what.order).copied().collect();
+    let place = |dim: &Dim| order.iter().position(|other| other == dim);
     let begins = |own: &Block, other: &Block| {
-        let first = own.dims.iter().find(|dim| other.position(**dim).is_none())?;
-        let place = |order: &[Dim]| order.iter().position(|dim| dim == first);
-        place(&wanted).or_else(|| Some(wanted.len() + place(what.order)?))
+        own.dims.iter().filter(|dim| other.position(**dim).is_none()).filter_map(place).min()
     };
     if let (Some(x), Some(y)) = (begins(&a, &b), begins(&b, &a))
         && y < x
     {
         std::mem::swap(&mut a, &mut b);
     }
-    machine.wanted = wanted;
     let (mut batch, mut left, mut inner) = (Vec::new(), Vec::new(), Vec::new());
     for dim in &a.dims {
         match (b.position(*dim).is_some(), needed(*dim)) {
@@ -247,6 +245,25 @@ fn pair(
     if m == 1 || n == 1 {
         let result = folded(vec![a, b], &inner, Folding::Sum);
         return Ok(if what.scale == 1.0 { result } else { result.with(Binary::Multiply, what.scale) });
+    }
+    // Where the two sides alternate in the result, all but its last dimensions of each are looped over.
+    let mut private = [left.as_slice(), &right].concat();
+    private.sort_by_key(place);
+    let of_left = |dim: &Dim| left.contains(dim);
+    let ends_left = private.last().is_some_and(of_left);
+    let behind = private.iter().rev().take_while(|dim| of_left(dim) == ends_left).count();
+    let before = private.iter().rev().skip(behind).take_while(|dim| of_left(dim) != ends_left).count();
+    let looped = private.len() - behind - before;
+    let known = private.iter().all(|dim| machine.wanted.contains(dim));
+    let of_loops: usize = private[..looped].iter().map(|dim| a.size(*dim).max(b.size(*dim))).product();
+    if known && looped > 0 && m * k * n / of_loops.max(1) >= LOOPED / 2 {
+        let last = private.split_off(private.len() - behind);
+        let first = private.split_off(looped);
+        batch.extend(private);
+        (left, right) = (first, last);
+        if ends_left {
+            std::mem::swap(&mut a, &mut b);
+        }
     }
     // Where private dimensions do not lie as one, the outer ones are looped over with the batch.
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::kernels::Number;
+use crate::kernels::{Number, finite};
 
 /// What numbers must not be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +26,5 @@ impl Doubt {
 
 /// Whether every number is finite.
 pub(crate) fn all_finite<T: Number>(values: &[T]) -> bool {
-    // Whole chunks without a branch, so that they are vectorised.
-    let fine = |part: &[T]| {
-        part.chunks(1024).all(|chunk| chunk.iter().fold(true, |fine, value| fine & value.finite()))
-    };
-    if values.len() < 1 << 16 { fine(values) } else { values.par_chunks(1 << 16).all(fine) }
+    if values.len() < 1 << 16 { finite(values) } else { values.par_chunks(1 << 16).all(finite) }
 }

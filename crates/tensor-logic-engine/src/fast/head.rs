@@ -17,8 +17,8 @@ use super::scope::{Folded, Scope};
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
-    Array, Binary, Buffer, Folding, Grouping, Number, Placed, Places, Point, Precision, Segments, Step, View,
-    along, larger, smaller, strides, volume,
+    self, Array, Binary, Buffer, Folding, Grouping, Number, Placed, Places, Point, Precision, Segments, Step,
+    View, along, larger, smaller, strides, volume,
 };
 use crate::program::{
     Class, Combine, Component, Equation, Given, IndexFn, IndexId, Operation, Read, Role, Style, TensorId,
@@ -71,7 +71,30 @@ pub(crate) struct Slice {
 /// What an equation contributes to one step, described.
 pub(crate) struct Described {
     pub(crate) positions: Positions,
+    pub(crate) shape: Vec<usize>,
     pub(crate) values: Array,
+}
+
+impl Described {
+    /// Whether both go to the same elements.
+    pub(super) fn is_beside(&self, other: &Described) -> bool {
+        match (&self.positions, &other.positions) {
+            (Positions::From(a), Positions::From(b)) => a == b && self.shape == other.shape,
+            (Positions::Apart(a), Positions::Apart(b)) => {
+                (a.offset, &a.shape, &a.steps) == (b.offset, &b.shape, &b.steps)
+            }
+            _ => false,
+        }
+    }
+
+    /// The sum of two contributions to the same elements, in one pass.
+    pub(super) fn plus(self, other: Described) -> Described {
+        let Described { positions, shape, values } = self;
+        let inputs = vec![View::whole(values, &shape), View::whole(other.values, &shape)];
+        let code = vec![kernels::Code::Load(0), kernels::Code::Load(1), kernels::Code::Binary(Binary::Add)];
+        let sum = Point { shape: shape.clone(), inputs, code, truth: false }.fused();
+        Described { positions, values: Array::of(volume(&shape), sum), shape }
+    }
 }
 
 /// Where the entries of a block go.
@@ -335,7 +358,7 @@ impl Machine {
                 drop(block);
                 drop(folded);
                 match into {
-                    Accumulator::Described(slices) => slices.push(Described { positions, values }),
+                    Accumulator::Described(slices) => slices.push(Described { positions, shape, values }),
                     Accumulator::Slices(slices) => {
                         // Computed now: the state that it reads is written next.
                         self.force(&values);
@@ -556,25 +579,34 @@ impl Machine {
     /// Joins contributions to some elements of a stored square tensor; those that get no others are `fresh`.
     pub(crate) fn write_slices(&mut self, id: TensorId, parts: &[Slice], fresh: bool) {
         let combine = self.program.tensor(id).combine;
-        let stamp = self.number();
-        let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else { return };
-        *own = stamp;
-        if state.change().is_none() {
-            // Somebody else holds what stood there so far.
-            let Some(Buffer::Numbers(numbers)) = state.done() else { return };
-            *state = Array::pooled(Buffer::Numbers(numbers), &self.pool);
-        }
-        match state.change() {
+        match self.state(id) {
             Some(Buffer::Numbers(Numbers::Double(values))) => {
                 let values = Arc::make_mut(values);
-                parts.iter().for_each(|part| part.write(combine, fresh, values));
+                let first = |at| fresh && at == 0;
+                parts.iter().enumerate().for_each(|(at, part)| part.write(combine, first(at), values));
             }
             Some(Buffer::Numbers(Numbers::Single(values))) => {
                 let values = Arc::make_mut(values);
-                parts.iter().for_each(|part| part.write(combine, fresh, values));
+                let first = |at| fresh && at == 0;
+                parts.iter().enumerate().for_each(|(at, part)| part.write(combine, first(at), values));
             }
             _ => {}
         }
+    }
+
+    /// The numbers of a stored square tensor, to write to.
+    pub(super) fn state(&mut self, id: TensorId) -> Option<&mut Buffer> {
+        let stamp = self.number();
+        let Some(Some((Stored::Dense(state), own))) = self.tensors.get_mut(id.0 as usize) else {
+            return None;
+        };
+        *own = stamp;
+        if state.change().is_none() {
+            // Somebody else holds what stood there so far.
+            let Some(Buffer::Numbers(numbers)) = state.done() else { return None };
+            *state = Array::pooled(Buffer::Numbers(numbers), &self.pool);
+        }
+        state.change()
     }
 
     /// All elements of a square tensor to which nothing is given, before anything is contributed; whatever numbers, if

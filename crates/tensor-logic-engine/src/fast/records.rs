@@ -27,6 +27,18 @@ pub(super) struct Record {
     pub(super) to: u32,
 }
 
+impl Record {
+    /// Whether the last operation makes all that goes to a tensor, in order, and neither reads that tensor nor is doubted.
+    pub(super) fn ends_in(&self, tensor: TensorId) -> bool {
+        let last = self.operations.len().wrapping_sub(1);
+        let is_last = |source: &Input| matches!(source, Input::Made(at) if *at == last);
+        let reads = |source: &Input| matches!(source, Input::Tensor(id, _) if *id == tensor);
+        matches!(self.slices.as_slice(), [(source, target)] if is_last(source) && target.in_order)
+            && !self.suspects.iter().any(|(_, source, _)| is_last(source))
+            && self.operations.last().is_some_and(|moved| !moved.sources.iter().any(reads))
+    }
+}
+
 /// An operation, the arrays that it reads, and for each where it begins at the first step and how far a step moves that.
 pub(super) struct Moved<O> {
     pub(super) operation: O,

@@ -9,20 +9,22 @@
 //! both ends is inside in between.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::doubt::Doubt;
 use super::head::{Accumulator, Described, Positions, Slice};
 use super::machine::{Machine, Stored};
 use super::records::{Input, Moved, Record, Records, Target};
-use crate::kernels::{Array, Places, Recorded};
+use crate::kernels::{Array, Buffer, Places, Recorded};
 use crate::linear::linear;
 use crate::program::{
-    Argument, Axis, AxisFunction, Equation, Expr, IndexFn, IndexId, Kind, Range, Read, Style,
+    Argument, Axis, AxisFunction, Combine, Equation, Expr, IndexFn, IndexId, Kind, Range, Read, Style,
+    TensorId,
 };
 use crate::value::Domain;
 
 /// Fewer steps are described one by one.
-const STEPS: usize = 4;
+const STEPS: usize = 2;
 
 /// The operations of one step.
 struct Step {
@@ -39,6 +41,7 @@ impl Machine {
         equation: &Equation,
         (index, at): (IndexId, u32),
         range: (u32, u32),
+        fresh: bool,
         into: &mut Vec<Slice>,
     ) -> bool {
         if self.records.exact != self.exact.len() {
@@ -47,18 +50,24 @@ impl Machine {
         let place = (equation.node.number(), index);
         let known = self.records.known.remove(&place);
         let mut record = known.unwrap_or_else(|| self.record(equation, index, range));
-        let done = record.as_mut().is_some_and(|record| self.replay(record, at, into));
+        let own = fresh.then_some(equation.tensor);
+        let done = record.as_mut().is_some_and(|record| self.replay(record, at, own, into));
         self.records.known.insert(place, record);
         done
     }
 
-    fn replay(&mut self, record: &mut Record, at: u32, into: &mut Vec<Slice>) -> bool {
+    /// Does the operations of a step. What takes the place of whatever stands in a tensor of its `own` is written there at
+    /// once where it can be.
+    fn replay(&mut self, record: &mut Record, at: u32, own: Option<TensorId>, into: &mut Vec<Slice>) -> bool {
         if !(record.from..=record.to).contains(&at) {
             return false;
         }
         let steps = (at - record.from) as isize;
         let mut made: Vec<Array> = Vec::with_capacity(record.operations.len());
-        for moved in &mut record.operations {
+        let own = own.filter(|own| record.ends_in(*own));
+        let mut written = false;
+        let last = record.operations.len().saturating_sub(1);
+        for (nth, moved) in record.operations.iter_mut().enumerate() {
             let mut sources = moved.sources.iter().zip(&moved.begins);
             let mut there = true;
             moved.operation.visit(&mut |array, offset| {
@@ -71,7 +80,13 @@ impl Machine {
                     *offset = begin.saturating_add_signed(step * steps);
                 }
             });
-            let buffer = there.then(|| moved.operation.run(self.precision, &self.pool));
+            if let ([(_, target)], Some(own), true) = (record.slices.as_slice(), own, there && nth == last) {
+                let from = target.positions.offset.saturating_add_signed(target.step * steps);
+                let pool = Arc::clone(&self.pool);
+                written = self.state(own).is_some_and(|state| moved.operation.run_into(state, from, &pool));
+            }
+            let run = || moved.operation.run(self.precision, &self.pool);
+            let buffer = if written { Some(Buffer::Truths(Arc::default())) } else { there.then(run) };
             // Who writes to an array must be the only one that holds it.
             moved.operation.visit(&mut |array, _| *array = self.nothing_there.clone());
             let Some(buffer) = buffer else { return false };
@@ -82,7 +97,7 @@ impl Machine {
                 self.suspect_array(*scope, array, *doubt);
             }
         }
-        for (source, target) in &record.slices {
+        for (source, target) in record.slices.iter().filter(|_| !written) {
             let Some(array) = self.array_of(source, &made) else { return false };
             let offset = target.positions.offset.saturating_add_signed(target.step * steps);
             let positions = if target.in_order {
@@ -178,13 +193,15 @@ impl Machine {
         if outcome.is_err() || self.looks.get() != looks {
             return None;
         }
+        let sums = self.program.tensor(equation.tensor).combine == Combine::Sum;
+        let slices = if sums { together(slices) } else { slices };
         let mut step = Step { operations: Vec::new(), slices: Vec::new(), suspects: Vec::new() };
         let mut known: Vec<(Array, usize)> = Vec::new();
         for (scope, array, doubt) in suspects {
             let source = self.source(&array, &mut step, &mut known)?;
             step.suspects.push((scope, source, doubt));
         }
-        for Described { positions, values } in slices {
+        for Described { positions, values, .. } in slices {
             let source = self.source(&values, &mut step, &mut known)?;
             let (positions, in_order) = match positions {
                 Positions::Each(_) => return None,
@@ -278,6 +295,19 @@ impl Machine {
         indices.iter().all(known)
             && (!indices.contains(&index) || (linear(function).is_some() && indices.iter().all(interval)))
     }
+}
+
+/// Contributions to the same elements as one.
+fn together(slices: Vec<Described>) -> Vec<Described> {
+    let mut result: Vec<Described> = Vec::new();
+    for slice in slices {
+        let beside = result.pop_if(|last| last.is_beside(&slice));
+        result.push(match beside {
+            Some(last) => last.plus(slice),
+            None => slice,
+        });
+    }
+    result
 }
 
 /// Whether the same numbers are doubted for the same reasons.

@@ -60,8 +60,14 @@ impl Fast {
         if let Some((.., known)) = known {
             return Ok(Some((Arc::clone(known), false)));
         }
-        let Some((windows, covered)) = (if self.inner { None } else { self.taken_apart(request, goals) })
-        else {
+        let bytes = request.budget.bytes;
+        let is_whole = self.whole.iter().any(|known| (known.0, &*known.1, known.2) == (stamp, goals, bytes));
+        if self.inner || is_whole {
+            return Ok(None);
+        }
+        let Some((windows, covered)) = self.taken_apart(request, goals) else {
+            self.whole.truncate(KEPT);
+            self.whole.insert(0, (stamp, goals.to_vec(), bytes));
             return Ok(None);
         };
         let found = Arc::new(self.through(request, &windows)?);
@@ -104,7 +110,17 @@ impl Fast {
             1 if single && !whole && covered.is_some() => least,
             passes => few.min(if passes == 1 { SUMMED } else { GRADIENT }),
         };
-        (windows.elements() >= least && (sparse || asked <= ASKED)).then_some((windows, covered))
+        // One window would spare nothing.
+        let several = self.steps_of_window(&windows) < windows.len();
+        let pays = several && windows.elements() >= least && (sparse || asked <= ASKED);
+        pays.then_some((windows, covered))
+    }
+
+    fn steps_of_window(&self, windows: &Windows) -> usize {
+        match self.storage {
+            Storage::Sparse => 3,
+            _ => (ELEMENTS / windows.step_size()).max(STEPS).max(windows.len().isqrt()),
+        }
     }
 
     /// Goes through all windows, and gives the program that is left.
@@ -118,11 +134,7 @@ impl Fast {
         };
         inner.stop = self.stop.clone();
         inner.observe(self.observed.is_some());
-        let length = match self.storage {
-            Storage::Sparse => 3,
-            _ => (ELEMENTS / windows.step_size()).max(STEPS).max(windows.len().isqrt()),
-        };
-        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        let length = i64::try_from(self.steps_of_window(windows)).unwrap_or(i64::MAX);
         let all = windows.windows(length);
         let mut fed = windows.program.clone();
         // What was kept before windows of the first pass at which the second will begin again.
