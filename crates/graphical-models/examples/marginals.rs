@@ -1,4 +1,5 @@
 //! `cargo run --release --example marginals -- FILE.bif [NAME=STATE]...`: all marginals of a network, given evidence.
+#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
 use graphical_models::{Limits, bif};
 
