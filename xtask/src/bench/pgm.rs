@@ -3,14 +3,14 @@
 //!
 //! The networks are not ours to ship: `DIR` holds their `.bif` files (xtask/peers/README.md says where they come from). The
 //! time is from the model in memory to the distribution of every variable, the search for an order of elimination included.
-//! A probability of the evidence that is not the known one to 1e-6 is a failure: the exit status is 1.
+//! A probability of the evidence that, by tables in 32 bits, is not the known one to 1e-6 is a failure: the exit status is 1.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use graphical_models::{Limits, Model, VariableId, bif};
+use graphical_models::{Factor, Limits, Model, VariableId, bif};
 use serde_json::{Value as Json, json};
 
 use super::BenchArgs;
@@ -81,7 +81,13 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
                 true => None,
                 false => peers(args, &path, &model, observed),
             };
-            let right = observed.is_empty() || case.log.is_none_or(|wanted| (log - wanted).abs() < 1e-6);
+            let right = match case.log.filter(|_| !observed.is_empty()) {
+                Some(wanted) => {
+                    (in_32_bits(&model)?.marginals(observed, &Limits::default())?.log_evidence - wanted).abs()
+                        < 1e-6
+                }
+                None => true,
+            };
             wrong |= !right;
             let label = if observed.is_empty() { "prior" } else { "evidence" };
             let best = peers.as_ref().and_then(best_of);
@@ -124,6 +130,17 @@ fn ours(model: &Model, observed: &[(VariableId, usize)]) -> Result<(f64, f64)> {
     }
     times.sort_by(f64::total_cmp);
     Ok((times[times.len() / 2], log))
+}
+
+/// The model as the engines read it that the known probabilities are from: they keep tables in 32 bits, which moves the
+/// logarithm by up to 4e-6.
+fn in_32_bits(model: &Model) -> Result<Model> {
+    let mut rounded = Model::new(model.variables().to_vec())?;
+    for factor in model.factors() {
+        let values = factor.values.iter().map(|value| f64::from(*value as f32)).collect();
+        rounded.multiply(Factor { scope: factor.scope.clone(), values })?;
+    }
+    Ok(rounded)
 }
 
 /// What the peers say.
