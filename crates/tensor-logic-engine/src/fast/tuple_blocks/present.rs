@@ -9,7 +9,7 @@ use crate::domains::binds;
 use crate::presence::{always, fits, has_values, integer};
 use crate::program::{
     Argument, AxisFunction, Expr, Given, Guard, IndexFn, IndexId, Operation, Otherwise, Program, Range, Read,
-    TensorId, Term, When,
+    Role, TensorId, Term, When,
 };
 use crate::value::{Const, Domain};
 use crate::walk::{guard_indices, when_indices};
@@ -107,7 +107,10 @@ pub(super) fn is_covered(
         Given::Array { .. } => false,
     });
     let mut equations = program.equations.iter().filter(|equation| equation.tensor == id);
-    let is = given
+    // The tuples of a parameter are no data.
+    let known = matches!(tensor.role, Role::Data | Role::Computed | Role::Empty);
+    let is = known
+        && given
         && equations.all(|equation| {
             let Some(function) = equation.head.get(place) else { return false };
             fits(program, function, domain)
