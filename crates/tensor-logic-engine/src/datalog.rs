@@ -391,7 +391,9 @@ impl Compiler {
     fn build(&mut self, program: &Program, needed: &BTreeSet<TensorId>) -> Option<Result<(), Refusal>> {
         let mut rings = Vec::new();
         for id in needed {
-            let ring = if self.declined.contains(id) { None } else { ring(program, *id) };
+            // What is learned is not at hand here.
+            let learned = program.tensor(*id).role == Role::Parameter;
+            let ring = if learned || self.declined.contains(id) { None } else { ring(program, *id) };
             if ring.is_none() {
                 self.declined.insert(*id);
             }

@@ -185,6 +185,13 @@ impl Machine {
         let domains = program.tensor(id).domains();
         if tensor.style == Style::Round {
             let mut pieces = Vec::new();
+            if let Some(values) = parameter {
+                // A parameter has all tuples that its places have values for.
+                let shape = program.tensor(id).sizes();
+                let fixed = vec![None; shape.len()];
+                let whole = Given::Array { fixed, shape, values: Arc::from(values), span: tensor.span };
+                pieces.push(given_piece(&domains, &whole, &tensor.places));
+            }
             for given in &tensor.given {
                 pieces.push(given_piece(&domains, given, &tensor.places));
             }

@@ -72,7 +72,7 @@ pub fn minimize(
         let part = order.get(at as usize).copied().unwrap_or(0);
         learner.prepare(engine, parameters, Some(part));
         let request = Request { program: parts.get(part).unwrap_or(&whole.program), parameters, budget };
-        let (value, gradients) = evaluate(engine, &request, goal, &whole)?;
+        let (value, gradients) = evaluate(engine, &request, goal, &whole, &learned)?;
         let squares = gradients.iter().map(Gradient::squares).sum::<f64>();
         check(value, squares, &gradients, minimize, step)?;
         progress(step, steps, value);
@@ -91,16 +91,18 @@ fn evaluate(
     request: &Request<'_>,
     goal: TensorId,
     adjoint: &Adjoint,
+    learned: &[TensorId],
 ) -> Result<(f64, Vec<Gradient>)> {
     let mut goals = vec![goal];
     goals.extend(adjoint.gradients.iter().flatten());
     let mut slopes = engine.listed(request, &goals)?.into_iter();
     let loss = number(slopes.next().as_ref());
-    let gradient = |gradient: &Option<TensorId>| match gradient.and_then(|_| slopes.next()) {
-        Some(slope) => Gradient::of(slope),
+    let gradient = |(gradient, id): (&Option<TensorId>, &TensorId)| match gradient.and_then(|_| slopes.next())
+    {
+        Some(slope) => Gradient::of(slope, &request.program.tensor(*id).domains()),
         None => Gradient::Nothing,
     };
-    Ok((loss, adjoint.gradients.iter().map(gradient).collect()))
+    Ok((loss, adjoint.gradients.iter().zip(learned).map(gradient).collect()))
 }
 
 /// The value of a scalar.

@@ -1,7 +1,10 @@
 //! Relations that hold a block of numbers for a tuple: the engine takes them apart, and nobody can tell.
 #![expect(clippy::unwrap_used, reason = "a test that has no answer has failed")]
 
+use std::path::Path;
+
 use seeded::Stream;
+use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Engine, Parameters, Request};
 use tensor_logic::fast::{Fast, Storage};
 use tensor_logic::gradient::adjoint;
@@ -9,6 +12,7 @@ use tensor_logic::program::{Program, Role, TensorId};
 use tensor_logic::start::all_start_values;
 
 use crate::common;
+use crate::common::answers::calculated;
 use crate::common::engines::{
     BUDGET, STORAGES, analysed, auto_difference, difference, value_difference, wanted,
 };
@@ -217,4 +221,36 @@ fn gradients_are_those_of_the_reference() {
         }
     }
     assert!(2 * legal > count(300), "{legal}");
+}
+
+/// A relation may be learned: it has all tuples of its places, in blocks and out of them.
+#[test]
+fn relations_that_are_learned_have_all_their_tuples() {
+    let text = "d, e : 2\nx, y : {Ann, Bob, Cal}\nE(Ann, Bob); E(Bob, Cal); E(Cal, Cal)\nP(x) ~ [0.5, -1, 2]\n\
+                W(d, e) ~ [[1, -2], [0.5, 3]]\nV[d] ~ [0.3, -0.7]\nH(x, d) += E(x, y) P(y) V[d]\n\
+                G(x, d) += H(x, e) W(d, e) | P(x)\nLoss = (G(x, d) - 1)^2 + P(x)^2\n";
+    let program = analysed(text).unwrap();
+    let found = wanted(&program);
+    for storage in STORAGES {
+        assert_eq!(difference(&program, storage, &found), None, "{storage:?}");
+    }
+    assert_eq!(auto_difference(&program, &found), None);
+    let learned = |engine: &mut dyn Engine| {
+        let text = format!("{text}Loss? @minimize(opt=sgd, lr=0.01, steps=5)\nP(x)?\nW(d, e)?\nV?");
+        let found = calculated(&text, Path::new("."), 0, engine).unwrap();
+        assert_eq!(found.outcome.refusal, None);
+        found
+            .outcome
+            .answers
+            .iter()
+            .flat_map(|answer| answer.content.numbers().to_vec())
+            .collect::<Vec<f64>>()
+    };
+    let (wanted, found) =
+        (learned(&mut Reference::default()), learned(&mut Auto::new(Box::<Fast>::default())));
+    assert!(wanted.len() == found.len() && wanted.len() > 9, "{wanted:?}\n{found:?}");
+    assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-10), "{wanted:?}\n{found:?}");
+    // Five steps have moved every number.
+    let starts = [0.5, -1.0, 2.0, 1.0, -2.0, 0.5, 3.0, 0.3, -0.7];
+    assert!(starts.iter().zip(&found[found.len() - 9..]).all(|(start, end)| start != end), "{found:?}");
 }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use super::rule::{Pace, Rule, State};
 use crate::engine::{Listed, Numbers, Slope, Value};
+use crate::value::{Domain, Tuple};
 
 /// A step's gradient.
 #[derive(Debug)]
@@ -21,11 +22,26 @@ pub(super) enum Gradient {
 }
 
 impl Gradient {
-    pub(super) fn of(slope: Slope) -> Gradient {
+    /// The gradient of a parameter over these domains.
+    pub(super) fn of(slope: Slope, domains: &[Domain]) -> Gradient {
         match slope {
             Slope::Whole(Value::Dense(values)) => Gradient::Whole(values),
             Slope::Listed(listed) => Gradient::Listed(listed),
-            Slope::Whole(Value::Tuples(_) | Value::Counts(_)) => Gradient::Nothing,
+            Slope::Whole(Value::Tuples(tuples)) => {
+                let place = |tuple: &Tuple| {
+                    let mut places = domains.iter().zip(tuple);
+                    places.try_fold(0, |place, (domain, value)| {
+                        Some(place * domain.len() + domain.ordinal(*value)?)
+                    })
+                };
+                let known = tuples.tuples.iter().zip(&tuples.values);
+                let mut pairs: Vec<(usize, f64)> =
+                    known.filter_map(|(tuple, value)| Some((place(tuple)?, *value))).collect();
+                pairs.sort_unstable_by_key(|(place, _)| *place);
+                let (positions, values) = pairs.into_iter().unzip();
+                Gradient::Listed(Listed { positions, values })
+            }
+            Slope::Whole(Value::Counts(_)) => Gradient::Nothing,
         }
     }
 
