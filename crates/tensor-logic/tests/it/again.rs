@@ -52,14 +52,23 @@ fn answers(
     goals(program).into_iter().map(|goal| engine.values(&request, &[goal])).collect()
 }
 
-/// How two values differ by more than the last bits of 32: sums that were once infinite are taken in the order of the text
-/// from then on, which has other last bits.
-fn single_difference(found: &Value, wanted: &Value) -> Option<String> {
+/// How two values differ by more than some last bits. Sums that were once infinite are taken in the order of the text from
+/// then on: their last bits are others, also those of an element in which large numbers cancel, which stand beside it.
+fn rounded_difference(found: &Value, wanted: &Value, precision: Precision) -> Option<String> {
     let how = value_difference(found, wanted)?;
-    let close = |(a, b): (&f64, &f64)| {
-        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 * a.abs().max(b.abs()).max(1.0)
+    let (near, bits) = match precision {
+        Precision::Double => (1e-9, 1e-14),
+        Precision::Single => (1e-4, 1e-5),
     };
-    let all = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(close);
+    let all = |a: &[f64], b: &[f64]| {
+        let finite = a.iter().chain(b).filter(|number| number.is_finite());
+        let largest = finite.fold(1.0, |largest: f64, number| largest.max(number.abs()));
+        let close = |(a, b): (&f64, &f64)| {
+            let within = (near * a.abs().max(b.abs()).max(1.0)).max(bits * largest);
+            a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= within
+        };
+        a.len() == b.len() && a.iter().zip(b).all(close)
+    };
     let same = match (found, wanted) {
         (Value::Dense(a), Value::Dense(b)) => all(&a.doubles(), &b.doubles()),
         (Value::Tuples(a), Value::Tuples(b)) => a.tuples == b.tuples && all(&a.values, &b.values),
@@ -81,10 +90,7 @@ fn disagreement(program: &Program, given: &[(u32, Vec<f64>)], storage: Storage) 
             let wanted = answers(&mut engine(), program, &parameters);
             for (goal, (found, wanted)) in goals(program).into_iter().zip(found.iter().zip(&wanted)) {
                 let how = match (found, wanted) {
-                    (Ok(found), Ok(wanted)) if precision == Precision::Double => {
-                        value_difference(&found[0], &wanted[0])
-                    }
-                    (Ok(found), Ok(wanted)) => single_difference(&found[0], &wanted[0]),
+                    (Ok(found), Ok(wanted)) => rounded_difference(&found[0], &wanted[0], precision),
                     (Err(found), Err(wanted)) if found.code == wanted.code => None,
                     _ => Some(format!("{found:?} instead of {wanted:?}")),
                 };
