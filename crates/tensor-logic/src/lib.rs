@@ -9,7 +9,7 @@
 //!
 //! **From core form to answers.** [`run`](run::run) carries out a program's queries on an
 //! [`Engine`](engine::Engine): the [`mod@reference`] interpreter, which is plain loops and the truth, or
-//! [`auto`], which sends rules to the crate [`datarel`] and the rest to the [`fast`] one. The gradient of
+//! [`auto`], which sends rules to the crate `datarel` and the rest to the [`fast`] one. The gradient of
 //! a program is a program ([`gradient`]); [`learn`] follows it.
 //!
 //! A [`Notebook`](notebook::Notebook) is a program with data of the Rust program around it. With text only,
