@@ -10,6 +10,7 @@ mod fol;
 mod ill;
 mod learners;
 mod pgm;
+mod relational;
 mod rnn;
 mod sparse;
 mod tl;
@@ -28,7 +29,7 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
-    /// `einsum [CASE]...` (E1 to E7), `pgm [CASE]...` (G1 to G12), `dense [NAME]...`, `learners [NAME]...`, `cliffs [CASE]...`,
+    /// `einsum [CASE]...` (E1 to E7), `pgm [CASE]...` (G1 to G14), `relational [CASE]...`, `dense [NAME]...`, `learners [NAME]...`, `cliffs [CASE]...`,
     /// `sparse` and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
@@ -86,6 +87,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
             "rnn" => return rnn::run(args, further),
             "tl" => return tl::run(args, further),
             "pgm" => return pgm::run(args, further),
+            "relational" => return relational::run(args, further),
             "dense" => return dense::run(args, further),
             "learners" => return learners::run(args, further),
             "cliffs" => return cliffs::run(args, further),

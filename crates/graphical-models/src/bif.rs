@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 
+use crate::model::sums_to_one;
 use crate::{Factor, Failure, Model, Variable, VariableId};
 
-/// A row of conditional probabilities may differ from 1 by so much: published tables are rounded.
-const ROUNDED: f64 = 1e-3;
+/// All tables together may have so many cells, 1 GiB: a `default` row stands for as many rows as parents have states.
+const CELLS: usize = 1 << 27;
 
 /// Reads a Bayesian network.
 ///
@@ -19,7 +20,9 @@ pub fn read(text: &str) -> Result<Model, Failure> {
     let mut reader = Reader { words: words(text)?, at: 0 };
     let mut variables: Vec<Variable> = Vec::new();
     let mut known: HashMap<String, VariableId> = HashMap::new();
+    let mut names: Vec<Word> = Vec::new();
     let mut tables: Vec<(Word, Vec<VariableId>, Vec<f64>)> = Vec::new();
+    let mut cells = 0;
     while let Some(word) = reader.next() {
         match word.text {
             "network" => {
@@ -35,10 +38,12 @@ pub fn read(text: &str) -> Result<Model, Failure> {
                     return Err(name.wrong(format!("a second variable `{}`", name.text)));
                 }
                 let states = reader.states(name)?;
+                names.push(name);
                 variables.push(Variable { name: name.text.to_owned(), states });
             }
             "probability" => {
-                let (scope, values) = reader.table(&variables, &known, word)?;
+                let (scope, values) = reader.table(&variables, &known, word, CELLS - cells)?;
+                cells += values.len();
                 tables.push((word, scope, values));
             }
             other => {
@@ -47,21 +52,18 @@ pub fn read(text: &str) -> Result<Model, Failure> {
             }
         }
     }
-    let mut defined = vec![false; variables.len()];
-    let names: Vec<String> = variables.iter().map(|variable| variable.name.clone()).collect();
     let mut model = Model::new(variables)?;
     for (word, scope, values) in tables {
         // The variable itself stands last, and moves fastest.
-        if let Some(slot) = scope.last().and_then(|id| defined.get_mut(id.0))
-            && std::mem::replace(slot, true)
-        {
-            let name = scope.last().map_or("", |id| names[id.0].as_str());
-            return Err(word.wrong(format!("a second table of `{name}`")));
+        let own = scope.last().copied();
+        if let Some(own) = own.filter(|own| model.definition(*own).is_some()) {
+            return Err(word.wrong(format!("a second table of `{}`", model.variable(own).name)));
         }
-        model.multiply(Factor { scope, values }).map_err(|failure| word.wrong(failure.to_string()))?;
+        model.define(Factor { scope, values }).map_err(|failure| word.wrong(failure.to_string()))?;
     }
-    match defined.iter().position(|defined| !defined) {
-        Some(missing) => Err(Failure::Model(format!("`{}` has no table of probabilities", names[missing]))),
+    let missing = (0..names.len()).find(|at| model.definition(VariableId(*at)).is_none());
+    match missing.and_then(|at| names.get(at)) {
+        Some(name) => Err(name.wrong(format!("`{}` has no table of probabilities", name.text))),
         None => Ok(model),
     }
 }
@@ -250,9 +252,10 @@ impl<'t> Reader<'t> {
         variables: &[Variable],
         known: &HashMap<String, VariableId>,
         start: Word<'t>,
+        most: usize,
     ) -> Result<(Vec<VariableId>, Vec<f64>), Failure> {
         self.expect("(")?;
-        let (_, own) = self.variable(known)?;
+        let (name, own) = self.variable(known)?;
         let mut scope = Vec::new();
         if self.is("|") {
             loop {
@@ -275,12 +278,8 @@ impl<'t> Reader<'t> {
         let width = states(&own);
         let mut values: Vec<Option<Vec<f64>>> = vec![None; rows.unwrap_or(0)];
         let mut default: Option<Vec<f64>> = None;
-        let wrong = || {
-            start.wrong(format!(
-                "the table of `{}` has more cells than the text has words",
-                variables[own.0].name
-            ))
-        };
+        let wrong =
+            || start.wrong(format!("the table of `{}` has more rows than the text has words", name.text));
         while !self.is("}") {
             let word = self.word("a row or `}`")?;
             match word.text {
@@ -292,8 +291,12 @@ impl<'t> Reader<'t> {
                             .to_owned(),
                     ));
                 }
-                "table" => values = vec![Some(self.numbers(width, word)?)],
-                "default" => default = Some(self.numbers(width, word)?),
+                "table" if values.iter().any(Option::is_some) => {
+                    return Err(word.wrong("a second `table`".to_owned()));
+                }
+                "default" if default.is_some() => return Err(word.wrong("a second `default`".to_owned())),
+                "table" => values = vec![Some(self.numbers(width, word, name)?)],
+                "default" => default = Some(self.numbers(width, word, name)?),
                 "(" => {
                     let mut at = 0;
                     for (nth, parent) in scope.iter().enumerate() {
@@ -311,7 +314,7 @@ impl<'t> Reader<'t> {
                         }
                     }
                     self.expect(")")?;
-                    let row = self.numbers(width, word)?;
+                    let row = self.numbers(width, word, name)?;
                     let slot = values.get_mut(at).ok_or_else(wrong)?;
                     if slot.replace(row).is_some() {
                         return Err(word.wrong("a second row for these states".to_owned()));
@@ -323,24 +326,22 @@ impl<'t> Reader<'t> {
             }
         }
         let rows = rows.ok_or_else(wrong)?;
+        if rows.checked_mul(width).is_none_or(|cells| cells > most) {
+            let message = format!("with the table of `{}` there are more than {CELLS} cells", name.text);
+            return Err(start.wrong(message));
+        }
         let mut all = Vec::with_capacity(rows * width);
-        for row in values {
-            let row = row.or_else(|| default.clone()).ok_or_else(|| {
-                start.wrong(format!("the table of `{}` misses a row", variables[own.0].name))
-            })?;
-            let sum: f64 = row.iter().sum();
-            if (sum - 1.0).abs() > ROUNDED {
-                let message = format!("a row of the table of `{}` sums to {sum}", variables[own.0].name);
-                return Err(start.wrong(message));
-            }
-            all.extend(row);
+        for row in &values {
+            let row = row.as_ref().or(default.as_ref());
+            let missing = || start.wrong(format!("the table of `{}` misses a row", name.text));
+            all.extend(row.ok_or_else(missing)?);
         }
         scope.push(own);
         Ok((scope, all))
     }
 
     /// So many probabilities, and `;`.
-    fn numbers(&mut self, count: usize, row: Word<'t>) -> Result<Vec<f64>, Failure> {
+    fn numbers(&mut self, count: usize, row: Word<'t>, of: Word<'t>) -> Result<Vec<f64>, Failure> {
         let mut numbers = Vec::new();
         while !self.is(";") {
             let word = self.word("a probability or `;`")?;
@@ -354,6 +355,9 @@ impl<'t> Reader<'t> {
         if numbers.len() != count {
             return Err(row.wrong(format!("{} numbers, and {count} are asked for", numbers.len())));
         }
-        Ok(numbers)
+        match sums_to_one(&numbers) {
+            Ok(()) => Ok(numbers),
+            Err(sum) => Err(row.wrong(format!("a row of the table of `{}` sums to {sum}", of.text))),
+        }
     }
 }

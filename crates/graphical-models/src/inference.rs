@@ -2,20 +2,22 @@
 //!
 //! Enter at [`Model::marginals`]. Lauritzen and Spiegelhalter (1988); Koller and Friedman, chapter 10.
 
-use crate::nest::{Folding, Table, folds};
+use crate::nest::{BLOCK, Folding, Table, folds, held};
 use crate::order::{Order, best};
 use crate::{Failure, Model, VariableId};
 
 /// What inference may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The cells of all cliques together: time is about two operations for each, memory a share of 8 bytes for each.
+    /// The cells of all cliques together, which are never stored: time is about two operations for each.
     pub cells: f64,
+    /// The bytes of all tables that are held at once: those of the model as the evidence leaves it, and messages.
+    pub bytes: f64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { cells: 1e10 }
+        Limits { cells: 1e10, bytes: 16e9 }
     }
 }
 
@@ -30,36 +32,36 @@ pub struct Marginals {
 }
 
 /// Variables of a model that evidence and zeros leave, and tables over them.
-struct Reduced {
+pub(crate) struct Reduced {
     /// For each variable of the model the states that are possible.
-    states: Vec<Vec<usize>>,
+    pub(crate) states: Vec<Vec<usize>>,
     /// The variables that have more than one.
-    variables: Vec<usize>,
-    tables: Vec<Table>,
+    pub(crate) variables: Vec<usize>,
+    pub(crate) tables: Vec<Table>,
     /// The logarithm of what is left of factors without such variables.
-    log: f64,
+    pub(crate) log: f64,
 }
 
 /// What is to be done for some evidence.
-struct Planned {
-    reduced: Reduced,
+pub(crate) struct Planned {
+    pub(crate) reduced: Reduced,
     /// For each variable of the model its number among those that are left.
-    position: Vec<usize>,
+    pub(crate) position: Vec<usize>,
     /// How many states those have.
-    sizes: Vec<usize>,
-    cliques: Vec<Clique>,
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) cliques: Vec<Clique>,
 }
 
 /// A clique of the tree.
 #[derive(Default)]
-struct Clique {
-    variables: Vec<usize>,
+pub(crate) struct Clique {
+    pub(crate) variables: Vec<usize>,
     /// Those that are summed here: no clique further up has them.
-    own: Vec<usize>,
+    pub(crate) own: Vec<usize>,
     /// The tables of the model that stand here.
     tables: Vec<usize>,
-    children: Vec<usize>,
-    parent: Option<usize>,
+    pub(crate) children: Vec<usize>,
+    pub(crate) parent: Option<usize>,
 }
 
 impl Model {
@@ -68,10 +70,10 @@ impl Model {
     /// # Errors
     ///
     /// [`Failure::Evidence`] for a variable or state that the model has not, a variable that is observed twice, or evidence
-    /// of probability zero; [`Failure::TooLarge`] where the cheapest order of elimination that was found takes more than
-    /// the limits allow.
+    /// of probability zero; [`Failure::TooLarge`] and [`Failure::Memory`] where the cheapest order of elimination that was
+    /// found takes more than the limits allow.
     pub fn marginals(&self, evidence: &[(VariableId, usize)], limits: &Limits) -> Result<Marginals, Failure> {
-        let Planned { reduced, position, sizes, cliques } = self.planned(evidence, limits)?;
+        let Planned { reduced, position, sizes, cliques } = self.planned(evidence, &[], limits)?;
         let (found, log) = calibrated(&sizes, &cliques, &reduced.tables)?;
         let of = reduced.states.iter().enumerate().map(|(variable, states)| {
             let mut all = vec![0.0; self.states(VariableId(variable))];
@@ -95,7 +97,7 @@ impl Model {
         evidence: &[(VariableId, usize)],
         limits: &Limits,
     ) -> Result<(Vec<usize>, f64), Failure> {
-        let Planned { reduced, position, sizes, cliques } = self.planned(evidence, limits)?;
+        let Planned { reduced, position, sizes, cliques } = self.planned(evidence, &[], limits)?;
         let (found, log) = most_probable(&sizes, &cliques, &reduced.tables)?;
         let state = |(variable, states): (usize, &Vec<usize>)| match found.get(position[variable]) {
             Some(at) => states[*at],
@@ -104,44 +106,55 @@ impl Model {
         Ok((reduced.states.iter().enumerate().map(state).collect(), reduced.log + log))
     }
 
-    fn planned(&self, evidence: &[(VariableId, usize)], limits: &Limits) -> Result<Planned, Failure> {
+    /// A tree of cliques for some evidence; if variables are to be `together`, one of the cliques has all of them that have
+    /// more than one state left.
+    pub(crate) fn planned(
+        &self,
+        evidence: &[(VariableId, usize)],
+        together: &[VariableId],
+        limits: &Limits,
+    ) -> Result<Planned, Failure> {
         let reduced = self.reduced(evidence)?;
         let mut position = vec![usize::MAX; self.variables().len()];
         reduced.variables.iter().enumerate().for_each(|(at, variable)| position[*variable] = at);
         let sizes: Vec<usize> =
             reduced.variables.iter().map(|variable| reduced.states[*variable].len()).collect();
-        let scopes: Vec<Vec<usize>> = reduced.tables.iter().map(|table| table.scope.clone()).collect();
-        let order = best(&sizes, &scopes);
+        let mut scopes: Vec<Vec<usize>> = reduced.tables.iter().map(|table| table.scope.clone()).collect();
+        let own = together.iter().map(|id| position[id.0]).filter(|at| *at != usize::MAX);
+        let asked: Vec<usize> = own.collect();
+        scopes.push(asked.clone());
+        // Who is whose neighbour is known by a bit for each pair.
+        let pairs = (sizes.len() as f64) * (sizes.len() as f64) / 8.0;
+        within(3.0 * pairs, limits)?;
+        let order = best(&sizes, &scopes, limits.cells);
         if order.cells > limits.cells {
             return Err(Failure::TooLarge { cells: order.cells, limit: limits.cells });
         }
+        scopes.pop();
         let cliques = tree(&order, &scopes);
+        fits(&sizes, &cliques, &reduced.tables, &asked, limits)?;
         Ok(Planned { reduced, position, sizes, cliques })
     }
 
     /// The model where evidence holds, without states that are impossible then.
-    fn reduced(&self, evidence: &[(VariableId, usize)]) -> Result<Reduced, Failure> {
-        let mut states: Vec<Vec<usize>> =
-            self.variables().iter().map(|variable| (0..variable.states.len()).collect()).collect();
-        let mut observed = vec![false; states.len()];
-        for (id, state) in evidence {
-            let Some(seen) = observed.get_mut(id.0) else {
-                return Err(Failure::Evidence(format!("the model has no variable {}", id.0)));
-            };
-            let variable = self.variable(*id);
-            if *state >= variable.states.len() {
-                return Err(Failure::Evidence(format!("`{}` has no state {state}", variable.name)));
-            }
-            if std::mem::replace(seen, true) {
-                return Err(Failure::Evidence(format!("`{}` is observed twice", variable.name)));
-            }
-            states[id.0] = vec![*state];
-        }
-        let zeros: Vec<bool> = self.factors().iter().map(|factor| factor.values.contains(&0.0)).collect();
+    pub(crate) fn reduced(&self, evidence: &[(VariableId, usize)]) -> Result<Reduced, Failure> {
+        let observed = self.observed(evidence)?;
+        let states = self.variables().iter().zip(observed).map(|(variable, observed)| match observed {
+            Some(state) => vec![state],
+            None => (0..variable.states.len()).collect(),
+        });
+        let mut states: Vec<Vec<usize>> = states.collect();
         // A state that some factor never admits is impossible, and may make others so.
-        let mut open = zeros.clone();
-        while let Some(at) = open.iter().position(|open| *open) {
-            open[at] = false;
+        let mut open: Vec<usize> =
+            (0..self.factors().len()).filter(|at| self.factors()[*at].values.contains(&0.0)).collect();
+        let mut near: Vec<Vec<usize>> = vec![Vec::new(); states.len()];
+        for at in &open {
+            self.factors()[*at].scope.iter().for_each(|id| near[id.0].push(*at));
+        }
+        let mut waits = vec![false; self.factors().len()];
+        open.iter().for_each(|at| waits[*at] = true);
+        while let Some(at) = open.pop() {
+            waits[at] = false;
             let factor = &self.factors()[at];
             let mut alive: Vec<Vec<bool>> =
                 factor.scope.iter().map(|id| vec![false; self.states(*id)]).collect();
@@ -157,8 +170,10 @@ impl Model {
                     return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
                 }
                 if states[id.0].len() < before {
-                    for (other, factor) in self.factors().iter().enumerate() {
-                        open[other] |= zeros[other] && other != at && factor.scope.contains(id);
+                    for other in &near[id.0] {
+                        if *other != at && !std::mem::replace(&mut waits[*other], true) {
+                            open.push(*other);
+                        }
                     }
                 }
             }
@@ -170,7 +185,10 @@ impl Model {
         let (mut tables, mut log) = (Vec::new(), 0.0);
         for (at, factor) in self.factors().iter().enumerate() {
             let mut values = Vec::new();
-            self.each_cell(at, &states, &mut |_, value| values.push(value));
+            match factor.scope.iter().all(|id| states[id.0].len() == self.states(*id)) {
+                true => values.clone_from(&factor.values),
+                false => self.each_cell(at, &states, &mut |_, value| values.push(value)),
+            }
             let scope = factor.scope.iter().map(|id| position[id.0]).filter(|at| *at != usize::MAX);
             let scope: Vec<usize> = scope.collect();
             match (scope.is_empty(), values.first()) {
@@ -205,6 +223,46 @@ impl Model {
             }
         }
     }
+}
+
+/// Refuses what needs more memory than is allowed.
+pub(crate) fn within(bytes: f64, limits: &Limits) -> Result<(), Failure> {
+    match bytes <= limits.bytes {
+        true => Ok(()),
+        false => Err(Failure::Memory { bytes, limit: limits.bytes }),
+    }
+}
+
+/// Refuses what holds too much at once: the tables, the messages up and down, and in the clique at hand what its loops lay out
+/// anew.
+fn fits(
+    sizes: &[usize],
+    cliques: &[Clique],
+    tables: &[Table],
+    asked: &[usize],
+    limits: &Limits,
+) -> Result<(), Failure> {
+    let cells = |scope: &[usize]| -> f64 { scope.iter().map(|variable| sizes[*variable] as f64).product() };
+    let scopes: Vec<Vec<usize>> = cliques.iter().map(above).collect();
+    let mut kept = 2.0 * scopes.iter().map(|scope| cells(scope)).sum::<f64>();
+    kept += tables.iter().map(|table| table.values.len() as f64).sum::<f64>();
+    // No table is laid out in more numbers than a block has for each of its own.
+    if within(8.0 * (kept + 4.0 * BLOCK as f64 * (kept + cells(asked))), limits).is_ok() {
+        return Ok(());
+    }
+    let messages: Vec<Table> = scopes.into_iter().map(|scope| Table { scope, values: Vec::new() }).collect();
+    let mut most = 0.0_f64;
+    for (clique, message) in cliques.iter().zip(&messages) {
+        let mut inputs = inputs(clique, tables, &messages);
+        let up = held(sizes, &clique.variables, &inputs, std::slice::from_ref(&message.scope));
+        inputs.push(message);
+        let mut results: Vec<Vec<usize>> =
+            clique.children.iter().map(|child| messages[*child].scope.clone()).collect();
+        results.extend(clique.own.iter().map(|variable| vec![*variable]));
+        results.push(asked.iter().copied().filter(|at| clique.variables.contains(at)).collect());
+        most = most.max(up).max(held(sizes, &clique.variables, &inputs, &results));
+    }
+    within(8.0 * (kept + most), limits)
 }
 
 /// The cliques of an order, children before parents. One whose variables are those of a child without what that one sums is
@@ -253,13 +311,13 @@ fn above(clique: &Clique) -> Vec<usize> {
 }
 
 /// The messages of all cliques to their parents, children first, and the logarithm of all together.
-struct Upward {
+pub(crate) struct Upward {
     order: Vec<usize>,
-    messages: Vec<Table>,
-    log: f64,
+    pub(crate) messages: Vec<Table>,
+    pub(crate) log: f64,
 }
 
-fn upward(
+pub(crate) fn upward(
     folding: Folding,
     sizes: &[usize],
     cliques: &[Clique],
@@ -291,7 +349,7 @@ fn upward(
 }
 
 /// What is multiplied in a clique.
-fn inputs<'t>(clique: &Clique, tables: &'t [Table], messages: &'t [Table]) -> Vec<&'t Table> {
+pub(crate) fn inputs<'t>(clique: &Clique, tables: &'t [Table], messages: &'t [Table]) -> Vec<&'t Table> {
     let own = clique.tables.iter().map(|table| &tables[*table]);
     own.chain(clique.children.iter().map(|child| &messages[*child])).collect()
 }
@@ -357,11 +415,7 @@ fn calibrated(
         let mut beliefs = folds(Folding::Sum, sizes, &clique.variables, &inputs, &scopes).into_iter();
         for child in &clique.children {
             let Some(mut belief) = beliefs.next() else { break };
-            let most = belief.values.iter().fold(0.0, |most: f64, value| most.max(*value));
-            for (value, sent) in belief.values.iter_mut().zip(&up[*child].values) {
-                // What the child cannot be, nobody needs.
-                *value = if *sent > 0.0 { *value / most / sent } else { 0.0 };
-            }
+            without(&mut belief, &up[*child]);
             down[*child] = belief;
         }
         for (variable, belief) in clique.own.iter().zip(beliefs) {
@@ -370,4 +424,13 @@ fn calibrated(
         }
     }
     Ok((found, log))
+}
+
+/// What a clique believes of the variables that it shares with a child, without what the child sent; the largest was 1.
+pub(crate) fn without(belief: &mut Table, sent: &Table) {
+    let most = belief.values.iter().fold(0.0, |most: f64, value| most.max(*value));
+    for (value, sent) in belief.values.iter_mut().zip(&sent.values) {
+        // What the child cannot be, nobody needs.
+        *value = if *sent > 0.0 { *value / most / sent } else { 0.0 };
+    }
 }

@@ -1,4 +1,4 @@
-//! Exact inference in discrete graphical models.
+//! Inference in discrete graphical models.
 //!
 //! A [`Model`] is a product of factors over variables with finitely many states: read from a `.bif` or `.uai` file
 //! ([`bif::read`], [`uai::read`]), or made of [`Factor`]s. [`Model::marginals`] gives the distribution of all variables and
@@ -18,6 +18,10 @@
 //! assert!((found.of[0][1] - 2.0 / 3.0).abs() < 1e-12);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`Model::joint`] is the distribution of several variables together, [`Model::most_probable`] the most probable states of all:
+//! these are exact too. Where that is too much, [`Model::sample_forward`] estimates marginals of a Bayesian network with their standard
+//! errors, and [`Model::loopy`] passes messages in a graph with circles.
 
 /// The README's program runs as it stands there.
 #[cfg(doctest)]
@@ -25,14 +29,25 @@
 pub struct Readme;
 
 pub mod bif;
+mod drawing;
+mod graph;
 mod inference;
+mod joint;
+mod lanes;
+mod loopy;
+mod messages;
 mod model;
 mod nest;
 mod order;
+mod sampling;
+mod sums;
 pub mod uai;
 
 pub use inference::{Limits, Marginals};
+pub use joint::Joint;
+pub use loopy::{Believed, Loopy};
 pub use model::{Factor, Model, Variable, VariableId};
+pub use sampling::{Estimate, Sampled, Sampling};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -53,11 +68,22 @@ pub enum Failure {
     /// The evidence is none that the model can have.
     #[error("{0}")]
     Evidence(String),
+    /// What is asked for is nothing that the model can answer.
+    #[error("{0}")]
+    Question(String),
     /// The cliques have too many cells.
-    #[error("the cliques have {cells:.2e} cells, and {limit:.2e} are allowed")]
+    #[error("the cliques have {cells:.2e} cells or more, and {limit:.2e} are allowed")]
     TooLarge {
-        /// Of the best order that was found.
+        /// Of the best order that was found, up to where it was given up.
         cells: f64,
+        /// The limit.
+        limit: f64,
+    },
+    /// The tables that are held at once take too much memory.
+    #[error("{bytes:.2e} bytes are needed, and {limit:.2e} are allowed")]
+    Memory {
+        /// What would be needed.
+        bytes: f64,
         /// The limit.
         limit: f64,
     },

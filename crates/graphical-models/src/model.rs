@@ -29,6 +29,17 @@ pub struct Factor {
 pub struct Model {
     variables: Vec<Variable>,
     factors: Vec<Factor>,
+    /// For each variable the factor that is its distribution given others.
+    definitions: Vec<Option<usize>>,
+}
+
+/// A row of conditional probabilities may differ from 1 by so much: published tables are rounded.
+const ROUNDED: f64 = 1e-3;
+
+/// Whether a row of probabilities sums to one; if not, to what.
+pub(crate) fn sums_to_one(row: &[f64]) -> Result<(), f64> {
+    let sum: f64 = row.iter().sum();
+    if (sum - 1.0).abs() <= ROUNDED { Ok(()) } else { Err(sum) }
 }
 
 impl Model {
@@ -51,7 +62,8 @@ impl Model {
                 return Err(Failure::Model(format!("`{}` has two states `{state}`", variable.name)));
             }
         }
-        Ok(Model { variables, factors: Vec::new() })
+        let definitions = vec![None; variables.len()];
+        Ok(Model { variables, factors: Vec::new(), definitions })
     }
 
     /// Multiplies the model by a factor.
@@ -61,17 +73,14 @@ impl Model {
     /// [`Failure::Model`] if its scope names a variable twice or one that the model has not, if there are not as many
     /// numbers as states together, or one of them is negative or none.
     pub fn multiply(&mut self, factor: Factor) -> Result<(), Failure> {
-        let mut seen = vec![false; self.variables.len()];
-        for id in &factor.scope {
-            match seen.get_mut(id.0) {
-                None => return Err(Failure::Model(format!("the model has no variable {}", id.0))),
-                Some(true) => {
-                    let message =
-                        format!("`{}` stands twice in the scope of a factor", self.variable(*id).name);
-                    return Err(Failure::Model(message));
-                }
-                Some(seen) => *seen = true,
-            }
+        let mut scope = factor.scope.clone();
+        scope.sort_unstable();
+        if let Some(id) = scope.last().filter(|id| id.0 >= self.variables.len()) {
+            return Err(Failure::Model(format!("the model has no variable {}", id.0)));
+        }
+        if let Some(id) = scope.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]) {
+            let message = format!("`{}` stands twice in the scope of a factor", self.variable(id).name);
+            return Err(Failure::Model(message));
         }
         let mut sizes = factor.scope.iter().map(|id| self.states(*id));
         let cells = sizes.try_fold(1_usize, usize::checked_mul);
@@ -86,6 +95,34 @@ impl Model {
         }
         self.factors.push(factor);
         Ok(())
+    }
+
+    /// Multiplies the model by the distribution of the last variable of a scope, given those before it. A model in which every
+    /// variable is defined so, and none by itself around a circle, is a Bayesian network.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Model`] as [`Model::multiply`], if the scope is empty, if the variable is defined already, or if a row does
+    /// not sum to one, to 1e-3.
+    pub fn define(&mut self, table: Factor) -> Result<(), Failure> {
+        let Some(own) = table.scope.last().copied() else {
+            return Err(Failure::Model("a distribution of no variable".to_owned()));
+        };
+        if self.definition(own).is_some() {
+            return Err(Failure::Model(format!("`{}` has a second distribution", self.variable(own).name)));
+        }
+        let width = self.states(own).max(1);
+        if let Some(Err(sum)) = table.values.chunks(width).map(sums_to_one).find(Result::is_err) {
+            return Err(Failure::Model(format!("a row of a distribution sums to {sum}")));
+        }
+        self.multiply(table)?;
+        self.definitions[own.0] = Some(self.factors.len() - 1);
+        Ok(())
+    }
+
+    /// The distribution of a variable given others, if it was [defined](Model::define): the variable stands last in its scope.
+    pub fn definition(&self, id: VariableId) -> Option<&Factor> {
+        self.factors.get((*self.definitions.get(id.0)?)?)
     }
 
     /// All variables, in order.
@@ -105,6 +142,24 @@ impl Model {
     /// If the model has none of this number.
     pub fn variable(&self, id: VariableId) -> &Variable {
         &self.variables[id.0]
+    }
+
+    /// For each variable the state in which it is observed, if it is.
+    pub(crate) fn observed(&self, evidence: &[(VariableId, usize)]) -> Result<Vec<Option<usize>>, Failure> {
+        let mut observed = vec![None; self.variables.len()];
+        for (id, state) in evidence {
+            let Some(seen) = observed.get_mut(id.0) else {
+                return Err(Failure::Evidence(format!("the model has no variable {}", id.0)));
+            };
+            let variable = self.variable(*id);
+            if *state >= variable.states.len() {
+                return Err(Failure::Evidence(format!("`{}` has no state {state}", variable.name)));
+            }
+            if seen.replace(*state).is_some() {
+                return Err(Failure::Evidence(format!("`{}` is observed twice", variable.name)));
+            }
+        }
+        Ok(observed)
     }
 
     /// How many states a variable has.

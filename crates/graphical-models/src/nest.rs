@@ -12,7 +12,7 @@ pub(crate) struct Table {
 }
 
 /// A block has about so many numbers.
-const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// A table that is multiplied in.
 struct Input {
@@ -105,6 +105,20 @@ pub(crate) fn folds(
     }
     let outputs = nest.outputs.into_iter().zip(scopes);
     outputs.map(|(output, scope)| folded(folding, sizes, &outer, &inner, output, scope)).collect()
+}
+
+/// The numbers that [`folds`] holds beside its tables: each laid out anew by the loops, results before and after that.
+pub(crate) fn held(sizes: &[usize], variables: &[usize], tables: &[&Table], scopes: &[Vec<usize>]) -> f64 {
+    let (outer, inner) = layout(sizes, variables, tables);
+    let states = |variable: &usize| sizes[*variable] as f64;
+    let block: f64 = inner.iter().map(states).product();
+    let laid = |scope: &[usize]| -> f64 {
+        let outside: f64 = scope.iter().filter(|variable| outer.contains(variable)).map(states).product();
+        // Beside each block its place.
+        outside * if scope.iter().any(|variable| inner.contains(variable)) { block + 1.0 } else { 2.0 }
+    };
+    let results = |scope: &Vec<usize>| laid(scope) + scope.iter().map(states).product::<f64>();
+    tables.iter().map(|table| laid(&table.scope)).sum::<f64>() + scopes.iter().map(results).sum::<f64>()
 }
 
 /// The variables of the loops, from the outermost, and those of a block.

@@ -31,11 +31,13 @@ const SHARE: f64 = 0.02;
 /// At most so many.
 const TRIES: usize = 60;
 
-/// A good order for variables of these sizes, where those of each scope are neighbours.
-pub(crate) fn best(sizes: &[usize], scopes: &[Vec<usize>]) -> Order {
+/// A good order for variables of these sizes, where those of each scope are neighbours. If none has at most so many cells as
+/// the limit, it ends where that is known.
+pub(crate) fn best(sizes: &[usize], scopes: &[Vec<usize>], limit: f64) -> Order {
     let graph = Graph::new(sizes, scopes);
     let rules = [Rule::Fill, Rule::WeightedFill, Rule::Cells];
-    let mut found: Vec<(Order, Rule)> = rules.iter().map(|rule| (graph.order(*rule, None), *rule)).collect();
+    let mut found: Vec<(Order, Rule)> =
+        rules.iter().map(|rule| (graph.order(*rule, None, limit), *rule)).collect();
     found.sort_by(|(a, _), (b, _)| a.cells.total_cmp(&b.cells));
     let mut best = found.swap_remove(0);
     let mut stream = seeded::Family::named("elimination").stream(0);
@@ -44,11 +46,11 @@ pub(crate) fn best(sizes: &[usize], scopes: &[Vec<usize>]) -> Order {
     let mut spent = 0.0;
     for number in 0..TRIES {
         spent += search;
-        if spent > SHARE * best.0.cells {
+        if spent > SHARE * best.0.cells || best.0.cells > limit {
             break;
         }
         let rule = if number % 3 == 2 { rules[number / 3 % 3] } else { best.1 };
-        let order = graph.order(rule, Some(&mut stream));
+        let order = graph.order(rule, Some(&mut stream), limit);
         if order.cells < best.0.cells {
             best = (order, rule);
         }
@@ -111,14 +113,15 @@ impl Graph {
         score / 2.0
     }
 
-    /// The order of a rule; those that are equally good are taken by their number, or at random.
-    fn order(&self, rule: Rule, mut random: Option<&mut Stream>) -> Order {
+    /// The order of a rule; those that are equally good are taken by their number, or at random. It ends before all variables
+    /// are eliminated, where there are more cells than the limit: scores of wide cliques take long.
+    fn order(&self, rule: Rule, mut random: Option<&mut Stream>, limit: f64) -> Order {
         let mut graph = self.clone();
         let count = self.sizes.len();
         let mut scores: Vec<Option<f64>> = vec![None; count];
         let mut left = vec![true; count];
         let mut order = Order { variables: Vec::new(), neighbours: vec![Vec::new(); count], cells: 0.0 };
-        for _ in 0..count {
+        while order.cells <= limit && order.variables.len() < count {
             let (mut least, mut ties): (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
             for at in (0..count).filter(|at| left[*at]) {
                 let score = *scores[at].get_or_insert_with(|| graph.score(at, rule));

@@ -2,9 +2,15 @@
 //!
 //! Enter at [`read`] and [`evidence`].
 
+use crate::model::sums_to_one;
 use crate::{Factor, Failure, Model, Variable, VariableId};
 
-/// Reads a network: variables are called `0`, `1`, …, and so are their states.
+/// The states of all variables together may be so many, or as many as the text has letters.
+const STATES: usize = 1 << 16;
+
+/// Reads a network: variables are called `0`, `1`, …, and so are their states. A table of a `BAYES` network whose rows sum to
+/// one is the distribution of the last variable of its scope; another, as evidence that is multiplied in leaves it, is a
+/// factor.
 ///
 /// # Errors
 ///
@@ -16,15 +22,17 @@ pub fn read(text: &str) -> Result<Model, Failure> {
         return Err(place.wrong(format!("`{kind}` where `MARKOV` or `BAYES` was expected")));
     }
     let count = words.number("the number of variables")?;
-    let mut sizes = Vec::new();
+    let mut sizes: Vec<usize> = Vec::new();
+    let mut together = 0_usize;
     for _ in 0..count {
         let place = words.place;
         match words.number("the number of states of a variable")? {
             0 => return Err(place.wrong("a variable without states".to_owned())),
-            size if size > text.len() => {
-                return Err(place.wrong(format!("{size} states, and the text has fewer letters")));
-            }
             size => sizes.push(size),
+        }
+        together = together.saturating_add(*sizes.last().unwrap_or(&0));
+        if together > text.len().max(STATES) {
+            return Err(place.wrong(format!("{together} states so far, and the text has fewer letters")));
         }
     }
     let factors = words.number("the number of factors")?;
@@ -66,7 +74,12 @@ pub fn read(text: &str) -> Result<Model, Failure> {
             }
             values.push(number);
         }
-        model.multiply(Factor { scope, values })?;
+        let width = scope.last().map_or(1, |own| sizes[own.0]);
+        let sums = values.chunks(width).all(|row| sums_to_one(row).is_ok());
+        match scope.last().filter(|own| kind == "BAYES" && sums && model.definition(**own).is_none()) {
+            Some(_) => model.define(Factor { scope, values })?,
+            None => model.multiply(Factor { scope, values })?,
+        }
     }
     words.end()?;
     Ok(model)

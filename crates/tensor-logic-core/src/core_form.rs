@@ -5,6 +5,8 @@ pub mod value;
 
 pub mod program;
 
+pub mod weighted;
+
 pub mod walk;
 
 pub mod linear;

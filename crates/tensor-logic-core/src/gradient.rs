@@ -30,6 +30,7 @@ mod combine;
 mod derivative;
 mod expression;
 mod forms;
+mod proofs;
 mod text;
 
 pub use chosen::are_all_listed;
@@ -56,6 +57,7 @@ pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
         program: program.clone(),
         active,
         adjoints: HashMap::new(),
+        weights: HashMap::new(),
         contributions: HashMap::new(),
         entries: HashMap::new(),
         made: 0,
@@ -66,12 +68,20 @@ pub fn adjoint(program: &Program, goal: TensorId, wrt: &[TensorId]) -> Adjoint {
         builder.seed(seed);
         for at in 0..first_equation {
             let equation = program.equations[at].clone();
-            if builder.active.contains(&equation.tensor) && !equation.terms.is_empty() {
+            let proved = program.tensor(equation.tensor).is_proved();
+            if builder.active.contains(&equation.tensor) && !equation.terms.is_empty() && !proved {
                 builder.equation(&equation);
             }
         }
+        for relation in builder.valued(goal, &needed) {
+            builder.proofs(relation, wrt);
+        }
     }
-    let gradients = wrt.iter().map(|id| builder.adjoints.get(id).copied()).collect();
+    let gradient = |id: &TensorId| match program.tensor(*id).is_proved() {
+        true => builder.weights.get(id).copied(),
+        false => builder.adjoints.get(id).copied(),
+    };
+    let gradients = wrt.iter().map(gradient).collect();
     let mut program = builder.program;
     settle(&mut program);
     Adjoint { program, gradients, first_equation }

@@ -1,7 +1,8 @@
 //! The language of tensor logic, from text to core form.
 //!
-//! **Syntax.** A text is read into a faithful tree ([`ast`]) by [`lex`] and [`parse`](mod@parse); [`format`](format::format)
-//! prints the tree. What is refused is a value ([`error`]) that [`draw`] quotes with its place.
+//! **Syntax.** The crate `tensor-logic-syntax`, whose modules stand here under their own names: a text is read into a faithful
+//! tree ([`ast`]) by [`lex`] and [`parse`](mod@parse); [`format`](format::format) prints the tree. What is refused is a value
+//! ([`error`]) that [`draw`] quotes with its place.
 //!
 //! **Analysis.** [`analyse`](analyse::analyse) makes the core form of the tree: names resolved ([`names`]), scopes written out
 //! ([`lower`]), every place and index with its values ([`domains`]), tensors that depend on each other in components
@@ -22,11 +23,10 @@ mod core_form;
 pub mod gradient;
 mod seam;
 pub mod show;
-mod syntax;
 
 pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
 pub use crate::core_form::{
-    carry, digits, divergence, linear, presence, program, rename, signs, value, walk, windows,
+    carry, digits, divergence, linear, presence, program, rename, signs, value, walk, weighted, windows,
 };
 pub use crate::seam::{engine, profile, proof, start};
-pub use crate::syntax::{ast, draw, error, format, function, json, lex, parse};
+pub use tensor_logic_syntax::{ast, draw, error, format, function, json, lex, parse};

@@ -17,6 +17,7 @@ use crate::engine::{Carried, Engine, Request, Slope, Stop, Value};
 use crate::error::Result;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Component, Given, Program, Role, Style, TensorId};
+use crate::weighted::{self, Weighted};
 
 /// The engine behind `--engine auto`.
 pub struct Auto {
@@ -30,6 +31,8 @@ pub struct Auto {
     observed: Option<Profile>,
     /// Whether an evaluation goes on, which may ask for others.
     busy: bool,
+    /// The circuits of relations with probabilities.
+    weighted: Weighted,
     /// What ends an evaluation.
     stop: Stop,
     /// What a program that is to come has in common with the one that the blocks saw last.
@@ -55,6 +58,9 @@ struct Prepared {
 /// A program with what was derived for it as data, if anything was, and how many tuples each relation has.
 type Ready = (Option<Arc<Program>>, BTreeMap<String, u64>);
 
+/// What answers goals that are not made by rules alone.
+type Others<'a, T> = &'a dyn Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>;
+
 /// So many programs' relations are remembered.
 const SESSIONS: usize = 4;
 
@@ -71,6 +77,7 @@ impl Auto {
             sessions: Vec::new(),
             observed: None,
             busy: false,
+            weighted: Weighted::default(),
             stop: Stop::default(),
             carried: None,
         }
@@ -215,11 +222,11 @@ pub(crate) fn with_data(program: &Program, derived: BTreeMap<TensorId, Vec<Given
 
 impl Engine for Auto {
     fn values(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Value>> {
-        self.answers(request, goals, |value| value, |blocks, request, goals| blocks.values(request, goals))
+        self.answers(request, goals, &|value| value, &|blocks, request, goals| blocks.values(request, goals))
     }
 
     fn listed(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Result<Vec<Slope>> {
-        self.answers(request, goals, Slope::Whole, |blocks, request, goals| blocks.listed(request, goals))
+        self.answers(request, goals, &Slope::Whole, &|blocks, request, goals| blocks.listed(request, goals))
     }
 
     fn release(&mut self, parameter: TensorId) {
@@ -277,6 +284,7 @@ impl Engine for Auto {
     fn forget_results(&mut self) {
         self.sessions.iter_mut().for_each(|(_, session)| session.forget_all());
         self.prepared.clear();
+        self.weighted.forget();
         self.blocks.forget_results();
     }
 }
@@ -287,8 +295,8 @@ impl Auto {
         &mut self,
         request: &Request<'_>,
         goals: &[TensorId],
-        by_rules: impl Fn(Value) -> T,
-        others: impl Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>,
+        by_rules: &dyn Fn(Value) -> T,
+        others: Others<'_, T>,
     ) -> Result<Vec<T>> {
         if self.observed.is_none() || self.busy {
             return self.evaluated(request, goals, by_rules, others);
@@ -304,16 +312,60 @@ impl Auto {
         values
     }
 
+    /// Answers the goals that are relations with probabilities, then the rest with their values.
+    fn over_weighted<T: Clone>(
+        &mut self,
+        request: &Request<'_>,
+        goals: &[TensorId],
+        asked: BTreeSet<TensorId>,
+        by_rules: &dyn Fn(Value) -> T,
+        others: Others<'_, T>,
+    ) -> Result<Vec<T>> {
+        let mut weighted = std::mem::take(&mut self.weighted);
+        let stop = self.stop.clone();
+        let found = weighted.evaluate(request, asked, &stop, &mut |request, goals| {
+            self.evaluated(request, goals, &|value| value, &|blocks, request, goals| {
+                blocks.values(request, goals)
+            })
+        });
+        self.weighted = weighted;
+        let mut found = found?;
+        if let Some(observed) = &mut self.observed {
+            found.done.drain(..).for_each(|done| observed.add(done));
+        }
+        let open: Vec<TensorId> = goals.iter().copied().filter(|id| !found.values.contains_key(id)).collect();
+        let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
+        if open.is_empty() {
+            self.derived.clear();
+        } else {
+            let parameters = &found.parameters;
+            let inner = Request { program: &found.program, parameters, budget: request.budget };
+            let values = self.evaluated(&inner, &open, by_rules, others)?;
+            answers.extend(open.into_iter().zip(values));
+        }
+        // What only serves to ground and to hand over is nobody's relation.
+        let program = request.program;
+        let own = |name: &str| program.tensors.iter().any(|tensor| tensor.name == name && !tensor.hidden);
+        self.derived.retain(|(name, _)| !found.counts.contains_key(name) && own(name));
+        self.derived.extend(found.counts);
+        answers.extend(found.values.into_iter().map(|(id, value)| (id, by_rules(value))));
+        Ok(goals.iter().filter_map(|goal| answers.get(goal).cloned()).collect())
+    }
+
     /// Answers the goals that rules make, then asks the other engine for the rest.
     fn evaluated<T: Clone>(
         &mut self,
         request: &Request<'_>,
         goals: &[TensorId],
-        by_rules: impl Fn(Value) -> T,
-        others: impl Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> Result<Vec<T>>,
+        by_rules: &dyn Fn(Value) -> T,
+        others: Others<'_, T>,
     ) -> Result<Vec<T>> {
         self.stop.check(Span::default())?;
         self.derived.clear();
+        let asked = weighted::asked(request.program, goals);
+        if !asked.is_empty() {
+            return self.over_weighted(request, goals, asked, by_rules, others);
+        }
         let program = request.program;
         let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();

@@ -518,7 +518,7 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
         (Combine::Sum, _) => datarel::Combine::Sum,
         (Combine::Max, _) => datarel::Combine::Max,
         (Combine::Min, _) => datarel::Combine::Min,
-        (Combine::Times | Combine::Avg, _) => return None,
+        (Combine::Times | Combine::Avg | Combine::Proofs | Combine::Slopes, _) => return None,
     };
     if tensor.kind == Kind::Count && combine != datarel::Combine::Count {
         return None;

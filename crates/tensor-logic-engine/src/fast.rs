@@ -16,6 +16,7 @@ mod doubt;
 mod expr;
 mod factored;
 mod gather;
+mod going;
 mod head;
 mod holds;
 mod inline;

@@ -8,6 +8,8 @@ pub mod fast;
 
 pub mod datalog;
 
+mod weighted;
+
 pub mod auto;
 
 pub mod plan;

@@ -14,6 +14,7 @@ use crate::fast::Fast;
 use crate::gradient::adjoint;
 use crate::profile::Profile;
 use crate::program::{Action, Given, Kind, Program, Role, TensorId};
+use crate::weighted;
 
 /// How a program would be evaluated for its queries and writes, or, if it has none, for all that it computes; `fast`
 /// says how blocks are kept.
@@ -55,6 +56,15 @@ struct Planner<'f> {
 impl Planner<'_> {
     /// Adds what goals need.
     fn goals(&mut self, program: &Program, goals: &[TensorId]) -> Result<()> {
+        let asked = weighted::asked(program, goals);
+        if !asked.is_empty() {
+            self.profile.add(weighted::planned(program, &asked));
+            let mut rest = weighted::inputs(program, &asked);
+            rest.extend(goals.iter().filter(|goal| !asked.contains(goal)));
+            let rest: Vec<TensorId> = rest.into_iter().collect();
+            let handed = weighted::handed(program, &asked);
+            return if rest.is_empty() { Ok(()) } else { self.goals(&handed, &rest) };
+        }
         let mut open = Vec::new();
         for goal in goals {
             match Session::default().planned(program, *goal)? {

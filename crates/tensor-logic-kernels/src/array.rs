@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use rayon::prelude::*;
 
-use super::number::{Buffer, Number, Pool, Precision, strides, volume};
+use super::number::{Buffer, Number, On, Pool, Precision, strides, volume};
 use tensor_logic_core::engine::Numbers;
 
 /// A row-major space of numbers, computed once, when they are first asked for.
@@ -54,6 +54,15 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether [`Typed::run_on`] does it.
+    fn is_free(&self) -> bool {
+        false
+    }
+
+    /// Computes it without -0 from entries that stand anywhere: for each array that it reads those from where its view
+    /// begins, whose own offset is 0.
+    fn run_on<T: Number>(&self, _: &[&[T]], _: &mut [T], _: Option<&Ways>, _: &Pool) {}
+
     /// Whether no result is -0.
     fn unsigned_zeros(&self) -> bool {
         false
@@ -69,6 +78,8 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn ways(&self) -> Option<Ways>;
     fn run_doubles(&self, to: &mut [f64], ways: Option<&Ways>, pool: &Pool) -> bool;
     fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool;
+    fn is_free(&self) -> bool;
+    fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, pool: &Pool);
     fn unsigned_zeros(&self) -> bool;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
@@ -104,6 +115,17 @@ impl<O: Typed> Operation for O {
 
     fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool {
         Typed::run_into(self, to, ways, pool)
+    }
+
+    fn is_free(&self) -> bool {
+        Typed::is_free(self)
+    }
+
+    fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, pool: &Pool) {
+        match on {
+            On::Doubles(from, to) => Typed::run_on(self, from, to, ways, pool),
+            On::Singles(from, to) => Typed::run_on(self, from, to, ways, pool),
+        }
     }
 
     fn unsigned_zeros(&self) -> bool {
@@ -373,6 +395,15 @@ impl Array {
             Work::Waiting(operation) => Some(Arc::clone(operation)),
             Work::Done(_) => None,
         }
+    }
+
+    /// The arrays that the operation reads for which it waits, in order; none, if it is there.
+    pub fn reads(&self) -> Vec<Array> {
+        let mut found = Vec::new();
+        if let Work::Waiting(operation) = &*self.work() {
+            operation.inputs(&mut |array| found.push(array.clone()));
+        }
+        found
     }
 
     /// Its name among arrays.

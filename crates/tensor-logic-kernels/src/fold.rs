@@ -103,6 +103,13 @@ pub(super) struct Spaces {
     along: bool,
 }
 
+impl Spaces {
+    /// What tiles run along.
+    fn own(&self) -> &Space {
+        if self.along { &self.dropped } else { &self.kept }
+    }
+}
+
 /// How the work is cut: what stays into chunks of a width, what goes into parts of so many entries.
 struct Parts {
     width: usize,
@@ -166,6 +173,28 @@ impl Typed for Fold {
         parts.parts == 1
     }
 
+    fn is_free(&self) -> bool {
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let (rows, len) = (volume(kept), volume(dropped));
+        let there = rows > 0 && len > 0 && !self.point.truth && self.folding == Folding::Sum;
+        there && Parts::of(rows, len, self.spaces().along).parts == 1
+    }
+
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, pool: &Pool) {
+        let found;
+        let spaces: &Spaces = match ways.and_then(|ways| ways.downcast_ref()) {
+            Some(spaces) => spaces,
+            None => {
+                found = self.spaces();
+                &found
+            }
+        };
+        let (kept, dropped) = self.point.shape.split_at(self.kept);
+        let parts = Parts::of(volume(kept), volume(dropped), spaces.along);
+        let sources = self.point.sources_on(spaces.own(), from);
+        self.fold_over(spaces, &sources, &parts, to, pool);
+    }
+
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
@@ -196,10 +225,21 @@ impl Typed for Fold {
 impl Fold {
     /// Folds each part, one behind the other.
     fn fold<T: Number>(&self, spaces: &Spaces, parts: &Parts, result: &mut [T], pool: &Pool) {
+        let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
+        self.fold_over(spaces, &self.point.sources(spaces.own(), &buffers), parts, result, pool);
+    }
+
+    fn fold_over<T: Number>(
+        &self,
+        spaces: &Spaces,
+        sources: &Few<Source<'_, T>>,
+        parts: &Parts,
+        result: &mut [T],
+        pool: &Pool,
+    ) {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
         let Parts { width, chunks, step, parts } = *parts;
-        let buffers = buffers(self.point.inputs.iter().map(|view| &view.array));
         let stopped = pool.stopped();
         let work = |(nth, to): (usize, &mut [T])| {
             if stopped() {
@@ -211,7 +251,7 @@ impl Fold {
                 kept: (first, (first + width).min(rows)),
                 dropped: (part * step, ((part + 1) * step).min(len)),
             };
-            self.part(spaces, &buffers, task, to);
+            self.part(spaces, sources, task, to);
         };
         let mut pieces: Vec<(usize, &mut [T])> = Vec::with_capacity(parts * chunks);
         for (part, to) in result.chunks_mut(rows).enumerate() {
@@ -267,10 +307,10 @@ impl Fold {
         }
     }
 
-    fn part<T: Number>(&self, spaces: &Spaces, buffers: &[Buffer], task: Task, to: &mut [T]) {
-        let (own, other) =
-            if spaces.along { (&spaces.dropped, &spaces.kept) } else { (&spaces.kept, &spaces.dropped) };
-        let mut evaluator = Evaluator::new(&self.point, own, buffers);
+    fn part<T: Number>(&self, spaces: &Spaces, sources: &Few<Source<'_, T>>, task: Task, to: &mut [T]) {
+        let own = spaces.own();
+        let other = if spaces.along { &spaces.kept } else { &spaces.dropped };
+        let mut evaluator = Evaluator::over(&self.point, own, sources.iter().copied().collect());
         let mut places = Few::new();
         let mut bases = vec![0; self.point.inputs.len()];
         let rebase = |places: &[usize], bases: &mut [usize]| {

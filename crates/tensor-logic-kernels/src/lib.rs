@@ -43,7 +43,7 @@ pub use array::{Array, Step, View};
 pub use fold::{Fold, Folding};
 pub use normalise::{Layout, Normalise};
 pub use number::Precision;
-pub use number::{Buffer, Number, Pool, finite, larger, smaller, strides, volume, zeros};
+pub use number::{Buffer, Number, On, Pool, finite, larger, smaller, strides, volume, zeros};
 pub use placed::{Placed, Places, along};
 pub use point::{Binary, Code, Point};
 pub use product::{Matrices, Product};

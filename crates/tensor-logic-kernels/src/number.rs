@@ -22,6 +22,14 @@ pub enum Precision {
     Single,
 }
 
+/// The entries that an operation reads, and where its results go.
+pub enum On<'a, 'b> {
+    /// Numbers of 64 bits.
+    Doubles(&'a [&'b [f64]], &'a mut [f64]),
+    /// Numbers of 32 bits.
+    Singles(&'a [&'b [f32]], &'a mut [f32]),
+}
+
 /// A number that is computed with.
 pub trait Number:
     Real
@@ -57,6 +65,10 @@ pub trait Number:
     fn buffer(values: Vec<Self>) -> Buffer;
     /// The tiles that the thread at hand keeps.
     fn spare() -> &'static Spare<Self>;
+    /// What an operation reads, and where its results go.
+    fn on<'a, 'b>(from: &'a [&'b [Self]], to: &'a mut [Self]) -> On<'a, 'b>;
+    /// A buffer's numbers as they are held, where they are of this type.
+    fn numbers_of(buffer: Buffer) -> Option<Arc<Vec<Self>>>;
     /// The arrays of this type that are free.
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<Self>>>;
 }
@@ -97,6 +109,15 @@ impl Number for f64 {
     }
     fn spare() -> &'static Spare<f64> {
         &DOUBLES
+    }
+    fn on<'a, 'b>(from: &'a [&'b [f64]], to: &'a mut [f64]) -> On<'a, 'b> {
+        On::Doubles(from, to)
+    }
+    fn numbers_of(buffer: Buffer) -> Option<Arc<Vec<f64>>> {
+        match buffer {
+            Buffer::Numbers(Numbers::Double(values)) => Some(values),
+            _ => None,
+        }
     }
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f64>>> {
         &pool.double
@@ -140,6 +161,15 @@ impl Number for f32 {
     }
     fn spare() -> &'static Spare<f32> {
         &SINGLES
+    }
+    fn on<'a, 'b>(from: &'a [&'b [f32]], to: &'a mut [f32]) -> On<'a, 'b> {
+        On::Singles(from, to)
+    }
+    fn numbers_of(buffer: Buffer) -> Option<Arc<Vec<f32>>> {
+        match buffer {
+            Buffer::Numbers(Numbers::Single(values)) => Some(values),
+            _ => None,
+        }
     }
     fn free(pool: &Pool) -> &Mutex<Vec<Vec<f32>>> {
         &pool.single

@@ -111,6 +111,23 @@ impl Typed for Point {
         }
         true
     }
+
+    fn is_free(&self) -> bool {
+        !self.truth
+    }
+
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, pool: &Pool) {
+        let found;
+        let space = match ways.and_then(|ways| ways.downcast_ref()) {
+            Some(space) => space,
+            None => {
+                found = Space::new(&self.shape, &self.inputs, 0);
+                &found
+            }
+        };
+        let sources = self.sources_on(space, from);
+        self.evaluate_over(space, &sources, to, !self.unsigned_zeros(), pool);
+    }
 }
 
 impl Point {
@@ -165,12 +182,39 @@ impl Point {
 
     fn evaluate_along<T: Number>(&self, space: &Space, result: &mut [T], clean: bool, pool: &Pool) {
         let buffers = buffers(self.inputs.iter().map(|view| &view.array));
+        self.evaluate_over(space, &self.sources(space, &buffers), result, clean, pool);
+    }
+
+    /// Its inputs where they are whole arrays.
+    pub(super) fn sources<'a, T: Number>(
+        &self,
+        space: &'a Space,
+        buffers: &'a [Buffer],
+    ) -> Few<Source<'a, T>> {
+        let sources = self.inputs.iter().zip(buffers).zip(&space.walks);
+        sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk)).collect()
+    }
+
+    /// Its inputs where only what is behind the place is there at which each begins.
+    pub(super) fn sources_on<'a, T: Number>(&self, space: &'a Space, from: &[&'a [T]]) -> Few<Source<'a, T>> {
+        let sources = self.inputs.iter().zip(from).zip(&space.walks);
+        sources.map(|((view, values), walk)| Source::part(values, 0, view, walk)).collect()
+    }
+
+    fn evaluate_over<T: Number>(
+        &self,
+        space: &Space,
+        sources: &Few<Source<'_, T>>,
+        result: &mut [T],
+        clean: bool,
+        pool: &Pool,
+    ) {
         let stopped = pool.stopped();
         let work = |(nth, part): (usize, &mut [T])| {
             if stopped() {
                 return;
             }
-            let mut evaluator = Evaluator::new(self, space, &buffers);
+            let mut evaluator = Evaluator::over(self, space, sources.iter().copied().collect());
             for (at, tile) in part.chunks_mut(TILE).enumerate() {
                 evaluator.evaluate(nth * TASK + at * TILE, &[], tile);
                 if clean {
@@ -247,13 +291,6 @@ pub(super) struct Evaluator<'a, T: Number> {
 }
 
 impl<'a, T: Number> Evaluator<'a, T> {
-    pub(super) fn new(point: &'a Point, space: &'a Space, buffers: &'a [Buffer]) -> Evaluator<'a, T> {
-        let sources = point.inputs.iter().zip(buffers).zip(&space.walks);
-        let sources = sources.map(|((view, buffer), walk)| Source::new(buffer, view, walk));
-        Evaluator::over(point, space, sources.collect())
-    }
-
-    /// The same of inputs wherever they stand.
     pub(super) fn over(point: &'a Point, space: &'a Space, sources: Few<Source<'a, T>>) -> Evaluator<'a, T> {
         let (code, sizes) = (&point.code, &space.sizes);
         Evaluator { code, sizes, sources, stack: SmallVec::new(), scratch: Scratch::new() }

@@ -125,12 +125,26 @@ impl Typed for Product {
         self.multiply(to, pool);
         true
     }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], _: Option<&Ways>, pool: &Pool) {
+        if let [x, y] = from {
+            self.multiply_on(x, y, to, pool);
+        }
+    }
 }
 
 impl Product {
     fn multiply<T: Number>(&self, result: &mut [T], pool: &Pool) {
         let buffers = buffers([&self.a.array, &self.b.array].into_iter());
         let (x, y) = (own::<T>(&buffers[0]), own::<T>(&buffers[1]));
+        self.multiply_on(&x, &y, result, pool);
+    }
+
+    fn multiply_on<T: Number>(&self, x: &[T], y: &[T], result: &mut [T], pool: &Pool) {
         let (m, k, n) = (self.m, self.k, self.n);
         let count = volume(&self.batch);
         if m * n == 0 || k == 0 {
@@ -151,7 +165,7 @@ impl Product {
             } else if self.is_thin(rows, sum) {
                 self.thin(&x[self.a.offset + a..], &y[self.b.offset + b..], (rows, sum), out);
             } else {
-                let (a, b) = (self.a.at(&x, a, rows, sum), self.b.at(&y, b, sum, n));
+                let (a, b) = (self.a.at(x, a, rows, sum), self.b.at(y, b, sum, n));
                 product(MatMut::new(out, rows, n), false, T::of(self.scale), a, b, parallel);
                 // Nothing times a number below 0 is still nothing, and so is what is too small for a number.
                 match parallel {
@@ -248,8 +262,23 @@ impl Product {
             && instruction_set() != "plain"
     }
 
-    fn thin<T: Number>(&self, x: &[T], y: &[T], (rows, sum): (usize, usize), out: &mut [T]) {
-        let mut packed = [T::ZERO; PACKED];
+    fn thin<T: Number>(&self, x: &[T], y: &[T], sizes: (usize, usize), out: &mut [T]) {
+        // To clear what is not used takes as long as a small product.
+        if packed_len::<T>(sizes.1, self.n) <= PACKED / 4 {
+            self.thin_in(&mut [T::ZERO; PACKED / 4], x, y, sizes, out);
+        } else {
+            self.thin_in(&mut [T::ZERO; PACKED], x, y, sizes, out);
+        }
+    }
+
+    fn thin_in<T: Number>(
+        &self,
+        packed: &mut [T],
+        x: &[T],
+        y: &[T],
+        (rows, sum): (usize, usize),
+        out: &mut [T],
+    ) {
         let packed = &mut packed[..packed_len::<T>(sum, self.n)];
         tiles::pack(y, (self.b.row, self.b.column), (sum, self.n), packed);
         let stands = match self.a.column {

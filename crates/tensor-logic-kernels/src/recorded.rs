@@ -74,6 +74,27 @@ impl Recorded {
         }
     }
 
+    /// The number of results.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether [`Recorded::run_on`] does it.
+    pub fn is_free(&self) -> bool {
+        self.operation.is_free()
+    }
+
+    /// Does it on entries that stand anywhere, in the order of the visits: those from where it begins in an array on.
+    /// No result is -0.
+    pub fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], pool: &Pool) {
+        self.operation.run_on(T::on(from, to), self.ways(), pool);
+    }
+
     /// What it makes of these arrays, in the order in which it visits them: an array that waits for it.
     pub fn waiting(&self, arrays: impl IntoIterator<Item = Array>) -> Array {
         let mut operation = self.operation.copy();

@@ -40,6 +40,8 @@ struct Pattern {
     row: usize,
     /// The places of the entries of some rows that are evenly apart, one row behind the other.
     places: Vec<u32>,
+    /// So many entries stand together, each run of them.
+    run: usize,
     /// How far rows are apart along the last of the leading dimensions; none, if there is no such dimension, or a map.
     apart: Option<usize>,
 }
@@ -47,6 +49,8 @@ struct Pattern {
 /// Rows of fewer entries are looked up, of so many at a time at most.
 const SHORT: usize = 16;
 const PLACES: usize = 128;
+/// Runs of fewer entries are looked up one by one.
+const LEAST_RUN: usize = 2;
 
 impl Pattern {
     fn of(sizes: &[usize], steps: &[Step]) -> Option<Pattern> {
@@ -73,7 +77,8 @@ impl Pattern {
                 places[nth * inside..].iter_mut().for_each(|place| *place += shift);
             }
         }
-        Some(Pattern { outer, row, places, apart })
+        let run = if steps.last().and_then(Step::by) == Some(1) { sizes[sizes.len() - 1] } else { 1 };
+        Some(Pattern { outer, row, places, run, apart })
     }
 }
 
@@ -158,6 +163,7 @@ enum Entries<'a, T> {
 }
 
 /// A view of entries that are there.
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a, T> {
     entries: Entries<'a, T>,
     /// Where the first entry lies; below 0, wrapped, where only a part is there that begins behind it.
@@ -370,8 +376,16 @@ impl<T: Number> Source<'_, T> {
         to: &mut [T],
         number: impl Fn(S) -> T + Copy,
     ) {
-        let Pattern { outer, row, ref places, apart } = *pattern;
-        let copy = |to: &mut [T], start: usize, places: &[u32]| {
+        let Pattern { outer, row, ref places, run, apart } = *pattern;
+        let copy = |to: &mut [T], start: usize, along: usize| {
+            let places = &places[along..along + to.len()];
+            if run >= LEAST_RUN && along.is_multiple_of(run) && to.len().is_multiple_of(run) {
+                return match run {
+                    ..4 => copy_runs::<2, _, _>(to, from, start, places, run, number),
+                    4..8 => copy_runs::<4, _, _>(to, from, start, places, run, number),
+                    _ => copy_runs::<8, _, _>(to, from, start, places, run, number),
+                };
+            }
             let place = |at: &u32| start.wrapping_add(*at as usize);
             to.iter_mut().zip(places).for_each(|(slot, at)| *slot = number(from[place(at)]));
         };
@@ -395,7 +409,7 @@ impl<T: Number> Source<'_, T> {
                 count = rows * row;
             }
             let (here, behind) = rest.split_at_mut(count);
-            copy(here, start, &places[along..along + count]);
+            copy(here, start, along);
             (rest, along) = (behind, 0);
             match (apart, sizes.last(), positions.last_mut()) {
                 (Some(apart), Some(size), Some(place)) if *place + rows < *size => {
@@ -411,6 +425,29 @@ impl<T: Number> Source<'_, T> {
                 }
             }
         }
+    }
+}
+
+/// Runs of at least so many entries that stand together, one behind the other: each as two blocks of that many, its first
+/// and its last, since a block of fixed length is one instruction.
+#[inline(always)]
+fn copy_runs<const BLOCK: usize, T: Copy, S: Copy>(
+    to: &mut [T],
+    from: &[S],
+    start: usize,
+    places: &[u32],
+    run: usize,
+    number: impl Fn(S) -> T + Copy,
+) {
+    let copy = |to: &mut [T], from: &[S]| {
+        if let (Some(to), Some(from)) = (to.first_chunk_mut::<BLOCK>(), from.first_chunk::<BLOCK>()) {
+            *to = from.map(number);
+        }
+    };
+    for (to, place) in to.chunks_exact_mut(run).zip(places.iter().step_by(run)) {
+        let from = &from[start.wrapping_add(*place as usize)..][..run];
+        copy(to, from);
+        copy(&mut to[run - BLOCK..], &from[run - BLOCK..]);
     }
 }
 

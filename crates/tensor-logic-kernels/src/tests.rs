@@ -317,7 +317,7 @@ fn recorded<T: Number>(precision: Precision) {
                 Array::of(volume(&shape), operation)
             }
         };
-        let recorded = Recorded::of(&array).unwrap();
+        let (recorded, free) = (Recorded::of(&array).unwrap(), Recorded::of(&array).unwrap());
         let wanted = forced::<T>(&array, precision);
         let what = format!("{recorded:?}");
         for _ in 0..2 {
@@ -332,6 +332,26 @@ fn recorded<T: Number>(precision: Precision) {
             }
             assert!(!recorded.run_into(&mut T::buffer(Vec::new()), 1, &pool), "{what}");
         }
+        anywhere(free, &wanted, &what);
+    }
+}
+
+/// What is recorded does the same on entries that begin where its views do, without -0.
+fn anywhere<T: Number>(mut recorded: Recorded, wanted: &[T], what: &dyn std::fmt::Debug) {
+    let mut arrays: Vec<Vec<T>> = Vec::new();
+    recorded.visit(&mut |array, offset| {
+        let from = offset.map_or(0, std::mem::take);
+        arrays.push(array.done().unwrap().numbers::<T>().split_off(from));
+    });
+    if !recorded.is_free() {
+        return;
+    }
+    let sources: Vec<&[T]> = arrays.iter().map(Vec::as_slice).collect();
+    for _ in 0..2 {
+        let mut to = vec![T::of(7.0); recorded.len()];
+        recorded.run_on(&sources, &mut to, &Pool::default());
+        equal(&to, wanted, what);
+        assert!(to.iter().all(|x| *x != T::ZERO || x.double().is_sign_positive()), "{what:?}");
     }
 }
 
@@ -577,6 +597,7 @@ fn products<T: Number>(precision: Precision) {
         let found = several.install(|| forced::<T>(&array(), precision));
         close(&found, &wanted, &what);
         let alone = one.install(|| forced::<T>(&array(), precision));
+        anywhere(Recorded::of(&array()).unwrap(), &alone, &what);
         let bits = |values: &[T]| values.iter().map(|value| value.double().to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&found), bits(&alone), "{what}");
     }

@@ -16,6 +16,7 @@ mod machine;
 mod number;
 mod prove;
 mod store;
+mod worlds;
 
 pub use prove::prove;
 

@@ -16,7 +16,7 @@ use super::store::{Cell, Entries, Store, position};
 use tensor_logic_core::engine::{Request, Stop, Tuples, Value};
 use tensor_logic_core::error::Result;
 use tensor_logic_core::program::{
-    Class, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
+    Class, Combine, Component, Equation, Given, Kind, Place, Program, Role, Style, Tensor, TensorId, Term,
 };
 use tensor_logic_core::start::start_values;
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
@@ -110,7 +110,7 @@ impl<'p, N: Number> Machine<'p, N> {
         self.stores.get(tensor.0 as usize)?.as_ref()
     }
 
-    fn set(&mut self, tensor: TensorId, store: Store<N>) {
+    pub(super) fn set(&mut self, tensor: TensorId, store: Store<N>) {
         if let Some(slot) = self.stores.get_mut(tensor.0 as usize) {
             *slot = Some(store);
         }
@@ -133,7 +133,15 @@ impl<'p, N: Number> Machine<'p, N> {
         Ok(())
     }
 
-    fn component(&mut self, component: &Component) -> Result<()> {
+    pub(super) fn component(&mut self, component: &Component) -> Result<()> {
+        if component.tensors.iter().any(|id| self.program.tensor(*id).is_proved()) {
+            return self.by_worlds(component);
+        }
+        if let [id] = component.tensors.as_slice()
+            && self.program.tensor(*id).combine == Combine::Slopes
+        {
+            return self.slopes(*id);
+        }
         for tensor in &component.tensors {
             self.reserve(*tensor)?;
         }
@@ -321,6 +329,21 @@ impl<'p, N: Number> Machine<'p, N> {
             Style::Round => Cells::Sparse(BTreeMap::new()),
             Style::Square => Cells::Dense(vec![None; domains.iter().map(Domain::len).product()]),
         };
+        self.each_given(id, &mut |element, value| {
+            self.contribute(tensor, &mut cells, element, value);
+            self.within_budget(others, &cells, tensor.span)
+        })?;
+        Ok(cells)
+    }
+
+    /// Calls `visit` for every given element of a tensor.
+    pub(super) fn each_given(
+        &self,
+        id: TensorId,
+        visit: &mut dyn FnMut(Tuple, N) -> Result<()>,
+    ) -> Result<()> {
+        let tensor = self.program.tensor(id);
+        let domains = tensor.domains();
         self.varied.set(false);
         if tensor.role == Role::Parameter {
             let started = || start_values(self.program, id);
@@ -328,7 +351,7 @@ impl<'p, N: Number> Machine<'p, N> {
             for (at, value) in values.iter().enumerate() {
                 let element = element(&domains, at);
                 let value = self.number(id, &element, *value);
-                self.contribute(tensor, &mut cells, element, value);
+                visit(element, value)?;
             }
         }
         for given in &tensor.given {
@@ -337,8 +360,7 @@ impl<'p, N: Number> Machine<'p, N> {
                     for at in 0..facts.count {
                         let element = facts.tuple(at).to_vec();
                         let value = self.number(id, &element, facts.value(at));
-                        self.contribute(tensor, &mut cells, element, value);
-                        self.within_budget(others, &cells, tensor.span)?;
+                        visit(element, value)?;
                     }
                 }
                 Given::Array { fixed, shape, values, .. } => {
@@ -346,13 +368,13 @@ impl<'p, N: Number> Machine<'p, N> {
                     for (element, value) in placed.zip(values.iter()) {
                         if let Some(element) = element {
                             let value = self.number(id, &element, *value);
-                            self.contribute(tensor, &mut cells, element, value);
+                            visit(element, value)?;
                         }
                     }
                 }
             }
         }
-        Ok(cells)
+        Ok(())
     }
 }
 

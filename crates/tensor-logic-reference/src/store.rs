@@ -30,6 +30,18 @@ pub(super) fn position<'a>(
 }
 
 impl<N: Number> Store<N> {
+    /// The same without derivatives.
+    pub(super) fn plain(&self) -> Store<f64> {
+        match self {
+            Store::Dense(domains, values) => {
+                Store::Dense(domains.clone(), values.iter().map(|value| value.value()).collect())
+            }
+            Store::Sparse(tuples) => {
+                Store::Sparse(tuples.iter().map(|(tuple, value)| (tuple.clone(), value.value())).collect())
+            }
+        }
+    }
+
     /// Before anything was computed.
     pub(super) fn nothing(tensor: &Tensor, value: f64) -> Store<N> {
         match tensor.style {
@@ -111,7 +123,8 @@ impl<N: Number> Cell<N> {
     /// One more.
     pub(super) fn add(&mut self, combine: Combine, value: N) {
         match combine {
-            Combine::Sum | Combine::Avg | Combine::Exists => {
+            // Proofs are gone through by worlds, slopes come by dual numbers.
+            Combine::Sum | Combine::Avg | Combine::Exists | Combine::Proofs | Combine::Slopes => {
                 self.joined = self.joined.plus(value);
                 self.count += 1.0;
             }
@@ -141,7 +154,7 @@ impl<N: Number> Cell<N> {
     /// The element's value; `None` where a Boolean combination makes no tuple.
     pub(super) fn finish(self, combine: Combine) -> Option<N> {
         match combine {
-            Combine::Sum | Combine::Times => Some(self.joined),
+            Combine::Sum | Combine::Times | Combine::Proofs | Combine::Slopes => Some(self.joined),
             Combine::Avg => Some(self.joined.over(N::new(self.count))),
             Combine::Max | Combine::Min if self.count > 1.0 => {
                 Some(N::with(self.joined.value(), self.joined.slope() / self.count))

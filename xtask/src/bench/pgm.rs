@@ -1,9 +1,12 @@
 //! `cargo xtask bench pgm --networks DIR [CASE]...`: all marginals of the networks of the bnlearn repository, without and
-//! with evidence, beside pyAgrum and bayesian-cpp.
+//! with evidence, beside pyAgrum and bayesian-cpp; loopy belief propagation beside pgmax, and samples beside pyAgrum and pgmpy
+//! ([`approximate`]).
 //!
 //! The networks are not ours to ship: `DIR` holds their `.bif` files (xtask/peers/README.md says where they come from). The
 //! time is from the model in memory to the distribution of every variable, the search for an order of elimination included.
 //! A probability of the evidence that, by tables in 32 bits, is not the known one to 1e-6 is a failure: the exit status is 1.
+
+mod approximate;
 
 use std::path::Path;
 use std::process::Command;
@@ -55,14 +58,43 @@ const RUNS: usize = 7;
 
 /// `bench pgm [CASE]...`
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    let Some(folder) = &args.networks else {
-        print_text("no folder of networks (`--networks DIR`): nothing is measured\n");
-        return Ok(0);
+    let known = |name: &&String| {
+        ["G13", "G14"].contains(&name.as_str())
+            || CASES.iter().any(|case| case.id == **name || case.network == **name)
     };
-    let known = |name: &&String| CASES.iter().any(|case| case.id == **name || case.network == **name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {
-        return Err(usage(format!("no case {unknown}; known: G1 to G12, or the name of a network")));
+        return Err(usage(format!("no case {unknown}; known: G1 to G14, or the name of a network")));
     }
+    let asked = |id: &str| names.is_empty() || names.iter().any(|name| name == id);
+    let (mut items, mut wrong) = match &args.networks {
+        Some(folder) => networks(args, names, folder)?,
+        None => {
+            print_text("no folder of networks (`--networks DIR`): G13 is all that is measured\n");
+            (Vec::new(), false)
+        }
+    };
+    if asked("G13") {
+        let (item, right) = approximate::grid(args)?;
+        items.push(item);
+        wrong |= !right;
+    }
+    if let Some(folder) = args.networks.as_ref().filter(|_| asked("G14"))
+        && let Some((found, right)) = approximate::samples(args, folder)?
+    {
+        items.extend(found);
+        wrong |= !right;
+    }
+    if args.json {
+        let machine = crate::run_folder::machine();
+        print_json(
+            &json!({ "schema": "xtask/1", "command": "bench pgm", "machine": machine, "items": items }),
+        )?;
+    }
+    Ok(u8::from(wrong))
+}
+
+/// G1 to G12: what was measured, and whether some number is wrong.
+fn networks(args: &BenchArgs, names: &[String], folder: &Path) -> Result<(Vec<Json>, bool)> {
     let wanted =
         |case: &&Case| names.is_empty() || names.iter().any(|name| name == case.id || name == case.network);
     let (mut items, mut wrong) = (Vec::new(), false);
@@ -111,13 +143,7 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
             }));
         }
     }
-    if args.json {
-        let machine = crate::run_folder::machine();
-        print_json(
-            &json!({ "schema": "xtask/1", "command": "bench pgm", "machine": machine, "items": items }),
-        )?;
-    }
-    Ok(u8::from(wrong))
+    Ok((items, wrong))
 }
 
 /// The median time, and the logarithm of the probability of the evidence.

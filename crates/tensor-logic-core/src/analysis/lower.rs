@@ -22,6 +22,7 @@ mod literal;
 mod query;
 mod scope;
 mod tensors;
+mod weighted;
 
 pub use files::{FileSource, Loaded, NoFiles, Wanted};
 
@@ -160,6 +161,9 @@ pub fn lower(
     for statement in &tree.statements {
         context.statement(statement, files);
     }
+    context.exclusive(tree);
+    context.given_weights();
+    context.clamp_sums();
     context.settle_roles();
     context.learned(tree);
     context.draft
@@ -195,8 +199,11 @@ impl<'a> Context<'a> {
             StatementKind::Bare { reference, kind: Some(_) } if reference.places.is_empty() => {}
             StatementKind::Bare { reference, .. } => self.bare(reference),
             StatementKind::Parameter { reference, start, .. } => self.parameter(reference, start),
-            // Refused as `not-yet` when the program is read.
-            StatementKind::Weighted { .. } => {}
+            StatementKind::Weighted { weight, reference } => {
+                if let Some(tensor) = self.seen(&reference.name.text) {
+                    self.fact(tensor, reference, weight.value, statement.span);
+                }
+            }
             StatementKind::Rule { head, arrow, body } => self.rule(statement.span, head, *arrow, body),
             StatementKind::Equation { head, sign, sign_span, right } => {
                 self.definition(statement.span, head, *sign, *sign_span, right, files);

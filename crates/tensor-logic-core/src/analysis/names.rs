@@ -17,6 +17,7 @@ mod divisors;
 pub mod indices;
 mod known;
 mod occurrence;
+mod proved;
 mod scopes;
 mod tensors;
 mod virtual_reads;
@@ -24,6 +25,7 @@ pub(crate) mod walk;
 mod warnings;
 
 pub use known::{Declared, Names, Numeric, TensorName, is_built_in, spelling};
+pub use proved::literals_of;
 pub use virtual_reads::not_last;
 pub use walk::{is_index_side, literals_of_references};
 pub use warnings::warnings;
@@ -41,7 +43,9 @@ pub fn resolve(text: &str, program: &ast::Program) -> Result<Names, Vec<Refusal>
         let is_defined = |name: &str| defined.contains(name);
         tensors::join(&occurrence::all(program, &is_defined, &names.constants), &mut reports)
     };
+    proved::infer(program, &mut names.tensors);
     for statement in &program.statements {
+        proved::check(statement, &mut reports);
         arrays::check(statement, &mut reports);
         axes::check(statement, &names, &mut reports);
         divisors::check(text, statement, &names, &mut reports);

@@ -61,8 +61,17 @@ fn classify(inside: &graph::Inside<'_>, tree: &ast::Program, reports: &mut Vec<R
     }
     let tensors = || inside.tensors.iter().map(|id| inside.program.tensor(*id));
     let round = tensors().all(|tensor| tensor.style == Style::Round);
-    let idempotent = tensors()
-        .all(|tensor| matches!(tensor.combine, Combine::Exists | Combine::Or | Combine::Max | Combine::Min));
+    let idempotent = tensors().all(|tensor| {
+        matches!(
+            tensor.combine,
+            Combine::Exists | Combine::Or | Combine::Max | Combine::Min | Combine::Proofs
+        )
+    });
+    let mixed = refusals::through_values(inside);
+    if !mixed.is_empty() {
+        reports.extend(mixed);
+        return Class::Closure;
+    }
     let refused = if idempotent { refusals::not_monotone(inside, tree) } else { refusals::averages(inside) };
     if round && idempotent && refused.is_empty() {
         return Class::Closure;

@@ -19,6 +19,7 @@
 //! whose body is present, one contribution at the element that its head names. The tensor's
 //! [`Combine`] joins all contributions of all its equations and its given data.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::ast::{Comparison, Span};
@@ -55,6 +56,8 @@ pub struct Program {
     /// Counts that are written with more digits than a number with a point holds, and the refusal
     /// of whoever needs the tensor.
     pub rounded: Vec<(TensorId, crate::error::Refusal)>,
+    /// Relations whose weighted tuples exclude each other where they differ in this place only (`@exclusive`).
+    pub exclusive: Vec<(TensorId, usize)>,
     /// Tolerance, rounds, seed.
     pub settings: Settings,
     /// Which program this is: engines keep plans by it.
@@ -135,19 +138,33 @@ pub enum Kind {
     MaxTimes,
     /// max, min
     MaxMin,
+    /// min(1, +), ×
+    AddMult,
+    /// The probability that some proof holds.
+    Prob,
+    /// The same, by so many most probable proofs of each tuple.
+    TopK(u32),
 }
 
 impl Kind {
+    /// Whether its values are probabilities of proofs.
+    pub fn is_probability(self) -> bool {
+        matches!(self, Kind::Prob | Kind::TopK(_))
+    }
+
     /// As it is written in a program.
-    pub fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Kind::Bool => "bool",
             Kind::Count => "count",
             Kind::Real => "real",
             Kind::Tropical => "tropical",
             Kind::MaxTimes => "maxtimes",
             Kind::MaxMin => "maxmin",
-        }
+            Kind::AddMult => "addmult",
+            Kind::Prob => "prob",
+            Kind::TopK(proofs) => return Cow::Owned(format!("topk({proofs})")),
+        })
     }
 }
 
@@ -168,13 +185,23 @@ pub enum Combine {
     Or,
     /// Boolean relations: the tuple exists if the sum is > 0.
     Exists,
+    /// Weighted facts and what follows from them: every equation is a rule, its contributions are proofs (see
+    /// [`crate::weighted`]), the value of a tuple is the probability that one of them holds.
+    Proofs,
+    /// What the probabilities of a relation owe to the weights below it: see [`crate::weighted`].
+    Slopes,
 }
 
 impl Combine {
     /// The value of a square element without any contribution.
     pub fn default_value(self) -> f64 {
         match self {
-            Combine::Sum | Combine::Avg | Combine::Or | Combine::Exists => 0.0,
+            Combine::Sum
+            | Combine::Avg
+            | Combine::Or
+            | Combine::Exists
+            | Combine::Proofs
+            | Combine::Slopes => 0.0,
             Combine::Max => f64::NEG_INFINITY,
             Combine::Min => f64::INFINITY,
             Combine::Times => 1.0,
@@ -229,6 +256,11 @@ impl Tensor {
     /// The domains of its places; empty where none is known.
     pub fn domains(&self) -> Vec<Domain> {
         self.places.iter().map(|place| place.domain.clone().unwrap_or(Domain::size(0))).collect()
+    }
+
+    /// Whether its values are probabilities of proofs.
+    pub fn is_proved(&self) -> bool {
+        self.combine == Combine::Proofs
     }
 
     /// How many values each of its places has, as far as that is known.

@@ -17,6 +17,8 @@ pub(super) struct Builder {
     pub(super) active: BTreeSet<TensorId>,
     /// The adjoint of each tensor that has one.
     pub(super) adjoints: HashMap<TensorId, TensorId>,
+    /// The derivatives by the given tuples of relations that have probabilities.
+    pub(super) weights: HashMap<TensorId, TensorId>,
     /// Counts and values of contributions, for tensors that are not sums.
     pub(super) contributions: HashMap<TensorId, Contributions>,
     /// Stored contributions, by equation and term.

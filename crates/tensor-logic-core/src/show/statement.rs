@@ -19,7 +19,7 @@ use crate::program::{
     Read, Reduce, Sense, Style, Tensor, TensorId, Term, When,
 };
 use crate::value::Domain;
-use crate::walk;
+use crate::{walk, weighted};
 
 /// The explicit text of the statement that an equation stands for, with the sign of the text.
 /// Several equations stand for one statement where `concat` has several arguments.
@@ -62,10 +62,10 @@ pub(super) fn sign(program: &Program, equation: &Equation) -> &'static str {
 /// The sign that joins contributions as a tensor does.
 pub(super) fn sign_of(tensor: &Tensor) -> &'static str {
     match (tensor.combine, tensor.style, tensor.kind) {
-        (Combine::Exists, ..) => "<-",
+        (Combine::Exists | Combine::Proofs, ..) => "<-",
         (Combine::Sum, Style::Round, Kind::Real) => "+=",
         (Combine::Max, _, Kind::MaxTimes | Kind::MaxMin) | (Combine::Min, _, Kind::Tropical) => "=",
-        (Combine::Sum, ..) => "=",
+        (Combine::Sum | Combine::Slopes, ..) => "=",
         (Combine::Max, ..) => "max=",
         (Combine::Min, ..) => "min=",
         (Combine::Times, ..) => "*=",
@@ -77,7 +77,7 @@ pub(super) fn sign_of(tensor: &Tensor) -> &'static str {
 /// The operation that a sign's contributions can be joined by in parts.
 fn operation(combine: Combine) -> Option<Operation> {
     Some(match combine {
-        Combine::Sum | Combine::Exists => Operation::Sum,
+        Combine::Sum | Combine::Exists | Combine::Proofs | Combine::Slopes => Operation::Sum,
         Combine::Max => Operation::Max,
         Combine::Min => Operation::Min,
         Combine::Times => Operation::Product,
@@ -122,6 +122,11 @@ impl<'p> Printer<'p> {
             && let Some(body) = self.rule(term)
         {
             return format!("{head} <- {body}");
+        }
+        if combine == Combine::Proofs
+            && let [term] = equation.terms.as_slice()
+        {
+            return format!("{head} <- {}", self.proof(term));
         }
         let (sign, split) = match sign {
             "<-" => ("=", true),
@@ -182,6 +187,18 @@ impl<'p> Printer<'p> {
         literals.extend(term.when.guards.iter().map(|guard| self.guard(guard)));
         literals.extend(self.slices(&term.over, &term.when, &term.body));
         Some(literals.join(", "))
+    }
+
+    /// The body of a rule over relations whose tuples have probabilities.
+    fn proof(&mut self, term: &Term) -> String {
+        self.bind_rule(term);
+        let factors = weighted::factors(term).into_iter();
+        let mut literals: Vec<String> = factors
+            .map(|(read, denied)| if denied { format!("not {}", self.read(read)) } else { self.read(read) })
+            .collect();
+        literals.extend(term.when.guards.iter().map(|guard| self.guard(guard)));
+        literals.extend(self.slices(&term.over, &term.when, &term.body));
+        literals.join(", ")
     }
 
     /// Names the indices of a rule's body. A wildcard stays one where it stands once, alone.

@@ -168,7 +168,7 @@ impl Machine {
         if !array.is_waiting() {
             // Given, or made once of what has not changed; anything else was computed from numbers of this time.
             let fixed = array.is_given() || watch.blocks.iter().any(|block| block.same(array));
-            return fixed.then(|| Input::Given(array.clone()));
+            return if fixed { Some(Input::Given(array.clone())) } else { self.within(array) };
         }
         let mut operation = Recorded::of(array)?;
         let mut sources = Vec::new();
@@ -180,6 +180,17 @@ impl Machine {
         listed.operations.push((operation, sources?));
         listed.known.push(array.clone());
         Some(Input::Made(listed.operations.len() - 1))
+    }
+
+    /// What a stored tensor reads that waits, where that is computed: whoever reads such a tensor alone takes its
+    /// operation over.
+    fn within(&self, array: &Array) -> Option<Input> {
+        let of = |id: TensorId| match self.stored(id)? {
+            Stored::Dense(waiting) => waiting.reads().iter().position(|read| read.same(array)),
+            Stored::Relation(_) => None,
+        };
+        let mut ids = (0u32..).map(TensorId).take(self.program.tensors.len());
+        ids.find_map(|id| Some(Input::Within(id, of(id)?, array.len())))
     }
 
     /// The relation whose values an array is.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::head::{Accumulator, Slice};
 use super::machine::{Machine, Stored, indices_of, product_columns};
+use super::records::{ByValue, Fixed};
 use super::relation::Relation;
 use crate::digits::EXACT_LIMIT;
 use crate::divergence::diverges;
@@ -24,11 +25,11 @@ use crate::program::{
 };
 use crate::value::Const;
 
-/// Indices that have one value.
-type Fixed = Vec<(IndexId, u32)>;
+/// So often it is tried to go through steps together: the first may have equations of their own.
+const TRIES: usize = 3;
 
-/// Bindings by the step of the element that they make, at a place.
-type ByValue = BTreeMap<i64, Vec<Fixed>>;
+/// The bindings of so many steps are remembered.
+const REMEMBERED: usize = 1 << 10;
 
 impl Machine {
     /// Evaluates a component.
@@ -378,30 +379,45 @@ impl Machine {
     }
 
     /// For every equation and every moving place: which values its left side takes there.
-    fn fixings<'p>(&self, equations: Vec<&'p Equation>, moving: Vec<Moving>) -> Result<Fixings<'p>> {
+    fn fixings<'p>(&mut self, equations: Vec<&'p Equation>, moving: Vec<Moving>) -> Result<Fixings<'p>> {
         let mut of = Vec::new();
         for equation in equations {
-            let mut places = Vec::new();
-            for place in &moving {
-                let mut values = ByValue::new();
-                if let Some(function) = equation.head.get(place.place) {
-                    let indices = indices_of(function);
-                    let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
-                    let columns = product_columns(&sizes);
-                    for row in 0..volume(&sizes) {
-                        let fixed: Fixed = indices.iter().zip(&columns).map(|(i, c)| (*i, c[row])).collect();
-                        let ordinal =
-                            |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
-                        if let Some(Const::Int(value)) = self.function(function, &ordinal) {
-                            values.entry(value.saturating_add(place.shift)).or_default().push(fixed);
-                        }
+            let key =
+                (equation.node.number(), moving.iter().map(|place| (place.place, place.shift)).collect());
+            let known: Option<Arc<Vec<ByValue>>> = self.records.fixings.get(&key).cloned();
+            let places = match known {
+                Some(places) => places,
+                None => {
+                    let places: Arc<Vec<ByValue>> =
+                        Arc::new(moving.iter().map(|place| self.by_value(equation, place)).collect());
+                    // Those of long recursions take more memory than they spare time.
+                    if places.iter().all(|values| values.len() <= REMEMBERED) {
+                        self.records.fixings.insert(key, Arc::clone(&places));
                     }
+                    places
                 }
-                places.push(values);
-            }
+            };
             of.push((equation, places));
         }
         Ok(Fixings { moving, of, fresh: false, open: Cell::default() })
+    }
+
+    /// The bindings of an equation by the values that its left side takes at a moving place.
+    fn by_value(&self, equation: &Equation, place: &Moving) -> ByValue {
+        let mut values = ByValue::new();
+        if let Some(function) = equation.head.get(place.place) {
+            let indices = indices_of(function);
+            let sizes: Vec<usize> = indices.iter().map(|index| self.size(*index)).collect();
+            let columns = product_columns(&sizes);
+            for row in 0..volume(&sizes) {
+                let fixed: Fixed = indices.iter().zip(&columns).map(|(i, c)| (*i, c[row])).collect();
+                let ordinal = |index: IndexId| fixed.iter().find(|(i, _)| *i == index).map(|(_, o)| *o);
+                if let Some(Const::Int(value)) = self.function(function, &ordinal) {
+                    values.entry(value.saturating_add(place.shift)).or_default().push(fixed);
+                }
+            }
+        }
+        values
     }
 
     /// Loops over the steps of the tensors of a group at a level of nesting.
@@ -437,14 +453,25 @@ impl Machine {
             if !up {
                 steps.reverse();
             }
-            for step in steps {
+            let (mut nth, mut tries) = (0, TRIES);
+            while nth < steps.len() {
+                // A recursion of one level may be recorded.
+                let gone = match level == 0 && tries > 0 {
+                    true => self.gone_through(members, all, &steps[nth..])?,
+                    false => None,
+                };
+                tries -= usize::from(gone.is_none() && tries > 0);
+                nth += gone.as_ref().map_or(0, |gone| gone.steps);
+                let Some(step) = steps.get(nth) else { break };
                 for fixings in members.iter().filter_map(|id| all.get(id)) {
                     let mut open = fixings.open.take();
                     open.truncate(level);
-                    open.push(step);
+                    open.push(*step);
                     fixings.open.set(open);
                 }
-                self.level(members, level + 1, all)?;
+                let rest = members.get(gone.map_or(0, |gone| gone.tensors)..).unwrap_or_default();
+                self.level(rest, level + 1, all)?;
+                nth += 1;
             }
             at = end;
         }
@@ -580,17 +607,17 @@ impl Slow {
 }
 
 /// For each moving place of a tensor, the bindings of its equations by the value there.
-struct Fixings<'p> {
-    moving: Vec<Moving>,
-    of: Vec<(&'p Equation, Vec<ByValue>)>,
+pub(super) struct Fixings<'p> {
+    pub(super) moving: Vec<Moving>,
+    pub(super) of: Vec<(&'p Equation, Arc<Vec<ByValue>>)>,
     /// Whether every element gets one contribution, which then takes the place of whatever stands there.
-    fresh: bool,
+    pub(super) fresh: bool,
     /// The steps at hand.
     open: Cell<Vec<i64>>,
 }
 
 /// The first and the last position of the only index that the left side has at a moving place, if each step has one.
-fn range_of(place: &ByValue, index: IndexId) -> Option<(u32, u32)> {
+pub(super) fn range_of(place: &ByValue, index: IndexId) -> Option<(u32, u32)> {
     let (first, last) = (place.first_key_value()?.1, place.last_key_value()?.1);
     let ([first], [last]) = (first.as_slice(), last.as_slice()) else { return None };
     let ([(a, from)], [(b, to)]) = (first.as_slice(), last.as_slice()) else { return None };

@@ -116,7 +116,8 @@ pub(super) const SHARE: usize = 4;
 /// One contribution to an element of a square tensor.
 pub(crate) fn join<T: Number>(combine: Combine, slot: &mut T, value: T) {
     *slot = match combine {
-        Combine::Sum | Combine::Avg | Combine::Exists => *slot + value,
+        // What is proved is evaluated before (`weighted`), and stands as data here.
+        Combine::Sum | Combine::Avg | Combine::Exists | Combine::Proofs | Combine::Slopes => *slot + value,
         Combine::Times => *slot * value,
         Combine::Max => larger(*slot, value),
         Combine::Min => smaller(*slot, value),
@@ -285,7 +286,9 @@ impl Machine {
         let mut own: Vec<IndexId> = equation.left.iter().copied().filter(open).collect();
         own.extend(&over);
         let operation = match combine {
-            Combine::Sum | Combine::Exists | Combine::Avg => Operation::Sum,
+            Combine::Sum | Combine::Exists | Combine::Avg | Combine::Proofs | Combine::Slopes => {
+                Operation::Sum
+            }
             Combine::Max | Combine::Or => Operation::Max,
             Combine::Min => Operation::Min,
             Combine::Times => Operation::Product,

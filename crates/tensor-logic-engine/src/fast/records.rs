@@ -1,18 +1,30 @@
 //! What is recorded of equations that contribute to many steps alike (`replay`): operations, where they begin, and how far
 //! a step moves that.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::doubt::Doubt;
 use crate::engine::Numbers;
 use crate::kernels::{Array, Buffer, Places, Recorded};
 use crate::program::{IndexId, TensorId};
 
+/// Indices that have one value.
+pub(super) type Fixed = Vec<(IndexId, u32)>;
+
+/// Bindings by the step of the element that they make, at a place.
+pub(super) type ByValue = BTreeMap<i64, Vec<Fixed>>;
+
+/// The number of an equation, and the moving places of its left side with their shifts.
+pub(super) type Moves = (u64, Vec<(usize, i64)>);
+
 /// What equations contribute to steps.
 #[derive(Default)]
 pub(crate) struct Records {
     /// By the number of the equation, and the index that moves.
     pub(super) known: HashMap<(u64, IndexId), Option<Record>>,
+    /// Which values left sides take at their moving places. They are those of declared ranges.
+    pub(super) fixings: HashMap<Moves, Arc<Vec<ByValue>>>,
     /// How many scopes were exact when they were made.
     pub(super) exact: usize,
 }
@@ -53,6 +65,8 @@ pub(super) enum Input {
     Tensor(TensorId, usize),
     /// The values of a stored relation.
     Values(TensorId),
+    /// Of the arrays that the operation of a waiting tensor reads one, by its number, of so many elements.
+    Within(TensorId, usize, usize),
     /// What an operation of the record makes.
     Made(usize),
     /// Numbers that depend on the text alone.
@@ -73,6 +87,7 @@ impl Input {
         match (self, other) {
             (Input::Tensor(a, m), Input::Tensor(b, n)) => (a, m) == (b, n),
             (Input::Values(a), Input::Values(b)) => a == b,
+            (Input::Within(a, m, k), Input::Within(b, n, l)) => (a, m, k) == (b, n, l),
             (Input::Made(a), Input::Made(b)) => a == b,
             (Input::Given(a), Input::Given(b)) => a.same(b) || same_entries(a.done(), b.done()),
             _ => false,

@@ -324,7 +324,9 @@ impl Cell {
     fn add(&mut self, combine: Combine, value: f64, count: f64) {
         self.count += count;
         self.value = match combine {
-            Combine::Sum | Combine::Avg | Combine::Exists => self.value + value,
+            Combine::Sum | Combine::Avg | Combine::Exists | Combine::Proofs | Combine::Slopes => {
+                self.value + value
+            }
             Combine::Max | Combine::Or => larger(self.value, value),
             Combine::Min => smaller(self.value, value),
             Combine::Times => self.value * value,

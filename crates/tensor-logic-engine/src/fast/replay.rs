@@ -8,13 +8,12 @@
 //! without guards, of stored arrays, whose index functions are linear in what the steps move. A place that is inside at
 //! both ends is inside in between.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::doubt::Doubt;
 use super::head::{Accumulator, Described, Positions, Slice};
 use super::machine::{Machine, Stored};
-use super::records::{Input, Moved, Record, Records, Target};
+use super::records::{Input, Moved, Record, Target};
 use crate::kernels::{Array, Buffer, Places, Recorded};
 use crate::linear::linear;
 use crate::program::{
@@ -45,7 +44,8 @@ impl Machine {
         into: &mut Vec<Slice>,
     ) -> bool {
         if self.records.exact != self.exact.len() {
-            self.records = Records { known: HashMap::new(), exact: self.exact.len() };
+            self.records.known.clear();
+            self.records.exact = self.exact.len();
         }
         let place = (equation.node.number(), index);
         let known = self.records.known.remove(&place);
@@ -88,7 +88,11 @@ impl Machine {
             let run = || moved.operation.run(self.precision, &self.pool);
             let buffer = if written { Some(Buffer::Truths(Arc::default())) } else { there.then(run) };
             // Who writes to an array must be the only one that holds it.
-            moved.operation.visit(&mut |array, _| *array = self.nothing_there.clone());
+            moved.operation.visit(&mut |array, offset| {
+                *array = self.nothing_there.clone();
+                // It is kept as `going` wants it.
+                offset.into_iter().for_each(|offset| *offset = 0);
+            });
             let Some(buffer) = buffer else { return false };
             made.push(Array::pooled(buffer, &self.pool));
         }
@@ -123,11 +127,22 @@ impl Machine {
                 Some(Stored::Dense(array)) if array.len() == *len => Some(array.clone()),
                 _ => None,
             },
+            Input::Within(id, nth, len) => match self.stored(*id) {
+                Some(Stored::Dense(waiting)) => {
+                    waiting.reads().get(*nth).filter(|array| array.len() == *len).cloned()
+                }
+                _ => None,
+            },
         }
     }
 
     /// Describes an equation at three steps.
-    fn record(&mut self, equation: &Equation, index: IndexId, (from, to): (u32, u32)) -> Option<Record> {
+    pub(super) fn record(
+        &mut self,
+        equation: &Equation,
+        index: IndexId,
+        (from, to): (u32, u32),
+    ) -> Option<Record> {
         if ((to - from) as usize) + 1 < STEPS || !self.is_even(equation, index) {
             return None;
         }

@@ -7,13 +7,17 @@ use crate::common::engines::{BUDGET, STORAGES, analysed, disagreement};
 use tensor_logic::engine::{Budget, Engine, Parameters, Request, Value};
 use tensor_logic::error::Code;
 use tensor_logic::fast::{Fast, Precision, Storage};
-use tensor_logic::program::{Class, Combine, TensorId};
+use tensor_logic::program::{Class, Combine, Tensor, TensorId};
 
 #[test]
 fn the_corpus_has_the_values_of_the_reference() {
     let mut wrong = Vec::new();
     for (name, text) in common::programs() {
         let Some(program) = common::legal(&name, analysed(&text)) else { continue };
+        // Relations with probabilities are evaluated before blocks see them: `weighted` has them.
+        if program.tensors.iter().any(Tensor::is_proved) {
+            continue;
+        }
         for storage in STORAGES {
             if let Some(difference) = disagreement(&program, storage) {
                 wrong.push(format!("{name}: {difference}"));

@@ -59,7 +59,7 @@ fn check(text: &str) {
         }
     }
     if !text.contains("Dist(") {
-        emitted(&adjoint.emit(), &reference, text);
+        emitted(&adjoint.emit().unwrap(), &reference, text);
     }
     let mut values = reference.into_iter();
     let plain = Request { program: &program, parameters: &parameters, budget: BUDGET };

@@ -21,12 +21,14 @@ mod interrupts;
 mod joins;
 mod linear;
 mod profile;
+mod query;
 mod random_programs;
 mod ranges;
 mod run;
 mod sampling;
 mod schedules;
 mod strips;
+mod weighted;
 mod windows;
 
 mod again;

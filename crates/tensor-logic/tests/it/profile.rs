@@ -46,13 +46,19 @@ fn comes_true(name: &str, text: &str, storage: Storage) -> (usize, usize) {
     for component in &profile.components {
         let names = &component.tensors;
         let helper = names.iter().any(|name| {
-            ["demand of", "walk", "end", "given", "part"].iter().any(|word| name.starts_with(word))
+            ["demand of", "ground rules of", "values of", "walk", "end", "given", "part"]
+                .iter()
+                .any(|word| name.starts_with(word))
         });
         let passed = matches!(component.executor, Executor::Border | Executor::Given);
         if passed || helper || text.contains("batch=") || text.contains('|') {
             continue;
         }
         let said = executors(&planned, names);
+        // What circuits find is handed over by an equation.
+        if said.contains(&Executor::Circuits) && component.executor == Executor::Whole {
+            continue;
+        }
         assert!(said.contains(&component.executor), "{name}: {names:?} {:?}, {said:?}", component.executor);
         compared += 1;
         for stored in &component.stored {

@@ -136,13 +136,14 @@ fn places_of_refusals() {
             "Y = f(A); M(1, a); X : rael",
             &[("unknown-function", 5), ("lowercase-constant", 16), ("unknown-type", 24)],
         ),
-        ("0.5 :: R(A)", &[("not-yet", 1)]),
+        ("0.5 :: R(A)", &[]),
+        ("R(x) : topk(0)", &[("unknown-type", 8)]),
         ("0.5 :: R(A); Y = f(A)", &[("unknown-function", 18)]),
         (
-            "R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult)",
-            &[("not-yet", 8), ("not-yet", 17), ("not-yet", 43)],
+            "R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult); Y? @minimize(lift=yes)",
+            &[("not-yet", 17), ("not-yet", 66)],
         ),
-        ("R(x) : topk(3); @exclusive(R, 0)", &[("not-yet", 8), ("not-yet", 17)]),
+        ("R(x) : topk(3); @exclusive(R, 0)", &[]),
         ("Y? @minimize(lift=yes)", &[("not-yet", 14)]),
         ("Y? @minimize(lift=no)", &[]),
     ] {

@@ -33,6 +33,11 @@ impl SplitMix64 {
         (self.next() >> 40) as f64 / f64::from(1 << 23) - 1.0
     }
 
+    /// In [0, 1), with 53 bits.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

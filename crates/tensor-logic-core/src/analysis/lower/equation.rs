@@ -83,6 +83,9 @@ impl<'a> Context<'a> {
         expr: &ast::Expr,
         guards: &[Literal],
     ) {
+        if self.draft.program.tensor(tensor).is_proved() {
+            return self.proofs(span, head, sign_span, expr, guards);
+        }
         let mut bound = Bound::default();
         let Some(left) = self.head(tensor, head, &mut bound) else { return };
         self.left.clone_from(&left.left);
@@ -242,7 +245,7 @@ impl<'a> Context<'a> {
     }
 
     /// `head <- body`
-    pub(super) fn rule(&mut self, span: Span, head: &'a Reference, arrow: Span, body: &'a [Literal]) {
+    pub(super) fn rule(&mut self, span: Span, head: &Reference, arrow: Span, body: &[Literal]) {
         let Some(tensor) = self.versions.get(head.name.text.as_str()).and_then(|v| v.first()).copied() else {
             return;
         };

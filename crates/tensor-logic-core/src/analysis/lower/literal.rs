@@ -126,7 +126,17 @@ impl<'a> Context<'a> {
         for literal in literals {
             self.note_literal(literal, bound);
             let LiteralKind::Positive(reference) = &literal.kind else {
-                guards.extend(self.guard(literal, reading, bound)?);
+                for guard in self.guard(literal, reading, bound)? {
+                    match guard {
+                        // What is denied has the complement's probability.
+                        Guard::Not(read)
+                            if kind.is_some_and(Kind::is_probability) && self.is_tagged(&read) =>
+                        {
+                            factors.push(Expr::Missing(read));
+                        }
+                        guard => guards.push(guard),
+                    }
+                }
                 continue;
             };
             if let Some(when) = self.parity(reference, true, bound) {
@@ -150,6 +160,13 @@ impl<'a> Context<'a> {
     /// the tag 1̄ and only restricts. A square reference holds where its value is > 0. In a rule of
     /// a Boolean relation every literal only restricts: a tuple counts, whatever its value is.
     fn factor(&self, kind: Kind, read: Read, factors: &mut Vec<Expr>, guards: &mut Vec<Guard>) {
+        if kind.is_probability() {
+            // A square reference is a tag wherever it is inside: what there is does not depend on weights.
+            return match self.is_tagged(&read) {
+                true => factors.push(Expr::Read(read)),
+                false => guards.push(Guard::Read(read)),
+            };
+        }
         let tensor = self.draft.program.tensor(read.tensor);
         let boolean = tensor.kind == Kind::Bool;
         let square = read.otherwise != Otherwise::Absent;
@@ -162,6 +179,11 @@ impl<'a> Context<'a> {
             }
         }
         factors.push(Expr::Read(read));
+    }
+
+    /// Whether an element that is read has a value that is a probability: it is true or false otherwise.
+    fn is_tagged(&self, read: &Read) -> bool {
+        self.draft.program.tensor(read.tensor).kind != Kind::Bool
     }
 
     /// Notes for every index of a literal which literal to blame if nothing binds it.
@@ -200,9 +222,7 @@ fn times(kind: Kind, factors: Vec<Expr>) -> Expr {
             };
             factors.into_iter().reduce(join).unwrap_or(Expr::Number(f64::INFINITY))
         }
-        (Kind::Bool | Kind::Count | Kind::Real | Kind::MaxTimes, false) => {
-            super::expression::one_or(factors, Expr::Product)
-        }
+        (_, false) => super::expression::one_or(factors, Expr::Product),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Context;
 use super::expression::Bound;
 use super::scope::Occurrences;
+use super::tensors::combine_of;
 use crate::ast::{self, Brackets, Goal, Literal, LiteralKind, PlaceKind, Reference, Span};
 use crate::program::{
     Action, Batch, Combine, Decline, Directives, Duration, Expr, Form, IndexId, Kind, Minimize, ModelQuery,
@@ -118,7 +119,7 @@ impl<'a> Context<'a> {
         }
         let (style, combine, kind) = match (round, kind) {
             (true, Kind::Bool) => (Style::Round, Combine::Exists, Kind::Bool),
-            (true, kind) => (Style::Round, plus(kind), kind),
+            (true, kind) => (Style::Round, combine_of(kind), kind),
             (false, kind) => {
                 let wild = !term.over.is_empty();
                 let real = if wild && kind == Kind::Bool { Kind::Real } else { kind };
@@ -254,18 +255,10 @@ fn semiring(name: &str) -> Option<Kind> {
         "tropical" => Kind::Tropical,
         "maxtimes" => Kind::MaxTimes,
         "maxmin" => Kind::MaxMin,
+        "addmult" => Kind::AddMult,
+        "prob" => Kind::Prob,
         _ => return None,
     })
-}
-
-/// The ⊕ of a type.
-fn plus(kind: Kind) -> Combine {
-    match kind {
-        Kind::Bool => Combine::Exists,
-        Kind::Count | Kind::Real => Combine::Sum,
-        Kind::Tropical => Combine::Min,
-        Kind::MaxTimes | Kind::MaxMin => Combine::Max,
-    }
 }
 
 fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {

@@ -147,10 +147,12 @@ fn by_rules(info: &TensorName) -> bool {
     rules || !info.computed
 }
 
-fn combine_of(kind: Kind) -> Combine {
+/// The ⊕ of a type, as rules of relations have it.
+pub(super) fn combine_of(kind: Kind) -> Combine {
     match kind {
         Kind::Bool => Combine::Exists,
-        Kind::Count | Kind::Real => Combine::Sum,
+        Kind::Count | Kind::Real | Kind::AddMult => Combine::Sum,
+        Kind::Prob | Kind::TopK(_) => Combine::Proofs,
         Kind::Tropical => Combine::Min,
         Kind::MaxTimes | Kind::MaxMin => Combine::Max,
     }

@@ -47,8 +47,8 @@ pub struct TensorName {
     pub rank_known: bool,
     /// Its style: that of its definitions; of its uses where nothing defines it.
     pub style: Style,
-    /// Its type: declared, or `Bool` for a relation without values, or `Real` (also where the
-    /// type is one of those that [`Kind`] lacks: see `typed` and `weighted`).
+    /// Its type: declared, or `Prob` for a relation with weighted facts and what follows from such, or `Bool` for a
+    /// relation without values, or `Real`.
     pub kind: Kind,
     /// The declared type as it is written.
     pub typed: Option<TypeExpr>,

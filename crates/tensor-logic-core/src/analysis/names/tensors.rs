@@ -195,11 +195,27 @@ fn kind(style: Style, typed: Option<&TypeExpr>, definitions: &[(Span, &Definitio
         Some("tropical") => Kind::Tropical,
         Some("maxtimes") => Kind::MaxTimes,
         Some("maxmin") => Kind::MaxMin,
+        Some("addmult") => Kind::AddMult,
+        Some("prob") => Kind::Prob,
+        Some("topk") => {
+            let proofs = typed.and_then(|kind| kind.argument).unwrap_or(1);
+            Kind::TopK(u32::try_from(proofs).unwrap_or(u32::MAX))
+        }
         Some(_) => Kind::Real,
         None if style == Style::Square => Kind::Real,
+        None if is_weighted(definitions) => Kind::Prob,
         None if definitions.iter().any(|(_, definition)| valued(definition)) => Kind::Real,
         None => Kind::Bool,
     }
+}
+
+/// Whether facts with probabilities are among the definitions, and no other sign than that of rules.
+fn is_weighted(definitions: &[(Span, &Definition<'_>)]) -> bool {
+    let rules = |(_, definition): &(Span, &Definition<'_>)| {
+        definition.sign.is_none_or(|(mark, _)| same(mark, Style::Round) == Mark::Sign(Sign::Equal))
+    };
+    let weighted = |(_, definition): &(Span, &Definition<'_>)| definition.form == Form::Weighted;
+    definitions.iter().any(weighted) && definitions.iter().all(rules)
 }
 
 /// How contributions are joined: the sign says so, or for `=` and rules the type.
@@ -215,6 +231,7 @@ fn combine(style: Style, kind: Kind, sign: Option<Mark>) -> Combine {
         Some(Mark::Arrow | Mark::Sign(Sign::Equal | Sign::Redefine)) | None => match (kind, style) {
             (Kind::Tropical, _) => Combine::Min,
             (Kind::MaxTimes | Kind::MaxMin, _) => Combine::Max,
+            (Kind::Prob | Kind::TopK(_), Style::Round) => Combine::Proofs,
             (Kind::Bool, Style::Round) => Combine::Exists,
             _ => Combine::Sum,
         },

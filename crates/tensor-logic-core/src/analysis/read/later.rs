@@ -1,21 +1,11 @@
 //! What the language has and this crate does not evaluate yet.
 
-use crate::ast::{Directive, Span, Statement, StatementKind, TypeExpr, Value};
+use crate::ast::{Directive, Span, Statement, StatementKind, Value};
 use crate::error::{Code, Refusal};
-
-/// The types that are not evaluated yet.
-const TYPES: &[&str] = &["prob", "topk", "addmult"];
 
 /// The constructs of a statement that are not evaluated yet.
 pub(super) fn check(statement: &Statement, reports: &mut Vec<Refusal>) {
     match &statement.kind {
-        StatementKind::Weighted { weight, reference } => {
-            let span = weight.span.to(reference.span);
-            reports.push(not_yet(span, "weighted facts (`p :: R(…)`)"));
-        }
-        StatementKind::Bare { kind: Some(kind), .. } | StatementKind::Parameter { kind: Some(kind), .. } => {
-            type_expr(kind, reports);
-        }
         StatementKind::Query { directives, .. } => {
             directives.iter().for_each(|asked| directive(asked, reports));
         }
@@ -24,25 +14,10 @@ pub(super) fn check(statement: &Statement, reports: &mut Vec<Refusal>) {
     }
 }
 
-fn type_expr(kind: &TypeExpr, reports: &mut Vec<Refusal>) {
-    if TYPES.contains(&kind.name.text.as_str()) {
-        reports.push(not_yet(kind.span, &format!("the type `{}`", kind.name.text)));
-    }
-}
-
 fn directive(directive: &Directive, reports: &mut Vec<Refusal>) {
     let arguments = directive.arguments.as_deref().unwrap_or(&[]);
     match directive.name.text.as_str() {
-        name @ ("embed" | "exclusive") => reports.push(not_yet(directive.span, &format!("`@{name}`"))),
-        "semiring" => {
-            for argument in arguments {
-                if let Value::Name(name) = &argument.value
-                    && TYPES.contains(&name.text.as_str())
-                {
-                    reports.push(not_yet(argument.span, &format!("the semiring `{}`", name.text)));
-                }
-            }
-        }
+        "embed" => reports.push(not_yet(directive.span, "`@embed`")),
         "minimize" => {
             for argument in arguments {
                 let lift = argument.key.as_ref().is_some_and(|key| key.text == "lift");

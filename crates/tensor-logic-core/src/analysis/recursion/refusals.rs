@@ -46,6 +46,19 @@ pub(super) fn averages(inside: &Inside<'_>) -> Vec<Refusal> {
     reports
 }
 
+/// Probabilities that are read as values in their own recursion: what is proved would depend on how probable it is.
+pub(super) fn through_values(inside: &Inside<'_>) -> Vec<Refusal> {
+    let proved = |id: TensorId| inside.program.tensor(id).is_proved();
+    let mixed = inside.tensors.iter().any(|id| proved(*id)) && !inside.tensors.iter().all(|id| proved(*id));
+    let reads = inside
+        .occurrences
+        .iter()
+        .filter(|occurrence| mixed && (proved(occurrence.read.tensor) != proved(occurrence.equation.tensor)));
+    reads
+        .map(|occurrence| refuse(inside, occurrence, occurrence.read.span, "the value of a probability", ""))
+        .collect()
+}
+
 /// What is not monotone in the component's own tensors.
 pub(super) fn not_monotone(inside: &Inside<'_>, tree: &ast::Program) -> Vec<Refusal> {
     let mut literals: Option<HashMap<usize, Span>> = None;

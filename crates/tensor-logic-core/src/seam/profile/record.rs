@@ -25,6 +25,8 @@ pub enum Executor {
     Inlined,
     /// Its tuples and its values, apart.
     Apart,
+    /// Ground rules become circuits of proofs, which are counted by weight.
+    Circuits,
     /// No component: facts on their way to the engine, or answers on their way back.
     Border,
 }
@@ -42,6 +44,7 @@ impl Executor {
             Executor::Rounds => "rounds",
             Executor::Inlined => "written out where it is read",
             Executor::Apart => "its tuples and its values, apart",
+            Executor::Circuits => "circuits of proofs",
             Executor::Border => "facts and answers",
         }
     }

@@ -211,13 +211,15 @@ pub(crate) fn grad(args: &Grad) -> anyhow::Result<Answer> {
     let mut answer = Answer::new(&source, Shape::Warnings);
     answer.warnings = analysed.warnings;
     match gradients_of(&analysed.program, &args.wrt, &args.evaluation) {
-        Ok(found) if args.emit => {
-            let text = found.adjoint.emit();
-            let mut quoted = String::new();
-            json::string(&mut quoted, &text);
-            answer.fields = vec![("text", quoted)];
-            answer.text = text;
-        }
+        Ok(found) if args.emit => match found.adjoint.emit() {
+            Ok(text) => {
+                let mut quoted = String::new();
+                json::string(&mut quoted, &text);
+                answer.fields = vec![("text", quoted)];
+                answer.text = text;
+            }
+            Err(report) => answer.errors.push(report),
+        },
         Ok(found) => show(&mut answer, &args.of, &analysed.program, &found),
         Err(report) => answer.errors.push(report),
     }

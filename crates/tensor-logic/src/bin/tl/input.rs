@@ -225,7 +225,7 @@ impl Evaluation {
 }
 
 /// Three quarters of the machine's memory; of 8 GiB where the machine does not say.
-fn most_of_memory() -> u64 {
+pub(crate) fn most_of_memory() -> u64 {
     let lines = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = lines.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kibibytes: Option<u64> = total.and_then(|total| total.trim().strip_suffix("kB")?.trim().parse().ok());
@@ -233,7 +233,7 @@ fn most_of_memory() -> u64 {
 }
 
 /// A whole number, maybe as `1e8`.
-fn count(text: &str) -> Result<u64, String> {
+pub(crate) fn count(text: &str) -> Result<u64, String> {
     let whole = |value: f64| value >= 0.0 && value.fract() == 0.0 && value < 2_f64.powi(64);
     let scientific = || text.parse::<f64>().ok().filter(|value| whole(*value)).map(|value| value as u64);
     text.parse().ok().or_else(scientific).ok_or_else(|| format!("`{text}` is no whole number"))

@@ -14,6 +14,7 @@ mod host;
 mod input;
 mod interrupt;
 mod profile;
+mod query;
 mod repl;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Profile(profile::ProfileOf),
     /// The value and the gradients of a scalar.
     Grad(evaluate::Grad),
+    /// Ask a graphical model, of a `.bif` or `.uai` file.
+    Query(query::Query),
     /// One statement a line; queries answer at once.
     Repl(evaluate::Repl),
     /// What a shell needs to complete this command.
@@ -62,6 +65,7 @@ impl Command {
             Self::Explain(args) => evaluate::explain(&args),
             Self::Profile(args) => profile::profile(&args),
             Self::Grad(args) => evaluate::grad(&args),
+            Self::Query(args) => query::query(&args),
             Self::Repl(args) => evaluate::repl(&args),
             Self::Completions(args) => Ok(completions::completions(&args, Cli::command())),
         }

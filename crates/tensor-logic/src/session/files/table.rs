@@ -166,6 +166,6 @@ fn element(domains: &[Domain], mut at: usize) -> Vec<Const> {
 fn number(value: f64, kind: Kind) -> String {
     match kind {
         Kind::Count | Kind::Bool => format!("{value}"),
-        Kind::Real | Kind::Tropical | Kind::MaxTimes | Kind::MaxMin => format!("{value:?}"),
+        _ => format!("{value:?}"),
     }
 }

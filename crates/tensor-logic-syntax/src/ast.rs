@@ -295,7 +295,7 @@ pub enum Brackets {
 }
 
 /// `Emb[n, l+1, d]`, `Parent(x, _)`, `Y`. A small name where only a tensor can stand (`w[i]`) is
-/// read as a reference too, and refused as `lowercase-tensor` by [`crate::read`].
+/// read as a reference too, and refused as `lowercase-tensor` by the analysis.
 #[derive(Debug, Clone)]
 pub struct Reference {
     /// The tensor.

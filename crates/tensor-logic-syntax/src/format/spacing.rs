@@ -146,8 +146,8 @@ impl Speller {
         Cow::Borrowed(match kind {
             K::Small | K::Capital if word.contains('′') => return Cow::Owned(word.replace('′', "'")),
             K::Arrow => "<-",
-            // In an index place it is the sign of a slice and a minus.
-            K::Turnstile if inside == Inside::Values => "<-",
+            // In brackets it is the sign of a slice and a minus.
+            K::Turnstile if inside == Inside::Values && self.open.is_empty() => "<-",
             K::Minus => "-",
             K::LessEqual => "<=",
             K::GreaterEqual => ">=",

@@ -1,0 +1,85 @@
+//! Exact probabilities of what follows by rules from independent facts.
+//!
+//! Facts hold independently, each with a probability, or are alternatives that exclude each other. [`Proofs`] says what
+//! follows from them by ground rules, with negation and recursion. [`Proofs::compile`] makes a [`Circuits`] of it: decision
+//! diagrams, compiled once and counted by weight as often as the probabilities change, forward ([`Circuits::probabilities`])
+//! and backward ([`Circuits::slopes`]). Goals whose proofs have the same shape share one diagram.
+//!
+//! ```
+//! use proof_circuits::{Limits, Literal, Proofs};
+//!
+//! // An alarm rings if there is an earthquake or a burglary.
+//! let mut proofs = Proofs::default();
+//! let earthquake = proofs.fact();
+//! let burglary = proofs.fact();
+//! let alarm = proofs.atom(0);
+//! proofs.rule(alarm, &[Literal::Is(earthquake)]);
+//! proofs.rule(alarm, &[Literal::Is(burglary)]);
+//! let circuits = proofs.compile(&[alarm], &Limits::default())?;
+//! let weights = [0.03, 0.2];
+//! assert!((circuits.probabilities(&weights)?[0] - 0.224).abs() < 1e-12);
+//! assert_eq!(circuits.slopes(&weights, &[1.0])?, [0.8, 0.97]);
+//! # Ok::<(), proof_circuits::Failure>(())
+//! ```
+//!
+//! Where the diagrams are too many, [`Proofs::top`] keeps of every atom the k most probable proofs.
+
+/// The README's program runs as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
+mod circuit;
+mod compile;
+mod diagram;
+mod order;
+mod proofs;
+mod top;
+
+pub use circuit::Circuits;
+pub use proofs::{Atom, Event, Literal, Proofs};
+
+/// What a compilation may use.
+pub struct Limits<'a> {
+    /// The most nodes of the diagrams of one connected part; a node costs about 40 bytes.
+    pub nodes: usize,
+    /// Asked now and then; ends the compilation where it says so.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+impl Default for Limits<'_> {
+    /// 2²⁴ nodes, and nobody stops it.
+    fn default() -> Self {
+        Limits { nodes: 1 << 24, stop: &|| false }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// The diagrams have more nodes than are allowed.
+    #[error("the proofs need more than {nodes} nodes of a decision diagram")]
+    TooLarge {
+        /// The limit.
+        nodes: usize,
+    },
+    /// Somebody asked to end.
+    #[error("stopped")]
+    Stopped,
+    /// A number that is no probability.
+    #[error("{weight} is no probability")]
+    NoProbability {
+        /// The event.
+        event: Event,
+        /// Its weight.
+        weight: f64,
+    },
+    /// Alternatives that exclude each other are more probable than 1 together.
+    #[error("alternatives that exclude each other have a probability of {sum} together")]
+    NoDistribution {
+        /// The first of the alternatives.
+        event: Event,
+        /// Their sum.
+        sum: f64,
+    },
+}

@@ -1,0 +1,95 @@
+//! Orders of choices: how large a diagram becomes is decided by them, and finding the best one is hard.
+//!
+//! So there are several: as a search to the depth meets them, the nearest to the goals first, and either of these after some
+//! rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in.
+
+use crate::proofs::{Atom, Literal, Proofs};
+
+/// Rounds of FORCE.
+const ROUNDS: usize = 40;
+
+/// The orders to be tried, one after the other, each once.
+pub(crate) fn orders(proofs: &Proofs, goals: &[Atom]) -> Vec<Vec<u32>> {
+    let deep: Vec<u32> = (0..proofs.alternatives.len().saturating_sub(1) as u32).collect();
+    let near = proofs.breadth(goals);
+    let mut orders = vec![deep, near];
+    for at in 0..2 {
+        orders.push(settled(proofs, &orders[at]));
+    }
+    let mut at = 1;
+    while at < orders.len() {
+        if orders[..at].contains(&orders[at]) {
+            orders.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+    orders
+}
+
+/// The order with the smallest spans of rules that rounds of FORCE meet.
+fn settled(proofs: &Proofs, from: &[u32]) -> Vec<u32> {
+    let (atoms, choices) = (proofs.atoms(), from.len());
+    // Atoms begin where the choices of their rules are.
+    let mut places = vec![0.0; choices + atoms];
+    for (place, choice) in from.iter().enumerate() {
+        places[*choice as usize] = place as f64;
+    }
+    let edges: Vec<Vec<usize>> = (0..proofs.rules() as u32)
+        .map(|rule| {
+            let literals = proofs.body(rule).iter().map(|literal| match literal {
+                Literal::Is(event) | Literal::IsNot(event) => proofs.choice_of(*event) as usize,
+                Literal::Follows(atom) | Literal::FollowsNot(atom) => choices + atom.0 as usize,
+            });
+            let mut edge: Vec<usize> = literals.collect();
+            edge.push(choices + proofs.heads[rule as usize].0 as usize);
+            edge.sort_unstable();
+            edge.dedup();
+            edge
+        })
+        .collect();
+    for _ in 0..4 {
+        centre(&edges, &mut places, choices);
+    }
+    let mut best = (f64::INFINITY, from.to_vec());
+    for _ in 0..ROUNDS {
+        centre(&edges, &mut places, 0);
+        let mut order: Vec<u32> = (0..choices as u32).collect();
+        order.sort_by(|a, b| places[*a as usize].total_cmp(&places[*b as usize]).then(a.cmp(b)));
+        // Ranks, so that nothing falls together.
+        let mut all: Vec<usize> = (0..places.len()).collect();
+        all.sort_by(|a, b| places[*a].total_cmp(&places[*b]).then(a.cmp(b)));
+        all.iter().enumerate().for_each(|(rank, vertex)| places[*vertex] = rank as f64);
+        let length = span(&edges, &places);
+        if length < best.0 {
+            best = (length, order);
+        }
+    }
+    best.1
+}
+
+/// Moves every vertex from `first` on to the mean of the centres of its edges.
+fn centre(edges: &[Vec<usize>], places: &mut [f64], first: usize) {
+    let mut sums = vec![(0.0, 0.0); places.len()];
+    for edge in edges {
+        let centre = edge.iter().map(|vertex| places[*vertex]).sum::<f64>() / edge.len() as f64;
+        for vertex in edge {
+            sums[*vertex].0 += centre;
+            sums[*vertex].1 += 1.0;
+        }
+    }
+    for ((sum, count), place) in
+        sums.into_iter().zip(places).skip(first).filter(|((_, count), _)| *count > 0.0)
+    {
+        *place = sum / count;
+    }
+}
+
+/// How far the vertices of the edges lie apart, all edges together.
+fn span(edges: &[Vec<usize>], places: &[f64]) -> f64 {
+    let one = |edge: &Vec<usize>| {
+        let at = || edge.iter().map(|vertex| places[*vertex]);
+        at().fold(f64::NEG_INFINITY, f64::max) - at().fold(f64::INFINITY, f64::min)
+    };
+    edges.iter().map(one).sum()
+}

@@ -1,0 +1,101 @@
+//! Relations that follow from weighted facts: they have the type `prob` too (N13).
+
+use std::collections::BTreeMap;
+
+use crate::ast::{
+    self, Expr, ExprKind, Joint, Literal, LiteralKind, Reference, RightSide, Sign, StatementKind,
+};
+use crate::error::{Code, Refusal};
+use crate::names::known::TensorName;
+use crate::program::{Combine, Kind, Style};
+
+/// Gives Boolean relations that rules make from relations with probabilities a type of that kind: that of what they read,
+/// `prob` where it is mixed.
+pub(super) fn infer(program: &ast::Program, tensors: &mut BTreeMap<String, TensorName>) {
+    loop {
+        let mut found: Option<(String, Kind)> = None;
+        for statement in &program.statements {
+            let Some((head, body)) = rule(statement) else { continue };
+            let Some(name) = tensors.get(&head.name.text) else { continue };
+            let boolean = name.combine == Combine::Exists && name.style == Style::Round;
+            if name.typed.is_some() || !(boolean || name.kind.is_probability()) {
+                continue;
+            }
+            let kind = body.iter().filter_map(reference).filter_map(|read| tensors.get(&read.name.text));
+            let kind = kind.map(|read| read.kind).filter(|kind| kind.is_probability()).reduce(wider);
+            let Some(kind) = kind else { continue };
+            let kind = if boolean { kind } else { wider(kind, name.kind) };
+            if boolean || kind != name.kind {
+                found = Some((head.name.text.clone(), kind));
+                break;
+            }
+        }
+        let Some((name, kind)) = found else { return };
+        if let Some(tensor) = tensors.get_mut(&name) {
+            tensor.kind = kind;
+            tensor.combine = Combine::Proofs;
+        }
+    }
+}
+
+/// What loses no proof that one of them keeps.
+fn wider(a: Kind, b: Kind) -> Kind {
+    match (a, b) {
+        (Kind::TopK(a), Kind::TopK(b)) => Kind::TopK(a.max(b)),
+        _ => Kind::Prob,
+    }
+}
+
+/// The head of a rule and its literals, also of one that is written as an equation.
+fn rule(statement: &ast::Statement) -> Option<(&Reference, Vec<Literal>)> {
+    match &statement.kind {
+        StatementKind::Rule { head, body, .. } => Some((head, body.clone())),
+        StatementKind::Equation {
+            head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, ..
+        } => {
+            let terms = match &expr.kind {
+                ExprKind::Sum(terms) => terms.iter().map(|(_, term)| term).collect(),
+                _ => vec![expr],
+            };
+            let literals = terms.into_iter().filter_map(literals_of).flatten();
+            Some((head, literals.chain(guards.iter().cloned()).collect()))
+        }
+        _ => None,
+    }
+}
+
+fn reference(literal: &Literal) -> Option<&Reference> {
+    match &literal.kind {
+        LiteralKind::Positive(reference) | LiteralKind::Negative(reference) => Some(reference),
+        LiteralKind::Compare { .. } | LiteralKind::Assign { .. } => None,
+    }
+}
+
+/// The literals of a product of references.
+pub fn literals_of(expr: &Expr) -> Option<Vec<Literal>> {
+    let span = expr.span;
+    match &expr.kind {
+        ExprKind::Reference(of) => Some(vec![Literal { kind: LiteralKind::Positive(of.clone()), span }]),
+        ExprKind::Not(of) => Some(vec![Literal { kind: LiteralKind::Negative(of.clone()), span }]),
+        ExprKind::Product(factors) => {
+            let each = factors.iter().map(|(joint, factor)| match joint {
+                Joint::First | Joint::Beside | Joint::Times => literals_of(factor),
+                Joint::Over | Joint::Remainder => None,
+            });
+            each.collect::<Option<Vec<_>>>().map(|parts| parts.into_iter().flatten().collect())
+        }
+        _ => None,
+    }
+}
+
+/// What no weighted fact can be.
+pub(super) fn check(statement: &ast::Statement, reports: &mut Vec<Refusal>) {
+    if let StatementKind::Weighted { reference, .. } = &statement.kind
+        && reference.brackets != ast::Brackets::Round
+    {
+        let message =
+            format!("`{}` is a tensor here, and only tuples have a probability", reference.name.text);
+        let report = Refusal::new(Code::MixedStyle, reference.span, message);
+        reports.push(report.help(format!("write `{}(…)`", reference.name.text)));
+    }
+}
