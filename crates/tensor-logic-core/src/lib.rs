@@ -29,4 +29,4 @@ pub use crate::core_form::{
     carry, digits, divergence, linear, presence, program, rename, signs, value, walk, weighted, windows,
 };
 pub use crate::seam::{engine, profile, proof, start};
-pub use tensor_logic_syntax::{ast, draw, error, format, function, json, lex, parse};
+pub use tensor_logic_syntax::{ast, draw, error, format, function, include, json, lex, parse};

@@ -36,7 +36,8 @@ pub struct Sheet<'a> {
 
 /// One underlined place of a line.
 struct Mark<'a> {
-    line: usize,
+    /// The line in the whole text.
+    row: usize,
     column: usize,
     width: usize,
     sign: char,
@@ -56,27 +57,33 @@ impl<'a> Sheet<'a> {
 
     /// A report for people, with a line end behind its last line.
     pub fn draw(&self, report: &Refusal, severity: Severity) -> String {
-        let (line, column) = self.places.of(report.span.start);
         let word = match severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
         let marks = self.marks(report);
-        let width = marks.iter().map(|mark| mark.line).max().unwrap_or(line).to_string().len();
+        let width = marks.iter().map(|mark| self.places.numbered(mark.row).1).max().unwrap_or(1).to_string().len();
         let mut drawn = format!("{word}[{}]: {}\n", report.code.name(), visible(&report.message));
         // Writing to a string cannot fail.
-        let _ = writeln!(drawn, "  --> {}:{line}:{column}", visible(self.file));
+        let (line, column) = self.places.of(report.span.start);
+        let file = self.places.file(report.span.start);
+        let _ = writeln!(drawn, "  --> {}:{line}:{column}", visible(file.unwrap_or(self.file)));
         let _ = writeln!(drawn, " {:width$} |", "");
-        let mut quoted = None;
+        let (mut quoted, mut inside) = (None, file);
         for mark in &marks {
-            let line = self.places.line(mark.line);
+            let line = self.places.line(mark.row);
             let (shown, at) = neighbourhood(line, mark.column - 1);
             let whole = line.chars().nth(2 * AROUND).is_none();
-            if quoted != Some(mark.line) || !whole {
-                let line = format!(" {:>width$} | {shown}", mark.line);
+            let (file, number) = self.places.numbered(mark.row);
+            if file != inside {
+                let _ = writeln!(drawn, "  ::: {}:{number}:{}", visible(file.unwrap_or(self.file)), mark.column);
+                inside = file;
+            }
+            if quoted != Some(mark.row) || !whole {
+                let line = format!(" {number:>width$} | {shown}");
                 let _ = writeln!(drawn, "{}", line.trim_end());
             }
-            quoted = Some(mark.line);
+            quoted = Some(mark.row);
             let sign = mark.sign.to_string().repeat(mark.width.clamp(1, AROUND));
             let marked = format!(" {:width$} | {:at$}{sign} {}", "", "", visible(mark.text));
             let _ = writeln!(drawn, "{}", marked.trim_end());
@@ -93,20 +100,21 @@ impl<'a> Sheet<'a> {
         let mut marks = vec![self.mark(report.span, '^', own.map_or("", |label| &label.text))];
         let others = report.labels.iter().filter(|label| label.span != report.span);
         marks.extend(others.take(LABELS).map(|label| self.mark(label.span, '-', &label.text)));
-        marks.sort_by_key(|mark| (mark.line, mark.column));
+        // The file of the report stands first.
+        let first = self.places.file(report.span.start);
+        marks.sort_by_key(|mark| (self.places.numbered(mark.row).0 != first, mark.row, mark.column));
         marks
     }
 
     fn mark(&self, span: Span, sign: char, text: &'a str) -> Mark<'a> {
-        let (line, column) = self.places.of(span.start);
-        let (end_line, end_column) = self.places.of(span.end);
+        let (row, column) = (self.places.row(span.start), self.places.of(span.start).1);
         // A span of several lines is marked up to the end of its first.
-        let width = if end_line == line {
-            end_column - column
+        let width = if self.places.row(span.end) == row {
+            self.places.of(span.end).1 - column
         } else {
-            self.places.line(line).chars().skip(column - 1).count()
+            self.places.line(row).chars().skip(column - 1).count()
         };
-        Mark { line, column, width, sign, text }
+        Mark { row, column, width, sign, text }
     }
 }
 

@@ -120,6 +120,7 @@ codes! {
     TooLarge = "too-large",
     FileNotFound = "file-not-found",
     FileFormat = "file-format",
+    IncludeCycle = "include-cycle",
     NotYet = "not-yet",
     /// Warning:
     Scope = "scope",
@@ -157,6 +158,9 @@ impl Code {
 }
 
 /// Lines and columns of a text, both from 1, columns in characters.
+///
+/// A line `#line 7 "gcn.tl"` says that the next one is line 7 of the file `gcn.tl`, as [`crate::include`] leaves it where a
+/// file was included; `#line 7` that it is line 7 of the program itself.
 #[derive(Debug, Clone)]
 pub struct Places<'a> {
     text: &'a str,
@@ -164,6 +168,19 @@ pub struct Places<'a> {
     lines: Vec<usize>,
     /// How many characters begin before every [`BLOCK`]th byte: lines may be megabytes long.
     characters: Vec<usize>,
+    /// The lines of other files, in order.
+    sections: Vec<Section<'a>>,
+}
+
+/// From a line on the text is that of a file.
+#[derive(Debug, Clone, Copy)]
+struct Section<'a> {
+    /// The number of its first line in the whole text, from 1.
+    row: usize,
+    /// The number of that line in its file.
+    first: usize,
+    /// The file; `None`: the program itself.
+    file: Option<&'a str>,
 }
 
 /// The bytes that are counted at most to find a column, twice.
@@ -174,17 +191,35 @@ fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
+/// The number and the file of `#line 7 "gcn.tl"`.
+fn marker(line: &str) -> Option<(usize, Option<&str>)> {
+    let rest = line.strip_prefix("#line ")?.trim_end();
+    let (number, file) = match rest.split_once(' ') {
+        Some((number, file)) => (number, Some(file.strip_prefix('"')?.strip_suffix('"')?)),
+        None => (rest, None),
+    };
+    Some((number.parse().ok()?, file))
+}
+
 impl<'a> Places<'a> {
     /// Indexes the line starts of `text`.
     pub fn new(text: &'a str) -> Places<'a> {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        let lines = std::iter::once(0).chain(starts).collect();
+        let lines: Vec<usize> = std::iter::once(0).chain(starts).collect();
         let counts = text.as_bytes().chunks(BLOCK).scan(0, |sum, block| {
             *sum += characters(block);
             Some(*sum)
         });
         let characters = std::iter::once(0).chain(counts).collect();
-        Places { text, lines, characters }
+        let mut places = Places { text, lines, characters, sections: Vec::new() };
+        if text.contains("#line ") {
+            let found = (1..=places.lines.len()).filter_map(|row| {
+                let (first, file) = marker(places.line(row))?;
+                Some(Section { row: row + 1, first, file })
+            });
+            places.sections = found.collect();
+        }
+        places
     }
 
     /// How many characters begin before a byte.
@@ -194,18 +229,44 @@ impl<'a> Places<'a> {
         self.characters.get(block).copied().unwrap_or(0) + characters(rest)
     }
 
-    /// Line and column of a byte offset; an offset behind the text is its end.
-    pub fn of(&self, offset: usize) -> (usize, usize) {
+    /// The line of a byte offset in the whole text; an offset behind the text is its end.
+    pub fn row(&self, offset: usize) -> usize {
         let offset = offset.min(self.text.len());
-        let line = self.lines.partition_point(|start| *start <= offset).max(1);
-        let start = self.lines.get(line - 1).copied().unwrap_or(0);
-        (line, self.characters_before(offset) - self.characters_before(start) + 1)
+        self.lines.partition_point(|start| *start <= offset).max(1)
     }
 
-    /// The text of a line (from 1), without its end.
-    pub fn line(&self, line: usize) -> &'a str {
-        let start = self.lines.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
-        let end = self.lines.get(line).copied().unwrap_or(self.text.len());
+    /// The file that a row belongs to, but for the program itself, and the row's number there.
+    pub fn numbered(&self, row: usize) -> (Option<&'a str>, usize) {
+        let behind = self.sections.partition_point(|section| section.row <= row);
+        let section = behind.checked_sub(1).and_then(|at| self.sections.get(at));
+        section.map_or((None, row), |section| (section.file, section.first + (row - section.row)))
+    }
+
+    /// The included file in which a byte offset lies.
+    pub fn file(&self, offset: usize) -> Option<&'a str> {
+        self.numbered(self.row(offset)).0
+    }
+
+    /// Line and column of a byte offset in its file; an offset behind the text is its end.
+    pub fn of(&self, offset: usize) -> (usize, usize) {
+        let offset = offset.min(self.text.len());
+        let row = self.row(offset);
+        let start = self.lines.get(row - 1).copied().unwrap_or(0);
+        (self.numbered(row).1, self.characters_before(offset) - self.characters_before(start) + 1)
+    }
+
+    /// The line of a byte offset as people read it: `7`, or `gcn.tl:7` in an included file.
+    pub fn line_of(&self, offset: usize) -> String {
+        match self.numbered(self.row(offset)) {
+            (None, line) => line.to_string(),
+            (Some(file), line) => format!("{file}:{line}"),
+        }
+    }
+
+    /// The text of a row (from 1), without its end.
+    pub fn line(&self, row: usize) -> &'a str {
+        let start = self.lines.get(row.saturating_sub(1)).copied().unwrap_or(self.text.len());
+        let end = self.lines.get(row).copied().unwrap_or(self.text.len());
         self.text.get(start..end).unwrap_or("").trim_end_matches(['\n', '\r'])
     }
 }

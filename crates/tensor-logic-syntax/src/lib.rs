@@ -22,6 +22,8 @@ pub mod function;
 
 pub mod error;
 
+pub mod include;
+
 pub mod draw;
 
 pub mod json;

@@ -1,5 +1,7 @@
 //! A program with the files, the data and the person around it.
 
+pub mod library;
+
 pub mod files;
 
 pub mod world;

@@ -36,7 +36,7 @@ pub fn read(text: &str, broken: Vec<Refusal>, functions: &UserFunctions) -> Resu
     // After a syntax error reading resumes at the next line: each line has one at most.
     syntax.sort_by_key(|report| report.span.start);
     let places = Places::new(text);
-    syntax.dedup_by_key(|report| places.of(report.span.start).0);
+    syntax.dedup_by_key(|report| places.row(report.span.start));
     reports.retain(|report| report.code != Code::NotYet);
     syntax.append(&mut reports);
     syntax.sort_by_key(|report| report.span.start);

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::ast::{ExprKind, Number, Program, Reference, RightSide, Statement, StatementKind};
 use crate::error::{Code, Refusal};
 use crate::function::UserFunctions;
+use crate::include::{self, Texts};
 use crate::names::{numeric, walk};
 use crate::read::{decode, read};
 
@@ -30,6 +31,8 @@ pub struct Source {
     settings: Vec<(String, f64)>,
     /// Tensors whose data is given from outside.
     given: BTreeSet<String>,
+    /// Why what it includes could not be.
+    refused: Vec<Refusal>,
 }
 
 impl Source {
@@ -45,7 +48,18 @@ impl Source {
             unwritten: false,
             settings: Vec::new(),
             given: BTreeSet::new(),
+            refused: Vec::new(),
         }
+    }
+
+    /// Puts the files that the program includes into their places; what is wrong with them is refused when it is read.
+    /// Before anything is added to the program.
+    pub fn expand(&mut self, texts: &mut dyn Texts) {
+        match include::expand(&self.text, texts) {
+            Ok(text) => self.text = text,
+            Err(failure) => (self.text, self.refused) = (failure.text, failure.reports),
+        }
+        self.own = self.text.len();
     }
 
     /// Asks a query behind the program's own (`--query`).
@@ -100,6 +114,9 @@ impl Source {
     /// # Errors
     /// All refusals of the stage "reading", in order of place.
     pub fn read(&self, functions: &UserFunctions) -> Result<Program, Vec<Refusal>> {
+        if !self.refused.is_empty() {
+            return Err(self.refused.clone());
+        }
         let mut program = read(&self.text, self.broken.clone(), functions)?;
         if self.silent {
             program.statements.retain(|statement| !(self.is_own(statement) && is_query(statement)));

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use crate::ast::{self, Span};
 use crate::engine::Value;
 use crate::error::{Code, Refusal, Result};
+use crate::include::Texts;
+use crate::library;
 use crate::lower::{FileSource, Loaded, Wanted};
 use crate::program::{Facts, Program, TensorId};
 use crate::value::Symbols;
@@ -126,6 +128,25 @@ impl Files {
             return Err(Refusal::new(Code::FileNotFound, span, message).help(rule));
         }
         Ok(self.folder.join(path))
+    }
+}
+
+/// The library's files begin with `std/`, the others lie in the program's folder.
+impl Texts for Files {
+    fn text(&mut self, file: &str, span: Span) -> Result<String> {
+        if let Some(name) = file.strip_prefix("std/") {
+            return library::text(name).map(str::to_owned).ok_or_else(|| {
+                let message = format!("the library has no file `{file}`");
+                let names = library::names().map(|name| format!("`std/{name}`")).collect::<Vec<_>>().join(", ");
+                Refusal::new(Code::FileNotFound, span, message).help(format!("there are {names}"))
+            });
+        }
+        let path = self.path(file, span)?;
+        let bytes = read(&path).map_err(|error| cannot(file, span, "read", &error))?;
+        String::from_utf8(bytes).map_err(|error| {
+            let message = format!("`{file}` is no text: byte {} is not UTF-8", error.utf8_error().valid_up_to());
+            Refusal::new(Code::FileFormat, span, message)
+        })
     }
 }
 

@@ -444,8 +444,9 @@ impl Notebook {
 
     /// The text, the statements that name what is given, and what is asked.
     fn source(&self, asked: &Asked<'_>) -> Source {
-        let parameters = parameters_of(&self.text);
         let mut source = Source::new("program", self.text.as_bytes());
+        source.expand(&mut Files::new(&self.settings.folder));
+        let parameters = parameters_of(&source.text);
         for (name, gift) in &self.gifts {
             let starts = matches!(gift, Gift::Array(_)) && parameters.contains(name);
             let statement = (!starts && !gift.is_number()).then(|| gift.statement(name));

@@ -156,7 +156,8 @@ const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
 /// # Errors
 /// As [`World::calculate`].
 pub fn calculate(text: &str) -> Result<Calculated, Vec<Refusal>> {
-    let source = Source::new("text", text.as_bytes());
+    let mut source = Source::new("text", text.as_bytes());
+    source.expand(&mut Files::new("."));
     let mut engine = Auto::new(Box::new(Fast::default()));
     World::new(&source, Files::new("."), 0).calculate(&mut engine, BUDGET)
 }

@@ -17,7 +17,7 @@ use tensor_logic::value::Domain;
 
 use crate::common;
 use crate::common::engines::{BUDGET, STORAGES, Wanted, analysed, auto_difference, difference, wanted};
-use crate::common::single::{Single, each_number, rounded, single};
+use crate::common::single::{Single, brought_nearer, each_number, rounded, single};
 
 /// How long one program may take.
 #[derive(Clone, Copy)]
@@ -157,12 +157,7 @@ fn cancels(program: &Program) -> bool {
 /// The program where numbers that are very large or very near to 0 are neither; those without an inverse only if `all`.
 fn nearer(program: &Program, all: bool) -> Program {
     let mut nearer = program.clone();
-    each_number(&mut nearer, &mut |x| {
-        let size = x.abs();
-        if size > 1e100 || (size > 0.0 && size < 1e-100 && (all || size > 1e-305)) {
-            *x = x.signum() * size.log10() / 64.0;
-        }
-    });
+    each_number(&mut nearer, &mut |x| *x = brought_nearer(*x, all));
     nearer
 }
 

@@ -35,6 +35,8 @@ enum Takes {
     Index,
     /// A tensor of the program.
     Tensor,
+    /// Any name.
+    Name,
 }
 
 /// The arguments without a key.
@@ -131,6 +133,9 @@ const DIRECTIVES: &[Rule] = &[
         positional: Positional::These(&[Takes::Tensor, Takes::Whole(0)]),
         keyed: &[],
     },
+    // Its arguments have the names of the included file: `include::expand` reads them, and leaves no such directive.
+    Rule { name: "include", stands: Stands::Alone, positional: Positional::None, keyed: &[] },
+    Rule { name: "export", stands: Stands::Alone, positional: Positional::Many(Takes::Name), keyed: &[] },
 ];
 
 /// The directives of a statement, and the options of its file.
@@ -168,6 +173,11 @@ fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut
         reports.push(unknown(&asked.name, stands));
         return;
     };
+    if name == "include" {
+        let report = bad(asked.span, "no file is included here".to_owned());
+        reports.push(report.help("expand the text first: `include::expand`"));
+        return;
+    }
     let given = asked.arguments.as_deref().unwrap_or(&[]);
     let mut seen: Vec<&str> = Vec::new();
     let mut count = 0;
@@ -281,6 +291,7 @@ fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, repo
         }
         Takes::Index => (word.is_some_and(small), "an index".to_owned()),
         Takes::Tensor => return tensor(rule, argument, word, known, reports),
+        Takes::Name => (word.is_some(), "a name".to_owned()),
     };
     if fits {
         if word == Some("topk") && rule.name == "semiring" {

@@ -19,7 +19,7 @@ pub(crate) struct Check {
 }
 
 pub(crate) fn check(args: &Check) -> anyhow::Result<Answer> {
-    let source = args.file.read()?;
+    let source = args.file.program()?;
     let mut world = world(&source, Files::presence(args.file.folder()), 0);
     Ok(match world.read().and_then(|tree| world.analyse(tree)) {
         Ok(analysed) => {

@@ -93,7 +93,7 @@ pub(crate) struct Repl {
 
 /// The program with what is asked beside it.
 fn source(file: &File, asked: &Asked) -> anyhow::Result<Source> {
-    let mut source = file.read()?;
+    let mut source = file.program()?;
     asked.add_to(&mut source);
     Ok(source)
 }

@@ -7,6 +7,7 @@ use clap::Args;
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::fast::{Fast, Precision};
+use tensor_logic::files::Files;
 use tensor_logic::notebook::{EngineKind, Notebook};
 use tensor_logic::reference::Reference;
 use tensor_logic::source::Source;
@@ -42,6 +43,13 @@ impl File {
             })?;
         }
         Ok(Source::new(self.file.display().to_string(), &bytes))
+    }
+
+    /// Reads the program with all that it includes.
+    pub(crate) fn program(&self) -> anyhow::Result<Source> {
+        let mut source = self.read()?;
+        source.expand(&mut Files::new(self.folder()));
+        Ok(source)
     }
 
     /// Where relative paths of the program start.

@@ -225,4 +225,8 @@ fn span(out: &mut String, places: &Places<'_>, span: crate::ast::Span) {
             "\"line\": {line}, \"column\": {column}, \"end_line\": {end_line}, \"end_column\": {end_column}"
         ),
     );
+    if let Some(file) = places.file(span.start) {
+        out.push_str(", \"file\": ");
+        string(out, file);
+    }
 }

@@ -277,6 +277,13 @@ fn smaller(program: &Program) -> Program {
     result
 }
 
+/// A number of moderate size for one that is very large or very near to 0; for one without an inverse only if `all`.
+pub(crate) fn brought_nearer(x: f64, all: bool) -> f64 {
+    let size = x.abs();
+    let small = size > 0.0 && size < 1e-100 && (all || size > 1e-305);
+    if size > 1e100 || small { x.signum() * size.log10() / 64.0 } else { x }
+}
+
 /// Visits every number that is given and every one that stands in an equation, but exponents.
 pub(crate) fn each_number(program: &mut Program, visit: &mut dyn FnMut(&mut f64)) {
     for tensor in &mut program.tensors {
