@@ -31,6 +31,18 @@ pub fn real(out: &mut String, value: f64) {
     }
 }
 
+/// The keys of a line: `"line": 7`, and `"file": "gcn.tl"` where it is one of an included file.
+pub fn line(out: &mut String, line: Option<(Option<&str>, usize)>) {
+    match line {
+        Some((_, line)) => write_to(out, format_args!("\"line\": {line}")),
+        None => out.push_str("\"line\": null"),
+    }
+    if let Some((Some(file), _)) = line {
+        out.push_str(", \"file\": ");
+        string(out, file);
+    }
+}
+
 /// A list; `item` writes one.
 pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut item: impl FnMut(&mut String, T)) {
     out.push('[');

@@ -48,9 +48,9 @@ pub use crate::queries::{answer, explain, model, run, sample};
 pub use crate::session::{console, files, library, notebook, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
-    analyse, ast, carry, divergence, domains, draw, engine, error, format, function, include, json, lex, linear,
-    lower, names, parents, parse, presence, profile, program, proof, read, recursion, rename, show, source,
-    start, value, walk, windows,
+    analyse, ast, carry, divergence, domains, draw, engine, error, format, function, include, json, lex,
+    linear, lower, names, parents, parse, presence, profile, program, proof, read, recursion, rename, show,
+    source, start, value, walk, windows,
 };
 pub use tensor_logic_engine::{auto, datalog, fast, plan};
 pub use tensor_logic_reference as reference;

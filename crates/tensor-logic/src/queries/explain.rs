@@ -17,10 +17,10 @@ use crate::value::Symbols;
 #[derive(Debug)]
 pub struct Explanation<'p> {
     program: &'p Program,
-    equations: Vec<Explicit>,
+    equations: Vec<Explicit<'p>>,
     /// The components that have names.
     components: Vec<&'p Component>,
-    lines: Vec<usize>,
+    lines: Vec<Line<'p>>,
     places: Places<'p>,
     /// Who would evaluate it.
     plan: Option<&'p Profile>,
@@ -28,10 +28,18 @@ pub struct Explanation<'p> {
     measured: Option<&'p Profile>,
 }
 
+/// The included file in which a line stands, and its number there.
+type Line<'p> = (Option<&'p str>, usize);
+
+/// A line as people read it.
+fn shown(line: Line<'_>) -> String {
+    line.0.map_or_else(|| line.1.to_string(), |file| format!("{file}:{}", line.1))
+}
+
 /// A statement with its sums.
 #[derive(Debug)]
-struct Explicit {
-    line: usize,
+struct Explicit<'p> {
+    line: Line<'p>,
     text: String,
     explicit: String,
 }
@@ -40,6 +48,7 @@ struct Explicit {
 pub fn explain<'p>(program: &'p Program, text: &'p str) -> Explanation<'p> {
     let places = Places::new(text);
     let visible = |id: &TensorId| program.tensors.get(id.0 as usize).is_some_and(|tensor| !tensor.hidden);
+    let line = |offset: usize| places.numbered(places.row(offset));
     let mut last: Option<&Equation> = None;
     let mut equations = Vec::new();
     for equation in program.equations.iter().filter(|equation| visible(&equation.tensor)) {
@@ -48,14 +57,14 @@ pub fn explain<'p>(program: &'p Program, text: &'p str) -> Explanation<'p> {
             continue;
         }
         equations.push(Explicit {
-            line: places.of(equation.span.start).0,
+            line: line(equation.span.start),
             text: text.get(equation.span.start..equation.span.end).unwrap_or("").to_owned(),
             explicit: show::explicit(program, text, equation),
         });
     }
     let named = |component: &&Component| component.tensors.iter().any(visible);
     let components = program.components.iter().filter(named).collect();
-    let lines = program.tensors.iter().map(|tensor| places.of(tensor.span.start).0).collect();
+    let lines = program.tensors.iter().map(|tensor| line(tensor.span.start)).collect();
     Explanation { program, equations, components, lines, places, plan: None, measured: None }
 }
 
@@ -118,7 +127,7 @@ impl<'p> Explanation<'p> {
     }
 
     /// The tensors with names, and the lines where they first stand. The name of a size is none.
-    fn tensors(&self) -> impl Iterator<Item = (&Tensor, usize)> {
+    fn tensors(&self) -> impl Iterator<Item = (&Tensor, Line<'p>)> {
         let mut read = vec![false; self.program.tensors.len()];
         for equation in &self.program.equations {
             equation.visit_reads(&mut |element, _| {
@@ -161,7 +170,9 @@ impl<'p> Explanation<'p> {
             write(out, format_args!(", \"class\": \"{}\"}}", class_name(&component.class)));
         });
         json::list(&mut equations, &self.equations, |out, equation| {
-            write(out, format_args!("{{\"line\": {}, \"text\": ", equation.line));
+            out.push('{');
+            json::line(out, Some(equation.line));
+            out.push_str(", \"text\": ");
             json::string(out, &equation.text);
             out.push_str(", \"explicit\": ");
             json::string(out, &equation.explicit);
@@ -241,7 +252,10 @@ impl<'p> Explanation<'p> {
             let places =
                 if tensor.places.is_empty() { String::new() } else { format!("{open}{domains}{close}") };
             let (kind, role) = (tensor.kind.name(), role_name(tensor.role));
-            write(&mut out, format_args!("  {}{places} : {kind}, {role}, line {line}\n", tensor.name));
+            write(
+                &mut out,
+                format_args!("  {}{places} : {kind}, {role}, line {}\n", tensor.name, shown(line)),
+            );
         }
         out.push_str("\nEvaluation, in this order\n");
         for component in &self.components {
@@ -264,7 +278,7 @@ impl<'p> Explanation<'p> {
         }
         out.push_str("\nEquations with their sums\n");
         for equation in &self.equations {
-            write(&mut out, format_args!("  {}: {}\n", equation.line, equation.explicit));
+            write(&mut out, format_args!("  {}: {}\n", shown(equation.line), equation.explicit));
         }
         out
     }
@@ -280,7 +294,7 @@ fn planned_text(out: &mut String, planned: &[&Planned], estimated: bool) {
     }
 }
 
-fn tensor_json(out: &mut String, symbols: &Symbols, tensor: &Tensor, line: usize) {
+fn tensor_json(out: &mut String, symbols: &Symbols, tensor: &Tensor, line: Line<'_>) {
     out.push_str("{\"name\": ");
     json::string(out, &tensor.name);
     let (style, rank) = (style_name(tensor.style), tensor.places.len());
@@ -291,7 +305,9 @@ fn tensor_json(out: &mut String, symbols: &Symbols, tensor: &Tensor, line: usize
         Some(domain) => json::domain(out, symbols, domain),
         None => out.push_str("null"),
     });
-    write(out, format_args!(", \"line\": {line}}}"));
+    out.push_str(", ");
+    json::line(out, Some(line));
+    out.push('}');
 }
 
 fn write(out: &mut String, arguments: std::fmt::Arguments<'_>) {

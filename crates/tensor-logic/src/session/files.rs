@@ -137,14 +137,16 @@ impl Texts for Files {
         if let Some(name) = file.strip_prefix("std/") {
             return library::text(name).map(str::to_owned).ok_or_else(|| {
                 let message = format!("the library has no file `{file}`");
-                let names = library::names().map(|name| format!("`std/{name}`")).collect::<Vec<_>>().join(", ");
+                let names =
+                    library::names().map(|name| format!("`std/{name}`")).collect::<Vec<_>>().join(", ");
                 Refusal::new(Code::FileNotFound, span, message).help(format!("there are {names}"))
             });
         }
         let path = self.path(file, span)?;
         let bytes = read(&path).map_err(|error| cannot(file, span, "read", &error))?;
         String::from_utf8(bytes).map_err(|error| {
-            let message = format!("`{file}` is no text: byte {} is not UTF-8", error.utf8_error().valid_up_to());
+            let message =
+                format!("`{file}` is no text: byte {} is not UTF-8", error.utf8_error().valid_up_to());
             Refusal::new(Code::FileFormat, span, message)
         })
     }

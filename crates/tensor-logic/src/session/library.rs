@@ -9,7 +9,18 @@ macro_rules! library {
 }
 
 library! {
+    "appnp.tl",
+    "decoder.tl",
+    "encoder.tl",
+    "gatv2.tl",
     "gcn.tl",
+    "gin.tl",
+    "gru.tl",
+    "lstm.tl",
+    "rgcn.tl",
+    "rnn.tl",
+    "sage.tl",
+    "sg.tl",
 }
 
 /// The text of a file of the library, by its name without `std/`.

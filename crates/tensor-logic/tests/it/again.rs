@@ -94,8 +94,9 @@ fn disagreement(
         let engine = || Fast::with_storage(storage).with_precision(precision);
         let mut same = engine();
         for (time, of) in TIMES.iter().enumerate() {
-            let values =
-                |given: &[f64]| Arc::new(given.iter().enumerate().map(|(at, x)| numbers(of(at, *x))).collect());
+            let values = |given: &[f64]| {
+                Arc::new(given.iter().enumerate().map(|(at, x)| numbers(of(at, *x))).collect())
+            };
             let parameters: Parameters =
                 given.iter().map(|(id, given)| (TensorId(*id), values(given))).collect();
             let found = answers(&mut same, program, &parameters);
@@ -146,7 +147,10 @@ fn what_is_kept_between_evaluations_changes_nothing() {
         }
     }
     println!("{compared} of {count} have parameters; {overflowed} overflow in one order of the operations");
-    assert!(overflowed * 100 <= count + 100, "{overflowed} of {compared} overflow in one order of the operations");
+    assert!(
+        overflowed * 100 <= count + 100,
+        "{overflowed} of {compared} overflow in one order of the operations"
+    );
     assert!(failures.is_empty(), "{} of {compared}\n{}", failures.len(), failures.join("\n"));
     assert!(compared * 4 > count, "{compared} of {count} have parameters");
 }

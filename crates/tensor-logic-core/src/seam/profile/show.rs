@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::record::{Component, Executor, Layout, Order, Part, Profile, Stored};
+use crate::ast::Span;
 use crate::error::Places;
 use crate::json;
 
@@ -19,7 +20,7 @@ pub fn text(profile: &Profile, program: &str, total: Duration) -> String {
     let measured =
         |component: &&Component| !matches!(component.executor, Executor::Inlined | Executor::Apart);
     for component in profile.by_time().into_iter().filter(measured) {
-        let line = component.span.map(|span| places.of(span.start).0);
+        let line = component.span.map(|span| places.line_of(span.start));
         let row = Row {
             time: component.time,
             calls: component.calls,
@@ -36,7 +37,7 @@ pub fn text(profile: &Profile, program: &str, total: Duration) -> String {
     let mut parts: Vec<&Part> = profile.components.iter().flat_map(|component| &component.parts).collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.time));
     for part in parts {
-        let line = part.span.map(|span| places.of(span.start).0);
+        let line = part.span.map(|span| places.line_of(span.start));
         let rows = (part.rows_in, part.rows_out);
         let row = Row { time: part.time, calls: part.calls, rounds: 0, rows, bytes: None };
         row.print(&mut out, total, line);
@@ -59,11 +60,11 @@ struct Row {
 }
 
 impl Row {
-    fn print(&self, out: &mut String, total: Duration, line: Option<usize>) {
+    fn print(&self, out: &mut String, total: Duration, line: Option<String>) {
         let share = 100.0 * self.time.as_secs_f64() / total.as_secs_f64().max(1e-12);
         let rounds = if self.rounds == 0 { "-".to_owned() } else { self.rounds.to_string() };
         let held = self.bytes.map_or("-".to_owned(), bytes);
-        let line = line.map_or("-".to_owned(), |line| line.to_string());
+        let line = line.unwrap_or_else(|| "-".to_owned());
         let (calls, rows_in, rows_out) = (self.calls, self.rows.0, self.rows.1);
         let time = duration(self.time);
         put(
@@ -97,8 +98,7 @@ pub fn component(out: &mut String, places: &Places<'_>, component: &Component) {
     json::list(out, &component.tensors, |out, name| json::string(out, name));
     put(out, format_args!(", \"executor\": \"{}\", \"method\": ", component.executor.name()));
     optional(out, component.method, json::string);
-    out.push_str(", \"line\": ");
-    optional(out, component.span, |out, span| put(out, format_args!("{}", places.of(span.start).0)));
+    line(out, places, component.span);
     put(out, format_args!(", \"calls\": {}, \"rounds\": {}", component.calls, component.rounds));
     out.push_str(", \"residual\": ");
     optional(out, component.residual, json::real);
@@ -110,6 +110,12 @@ pub fn component(out: &mut String, places: &Places<'_>, component: &Component) {
     out.push_str(", \"parts\": ");
     json::list(out, &component.parts, |out, each| part(out, places, each));
     out.push('}');
+}
+
+/// `, "line": 7`, and the file where it is an included one.
+fn line(out: &mut String, places: &Places<'_>, span: Option<Span>) {
+    out.push_str(", ");
+    json::line(out, span.map(|span| (places.file(span.start), places.of(span.start).0)));
 }
 
 fn stored(out: &mut String, stored: &Stored) {
@@ -125,8 +131,7 @@ fn stored(out: &mut String, stored: &Stored) {
 fn part(out: &mut String, places: &Places<'_>, part: &Part) {
     out.push_str("{\"text\": ");
     json::string(out, &part.text);
-    out.push_str(", \"line\": ");
-    optional(out, part.span, |out, span| put(out, format_args!("{}", places.of(span.start).0)));
+    line(out, places, part.span);
     put(out, format_args!(", \"calls\": {}, \"rows_in\": {}", part.calls, part.rows_in));
     put(out, format_args!(", \"rows_out\": {}, \"seconds\": ", part.rows_out));
     json::real(out, part.time.as_secs_f64());

@@ -6,7 +6,7 @@
 use super::{Answer, Content};
 use crate::error::{Places, Refusal};
 use crate::json::write_to;
-pub use crate::json::{list, real, string};
+pub use crate::json::{line, list, real, string};
 use crate::program::Kind;
 use crate::proof::Proof;
 use crate::value::{Const, Domain, Symbols, Tuple};

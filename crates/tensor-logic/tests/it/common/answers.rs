@@ -30,7 +30,8 @@ pub(crate) fn calculated(
     seed: u64,
     engine: &mut dyn Engine,
 ) -> Result<Calculated, Vec<Refusal>> {
-    let source = Source::new("text", text.as_bytes());
+    let mut source = Source::new("text", text.as_bytes());
+    source.expand(&mut Files::new(folder));
     let budget = Budget { tuples: 1_000_000, bytes: 1 << 30 };
     World::new(&source, Files::new(folder), seed).calculate(engine, budget)
 }

@@ -1,0 +1,1 @@
+//! What inclusion does to names.
