@@ -62,7 +62,8 @@ impl<'a> Sheet<'a> {
             Severity::Warning => "warning",
         };
         let marks = self.marks(report);
-        let width = marks.iter().map(|mark| self.places.numbered(mark.row).1).max().unwrap_or(1).to_string().len();
+        let width =
+            marks.iter().map(|mark| self.places.numbered(mark.row).1).max().unwrap_or(1).to_string().len();
         let mut drawn = format!("{word}[{}]: {}\n", report.code.name(), visible(&report.message));
         // Writing to a string cannot fail.
         let (line, column) = self.places.of(report.span.start);
@@ -76,7 +77,8 @@ impl<'a> Sheet<'a> {
             let whole = line.chars().nth(2 * AROUND).is_none();
             let (file, number) = self.places.numbered(mark.row);
             if file != inside {
-                let _ = writeln!(drawn, "  ::: {}:{number}:{}", visible(file.unwrap_or(self.file)), mark.column);
+                let _ =
+                    writeln!(drawn, "  ::: {}:{number}:{}", visible(file.unwrap_or(self.file)), mark.column);
                 inside = file;
             }
             if quoted != Some(mark.row) || !whole {

@@ -124,12 +124,12 @@ impl Expansion<'_> {
         if !reports.is_empty() {
             return Err(located(text, file, reports));
         }
-        Ok(joined(text, &includes, &pieces))
+        Ok(joined(text, file, &includes, &pieces))
     }
 
     fn nested(&mut self, text: &str, path: &str) -> std::result::Result<String, Failure> {
         self.open.push(path.to_owned());
-        let whole = self.expand(text, Some(path));
+        let whole = self.expand(&piece::beside(text, path), Some(path));
         self.open.pop();
         whole
     }
@@ -149,7 +149,8 @@ impl Expansion<'_> {
         let text = self.texts.text(path, span)?;
         self.bytes = self.bytes.saturating_add(text.len());
         if self.bytes > LARGEST {
-            let message = format!("the program has more than {} MiB with all that it includes", LARGEST >> 20);
+            let message =
+                format!("the program has more than {} MiB with all that it includes", LARGEST >> 20);
             return Err(Refusal::new(Code::TooLarge, span, message));
         }
         Ok(text)
@@ -224,15 +225,20 @@ fn read<'a>(directive: &'a Directive, file: Option<&str>) -> Result<Include<'a>>
             return Err(bad(argument.span, &format!("`{}` is given twice", key.text)));
         }
         match (&argument.value, key.text.as_str()) {
-            (Value::Name(name), "as") if name.text.starts_with(char::is_uppercase) => named = Some(name.text.clone()),
-            (_, "as") => return Err(bad(argument.span, "`as` is the capital name that stands before local names")),
+            (Value::Name(name), "as") if name.text.starts_with(char::is_uppercase) => {
+                named = Some(name.text.clone())
+            }
+            (_, "as") => {
+                return Err(bad(argument.span, "`as` is the capital name that stands before local names"));
+            }
             (value, key) => arguments.push(Given { key, value, span: argument.span }),
         }
     }
     let prefix = match named {
         Some(name) => name,
-        None => stem(&included.value)
-            .ok_or_else(|| bad(first.span, "this inclusion needs a name: `as=First`"))?,
+        None => {
+            stem(&included.value).ok_or_else(|| bad(first.span, "this inclusion needs a name: `as=First`"))?
+        }
     };
     let path = path(&included.value, included.span, file)?;
     Ok(Include { directive, file: included, path, prefix, arguments })
@@ -269,7 +275,8 @@ fn captured(tree: &Program, includes: &[Include<'_>], pieces: &[piece::Piece]) -
         let file = &include.file.value;
         for name in piece.free.iter().filter(|name| own.contains(name.as_str())) {
             let message = format!("`{name}` is a constant in `{file}`, and this program defines it");
-            reports.push(at(message).help(format!("write `@export({name})` in `{file}` if both are the same")));
+            reports
+                .push(at(message).help(format!("write `@export({name})` in `{file}` if both are the same")));
         }
         let taken = |name: &&String| own.contains(name.as_str()) || ranges.contains(name.as_str());
         for name in piece.local.iter().filter(taken) {
@@ -281,7 +288,7 @@ fn captured(tree: &Program, includes: &[Include<'_>], pieces: &[piece::Piece]) -
 }
 
 /// The text with the pieces in the places of the directives.
-fn joined(text: &str, includes: &[Include<'_>], pieces: &[piece::Piece]) -> String {
+fn joined(text: &str, file: Option<&str>, includes: &[Include<'_>], pieces: &[piece::Piece]) -> String {
     let places = crate::error::Places::new(text);
     let mut out = String::new();
     let mut from = 0;
@@ -289,7 +296,7 @@ fn joined(text: &str, includes: &[Include<'_>], pieces: &[piece::Piece]) -> Stri
         let Span { start, end } = include.directive.span;
         out.push_str(text.get(from..start).unwrap_or(""));
         let (line, column) = places.of(end);
-        let back = places.file(end).map_or(String::new(), |file| format!(" \"{file}\""));
+        let back = file.map_or(String::new(), |file| format!(" \"{file}\""));
         for given in &piece.given {
             out.push_str(&format!("\n#line {line}{back}\n{given}"));
         }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::ast::{
-    Brackets, Constant, Directive, DomainExpr, DomainKind, Expr, ExprKind, Goal, IndexExpr, IndexKind, Literal,
-    LiteralKind, Name, PlaceKind, Program, Reference, RightSide, Span, Start, Statement, StatementKind, Value,
+    Brackets, Constant, Directive, DomainExpr, DomainKind, Expr, ExprKind, Goal, IndexExpr, IndexKind,
+    Literal, LiteralKind, Name, PlaceKind, Program, Reference, RightSide, Span, Start, Statement,
+    StatementKind, Value,
 };
 
 /// What a name stands for, as far as its place tells.
@@ -44,11 +45,16 @@ pub(super) fn defined(program: &Program) -> BTreeSet<&str> {
 pub(super) fn declared(program: &Program) -> BTreeSet<&str> {
     fn of(statement: &StatementKind) -> &[Name] {
         match statement {
-        StatementKind::Indices { names, .. } => names.as_slice(),
-        _ => &[],
+            StatementKind::Indices { names, .. } => names.as_slice(),
+            _ => &[],
         }
     }
-    program.statements.iter().flat_map(|statement| of(&statement.kind)).map(|name| name.text.as_str()).collect()
+    program
+        .statements
+        .iter()
+        .flat_map(|statement| of(&statement.kind))
+        .map(|name| name.text.as_str())
+        .collect()
 }
 
 /// The capital name that a statement defines or declares.

@@ -51,14 +51,14 @@ pub(super) fn made(
         naming.take(given).map_err(Fault::Here)?;
     }
     naming.keep_apart(ranges);
-    let dropped: Vec<Span> = tree.statements.iter().filter(|each| naming.drops(each)).map(|each| each.span).collect();
+    let dropped: Vec<Span> =
+        tree.statements.iter().filter(|each| naming.drops(each)).map(|each| each.span).collect();
     let outside = |span: Span| !dropped.iter().any(|drop| drop.start <= span.start && span.end <= drop.end);
     let mut edits: Vec<(Span, String)> = dropped.iter().map(|span| (*span, String::new())).collect();
     for spelling in spellings(&tree).into_iter().filter(|spelling| outside(spelling.span)) {
         edits.extend(naming.word(&spelling).map(|word| (spelling.span, word)));
     }
     edits.extend(naming.numbers.iter().map(|(span, number)| (*span, number.clone())));
-    edits.extend(tree.statements.iter().filter_map(|statement| moved_file(statement, &include.path)));
     Ok(Piece { text: edited(text, edits), given: naming.given, free: naming.free, local: naming.local })
 }
 
@@ -86,13 +86,24 @@ fn exports(tree: &Program) -> Result<BTreeSet<&str>> {
 
 fn setting(directive: &Directive) -> Refusal {
     let message = format!("`@{}` holds for a whole program, and this file is included", directive.name.text);
-    Refusal::new(Code::UnknownDirective, directive.span, message).help("write it in the program that includes")
+    Refusal::new(Code::UnknownDirective, directive.span, message)
+        .help("write it in the program that includes")
 }
 
-/// A file of data lies beside the included file.
+/// The text of a file whose data lie beside it, with their paths from the program's folder.
+pub(super) fn beside(text: &str, path: &str) -> String {
+    if !path.contains('/') {
+        return text.to_owned();
+    }
+    let (tree, _) = parse(text);
+    edited(text, tree.statements.iter().filter_map(|statement| moved_file(statement, path)).collect())
+}
+
 fn moved_file(statement: &Statement, path: &str) -> Option<(Span, String)> {
     let (folder, _) = path.rsplit_once('/')?;
-    let StatementKind::Equation { right: RightSide::File { file, .. }, .. } = &statement.kind else { return None };
+    let StatementKind::Equation { right: RightSide::File { file, .. }, .. } = &statement.kind else {
+        return None;
+    };
     Some((file.span, format!("\"{folder}/{}\"", file.value)))
 }
 
@@ -149,7 +160,11 @@ impl<'a> Naming<'a> {
 
     /// Takes an argument.
     fn take(&mut self, given: &'a Given<'a>) -> Result<()> {
-        if given.key.starts_with(char::is_uppercase) { self.take_tensor(given) } else { self.take_index(given) }
+        if given.key.starts_with(char::is_uppercase) {
+            self.take_tensor(given)
+        } else {
+            self.take_index(given)
+        }
     }
 
     fn take_tensor(&mut self, given: &'a Given<'a>) -> Result<()> {
@@ -159,7 +174,8 @@ impl<'a> Naming<'a> {
             _ => None,
         };
         if self.exports.contains(key) {
-            let name = capital.ok_or_else(|| bad(given.span, format!("`{key}` is given the name of a tensor")))?;
+            let name =
+                capital.ok_or_else(|| bad(given.span, format!("`{key}` is given the name of a tensor")))?;
             self.others.insert(key, name);
             return Ok(());
         }
@@ -170,7 +186,9 @@ impl<'a> Naming<'a> {
                 self.others.insert(key, name);
             }
             (Value::Number(value), None, Some(span)) => self.numbers.push((span, value.text.clone())),
-            (_, None, Some(_)) => return Err(bad(given.span, format!("`{key}` is given a number, or the name of one"))),
+            (_, None, Some(_)) => {
+                return Err(bad(given.span, format!("`{key}` is given a number, or the name of one")));
+            }
             (_, None, None) => {
                 let message = format!("`{key}` is a parameter: it is given the name of a tensor");
                 return Err(bad(given.span, message).label(statement.span, "its own start value"));
@@ -189,9 +207,12 @@ impl<'a> Naming<'a> {
         }
         match &statement.kind {
             StatementKind::Parameter { .. } => Some((statement, None)),
-            StatementKind::Equation { head, sign: Sign::Equal, right: RightSide::Expr { expr, guards }, .. }
-                if head.places.is_empty() && guards.is_empty() && is_number(expr) =>
-            {
+            StatementKind::Equation {
+                head,
+                sign: Sign::Equal,
+                right: RightSide::Expr { expr, guards },
+                ..
+            } if head.places.is_empty() && guards.is_empty() && is_number(expr) => {
                 Some((statement, Some(expr.span)))
             }
             _ => None,
@@ -228,13 +249,18 @@ impl<'a> Naming<'a> {
     fn not_given(&self, given: &Given<'_>) -> Refusal {
         let (key, file) = (given.key, &self.include.file.value);
         let locals = self.defined.iter().copied().filter(|name| self.default_of(name).is_some());
-        let takes: BTreeSet<&str> = self.exports.iter().copied().chain(locals).chain(self.declared.iter().copied()).collect();
+        let takes: BTreeSet<&str> =
+            self.exports.iter().copied().chain(locals).chain(self.declared.iter().copied()).collect();
         let takes: Vec<String> = takes.into_iter().map(|name| format!("`{name}`")).collect();
         let message = match self.defined.contains(key) {
             true => format!("`{key}` is local to `{file}`"),
             false => format!("`{file}` has no `{key}`"),
         };
-        let help = if takes.is_empty() { "it takes nothing".to_owned() } else { format!("it takes {}", takes.join(", ")) };
+        let help = if takes.is_empty() {
+            "it takes nothing".to_owned()
+        } else {
+            format!("it takes {}", takes.join(", "))
+        };
         bad(given.span, message).help(help)
     }
 
