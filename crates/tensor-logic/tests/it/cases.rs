@@ -66,7 +66,9 @@ fn case(name: &str, text: &str) -> Verdict {
     let want: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (file, content) in want["files"].as_object().into_iter().flatten() {
-        std::fs::write(folder.path().join(file), content.as_str().unwrap_or("")).unwrap();
+        let file = folder.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content.as_str().unwrap_or("")).unwrap();
     }
     let file = format!("{name}.tl");
     std::fs::write(folder.path().join(&file), text).unwrap();
