@@ -2,4 +2,6 @@
 
 pub mod evaluate;
 
+mod lift;
+
 pub mod learn;

@@ -895,6 +895,8 @@ pub struct Minimize {
     pub duration: Duration,
     /// `batch=s, size=n`.
     pub batch: Option<Batch>,
+    /// Whether constants that are equal for all weights are merged.
+    pub lift: bool,
     /// The directive.
     pub span: Span,
 }

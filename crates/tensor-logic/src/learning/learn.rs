@@ -10,6 +10,7 @@ use crate::answer::Minimized;
 use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
+use crate::learning::lift::lifted;
 use crate::model;
 use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
 use crate::value::Domain;
@@ -38,9 +39,16 @@ pub fn minimize(
     progress: Progress<'_>,
 ) -> Result<Minimized> {
     let learned = program.learnable(goal);
-    let whole = adjoint(program, goal, &learned);
+    let kept = minimize.batch.as_ref().map(|batch| batch.index.as_str());
+    let lifted = match minimize.lift {
+        true => lifted(engine, program, budget, parameters, goal, kept)?,
+        false => None,
+    };
+    // What is learned from; the loss is that of the program itself.
+    let seen = lifted.as_ref().map_or(program, |lifted| &lifted.program);
+    let whole = adjoint(seen, goal, &learned);
     let parts = match &minimize.batch {
-        Some(batch) => batches(program, goal, &whole, batch, minimize)?,
+        Some(batch) => batches(seen, goal, &whole, batch, minimize)?,
         None => Vec::new(),
     };
     let per_epoch = parts.len().max(1) as u64;
@@ -59,7 +67,7 @@ pub fn minimize(
         minimize,
         moving: learned.iter().map(|_| Moving::new(rule)).collect(),
         paces: Vec::new(),
-        listed: learned.iter().map(|id| are_all_listed(program, goal, *id)).collect(),
+        listed: learned.iter().map(|id| are_all_listed(seen, goal, *id)).collect(),
         looked_at: vec![None; parts.len().max(1)],
         schedule: schedule_of(minimize, steps),
     };
@@ -82,7 +90,8 @@ pub fn minimize(
     let last = loss(engine, parameters)?;
     check(last, 0.0, &[], minimize, steps)?;
     let names = learned.iter().map(|id| program.name(*id).to_owned()).collect();
-    Ok(Minimized { steps, first, last, parameters: names })
+    let lifted = lifted.map(|lifted| (lifted.from, lifted.to));
+    Ok(Minimized { steps, first, last, parameters: names, lifted })
 }
 
 /// The loss and the gradient of every learned tensor.

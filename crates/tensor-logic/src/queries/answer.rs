@@ -85,6 +85,8 @@ pub struct Minimized {
     pub last: f64,
     /// The learned tensors.
     pub parameters: Vec<String>,
+    /// How many constants `lift=yes` looked at, and how many were left, where there were equal ones.
+    pub lifted: Option<(usize, usize)>,
 }
 
 /// What sampling did.

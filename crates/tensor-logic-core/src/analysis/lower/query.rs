@@ -300,6 +300,7 @@ fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {
         clip: arguments.number("clip"),
         duration,
         batch,
+        lift: arguments.word("lift").as_deref() == Some("yes"),
         span,
     }
 }

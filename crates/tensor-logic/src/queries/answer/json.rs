@@ -97,6 +97,9 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
         real(out, minimize.last);
         out.push_str(", \"parameters\": ");
         list(out, &minimize.parameters, |out, name| string(out, name));
+        if let Some((from, to)) = minimize.lifted {
+            write_to(out, format_args!(", \"lifted\": {{\"from\": {from}, \"to\": {to}}}"));
+        }
         out.push('}');
     }
     if let Some(sample) = &answer.sample {

@@ -48,6 +48,9 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
     if let Some(minimize) = &answer.minimize {
         let (steps, first, last) = (minimize.steps, minimize.first, minimize.last);
         add(&mut out, format_args!("\n  {steps} steps: {first} -> {last}"));
+        if let Some((from, to)) = minimize.lifted {
+            add(&mut out, format_args!(" ({to} of {from} constants are different)"));
+        }
     }
     if let Some(sample) = &answer.sample {
         let figures = Figures { kind: Kind::Real, values: &sample.standard_errors, counts: None };
