@@ -450,7 +450,8 @@ impl Machine {
             }
             return self.fold_rows(scope, support, product, Operation::Sum);
         }
-        if let (true, Some(at)) = (kept.is_empty(), outer_product(&parts)) {
+        let one_sum = kept.is_empty() && !self.exact.contains(&scope.node);
+        if let (true, Some(at)) = (one_sum, outer_product(&parts)) {
             // Slabs over axes of their own: what belongs to the rows of one is summed there first, and what
             // is left is a product of matrices.
             let mut others = parts;
@@ -463,6 +464,8 @@ impl Machine {
             let drop = [Dim::ROWS];
             let what = Contraction { scope: scope.node, drop: &drop, order: &[], scale: 1.0 };
             let block = contract(self, vec![first.block, sums], what)?;
+            // An element that no row has is multiplied by 0.
+            self.suspect(scope.node, &block, Doubt::NotFinite);
             let block = if rows.len == 0 { block.vanished() } else { block };
             return Ok(Folded { rows: None, block, zero: false });
         }

@@ -20,8 +20,8 @@ use crate::ast;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::Result;
 use crate::program::{
-    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, IndexId, Kind, Otherwise, Place, Program, Read,
-    Role, Style, Tensor, TensorId, Term,
+    Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, IndexId, Kind, Otherwise, Place,
+    Program, Read, Role, Style, Tensor, TensorId, Term,
 };
 use crate::recursion;
 use crate::value::{Const, Domain, Tuple, element};
@@ -122,7 +122,8 @@ fn changing(program: &Program, needed: &BTreeSet<TensorId>) -> BTreeSet<TensorId
         for equation in program.equations.iter().filter(|equation| needed.contains(&equation.tensor)) {
             let mut changes = false;
             equation.visit_reads(&mut |read, _| {
-                changes |= program.tensor(read.tensor).role == Role::Parameter || changing.contains(&read.tensor);
+                changes |=
+                    program.tensor(read.tensor).role == Role::Parameter || changing.contains(&read.tensor);
             });
             if changes {
                 changing.insert(equation.tensor);
@@ -189,7 +190,10 @@ fn counted(
 
 /// A relation of all bindings of a scope's relations.
 fn question(program: &Program, scope: &Scope, id: TensorId) -> (Tensor, Equation) {
-    let tensor = relation(format!("bindings {}", id.0), scope.indices.iter().map(|index| scope.place(program, *index)));
+    let tensor = relation(
+        format!("bindings {}", id.0),
+        scope.indices.iter().map(|index| scope.place(program, *index)),
+    );
     let reads = scope.factors.iter().cloned().map(Expr::Read);
     let guards = scope.guards.iter().cloned().map(Guard::Read).collect::<Vec<_>>();
     let body = std::iter::once(Expr::Number(1.0)).chain(reads).collect();

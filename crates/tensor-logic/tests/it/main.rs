@@ -45,6 +45,7 @@ mod codes;
 mod command;
 mod console;
 mod library;
+mod lifting;
 mod programs;
 mod reference;
 mod replayed;

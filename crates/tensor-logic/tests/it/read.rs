@@ -141,10 +141,14 @@ fn places_of_refusals() {
         ("0.5 :: R(A); Y = f(A)", &[("unknown-function", 18)]),
         (
             "R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult); Y? @minimize(lift=yes)",
-            &[("not-yet", 17), ("not-yet", 66)],
+            &[("not-yet", 17)],
         ),
         ("R(x) : topk(3); @exclusive(R, 0)", &[]),
-        ("Y? @minimize(lift=yes)", &[("not-yet", 14)]),
+        ("Y? @minimize(lift=yes)", &[]),
+        ("Y? @minimize(lift=1)", &[("bad-argument", 14)]),
+        ("@include(\"a.tl\")", &[("bad-argument", 1)]),
+        ("@export(X, i)", &[]),
+        ("@export(3)", &[("bad-argument", 9)]),
         ("Y? @minimize(lift=no)", &[]),
     ] {
         let wanted: Vec<_> = wanted.iter().map(|(code, column)| (*code, 1, *column)).collect();

@@ -133,7 +133,8 @@ fn finer(colours: &Colours, places: &Places, scopes: &[Scope], counts: &[Counts]
     for (number, (scope, counts)) in scopes.iter().zip(counts).enumerate() {
         let Some(outside) = scope.outside else { continue };
         let Some(class) = places.of_index(outside) else { continue };
-        let classes: Vec<Option<ClassId>> = scope.indices.iter().map(|index| places.of_index(*index)).collect();
+        let classes: Vec<Option<ClassId>> =
+            scope.indices.iter().map(|index| places.of_index(*index)).collect();
         let mut sums: BTreeMap<(Const, Vec<Key>), f64> = BTreeMap::new();
         for (tuple, count) in counts {
             let (mut own, mut others) = (None, Vec::new());

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Core;
 use crate::ast::Span;
 use crate::program::{
-    Argument, Combine, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise, Place, Program, Range, Read,
-    Reduce, Role, Style, TensorId, Term, When,
+    Argument, Combine, Equation, Expr, Guard, IndexFn, IndexId, Kind, Operation, Otherwise, Place, Program,
+    Range, Read, Reduce, Role, Style, TensorId, Term, When,
 };
 use crate::value::{Const, Domain};
 
@@ -161,7 +161,10 @@ impl Places {
 
     /// The lifted classes and their values.
     pub(super) fn lifted_classes(&self) -> impl Iterator<Item = (ClassId, &Domain)> {
-        self.domains.iter().filter(|(class, _)| !self.apart.contains(class)).map(|(class, domain)| (*class, domain))
+        self.domains
+            .iter()
+            .filter(|(class, _)| !self.apart.contains(class))
+            .map(|(class, domain)| (*class, domain))
     }
 
     /// What stands in a place: an index alone is of its class, a constant is named; all else is told apart later.
@@ -213,7 +216,8 @@ impl Places {
                 Node::Place(id, at) => {
                     let tensor = program.tensor(id);
                     let place = tensor.places.get(at);
-                    let limited = place.is_some_and(|place| place.limit.is_some() && place.limit != place.domain);
+                    let limited =
+                        place.is_some_and(|place| place.limit.is_some() && place.limit != place.domain);
                     let parameter = tensor.role == Role::Parameter;
                     let given = self.changing.contains(&id) && !tensor.given.is_empty();
                     let star = place.is_some_and(|place| place.star);
@@ -241,7 +245,10 @@ impl Places {
             }
         }
         for equation in &program.equations {
-            self.forbid_functions(equation.tensor, equation.head.iter().enumerate().map(|(at, each)| (at, Some(each))));
+            self.forbid_functions(
+                equation.tensor,
+                equation.head.iter().enumerate().map(|(at, each)| (at, Some(each))),
+            );
             let mut reads = Vec::new();
             equation.visit_reads(&mut |read, _| reads.push(read.clone()));
             for read in &reads {
@@ -255,7 +262,11 @@ impl Places {
         }
     }
 
-    fn forbid_functions<'a>(&mut self, tensor: TensorId, functions: impl Iterator<Item = (usize, Option<&'a IndexFn>)>) {
+    fn forbid_functions<'a>(
+        &mut self,
+        tensor: TensorId,
+        functions: impl Iterator<Item = (usize, Option<&'a IndexFn>)>,
+    ) {
         for (at, function) in functions {
             let place = Node::Place(tensor, at);
             match function {
@@ -299,7 +310,10 @@ impl Places {
         match expr {
             Expr::Index(function) => self.forbid_function(function),
             Expr::Missing(read) => {
-                read.arguments.iter().filter_map(Argument::function).for_each(|each| self.forbid_function(each));
+                read.arguments
+                    .iter()
+                    .filter_map(Argument::function)
+                    .for_each(|each| self.forbid_function(each));
             }
             Expr::Axis(axis) => axis.axes.iter().for_each(|index| self.forbid(Node::Index(*index))),
             _ => {}
@@ -346,7 +360,9 @@ impl Places {
             if !read.arguments.iter().all(simple) {
                 self.forbid_read(read);
             }
-            let plain = tensor.style == Style::Round && tensor.kind == Kind::Bool && read.otherwise == Otherwise::Absent;
+            let plain = tensor.style == Style::Round
+                && tensor.kind == Kind::Bool
+                && read.otherwise == Otherwise::Absent;
             if scope.joins != Joins::Adds && !plain {
                 self.forbid_read(read);
             }
@@ -373,7 +389,9 @@ impl Places {
     /// Relations between constants that are no factors of a scope.
     fn forbid_elsewhere(&mut self, program: &Program, expr: &Expr, factors: &BTreeSet<*const Read>) {
         match expr {
-            Expr::Read(read) if self.relates(program, read) && !factors.contains(&std::ptr::from_ref(read)) => {
+            Expr::Read(read)
+                if self.relates(program, read) && !factors.contains(&std::ptr::from_ref(read)) =>
+            {
                 self.forbid_read(read);
             }
             Expr::Reduce(reduce) => {
@@ -385,7 +403,9 @@ impl Places {
                 parts.into_iter().for_each(|part| self.forbid_elsewhere(program, part, factors));
                 for guard in when.into_iter().flat_map(|when| &when.guards) {
                     match guard {
-                        Guard::Read(read) | Guard::Not(read) if self.relates(program, read) => self.forbid_read(read),
+                        Guard::Read(read) | Guard::Not(read) if self.relates(program, read) => {
+                            self.forbid_read(read)
+                        }
                         Guard::Compare(_, a, b) => {
                             self.forbid_elsewhere(program, a, factors);
                             self.forbid_elsewhere(program, b, factors);
@@ -436,7 +456,13 @@ impl Places {
         }
     }
 
-    fn scope_of_term(&mut self, program: &Program, combine: Combine, equation: &Equation, term: &Term) -> Scope {
+    fn scope_of_term(
+        &mut self,
+        program: &Program,
+        combine: Combine,
+        equation: &Equation,
+        term: &Term,
+    ) -> Scope {
         let joins = match combine {
             Combine::Sum => Joins::Adds,
             Combine::Max | Combine::Min | Combine::Or | Combine::Exists => Joins::Chooses,

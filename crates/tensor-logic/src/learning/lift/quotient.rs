@@ -8,12 +8,19 @@ use super::places::{Joins, Places, Scope};
 use super::{Counts, at, each, elements, relation, settle};
 use crate::ast::Span;
 use crate::program::{
-    Expr, Facts, Given, Guard, Index, IndexId, Place, Program, Range, Read, Role, Style, Tensor, TensorId, When,
+    Expr, Facts, Given, Guard, Index, IndexId, Place, Program, Range, Read, Role, Style, Tensor, TensorId,
+    When,
 };
 use crate::value::{Const, Domain, Tuple};
 
 /// The lifted program.
-pub(super) fn of(program: Program, places: &Places, scopes: &[Scope], counts: &[Counts], colours: &Colours) -> Program {
+pub(super) fn of(
+    program: Program,
+    places: &Places,
+    scopes: &[Scope],
+    counts: &[Counts],
+    colours: &Colours,
+) -> Program {
     let mut lifting = Lifting { program, places, colours, scopes: scopes.iter().zip(counts) };
     lifting.narrow();
     let mut equations = std::mem::take(&mut lifting.program.equations);
@@ -74,7 +81,8 @@ impl Lifting<'_> {
     fn scope(&mut self, over: &mut Vec<IndexId>, when: &mut When, body: &mut Expr) {
         if let Some((scope, counts)) = self.scopes.next() {
             if scope.is_related() {
-                when.guards.retain(|guard| !matches!(guard, Guard::Read(read) if is_among(read, &scope.guards)));
+                when.guards
+                    .retain(|guard| !matches!(guard, Guard::Read(read) if is_among(read, &scope.guards)));
                 strip(body, &scope.factors);
                 let found = self.counted(scope, counts);
                 self.join(scope.joins, found, &scope.indices, over, when, body);
@@ -82,8 +90,10 @@ impl Lifting<'_> {
             for index in &scope.alone {
                 let Some(class) = self.places.of_index(*index) else { continue };
                 let members = self.colours.members(class);
-                let counts = members.into_iter().map(|(constant, count)| (vec![constant], count as f64)).collect();
-                let places = vec![Place { domain: Some(self.colours.domain(class)), limit: None, star: false }];
+                let counts =
+                    members.into_iter().map(|(constant, count)| (vec![constant], count as f64)).collect();
+                let places =
+                    vec![Place { domain: Some(self.colours.domain(class)), limit: None, star: false }];
                 self.join(scope.joins, (places, counts), &[*index], over, when, body);
             }
         }
@@ -149,11 +159,16 @@ impl Lifting<'_> {
             let most = rows.values().fold(0.0_f64, |most, count| most.max(*count));
             places.push(Place { domain: Some(Domain::size(most as usize)), limit: None, star: false });
             let copies = |(row, count): (Tuple, f64)| {
-                (0..count as i64).map(move |copy| (row.iter().copied().chain([Const::Int(copy)]).collect(), 1.0))
+                (0..count as i64)
+                    .map(move |copy| (row.iter().copied().chain([Const::Int(copy)]).collect(), 1.0))
             };
             rows = rows.into_iter().flat_map(copies).collect();
             let copy = IndexId(u32::try_from(self.program.indices.len()).unwrap_or(u32::MAX));
-            self.program.indices.push(Index { name: "copy".to_owned(), range: Range::Tuples, span: Span::default() });
+            self.program.indices.push(Index {
+                name: "copy".to_owned(),
+                range: Range::Tuples,
+                span: Span::default(),
+            });
             over.push(copy);
             indices.push(copy);
         }
@@ -181,7 +196,8 @@ fn is_among(read: &Read, others: &[Read]) -> bool {
 
 /// Whether both read the same elements.
 fn same(a: &Read, b: &Read) -> bool {
-    let functions = |read: &Read| read.arguments.iter().map(|each| each.function().cloned()).collect::<Vec<_>>();
+    let functions =
+        |read: &Read| read.arguments.iter().map(|each| each.function().cloned()).collect::<Vec<_>>();
     a.tensor == b.tensor && a.otherwise == b.otherwise && functions(a) == functions(b)
 }
 

@@ -1,0 +1,240 @@
+//! Structural lifting: learning from the lifted program is learning from the program, and equal constants are found.
+#![expect(clippy::unwrap_used, reason = "a test that cannot learn has failed")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use seeded::Stream;
+use tensor_logic::answer::Answer;
+use tensor_logic::auto::Auto;
+use tensor_logic::error::Code;
+use tensor_logic::fast::Fast;
+
+use crate::common;
+use crate::common::answers::calculated;
+
+/// What comes of a program: its answers, or why not.
+fn answers(text: &str) -> Result<Vec<Answer>, Vec<Code>> {
+    let mut engine = Auto::new(Box::new(Fast::default()));
+    match calculated(text, Path::new("."), 0, &mut engine) {
+        Ok(found) => match found.outcome.refusal {
+            Some(report) => Err(vec![report.code]),
+            None => Ok(found.outcome.answers),
+        },
+        Err(reports) => Err(reports.into_iter().map(|report| report.code).collect()),
+    }
+}
+
+/// How many constants were looked at and left, where the program learns the same with and without `lift=yes`.
+fn compared(text: &str, options: &str) -> Result<Option<(usize, usize)>, String> {
+    let with = answers(&text.replace("LEARN", &format!("@minimize({options}, lift=yes)")));
+    let without = answers(&text.replace("LEARN", &format!("@minimize({options})")));
+    let (with, without) = match (with, without) {
+        (Ok(with), Ok(without)) => (with, without),
+        (Err(_), Err(_)) => return Err(String::new()),
+        (with, without) => return Err(format!("{with:?} and {without:?}\n{text}")),
+    };
+    for (found, wanted) in with.iter().zip(&without) {
+        let (found, wanted) = (found.content.numbers(), wanted.content.numbers());
+        let largest = wanted.iter().fold(1.0_f64, |largest, number| largest.max(number.abs()));
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * largest || a.to_bits() == b.to_bits();
+        if found.len() != wanted.len() || !found.iter().zip(wanted).all(near) {
+            return Err(format!("{found:?} instead of {wanted:?}\n{text}"));
+        }
+    }
+    Ok(with.iter().find_map(|answer| answer.minimize.as_ref()?.lifted))
+}
+
+#[test]
+fn a_ring_of_equal_atoms_becomes_one() {
+    for atoms in [3, 6, 20] {
+        let mut text = format!("x : {atoms}\nX[x, d] = [");
+        let rows = vec!["[1, 2]"; atoms].join(", ");
+        write!(text, "{rows}]\n").unwrap();
+        for atom in 0..atoms {
+            writeln!(text, "Bond({atom}, {next}); Bond({next}, {atom})", next = (atom + 1) % atoms).unwrap();
+        }
+        text.push_str("@include(\"std/gcn.tl\", Edge=Bond, e=3)\nLoss = sig(H[x, e])\nLoss? LEARN\nGcn_W?\n");
+        let found = compared(&text, "opt=sgd, lr=0.1, steps=3").unwrap();
+        assert_eq!(found, Some((atoms, 1)));
+    }
+}
+
+#[test]
+fn what_tells_constants_apart_keeps_them_apart() {
+    let of = |facts: &str, equations: &str| {
+        let text = format!(
+            "x : 4\nW[d] ~ [0.5, -1]\nX[x, d] = [[1, 2], [1, 2], [1, 2], [1, 2]]\n{facts}\n{equations}\nLoss? LEARN\nW?\n"
+        );
+        compared(&text, "opt=sgd, lr=0.1, steps=2").unwrap().map(|(_, left)| left)
+    };
+    let sum = "H[x] = X[x, d] W[d]\nLoss = sig(H[x])";
+    assert_eq!(of("", sum), Some(1));
+    // Data, a name, an order, an axis, a parameter, arithmetic.
+    assert_eq!(of("F(2)", "H[x] = X[x, d] W[d]\nLoss = sig(H[x]) F(x)"), Some(2));
+    assert_eq!(of("", "H[x] = X[x, d] W[d]\nLoss = sig(H[3]) + sig(H[x])"), Some(2));
+    assert_eq!(of("", "H[x] = X[x, d] W[d]\nLoss = sig(H[x]) | x < 2"), None);
+    assert_eq!(of("", "H[x] = X[x, d] W[d]\nP[x.] = softmax(H[x])\nLoss = P[x]^2"), None);
+    assert_eq!(of("V[x] ~ ones()", "H[x] = X[x, d] W[d] V[x]\nLoss = sig(H[x])"), None);
+    assert_eq!(of("", "H[x] = X[x, d] W[d]\nLoss = sig(H[x] x)"), None);
+    // A path: its ends differ from its middle. Those that are read are equal: nothing says that `x` and `y` are one thing.
+    let path = "E(0, 1); E(1, 0); E(1, 2); E(2, 1); E(2, 3); E(3, 2)";
+    assert_eq!(of(path, "H[x] = E(y, x) X[y, d] W[d]\nLoss = sig(H[x])"), Some(3));
+    assert_eq!(of(path, "H[x] = E(y, x) X[y, d] W[d] + X[x, d] W[d]\nLoss = sig(H[x])"), Some(2));
+    // Pairs of constants: two related ones are not as two that are not.
+    assert_eq!(of(path, "H[x, y] = E(x, y) X[y, d] W[d]\nLoss = sig(H[x, y])"), None);
+    // Triangles are counted by the scope, not by what neighbours are.
+    let two = "E(0, 1); E(1, 2); E(2, 0); E(3, 3)";
+    assert_eq!(of(two, "H[x] = E(x, y) E(y, z) E(z, x) X[y, d] W[d]\nLoss = sig(H[x])"), Some(1));
+}
+
+/// A graph of some equal parts, and layers over it.
+fn program(stream: &mut Stream) -> String {
+    let mut below = |bound: usize| (stream.uniform() * bound as f64) as usize;
+    let (parts, nodes) = (1 + below(3), 2 + below(3));
+    let all = parts * nodes;
+    let mut text = format!("x : {all}\ns : {parts}\n");
+    for name in ["E", "G"] {
+        for from in 0..nodes {
+            for to in 0..nodes {
+                if below(3) == 0 {
+                    let label = below(2);
+                    for part in 0..parts {
+                        let (a, b) = (from + part * nodes, to + part * nodes);
+                        match name {
+                            "E" => writeln!(text, "E({a}, {b})").unwrap(),
+                            _ => writeln!(text, "G({a}, {label}, {b}) = {}", 1 + label).unwrap(),
+                        }
+                    }
+                }
+            }
+        }
+    }
+    text.push_str("E(0, 0)\nG(0, 0, 0) = 1\n");
+    (0..all).for_each(|node| writeln!(text, "In({}, {node})", node / nodes).unwrap());
+    let kinds: Vec<usize> = (0..nodes).map(|_| below(2)).collect();
+    let rows: Vec<String> = (0..all)
+        .map(|node| if kinds[node % nodes] == 0 { "[1, 0.5]" } else { "[-1, 2]" }.to_owned())
+        .collect();
+    writeln!(text, "X[x, d] = [{}]", rows.join(", ")).unwrap();
+    text.push_str(
+        "W[d, e] ~ [[0.5, -0.25], [0.75, 1]]\nV[e, f] ~ [[1, -0.5], [0.25, 0.5]]\nA[e] ~ [0.5, -1]\n",
+    );
+    text.push_str("R[l, d, e] ~ [[[0.5, 1], [-1, 0.25]], [[1, 0], [0.5, -0.5]]]\n");
+    let first = [
+        "H[x, e] = X[x, d] W[d, e]",
+        "H[x, e] = tanh(E(y, x) X[y, d] W[d, e])",
+        "H[x, e] = E(y, x) tanh(X[y, d] W[d, e]) + X[x, d] W[d, e]",
+        "H[x, e] avg= E(y, x) X[y, d] W[d, e]",
+        "H[x, e] = G(y, l, x) X[y, d] R[l, d, e]",
+        "H[x, e] max= E(y, x) X[y, 0] W[0, e]",
+    ];
+    let second = [
+        "K[x, f] = H[x, e] V[e, f]",
+        "K[x, f] = E(x, y) H[y, e] V[e, f] / 2",
+        "K[x, f] = E(x, y) E(y, z) tanh(H[z, e] V[e, f])",
+        "K[x, f] = sig(max[y](E(x, y) H[y, e] V[e, f] | y != x))",
+        "K[x, f] = sum[y](E(y, x) H[y, e]) V[e, f] - H[x, e] V[e, f] count[y](E(x, y))",
+        "K[x, f] = H[x, e] V[e, f] | E(x, x)",
+        "K[x, f] *= E(x, y) sig(H[y, e] V[e, f])",
+        "P[x, y] = H[x, e] H[y, e]\nK[x, f] = tanh(P[x, y] E(x, y)) A[f]",
+        "P[x, y] = E(x, y) H[y, e]\nK[x, f] = tanh(P[x, y]) A[f]",
+        "Z[0, x, e] = H[x, e]\nZ[k+1, x, e] = tanh(E(y, x) Z[k, y, e] / 2)\nK[x, f] = Z[2, x, e] V[e, f]",
+        "M(x) <- E(x, y), G(y, _, x)\nK[x, f] = M(x) H[x, e] V[e, f]",
+        "K[x, f] = H[x, e] V[e, f] not E(x, x)",
+        "Near(x) <- E(x, y), H[y, 0] > 0\nK[x, f] = Near(x) H[x, e] V[e, f]",
+    ];
+    let last = [
+        "Loss = sig(K[x, f])",
+        "Loss avg= (K[x, f])^2",
+        "S[s, f] = In(s, x) K[x, f]\nLoss = sig(S[s, f])",
+        "S[s, f] avg= In(s, x) K[x, f]\nLoss avg= S[s, f]^2",
+        "Loss = exp(-K[x, 0]^2) E(x, y)",
+        "Loss = sig(K[0, f]) + sig(K[x, f])",
+        "Q[x.] = softmax(K[x, 0])\nLoss = Q[x]^2",
+        "Loss max= K[x, f]",
+    ];
+    for layer in [first[below(first.len())], second[below(second.len())], last[below(last.len())]] {
+        text.push_str(layer);
+        text.push('\n');
+    }
+    text + "Loss? LEARN\nW?\nV?\nA?\nR?\n"
+}
+
+#[test]
+fn random_networks_learn_the_same() {
+    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let (mut legal, mut fewer) = (0, 0);
+    let first = seeded::test_seed();
+    for seed in first..first + count {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "lifting", seed).stream(0);
+        let text = program(&mut stream);
+        let options = ["opt=sgd, lr=0.01, steps=2", "opt=sgd, lr=0.01, epochs=2, batch=s, size=1"]
+            [usize::from(text.contains("In(s, x)") && stream.uniform() < 0.5)];
+        match compared(&text, options) {
+            Ok(lifted) => {
+                legal += 1;
+                fewer += u64::from(lifted.is_some());
+            }
+            Err(how) => assert!(how.is_empty(), "seed {seed}: {how}"),
+        }
+    }
+    println!("{legal} of {count} learn, {fewer} of them have equal constants");
+    assert!(legal * 2 > count && fewer * 5 > count, "{legal} of {count} learn, {fewer} have equal constants");
+}
+
+/// The name of a square tensor that a line computes, and how many places it has.
+fn square(line: &str) -> Option<(String, usize)> {
+    let end = line.find(|letter: char| !letter.is_alphanumeric())?;
+    let (name, rest) = line.split_at(end);
+    if !name.starts_with(char::is_uppercase) || rest.starts_with('(') || !rest.contains('=') {
+        return None;
+    }
+    let Some(inside) = rest.strip_prefix('[') else { return Some((name.to_owned(), 0)) };
+    let mut depth = 0;
+    let mut places = 1;
+    for letter in inside.chars() {
+        match letter {
+            '(' | '[' => depth += 1,
+            ']' if depth == 0 => return Some((name.to_owned(), places)),
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => places += 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Programs of all kinds, with some of their arrays as parameters.
+#[test]
+fn random_programs_learn_the_same() {
+    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let first = seeded::test_seed();
+    let (mut legal, mut fewer) = (0, 0);
+    for seed in first..first + count {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "lifted programs", seed).stream(0);
+        let mut lines = common::generator::program(&mut stream);
+        lines.retain(|line| !line.ends_with('?'));
+        let Some((at, name)) = lines.iter().enumerate().find_map(|(at, line)| {
+            let (name, _) = line.split_once(" = [")?;
+            name.chars().all(char::is_alphanumeric).then(|| (at, name.to_owned()))
+        }) else {
+            continue;
+        };
+        lines[at] = lines[at].replacen(" = [", " ~ [", 1);
+        let text = lines.join("\n");
+        let Some((goal, places)) = lines.iter().rev().find_map(|line| square(line)) else { continue };
+        let indices: Vec<String> = (0..places).map(|at| format!("z{at}")).collect();
+        let read = if places == 0 { goal } else { format!("{goal}[{}]", indices.join(", ")) };
+        let text = format!("{text}\nLoss = sig({read})\nLoss? LEARN\n{name}?\n");
+        match compared(&text, "opt=sgd, lr=0.01, steps=2") {
+            Ok(lifted) => {
+                legal += 1;
+                fewer += u64::from(lifted.is_some());
+            }
+            Err(how) => assert!(how.is_empty(), "seed {seed}: {how}"),
+        }
+    }
+    println!("{legal} of {count} learn, {fewer} of them have equal constants");
+    assert!(legal * 6 > count, "{legal} of {count} learn");
+}
