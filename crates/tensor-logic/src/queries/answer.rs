@@ -1,4 +1,4 @@
-//! Answers of queries as typed values; [`json`] and [`text`] show them.
+//! Answers of queries as typed values; [`json`] and [`text`] show them, [`drawn`] draws their proofs.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use crate::program::Kind;
 use crate::proof::Proof;
 use crate::value::{Domain, Tuple};
 
+pub mod drawn;
 pub mod json;
 pub mod text;
 
