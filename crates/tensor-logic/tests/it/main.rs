@@ -44,6 +44,7 @@ mod closures;
 mod codes;
 mod command;
 mod console;
+mod parity;
 mod programs;
 mod reference;
 mod replayed;
