@@ -4,9 +4,10 @@
     pip install neuralogic==0.9.2        (Java 17)
     python3 xtask/peers/neuralogic_parity.py > crates/tensor-logic/tests/parity/pyneuralogic-0.9.2.json
 
-A row has the library's own text of the model, and values: of ground queries (`h(a)`; null: the library fails), of weights after one step of an optimiser (`w'`), of losses (`loss`). Weights start where the text says. Rows run in
-the library's exact mode, without compression and pruning, unless they say "defaults"; the loss is the sum of squares over all
-queries that have a target, and the step is SGD at rate 1, unless they say otherwise."""
+A row has the library's own text of the model, and values: of ground queries (`h(a)`), of weights after one step of an optimiser
+(`w'`), of losses (`loss`); null where the library fails. Weights start where the text says. Rows run in the library's exact mode,
+without compression and pruning, unless they say "defaults"; the loss is the sum of squares over all queries that have a target,
+and the step is SGD at rate 1, unless they say otherwise."""
 import json
 import os
 import sys
@@ -29,7 +30,7 @@ ROWS = {}
 
 def text(relation):
     """A ground query without its target: `h(a)`."""
-    return relation.to_str().split("] ")[-1].split(" ", 1)[-1] if hasattr(relation, "weight") else relation.to_str()
+    return f"{relation.predicate.name}({', '.join(map(str, relation.terms))})"
 
 
 def built(rules, samples, *, exact=True, optimizer=None, loss=None, learnable_facts=False, initializer=None, batch=None):
@@ -143,7 +144,8 @@ def facts():
 
 
 def weights_of():
-    row("weight-body", [sum_of(R.h(X) <= (H.edge(Y, X), R.f(Y)["w":3.0]))], EDGES + FEATURES, [R.h(1)[0.5], R.h(2)[0.25], R.h(3)[1]])
+    targets = [R.h(1)[0.5], R.h(2)[0.25], R.h(3)[1]]
+    row("weight-body", [sum_of(R.h(X) <= (H.edge(Y, X), R.f(Y)["w":3.0]))], EDGES + FEATURES, targets)
     row(
         "weight-head",
         [(R.h(X)["u":2.0] <= (H.edge(Y, X), R.f(Y)["w":0.25])) | [T.TANH, A.SUM], R.h / 1 | [T.SIGMOID]],
@@ -243,7 +245,8 @@ def softmaxes():
     ]
     pairs = [R.weights(1, 1), R.weights(1, 2), R.weights(2, 1), R.weights(2, 2), R.weights(2, 3)]
     row("softmax-agg-terms", attention, edges + keys, [R.h(1)[0.5], R.h(2)[0.25]], extra=pairs)
-    row("softmax-groundings", [(R.h(X) <= (H.edge(X, Y), R.k(Y)["w":0.25])) | [T.IDENTITY, A.SOFTMAX]], edges + keys, [R.h(1), R.h(2)])
+    rule = (R.h(X) <= (H.edge(X, Y), R.k(Y)["w":0.25])) | [T.IDENTITY, A.SOFTMAX]
+    row("softmax-groundings", [rule], edges + keys, [R.h(1), R.h(2)])
     causal = [
         (R.weights(I, J) <= C.ELPRODUCT(HS.leq(J, I), R.k(I)["q":0.5], R.k(J)["w":0.25]))
         | [T.IDENTITY, A.SOFTMAX(agg_terms=["J"])],
@@ -304,7 +307,8 @@ def specials():
     rule = R.h(X) <= [R.n(X), R.n(Y), R.n(Z), HS.alldiff(X, Y, Z)]
     row("special-alldiff", [sum_of(rule)], numbers[:4], [R.h(at) for at in range(4)])
     evaluables = [
-        ("add", S.add_eval), ("sub", S.sub_eval), ("mul", S.mul_eval), ("div", S.div_eval), ("mod", S.mod_eval), ("max", S.max_eval), ("min", S.min_eval),
+        ("add", S.add_eval), ("sub", S.sub_eval), ("mul", S.mul_eval), ("div", S.div_eval),
+        ("mod", S.mod_eval), ("max", S.max_eval), ("min", S.min_eval),
     ]  # fmt: skip
     for name, function in evaluables:
         rule = R.h(X) <= C.ELPRODUCT(R.n(X)["w":0.5], function(X, 2))
@@ -314,7 +318,8 @@ def specials():
 def negations():
     unary = [R.f(1)[0.5], R.f(2)[0.25], R.f(3)[-2]]
     row("negation", [sum_of(R.h(X) <= (R.f(X)["w":0.5], ~R.e(X)))], unary + [R.e(2)], [R.h(1)[1], R.h(3)[1]], extra=[R.h(2)])
-    row("reverse", [sum_of(R.h(X) <= C.ELPRODUCT(R.g(X)["w":0.5], -R.f(X)))], unary + [R.g(1)[2], R.g(2)[3], R.g(3)[4]], [R.h(1)[1], R.h(2)[1], R.h(3)[1]])
+    rule = sum_of(R.h(X) <= C.ELPRODUCT(R.g(X)["w":0.5], -R.f(X)))
+    row("reverse", [rule], unary + [R.g(1)[2], R.g(2)[3], R.g(3)[4]], [R.h(1)[1], R.h(2)[1], R.h(3)[1]])
 
 
 def recursions():
@@ -344,12 +349,14 @@ def learning():
     rows("sgd", rules, samples, keys=keys, steps=3, optimizer=SGD(lr=0.5), batch=1)
     rows("adam", rules, samples, keys=keys, steps=1, optimizer=Adam(lr=0.125))
     rows("adam-steps", rules, samples, keys=keys, steps=5, optimizer=Adam(lr=0.125))
-    rows("cross-entropy", rules[:1] + [R.g <= R.h(X)["u":0.5]], samples, keys=keys, loss=CrossEntropy(with_logits=True, reduction="sum"))
+    logits = [rules[0], R.g <= R.h(X)["u":0.5]]
+    rows("cross-entropy", logits, samples, keys=keys, loss=CrossEntropy(with_logits=True, reduction="sum"))
     rows("initialiser", [sum_of(R.h(X) <= R.f(X)["w":(2, 2)])], [(R.h(1)[[1, 0]], [R.f(1)[[1, 2]]])], initializer=Constant(0.125))
 
 
 def queries():
-    row("query-constants", [sum_of(R.h(X, Y) <= (H.edge(X, Y), R.f(X), R.f(Y)["w":0.5]))], EDGES + FEATURES, [R.h(2, 1), R.h(2, 3)])
+    rule = sum_of(R.h(X, Y) <= (H.edge(X, Y), R.f(X), R.f(Y)["w":0.5]))
+    row("query-constants", [rule], EDGES + FEATURES, [R.h(2, 1), R.h(2, 3)])
     rules = [sum_of(R.h(X) <= (H.edge(Y, X), R.f(Y)["w":0.5]))]
     record("no-proof", [str(rules[0])], {f"h({at})": alone(rules, [H.edge(1, 2), *FEATURES], R.h(at)) for at in (1, 2, 3)})
 

@@ -20,6 +20,7 @@ mod fast;
 mod interrupts;
 mod joins;
 mod linear;
+mod metamorphic;
 mod profile;
 mod query;
 mod random_programs;

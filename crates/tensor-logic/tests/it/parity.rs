@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use tensor_logic::answer::Content;
 use tensor_logic::engine::Engine;
+use tensor_logic::error::{Code, Refusal};
 use tensor_logic::format::format;
 
 use crate::common::answers::{calculated, commented, engines};
@@ -105,7 +106,9 @@ fn difference(comment: &str, found: &[f64], values: &Json, used: &mut BTreeSet<S
     }
     match hand {
         Some(hand) if same(&hand, &library) => Some(format!("{comment}: the library says the same")),
-        Some(hand) if !same(found, &hand) => Some(format!("{comment}: {found:?} instead of {hand:?} by hand")),
+        Some(hand) if !same(found, &hand) => {
+            Some(format!("{comment}: {found:?} instead of {hand:?} by hand"))
+        }
         None if !same(found, &library) => {
             Some(format!("{comment}: {found:?} instead of the library's {library:?}"))
         }
@@ -176,7 +179,9 @@ fn a_row_that_is_wrong_is_seen() {
         }
     }
     assert!(found("h(c)", &[]).is_some() && found("h(a, b); by hand 0.5", &[0.5]).is_some());
-    assert!(!wrong("A = 1\nA?  # a\n", &serde_json::json!({"a": 1, "b": 1}), &mut *engines()[0].1).is_empty());
+    assert!(
+        !wrong("A = 1\nA?  # a\n", &serde_json::json!({"a": 1, "b": 1}), &mut *engines()[0].1).is_empty()
+    );
 }
 
 #[test]
@@ -193,4 +198,32 @@ fn every_construct_has_its_program() {
         assert!(text.starts_with("# PyNeuraLogic: "), "{name}");
         assert!(!model.is_empty(), "{name}");
     }
+}
+
+/// All weight stands on the one entry, to the last bit, and no step moves what it was computed from.
+#[test]
+fn a_softmax_over_one_element_is_one_and_has_no_gradient() {
+    let text = "K(1) = 0.5\nK(2) = 0.5\nK(2) = -3e5\nW ~ 0.25\nP(i, j.) += softmax(W K(i) K(j) | j == i)\n\
+                Loss = (P(i, j) - 0.25)^2\nP(i, j)?\nLoss? @minimize(opt=sgd, lr=1, steps=3)\nP(i, j)?\nW?";
+    for (name, mut engine) in engines() {
+        let found = calculated(text, Path::new("."), 0, &mut *engine).unwrap();
+        let said: Vec<Vec<f64>> =
+            found.outcome.answers.iter().map(|answer| numbers(&answer.content)).collect();
+        assert_eq!(said, [vec![1.0, 1.0], vec![1.125], vec![1.0, 1.0], vec![0.25]], "{name}");
+    }
+}
+
+/// The library takes `1` and `1.0` for two constants, and of two values of a fact the first, and says nothing.
+#[test]
+fn what_is_silent_there_is_said_here() {
+    let calculated = |text: &str| calculated(text, Path::new("."), 0, &mut *engines().remove(0).1);
+    let refused = |reports: Vec<Refusal>| reports.into_iter().map(|report| report.code).collect::<Vec<_>>();
+    assert_eq!(calculated("F(1.0) = 0.5\nF(x)?").map_err(refused).err(), Some(vec![Code::Syntax]));
+    let found = calculated("F(A) = 0.5\nF(A) = 0.25\nF(A)?").unwrap();
+    let warned: Vec<&str> = found.warnings.iter().map(|warning| warning.code.name()).collect();
+    assert_eq!((numbers(&found.outcome.answers[0].content), warned), (vec![0.75], vec!["duplicate-fact"]));
+    // A query without proof is absent: no row, and not a number.
+    let found = calculated("x : 1..2\nF(1) = 0.5\nH(x) += F(x)\nH(2)?\nH(2) == 0?\nH[2] == 0?").unwrap();
+    let shown: Vec<String> = found.outcome.answers.iter().map(|answer| found.show(answer)).collect();
+    assert_eq!(shown, ["H(2)?\n  no such tuple", "H(2) == 0?\n  false", "H[2] == 0?\n  true"]);
 }
