@@ -105,7 +105,7 @@ def record(name, said, values, note=None):
     ROWS[name] = {"model": said, **({"note": note} if note else {}), "values": values}
 
 
-X, Y, Z, I, J, K, L, N = V.X, V.Y, V.Z, V.I, V.J, V.K, V.L, V.N
+X, Y, Z, I, J, L = V.X, V.Y, V.Z, V.I, V.J, V.L
 H = R.hidden
 S = R.special
 HS = R.hidden.special
