@@ -4,6 +4,12 @@
 //! the sum is known. Ours is a step of learning: the loss, and its gradient by all 1,280 scores, from scores that change each
 //! time. ProbLog's is the probabilities alone, where the program was grounded before. The sum over all worlds is the
 //! reference interpreter's loss of one sample, times 64.
+//!
+//! `encoder` and `molecules`: relational networks beside PyNeuraLogic, values, steps and losses alike.
+
+mod encoder;
+mod molecules;
+mod ours;
 
 use std::process::Command;
 use std::sync::Arc;
@@ -12,65 +18,84 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, ensure};
 use seeded::Family;
 use serde_json::{Value as Json, json};
-use tensor_logic::analyse::analyse;
 use tensor_logic::auto::Auto;
-use tensor_logic::engine::{Budget, Engine, Parameters, Request};
+use tensor_logic::engine::{Engine, Parameters, Request};
 use tensor_logic::fast::Fast;
-use tensor_logic::function::UserFunctions;
 use tensor_logic::gradient::adjoint;
-use tensor_logic::lower::{NoFiles, Options};
-use tensor_logic::program::{Program, TensorId};
+use tensor_logic::program::TensorId;
 use tensor_logic::reference::Reference;
 
+use self::ours::{BUDGET, analysed, named};
 use super::BenchArgs;
 use crate::answer::{print_json, print_text, usage};
 
 const SAMPLES: usize = 64;
 const RUNS: usize = 15;
-const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
+const NAMES: [&str; 3] = ["digits", "encoder", "molecules"];
 
-/// `bench relational [digits]`; returns the exit status.
+/// `bench relational [CASE]...`; returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    if let Some(unknown) = names.iter().find(|name| *name != "digits") {
-        return Err(usage(format!("no case {unknown}; known: digits")));
+    if let Some(unknown) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(usage(format!("no case {unknown}; known: {}", NAMES.join(", "))));
     }
     training::threads::set_with_this(args.threads)?;
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|asked| asked == name);
+    let say = |line: String| {
+        if !args.json {
+            print_text(&line);
+        }
+    };
+    let folder = args.peers_folder();
+    let peers = args.python.as_deref().zip(folder.as_deref());
+    let mut items = Vec::new();
+    if wanted("digits") {
+        items.push(digits_item(args, say)?);
+    }
+    if wanted("encoder") {
+        items.extend(encoder::items(peers, say)?);
+    }
+    match peers {
+        Some((python, folder)) if wanted("molecules") => items.extend(molecules::items(python, folder, say)?),
+        None if wanted("molecules") => say("molecules    needs --python, which has the data\n".to_owned()),
+        _ => {}
+    }
+    if args.json {
+        let machine = crate::run_folder::machine();
+        print_json(&json!({
+            "schema": "xtask/1", "command": "bench relational", "machine": machine, "threads": args.threads,
+            "items": items,
+        }))?;
+    }
+    Ok(0)
+}
+
+/// `digits`, measured.
+fn digits_item(args: &BenchArgs, say: impl Fn(String)) -> Result<Json> {
     let (step, logs, rows) = digits()?;
     let worlds = by_worlds()? * SAMPLES as f64;
     let peer = peer(args, &rows)?;
-    if !args.json {
-        print_text(&format!(
-            "digits   a step {:.3} ms; all worlds {:.1} ms, {:.0} x (goal 20)\n",
-            step * 1e3,
-            worlds * 1e3,
-            worlds / step
-        ));
-    }
+    say(format!(
+        "digits   a step {:.3} ms; all worlds {:.1} ms, {:.0} x (goal 20)\n",
+        step * 1e3,
+        worlds * 1e3,
+        worlds / step
+    ));
     let mut item = json!({ "name": "digits", "s": step, "worlds_s": worlds, "log": logs });
     if let Some(peer) = peer {
         let (compile, evaluate) = (peer["compile_s"].as_f64(), peer["evaluate_s"].as_f64());
         let (compile, evaluate) = compile.zip(evaluate).context("the peer has no times")?;
         let log = peer["log"].as_f64().context("the peer has no answer")?;
         ensure!((log - logs).abs() < 1e-6 * logs.abs(), "ProbLog's probabilities are {log}, ours {logs}");
-        if !args.json {
-            print_text(&format!(
-                "         ProbLog compiles in {:.1} ms and evaluates in {:.2} ms, {:.1} x (goal 10)\n",
-                compile * 1e3,
-                evaluate * 1e3,
-                evaluate / step
-            ));
-        }
+        say(format!(
+            "         ProbLog compiles in {:.1} ms and evaluates in {:.2} ms, {:.1} x (goal 10)\n",
+            compile * 1e3,
+            evaluate * 1e3,
+            evaluate / step
+        ));
         item["problog_compile_s"] = json!(compile);
         item["problog_s"] = json!(evaluate);
     }
-    if args.json {
-        let machine = crate::run_folder::machine();
-        print_json(&json!({
-            "schema": "xtask/1", "command": "bench relational", "machine": machine, "threads": args.threads,
-            "items": [item],
-        }))?;
-    }
-    Ok(0)
+    Ok(item)
 }
 
 /// The program for so many samples.
@@ -84,16 +109,6 @@ fn text(samples: usize, known: &[usize]) -> String {
         text += &format!("Known({sample}, {sum})\n");
     }
     text
-}
-
-fn analysed(text: &str) -> Result<Program> {
-    let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default());
-    Ok(analysed.map_err(|reports| anyhow!("{reports:?}"))?.program)
-}
-
-fn named(program: &Program, name: &str) -> Result<TensorId> {
-    let at = program.tensors.iter().position(|tensor| tensor.name == name);
-    Ok(TensorId(at.with_context(|| format!("no tensor {name}"))? as u32))
 }
 
 /// Seconds of a step, the sum of the logarithms of the probabilities of its scores, and the weights and sums of these.

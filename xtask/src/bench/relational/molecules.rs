@@ -1,0 +1,119 @@
+//! Mutagenesis, as PyNeuraLogic ships it: 188 molecules, a network of three layers for each, from the same weights.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value as Json, json};
+
+use super::ours::{analysed, flat, learned, number, peer, same};
+
+const ATOMS: [&str; 8] = ["c", "o", "br", "i", "f", "h", "n", "cl"];
+const BONDS: [&str; 6] = ["b_1", "b_2", "b_3", "b_4", "b_5", "b_7"];
+const MOLECULES: usize = 188;
+/// Molecules in a step.
+const SIZES: [usize; 2] = [1, MOLECULES];
+/// Epochs of which the losses are compared, the first of which is not timed.
+const EPOCHS: usize = 5;
+const RATE: &str = "0.0009765625";
+/// How many times faster than PyNeuraLogic an epoch is to be.
+const GOAL: f64 = 20.0;
+
+const RULES: &str = "d, e : 3
+L0(s, x, d) += Is(s, x, a) tanh(AtomE[a, d])
+K(s, b, d) += Kind(s, b, k) tanh(BondE[k, d])
+Node(s, x) <- Bond(s, x, y, b)
+";
+
+/// The facts of a file of examples, a line each: `bond(d59_23, d59_5, 0), h(d59_23), b_1(0)`.
+fn facts(examples: &str) -> Result<String> {
+    let mut facts = String::new();
+    for (s, line) in examples.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+        let mut atoms: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut atom = |name| {
+            let next = atoms.len();
+            *atoms.entry(name).or_insert(next)
+        };
+        for literal in line.split_inclusive(')') {
+            let literal = literal.trim_start_matches([',', ' ']).trim_end_matches(['.', ' ']);
+            let Some((name, arguments)) = literal.strip_suffix(')').and_then(|rest| rest.split_once('('))
+            else {
+                continue;
+            };
+            let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
+            let at = |names: &[&str]| names.iter().position(|known| *known == name);
+            match (name, arguments.as_slice()) {
+                ("bond", [x, y, b]) => writeln!(facts, "Bond({s}, {}, {}, {b})", atom(x), atom(y))?,
+                (_, [b]) if name.starts_with("b_") => {
+                    writeln!(facts, "Kind({s}, {b}, {})", at(&BONDS).context("an unknown bond")?)?;
+                }
+                (_, [x]) => {
+                    writeln!(facts, "Is({s}, {}, {})", atom(x), at(&ATOMS).context("an unknown atom")?)?
+                }
+                _ => anyhow::bail!("line {}: {literal}", s + 1),
+            }
+        }
+    }
+    Ok(facts)
+}
+
+fn text(facts: &str, targets: &str, weights: &Json, size: usize) -> Result<String> {
+    let mut text = facts.to_owned();
+    for (s, line) in targets.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+        let value: f64 = line.split(' ').next().context("a target")?.parse()?;
+        writeln!(text, "T({s}) = {value}")?;
+    }
+    let rows = |names: &[&str], kind: &str| {
+        Json::from_iter(names.iter().map(|name| weights[format!("{kind}_{name}")].clone()))
+    };
+    writeln!(text, "AtomE ~ {}\nBondE ~ {}", rows(&ATOMS, "Atom"), rows(&BONDS, "Bond"))?;
+    text += RULES;
+    for layer in 1..=3 {
+        let below = layer - 1;
+        for name in [format!("A{layer}"), format!("B{layer}")] {
+            writeln!(text, "{name} ~ {}", weights[&name])?;
+        }
+        writeln!(
+            text,
+            "Own{layer}(s, x, e) += A{layer}[e, d] L{below}(s, x, d)\nOther{layer}(s, x, e) += B{layer}[e, d] L{below}(s, x, d)\n\
+             L{layer}(s, x, e) avg= Bond(s, x, y, b) tanh(Own{layer}(s, x, e) + Other{layer}(s, y, e) + K(s, b, e))"
+        )?;
+    }
+    writeln!(
+        text,
+        "P ~ {}\nY(s) avg= Node(s, x) sig(P[d] L3(s, x, d))\nLoss = (Y(s) - T(s))^2\n\
+         Loss? @minimize(opt=sgd, lr={RATE}, epochs={EPOCHS}, batch=s, size={size})",
+        weights["P"][0]
+    )?;
+    Ok(text)
+}
+
+/// Measures it beside PyNeuraLogic, which has the data.
+pub(super) fn items(python: &str, folder: &Path, mut say: impl FnMut(String)) -> Result<Vec<Json>> {
+    let mut items = Vec::new();
+    for size in SIZES {
+        let theirs = peer(python, folder, &["molecules", &size.to_string(), "7", RATE])?;
+        let data = Path::new(theirs["folder"].as_str().context("the peer has no data")?);
+        let facts = facts(&std::fs::read_to_string(data.join("examples.txt"))?)?;
+        let targets = std::fs::read_to_string(data.join("queries.txt"))?;
+        let ours = learned(&analysed(&text(&facts, &targets, &theirs["weights"], size)?)?)?;
+        let per_epoch = MOLECULES.div_ceil(size);
+        // The loss of each epoch, over the molecules as the steps meet them.
+        let losses: Vec<f64> = ours.losses.chunks(per_epoch).map(|steps| steps.iter().sum()).collect();
+        same("losses", &losses, &flat(&theirs["losses"]))?;
+        let epochs: Vec<f64> = ours.seconds.rchunks(per_epoch).map(|steps| steps.iter().sum()).collect();
+        let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+        let (epoch, theirs_s) =
+            (least(epochs.get(..EPOCHS - 1).unwrap_or(&epochs)), number(&theirs, "epoch_s")?);
+        let name = format!("molecules-{size}");
+        say(format!(
+            "{name:12} an epoch {:.1} ms; PyNeuraLogic {:.1} ms: {:.2} x (goal {GOAL}); equal losses\n",
+            epoch * 1e3,
+            theirs_s * 1e3,
+            theirs_s / epoch
+        ));
+        items.push(json!({ "name": name, "epoch_s": epoch, "peer_epoch_s": theirs_s, "losses": losses }));
+    }
+    Ok(items)
+}
