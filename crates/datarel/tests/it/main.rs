@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 
 mod generate;
+mod laws;
 mod naive;
 mod profile;
 mod random_rules;
