@@ -21,8 +21,8 @@ const RATE: &str = "0.0009765625";
 const GOAL: f64 = 20.0;
 
 const RULES: &str = "d, e : 3
-L0(s, x, d) += Is(s, x, a) tanh(AtomE[a, d])
-K(s, b, d) += Kind(s, b, k) tanh(BondE[k, d])
+L0[s, x, d] = Is(s, x, a) tanh(AtomE[a, d])
+K[s, b, d] = Kind(s, b, k) tanh(BondE[k, d])
 Node(s, x) <- Bond(s, x, y, b)
 ";
 
@@ -76,13 +76,13 @@ fn text(facts: &str, targets: &str, weights: &Json, size: usize) -> Result<Strin
         }
         writeln!(
             text,
-            "Own{layer}(s, x, e) += A{layer}[e, d] L{below}(s, x, d)\nOther{layer}(s, x, e) += B{layer}[e, d] L{below}(s, x, d)\n\
-             L{layer}(s, x, e) avg= Bond(s, x, y, b) tanh(Own{layer}(s, x, e) + Other{layer}(s, y, e) + K(s, b, e))"
+            "Own{layer}[s, x, e] = A{layer}[e, d] L{below}[s, x, d]\nOther{layer}[s, x, e] = B{layer}[e, d] L{below}[s, x, d]\n\
+             L{layer}[s, x, e] avg= Bond(s, x, y, b) tanh(Own{layer}[s, x, e] + Other{layer}[s, y, e] + K[s, b, e])"
         )?;
     }
     writeln!(
         text,
-        "P ~ {}\nY(s) avg= Node(s, x) sig(P[d] L3(s, x, d))\nLoss = (Y(s) - T(s))^2\n\
+        "P ~ {}\nY(s) avg= Node(s, x) sig(P[d] L3[s, x, d])\nLoss = (Y(s) - T(s))^2\n\
          Loss? @minimize(opt=sgd, lr={RATE}, epochs={EPOCHS}, batch=s, size={size})",
         weights["P"][0]
     )?;
