@@ -16,17 +16,13 @@ pub(super) fn check(statement: &Statement, reports: &mut Vec<Refusal>) {
 
 fn directive(directive: &Directive, reports: &mut Vec<Refusal>) {
     let arguments = directive.arguments.as_deref().unwrap_or(&[]);
-    match directive.name.text.as_str() {
-        "embed" => reports.push(not_yet(directive.span, "`@embed`")),
-        "minimize" => {
-            for argument in arguments {
-                let lift = argument.key.as_ref().is_some_and(|key| key.text == "lift");
-                if lift && matches!(&argument.value, Value::Name(name) if name.text == "yes") {
-                    reports.push(not_yet(argument.span, "structural lifting (`lift=yes`)"));
-                }
+    if directive.name.text == "minimize" {
+        for argument in arguments {
+            let lift = argument.key.as_ref().is_some_and(|key| key.text == "lift");
+            if lift && matches!(&argument.value, Value::Name(name) if name.text == "yes") {
+                reports.push(not_yet(argument.span, "structural lifting (`lift=yes`)"));
             }
         }
-        _ => {}
     }
 }
 
