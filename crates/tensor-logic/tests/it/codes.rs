@@ -7,9 +7,8 @@ use crate::common;
 use serde_json::Value as Json;
 use tensor_logic::error::Code;
 
-/// Codes of what is not built yet: `@embed`, and legal weighted facts.
-const NOT_YET: &[&str] =
-    &["own-refuse-not-certified", "own-accept-not-certified", "own-accept-bad-probability"];
+/// Codes of what is not built yet: legal weighted facts.
+const NOT_YET: &[&str] = &["own-accept-bad-probability"];
 
 fn case(name: &str) -> Option<Json> {
     let text = std::fs::read_to_string(common::folder().join(format!("{name}.json"))).ok()?;

@@ -16,6 +16,7 @@ mod recursion;
 mod show;
 
 mod demand;
+mod embed;
 mod fast;
 mod interrupts;
 mod joins;
