@@ -66,7 +66,7 @@ pub fn check(program: &Program, query: &Query, embed: &Embed) -> Result<()> {
             return Err(Refusal::new(Code::BadArgument, embed.span, message).help(help));
         }
     }
-    compile(program, query.tensor, embed.span).map(|_| ())
+    compile(program, query.tensor, embed).map(|_| ())
 }
 
 /// Answers a query in embedding space.
@@ -81,7 +81,7 @@ pub fn answer(
     embed: &Embed,
 ) -> Result<Answered> {
     check(request.program, query, embed)?;
-    let rules = compile(request.program, query.tensor, embed.span)?;
+    let rules = compile(request.program, query.tensor, embed)?;
     let room = Room { objects: rules.objects.len(), bytes: request.budget.bytes, place: embed.span };
     let gram = gram(engine, request, embed, &rules, &room)?;
     let settings = &request.program.settings;

@@ -67,58 +67,66 @@ fn facts(stream: &mut Stream, name: &str, objects: &[&str], arity: usize, count:
 /// A rule, the query of it, and its score as equations of the paper: the tensors of order k are built, index by index.
 const RULES: &[(&str, &str, &str)] = &[
     // A relation of two places is a matrix.
-    ("P(x, y) <- R(x, y)", "P(x, y)?", "D[x, y] = EmbR[i, j] Emb[x, i] Emb[y, j]"),
+    ("P(x, y) <- R(x, y)", "P(x, y)?", "Score[x, y] = EmbR[i, j] Emb[x, i] Emb[y, j]"),
     // One contraction in the shared variable.
     (
         "P(x, z) <- R(x, y), S(y, z)",
         "P(x, z)?",
-        "EmbP[i, k] = EmbR[i, j] EmbS[j, k]\nD[x, z] = EmbP[i, k] Emb[x, i] Emb[z, k]",
+        "EmbP[i, k] = EmbR[i, j] EmbS[j, k]\nScore[x, z] = EmbP[i, k] Emb[x, i] Emb[z, k]",
     ),
     // Three antecedents in a chain.
     (
         "P(x, w) <- R(x, y), S(y, z), R(z, w)",
         "P(x, w)?",
-        "EmbP[i, l] = EmbR[i, j] EmbS[j, k] EmbR[k, l]\nD[x, w] = EmbP[i, l] Emb[x, i] Emb[w, l]",
+        "EmbP[i, l] = EmbR[i, j] EmbS[j, k] EmbR[k, l]\nScore[x, w] = EmbP[i, l] Emb[x, i] Emb[w, l]",
     ),
     // A tensor of order three.
-    ("P(x, y, z) <- T(x, y, z)", "P(x, y, z)?", "D[x, y, z] = EmbT[i, j, k] Emb[x, i] Emb[y, j] Emb[z, k]"),
+    (
+        "P(x, y, z) <- T(x, y, z)",
+        "P(x, y, z)?",
+        "Score[x, y, z] = EmbT[i, j, k] Emb[x, i] Emb[y, j] Emb[z, k]",
+    ),
     (
         "P(x, w) <- T(x, y, z), S(z, w), U(y)",
         "P(x, w)?",
-        "EmbP[i, l] = EmbT[i, j, k] EmbS[k, l] EmbU[j]\nD[x, w] = EmbP[i, l] Emb[x, i] Emb[w, l]",
+        "EmbP[i, l] = EmbT[i, j, k] EmbS[k, l] EmbU[j]\nScore[x, w] = EmbP[i, l] Emb[x, i] Emb[w, l]",
     ),
     // A constant is contracted with its vector.
-    ("P(y) <- R(A, y)", "P(y)?", "D[y] = EmbR[i, j] Emb[A, i] Emb[y, j]"),
+    ("P(y) <- R(A, y)", "P(y)?", "Score[y] = EmbR[i, j] Emb[A, i] Emb[y, j]"),
     // What several antecedents say of a candidate is multiplied.
     (
         "P(x) <- U(x), V(x)",
         "P(x)?",
-        "SU[x] = EmbU[i] Emb[x, i]\nSV[x] = EmbV[i] Emb[x, i]\nD[x] = SU[x] SV[x]",
+        "SU[x] = EmbU[i] Emb[x, i]\nSV[x] = EmbV[i] Emb[x, i]\nScore[x] = SU[x] SV[x]",
     ),
-    ("P(x) <- R(x, x)", "P(x)?", "D[x] = EmbR[i, j] Emb[x, i] Emb[x, j]"),
-    ("P() <- R(x, x)", "P()?", "D = EmbR[i, i]"),
-    ("P() <- U(x), V(x)", "P()?", "D = EmbU[i] EmbV[i]"),
+    ("P(x) <- R(x, x)", "P(x)?", "Score[x] = EmbR[i, j] Emb[x, i] Emb[x, j]"),
+    ("P() <- R(x, x)", "P()?", "Score = EmbR[i, i]"),
+    ("P() <- U(x), V(x)", "P()?", "Score = EmbU[i] EmbV[i]"),
     // A variable that occurs once is a place that is left out.
-    ("P(x) <- R(x, y)", "P(x)?", "EmbP[i] = R(x, y) Emb[x, i]\nD[x] = EmbP[i] Emb[x, i]"),
+    ("P(x) <- R(x, y)", "P(x)?", "EmbP[i] = R(x, y) Emb[x, i]\nScore[x] = EmbP[i] Emb[x, i]"),
     // A variable of three places that is not in the head: the largest relation says which object it is.
     (
         "P(x) <- R(x, y), U(y), V(y)",
         "P(x)?",
-        "EmbP[i] = R(z, y) Emb[z, i] EmbU[j] Emb[y, j] EmbV[k] Emb[y, k]\nD[x] = EmbP[i] Emb[x, i]",
+        "EmbP[i] = R(z, y) Emb[z, i] EmbU[j] Emb[y, j] EmbV[k] Emb[y, k]\nScore[x] = EmbP[i] Emb[x, i]",
     ),
     // A tensor of a bare relation.
-    ("", "R(x, y)?", "D[x, y] = EmbR[i, j] Emb[x, i] Emb[y, j]"),
-    ("", "R(x, y), S(y, z)?", "D[x, y, z] = EmbR[i, j] EmbS[k, l] Emb[x, i] Emb[y, j] Emb[y, k] Emb[z, l]"),
+    ("", "R(x, y)?", "Score[x, y] = EmbR[i, j] Emb[x, i] Emb[y, j]"),
+    (
+        "",
+        "R(x, y), S(y, z)?",
+        "Score[x, y, z] = EmbR[i, j] EmbS[k, l] Emb[x, i] Emb[y, j] Emb[y, k] Emb[z, l]",
+    ),
     // What is denied is retrieved, and counts as what is left of 1.
     (
         "P(x) <- U(x), not V(x)",
         "P(x)?",
-        "SV[x] = EmbV[i] Emb[x, i]\nD[x] = EmbU[i] Emb[x, i] (1 - sig((SV[x] - 0.5) / 8))",
+        "SV[x] = EmbV[i] Emb[x, i]\nScore[x] = EmbU[i] Emb[x, i] (1 - sig((SV[x] - 0.5) / 8))",
     ),
     (
         "P(x) <- R(x, y), not V(y)",
         "P(x)?",
-        "SV[x] = EmbV[i] Emb[x, i]\nEmbP[i] = R(z, y) Emb[z, i] (1 - sig((SV[y] - 0.5) / 8))\nD[x] = EmbP[i] Emb[x, i]",
+        "SV[x] = EmbV[i] Emb[x, i]\nEmbP[i] = R(z, y) Emb[z, i] (1 - sig((SV[y] - 0.5) / 8))\nScore[x] = EmbP[i] Emb[x, i]",
     ),
 ];
 
@@ -142,7 +150,7 @@ fn scores_are_those_of_the_tensors_of_order_k() {
             }
             let text = format!("{data}{rule}\n{query} @embed(emb=Emb, T=8, certify=no)");
             let values = numbers(&text).remove(0);
-            let oracle = format!("{data}{EMBEDDED}{equations}\nD?");
+            let oracle = format!("{data}{EMBEDDED}{equations}\nScore?");
             let wanted = numbers(&oracle).remove(0);
             assert_eq!(values.len(), wanted.len(), "{text}");
             for (value, score) in values.iter().zip(&wanted) {
@@ -374,7 +382,7 @@ fn what_is_not_embedded_is_refused() {
         ("R(1); P(y) <- R(x), y = x + 1; P(y)? @embed", Code::SymbolAsNumber, 38, 7),
         ("W = [1, 2]; R(1); P(x) <- R(x), W[x] > 1; P(x)? @embed", Code::TypeConflict, 49, 1),
         ("W = [1, 2]; R(1); P(x) <- R(x); P(x)? @embed(emb=W)", Code::BadArgument, 39, 0),
-        ("R(A); R(B); R(x)? @embed(theta=0)", Code::NotCertified, 19, 1),
+        ("R(A); R(B); R(x)? @embed(theta=0)", Code::NotCertified, 19, 13),
         ("R(A); R(B); R(x)? @embed(emb=identity, D=1)", Code::NotCertified, 19, 0),
         ("x : {A}; Emb[A, d] = [1, 0]; R(A); R(B); R(y)? @embed(emb=Emb)", Code::OutOfDomain, 48, 0),
         ("x : {A, B}; Emb[A, d] = [1, 0]; R(A); R(B); R(y)? @embed(emb=Emb)", Code::OutOfDomain, 51, 0),

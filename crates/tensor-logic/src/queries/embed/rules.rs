@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ast::{Comparison, Span};
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
-    Argument, Class, Combine, Equation, Expr, Given, Guard, IndexFn, IndexId, Kind, Otherwise, Program,
-    Range, Read, Style, Tensor, TensorId, Term,
+    Argument, Class, Combine, Embed, Equation, Expr, Given, Guard, IndexFn, IndexId, Kind, Otherwise,
+    Program, Range, Read, Style, Tensor, TensorId, Term, Vectors,
 };
 use crate::value::{Const, Domain, Tuple};
 
@@ -123,12 +123,19 @@ pub(super) struct Rules {
 /// # Errors
 /// `type-conflict` for what has values, `symbol-as-number` for arithmetic on objects: at the directive, with a label at
 /// what embedding space does not hold.
-pub(super) fn compile(program: &Program, goal: TensorId, place: Span) -> Result<Rules> {
+pub(super) fn compile(program: &Program, goal: TensorId, embed: &Embed) -> Result<Rules> {
     let needed = program.needs(&[goal]);
-    let mut reader = Reader { program, place, objects: Objects::default() };
+    let mut reader = Reader { program, place: embed.span, objects: Objects::default() };
     needed.iter().try_for_each(|id| reader.relation(*id, *id == goal))?;
     let equations = || program.equations.iter().filter(|equation| needed.contains(&equation.tensor));
     equations().try_for_each(|equation| reader.constants(equation))?;
+    if let Vectors::Rows(id) = embed.vectors
+        && let Some(domain) = program.tensor(id).places.first().and_then(|place| place.domain.as_ref())
+    {
+        // What has a vector may borrow from others, also where no fact names it.
+        let at = program.tensor(id).span;
+        reader.values(domain, &format!("`{}` has vectors of", program.name(id)), at)?;
+    }
     reader.objects.sort(program);
     reader.rules(goal, &needed)
 }
@@ -233,24 +240,22 @@ impl<'p> Reader<'p> {
         let own = equation.terms.iter().flat_map(|term| term.over.iter().chain(&term.when.exists));
         for index in equation.left.iter().chain(own).filter(|index| !read.contains(index)) {
             if let Range::Domain(domain) = &self.program.index(*index).range {
-                if domain.len() > MOST_DECLARED {
-                    let message = format!(
-                        "{} values of `{}` cannot all be objects",
-                        domain.len(),
-                        self.program.index(*index).name
-                    );
-                    let help = "bind the index by a relation, or declare a smaller domain";
-                    return Err(self.refused(
-                        Code::TooLarge,
-                        message,
-                        self.program.index(*index).span,
-                        "this index",
-                        help,
-                    ));
-                }
-                domain.values().for_each(|value| self.objects.add(value));
+                let index = self.program.index(*index);
+                self.values(domain, &format!("`{}` takes", index.name), index.span)?;
             }
         }
+        Ok(())
+    }
+
+    /// Takes the values of a domain.
+    fn values(&mut self, domain: &Domain, who: &str, at: Span) -> Result<()> {
+        if domain.len() > MOST_DECLARED {
+            let message =
+                format!("{who} {} values, and at most {MOST_DECLARED} can be objects", domain.len());
+            let help = "bind an index by a relation, or declare a smaller domain";
+            return Err(self.refused(Code::TooLarge, message, at, "here", help));
+        }
+        domain.values().for_each(|value| self.objects.add(value));
         Ok(())
     }
 
@@ -445,7 +450,7 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// A declared index that nothing else binds may have so many values.
+/// A declared index that nothing else binds may have so many values, and a tensor so many vectors.
 const MOST_DECLARED: usize = 1 << 16;
 
 /// A rule in the making: places hold [`At::Near`] until the pivots are known.
