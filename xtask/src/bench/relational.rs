@@ -1,9 +1,12 @@
-//! `cargo xtask bench relational`: rules over weighted facts, beside ProbLog and the sum over all worlds.
+//! `cargo xtask bench relational`: rules over weighted facts, beside ProbLog and the sum over all worlds; and `embed`, rules
+//! in embedding space.
 //!
 //! `digits`: 64 samples of two digits each, of which a network says how probable they are (10 numbers for a digit), and only
 //! the sum is known. Ours is a step of learning: the loss, and its gradient by all 1,280 scores, from scores that change each
 //! time. ProbLog's is the probabilities alone, where the program was grounded before. The sum over all worlds is the
 //! reference interpreter's loss of one sample, times 64.
+
+mod embed;
 
 use std::process::Command;
 use std::sync::Arc;
@@ -29,12 +32,36 @@ const SAMPLES: usize = 64;
 const RUNS: usize = 15;
 const BUDGET: Budget = Budget { tuples: 100_000_000, bytes: 4 << 30 };
 
-/// `bench relational [digits]`; returns the exit status.
+/// `bench relational [digits] [embed]`; without a name `digits`. Returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
-    if let Some(unknown) = names.iter().find(|name| *name != "digits") {
-        return Err(usage(format!("no case {unknown}; known: digits")));
+    if let Some(unknown) = names.iter().find(|name| !["digits", "embed"].contains(&name.as_str())) {
+        return Err(usage(format!("no case {unknown}; known: digits, embed")));
     }
     training::threads::set_with_this(args.threads)?;
+    let mut items = Vec::new();
+    if names.is_empty() || names.iter().any(|name| name == "digits") {
+        items.push(digits_beside_others(args)?);
+    }
+    if names.iter().any(|name| name == "embed") {
+        // Pictures are drawn where a folder is named.
+        let (said, item) = embed::run(args.out.as_deref(), args.threads)?;
+        if !args.json {
+            print_text(&said);
+        }
+        items.push(item);
+    }
+    if args.json {
+        let machine = crate::run_folder::machine();
+        print_json(&json!({
+            "schema": "xtask/1", "command": "bench relational", "machine": machine, "threads": args.threads,
+            "items": items,
+        }))?;
+    }
+    Ok(0)
+}
+
+/// Steps of learning through weighted facts.
+fn digits_beside_others(args: &BenchArgs) -> Result<Json> {
     let (step, logs, rows) = digits()?;
     let worlds = by_worlds()? * SAMPLES as f64;
     let peer = peer(args, &rows)?;
@@ -63,14 +90,7 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
         item["problog_compile_s"] = json!(compile);
         item["problog_s"] = json!(evaluate);
     }
-    if args.json {
-        let machine = crate::run_folder::machine();
-        print_json(&json!({
-            "schema": "xtask/1", "command": "bench relational", "machine": machine, "threads": args.threads,
-            "items": [item],
-        }))?;
-    }
-    Ok(0)
+    Ok(item)
 }
 
 /// The program for so many samples.
