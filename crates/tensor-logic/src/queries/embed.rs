@@ -16,6 +16,7 @@ mod apply;
 mod block;
 mod metric;
 mod rounds;
+mod rule;
 mod rules;
 mod vectors;
 
@@ -29,7 +30,8 @@ use crate::value::Tuple;
 use advice::Advised;
 use block::Room;
 use rounds::{Retrieved, Run};
-use rules::{Head, Rules, compile, constants};
+use rule::{Head, Rules, constants};
+use rules::compile;
 use vectors::{Gram, given, orthonormal, random};
 
 /// The dimension of random vectors.

@@ -476,8 +476,8 @@ fn similar_objects_borrow_inferences() {
         numbers(&text).remove(0)[0]
     };
     // The only cross-talk is the similarity: the value is that of the score.
-    for (cosine, temperature) in [(0.8, 0.1), (0.6, 0.3), (0.2, 0.1), (0.0, 0.5)] {
-        let wanted = 1.0 / (1.0 + ((0.5 - cosine) / temperature as f64).exp());
+    for (cosine, temperature) in [(0.8_f64, 0.1_f64), (0.6, 0.3), (0.2, 0.1), (0.0, 0.5)] {
+        let wanted = 1.0 / (1.0 + ((0.5 - cosine) / temperature).exp());
         assert!((value(cosine, temperature) - wanted).abs() < 1e-12);
     }
     assert_eq!((value(0.8, 0.0), value(0.2, 0.0)), (1.0, 0.0));

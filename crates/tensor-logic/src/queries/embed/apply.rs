@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::block::{Block, Room, multiply};
 use super::metric::Metric;
-use super::rules::{At, Compared, Literal, Rule};
+use super::rule::{At, Compared, Literal, Rule};
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::value::Const;

@@ -6,7 +6,7 @@
 use super::apply::{Application, Relation};
 use super::block::{Block, Room};
 use super::metric::Metric;
-use super::rules::{Head, Literal, Rule, Rules, Stratum};
+use super::rule::{Head, Literal, Rule, Rules, Stratum};
 use crate::ast::Span;
 use crate::engine::{Budget, Stop};
 use crate::error::{Code, Refusal, Result};

@@ -3,120 +3,19 @@
 //! Enter at [`compile`]. A rule is a product of its antecedents' embeddings: a place of a literal is contracted with the
 //! vector of what stands there. What a variable stands for is decided once, by its *pivot*: the candidate, where it is
 //! in the head; else one of its occurrences, whose place is not embedded but taken as it is. Every other occurrence
-//! ([`At::Near`]) is a dot product with the pivot's object. A variable that occurs twice is then one contraction of two
+//! ([`Near`](At::Near)) is a dot product with the pivot's object. A variable that occurs twice is then one contraction of two
 //! tensors, as in the paper; one that occurs once and nowhere else is a place that is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ast::{Comparison, Span};
+use super::rule::{Answered, At, Compared, Head, Literal, Rule, Rules, Stratum};
+use crate::ast::Span;
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
     Argument, Class, Combine, Embed, Equation, Expr, Given, Guard, IndexFn, IndexId, Kind, Otherwise,
     Program, Range, Read, Style, Tensor, TensorId, Term, Vectors,
 };
-use crate::value::{Const, Domain, Tuple};
-
-/// What stands in a place of a literal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum At {
-    /// An object: the place is contracted with its vector.
-    Object(usize),
-    /// A variable whose pivot is this place.
-    Pivot(usize),
-    /// A variable whose pivot is elsewhere: the place is contracted with that object's vector.
-    Near(usize),
-    /// Nothing else is there: the place is left out of the tensor product.
-    Free,
-}
-
-/// A literal.
-#[derive(Debug, Clone)]
-pub(super) struct Literal {
-    /// Which relation.
-    pub(super) relation: usize,
-    /// What stands in its places.
-    pub(super) places: Vec<At>,
-}
-
-/// What stands in a place of a head or of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Head {
-    /// An object.
-    Object(usize),
-    /// A variable.
-    Variable(usize),
-}
-
-/// A comparison of objects, by their constants.
-#[derive(Debug, Clone)]
-pub(super) struct Compared {
-    /// The sign.
-    pub(super) sign: Comparison,
-    /// The sides, over variables as indices.
-    pub(super) sides: (IndexFn, IndexFn),
-    /// The variables of both.
-    pub(super) variables: Vec<usize>,
-}
-
-/// A rule.
-#[derive(Debug, Clone)]
-pub(super) struct Rule {
-    /// Which relation it adds to.
-    pub(super) relation: usize,
-    /// Its head.
-    pub(super) head: Vec<Head>,
-    /// So many of the variables, the first ones, are in the head.
-    pub(super) candidates: usize,
-    /// For each variable the objects that it may stand for, where not all.
-    pub(super) masks: Vec<Option<Vec<bool>>>,
-    /// For each variable its index.
-    pub(super) indices: Vec<IndexId>,
-    /// What must hold.
-    pub(super) literals: Vec<Literal>,
-    /// What must not.
-    pub(super) denied: Vec<Literal>,
-    /// Exact conditions.
-    pub(super) compared: Vec<Compared>,
-    /// The head in the text.
-    pub(super) span: Span,
-}
-
-/// Relations that depend on each other, or one that does not.
-#[derive(Debug, Clone)]
-pub(super) struct Stratum {
-    /// The rules.
-    pub(super) rules: Vec<usize>,
-    /// Whether they read what they add to.
-    pub(super) recursive: bool,
-}
-
-/// How the answer is taken from what was retrieved.
-#[derive(Debug, Clone)]
-pub(super) struct Answered {
-    /// From which relation.
-    pub(super) relation: usize,
-    /// What must stand in its places: an object, or a variable of the answer; `None`: anything.
-    pub(super) places: Vec<Option<Head>>,
-    /// For each variable the objects that it may stand for, where not all.
-    pub(super) masks: Vec<Option<Vec<bool>>>,
-}
-
-/// A query and what it needs, over objects.
-#[derive(Debug)]
-pub(super) struct Rules {
-    /// The objects, in the order of answers.
-    pub(super) objects: Vec<Const>,
-    /// For each relation its facts; those of the program come first, by their ids.
-    pub(super) facts: Vec<BTreeSet<Vec<usize>>>,
-    /// Relations with rules: how they are named.
-    pub(super) computed: Vec<TensorId>,
-    /// The rules.
-    pub(super) rules: Vec<Rule>,
-    /// In the order of evaluation.
-    pub(super) strata: Vec<Stratum>,
-    /// The answer.
-    pub(super) answered: Answered,
-}
+use crate::value::{Const, Domain};
 
 /// The rules that a query needs.
 ///
@@ -561,7 +460,7 @@ impl<'r> Draft<'r, '_> {
     /// The literals, once it is clear where each variable is decided.
     fn pivoted(&self, candidates: usize, masks: &[Option<Vec<bool>>]) -> Vec<Literal> {
         let mut literals: Vec<Literal> = self.literals.iter().map(|(literal, _)| literal.clone()).collect();
-        for variable in candidates..self.variables.len() {
+        for (variable, mask) in masks.iter().enumerate().skip(candidates) {
             let occurrences = self.literals.iter().enumerate().flat_map(|(at, (literal, name))| {
                 let places = literal.places.iter().enumerate();
                 let own = places.filter(move |(_, what)| **what == At::Near(variable));
@@ -572,14 +471,9 @@ impl<'r> Draft<'r, '_> {
             let Some((_, _, place, literal)) = occurrences.iter().min() else { continue };
             let denied = self.denied.iter().any(|literal| literal.places.contains(&At::Near(variable)));
             let compared = self.compared.iter().any(|each| each.variables.contains(&variable));
-            let alone = occurrences.len() == 1 && !denied && !compared && masks[variable].is_none();
+            let alone = occurrences.len() == 1 && !denied && !compared && mask.is_none();
             literals[*literal].places[*place] = if alone { At::Free } else { At::Pivot(variable) };
         }
         literals
     }
-}
-
-/// A tuple of objects as constants.
-pub(super) fn constants(objects: &[Const], tuple: &[usize]) -> Tuple {
-    tuple.iter().filter_map(|at| objects.get(*at).copied()).collect()
 }

@@ -98,7 +98,7 @@ pub(super) fn given(
 
 /// The Gram matrix of rows of any length above 0, each scaled to length 1.
 fn of_rows(rows: &[f64], count: usize, dimension: u64) -> Gram {
-    let width = if count == 0 { 0 } else { rows.len() / count };
+    let width = rows.len().checked_div(count).unwrap_or(0);
     let mut dots = vec![0.0; count * count];
     square(&mut dots, rows, count, width);
     let lengths: Vec<f64> = dots.iter().step_by(count + 1).map(|square| square.sqrt()).collect();
