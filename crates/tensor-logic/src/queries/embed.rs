@@ -30,7 +30,7 @@ use crate::value::Tuple;
 use advice::Advised;
 use block::Room;
 use rounds::{Retrieved, Run};
-use rule::{Head, Rules, constants};
+use rule::{Head, Rule, Rules, constants};
 use rules::compile;
 use vectors::{Gram, given, orthonormal, random};
 
@@ -55,6 +55,11 @@ pub struct Answered {
 /// # Errors
 /// The first of these refusals.
 pub fn check(program: &Program, query: &Query, embed: &Embed) -> Result<()> {
+    read(program, query, embed).map(|_| ())
+}
+
+/// The rules below a query, over objects.
+fn read(program: &Program, query: &Query, embed: &Embed) -> Result<Rules> {
     if let Vectors::Rows(id) = embed.vectors {
         let tensor = program.tensor(id);
         let rank = tensor.places.len();
@@ -68,7 +73,7 @@ pub fn check(program: &Program, query: &Query, embed: &Embed) -> Result<()> {
             return Err(Refusal::new(Code::BadArgument, embed.span, message).help(help));
         }
     }
-    compile(program, query.tensor, embed).map(|_| ())
+    compile(program, query.tensor, embed)
 }
 
 /// Answers a query in embedding space.
@@ -82,9 +87,13 @@ pub fn answer(
     query: &Query,
     embed: &Embed,
 ) -> Result<Answered> {
-    check(request.program, query, embed)?;
-    let rules = compile(request.program, query.tensor, embed)?;
-    let room = Room { objects: rules.objects.len(), bytes: request.budget.bytes, place: embed.span };
+    let rules = read(request.program, query, embed)?;
+    let room = Room {
+        objects: rules.objects.len(),
+        bytes: request.budget.bytes,
+        blocks: blocks(&rules),
+        place: embed.span,
+    };
     let gram = gram(engine, request, embed, &rules, &room)?;
     let settings = &request.program.settings;
     let run = Run {
@@ -115,6 +124,13 @@ pub fn answer(
         temperature: embed.temperature,
     };
     Ok(Answered { content, kind, embedded, derived: derived(request.program, &rules, &found) })
+}
+
+/// How many blocks live side by side while a rule is applied: its literals, candidates, scores and their two bounds; and of
+/// a product two factors, each in its order and in that of the product, and what comes out.
+fn blocks(rules: &Rules) -> usize {
+    let own = |rule: &Rule| rule.literals.len() + rule.denied.len() + rule.compared.len();
+    rules.rules.iter().map(own).max().unwrap_or(0) + 4 + 5
 }
 
 /// The dot products of the objects.

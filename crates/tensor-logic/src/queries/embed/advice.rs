@@ -3,7 +3,6 @@
 //! Enter at [`dimension`]. With orthonormal vectors the run is exact, and what it retrieves says how much coherence its
 //! retrievals bear; then vectors are drawn until theirs is below it.
 
-use super::block::Room;
 use super::rounds::Run;
 use super::vectors::{Gram, random};
 use crate::program::Embed;
@@ -36,8 +35,7 @@ pub(super) fn dimension(run: &Run<'_>, symbols: &Symbols, embed: &Embed) -> Opti
     let safe = (2.0 * (2.0 * pairs * 1000.0).ln() / squared).ceil();
     let mut tried = rounded_up((pairs.ln().max(0.5) / squared).max(1.0));
     while tried <= 4.0 * safe && objects * tried <= DRAWN && objects * objects * tried <= SUMMED {
-        let room = Room { bytes: run.room.bytes, ..run.room };
-        let gram = random(&run.rules.objects, symbols, tried as u64, embed.seed, &room).ok()?;
+        let gram = random(&run.rules.objects, symbols, tried as u64, embed.seed, &run.room).ok()?;
         if gram.coherence <= coherence && does(run, &gram) {
             return Some(Advised::Tried(tried as u64));
         }

@@ -13,10 +13,6 @@ use crate::error::{Code, Refusal, Result};
 /// Products of matrices of fewer numbers are not worth a second thread.
 const ALONE: usize = 1 << 16;
 
-/// Blocks that live side by side while a rule is applied: two factors, each in its order and in that of the product,
-/// and the product.
-const SIDE_BY_SIDE: u128 = 5;
-
 /// How many objects there are, and how much they may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
@@ -24,6 +20,8 @@ pub(super) struct Room {
     pub(super) objects: usize,
     /// `--max-bytes`
     pub(super) bytes: u64,
+    /// How many blocks may live side by side while a rule is applied.
+    pub(super) blocks: usize,
     /// The directive.
     pub(super) place: Span,
 }
@@ -41,7 +39,7 @@ impl Room {
                 .and_then(|count| count.checked_mul(8))
                 .unwrap_or(u128::MAX)
         };
-        self.holds(size(variables).saturating_mul(SIDE_BY_SIDE).saturating_add(size(2)), || {
+        self.holds(size(variables).saturating_mul(self.blocks as u128).saturating_add(size(2)), || {
             format!("the scores of {variables} variables over {} objects", self.objects)
         })
     }

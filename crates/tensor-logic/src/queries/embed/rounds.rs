@@ -50,6 +50,9 @@ pub(super) struct Retrieved {
 /// Values below this are none: beside 1, a number of 64 bits does not hold them.
 const NOTHING: f64 = f64::EPSILON;
 
+/// What a stored tuple takes: its objects, its value, and its part of a tree.
+const TUPLE: u128 = 96;
+
 /// Sums of dot products are rounded: of what a score or a bound adds up, this part may be wrong.
 const ROUNDING: f64 = 1e-10;
 
@@ -161,9 +164,7 @@ impl Run<'_> {
             if value >= NOTHING {
                 tuples.insert(self.tuple(rule, at), value);
             }
-            if tuples.len() as u64 > self.budget.tuples {
-                return Err(self.too_many(rule));
-            }
+            self.few(tuples.len(), rule.span)?;
         }
         Ok(tuples)
     }
@@ -183,11 +184,16 @@ impl Run<'_> {
         rule.head.iter().map(object).collect()
     }
 
-    fn too_many(&self, rule: &Rule) -> Refusal {
+    /// Whether a relation may have so many tuples.
+    fn few(&self, tuples: usize, place: Span) -> Result<()> {
         let most = self.budget.tuples;
-        let message = format!("more than {most} tuples are retrieved by one rule");
-        let help = "`--max-tuples` raises the limit; at a temperature above 0 every candidate has a value";
-        Refusal::new(Code::Budget, rule.span, message).help(help)
+        if tuples as u64 > most {
+            let message = format!("more than {most} tuples are retrieved");
+            let help =
+                "`--max-tuples` raises the limit; at a temperature above 0 every candidate has a value";
+            return Err(Refusal::new(Code::Budget, place, message).help(help));
+        }
+        self.room.holds((tuples as u128).saturating_mul(TUPLE), || format!("{tuples} tuples"))
     }
 
     /// What other tuples may add to a score, at most.
@@ -227,11 +233,8 @@ impl Run<'_> {
             new |= value > *known + self.rest.0 * value.max(1.0);
             *known = known.max(value);
         }
-        if own.len() as u64 > self.budget.tuples {
-            let message = format!("a relation has more than {} tuples", self.budget.tuples);
-            let help = "`--max-tuples` raises the limit";
-            return Err(Refusal::new(Code::Budget, self.room.place, message).help(help));
-        }
+        let count = own.len();
+        self.few(count, self.room.place)?;
         Ok(new)
     }
 }
