@@ -1,9 +1,9 @@
 //! Embedding space (N15): a Boolean query answered by superposition, as the paper's section 5 does.
 //!
 //! Enter at [`answer`]. An object is a unit vector; a relation is the sum of the tensor products of its tuples' vectors;
-//! a rule is the product of its antecedents' embeddings, contracted over what they share ([`rules`]). The dot product
-//! with a candidate's embedding is its score ([`apply`]), computed through the Gram matrix of the objects ([`vectors`]).
-//! After each application of a rule the candidates above the threshold are embedded again ([`rounds`]).
+//! a rule is the product of its antecedents' embeddings, contracted over what they share (`rules`). The dot product
+//! with a candidate's embedding is its score (`apply`), computed through the Gram matrix of the objects (`vectors`).
+//! After each application of a rule the candidates above the threshold are embedded again (`rounds`).
 //!
 //! **The certificate.** A score is a sum over combinations of tuples, one for each antecedent, of products of dot
 //! products. Combinations that agree everywhere give exactly 1 each: they are the derivations of the candidate, as long
