@@ -1,7 +1,7 @@
 //! Embedding space: scores against the paper's equations written out as tensors of order k, certified answers against
 //! the symbolic ones on random programs, what is refused, and what must not change an answer.
 //!
-//! 150 random programs by default; `CALCULEMUS_PROGRAMS=10000` for more, `CALCULEMUS_SEED=123` to begin at one.
+//! 200 random programs by default; `CALCULEMUS_PROGRAMS=10000` for more, `CALCULEMUS_SEED=123` to begin at one.
 #![expect(clippy::unwrap_used, reason = "a test that has no answer has failed")]
 
 use std::collections::BTreeMap;
@@ -294,7 +294,7 @@ fn asked(text: &str) -> Result<(Vec<String>, Option<bool>), Refusal> {
 
 #[test]
 fn certified_answers_are_the_symbolic_ones() {
-    let count = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(150);
+    let count = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
     let first = seeded::test_seed();
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in first..first + count {
