@@ -242,6 +242,10 @@ impl Engine for Auto {
         self.blocks.stop_when(stop);
     }
 
+    fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
     fn carry(&mut self, old: u64, to: &Program, same: &BTreeSet<TensorId>) {
         let new = to.stamp.number();
         if let Some((stamp, session)) = self.sessions.iter_mut().find(|(stamp, _)| *stamp == old) {

@@ -532,6 +532,10 @@ impl Engine for Fast {
         self.stop = Stop::when(stop);
     }
 
+    fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
     fn carry(&mut self, from: u64, to: &Program, same: &BTreeSet<TensorId>) {
         let to = to.stamp.number();
         self.carried = Some(Carried { from, to, same: same.clone() });

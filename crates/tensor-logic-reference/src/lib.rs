@@ -125,6 +125,10 @@ impl Engine for Reference {
     fn stop_when(&mut self, stop: Arc<AtomicBool>) {
         self.stop = Stop::when(stop);
     }
+
+    fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
 }
 
 /// The values of goals that a machine has evaluated.

@@ -44,7 +44,7 @@ mod queries;
 mod session;
 
 pub use crate::learning::learn;
-pub use crate::queries::{answer, explain, model, run, sample};
+pub use crate::queries::{answer, embed, explain, model, run, sample};
 pub use crate::session::{console, files, library, notebook, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{

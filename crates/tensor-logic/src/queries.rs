@@ -6,6 +6,8 @@ pub mod model;
 
 pub mod sample;
 
+pub mod embed;
+
 pub mod run;
 
 pub mod explain;

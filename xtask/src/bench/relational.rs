@@ -1,4 +1,5 @@
-//! `cargo xtask bench relational`: rules over weighted facts, beside ProbLog and the sum over all worlds.
+//! `cargo xtask bench relational`: rules over weighted facts, beside ProbLog and the sum over all worlds; and `embed`, rules
+//! in embedding space.
 //!
 //! `digits`: 64 samples of two digits each, of which a network says how probable they are (10 numbers for a digit), and only
 //! the sum is known. Ours is a step of learning: the loss, and its gradient by all 1,280 scores, from scores that change each
@@ -7,6 +8,7 @@
 //!
 //! `encoder` and `molecules`: relational networks beside PyNeuraLogic, values, steps and losses alike.
 
+mod embed;
 mod encoder;
 mod molecules;
 mod ours;
@@ -31,7 +33,7 @@ use crate::answer::{print_json, print_text, usage};
 
 const SAMPLES: usize = 64;
 const RUNS: usize = 15;
-const NAMES: [&str; 3] = ["digits", "encoder", "molecules"];
+const NAMES: [&str; 4] = ["digits", "embed", "encoder", "molecules"];
 
 /// `bench relational [CASE]...`; returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
@@ -58,6 +60,12 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
         Some((python, folder)) if wanted("molecules") => items.extend(molecules::items(python, folder, say)?),
         None if wanted("molecules") => say("molecules    needs --python, which has the data\n".to_owned()),
         _ => {}
+    }
+    if wanted("embed") {
+        // Pictures are drawn where a folder is named.
+        let (said, item) = embed::run(args.out.as_deref(), args.threads)?;
+        say(said);
+        items.push(item);
     }
     if args.json {
         let machine = crate::run_folder::machine();

@@ -2,13 +2,11 @@
 //! beside a declaration, without knowing what its tensors are.
 //!
 //! Enter at [`read`], for the whole stage, or [`check`]. Small letters where capital ones belong, functions, directives, types,
-//! probabilities. What the language has and this crate has not is refused last, as `not-yet`,
-//! and only in a program that has no other fault of this stage.
+//! probabilities.
 
 mod arguments;
 mod calls;
 mod constants;
-mod later;
 mod words;
 
 use crate::ast::{Name, Program, Reference, Span, Statement, StatementKind, TypeExpr};
@@ -24,7 +22,7 @@ pub use words::{TYPES, nearest};
 /// that were found when the text was decoded.
 ///
 /// # Errors
-/// `syntax` to `bad-probability`, or `not-yet` where there are none of the others.
+/// `syntax` to `bad-probability`.
 pub fn read(text: &str, broken: Vec<Refusal>, functions: &UserFunctions) -> Result<Program, Vec<Refusal>> {
     let (program, found) = parse(text);
     let mut syntax = broken;
@@ -37,7 +35,6 @@ pub fn read(text: &str, broken: Vec<Refusal>, functions: &UserFunctions) -> Resu
     syntax.sort_by_key(|report| report.span.start);
     let places = Places::new(text);
     syntax.dedup_by_key(|report| places.row(report.span.start));
-    reports.retain(|report| report.code != Code::NotYet);
     syntax.append(&mut reports);
     syntax.sort_by_key(|report| report.span.start);
     Err(syntax)
@@ -70,9 +67,6 @@ pub fn check(program: &Program, functions: &UserFunctions) -> Vec<Refusal> {
         reader.statement(statement);
         constants::check(statement, &declared, &mut reports);
         arguments::check(statement, &known, &mut reports);
-    }
-    if reports.is_empty() {
-        program.statements.iter().for_each(|statement| later::check(statement, &mut reports));
     }
     reports.sort_by_key(|report| report.span.start);
     reports

@@ -854,6 +854,38 @@ pub struct Directives {
     pub sample: Option<(u64, u64, Span)>,
     /// `@semiring(…)`: evaluate the rules below in this semiring.
     pub semiring: Option<Kind>,
+    /// `@embed(…)`: answer in embedding space.
+    pub embed: Option<Embed>,
+}
+
+/// `@embed(…)` (N15).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embed {
+    /// `D`: the dimension, where it is given.
+    pub dimension: Option<u64>,
+    /// Of random vectors.
+    pub seed: u64,
+    /// What a score is compared with, between 0 and 1.
+    pub theta: f64,
+    /// `T`: 0 for the step at `theta`.
+    pub temperature: f64,
+    /// Whether an answer that is not certified is refused.
+    pub certify: bool,
+    /// The vectors of the objects.
+    pub vectors: Vectors,
+    /// The directive.
+    pub span: Span,
+}
+
+/// The vectors of objects in embedding space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vectors {
+    /// Random unit vectors.
+    Random,
+    /// Orthonormal ones.
+    Identity,
+    /// The rows of a square tensor, each scaled to length 1.
+    Rows(TensorId),
 }
 
 /// How the rate of learning changes with the steps.

@@ -249,6 +249,11 @@ pub trait Engine: Send {
     /// Ends an evaluation with a refusal ([`interrupted`]) soon after this becomes true.
     fn stop_when(&mut self, _stop: Arc<AtomicBool>) {}
 
+    /// What ends its evaluations, for whoever evaluates beside it.
+    fn stop(&self) -> Stop {
+        Stop::default()
+    }
+
     /// What was computed of these tensors of the program with a stamp holds for the next one too, where they have the same
     /// ids (see [`crate::carry::same`]).
     fn carry(&mut self, _from: u64, _to: &Program, _same: &BTreeSet<TensorId>) {}

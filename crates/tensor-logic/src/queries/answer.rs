@@ -28,6 +28,8 @@ pub struct Answer {
     pub minimize: Option<Minimized>,
     /// What `@sample` did.
     pub sample: Option<Sampled>,
+    /// What `@embed` did.
+    pub embed: Option<Embedded>,
     /// What `@explain` says.
     pub explain: Option<Explained>,
 }
@@ -99,6 +101,25 @@ pub struct Sampled {
     pub seed: u64,
     /// The standard error of each number of the answer.
     pub standard_errors: Vec<f64>,
+}
+
+/// How a query was answered in embedding space.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Embedded {
+    /// The dimension of the vectors.
+    pub dimension: u64,
+    /// What scores were compared with.
+    pub theta: f64,
+    /// The largest absolute dot product of two different objects.
+    pub coherence: f64,
+    /// The largest bound on the cross-talk of a retrieval.
+    pub bound: f64,
+    /// Whether that bound is below min(theta, 1 - theta), so that at temperature 0 the answer is the symbolic one.
+    pub certified: bool,
+    /// The seed of random vectors.
+    pub seed: Option<u64>,
+    /// 0 for a step at theta.
+    pub temperature: f64,
 }
 
 /// What `@explain` says.

@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 
 use crate::answer::{Answer, Content, Explained, Minimized, Sampled};
 use crate::ast::Span;
+use crate::embed;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Places, Refusal, Result, Warning};
 use crate::model;
-use crate::program::{Action, Combine, Form, Kind, Minimize, Program, Query, Role, TensorId};
+use crate::program::{Action, Combine, Embed, Form, Kind, Minimize, Program, Query, Role, TensorId, Vectors};
 use crate::reference::prove;
 use crate::sample::{conditional, estimate};
 use crate::start::start_values;
@@ -127,6 +128,9 @@ fn before(program: &Program, query: &Query) -> Result<()> {
             return Err(Refusal::new(Code::NothingToLearn, minimize.span, message).help(help));
         }
     }
+    if let Some(asked) = &query.directives.embed {
+        embed::check(program, query, asked)?;
+    }
     match &query.form {
         Form::Model(query_of) => model::check(program, query, query_of),
         _ => Ok(()),
@@ -221,6 +225,7 @@ impl Run<'_> {
             counts: None,
             minimize: None,
             sample: None,
+            embed: None,
             explain: None,
         };
         if let Some(minimize) = &query.directives.minimize {
@@ -242,7 +247,16 @@ impl Run<'_> {
         }
         self.content(&program, &query, &mut answer)?;
         if query.directives.explain {
-            answer.explain = Some(self.explain(&program, &query, &answer)?);
+            answer.explain = Some(match answer.explain.take() {
+                // What embedding space retrieved is its own; a certified answer has the proofs of the symbolic one.
+                Some(own)
+                    if !answer.embed.is_some_and(|embed| embed.certified && answer.kind == Kind::Bool) =>
+                {
+                    own
+                }
+                Some(own) => Explained { proof: self.explain(&program, &query, &answer)?.proof, ..own },
+                None => self.explain(&program, &query, &answer)?,
+            });
         }
         self.finite(&program, &query, &answer);
         self.outcome.answers.push(answer);
@@ -262,6 +276,9 @@ impl Run<'_> {
                 return Ok(());
             }
             _ => {}
+        }
+        if let Some(asked) = &query.directives.embed {
+            return self.embedded(program, query, asked, answer);
         }
         if let Some((n, seed, place)) = sample {
             if let Form::Model(model) = &query.form
@@ -289,6 +306,29 @@ impl Run<'_> {
         let value = self.value(program, query.tensor)?;
         answer.counts = value.counts().map(<[i64]>::to_vec);
         answer.content = shaped(program, query, value);
+        Ok(())
+    }
+
+    /// Answers in embedding space. The vectors may be parameters, which are no part of what the query needs.
+    fn embedded(
+        &mut self,
+        program: &Program,
+        query: &Query,
+        asked: &Embed,
+        answer: &mut Answer,
+    ) -> Result<()> {
+        if let Vectors::Rows(id) = asked.vectors {
+            missing_data(program, id)?;
+            self.start(program, id);
+        }
+        let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
+        let found = embed::answer(self.engine, &request, query, asked)?;
+        (answer.content, answer.kind) = (found.content, found.kind);
+        answer.embed = Some(found.embedded);
+        if query.directives.explain {
+            // Without a certificate the rules need not derive what was retrieved.
+            answer.explain = Some(Explained { derived: found.derived, proof: None });
+        }
         Ok(())
     }
 

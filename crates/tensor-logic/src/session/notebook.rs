@@ -309,10 +309,9 @@ impl Notebook {
         let found = found.map_err(|report| refused(&source, vec![report]))?;
         let reply = |(name, content): (String, _)| {
             let text = format!("d{}/d{name}", query.trim_end_matches('?'));
-            let (minimize, sample, explain) = (None, None, None);
-            let counts = None;
+            let (counts, minimize, sample, embed, explain) = (None, None, None, None, None);
             let answer =
-                Answer { text, line: 0, kind: Kind::Real, content, counts, minimize, sample, explain };
+                Answer { text, line: 0, kind: Kind::Real, content, counts, minimize, sample, embed, explain };
             (name, Reply { answer, symbols: Arc::clone(&symbols) })
         };
         Ok(Gradients { value: found.value, by: found.gradients.into_iter().map(reply).collect() })

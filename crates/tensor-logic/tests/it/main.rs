@@ -17,6 +17,7 @@ mod show;
 
 mod demand;
 mod drawn;
+mod embed;
 mod fast;
 mod interrupts;
 mod joins;

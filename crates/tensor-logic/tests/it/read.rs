@@ -131,7 +131,7 @@ fn places_of_refusals() {
         ("R(x) : count(3)", &[("unknown-type", 8)]),
         ("W : rel ~ 1", &[("unknown-type", 5)]),
         ("2 :: R(A)", &[("bad-probability", 1)]),
-        // In order of place, over all codes; `not-yet` only without others.
+        // In order of place, over all codes.
         (
             "Y = f(A); M(1, a); X : rael",
             &[("unknown-function", 5), ("lowercase-constant", 16), ("unknown-type", 24)],
@@ -139,7 +139,20 @@ fn places_of_refusals() {
         ("0.5 :: R(A)", &[]),
         ("R(x) : topk(0)", &[("unknown-type", 8)]),
         ("0.5 :: R(A); Y = f(A)", &[("unknown-function", 18)]),
-        ("R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult); Y? @minimize(lift=yes)", &[("not-yet", 17)]),
+        ("R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult); Y? @minimize(lift=yes)", &[]),
+        ("R(A); Emb = [[1]]; R(x)? @embed(emb=Emb, T=0.5, certify=no)", &[]),
+        ("R(A); R(x)? @embed(emb=Emb)", &[("bad-argument", 20)]),
+        (
+            "R(A); R(x)? @embed(emb=randon, theta=2, T=-1, D=0)",
+            &[("bad-argument", 20), ("bad-argument", 32), ("bad-argument", 41), ("bad-argument", 47)],
+        ),
+        (
+            "R(A); Emb = [[1]]; R(x)? @embed(emb=Emb, D=3, seed=2)",
+            &[("bad-argument", 42), ("bad-argument", 47)],
+        ),
+        ("R(A); R(x)? @embed(certify=maybe)", &[("bad-argument", 20)]),
+        ("R(A); R(x)? @sample(n=3) @embed", &[("unknown-directive", 26)]),
+        ("Z = 1; Z | w=1 ? @embed", &[("unknown-directive", 18)]),
         ("R(x) : topk(3); @exclusive(R, 0)", &[]),
         ("Y? @minimize(lift=yes)", &[]),
         ("Y? @minimize(lift=1)", &[("bad-argument", 14)]),

@@ -5,9 +5,10 @@ use super::expression::Bound;
 use super::scope::Occurrences;
 use super::tensors::combine_of;
 use crate::ast::{self, Brackets, Goal, Literal, LiteralKind, PlaceKind, Reference, Span};
+use crate::error::{Code, Refusal};
 use crate::program::{
-    Action, Batch, Combine, Decline, Directives, Duration, Expr, Form, IndexId, Kind, Minimize, ModelQuery,
-    Optimiser, Otherwise, Place, Query, Role, Schedule, Style, Tensor, TensorId, Term,
+    Action, Batch, Combine, Decline, Directives, Duration, Embed, Expr, Form, IndexId, Kind, Minimize,
+    ModelQuery, Optimiser, Otherwise, Place, Query, Role, Schedule, Style, Tensor, TensorId, Term, Vectors,
 };
 use crate::value::Const;
 
@@ -205,11 +206,39 @@ impl<'a> Context<'a> {
                     let count = arguments.number("n").unwrap_or(10_000.0).max(1.0) as u64;
                     asked.sample = Some((count, seed, directive.span));
                 }
+                "embed" => asked.embed = Some(self.embed(&arguments, directive.span)),
                 "semiring" => asked.semiring = arguments.first().and_then(|name| semiring(&name)),
                 _ => {}
             }
         }
         asked
+    }
+
+    fn embed(&mut self, arguments: &Arguments<'_>, span: Span) -> Embed {
+        let whole = |key: &str| arguments.number(key).map(|value| value.max(0.0) as u64);
+        let vectors = match arguments.word("emb").as_deref() {
+            None | Some("random") => Vectors::Random,
+            Some("identity") => Vectors::Identity,
+            Some(name) => match self.seen(name) {
+                Some(rows) => Vectors::Rows(rows),
+                None => {
+                    let message = format!("`{name}` is no tensor");
+                    self.refuse(Refusal::new(Code::BadArgument, span, message));
+                    Vectors::Identity
+                }
+            },
+        };
+        let own = self.options.seed;
+        Embed {
+            dimension: whole("D"),
+            // The language says 1; a run with a seed of its own has vectors of its own.
+            seed: whole("seed").unwrap_or(if own == 0 { 1 } else { own }),
+            theta: arguments.number("theta").unwrap_or(0.5),
+            temperature: arguments.number("T").unwrap_or(0.0),
+            certify: arguments.word("certify").as_deref() != Some("no"),
+            vectors,
+            span,
+        }
     }
 }
 

@@ -37,6 +37,8 @@ enum Takes {
     Tensor,
     /// Any name.
     Name,
+    /// One of these words, or a tensor of the program.
+    WordOrTensor(&'static [&'static str]),
 }
 
 /// The arguments without a key.
@@ -103,7 +105,7 @@ const DIRECTIVES: &[Rule] = &[
             ("theta", PART),
             ("T", POSITIVE),
             ("certify", YES_NO),
-            ("emb", Takes::Word(&["random", "identity"])),
+            ("emb", Takes::WordOrTensor(&["random", "identity"])),
         ],
     },
     Rule {
@@ -146,6 +148,7 @@ pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<
                 directive(asked, Stands::BehindQueries, known, reports);
                 condition(goal, asked, reports);
             }
+            either(directives, reports);
         }
         StatementKind::Directive(asked) => directive(asked, Stands::Alone, known, reports),
         StatementKind::Equation { right: RightSide::File { file, options }, .. } => {
@@ -155,12 +158,27 @@ pub(super) fn check(statement: &Statement, known: &Known<'_>, reports: &mut Vec<
     }
 }
 
-/// What is learned knows no evidence.
+/// What is drawn from a sum is no answer of embedding space.
+fn either(directives: &[Directive], reports: &mut Vec<Refusal>) {
+    let place = |word: &str| directives.iter().position(|asked| asked.name.text == word);
+    if let (Some(embed), Some(sample)) = (place("embed"), place("sample"))
+        && let Some(later) = directives.get(embed.max(sample))
+    {
+        let message = "`@embed` and `@sample` exclude each other";
+        reports.push(Refusal::new(Code::UnknownDirective, later.name.span, message));
+    }
+}
+
+/// What is learned knows no evidence, and neither does embedding space.
 fn condition(goal: &Goal, asked: &Directive, reports: &mut Vec<Refusal>) {
     let (message, help) = match (goal, asked.name.text.as_str()) {
         (Goal::Conditional { name, .. } | Goal::Restricted { name, .. }, "minimize") => (
             "`@minimize` does not stand behind a query with evidence",
             format!("write `{}? @minimize(…)`, and the evidence as data", name.text),
+        ),
+        (Goal::Conditional { .. } | Goal::Restricted { .. }, "embed") => (
+            "`@embed` does not stand behind a query with evidence",
+            "it answers Boolean queries, as `P(x, y)? @embed`".to_owned(),
         ),
         _ => return,
     };
@@ -218,8 +236,10 @@ fn directive(asked: &Directive, stands: Stands, known: &Known<'_>, reports: &mut
         let message = format!("`@{name}` needs {wanted} argument{}", if wanted == 1 { "" } else { "s" });
         reports.push(bad(asked.span, message));
     }
-    if name == "minimize" {
-        together(given, reports);
+    match name {
+        "minimize" => together(given, reports),
+        "embed" => rows_are_given(given, reports),
+        _ => {}
     }
 }
 
@@ -292,6 +312,16 @@ fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, repo
         Takes::Index => (word.is_some_and(small), "an index".to_owned()),
         Takes::Tensor => return tensor(rule, argument, word, known, reports),
         Takes::Name => (word.is_some(), "a name".to_owned()),
+        Takes::WordOrTensor(words) => {
+            if word.is_some_and(|word| !small(word)) {
+                return tensor(rule, argument, word, known, reports);
+            }
+            let all = listed(words.iter().copied());
+            (
+                word.is_some_and(|word| words.contains(&word)),
+                format!("one of {all}, or a tensor of the program"),
+            )
+        }
     };
     if fits {
         if word == Some("topk") && rule.name == "semiring" {
@@ -395,6 +425,21 @@ fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
     for (key, needed) in [("epochs", "batch"), ("shuffle", "batch"), ("batch", "size"), ("size", "batch")] {
         if find(needed).is_none() {
             refuse(find(key), &format!("`{key}` needs `{needed}`"));
+        }
+    }
+}
+
+/// Vectors that a tensor gives have its dimension, and nothing random.
+fn rows_are_given(given: &[Argument], reports: &mut Vec<Refusal>) {
+    let find =
+        |key: &str| given.iter().find(|argument| argument.key.as_ref().is_some_and(|name| name.text == key));
+    let rows = match find("emb").map(|argument| &argument.value) {
+        Some(Value::Name(name)) => name.text.starts_with(char::is_uppercase),
+        _ => false,
+    };
+    for key in ["D", "seed"] {
+        if let Some(argument) = find(key).filter(|_| rows) {
+            reports.push(bad(argument.span, format!("`{key}` belongs to `emb=random`")));
         }
     }
 }

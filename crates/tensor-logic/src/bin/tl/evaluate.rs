@@ -288,6 +288,7 @@ fn show(answer: &mut Answer, of: &str, program: &Program, found: &Gradients) {
             counts: None,
             minimize: None,
             sample: None,
+            embed: None,
             explain: None,
         };
         answer.text.push_str(&text::answer(&program.symbols, &shown));

@@ -112,6 +112,20 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
         }
         out.push('}');
     }
+    if let Some(embed) = &answer.embed {
+        write_to(out, format_args!(", \"embed\": {{\"dimension\": {}", embed.dimension));
+        let numbers = [("theta", embed.theta), ("coherence", embed.coherence), ("bound", embed.bound)];
+        for (key, value) in numbers {
+            write_to(out, format_args!(", \"{key}\": "));
+            real(out, value);
+        }
+        write_to(out, format_args!(", \"certified\": {}, \"temperature\": ", embed.certified));
+        real(out, embed.temperature);
+        if let Some(seed) = embed.seed {
+            write_to(out, format_args!(", \"seed\": {seed}"));
+        }
+        out.push('}');
+    }
     if let Some(explain) = &answer.explain {
         out.push_str(", \"explain\": {\"derived\": {");
         for (at, (name, count)) in explain.derived.iter().enumerate() {

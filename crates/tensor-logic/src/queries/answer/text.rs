@@ -63,6 +63,14 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
         }
         add(&mut out, format_args!(" of {} draws", sample.n));
     }
+    if let Some(embed) = &answer.embed {
+        let certified = if embed.certified { "certified" } else { "not certified" };
+        let (dimension, coherence, bound) = (embed.dimension, embed.coherence, embed.bound);
+        add(
+            &mut out,
+            format_args!("\n  {certified}: D {dimension}, coherence {coherence:.4}, bound {bound:.4}"),
+        );
+    }
     if let Some(explain) = &answer.explain {
         for (name, count) in &explain.derived {
             add(&mut out, format_args!("\n  derived {name}: {count}"));
