@@ -4,4 +4,6 @@ pub mod evaluate;
 
 mod lift;
 
+mod batches;
+
 pub mod learn;

@@ -10,10 +10,9 @@ use crate::answer::Minimized;
 use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
+use crate::learning::batches::batches;
 use crate::learning::lift::lifted;
-use crate::model;
-use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
-use crate::value::Domain;
+use crate::program::{self, Duration, Minimize, Optimiser, Program, TensorId};
 use tensor_logic_core::gradient::are_all_listed;
 
 mod moving;
@@ -222,28 +221,6 @@ fn rule_of(optimiser: Optimiser) -> Rule {
             Rule::Adam { beta1, beta2, epsilon, decoupled }
         }
     }
-}
-
-/// One program for each batch: the index takes these values only.
-fn batches(
-    program: &Program,
-    goal: TensorId,
-    whole: &Adjoint,
-    batch: &Batch,
-    minimize: &Minimize,
-) -> Result<Vec<Program>> {
-    let Some(domain) = model::variable(program, goal, &batch.index) else {
-        let message = format!("the loss has no index `{}`", batch.index);
-        return Err(Refusal::new(Code::BadArgument, minimize.span, message));
-    };
-    let mut goals = vec![goal];
-    goals.extend(whole.gradients.iter().flatten());
-    let values: Vec<_> = domain.values().collect();
-    let part = |values: &[_]| {
-        let domain = Domain::listed(values.iter().copied());
-        model::limited(&whole.program, &goals, &batch.index, &domain)
-    };
-    Ok(values.chunks(batch.size.max(1)).map(part).collect())
 }
 
 /// The order of an epoch, by the program's seed.

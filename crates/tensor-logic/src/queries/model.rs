@@ -127,11 +127,15 @@ pub fn restricted(program: &Program, goal: TensorId, evidence: &[(&str, Const)])
     restricted
 }
 
+/// The indices of a name, in every equation that the goals need.
+pub(crate) fn indices_named(program: &Program, goals: &[TensorId], name: &str) -> BTreeSet<IndexId> {
+    variables(program, goals).get(name).into_iter().flatten().copied().collect()
+}
+
 /// The program in which the indices of a name take the values of a domain only, in every
 /// equation that the goals need.
 pub fn limited(program: &Program, goals: &[TensorId], name: &str, domain: &Domain) -> Program {
-    let indices: BTreeSet<IndexId> =
-        variables(program, goals).get(name).into_iter().flatten().copied().collect();
+    let indices = indices_named(program, goals, name);
     let mut limited = program.clone();
     for index in indices {
         if let Some(index) = limited.indices.get_mut(index.0 as usize) {
