@@ -42,6 +42,7 @@ mod gradients;
 
 mod files;
 
+mod batches;
 mod cases;
 mod closures;
 mod codes;
