@@ -30,10 +30,16 @@ Node(s, x) <- Bond(s, x, y, b)
 fn facts(examples: &str) -> Result<String> {
     let mut facts = String::new();
     for (s, line) in examples.lines().filter(|line| !line.trim().is_empty()).enumerate() {
-        let mut atoms: BTreeMap<&str, usize> = BTreeMap::new();
+        // Atoms and bonds have numbers in their molecule.
+        let (mut atoms, mut bonds): (BTreeMap<_, usize>, BTreeMap<_, usize>) =
+            (BTreeMap::new(), BTreeMap::new());
         let mut atom = |name| {
             let next = atoms.len();
             *atoms.entry(name).or_insert(next)
+        };
+        let mut bond = |name| {
+            let next = bonds.len();
+            *bonds.entry(name).or_insert(next)
         };
         for literal in line.split_inclusive(')') {
             let literal = literal.trim_start_matches([',', ' ']).trim_end_matches(['.', ' ']);
@@ -44,11 +50,11 @@ fn facts(examples: &str) -> Result<String> {
             let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
             let at = |names: &[&str]| names.iter().position(|known| *known == name);
             match (name, arguments.as_slice()) {
-                ("bond", [x, y, b]) => writeln!(facts, "Bond({s}, {}, {}, {b})", atom(x), atom(y))?,
-                (_, [b]) if name.starts_with("b_") => {
-                    writeln!(facts, "Kind({s}, {b}, {})", at(&BONDS).context("an unknown bond")?)?;
+                ("bond", &[x, y, b]) => writeln!(facts, "Bond({s}, {}, {}, {})", atom(x), atom(y), bond(b))?,
+                (_, &[b]) if name.starts_with("b_") => {
+                    writeln!(facts, "Kind({s}, {}, {})", bond(b), at(&BONDS).context("an unknown bond")?)?;
                 }
-                (_, [x]) => {
+                (_, &[x]) => {
                     writeln!(facts, "Is({s}, {}, {})", atom(x), at(&ATOMS).context("an unknown atom")?)?
                 }
                 _ => anyhow::bail!("line {}: {literal}", s + 1),
