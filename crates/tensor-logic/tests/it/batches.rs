@@ -1,5 +1,5 @@
 //! A step on a batch is a step on a program that has the data of its samples only.
-#![expect(clippy::unwrap_used, reason = "a test that cannot learn has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot learn has failed")]
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The library: every layer is what loops by hand make of random numbers, on every engine and storage, and learns its
 //! example; and what inclusion does to names.
-#![expect(clippy::unwrap_used, reason = "a test that cannot run its layers has failed")]
+#![expect(clippy::panic, reason = "a test that cannot run its layers has failed")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -271,6 +271,9 @@ fn attention_in_graphs() {
     });
 }
 
+/// The state behind a step: of which sequence and step, from which state, with which cell.
+type Step<'a> = dyn Fn(usize, usize, &[f64], &mut [f64]) -> Vec<f64> + 'a;
+
 /// How many sequences, steps, inputs and units.
 const RECURRENT: [usize; 4] = [2, 4, 3, 2];
 
@@ -290,7 +293,7 @@ fn recurrent_layers() {
             b.at(&[q, h]) + sum(inputs, |d| x.at(&[s, t, d]) * w.at(&[q, d, h]))
         };
         let back = |r: &Array, q: usize, state: &[f64], h: usize| sum(units, |g| state[g] * r.at(&[q, g, h]));
-        let run = |step: &dyn Fn(usize, usize, &[f64], &mut [f64]) -> Vec<f64>| -> Vec<f64> {
+        let run = |step: &Step<'_>| -> Vec<f64> {
             let mut all = Vec::new();
             for s in 0..sequences {
                 let (mut state, mut cell) = (vec![0.0; units], vec![0.0; units]);

@@ -50,7 +50,7 @@ fn a_ring_of_equal_atoms_becomes_one() {
     for atoms in [3, 6, 20] {
         let mut text = format!("x : {atoms}\nX[x, d] = [");
         let rows = vec!["[1, 2]"; atoms].join(", ");
-        write!(text, "{rows}]\n").unwrap();
+        writeln!(text, "{rows}]").unwrap();
         for atom in 0..atoms {
             writeln!(text, "Bond({atom}, {next}); Bond({next}, {atom})", next = (atom + 1) % atoms).unwrap();
         }

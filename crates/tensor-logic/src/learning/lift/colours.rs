@@ -15,6 +15,9 @@ pub(super) struct Colours {
     first: BTreeMap<ClassId, Vec<Const>>,
 }
 
+/// What is said of the constants of each class, in order.
+type All<S> = BTreeMap<ClassId, Vec<(Const, S)>>;
+
 /// A constant in a row: its colour, if its class is lifted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
@@ -54,7 +57,7 @@ impl Colours {
     }
 
     /// Numbers what is said of each constant, in order of the first constants.
-    fn numbered<S: Ord>(said: BTreeMap<ClassId, Vec<(Const, S)>>) -> Colours {
+    fn numbered<S: Ord>(said: All<S>) -> Colours {
         let mut colours = Colours { classes: BTreeMap::new(), first: BTreeMap::new() };
         for (class, constants) in said {
             let (mut known, mut first) = (BTreeMap::new(), Vec::new());
@@ -113,7 +116,7 @@ fn by_data(program: &Program, places: &Places) -> Colours {
             }
         });
     }
-    let mut all: BTreeMap<ClassId, Vec<(Const, (Option<Const>, Said))>> = BTreeMap::new();
+    let mut all: All<(Option<Const>, Said)> = All::new();
     for (class, domain) in places.lifted_classes() {
         let of = |constant: Const| {
             let named = places.named.contains(&(class, constant)).then_some(constant);
@@ -152,7 +155,7 @@ fn finer(colours: &Colours, places: &Places, scopes: &[Scope], counts: &[Counts]
             seen.entry((class, own)).or_default().insert((number, others, sum.to_bits()));
         }
     }
-    let mut all: BTreeMap<ClassId, Vec<(Const, (usize, Seen))>> = BTreeMap::new();
+    let mut all: All<(usize, Seen)> = All::new();
     for (class, domain) in places.lifted_classes() {
         let of = |constant: Const| {
             let before = colours.classes.get(&class).and_then(|colours| colours.get(&constant)).copied();
