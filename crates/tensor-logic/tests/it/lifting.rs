@@ -77,6 +77,9 @@ fn what_tells_constants_apart_keeps_them_apart() {
     assert_eq!(of("", "H[x] = X[x, d] W[d]\nP[x.] = softmax(H[x])\nLoss = P[x]^2"), None);
     assert_eq!(of("V[x] ~ ones()", "H[x] = X[x, d] W[d] V[x]\nLoss = sig(H[x])"), None);
     assert_eq!(of("", "H[x] = X[x, d] W[d]\nLoss = sig(H[x] x)"), None);
+    // A maximum shares its gradient among those that attain it: here two of one kind and one of each other one.
+    let shared = "H[x] = W[0] G[x] - 0.5 G[x] + W[1]\nLoss max= H[x]";
+    assert_eq!(of("G[x] = [1, 1, 2, 3]", shared), Some(3));
     // A path: its ends differ from its middle. Those that are read are equal: nothing says that `x` and `y` are one thing.
     let path = "E(0, 1); E(1, 0); E(1, 2); E(2, 1); E(2, 3); E(3, 2)";
     assert_eq!(of(path, "H[x] = E(y, x) X[y, d] W[d]\nLoss = sig(H[x])"), Some(3));

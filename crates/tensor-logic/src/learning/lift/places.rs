@@ -45,9 +45,10 @@ pub(super) struct Places {
 pub(super) enum Joins {
     /// They are added: a binding that stands for several has a factor.
     Adds,
-    /// Repetitions change nothing.
-    Chooses,
-    /// Each counts: a binding that stands for several is repeated.
+    /// They are only asked whether there are any.
+    Asks,
+    /// Each counts: a binding that stands for several is repeated. So it is under a maximum, which shares its gradient
+    /// evenly among those that attain it.
     Repeats,
 }
 
@@ -465,8 +466,9 @@ impl Places {
     ) -> Scope {
         let joins = match combine {
             Combine::Sum => Joins::Adds,
-            Combine::Max | Combine::Min | Combine::Or | Combine::Exists => Joins::Chooses,
-            Combine::Times | Combine::Avg | Combine::Proofs | Combine::Slopes => Joins::Repeats,
+            Combine::Or | Combine::Exists => Joins::Asks,
+            Combine::Max | Combine::Min | Combine::Times | Combine::Avg => Joins::Repeats,
+            Combine::Proofs | Combine::Slopes => Joins::Repeats,
         };
         self.scope(program, joins, &term.over, &term.when, &term.body, equation.span)
     }
@@ -474,8 +476,8 @@ impl Places {
     fn scope_of_reduce(&mut self, program: &Program, reduce: &Reduce) -> Scope {
         let joins = match reduce.operation {
             Operation::Sum => Joins::Adds,
-            Operation::Max | Operation::Min => Joins::Chooses,
-            Operation::Product | Operation::Avg | Operation::Count => Joins::Repeats,
+            Operation::Max | Operation::Min | Operation::Product => Joins::Repeats,
+            Operation::Avg | Operation::Count => Joins::Repeats,
         };
         self.scope(program, joins, &reduce.over, &reduce.when, &reduce.body, reduce.span)
     }

@@ -153,7 +153,7 @@ impl Lifting<'_> {
     ) {
         let mut indices = indices.to_vec();
         let mut rows = counts;
-        if joins == Joins::Chooses {
+        if joins == Joins::Asks {
             rows.values_mut().for_each(|count| *count = 1.0);
         } else if joins == Joins::Repeats {
             let most = rows.values().fold(0.0_f64, |most, count| most.max(*count));
@@ -185,7 +185,7 @@ impl Lifting<'_> {
                 let rest = std::mem::replace(body, Expr::Number(1.0));
                 *body = Expr::Product(vec![Expr::Read(read), rest]);
             }
-            Joins::Chooses | Joins::Repeats => when.guards.push(Guard::Read(read)),
+            Joins::Asks | Joins::Repeats => when.guards.push(Guard::Read(read)),
         }
     }
 }
