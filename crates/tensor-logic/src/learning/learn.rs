@@ -2,7 +2,8 @@
 //!
 //! Enter at [`minimize`]. The adjoint program is made once; a step evaluates the loss and the
 //! gradients with the current parameters and moves them. With `batch=s, size=n` a step sees the
-//! next n values of the index `s` only, in every equation that the loss needs.
+//! next n values of the index `s` only, in every equation that the loss needs. With `valid=0.2` some of
+//! its values are in no batch, and say after each epoch how good it was ([`validation`]).
 
 use std::sync::Arc;
 
@@ -13,14 +14,16 @@ use crate::gradient::{Adjoint, adjoint};
 use crate::learning::lift::lifted;
 use crate::model;
 use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
-use crate::value::Domain;
+use crate::value::{Const, Domain};
 use tensor_logic_core::gradient::are_all_listed;
 
 mod moving;
 mod rule;
+mod validation;
 
 use moving::{Gradient, Moving};
 use rule::{Decline, Pace, Rule, Schedule};
+use validation::{Split, Validation};
 
 /// What is told of a step: its number, how many there are, and the loss before it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64, f64);
@@ -47,20 +50,33 @@ pub fn minimize(
     // What is learned from; the loss is that of the program itself.
     let seen = lifted.as_ref().map_or(program, |lifted| &lifted.program);
     let whole = adjoint(seen, goal, &learned);
-    let parts = match &minimize.batch {
-        Some(batch) => batches(seen, goal, &whole, batch, minimize)?,
-        None => Vec::new(),
+    let split = match &minimize.batch {
+        Some(batch) => Some(split(seen, goal, batch, minimize)?),
+        None => None,
+    };
+    let parts = match (&minimize.batch, &split) {
+        (Some(batch), Some(split)) => batches(goal, &whole, batch, &split.learned),
+        _ => Vec::new(),
     };
     let per_epoch = parts.len().max(1) as u64;
     let steps = match minimize.duration {
         Duration::Steps(steps) => steps,
         Duration::Epochs(epochs) => epochs.saturating_mul(per_epoch),
     };
-    let loss = |engine: &mut dyn Engine, parameters: &Parameters| {
+    let loss = |engine: &mut dyn Engine, program: &Program, parameters: &Parameters| {
         let found = engine.listed(&Request { program, parameters, budget }, &[goal])?;
         Ok::<f64, Refusal>(number(found.first()))
     };
-    let first = loss(engine, parameters)?;
+    let first = loss(engine, program, parameters)?;
+    let mut validation = match (&minimize.batch, &split) {
+        (Some(batch), Some(split)) => Validation::of(seen, goal, batch, &split.held),
+        _ => None,
+    };
+    if let Some(validation) = &mut validation {
+        let value = loss(engine, &validation.program, parameters)?;
+        check(value, 0.0, &[], minimize, 0)?;
+        validation.begin(value, parameters, &learned);
+    }
     let rule = rule_of(minimize.optimiser);
     let mut learner = Learner {
         learned: &learned,
@@ -72,6 +88,7 @@ pub fn minimize(
         schedule: schedule_of(minimize, steps),
     };
     let mut order: Vec<usize> = (0..parts.len()).collect();
+    let mut taken = steps;
     for step in 0..steps {
         let at = step % per_epoch;
         if at == 0 && minimize.batch.as_ref().is_some_and(|batch| batch.shuffle) {
@@ -85,13 +102,25 @@ pub fn minimize(
         check(value, squares, &gradients, minimize, step)?;
         progress(step, steps, value);
         learner.step(engine, parameters, gradients, squares, part);
+        // The last pass may be an incomplete one.
+        if let Some(validation) = validation.as_mut().filter(|_| at + 1 == per_epoch || step + 1 == steps) {
+            learner.prepare(engine, parameters, None);
+            let value = loss(engine, &validation.program, parameters)?;
+            check(value, 0.0, &[], minimize, step + 1)?;
+            validation.look(value, parameters, &learned);
+            if validation.is_over() {
+                taken = step + 1;
+                break;
+            }
+        }
     }
     learner.prepare(engine, parameters, None);
-    let last = loss(engine, parameters)?;
-    check(last, 0.0, &[], minimize, steps)?;
+    let valid = validation.map(|validation| validation.end(engine, parameters));
+    let last = loss(engine, program, parameters)?;
+    check(last, 0.0, &[], minimize, taken)?;
     let names = learned.iter().map(|id| program.name(*id).to_owned()).collect();
     let lifted = lifted.map(|lifted| (lifted.from, lifted.to));
-    Ok(Minimized { steps, first, last, parameters: names, lifted })
+    Ok(Minimized { steps: taken, first, last, parameters: names, lifted, valid })
 }
 
 /// The loss and the gradient of every learned tensor.
@@ -224,26 +253,24 @@ fn rule_of(optimiser: Optimiser) -> Rule {
     }
 }
 
-/// One program for each batch: the index takes these values only.
-fn batches(
-    program: &Program,
-    goal: TensorId,
-    whole: &Adjoint,
-    batch: &Batch,
-    minimize: &Minimize,
-) -> Result<Vec<Program>> {
+/// The values of the index of the batches: those that are learned from, and those that are held out.
+fn split(program: &Program, goal: TensorId, batch: &Batch, minimize: &Minimize) -> Result<Split> {
     let Some(domain) = model::variable(program, goal, &batch.index) else {
         let message = format!("the loss has no index `{}`", batch.index);
         return Err(Refusal::new(Code::BadArgument, minimize.span, message));
     };
+    Split::of(&domain, batch, program.settings.seed)
+}
+
+/// One program for each batch: the index takes these values only.
+fn batches(goal: TensorId, whole: &Adjoint, batch: &Batch, values: &[Const]) -> Vec<Program> {
     let mut goals = vec![goal];
     goals.extend(whole.gradients.iter().flatten());
-    let values: Vec<_> = domain.values().collect();
-    let part = |values: &[_]| {
+    let part = |values: &[Const]| {
         let domain = Domain::listed(values.iter().copied());
         model::limited(&whole.program, &goals, &batch.index, &domain)
     };
-    Ok(values.chunks(batch.size.max(1)).map(part).collect())
+    values.chunks(batch.size.max(1)).map(part).collect()
 }
 
 /// The order of an epoch, by the program's seed.

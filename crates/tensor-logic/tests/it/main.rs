@@ -29,6 +29,7 @@ mod run;
 mod sampling;
 mod schedules;
 mod strips;
+mod validation;
 mod weighted;
 mod windows;
 
