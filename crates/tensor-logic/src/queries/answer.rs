@@ -97,9 +97,9 @@ pub struct Minimized {
 pub struct Validated {
     /// Their loss before the first step.
     pub first: f64,
-    /// Their lowest loss: that of the parameters that are kept.
+    /// The lowest of their losses behind an epoch: that of the parameters that are kept.
     pub best: f64,
-    /// The epoch behind which it was lowest, the first of them; 0 for the start.
+    /// The epoch behind which it was lowest, the first of them; 0 where there was none.
     pub epoch: u64,
     /// The epochs that were learned.
     pub epochs: u64,

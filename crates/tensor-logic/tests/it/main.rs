@@ -52,5 +52,6 @@ mod parity;
 mod programs;
 mod reference;
 mod replayed;
+mod tudataset;
 mod tuple_blocks;
 mod tutorial;

@@ -37,14 +37,14 @@ fn data(seed: u64) -> Vec<(Vec<f64>, f64)> {
     (0..SAMPLES).map(|_| ((0..FEATURES).map(|_| number()).collect(), number())).collect()
 }
 
-/// A small network that sees these samples only.
+/// A small network that sees these samples only. They are symbols: of integers all from 0 on would be values of `s`.
 fn program(data: &[(Vec<f64>, f64)], samples: &BTreeSet<usize>, weights: &[f64]) -> String {
     let mut text = String::new();
     for sample in samples {
         let (features, target) = &data[*sample];
-        writeln!(text, "T({sample}) = {target:?}").unwrap();
+        writeln!(text, "T(S{sample:02}) = {target:?}").unwrap();
         for (d, feature) in features.iter().enumerate() {
-            writeln!(text, "X({sample}, {d}) = {feature:?}").unwrap();
+            writeln!(text, "X(S{sample:02}, {d}) = {feature:?}").unwrap();
         }
     }
     let weights: Vec<String> = weights.iter().map(|weight| format!("{weight:?}")).collect();
@@ -103,7 +103,7 @@ fn by_hand(
         weights = learned[1].content.numbers().to_vec();
         found.epochs += 1;
         let now = loss(&weights);
-        if now < found.best {
+        if found.epochs == 1 || now < found.best {
             (found.best, found.epoch) = (now, found.epochs);
             best = weights.clone();
         }
@@ -123,7 +123,6 @@ fn a_plain_loop_over_separate_programs_does_the_same() {
             let (wanted, best) = by_hand(&data, 12, patience, seed);
             let told = format!("{seed} {patience:?}: {found:?} instead of {wanted:?}");
             assert_eq!((found.epoch, found.epochs), (wanted.epoch, wanted.epochs), "{told}");
-            println!("{told}");
             // Nine samples, four a step.
             assert_eq!(steps, 3 * wanted.epochs);
             near(found.first, wanted.first);
@@ -181,15 +180,15 @@ fn what_is_held_out_touches_no_gradient() {
 fn what_fits_too_well_is_stopped() {
     let mut stream = seeded::Family::new("tensor-logic/tests", "validation", 99).stream(1);
     let mut text = String::new();
-    for sample in 0..10 {
-        let features: Vec<f64> = (0..20).map(|_| stream.normal()).collect();
+    for sample in 0..20 {
+        let features: Vec<f64> = (0..10).map(|_| stream.normal()).collect();
         features.iter().enumerate().for_each(|(d, x)| writeln!(text, "X({sample}, {d}) = {x:?}").unwrap());
-        writeln!(text, "T({sample}) = {:?}", features[0] + 0.5 * stream.normal()).unwrap();
+        writeln!(text, "T({sample}) = {:?}", 2.0 * features[0] + 1.0 * stream.normal()).unwrap();
     }
     text.push_str("W[d] ~ zeros()\nP(s) += X(s, d) W[d]\nLoss avg= sum[s]((P(s) - T(s))^2)\n");
     let of = |more: &str| {
         let query =
-            format!("Loss? @minimize(opt=adam, lr=0.02, batch=s, size=2, epochs=120, valid=0.4{more})\n");
+            format!("Loss? @minimize(opt=sgd, lr=0.01, batch=s, size=2, epochs=120, valid=0.4{more})\n");
         let found = answers(&format!("{text}{query}Loss?\n"), 3);
         let done = found[0].minimize.clone().unwrap();
         assert_eq!(found[1].content.numbers(), [done.last]);
@@ -197,10 +196,10 @@ fn what_fits_too_well_is_stopped() {
     };
     let (found, steps) = of(", patience=5");
     assert!(found.epoch > 0 && found.best < found.first, "{found:?}");
-    assert_eq!((found.epochs, steps), (found.epoch + 5, 3 * found.epochs));
+    assert_eq!((found.epochs, steps), (found.epoch + 5, 6 * found.epochs));
     assert!(found.epochs < 120, "{found:?}");
     let (all, steps) = of("");
-    assert_eq!((all.epochs, steps), (120, 360));
+    assert_eq!((all.epochs, steps), (120, 720));
     assert!(all.best <= found.best && all.epoch < 120, "{all:?}");
 }
 

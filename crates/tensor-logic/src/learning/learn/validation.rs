@@ -1,8 +1,8 @@
 //! Samples that nothing is learned from: after each epoch their loss says how good the parameters are, and the best are
 //! kept.
 //!
-//! Which samples these are hangs on the program's seed and on how many there are, on nothing else. The parameters of
-//! the start are an epoch like others, the one of number 0: who learns nothing that helps gets them back.
+//! Which samples these are hangs on the program's seed and on how many there are, on nothing else. The start is no
+//! epoch: where few samples are held out its loss may be low by luck, and nobody learns to get the start back.
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ impl Validation {
     /// Their loss behind one more epoch.
     pub(super) fn look(&mut self, loss: f64, parameters: &Parameters, learned: &[TensorId]) {
         self.found.epochs += 1;
-        if loss < self.found.best {
+        if self.found.epochs == 1 || loss < self.found.best {
             (self.found.best, self.found.epoch) = (loss, self.found.epochs);
             self.remember(parameters, learned);
         }

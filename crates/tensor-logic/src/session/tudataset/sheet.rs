@@ -54,12 +54,16 @@ impl Sheet {
     pub(super) fn read(path: &Path) -> Result<Sheet, Failure> {
         let unreadable = |error| Failure::Unreadable { path: path.to_owned(), error };
         let bytes = std::fs::read(path).map_err(unreadable)?;
-        let source = Source::new(path.display().to_string(), &bytes);
-        let refused = source.decoded().err().and_then(|reports| reports.into_iter().next());
-        let sheet = Sheet { source };
-        match refused {
-            Some(report) => Err(sheet.wrong(report.span, report.message)),
-            None => Ok(sheet),
+        let sheet = Sheet { source: Source::new(path.display().to_string(), &bytes) };
+        match std::str::from_utf8(&bytes) {
+            Ok(_) => Ok(sheet),
+            Err(error) => {
+                let end = sheet.source.text.len();
+                let start = error.valid_up_to().min(end);
+                // A replacement character stands there, of three bytes.
+                let span = Span { start, end: (start + 3).min(end) };
+                Err(sheet.wrong(span, "this is no text of UTF-8".to_owned()))
+            }
         }
     }
 
