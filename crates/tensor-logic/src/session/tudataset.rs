@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use sheet::{Row, Sheet};
 pub use sheet::Failure;
+use sheet::{Row, Sheet};
 
 /// A node, from 1.
 type Node = usize;
@@ -109,7 +109,10 @@ impl DataSet {
         let mut files = vec![
             lines("Edge", &mut self.edges.iter().map(|(from, to)| format!("{from},{to}"))),
             lines("In", &mut (1..).zip(&self.graphs).map(|(node, graph)| format!("{graph},{node}"))),
-            lines("GraphLabel", &mut (1..).zip(&self.classes).map(|(graph, class)| format!("{graph},{class}"))),
+            lines(
+                "GraphLabel",
+                &mut (1..).zip(&self.classes).map(|(graph, class)| format!("{graph},{class}")),
+            ),
         ];
         if let Some(labels) = &self.node_labels {
             let mut rows = (1..).zip(labels).map(|(node, label)| format!("{node},{label}"));

@@ -78,12 +78,7 @@ fn near(found: f64, wanted: f64) {
 
 /// The same by separate programs: an epoch of one that has only the samples to learn from, then the loss of one that
 /// has only the others.
-fn by_hand(
-    data: &[(Vec<f64>, f64)],
-    epochs: u64,
-    patience: Option<u64>,
-    seed: u64,
-) -> (Validated, Vec<f64>) {
+fn by_hand(data: &[(Vec<f64>, f64)], epochs: u64, patience: Option<u64>, seed: u64) -> (Validated, Vec<f64>) {
     let held = held_out(3, SAMPLES, seed);
     let rest: BTreeSet<usize> = (0..SAMPLES).filter(|sample| !held.contains(sample)).collect();
     let loss = |weights: &[f64]| {
@@ -217,8 +212,9 @@ fn steps_end_with_a_look_and_threads_change_nothing() {
             assert_eq!(pool.install(|| learned(&data, &options, 2)), (found, taken, weights.clone()));
         }
     }
-    let different: BTreeSet<u64> =
-        (0..8).map(|seed| learned(&data, "batch=s, size=4, steps=0, valid=0.25", seed).0.first.to_bits()).collect();
+    let different: BTreeSet<u64> = (0..8)
+        .map(|seed| learned(&data, "batch=s, size=4, steps=0, valid=0.25", seed).0.first.to_bits())
+        .collect();
     assert!(different.len() > 4, "other seeds hold out others");
 }
 

@@ -31,7 +31,8 @@ impl Split {
         let count = (valid.part * values.len() as f64).round() as usize;
         if count == 0 || count >= values.len() {
             let (index, part, all) = (&batch.index, valid.part, values.len());
-            let message = format!("`valid={part}` of the {all} values of `{index}` holds out {count} of them");
+            let message =
+                format!("`valid={part}` of the {all} values of `{index}` holds out {count} of them");
             let help = "one at least is held out, and one at least is learned from";
             return Err(Refusal::new(Code::BadArgument, valid.span, message).help(help));
         }

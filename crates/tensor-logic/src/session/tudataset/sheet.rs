@@ -174,7 +174,9 @@ impl Cell<'_> {
     pub(super) fn index(&self, count: usize, things: &str) -> Result<usize, Failure> {
         let number = self.whole()?;
         let index = usize::try_from(number).ok().filter(|index| (1..=count).contains(index));
-        index.ok_or_else(|| self.wrong(format!("{number} is none of the {count} {things}, which count from 1")))
+        index.ok_or_else(|| {
+            self.wrong(format!("{number} is none of the {count} {things}, which count from 1"))
+        })
     }
 
     /// Its text, not all of it if it is long.
