@@ -139,7 +139,10 @@ fn places_of_refusals() {
         ("0.5 :: R(A)", &[]),
         ("R(x) : topk(0)", &[("unknown-type", 8)]),
         ("0.5 :: R(A); Y = f(A)", &[("unknown-function", 18)]),
-        ("R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult); Y? @minimize(lift=yes)", &[("not-yet", 17)]),
+        (
+            "R(x) : prob; Y? @embed(D=2); Y? @semiring(addmult); Y? @minimize(lift=yes)",
+            &[("not-yet", 17)],
+        ),
         ("R(x) : topk(3); @exclusive(R, 0)", &[]),
         ("Y? @minimize(lift=yes)", &[]),
         ("Y? @minimize(lift=1)", &[("bad-argument", 14)]),

@@ -1,6 +1,6 @@
 //! Data sets of graphs in the text format of TUDataset: what is written is what was read, and what does not fit is refused
 //! at its line.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot write files has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot write files has failed")]
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

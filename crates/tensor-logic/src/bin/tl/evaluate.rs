@@ -175,14 +175,11 @@ fn draw(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Resu
         let path = folder.join(format!("proof-{number}.svg"));
         let written = std::fs::create_dir_all(folder)
             .and_then(|()| calculemus_base::file::write(&path, drawn::proof(proof).as_bytes()));
-        written
-            .map_err(|error| usage(ErrorKind::Io, &format!("cannot write {}: {error}", path.display())))?;
+        written.map_err(|error| usage(ErrorKind::Io, &format!("cannot write {}: {error}", path.display())))?;
         said.push_str(&format!("tl: {} is a proof of {}\n", path.display(), answer.text));
     }
     if said.is_empty() {
-        said =
-            "tl: no query with `@explain` has a proof to draw: ask for one tuple, `Path(A, B)? @explain`\n"
-                .to_owned();
+        said = "tl: no query with `@explain` has a proof to draw: ask for one tuple, `Path(A, B)? @explain`\n".to_owned();
     }
     Ok(said)
 }
