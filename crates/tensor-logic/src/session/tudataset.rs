@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use program::{Facts, program};
 pub use sheet::Failure;
 use sheet::{Row, Sheet};
 
@@ -82,7 +83,7 @@ impl DataSet {
     /// A file of such a name that is there already, before anything is written; files that cannot be written.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let mut files = self.relations();
-        files.push((format!("{}.tl", self.name), program::program(self)));
+        files.push((format!("{}.tl", self.name), program(&self.facts())));
         let files: Vec<(PathBuf, String)> =
             files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
         if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
@@ -94,6 +95,18 @@ impl DataSet {
             calculemus_base::file::write(path, text.as_bytes()).map_err(|error| failed(path, error))?;
         }
         Ok(files.into_iter().map(|(path, _)| path).collect())
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            name: &self.name,
+            graphs: self.classes.len(),
+            nodes: self.graphs.len(),
+            classes: self.classes.iter().copied().collect(),
+            node_labels: self.node_labels.is_some(),
+            edge_labels: self.edge_labels.is_some(),
+            attributes: self.attributes.is_some(),
+        }
     }
 
     /// The names and texts of the relations' files.

@@ -3,13 +3,23 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::DataSet;
+/// What the program says of a data set.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    pub name: &'a str,
+    pub graphs: usize,
+    pub nodes: usize,
+    pub classes: BTreeSet<i64>,
+    /// Which files there are.
+    pub node_labels: bool,
+    pub edge_labels: bool,
+    pub attributes: bool,
+}
 
 /// The program.
-pub(super) fn program(of: &DataSet) -> String {
-    let classes: BTreeSet<i64> = of.classes.iter().copied().collect();
-    let classes: Vec<String> = classes.iter().map(i64::to_string).collect();
-    let (graphs, nodes) = (of.classes.len(), of.graphs.len());
+pub(super) fn program(of: &Facts<'_>) -> String {
+    let classes: Vec<String> = of.classes.iter().map(i64::to_string).collect();
+    let (graphs, nodes) = (of.graphs, of.nodes);
     let name: String = of.name.chars().filter(|letter| !letter.is_control()).collect();
     let mut text = format!(
         "# {name}: which class has a graph? Two layers of a graph isomorphism network, the mean over the nodes.
@@ -55,16 +65,16 @@ Accuracy?
 }
 
 /// What the first layer sees of a node.
-fn features(of: &DataSet) -> String {
+fn features(of: &Facts<'_>) -> String {
     let (mut text, mut terms) = (String::new(), Vec::new());
-    if of.edge_labels.is_some() {
+    if of.edge_labels {
         text.push_str("# The kinds of arcs are in \"EdgeLabel.csv\": from, to, kind. `std/rgcn.tl` has a matrix for each.\n");
     }
-    if of.node_labels.is_some() {
+    if of.node_labels {
         text.push_str("NodeLabel = \"NodeLabel.csv\"\nOfLabel[l, d] ~ glorot()\n");
         terms.push("NodeLabel(x, l) OfLabel[l, d]");
     }
-    if of.attributes.is_some() {
+    if of.attributes {
         text.push_str("NodeAttribute = \"NodeAttribute.csv\" as values\nOfAttribute[k, d] ~ glorot()\n");
         terms.push("NodeAttribute(x, k) OfAttribute[k, d]");
     }
