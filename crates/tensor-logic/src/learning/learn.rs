@@ -3,7 +3,7 @@
 //! Enter at [`minimize`]. The adjoint program is made once; a step evaluates the loss and the
 //! gradients with the current parameters and moves them. With `batch=s, size=n` a step sees the
 //! next n values of the index `s` only, in every equation that the loss needs. With `valid=0.2` some of
-//! its values are in no batch, and say after each epoch how good it was ([`validation`]).
+//! its values are in no batch, and say after each epoch how good it was (`validation`).
 
 use std::sync::Arc;
 
