@@ -4,6 +4,8 @@ pub mod library;
 
 pub mod files;
 
+pub mod tudataset;
+
 pub mod world;
 
 pub mod notebook;

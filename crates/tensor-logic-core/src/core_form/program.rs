@@ -963,7 +963,7 @@ pub enum Duration {
     Epochs(u64),
 }
 
-/// `batch=s, size=n, shuffle=1`
+/// `batch=s, size=n, shuffle=1`, and what is held out
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The index.
@@ -972,6 +972,19 @@ pub struct Batch {
     pub size: usize,
     /// Whether the order changes every epoch.
     pub shuffle: bool,
+    /// What is held out.
+    pub valid: Option<Valid>,
+}
+
+/// `valid=0.2, patience=5`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Valid {
+    /// The share of the values that nothing is learned from, above 0 and below 1.
+    pub part: f64,
+    /// After so many epochs in a row without a lower loss of what is held out learning ends.
+    pub patience: Option<u64>,
+    /// The argument.
+    pub span: Span,
 }
 
 impl Program {

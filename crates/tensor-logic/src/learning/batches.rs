@@ -6,40 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::error::{Code, Refusal, Result};
 use crate::gradient::Adjoint;
 use crate::model;
-use crate::program::{
-    Argument, Batch, Facts, Given, IndexFn, IndexId, Minimize, Program, Role, Tensor, TensorId,
-};
+use crate::program::{Argument, Batch, Facts, Given, IndexFn, IndexId, Program, Role, Tensor, TensorId};
 use crate::value::{Const, Domain};
 
-/// One program for each batch: the index takes these values only.
-///
-/// # Errors
-/// `bad-argument` where the loss has no such index.
-pub(super) fn batches(
-    program: &Program,
-    goal: TensorId,
-    whole: &Adjoint,
-    batch: &Batch,
-    minimize: &Minimize,
-) -> Result<Vec<Program>> {
-    let Some(domain) = model::variable(program, goal, &batch.index) else {
-        let message = format!("the loss has no index `{}`", batch.index);
-        return Err(Refusal::new(Code::BadArgument, minimize.span, message));
-    };
+/// One program for each batch of these values of the index.
+pub(super) fn batches(goal: TensorId, whole: &Adjoint, batch: &Batch, values: &[Const]) -> Vec<Program> {
     let mut goals = vec![goal];
     goals.extend(whole.gradients.iter().flatten());
-    let values: Vec<_> = domain.values().collect();
     let narrow = Narrow::of(&whole.program, &goals, &batch.index);
-    let part = |values: &[_]| {
+    let part = |values: &[Const]| {
         let domain = Domain::listed(values.iter().copied());
         let mut part = model::limited(&whole.program, &goals, &batch.index, &domain);
         narrow.apply(&mut part, &domain);
         part
     };
-    Ok(values.chunks(batch.size.max(1)).map(part).collect())
+    values.chunks(batch.size.max(1)).map(part).collect()
 }
 
 /// Which places are met at the index only, and where their data are.

@@ -2,7 +2,8 @@
 //!
 //! Enter at [`minimize`]. The adjoint program is made once; a step evaluates the loss and the
 //! gradients with the current parameters and moves them. With `batch=s, size=n` a step sees the
-//! next n values of the index `s` only, in every equation that the loss needs.
+//! next n values of the index `s` only, in every equation that the loss needs. With `valid=0.2` some of
+//! its values are in no batch, and say after each epoch how good it was (`validation`).
 
 use std::sync::Arc;
 
@@ -12,14 +13,17 @@ use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::learning::batches::batches;
 use crate::learning::lift::lifted;
-use crate::program::{self, Duration, Minimize, Optimiser, Program, TensorId};
+use crate::model;
+use crate::program::{self, Batch, Duration, Minimize, Optimiser, Program, TensorId};
 use tensor_logic_core::gradient::are_all_listed;
 
 mod moving;
 mod rule;
+mod validation;
 
 use moving::{Gradient, Moving};
 use rule::{Decline, Pace, Rule, Schedule};
+use validation::{Split, Validation};
 
 /// What is told of a step: its number, how many there are, and the loss before it.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64, f64);
@@ -46,20 +50,33 @@ pub fn minimize(
     // What is learned from; the loss is that of the program itself.
     let seen = lifted.as_ref().map_or(program, |lifted| &lifted.program);
     let whole = adjoint(seen, goal, &learned);
-    let parts = match &minimize.batch {
-        Some(batch) => batches(seen, goal, &whole, batch, minimize)?,
-        None => Vec::new(),
+    let split = match &minimize.batch {
+        Some(batch) => Some(split(seen, goal, batch, minimize)?),
+        None => None,
+    };
+    let parts = match (&minimize.batch, &split) {
+        (Some(batch), Some(split)) => batches(goal, &whole, batch, &split.learned),
+        _ => Vec::new(),
     };
     let per_epoch = parts.len().max(1) as u64;
     let steps = match minimize.duration {
         Duration::Steps(steps) => steps,
         Duration::Epochs(epochs) => epochs.saturating_mul(per_epoch),
     };
-    let loss = |engine: &mut dyn Engine, parameters: &Parameters| {
+    let loss = |engine: &mut dyn Engine, program: &Program, parameters: &Parameters| {
         let found = engine.listed(&Request { program, parameters, budget }, &[goal])?;
         Ok::<f64, Refusal>(number(found.first()))
     };
-    let first = loss(engine, parameters)?;
+    let first = loss(engine, program, parameters)?;
+    let mut validation = match (&minimize.batch, &split) {
+        (Some(batch), Some(split)) => Validation::of(seen, goal, batch, &split.held),
+        _ => None,
+    };
+    if let Some(validation) = &mut validation {
+        let value = loss(engine, &validation.program, parameters)?;
+        check(value, 0.0, &[], minimize, 0)?;
+        validation.begin(value, parameters, &learned);
+    }
     let rule = rule_of(minimize.optimiser);
     let mut learner = Learner {
         learned: &learned,
@@ -71,6 +88,7 @@ pub fn minimize(
         schedule: schedule_of(minimize, steps),
     };
     let mut order: Vec<usize> = (0..parts.len()).collect();
+    let mut taken = steps;
     for step in 0..steps {
         let at = step % per_epoch;
         if at == 0 && minimize.batch.as_ref().is_some_and(|batch| batch.shuffle) {
@@ -84,13 +102,25 @@ pub fn minimize(
         check(value, squares, &gradients, minimize, step)?;
         progress(step, steps, value);
         learner.step(engine, parameters, gradients, squares, part);
+        // The last pass may be an incomplete one.
+        if let Some(validation) = validation.as_mut().filter(|_| at + 1 == per_epoch || step + 1 == steps) {
+            learner.prepare(engine, parameters, None);
+            let value = loss(engine, &validation.program, parameters)?;
+            check(value, 0.0, &[], minimize, step + 1)?;
+            validation.look(value, parameters, &learned);
+            if validation.is_over() {
+                taken = step + 1;
+                break;
+            }
+        }
     }
     learner.prepare(engine, parameters, None);
-    let last = loss(engine, parameters)?;
-    check(last, 0.0, &[], minimize, steps)?;
+    let valid = validation.map(|validation| validation.end(engine, parameters));
+    let last = loss(engine, program, parameters)?;
+    check(last, 0.0, &[], minimize, taken)?;
     let names = learned.iter().map(|id| program.name(*id).to_owned()).collect();
     let lifted = lifted.map(|lifted| (lifted.from, lifted.to));
-    Ok(Minimized { steps, first, last, parameters: names, lifted })
+    Ok(Minimized { steps: taken, first, last, parameters: names, lifted, valid })
 }
 
 /// The loss and the gradient of every learned tensor.
@@ -221,6 +251,15 @@ fn rule_of(optimiser: Optimiser) -> Rule {
             Rule::Adam { beta1, beta2, epsilon, decoupled }
         }
     }
+}
+
+/// The values of the index of the batches: those that are learned from, and those that are held out.
+fn split(program: &Program, goal: TensorId, batch: &Batch, minimize: &Minimize) -> Result<Split> {
+    let Some(domain) = model::variable(program, goal, &batch.index) else {
+        let message = format!("the loss has no index `{}`", batch.index);
+        return Err(Refusal::new(Code::BadArgument, minimize.span, message));
+    };
+    Split::of(&domain, batch, program.settings.seed)
 }
 
 /// The order of an epoch, by the program's seed.

@@ -84,12 +84,27 @@ pub struct Minimized {
     pub steps: u64,
     /// The loss over all data before the first step.
     pub first: f64,
-    /// The loss over all data after the last step.
+    /// The loss over all data with the parameters that are kept: those after the last step, or of the best epoch.
     pub last: f64,
     /// The learned tensors.
     pub parameters: Vec<String>,
     /// How many constants `lift=yes` looked at, and how many were left, where there were equal ones.
     pub lifted: Option<(usize, usize)>,
+    /// What `valid` looked at.
+    pub valid: Option<Validated>,
+}
+
+/// What the samples said that nothing was learned from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Validated {
+    /// Their loss before the first step.
+    pub first: f64,
+    /// The lowest of their losses behind an epoch: that of the parameters that are kept.
+    pub best: f64,
+    /// The epoch behind which it was lowest, the first of them; 0 where there was none.
+    pub epoch: u64,
+    /// The epochs that were learned.
+    pub epochs: u64,
 }
 
 /// What sampling did.

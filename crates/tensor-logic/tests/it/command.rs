@@ -270,3 +270,34 @@ fn an_interrupt_ends_the_query_and_not_the_dialogue() {
     });
     assert!(done, "no signal met a running query in six attempts");
 }
+
+/// A data set of graphs becomes a program that runs; what is wrong with it has a place, and nothing is written.
+#[test]
+fn graphs_are_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |part: &str, text: &str| {
+        std::fs::write(folder.path().join(format!("DS_{part}.txt")), text).unwrap();
+    };
+    write("A", "1, 2\n2, 1\n3, 4\n4, 9\n");
+    write("graph_indicator", "1\n1\n2\n2\n3\n");
+    write("graph_labels", "0\n1\n1\n");
+    let import = |more: &[&str]| tl(folder.path(), &[&["import", "DS", "out"], more].concat(), b"");
+    let (code, out, said) = import(&[]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(said.contains("DS_A.txt:4:4") && said.contains("9 is none of the 5 nodes"), "{said}");
+    assert!(!folder.path().join("out").exists());
+    write("A", "1, 2\n2, 1\n3, 4\n4, 3\n");
+    let (code, out, said) = import(&["--json"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        out.contains("\"graphs\": 3, \"nodes\": 5, \"arcs\": 4, \"classes\": 2, \"written\": ["),
+        "{out}"
+    );
+    let (code, out, said) = tl(folder.path(), &["run", "out/DS.tl"], b"");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(out.contains("held out: ") && out.contains("Accuracy?"), "{out}");
+    let (code, _, said) = import(&[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("is there already"), "{said}");
+    assert_eq!(tl(folder.path(), &["import", "none", "out2"], b"").0, Some(2));
+}

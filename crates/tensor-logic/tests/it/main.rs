@@ -31,6 +31,7 @@ mod run;
 mod sampling;
 mod schedules;
 mod strips;
+mod validation;
 mod weighted;
 mod windows;
 
@@ -54,5 +55,6 @@ mod parity;
 mod programs;
 mod reference;
 mod replayed;
+mod tudataset;
 mod tuple_blocks;
 mod tutorial;

@@ -8,7 +8,8 @@ use crate::ast::{self, Brackets, Goal, Literal, LiteralKind, PlaceKind, Referenc
 use crate::error::{Code, Refusal};
 use crate::program::{
     Action, Batch, Combine, Decline, Directives, Duration, Embed, Expr, Form, IndexId, Kind, Minimize,
-    ModelQuery, Optimiser, Otherwise, Place, Query, Role, Schedule, Style, Tensor, TensorId, Term, Vectors,
+    ModelQuery, Optimiser, Otherwise, Place, Query, Role, Schedule, Style, Tensor, TensorId, Term, Valid,
+    Vectors,
 };
 use crate::value::Const;
 
@@ -246,9 +247,16 @@ impl<'a> Context<'a> {
 struct Arguments<'a>(&'a [ast::Argument]);
 
 impl Arguments<'_> {
+    fn find(&self, key: &str) -> Option<&ast::Argument> {
+        self.0.iter().find(|argument| argument.key.as_ref().is_some_and(|name| name.text == key))
+    }
+
     fn value(&self, key: &str) -> Option<&ast::Value> {
-        let found = self.0.iter().find(|argument| argument.key.as_ref().is_some_and(|name| name.text == key));
-        found.map(|argument| &argument.value)
+        self.find(key).map(|argument| &argument.value)
+    }
+
+    fn span(&self, key: &str) -> Option<Span> {
+        self.find(key).map(|argument| argument.span)
     }
 
     fn number(&self, key: &str) -> Option<f64> {
@@ -311,6 +319,11 @@ fn minimize(arguments: &Arguments<'_>, span: Span) -> Minimize {
         index,
         size: whole("size").unwrap_or(1).max(1) as usize,
         shuffle: arguments.number("shuffle").is_some_and(|value| value != 0.0),
+        valid: arguments.number("valid").map(|part| Valid {
+            part,
+            patience: whole("patience"),
+            span: arguments.span("valid").unwrap_or(span),
+        }),
     });
     let schedule = Schedule {
         decline: match arguments.word("schedule").as_deref() {

@@ -86,6 +86,8 @@ const DIRECTIVES: &[Rule] = &[
             ("batch", Takes::Index),
             ("size", Takes::Whole(1)),
             ("shuffle", Takes::Bit),
+            ("valid", PART),
+            ("patience", Takes::Whole(1)),
             ("lift", YES_NO),
         ],
     },
@@ -422,7 +424,18 @@ fn together(given: &[Argument], reports: &mut Vec<Refusal>) {
         let later = if steps.span.start > epochs.span.start { steps } else { epochs };
         refuse(Some(later), "`steps` and `epochs` exclude each other");
     }
-    for (key, needed) in [("epochs", "batch"), ("shuffle", "batch"), ("batch", "size"), ("size", "batch")] {
+    if number("valid").is_some_and(|part| part == 0.0 || part == 1.0) {
+        refuse(find("valid"), "`valid` holds out some values of the batch index, not none and not all");
+    }
+    let needs = [
+        ("epochs", "batch"),
+        ("shuffle", "batch"),
+        ("batch", "size"),
+        ("size", "batch"),
+        ("valid", "batch"),
+        ("patience", "valid"),
+    ];
+    for (key, needed) in needs {
         if find(needed).is_none() {
             refuse(find(key), &format!("`{key}` needs `{needed}`"));
         }

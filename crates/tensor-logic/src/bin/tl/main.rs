@@ -11,6 +11,7 @@ mod evaluate;
 mod fmt;
 mod history;
 mod host;
+mod import;
 mod input;
 mod interrupt;
 mod profile;
@@ -50,6 +51,8 @@ enum Command {
     Grad(evaluate::Grad),
     /// Ask a graphical model, of a `.bif` or `.uai` file.
     Query(query::Query),
+    /// Make relations and a program of a data set of graphs, in the text format of TUDataset.
+    Import(import::Import),
     /// One statement a line; queries answer at once.
     Repl(evaluate::Repl),
     /// What a shell needs to complete this command.
@@ -66,6 +69,7 @@ impl Command {
             Self::Profile(args) => profile::profile(&args),
             Self::Grad(args) => evaluate::grad(&args),
             Self::Query(args) => query::query(&args),
+            Self::Import(args) => import::import(&args),
             Self::Repl(args) => evaluate::repl(&args),
             Self::Completions(args) => Ok(completions::completions(&args, Cli::command())),
         }

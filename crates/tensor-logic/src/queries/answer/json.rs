@@ -3,7 +3,7 @@
 //! Enter at [`answer`] and [`report`]. Everything is written straight into one text: large
 //! tensors make no tree, and deep proofs no recursion.
 
-use super::{Answer, Content};
+use super::{Answer, Content, Validated};
 use crate::error::{Places, Refusal};
 use crate::json::write_to;
 pub use crate::json::{line, list, real, string};
@@ -99,6 +99,13 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
         list(out, &minimize.parameters, |out, name| string(out, name));
         if let Some((from, to)) = minimize.lifted {
             write_to(out, format_args!(", \"lifted\": {{\"from\": {from}, \"to\": {to}}}"));
+        }
+        if let Some(Validated { first, best, epoch, epochs }) = minimize.valid {
+            out.push_str(", \"valid\": {\"first\": ");
+            real(out, first);
+            out.push_str(", \"best\": ");
+            real(out, best);
+            write_to(out, format_args!(", \"epoch\": {epoch}, \"epochs\": {epochs}}}"));
         }
         out.push('}');
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::json::Figures;
-use super::{Answer, Content};
+use super::{Answer, Content, Validated};
 use crate::program::Kind;
 use crate::proof::Proof;
 use crate::value::{Domain, Symbols};
@@ -50,6 +50,9 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
         add(&mut out, format_args!("\n  {steps} steps: {first} -> {last}"));
         if let Some((from, to)) = minimize.lifted {
             add(&mut out, format_args!(" ({to} of {from} constants are different)"));
+        }
+        if let Some(Validated { first, best, epoch, epochs }) = minimize.valid {
+            add(&mut out, format_args!("\n  held out: {first} -> {best} after epoch {epoch} of {epochs}"));
         }
     }
     if let Some(sample) = &answer.sample {
