@@ -264,3 +264,72 @@ fn exported(lines: &[String]) -> Vec<String> {
     names.remove("or");
     names.into_iter().collect()
 }
+
+/// Whatever stands in a program and in what it includes: it is expanded or refused, with places that lie in the text.
+#[test]
+fn any_text_is_expanded_or_refused() {
+    const WORDS: [&str; 34] = [
+        "@include",
+        "@export",
+        "(",
+        ")",
+        "\"f.tl\"",
+        "\"g.tl\"",
+        "\"std/gcn.tl\"",
+        "as",
+        "=",
+        ",",
+        "X",
+        "Y",
+        "i",
+        "[i]",
+        "(x)",
+        "W ~ ones()",
+        "i : 3",
+        "3",
+        ";",
+        "\n",
+        "?",
+        "é",
+        "\"",
+        "#line 7 \"q\"",
+        "\n#line 2\n",
+        "A = \"a.csv\"",
+        "{A, B}",
+        "K = 2",
+        "@include(\"f.tl\")",
+        "@include(\"g.tl\", as=G, X=Y, i=4)",
+        "@export(X, i)",
+        "R(x) <- X(x, i), not Y(x)",
+        "De",
+        "_",
+    ];
+    let first = seeded::test_seed();
+    for seed in first..first + 2000 {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "inclusion soup", seed).stream(0);
+        let mut soup = |words: usize| -> String {
+            (0..words)
+                .map(|_| WORDS[(stream.uniform() * WORDS.len() as f64) as usize].to_owned() + " ")
+                .collect()
+        };
+        let (main, f, g) = (soup(12), soup(10), soup(6));
+        let mut memory =
+            Memory(BTreeMap::from([("f.tl", f.as_str()), ("g.tl", g.as_str()), ("std/gcn.tl", "X = 1")]));
+        let (text, reports) = match expand(&main, &mut memory) {
+            Ok(text) => (text.clone(), tensor_logic::parse::parse(&text).1),
+            Err(failure) => (failure.text, failure.reports),
+        };
+        let places = Places::new(&text);
+        for report in reports {
+            assert!(
+                report.span.start <= report.span.end && report.span.end <= text.len(),
+                "seed {seed}: {report:?}\n{text}"
+            );
+            let (line, column) = places.of(report.span.start);
+            assert!(column >= 1 && (line >= 1 || text.contains("#line")), "seed {seed}: {report:?}\n{text}");
+            let drawn = tensor_logic::draw::Sheet::new("main", &text)
+                .draw(&report, tensor_logic::draw::Severity::Error);
+            assert!(drawn.contains("-->"), "{drawn}");
+        }
+    }
+}
