@@ -40,7 +40,8 @@ const PROGRAMS: &[&str] = &[
     "D[x] = E[x, y]\nP[y] = 0.15 / 9 + Q P[x] E[x, y] / D[x]\nP?",
     "D[x] = E(x, y)\nV[x] = x - 3 + Q V[y] E(x, y) / D[x]\nV?",
     "V[x] = 1 - (Q / 2) sum[y](V[y] E[y, x]) / 2\nW[x] = V[x] + 0.1 V[y] E[x, y]\nV?\nW?",
-    "A[x] = 1 + Q B[y] E[x, y] / 2.5\nB[y] = 0.4 A[x] E[x, y]\nA?\nB?",
+    // At most two ways lead out of a node and nine into it: a round keeps less than 0.9 Q.
+    "A[x] = 1 + Q B[y] E[x, y] / 2\nB[y] = 0.1 A[x] E[x, y]\nA?\nB?",
     "i : 0..12\nT[i] = i + (Q / 2) (T[i-1] + T[i+1])\nT[0] = 3\nT?",
     "i : 0..12\nT[i] = 0.5 Q T[i-1] + (Q / 2) T[i+1] | i > 0\nT[0] = 1\nT?",
     "i, j : 5\nG[i, j] = 1 + (Q / 4) G[i-1, j] + (Q / 4) G[i+1, j] + (Q / 4) G[i, j-1] + (Q / 4) G[i, j+1]\nG?",

@@ -48,7 +48,7 @@ const PAGES: [(&str, usize); 9] = [
     ("docs/tensor-logic/language.md", 4),
     ("docs/tensor-logic/probability.md", 7),
     ("docs/tensor-logic/reference.md", 15),
-    ("docs/tensor-logic/relational-learning.md", 5),
+    ("docs/tensor-logic/relational-learning.md", 6),
     ("docs/tensor-logic/tutorial.md", 25),
     ("crates/tensor-logic/README.md", 1),
     ("README.md", 1),
