@@ -85,6 +85,7 @@ fn what_tells_constants_apart_keeps_them_apart() {
     assert_eq!(of("", "H[x] = X[x, d] W[d]\nP[x.] = softmax(H[x])\nLoss = P[x]^2"), None);
     assert_eq!(of("V[x] ~ ones()", "H[x] = X[x, d] W[d] V[x]\nLoss = sig(H[x])"), None);
     assert_eq!(of("", "H[x] = X[x, d] W[d]\nLoss = sig(H[x] x)"), None);
+    assert_eq!(of("", "P[x, x] = X[x, d] W[d]\nLoss = sig(P[x, y])"), None);
     // A maximum shares its gradient among those that attain it: here two of one kind and one of each other one.
     let shared = "H[x] = W[0] G[x] - 0.5 G[x] + W[1]\nLoss max= H[x]";
     assert_eq!(of("G[x] = [1, 1, 2, 3]", shared), Some(3));
@@ -149,6 +150,7 @@ fn program(stream: &mut Stream) -> String {
         "K[x, f] = H[x, e] V[e, f] | E(x, x)",
         "K[x, f] *= E(x, y) sig(H[y, e] V[e, f])",
         "P[x, y] = H[x, e] H[y, e]\nK[x, f] = tanh(P[x, y] E(x, y)) A[f]",
+        "P[x, x] = H[x, e]\nK[x, f] = tanh(P[x, y]) A[f] + E(x, y) P[y, x] A[f]",
         "P[x, y] = E(x, y) H[y, e]\nK[x, f] = tanh(P[x, y]) A[f]",
         "Z[0, x, e] = H[x, e]\nZ[k+1, x, e] = tanh(E(y, x) Z[k, y, e] / 2)\nK[x, f] = Z[2, x, e] V[e, f]",
         "M(x) <- E(x, y), G(y, _, x)\nK[x, f] = M(x) H[x, e] V[e, f]",

@@ -246,6 +246,7 @@ impl Places {
             }
         }
         for equation in &program.equations {
+            self.forbid_twice(&equation.head);
             self.forbid_functions(
                 equation.tensor,
                 equation.head.iter().enumerate().map(|(at, each)| (at, Some(each))),
@@ -259,6 +260,16 @@ impl Places {
             for term in &equation.terms {
                 self.forbid_when(&term.when);
                 self.forbid_expr(&term.body);
+            }
+        }
+    }
+
+    /// `P[x, x]` writes what is equal, and colours do not say which constants are.
+    fn forbid_twice(&mut self, head: &[IndexFn]) {
+        for (at, index) in head.iter().enumerate().filter_map(|(at, function)| Some((at, function.alone()?)))
+        {
+            if head.iter().skip(at + 1).any(|other| other.alone() == Some(index)) {
+                self.forbid(Node::Index(index));
             }
         }
     }
