@@ -55,6 +55,11 @@ impl Source {
     /// Puts the files that the program includes into their places; what is wrong with them is refused when it is read.
     /// Before anything is added to the program.
     pub fn expand(&mut self, texts: &mut dyn Texts) {
+        if !self.broken.is_empty() && include::includes(&self.text) {
+            // Their places are those of the text as it is.
+            self.refused = self.broken.clone();
+            return;
+        }
         match include::expand(&self.text, texts) {
             Ok(text) => self.text = text,
             Err(failure) => (self.text, self.refused) = (failure.text, failure.reports),

@@ -145,7 +145,6 @@ fn selected(given: &Given, before: &[Domain], after: &[Domain]) -> Given {
         if let Some(constant) = fixed {
             // An array for one sample, of another batch.
             if before.contains(*constant) && !after.contains(*constant) {
-                shape.iter_mut().for_each(|size| *size = 0);
                 return Given::Array {
                     fixed: vec![None; before.len()],
                     shape: vec![0; before.len()],

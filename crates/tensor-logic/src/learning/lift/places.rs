@@ -112,7 +112,7 @@ impl Places {
     }
 
     /// Whether any class is lifted.
-    pub(super) fn any(&mut self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.domains.keys().any(|class| !self.apart.contains(class))
     }
 

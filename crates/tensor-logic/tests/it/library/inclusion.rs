@@ -163,6 +163,16 @@ fn what_is_refused_and_where() {
     assert!(expanded("@include(\"f0.tl\")", &wide).unwrap_err().starts_with("too-large"));
 }
 
+#[test]
+fn bytes_that_are_no_text_are_refused_where_they_stand() {
+    let mut source = Source::new("main", b"@include(\"f.tl\")\n# \xff\nY = 1");
+    source.expand(&mut Memory(BTreeMap::from([("f.tl", "X = 1\nZ = 2")])));
+    let reports = source.read(&tensor_logic::function::UserFunctions::default()).unwrap_err();
+    let places = Places::new(&source.text);
+    let found: Vec<_> = reports.iter().map(|report| (report.code, places.of(report.span.start))).collect();
+    assert_eq!(found, [(Code::Syntax, (2, 3))]);
+}
+
 /// The answers of a program with these files.
 fn answers(main: &str, files: &[(&str, &str)]) -> Result<Vec<Content>, Vec<Code>> {
     let mut source = Source::new("main", main.as_bytes());
