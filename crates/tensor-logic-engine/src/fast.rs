@@ -36,6 +36,7 @@ mod rows;
 mod scope;
 mod solve;
 mod steps;
+mod stretch;
 mod support;
 mod table;
 mod together;
@@ -59,6 +60,7 @@ use crate::program::{Class, Component, Kind, Program, Role, Style, Tensor, Tenso
 use crate::reference::Reference;
 use machine::{Machine, Stored};
 use plan::{Source, Stamps};
+use stretch::{FEWEST, Stretches};
 use tuple_blocks::Split;
 
 /// The fast engine.
@@ -108,7 +110,9 @@ struct Session {
     /// The least contributions to relations that must meet none below 0.
     watches: BTreeMap<TensorId, TensorId>,
     machine: Machine,
-    components: Vec<Component>,
+    components: Arc<Vec<Component>>,
+    /// Components that are done as one.
+    stretches: stretch::Kept,
     /// The tensors of other components that each one reads.
     sources: Vec<Vec<TensorId>>,
     /// What the last goals needed.
@@ -225,7 +229,8 @@ impl Session {
             splits,
             watches,
             machine,
-            components,
+            components: Arc::new(components),
+            stretches: stretch::Kept::default(),
             made: HashMap::new(),
             parameters: Parameters::new(),
             bytes: 0,
@@ -316,81 +321,44 @@ impl Session {
         if self.machine.budget != request.budget {
             self.machine.budget = request.budget;
             self.machine.forget_records();
+            self.stretches.clear();
             self.made.clear();
         }
         self.machine.tuples = 0;
         self.machine.bytes = 0;
         let needed = self.needs(goals);
         let uses = if shed { self.last_uses(goals, &needed) } else { HashMap::new() };
-        for (at, component) in self.components.iter().enumerate() {
+        let components = Arc::clone(&self.components);
+        let mut stretches = self.stretches.of(goals, self.machine.notes.is_none());
+        let mut evaluated = Vec::new();
+        for (at, component) in components.iter().enumerate() {
             if !mine(component, &needed) {
                 continue;
             }
-            for id in component.tensors.iter().filter(|id| program.tensor(**id).role == Role::Parameter) {
-                let (old, new) = (self.parameters.get(id), request.parameters.get(id));
-                let same = match (old, new) {
-                    (Some(old), Some(new)) => Arc::ptr_eq(old, new) || bits_equal(old, new),
-                    (None, None) => true,
-                    _ => false,
-                };
-                if !same {
-                    self.made.remove(&at);
-                    match new {
-                        Some(new) => self.parameters.insert(*id, Arc::clone(new)),
-                        None => self.parameters.remove(id),
-                    };
+            let within = stretches.all.iter_mut().position(|stretch| stretch.components.contains(&at));
+            if let Some(within) = within {
+                let stretch = &mut stretches.all[within];
+                if stretch.components.last() != Some(&at) || self.machine.done_again(stretch)? {
+                    continue;
                 }
-            }
-            let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
-            let stamps = self.machine.stamps(sources);
-            if self.made.get(&at) == Some(&stamps) {
-                self.machine.count(component);
+                // It is not what it was.
+                for at in stretches.all.swap_remove(within).components {
+                    self.made.remove(&at);
+                    self.up_to_date((at, &components[at]), request, (goals, &needed), given)?;
+                }
+                stretches.failed += 1;
                 continue;
             }
-            self.made.remove(&at);
-            let data = match component.tensors.as_slice() {
-                [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),
-                _ => None,
-            };
-            let data = data.filter(|id| program.tensor(*id).role != Role::Parameter);
-            let known = data.and_then(|id| given.get(&(id, self.machine.precision)));
-            // The same data may stand for another tensor: how it is joined and stored belongs to it.
-            let same = |known: &Tensor, id: TensorId| {
-                let tensor = program.tensor(id);
-                (tensor.style, tensor.kind, tensor.combine) == (known.style, known.kind, known.combine)
-                    && tensor.places == known.places
-                    && tensor.given.len() == known.given.len()
-                    && tensor.given.iter().zip(&known.given).all(|(a, b)| a.is(b))
-            };
-            match (known, data) {
-                (Some((known, stored)), Some(id)) if same(known, id) => {
-                    self.machine.store(id, stored.clone());
-                }
-                _ => {
-                    // Steps and rounds read numbers that are there.
-                    if self.machine.deferred >= DEFERRED || !matches!(component.class, Class::Plain) {
-                        let rest = self.components.iter().zip(&self.sources).skip(at);
-                        let rest = rest.filter(|(component, _)| mine(component, &needed));
-                        let read: BTreeSet<TensorId> = rest.flat_map(|(_, reads)| reads).copied().collect();
-                        let asked = |id| goals.contains(&id) || read.contains(&id);
-                        self.machine.settle(self.components.iter(), asked);
-                    }
-                    self.machine.component(component, &self.parameters)?;
-                }
+            if self.up_to_date((at, component), request, (goals, &needed), given)? {
+                evaluated.push(at);
             }
-            if let Some(id) = data
-                && let Some(stored) = self.machine.stored(id)
-            {
-                given.insert((id, self.machine.precision), (program.tensor(id).clone(), stored.clone()));
-            }
-            self.made.insert(at, stamps);
             for id in uses.get(&at).into_iter().flatten() {
                 self.machine.forget(*id);
-                let own = self.components.iter().position(|component| component.tensors.contains(id));
+                let own = components.iter().position(|component| component.tensors.contains(id));
                 own.map(|own| self.made.remove(&own));
             }
         }
-        let own = self.components.iter().filter(|component| mine(component, &needed));
+        let own = components.iter().filter(|component| mine(component, &needed));
         self.machine.settle(own, |id| goals.contains(&id));
         for (of, watch) in self.watches.iter().filter(|(_, watch)| needed.contains(watch)) {
             if let Some(Stored::Relation(least)) = self.machine.stored(*watch)
@@ -399,8 +367,127 @@ impl Session {
                 return Err(falls(&program, *of, &least.tuple(at)));
             }
         }
+        self.join(&mut stretches, &evaluated, goals, &needed);
+        self.stretches.keep(stretches);
         self.bytes = self.machine.kept_bytes();
         Ok(())
+    }
+
+    /// Evaluates a component, if anything that it comes from has changed; says whether it had to.
+    fn up_to_date(
+        &mut self,
+        (at, component): (usize, &Component),
+        request: &Request<'_>,
+        (goals, needed): (&[TensorId], &BTreeSet<TensorId>),
+        given: &mut Data,
+    ) -> Result<bool> {
+        let program = Arc::clone(&self.machine.program);
+        for id in component.tensors.iter().filter(|id| program.tensor(**id).role == Role::Parameter) {
+            let (old, new) = (self.parameters.get(id), request.parameters.get(id));
+            let same = match (old, new) {
+                (Some(old), Some(new)) => Arc::ptr_eq(old, new) || bits_equal(old, new),
+                (None, None) => true,
+                _ => false,
+            };
+            if !same {
+                self.made.remove(&at);
+                match new {
+                    Some(new) => self.parameters.insert(*id, Arc::clone(new)),
+                    None => self.parameters.remove(id),
+                };
+            }
+        }
+        let sources = self.sources[at].iter().map(|read| Source::Tensor(*read));
+        let stamps = self.machine.stamps(sources);
+        if self.made.get(&at) == Some(&stamps) {
+            self.machine.count(component);
+            return Ok(false);
+        }
+        self.made.remove(&at);
+        let data = match component.tensors.as_slice() {
+            [id] if component.equations.is_empty() && !program.tensor(*id).given.is_empty() => Some(*id),
+            _ => None,
+        };
+        let data = data.filter(|id| program.tensor(*id).role != Role::Parameter);
+        let known = data.and_then(|id| given.get(&(id, self.machine.precision)));
+        // The same data may stand for another tensor: how it is joined and stored belongs to it.
+        let same = |known: &Tensor, id: TensorId| {
+            let tensor = program.tensor(id);
+            (tensor.style, tensor.kind, tensor.combine) == (known.style, known.kind, known.combine)
+                && tensor.places == known.places
+                && tensor.given.len() == known.given.len()
+                && tensor.given.iter().zip(&known.given).all(|(a, b)| a.is(b))
+        };
+        match (known, data) {
+            (Some((known, stored)), Some(id)) if same(known, id) => {
+                self.machine.store(id, stored.clone());
+            }
+            _ => {
+                // Steps and rounds read numbers that are there.
+                if self.machine.deferred >= DEFERRED || !matches!(component.class, Class::Plain) {
+                    let rest = self.components.iter().zip(&self.sources).skip(at);
+                    let rest = rest.filter(|(component, _)| mine(component, needed));
+                    let read: BTreeSet<TensorId> = rest.flat_map(|(_, reads)| reads).copied().collect();
+                    let asked = |id| goals.contains(&id) || read.contains(&id);
+                    self.machine.settle(self.components.iter(), asked);
+                }
+                self.machine.component(component, &self.parameters)?;
+            }
+        }
+        if let Some(id) = data
+            && let Some(stored) = self.machine.stored(id)
+        {
+            given.insert((id, self.machine.precision), (program.tensor(id).clone(), stored.clone()));
+        }
+        self.made.insert(at, stamps);
+        Ok(true)
+    }
+
+    /// Joins components that were evaluated one behind the other to stretches, where their operations are recorded.
+    fn join(
+        &mut self,
+        stretches: &mut Stretches,
+        evaluated: &[usize],
+        goals: &[TensorId],
+        needed: &BTreeSet<TensorId>,
+    ) {
+        if !stretches.may_grow() {
+            return;
+        }
+        let components = Arc::clone(&self.components);
+        let mut runs: Vec<Vec<(usize, &Component)>> = vec![Vec::new()];
+        for at in evaluated {
+            let component = &components[*at];
+            // Whether counts are too large is asked of all of them.
+            let counts = |id: &TensorId| self.machine.program.tensor(*id).kind == Kind::Count;
+            let recorded = component.tensors.iter().all(|id| self.machine.is_recorded(*id) && !counts(id));
+            match runs.last_mut() {
+                Some(run) if recorded => run.push((*at, component)),
+                // It reads nothing of the others.
+                _ if component.equations.is_empty() => {}
+                _ => runs.push(Vec::new()),
+            }
+        }
+        for run in runs.into_iter().filter(|run| run.len() >= FEWEST) {
+            let own = |at: usize| run.iter().any(|(other, _)| *other == at);
+            let mut read: BTreeSet<TensorId> = goals.iter().copied().collect();
+            for (at, component) in components.iter().enumerate() {
+                if !own(at) && mine(component, needed) {
+                    read.extend(&self.sources[at]);
+                }
+            }
+            read.extend(self.watches.values());
+            if let Some(stretch) = self.machine.stretch(&run, &|id| read.contains(&id)) {
+                for (at, component) in &run {
+                    self.made.remove(at);
+                    let inner = component.tensors.iter().filter(|id| !read.contains(id));
+                    inner.for_each(|id| self.machine.forget(*id));
+                }
+                stretches.all.push(stretch);
+            } else {
+                stretches.failed += 1;
+            }
+        }
     }
 }
 
@@ -431,21 +518,27 @@ impl Fast {
         let machine = &session.machine;
         let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
         let mut derived = BTreeMap::new();
+        let lengths = session.stretches.lengths(goals);
+        let length = |id: TensorId| match machine.stored(id) {
+            Some(Stored::Relation(relation)) => Some(relation.len as u64),
+            Some(Stored::Dense(_)) => None,
+            None => lengths.iter().find(|(other, _)| *other == id).map(|(_, length)| *length),
+        };
         for id in needed.iter() {
             let tensor = program.tensor(*id);
-            if let Some(Stored::Relation(relation)) = machine.stored(*id)
-                && tensor.role == Role::Computed
+            if tensor.role == Role::Computed
                 && tensor.style == Style::Round
                 && !tensor.hidden
                 && (id.0 as usize) < whole.tensors.len()
+                && let Some(length) = length(*id)
             {
-                derived.insert(tensor.name.clone(), relation.len as u64);
+                derived.insert(tensor.name.clone(), length);
             }
         }
         for (id, split) in &session.splits {
             let tuples = split.tuples.filter(|tuples| needed.contains(tuples));
-            if let Some(Stored::Relation(relation)) = tuples.and_then(|tuples| machine.stored(tuples)) {
-                let count = (relation.len as u64).saturating_mul(split.block());
+            if let Some(length) = tuples.and_then(length) {
+                let count = length.saturating_mul(split.block());
                 derived.entry(program.name(*id).to_owned()).or_insert(count);
             }
         }
@@ -558,6 +651,7 @@ impl Engine for Fast {
         self.windows.clear();
         self.whole.clear();
         for session in &mut self.sessions {
+            session.stretches.clear();
             let program = Arc::clone(&session.machine.program);
             for (at, component) in session.components.iter().enumerate() {
                 if component.tensors.iter().any(|id| program.tensor(*id).role == Role::Computed) {

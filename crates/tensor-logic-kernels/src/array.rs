@@ -44,6 +44,11 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
     /// Computes it; what it reads is there.
     fn run<T: Number>(&self, pool: &Pool) -> Buffer;
 
+    /// The same, to the bit, along ways that are known.
+    fn run_along<T: Number>(&self, _: Option<&Ways>, pool: &Pool) -> Buffer {
+        self.run::<T>(pool)
+    }
+
     /// How it goes through what it reads, wherever that begins: to be found once for what is done again and again.
     fn ways(&self) -> Option<Ways> {
         None
@@ -75,6 +80,7 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn reads(&mut self, visit: &mut dyn FnMut(&mut Array, Option<&mut usize>));
     fn is_even(&self) -> bool;
     fn run(&self, precision: Precision, pool: &Pool) -> Buffer;
+    fn run_along(&self, precision: Precision, ways: Option<&Ways>, pool: &Pool) -> Buffer;
     fn ways(&self) -> Option<Ways>;
     fn run_doubles(&self, to: &mut [f64], ways: Option<&Ways>, pool: &Pool) -> bool;
     fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool;
@@ -102,6 +108,13 @@ impl<O: Typed> Operation for O {
         match precision {
             Precision::Double => Typed::run::<f64>(self, pool),
             Precision::Single => Typed::run::<f32>(self, pool),
+        }
+    }
+
+    fn run_along(&self, precision: Precision, ways: Option<&Ways>, pool: &Pool) -> Buffer {
+        match precision {
+            Precision::Double => Typed::run_along::<f64>(self, ways, pool),
+            Precision::Single => Typed::run_along::<f32>(self, ways, pool),
         }
     }
 

@@ -196,9 +196,20 @@ impl Typed for Fold {
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        self.run_along::<T>(None, pool)
+    }
+
+    fn run_along<T: Number>(&self, ways: Option<&Ways>, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
-        let spaces = self.spaces();
+        let found;
+        let spaces: &Spaces = match ways.and_then(|ways| ways.downcast_ref()) {
+            Some(spaces) => spaces,
+            None => {
+                found = self.spaces();
+                &found
+            }
+        };
         if rows == 0 || len == 0 {
             let start = T::of(self.folding.start());
             return match self.point.truth {
@@ -208,7 +219,7 @@ impl Typed for Fold {
         }
         let parts = Parts::of(rows, len, spaces.along);
         let mut result = pool.take::<T>(rows * parts.parts);
-        self.fold(&spaces, &parts, &mut result, pool);
+        self.fold(spaces, &parts, &mut result, pool);
         let (total, others) = result.split_at_mut(rows);
         for other in others.chunks(rows) {
             total.iter_mut().zip(other).for_each(|(slot, value)| *slot = self.folding.join(*slot, *value));

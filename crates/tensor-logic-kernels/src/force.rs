@@ -33,7 +33,7 @@ impl Array {
         let mut nodes = waiting(arrays);
         let units = units(&nodes);
         let entries: usize = nodes.iter().map(|node| node.array.len()).sum();
-        let together = rayon::current_num_threads() > 1 && units.len() > FEW && entries > LARGE;
+        let together = is_worth_it(units.len(), entries);
         let done = Node::done();
         let mut run = move || {
             for unit in &units {
@@ -54,7 +54,7 @@ impl Array {
             }
         };
         if together {
-            awake(entries / SHARE, run);
+            awake(entries, run);
         } else {
             run();
         }
@@ -65,9 +65,15 @@ impl Array {
 /// an operation.
 const PATIENCE: Duration = Duration::from_micros(200);
 
-/// Does some work on one of the threads (otherwise each operation would have all of them woken), while others, at most so
-/// many, look for parts of it.
-fn awake(others: usize, work: impl FnOnce() + Send) {
+/// Whether so many units of work with so many results are worth that threads stay awake for them.
+pub(super) fn is_worth_it(units: usize, entries: usize) -> bool {
+    rayon::current_num_threads() > 1 && units > FEW && entries > LARGE
+}
+
+/// Does some work with so many results on one of the threads (otherwise each operation would have all of them woken), while
+/// others look for parts of it.
+pub(super) fn awake(entries: usize, work: impl FnOnce() + Send) {
+    let others = entries / SHARE;
     let (done, worker) = (AtomicBool::new(false), AtomicUsize::new(usize::MAX));
     let look = || {
         let mut since = Instant::now();

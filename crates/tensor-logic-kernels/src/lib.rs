@@ -35,6 +35,7 @@ mod slabs;
 mod space;
 mod spare;
 mod strips;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -51,3 +52,4 @@ pub use recorded::Recorded;
 pub use segments::{Grouping, Segments};
 pub use slabs::{NOWHERE, Slabs};
 pub use space::advance;
+pub use tape::{Origin, Tape};

@@ -85,9 +85,16 @@ impl Typed for Point {
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
+        self.run_along::<T>(None, pool)
+    }
+
+    fn run_along<T: Number>(&self, ways: Option<&Ways>, pool: &Pool) -> Buffer {
         let len = volume(&self.shape);
         let mut result = pool.take::<T>(len);
-        self.evaluate(&mut result, false, pool);
+        match ways.and_then(|ways| ways.downcast_ref()) {
+            Some(space) => self.evaluate_along(space, &mut result, false, pool),
+            None => self.evaluate(&mut result, false, pool),
+        }
         if self.truth {
             let truths = result.iter().map(|value| *value != T::ZERO).collect();
             pool.give(result);

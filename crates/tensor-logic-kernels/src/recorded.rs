@@ -58,6 +58,11 @@ impl Recorded {
         self.operation.run(precision, pool)
     }
 
+    /// Does it; the bits are those of an operation that is described anew.
+    pub(super) fn run_again(&self, precision: Precision, pool: &Pool) -> Buffer {
+        self.operation.run_along(precision, self.ways(), pool)
+    }
+
     /// Does it where its results belong, from an entry of an array on, if it can; then no result is -0.
     pub fn run_into(&self, to: &mut Buffer, from: usize, pool: &Pool) -> bool {
         let places = from..from.saturating_add(self.len);

@@ -46,6 +46,12 @@ impl Node {
         Node { array: nothing(), operation, inputs: Vec::new(), uses: 0, wanted: false }
     }
 
+    /// One that is done by itself.
+    pub(super) fn alone(array: Array) -> Node {
+        let operation = array.operation().unwrap_or_else(|| Node::done().operation);
+        Node { array, operation, inputs: Vec::new(), uses: 0, wanted: false }
+    }
+
     pub(super) fn kind(&self) -> Option<Kind<'_>> {
         let any = self.operation.any();
         (any.downcast_ref().map(Kind::Point))

@@ -11,6 +11,7 @@ use super::machine::{Machine, Stored};
 use super::plan::{Again, Asked, Kept, Slot, Watch};
 use super::records::{Input, Records};
 use super::relation::Relation;
+use super::stretch::Described;
 use crate::kernels::{Array, Point, Recorded};
 use crate::program::{Combine, Role, TensorId};
 
@@ -47,7 +48,7 @@ impl Machine {
         stored
     }
 
-    fn is_right(&self, record: &Again) -> bool {
+    pub(super) fn is_right(&self, record: &Again) -> bool {
         let asked = &record.asked;
         asked.ranges == self.ranged
             && asked.exact == self.exact.len()
@@ -55,38 +56,43 @@ impl Machine {
             && asked.things.iter().all(|(source, stamp)| self.source_stamp(*source) == *stamp)
     }
 
-    fn made_again(&mut self, record: &Again, passing: bool) -> Option<Stored> {
+    /// What a record makes of the arrays that stand there now.
+    pub(super) fn described_again(&self, record: &Again) -> Option<Described> {
         let mut made: Vec<Array> = Vec::with_capacity(record.operations.len());
         for (operation, sources) in &record.operations {
             let arrays: Option<Vec<Array>> =
                 sources.iter().map(|source| self.array_of(source, &made)).collect();
             made.push(operation.waiting(arrays?));
         }
+        let mut suspects = Vec::new();
         for (scope, source, doubt) in &record.suspects {
-            let array = self.array_of(source, &made)?;
-            self.suspect_array(*scope, array, *doubt);
+            suspects.push((*scope, self.array_of(source, &made)?, *doubt));
         }
         let (relation, source) = &record.result;
         let array = self.array_of(source, &made)?;
-        // What only other operations read may become part of them.
-        drop(made);
         let stored = match relation {
-            Some(tuples) => {
-                self.force(&array);
-                Stored::Relation(std::sync::Arc::new(tuples.valued(array)))
-            }
-            None => {
-                if !self.defers && (!passing || !array.waits_for::<Point>()) {
-                    self.force(&array);
-                }
-                Stored::Dense(array)
-            }
+            Some(tuples) => Stored::Relation(std::sync::Arc::new(tuples.valued(array))),
+            None => Stored::Dense(array),
         };
+        Some(Described { stored, suspects })
+    }
+
+    fn made_again(&mut self, record: &Again, passing: bool) -> Option<Stored> {
+        let Described { stored, suspects } = self.described_again(record)?;
+        self.suspects.extend(suspects);
+        match &stored {
+            Stored::Relation(relation) => relation.array().iter().for_each(|array| drop(self.force(array))),
+            // What only other operations read may become part of them.
+            Stored::Dense(array) if !self.defers && (!passing || !array.waits_for::<Point>()) => {
+                self.force(array);
+            }
+            Stored::Dense(_) => {}
+        }
         self.bytes += record.bytes;
         (!self.must_repeat()).then_some(stored)
     }
 
-    fn kept(&self, id: TensorId) -> Kept {
+    pub(super) fn kept(&self, id: TensorId) -> Kept {
         match self.stored(id) {
             None => Kept::Nothing,
             Some(Stored::Dense(array)) => Kept::Dense(array.len()),

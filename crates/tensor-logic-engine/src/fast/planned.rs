@@ -48,7 +48,7 @@ impl Fast {
             Planner { machine: &mut session.machine, known: BTreeSet::new(), sizes: BTreeMap::new() };
         let mut profile = Profile::default();
         let program = Arc::clone(&planner.machine.program);
-        for component in &session.components {
+        for component in session.components.iter() {
             if component.tensors.iter().any(|id| derived.contains(id)) {
                 component.tensors.iter().for_each(|id| planner.place(&program, *id, false));
             } else if component.tensors.iter().any(|id| needed.contains(id)) {

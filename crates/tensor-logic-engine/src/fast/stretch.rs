@@ -1,0 +1,282 @@
+//! Components one behind the other whose operations are all recorded (`again`), done as one.
+//!
+//! Enter at [`Machine::stretch`] and [`Machine::done_again`]. To look each tensor up, to see whether its record is right, to make
+//! arrays that wait and to find the order in which they are done takes longer than to compute small ones, and comes to the same at
+//! every step of learning. So once all of that was found, the operations of many components are kept in their order
+//! (`kernels::Tape`). What they read from outside is looked up, what somebody outside reads is stored, and what is between
+//! stands nowhere.
+
+use std::collections::BTreeSet;
+
+use super::doubt::Doubt;
+use super::machine::{Machine, Stored};
+use super::plan::{self, Source, Stamps};
+use super::records::Input;
+use super::relation::Relation;
+use crate::error::Result;
+use crate::kernels::{Array, Origin, Tape};
+use crate::program::{Component, TensorId};
+
+/// Components whose operations are done as one.
+pub(super) struct Stretch {
+    /// Their positions, in order.
+    pub(super) components: Vec<usize>,
+    tape: Tape,
+    /// The arrays that it reads.
+    given: Vec<Input>,
+    /// The tensors outside that it reads, and how they were kept.
+    reads: Vec<(TensorId, plan::Kept)>,
+    /// What the descriptions depend on besides.
+    asked: (u64, usize, Stamps),
+    /// What others read or ask for, in the order of the results.
+    results: Vec<(TensorId, Option<Relation>)>,
+    /// What is doubted, behind them.
+    suspects: Vec<(u64, Doubt)>,
+    /// The tuples and the bytes of its tensors.
+    counted: (u64, u64),
+    /// The tuples of its relations.
+    derived: Vec<(TensorId, u64)>,
+    /// The stamps of what it read when it was done the last time.
+    made: Stamps,
+}
+
+/// Fewer components are evaluated one by one.
+pub(super) const FEWEST: usize = 2;
+/// After so many stretches that were of no use no further one is made.
+const TRIES: u32 = 4;
+/// So many goals have stretches of their own.
+const GOALS: usize = 4;
+
+/// The stretches of one list of goals.
+#[derive(Default)]
+pub(super) struct Stretches {
+    goals: Vec<TensorId>,
+    pub(super) all: Vec<Stretch>,
+    /// Those that could not be made, or did not hold.
+    pub(super) failed: u32,
+    /// Whether they serve at the moment.
+    on: bool,
+}
+
+impl Stretches {
+    /// Whether another one may be made.
+    pub(super) fn may_grow(&self) -> bool {
+        self.on && self.failed < TRIES
+    }
+}
+
+/// The stretches of several lists of goals, the last one used first.
+#[derive(Default)]
+pub(super) struct Kept {
+    known: Vec<Stretches>,
+}
+
+impl Kept {
+    /// Forgets all of them.
+    pub(super) fn clear(&mut self) {
+        self.known.clear();
+    }
+
+    /// Those of these goals, taken out; none if they are not to serve.
+    pub(super) fn of(&mut self, goals: &[TensorId], on: bool) -> Stretches {
+        if !on {
+            self.clear();
+        }
+        let known = self.known.iter().position(|stretches| stretches.goals == goals);
+        let found = known.map(|at| self.known.remove(at));
+        Stretches {
+            on,
+            ..found.unwrap_or_else(|| Stretches { goals: goals.to_vec(), ..Stretches::default() })
+        }
+    }
+
+    /// Puts them back.
+    pub(super) fn keep(&mut self, stretches: Stretches) {
+        self.known.insert(0, stretches);
+        self.known.truncate(GOALS);
+    }
+
+    /// The tuples of relations that stand nowhere.
+    pub(super) fn lengths(&self, goals: &[TensorId]) -> Vec<(TensorId, u64)> {
+        let own = self.known.iter().filter(|stretches| stretches.goals == goals);
+        own.flat_map(|stretches| &stretches.all).flat_map(|stretch| &stretch.derived).copied().collect()
+    }
+}
+
+/// What a record makes, to be computed.
+pub(super) struct Described {
+    pub(super) stored: Stored,
+    pub(super) suspects: Vec<(u64, Array, Doubt)>,
+}
+
+impl Machine {
+    /// Whether the operations of a tensor are recorded.
+    pub(super) fn is_recorded(&self, id: TensorId) -> bool {
+        self.slots.get(id.0 as usize).is_some_and(|slot| slot.record.is_some())
+    }
+
+    /// The operations of these components as one, if all of them are recorded; `wanted` are the tensors that somebody else
+    /// reads.
+    pub(super) fn stretch(
+        &mut self,
+        components: &[(usize, &Component)],
+        wanted: &impl Fn(TensorId) -> bool,
+    ) -> Option<Stretch> {
+        let own: BTreeSet<TensorId> = components.iter().flat_map(|(_, c)| &c.tensors).copied().collect();
+        let slots: Vec<_> =
+            own.iter().map(|id| (*id, self.tensors.get_mut(id.0 as usize).and_then(Option::take))).collect();
+        let found = self.described_as_one(components, &own, wanted);
+        for (id, slot) in slots {
+            if let Some(place) = self.tensors.get_mut(id.0 as usize) {
+                *place = slot;
+            }
+        }
+        found
+    }
+
+    /// The same, while none of their tensors is stored.
+    fn described_as_one(
+        &mut self,
+        components: &[(usize, &Component)],
+        own: &BTreeSet<TensorId>,
+        wanted: &impl Fn(TensorId) -> bool,
+    ) -> Option<Stretch> {
+        let mut reads: Vec<(TensorId, plan::Kept)> = Vec::new();
+        let (mut things, mut fixed, mut doubts) = (Stamps::new(), Vec::new(), Vec::new());
+        let (mut tuples, mut bytes, mut derived) = (0_u64, 0, Vec::new());
+        for id in components.iter().flat_map(|(_, component)| &component.tensors) {
+            let record = self.slots.get_mut(id.0 as usize)?.record.take();
+            let described = record.as_ref().filter(|record| self.is_right(record)).and_then(|record| {
+                bytes += record.bytes;
+                reads.extend(record.reads.iter().filter(|(read, _)| !own.contains(read)));
+                things.extend(record.asked.things.iter().filter(|(source, _)| match source {
+                    Source::Tensor(id) | Source::Tuples(id) => !own.contains(id),
+                    Source::Range(_) => true,
+                }));
+                let sources =
+                    record.operations.iter().flat_map(|(_, sources)| sources).chain([&record.result.1]);
+                fixed.extend(sources.filter_map(|source| match source {
+                    Input::Given(array) => Some(array.clone()),
+                    _ => None,
+                }));
+                self.described_again(record)
+            });
+            self.slots.get_mut(id.0 as usize)?.record = record;
+            let Described { stored, suspects } = described?;
+            doubts.extend(suspects);
+            self.store(*id, stored);
+            let count = self.tuples_of(*id);
+            tuples = tuples.saturating_add(count);
+            if let Some(Stored::Relation(relation)) = self.stored(*id) {
+                derived.push((*id, relation.len as u64));
+            }
+        }
+        reads.sort_unstable_by_key(|(id, _)| *id);
+        reads.dedup();
+        things.dedup();
+        let outside = self.outside(&reads);
+        fixed.iter().for_each(|array| drop(self.force(array)));
+        let (mut results, mut arrays) = (Vec::new(), Vec::new());
+        let mut handles = Vec::new();
+        for id in own {
+            let (relation, array) = match self.stored(*id)? {
+                Stored::Dense(array) => (None, array.clone()),
+                Stored::Relation(relation) => {
+                    (Some(Relation { values: None, ..Relation::clone(relation) }), relation.array()?)
+                }
+            };
+            if wanted(*id) {
+                results.push((*id, relation));
+                arrays.push(array);
+            } else {
+                handles.push(array);
+            }
+        }
+        let (suspects, doubted): (Vec<_>, Vec<_>) =
+            doubts.into_iter().map(|(scope, array, doubt)| ((scope, doubt), array)).unzip();
+        arrays.extend(doubted);
+        let asked =
+            arrays.iter().map(|array| (array, true)).chain(handles.iter().map(|array| (array, false)));
+        let origin = |array: &Array| match outside.iter().position(|(other, _)| other.same(array)) {
+            Some(at) => Some(Origin::Given(at)),
+            None => fixed.iter().any(|other| other.same(array)).then_some(Origin::Fixed),
+        };
+        let tape = Tape::of(&asked.collect::<Vec<_>>(), origin)?;
+        Some(Stretch {
+            components: components.iter().map(|(at, _)| *at).collect(),
+            tape,
+            given: outside.into_iter().map(|(_, input)| input).collect(),
+            reads,
+            asked: (self.ranged, self.exact.len(), things),
+            results,
+            suspects,
+            counted: (tuples, bytes),
+            derived,
+            made: Stamps::new(),
+        })
+    }
+
+    /// The arrays of tensors that are stored, computed.
+    fn outside(&self, reads: &[(TensorId, plan::Kept)]) -> Vec<(Array, Input)> {
+        let mut outside = Vec::new();
+        for (id, _) in reads {
+            match self.stored(*id) {
+                Some(Stored::Dense(array)) => {
+                    self.force(array);
+                    outside.push((array.clone(), Input::Tensor(*id, array.len())));
+                }
+                Some(Stored::Relation(relation)) => {
+                    if let Some(array) = relation.computed() {
+                        self.force(&array);
+                        outside.push((array, Input::Values(*id)));
+                    }
+                }
+                None => {}
+            }
+        }
+        outside
+    }
+
+    /// Does a stretch again, if anything that it reads has changed. `false`: its components must be evaluated one by one.
+    pub(super) fn done_again(&mut self, stretch: &mut Stretch) -> Result<bool> {
+        let (ranged, exact, things) = &stretch.asked;
+        let right = *ranged == self.ranged
+            && *exact == self.exact.len()
+            && stretch.reads.iter().all(|(id, kept)| self.kept(*id) == *kept)
+            && things.iter().all(|(source, stamp)| self.source_stamp(*source) == *stamp);
+        if !right {
+            return Ok(false);
+        }
+        let (tuples, bytes) = stretch.counted;
+        self.tuples = self.tuples.saturating_add(tuples);
+        if let Some((id, _)) = stretch.results.first() {
+            self.within_tuples(*id, 0)?;
+        }
+        self.bytes += bytes;
+        let made = self.stamps(stretch.reads.iter().map(|(id, _)| Source::Tensor(*id)));
+        if stretch.made == made && stretch.results.iter().all(|(id, _)| self.stored(*id).is_some()) {
+            return Ok(true);
+        }
+        let given: Option<Vec<Array>> = stretch.given.iter().map(|input| self.array_of(input, &[])).collect();
+        let Some(given) = given else { return Ok(false) };
+        given.iter().for_each(|array| drop(self.force(array)));
+        let arrays = stretch.tape.run(&given, self.precision, &self.pool);
+        self.stop.check(self.head)?;
+        let (results, doubted) = arrays.split_at(stretch.results.len().min(arrays.len()));
+        for ((scope, doubt), array) in stretch.suspects.iter().zip(doubted) {
+            self.suspect_array(*scope, array.clone(), *doubt);
+        }
+        if self.must_repeat() {
+            return Ok(false);
+        }
+        for ((id, relation), array) in stretch.results.iter().zip(results) {
+            let stored = match relation {
+                Some(tuples) => Stored::Relation(std::sync::Arc::new(tuples.valued(array.clone()))),
+                None => Stored::Dense(array.clone()),
+            };
+            self.store(*id, stored);
+        }
+        stretch.made = made;
+        Ok(true)
+    }
+}
