@@ -53,6 +53,8 @@ struct Prepared {
     counts: BTreeMap<String, u64>,
     /// What the other engine sees, if anything was derived.
     program: Option<Arc<Program>>,
+    /// Goals of which none is made by rules, and all below is looked at; and the same in order, each once.
+    open: Vec<[Vec<TensorId>; 2]>,
 }
 
 /// A program with what was derived for it as data, if anything was, and how many tuples each relation has.
@@ -63,6 +65,9 @@ type Others<'a, T> = &'a dyn Fn(&mut dyn Engine, &Request<'_>, &[TensorId]) -> R
 
 /// So many programs' relations are remembered.
 const SESSIONS: usize = 4;
+
+/// So many lists of goals of a program are remembered.
+const GOALS: usize = 8;
 
 /// So many tuples that were derived for programs are remembered beside those of the one at work.
 const MOST: usize = 20_000_000;
@@ -146,11 +151,16 @@ impl Auto {
                 }
             }
         }
-        let prepared = &mut self.prepared[0];
+        Ok(self.ready(program))
+    }
+
+    /// The program at hand with what was derived for it.
+    fn ready(&mut self, program: &Program) -> Ready {
+        let Some(prepared) = self.prepared.first_mut() else { return Ready::default() };
         if prepared.program.is_none() && !prepared.values.is_empty() {
             prepared.program = Some(Arc::new(with_data(program, prepared.values.clone())));
         }
-        Ok((prepared.program.clone(), prepared.counts.clone()))
+        (prepared.program.clone(), prepared.counts.clone())
     }
 
     /// A relation by rules over relations that are none, which are evaluated before; or no.
@@ -366,11 +376,16 @@ impl Auto {
     ) -> Result<Vec<T>> {
         self.stop.check(Span::default())?;
         self.derived.clear();
+        if let Some(open) = self.known_open(request, goals) {
+            let ready = self.ready(request.program);
+            let answers = self.over_open(request, &open, ready, others)?;
+            let answer = |goal: &TensorId| answers.get(open.binary_search(goal).ok()?).cloned();
+            return Ok(goals.iter().filter_map(answer).collect());
+        }
         let asked = weighted::asked(request.program, goals);
         if !asked.is_empty() {
             return self.over_weighted(request, goals, asked, by_rules, others);
         }
-        let program = request.program;
         let mut answers: BTreeMap<TensorId, T> = BTreeMap::new();
         let mut open: Vec<TensorId> = Vec::new();
         for goal in goals.iter().copied().collect::<BTreeSet<_>>() {
@@ -383,17 +398,47 @@ impl Auto {
             }
         }
         if !open.is_empty() {
-            let (prepared, counts) = self.prepare(request, &open)?;
-            let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
-            if let Some(carried) = self.carried.take_if(|carried| carried.to == program.stamp.number()) {
-                self.blocks.carry(carried.from, inner.program, &carried.same);
+            let ready = self.prepare(request, &open)?;
+            let found = self.over_open(request, &open, ready, others)?;
+            if answers.is_empty()
+                && let Some(prepared) = self.prepared.first_mut()
+            {
+                prepared.open.truncate(GOALS - 1);
+                prepared.open.insert(0, [goals.to_vec(), open.clone()]);
             }
-            answers.extend(open.iter().copied().zip(others(&mut *self.blocks, &inner, &open)?));
-            self.derived.extend(counts);
-            let known: BTreeSet<String> = self.derived.iter().map(|(name, _)| name.clone()).collect();
-            let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name));
-            self.derived.extend(others.cloned());
+            answers.extend(open.into_iter().zip(found));
         }
         Ok(goals.iter().filter_map(|goal| answers.get(goal).cloned()).collect())
+    }
+
+    /// These goals in order, each once, if it is known that none of them is made by rules.
+    fn known_open(&mut self, request: &Request<'_>, goals: &[TensorId]) -> Option<Vec<TensorId>> {
+        let stamp = Some(request.program.stamp.number());
+        let at = self.prepared.iter().position(|prepared| prepared.stamp == stamp)?;
+        self.prepared[..=at].rotate_right(1);
+        let known = self.prepared[0].open.iter().find(|[known, _]| known == goals)?;
+        Some(known[1].clone())
+    }
+
+    /// The other engine's answers, of what rules derived as data.
+    fn over_open<T>(
+        &mut self,
+        request: &Request<'_>,
+        open: &[TensorId],
+        (prepared, counts): Ready,
+        others: Others<'_, T>,
+    ) -> Result<Vec<T>> {
+        let program = request.program;
+        let inner = Request { program: prepared.as_deref().unwrap_or(program), ..request.clone() };
+        if let Some(carried) = self.carried.take_if(|carried| carried.to == program.stamp.number()) {
+            self.blocks.carry(carried.from, inner.program, &carried.same);
+        }
+        let found = others(&mut *self.blocks, &inner, open)?;
+        self.derived.extend(counts);
+        let known: BTreeSet<&str> = self.derived.iter().map(|(name, _)| name.as_str()).collect();
+        let others = self.blocks.derived().iter().filter(|(name, _)| !known.contains(name.as_str()));
+        let others: Vec<_> = others.cloned().collect();
+        self.derived.extend(others);
+        Ok(found)
     }
 }

@@ -335,7 +335,7 @@ impl Session {
             if !mine(component, &needed) {
                 continue;
             }
-            let within = stretches.all.iter_mut().position(|stretch| stretch.components.contains(&at));
+            let within = stretches.position(at);
             if let Some(within) = within {
                 let stretch = &mut stretches.all[within];
                 if stretch.components.last() != Some(&at) || self.machine.done_again(stretch)? {

@@ -12,6 +12,9 @@ use super::recorded::Recorded;
 use super::schedule::{Group, Node, Unit, units, waiting};
 use super::strips;
 
+/// What comes to the same each time is kept if it has so many entries at most.
+const KEPT: usize = 1 << 18;
+
 /// Where an array is that an operation reads.
 #[derive(Debug, Clone)]
 enum From {
@@ -60,8 +63,18 @@ enum Work {
 
 impl Tape {
     /// What computes those of these arrays that are asked for; the others are handles whose numbers nobody will look at.
-    /// `None`, if something is read whose origin is not known.
-    pub fn of(arrays: &[(&Array, bool)], origin: impl Fn(&Array) -> Option<Origin>) -> Option<Tape> {
+    /// What comes to the same each time is computed now. `None`, if something is read whose origin is not known.
+    pub fn of(
+        arrays: &[(&Array, bool)],
+        origin: impl Fn(&Array) -> Option<Origin>,
+        (precision, pool): (Precision, &Arc<Pool>),
+    ) -> Option<Tape> {
+        let same = computed_once(&waiting(arrays), &origin);
+        Array::force_all(&same.iter().map(|array| (array, true)).collect::<Vec<_>>(), precision, pool);
+        let origin = |array: &Array| match same.iter().any(|other| other.same(array)) {
+            true => Some(Origin::Fixed),
+            false => origin(array),
+        };
         let nodes = waiting(arrays);
         let units = units(&nodes);
         let from = |array: &Array| -> Option<From> {
@@ -152,6 +165,23 @@ impl Tape {
         }
         asked.iter().map(|from| from.array(given, &made)).collect()
     }
+}
+
+/// What reads nothing that is handed over anew, neither itself nor below, and is not too large to be kept.
+fn computed_once(nodes: &[Node], origin: &impl Fn(&Array) -> Option<Origin>) -> Vec<Array> {
+    let mut same: Vec<bool> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let mut fixed = node.array.len() <= KEPT;
+        let mut inputs = node.inputs.iter();
+        node.operation.inputs(&mut |array| {
+            fixed &= match inputs.next().copied().flatten() {
+                Some(input) => same[input],
+                None => origin(array) == Some(Origin::Fixed),
+            };
+        });
+        same.push(fixed);
+    }
+    nodes.iter().zip(same).filter(|(_, same)| *same).map(|(node, _)| node.array.clone()).collect()
 }
 
 /// Does an operation on the arrays that it reads, and lets go of them.

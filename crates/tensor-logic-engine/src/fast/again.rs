@@ -107,7 +107,7 @@ impl Machine {
     /// Takes down from now on what is asked for, if a tensor is worth it.
     pub(super) fn watch(&mut self, id: TensorId) {
         let tensor = self.program.tensor(id);
-        let plain = tensor.role != Role::Parameter && tensor.combine == Combine::Sum;
+        let plain = tensor.role != Role::Parameter && matches!(tensor.combine, Combine::Sum | Combine::Avg);
         let (looks, kept, bytes) = (self.looks.get(), self.memory.kept(), self.bytes);
         let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
         let seen = std::mem::replace(&mut slot.seen, true);
@@ -143,7 +143,7 @@ impl Machine {
             suspects.push((*scope, self.listed_as(array, &mut listed, &watch)?, *doubt));
         }
         let result = match accumulator {
-            Accumulator::Dense { data: Elements::Sum(sum), counts, .. } if counts.is_empty() => {
+            Accumulator::Dense { data: Elements::Sum(sum), counts: None, .. } => {
                 (None, self.listed_as(sum, &mut listed, &watch)?)
             }
             Accumulator::Ready(relation) => {

@@ -151,6 +151,7 @@ impl Machine {
             for equation in own_equations(&program.equations, component, id) {
                 self.contribute(equation, &[], &mut accumulator)?;
             }
+            let accumulator = self.averaged(accumulator);
             self.remember(id, &accumulator);
             let stored = self.finish(id, accumulator);
             if !self.must_repeat() {

@@ -14,6 +14,7 @@ use super::plan::{Key, Source, Thing};
 use super::relation::{Codes, Piece, Relation, Skeleton};
 use super::rows::Rows;
 use super::scope::{Folded, Scope};
+use crate::ast::Comparison;
 use crate::engine::{Listed, Numbers};
 use crate::error::{Code, Refusal, Result};
 use crate::kernels::{
@@ -28,12 +29,12 @@ use crate::value::{Const, Domain};
 
 /// The contributions to a tensor.
 pub(crate) enum Accumulator {
-    /// All elements, row-major; `counts` for means.
+    /// All elements, row-major.
     Dense {
         /// Joined contributions.
         data: Elements,
-        /// How many.
-        counts: Vec<f64>,
+        /// Of a mean, how many.
+        counts: Option<Elements>,
         /// The number of elements.
         size: usize,
     },
@@ -107,6 +108,9 @@ pub(crate) enum Positions {
     /// Along each dimension by a step.
     Apart(Places),
 }
+
+/// In 32 bits one more than so many is no other number.
+const FLOAT_COUNTS: usize = 1 << 24;
 
 /// Square tensors with more elements are stored by their support where that is small.
 pub(super) const LARGE: usize = 1 << 16;
@@ -200,15 +204,19 @@ impl Machine {
         }
         let sizes: Vec<usize> = domains.iter().map(Domain::len).collect();
         let size = volume(&sizes);
-        let mut counts = vec![0.0; if tensor.combine == Combine::Avg { size } else { 0 }];
+        let mean = tensor.combine == Combine::Avg;
         let mut data = match whole_array(tensor, parameter, &sizes) {
             Some(values) => {
                 let data = Elements::Sum(self.given_array(values));
-                return Ok(Accumulator::Dense { data, counts, size });
+                return Ok(Accumulator::Dense { data, counts: None, size });
             }
-            None if tensor.given.is_empty() && tensor.role != Role::Parameter => Vec::new(),
+            None if tensor.given.is_empty() && tensor.role != Role::Parameter => {
+                let counts = mean.then_some(Elements::None);
+                return Ok(Accumulator::Dense { data: Elements::None, counts, size });
+            }
             None => vec![tensor.combine.default_value(); size],
         };
+        let mut counts = vec![0.0; if mean { size } else { 0 }];
         let mut add = |at: usize, value: f64| {
             if let Some(slot) = data.get_mut(at) {
                 join(tensor.combine, slot, value);
@@ -232,8 +240,8 @@ impl Machine {
                 }),
             }
         }
-        let data = if data.is_empty() { Elements::None } else { Elements::Joined(data) };
-        Ok(Accumulator::Dense { data, counts, size })
+        let counts = mean.then_some(Elements::Joined(counts));
+        Ok(Accumulator::Dense { data: Elements::Joined(data), counts, size })
     }
 
     /// Adds the contributions of an equation; `fixed` are indices of its left side that have one
@@ -330,7 +338,11 @@ impl Machine {
         let inner = context.with_rows(folded.rows.clone());
         self.note_contributions(&folded.block, &inner);
         if matches!(into, Accumulator::Lone) {
-            *into = match self.alone(equation, &folded, &inner)? {
+            let mean = counts.as_ref().map(|counts| Folded {
+                block: binary(folded.block.clone(), counts.block.clone(), Binary::Divide),
+                ..folded.clone()
+            });
+            *into = match self.alone(equation, mean.as_ref().unwrap_or(&folded), &inner)? {
                 Some(relation) => Accumulator::Ready(relation),
                 None => {
                     self.reserve_tensor(equation.tensor)?;
@@ -388,7 +400,7 @@ impl Machine {
         }
     }
 
-    /// Contributions to a square tensor.
+    /// Contributions to a square tensor; a mean is a sum and a sum of how many.
     fn scatter(
         &mut self,
         equation: &Equation,
@@ -399,19 +411,40 @@ impl Machine {
     ) -> Result<()> {
         let Accumulator::Dense { data, counts, size } = into else { return Ok(()) };
         let program = Arc::clone(&self.program);
+        let combine = match program.tensor(equation.tensor).combine {
+            Combine::Avg => Combine::Sum,
+            combine => combine,
+        };
+        if let (Some(counts), Some(counted)) = (counts, counted) {
+            self.scattered(equation, counted.block.clone(), combine, context, (counts, *size))?;
+        }
+        self.scattered(equation, folded.block, combine, context, (data, *size))
+    }
+
+    /// Contributions to elements, so many in all.
+    fn scattered(
+        &mut self,
+        equation: &Equation,
+        block: Block,
+        combine: Combine,
+        context: &Context,
+        (data, size): (&mut Elements, usize),
+    ) -> Result<()> {
+        let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
         let key = equation.node.number();
         let offsets = self.offsets(equation.head.iter(), &tensor.places, context, key)?;
-        let (dims, shape) = self.head_space(&offsets, &folded.block, context);
+        let (dims, shape) = self.head_space(&offsets, &block, context);
         self.reserve(volume(&shape).saturating_mul(2))?;
-        let mut block = folded.block.expanded(&dims, &shape);
-        drop(folded);
-        let sums = tensor.combine == Combine::Sum;
+        let mut block = { block }.expanded(&dims, &shape);
+        // In 32 bits ones are not counted beyond this.
+        let counts = self.precision == Precision::Single && volume(&shape) >= FLOAT_COUNTS;
+        let sums = combine == Combine::Sum && !(counts && tensor.combine == Combine::Avg);
         if sums {
             // What is absent adds nothing.
             block = block.filled(0.0).expanded(&dims, &shape);
         }
-        if sums && offsets.whole(&dims, &shape, *size) {
+        if sums && offsets.whole(&dims, &shape, size) {
             // 0 added makes -0 a 0; a sum of what has been added has none either.
             let array = &block.values.array;
             let clean = !matches!(data, Elements::None) || array.makes_unsigned_zeros();
@@ -436,35 +469,53 @@ impl Machine {
         }
         if sums
             && !matches!(data, Elements::Joined(_))
-            && let Some(places) = offsets.apart(&dims, &shape, *size)
+            && let Some(places) = offsets.apart(&dims, &shape, size)
         {
             let base = match std::mem::replace(data, Elements::None) {
                 Elements::Sum(base) => Some(base),
                 _ => None,
             };
-            let placed = Placed::onto(base, *size, (block.with(Binary::Add, 0.0).array(), places));
-            *data = Elements::Sum(Array::of(*size, placed));
+            let placed = Placed::onto(base, size, (block.with(Binary::Add, 0.0).array(), places));
+            *data = Elements::Sum(Array::of(size, placed));
             return Ok(());
         }
-        let joined = self.joined(data, tensor.combine, *size);
+        let joined = self.joined(data, combine, size);
         let positions = offsets.over(&dims, &shape);
         let present = self.presence(&block, &dims, &shape);
         let values = self.values(&block);
         let here = |at: usize| present.as_ref().is_none_or(|present| present[at]);
-        let numbers = counted.map(|counted| self.values(&counted.block.expanded(&dims, &shape)));
         for (at, position) in positions.iter().enumerate() {
             if *position < 0 || !here(at) {
                 continue;
             }
-            let position = *position as usize;
-            if let Some(slot) = joined.get_mut(position) {
-                join(tensor.combine, slot, values[at]);
-            }
-            if let (Some(count), Some(numbers)) = (counts.get_mut(position), &numbers) {
-                *count += numbers[at];
+            if let Some(slot) = joined.get_mut(*position as usize) {
+                join(combine, slot, values[at]);
             }
         }
         Ok(())
+    }
+
+    /// A mean: the sum of all contributions by how many they are, 0 where there is none.
+    pub(super) fn averaged(&self, accumulator: Accumulator) -> Accumulator {
+        let Accumulator::Dense { data, counts: Some(counts), size } = accumulator else { return accumulator };
+        let data = match (data, counts) {
+            (Elements::Sum(sum), Elements::Sum(count)) => {
+                let of = |array: Array| Block::whole(vec![Dim::ROWS], vec![array.len()], array);
+                // By 1 where nothing is counted: nothing is there either.
+                let none = of(count.clone()).with(Binary::Compare(Comparison::Equal), 0.0);
+                let by = binary(of(count), none, Binary::Add);
+                Elements::Sum(binary(of(sum), by, Binary::Divide).with(Binary::Add, 0.0).array())
+            }
+            (mut data, mut counts) => {
+                let counts = self.joined(&mut counts, Combine::Sum, size);
+                let values = self.joined(&mut data, Combine::Sum, size);
+                for (slot, count) in values.iter_mut().zip(counts) {
+                    *slot = if *count > 0.0 { *slot / *count } else { 0.0 };
+                }
+                data
+            }
+        };
+        Accumulator::Dense { data, counts: None, size }
     }
 
     /// One more sum over all elements.
@@ -877,8 +928,8 @@ impl Machine {
     pub(crate) fn finish(&self, id: TensorId, accumulator: Accumulator) -> Stored {
         let tensor = self.program.tensor(id);
         match accumulator {
-            Accumulator::Dense { data: Elements::Sum(sum), counts, .. }
-                if counts.is_empty() && tensor.combine == Combine::Sum =>
+            Accumulator::Dense { data: Elements::Sum(sum), .. }
+                if matches!(tensor.combine, Combine::Sum | Combine::Avg) =>
             {
                 // Elementwise work for one reader may become part of that one's, and operations that share an outer index are
                 // done together.
@@ -887,11 +938,8 @@ impl Machine {
                 }
                 Stored::Dense(sum)
             }
-            Accumulator::Dense { mut data, counts, size } => {
+            Accumulator::Dense { mut data, size, .. } => {
                 let values = self.joined(&mut data, tensor.combine, size);
-                for (slot, count) in values.iter_mut().zip(&counts) {
-                    *slot = if *count > 0.0 { *slot / count } else { 0.0 };
-                }
                 if tensor.combine == Combine::Exists {
                     values.iter_mut().for_each(|slot| *slot = f64::from(u8::from(*slot > 0.0)));
                 }
@@ -926,7 +974,7 @@ impl Machine {
         let joins = match tensor.style {
             Style::Square => tensor.combine == Combine::Sum,
             Style::Round => {
-                matches!(tensor.combine, Combine::Sum | Combine::Max | Combine::Min | Combine::Times)
+                !matches!(tensor.combine, Combine::Or | Combine::Exists | Combine::Proofs | Combine::Slopes)
             }
         };
         let computed = tensor.role == Role::Computed && tensor.given.is_empty();

@@ -59,6 +59,11 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
+    /// The one that a component belongs to.
+    pub(super) fn position(&self, component: usize) -> Option<usize> {
+        self.all.iter().position(|stretch| stretch.components.binary_search(&component).is_ok())
+    }
+
     /// Whether another one may be made.
     pub(super) fn may_grow(&self) -> bool {
         self.on && self.failed < TRIES
@@ -201,7 +206,7 @@ impl Machine {
             Some(at) => Some(Origin::Given(at)),
             None => fixed.iter().any(|other| other.same(array)).then_some(Origin::Fixed),
         };
-        let tape = Tape::of(&asked.collect::<Vec<_>>(), origin)?;
+        let tape = Tape::of(&asked.collect::<Vec<_>>(), origin, (self.precision, &self.pool))?;
         Some(Stretch {
             components: components.iter().map(|(at, _)| *at).collect(),
             tape,
