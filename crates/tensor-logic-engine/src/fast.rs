@@ -602,7 +602,10 @@ impl Engine for Fast {
 
     fn release(&mut self, parameter: TensorId) {
         for session in &mut self.sessions {
-            session.parameters.remove(&parameter);
+            // Of many batches only those that were evaluated since hold it.
+            if session.parameters.remove(&parameter).is_none() {
+                continue;
+            }
             session.machine.forget(parameter);
             // What still waits would read it where it lies.
             for (at, component) in session.components.iter().enumerate() {

@@ -236,3 +236,51 @@ impl Work {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Binary, Code, Point, View};
+
+    /// `f(x) = x + y · y`, where `y` comes to the same each time.
+    fn sum(x: &Array, y: &Array) -> (Array, Array) {
+        let of = |inputs: &[&Array], binary: Binary| {
+            let inputs = inputs.iter().map(|array| View::whole((*array).clone(), &[2])).collect();
+            let code = vec![Code::Load(0), Code::Load(1), Code::Binary(binary)];
+            Array::of(2, Point { shape: vec![2], inputs, code, truth: false })
+        };
+        let square = of(&[y, y], Binary::Multiply);
+        (of(&[x, &square], Binary::Add), square)
+    }
+
+    #[test]
+    fn what_comes_to_the_same_is_computed_once_and_unknown_arrays_are_refused() {
+        let pool = Arc::new(Pool::default());
+        let numbers = |values: &[f64]| Array::doubles(values.to_vec());
+        let (x, y) = (numbers(&[1.0, 2.0]), numbers(&[3.0, -4.0]));
+        let origin = |array: &Array| {
+            if array.same(&x) {
+                return Some(Origin::Given(0));
+            }
+            array.same(&y).then_some(Origin::Fixed)
+        };
+        let (whole, square) = sum(&x, &y);
+        let asked = [(&whole, true), (&square, false)];
+        let mut tape = Tape::of(&asked, origin, (Precision::Double, &pool)).unwrap();
+        assert!(whole.is_waiting() && !square.is_waiting());
+        assert_eq!((tape.operations.len(), tape.entries), (1, 2));
+        for shift in [0.0, 5.0] {
+            let made = tape.run(&[numbers(&[shift, 1.0])], Precision::Double, &pool);
+            assert_eq!(made[0].done().unwrap().numbers::<f64>(), [shift + 9.0, 17.0]);
+        }
+        // What is asked for and comes to the same is handed out like the rest.
+        let (whole, square) = sum(&x, &y);
+        let asked = [(&square, true), (&whole, true)];
+        let mut tape = Tape::of(&asked, origin, (Precision::Double, &pool)).unwrap();
+        let made = tape.run(&[numbers(&[1.0, 1.0])], Precision::Double, &pool);
+        assert_eq!(made[0].done().unwrap().numbers::<f64>(), [9.0, 16.0]);
+        assert_eq!(made[1].done().unwrap().numbers::<f64>(), [10.0, 17.0]);
+        let (whole, _) = sum(&numbers(&[0.0, 0.0]), &y);
+        assert!(Tape::of(&[(&whole, true)], origin, (Precision::Double, &pool)).is_none());
+    }
+}

@@ -6,8 +6,8 @@ use seeded::Stream;
 
 use super::{
     Array, Binary, Buffer, Code, Fold, Folding, Grouping, Layout, Matrices, NOWHERE, Normalise, Number,
-    Placed, Places, Point, Pool, Precision, Product, Recorded, Segments, Slabs, Step, View, larger, smaller,
-    strides, volume,
+    Origin, Placed, Places, Point, Pool, Precision, Product, Recorded, Segments, Slabs, Step, Tape, View,
+    larger, smaller, strides, volume,
 };
 use tensor_logic_core::ast::Comparison;
 use tensor_logic_core::function::Function;
@@ -1162,6 +1162,7 @@ mod strips {
 
     /// The arrays of a forward and a backward pass, of which the outcomes are looked at.
     struct Arrays {
+        given: [Array; 3],
         all: Vec<Array>,
         outcomes: Vec<usize>,
     }
@@ -1266,7 +1267,36 @@ mod strips {
             let point = Point { shape: wide.to_vec(), inputs: square, code, truth: false };
             let loss = Array::of(1, Fold { point, kept: 0, folding: Folding::Sum });
             let all = vec![s, weights, p, o_raw, o, slope, dp_raw, dp, sums, ds, dq, dk, dv, loss];
-            Arrays { all, outcomes: vec![4, 10, 11, 12, 13] }
+            Arrays { given: [q, k, v], all, outcomes: vec![4, 10, 11, 12, 13] }
+        }
+    }
+
+    /// What was found for some numbers is kept, and done on others.
+    fn kept_as_a_tape(what: &Attention, given: &[Vec<f64>], precision: Precision, wanted: &[Vec<f64>]) {
+        let others: Vec<Vec<f64>> =
+            given.iter().map(|values| values.iter().map(|x| 2.0 - x).collect()).collect();
+        let pool = Arc::new(Pool::default());
+        let mut tape = {
+            let arrays = what.arrays(&others, precision);
+            let origin = |array: &Array| match arrays.given.iter().position(|given| given.same(array)) {
+                Some(at) => Some(Origin::Given(at)),
+                None => Some(Origin::Fixed),
+            };
+            let handles = arrays.all.iter().enumerate();
+            let listed: Vec<(&Array, bool)> =
+                handles.map(|(at, array)| (array, arrays.outcomes.contains(&at))).collect();
+            let tape = Tape::of(&listed, origin, (precision, &pool)).unwrap();
+            assert!(arrays.all.iter().all(Array::is_waiting), "all of it hangs on what is given");
+            tape
+        };
+        let Arrays { given, outcomes, .. } = what.arrays(given, precision);
+        for threads in [1, 2, 2] {
+            let workers = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let made = workers.install(|| tape.run(&given, precision, &pool));
+            assert_eq!(made.len(), outcomes.len());
+            for (at, array) in outcomes.iter().zip(made) {
+                assert_eq!(singles(&array.done().unwrap()), wanted[*at], "{at}, {threads} threads");
+            }
         }
     }
 
@@ -1334,6 +1364,7 @@ mod strips {
                     }
                 }
             }
+            kept_as_a_tape(&what, &given, precision, &bits.unwrap());
         }
         assert!(fused > 60, "strips were tried: {fused}");
     }

@@ -31,6 +31,8 @@ const STEPS: usize = 256;
 const ASKED: usize = 1 << 20;
 /// So many programs' windows are remembered.
 const KEPT: usize = 7;
+/// So many programs are known to be evaluated as they are: the batches of a training loop take turns.
+const WHOLE: usize = 1 << 12;
 
 /// What is found in windows.
 #[derive(Default)]
@@ -66,7 +68,7 @@ impl Fast {
             return Ok(None);
         }
         let Some((windows, covered)) = self.taken_apart(request, goals) else {
-            self.whole.truncate(KEPT);
+            self.whole.truncate(WHOLE);
             self.whole.insert(0, (stamp, goals.to_vec(), bytes));
             return Ok(None);
         };
