@@ -56,8 +56,7 @@ fn thousands_of_tables_over_the_same_variables() {
         let mut model = Model::new(vec![variable("a", 3), variable("b", 2)]).unwrap();
         let (mut logs, count) = (vec![0.0; 3], 1 + stream.below(3000));
         for _ in 0..count {
-            let values: Vec<f64> =
-                (0..3).map(|_| low + (high - low) * stream.uniform().max(1e-9)).collect();
+            let values: Vec<f64> = (0..3).map(|_| low + (high - low) * stream.uniform().max(1e-9)).collect();
             logs.iter_mut().zip(&values).for_each(|(log, value)| *log += value.ln());
             model.multiply(Factor { scope: vec![VariableId(0)], values }).unwrap();
         }
@@ -82,7 +81,8 @@ fn thousands_of_tables_over_the_same_variables() {
 /// A class with thousands of words, all of them seen.
 #[test]
 fn much_evidence_is_not_taken_for_none() {
-    let mut text = "variable C { type discrete [ 2 ] { a, b }; }\nprobability ( C ) { table 0.5, 0.5; }\n".to_owned();
+    let mut text =
+        "variable C { type discrete [ 2 ] { a, b }; }\nprobability ( C ) { table 0.5, 0.5; }\n".to_owned();
     for word in 0..2000 {
         let (a, b) = if word % 2 == 0 { (0.001, 0.002) } else { (0.002, 0.001) };
         text += &format!(
@@ -143,7 +143,11 @@ fn what_editors_leave_in_a_text() {
         assert_eq!(read.factors(), plain.factors());
     }
     assert_eq!(wrong(bif::read("\u{feff}net")).1, 2);
-    for text in ["\u{feff}MARKOV 1 2 1 1 0 2 1 3", "MARKOV\r\n1\r\n2\r\n1\r\n1 0\r\n2\r\n1 3\r\n", "\u{feff}\nMARKOV 1 2 1 1 0 2 1 3"] {
+    for text in [
+        "\u{feff}MARKOV 1 2 1 1 0 2 1 3",
+        "MARKOV\r\n1\r\n2\r\n1\r\n1 0\r\n2\r\n1 3\r\n",
+        "\u{feff}\nMARKOV 1 2 1 1 0 2 1 3",
+    ] {
         assert_eq!(uai::read(text).unwrap().factors()[0].values, [1.0, 3.0]);
     }
 }

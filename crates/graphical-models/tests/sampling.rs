@@ -58,7 +58,8 @@ fn estimates_are_off_by_their_standard_errors() {
         let evidence = if turn % 3 == 0 { Vec::new() } else { evidence(&mut stream, &model, 4) };
         weighted += usize::from(!evidence.is_empty());
         let exact = model.marginals(&evidence, &Limits::default()).unwrap();
-        let sampling = Sampling { samples: 20_000 + stream.below(3000), seed: turn, threads: 2, ..Sampling::default() };
+        let sampling =
+            Sampling { samples: 20_000 + stream.below(3000), seed: turn, threads: 2, ..Sampling::default() };
         let found = model.sample_forward(&evidence, &sampling).unwrap();
         let log = (found.log_evidence - exact.log_evidence).abs();
         assert!(log <= 5.0 * found.log_evidence_error + 1e-9, "{turn}: {log} {found:?}");
@@ -153,7 +154,11 @@ fn what_cannot_be_sampled_is_refused() {
     let small = Sampling { limits: Limits { bytes: 1e4, ..Limits::default() }, ..sampling };
     let model = bif::read(RARE).unwrap();
     assert!(matches!(model.sample_forward(&[], &small), Err(Failure::Memory { .. })));
-    assert!(model.sample_forward(&[], &Sampling { limits: Limits { cells: 0.0, bytes: 1e5 }, ..sampling }).is_ok());
+    assert!(
+        model
+            .sample_forward(&[], &Sampling { limits: Limits { cells: 0.0, bytes: 1e5 }, ..sampling })
+            .is_ok()
+    );
     let empty = Model::default().sample_forward(&[], &sampling).unwrap();
     assert_eq!((empty.of.len(), empty.log_evidence), (0, 0.0));
 }

@@ -56,7 +56,12 @@ struct Case {
 }
 
 const CASES: [Case; 4] = [
-    Case { name: "sum", form: "equations", text: "H[y, d] = E(x, y) X[x, d]\nLoss = H[y, d]^2\n", by: &["X"] },
+    Case {
+        name: "sum",
+        form: "equations",
+        text: "H[y, d] = E(x, y) X[x, d]\nLoss = H[y, d]^2\n",
+        by: &["X"],
+    },
     Case { name: "sum", form: "rules", text: "H(y, d) += E(x, y) X[x, d]\nLoss = H(y, d)^2\n", by: &["X"] },
     Case {
         name: "layer",
