@@ -136,6 +136,9 @@ const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
     ("@include(\"nothing.tl\")", "file-not-found", (1, 10), "`nothing.tl`"),
     // Files.
     ("A = \"ragged.csv\"\nA(x, y)?", "file-format", (1, 5), "line 2"),
+    ("A = \"open.csv\"\nA(x)?", "file-format", (1, 5), "line 3: a quotation that does not end"),
+    ("A = \"open.csv\" as header\nA(x)?", "file-format", (1, 5), "line 3: a quotation that does not end"),
+    ("A = \"head.csv\" as header\nA(x)?", "file-format", (1, 5), "line 1: a quotation that does not end"),
     ("A = 1\u{0}\nA?", "syntax", (1, 6), "expected"),
 ];
 
@@ -151,6 +154,8 @@ fn programs_are_refused_where_they_are_wrong() {
     let folder = folder(&[
         ("nan.csv", b"Mon,nan\nTue,0.5\n"),
         ("ragged.csv", b"a,b\nc\n"),
+        ("open.csv", b"\"a\"\"\n\"\n\"b\nc\nd\n"),
+        ("head.csv", b"\"b\nc\nd\n"),
         ("round.tl", b"@include(\"p.tl\")\n"),
         ("a.npy", &header("(2, 3)", &[1.0; 6])),
         ("b.npy", &header("(4, 2)", &[1.0; 8])),
