@@ -134,10 +134,10 @@ impl Model {
         };
         let count = self.variables.len();
         let (mut children, mut missing) = (vec![Vec::new(); count], vec![0; count]);
-        for at in 0..count {
+        for (at, missing) in missing.iter_mut().enumerate() {
             for parent in parents(at) {
                 children[parent].push(at);
-                missing[at] += 1;
+                *missing += 1;
             }
         }
         let mut order: Vec<usize> = (0..count).filter(|at| missing[*at] == 0).collect();
