@@ -2,7 +2,7 @@
 //!
 //! Enter at [`read`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::model::sums_to_one;
 use crate::{Factor, Failure, Model, Variable, VariableId};
@@ -15,7 +15,7 @@ const CELLS: usize = 1 << 27;
 /// # Errors
 ///
 /// [`Failure::Text`] with the line and column where the text is no network: a word out of place, an unknown variable or
-/// state, a table that is missing, has too few or too many numbers, or does not sum to one.
+/// state, a table that is missing, has too few or too many numbers, or does not sum to one, tables that go in a circle.
 pub fn read(text: &str) -> Result<Model, Failure> {
     let mut reader = Reader { words: words(text)?, at: 0 };
     let mut variables: Vec<Variable> = Vec::new();
@@ -52,19 +52,30 @@ pub fn read(text: &str) -> Result<Model, Failure> {
             }
         }
     }
+    if names.is_empty() {
+        return Err(reader.end().wrong("a network without variables".to_owned()));
+    }
     let mut model = Model::new(variables)?;
+    let mut begins: HashMap<VariableId, Word> = HashMap::new();
     for (word, scope, values) in tables {
         // The variable itself stands last, and moves fastest.
         let own = scope.last().copied();
         if let Some(own) = own.filter(|own| model.definition(*own).is_some()) {
             return Err(word.wrong(format!("a second table of `{}`", model.variable(own).name)));
         }
+        begins.extend(own.map(|own| (own, word)));
         model.define(Factor { scope, values }).map_err(|failure| word.wrong(failure.to_string()))?;
     }
     let missing = (0..names.len()).find(|at| model.definition(VariableId(*at)).is_none());
-    match missing.and_then(|at| names.get(at)) {
-        Some(name) => Err(name.wrong(format!("`{}` has no table of probabilities", name.text))),
-        None => Ok(model),
+    if let Some(name) = missing.and_then(|at| names.get(at)) {
+        return Err(name.wrong(format!("`{}` has no table of probabilities", name.text)));
+    }
+    match model.parents_first() {
+        Ok(_) => Ok(model),
+        Err(circle) => {
+            let first = circle.last().and_then(|id| begins.get(id)).copied();
+            Err(first.unwrap_or(reader.end()).wrong(model.circle(&circle)))
+        }
     }
 }
 
@@ -106,7 +117,7 @@ fn words(text: &str) -> Result<Vec<Word<'_>>, Failure> {
                     }
                     None => break,
                 }
-            } else if letter.is_whitespace() {
+            } else if letter.is_whitespace() || (number == 0 && at == 0 && letter == '\u{feff}') {
                 at += letter.len_utf8();
             } else if rest.starts_with("//") {
                 break;
@@ -153,8 +164,13 @@ impl<'t> Reader<'t> {
         word
     }
 
+    /// The last word.
+    fn end(&self) -> Word<'t> {
+        self.words.last().copied().unwrap_or(Word { text: "", source: "", line: 1, start: 0 })
+    }
+
     fn word(&mut self, what: &str) -> Result<Word<'t>, Failure> {
-        let last = self.words.last().copied().unwrap_or(Word { text: "", source: "", line: 1, start: 0 });
+        let last = self.end();
         self.next().ok_or_else(|| last.wrong(format!("the text ends where {what} was expected")))
     }
 
@@ -211,10 +227,10 @@ impl<'t> Reader<'t> {
                     let count = self.word("the number of states")?;
                     self.expect("]")?;
                     self.expect("{")?;
-                    let mut found: Vec<String> = Vec::new();
+                    let (mut found, mut known): (Vec<String>, HashSet<&str>) = Default::default();
                     while !self.is("}") {
                         let state = self.word("a state")?;
-                        if found.iter().any(|known| known == state.text) {
+                        if !known.insert(state.text) {
                             return Err(
                                 state.wrong(format!("a second state `{}` of `{}`", state.text, name.text))
                             );
@@ -223,7 +239,10 @@ impl<'t> Reader<'t> {
                         self.is(",");
                     }
                     self.expect(";")?;
-                    if count.text.parse() != Ok(found.len()) || found.is_empty() {
+                    if found.is_empty() {
+                        return Err(count.wrong(format!("`{}` has no states", name.text)));
+                    }
+                    if count.text.parse() != Ok(found.len()) {
                         let message =
                             format!("`{}` has {} states and says `{}`", name.text, found.len(), count.text);
                         return Err(count.wrong(message));

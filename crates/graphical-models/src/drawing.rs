@@ -52,6 +52,20 @@ pub(crate) struct Network {
 }
 
 impl Network {
+    /// What a network of the model, and so many threads that draw from it, take in bytes.
+    pub(crate) fn bytes(model: &Model, threads: usize) -> f64 {
+        let table = |factor: &crate::Factor| {
+            let width = factor.scope.last().map_or(1, |own| model.states(*own).max(1));
+            // Thresholds, and of each row its sum and its logarithm.
+            4.0 * factor.values.len() as f64 + 16.0 * (factor.values.len() / width) as f64
+        };
+        let tables: f64 = model.factors().iter().map(table).sum();
+        let variables = model.variables();
+        let states: usize = variables.iter().map(|variable| variable.states.len()).sum();
+        let columns = BLOCK as f64 * (2.0 * variables.len() as f64 + 32.0);
+        tables + (threads as f64 + 1.0) * (columns + 16.0 * states as f64)
+    }
+
     pub(crate) fn new(model: &Model, evidence: &[(VariableId, usize)]) -> Result<Network, Failure> {
         let observed = model.observed(evidence)?;
         let order = order(model)?;
@@ -135,44 +149,20 @@ fn counted<const WIDTH: usize>(thresholds: &[u32], rows: &[u32], draws: &[u32], 
 
 /// The variables, parents first.
 fn order(model: &Model) -> Result<Vec<usize>, Failure> {
-    let count = model.variables().len();
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); count];
-    let mut missing = vec![0; count];
     for (at, variable) in model.variables().iter().enumerate() {
-        let Some(table) = model.definition(VariableId(at)) else {
+        if model.definition(VariableId(at)).is_none() {
             let message = format!(
                 "`{}` has no distribution given other variables: Bayesian networks can be sampled only",
                 variable.name
             );
             return Err(Failure::Model(message));
-        };
-        for parent in table.scope.iter().filter(|parent| parent.0 != at) {
-            children[parent.0].push(at);
-            missing[at] += 1;
         }
     }
-    if model.factors().len() > count {
+    if model.factors().len() > model.variables().len() {
         let message = "there are factors that are no distributions: Bayesian networks can be sampled only";
         return Err(Failure::Model(message.to_owned()));
     }
-    let mut order: Vec<usize> = (0..count).filter(|at| missing[*at] == 0).collect();
-    let mut next = 0;
-    while let Some(at) = order.get(next).copied() {
-        next += 1;
-        for child in &children[at] {
-            missing[*child] -= 1;
-            if missing[*child] == 0 {
-                order.push(*child);
-            }
-        }
-    }
-    match missing.iter().position(|missing| *missing > 0) {
-        Some(at) => {
-            let name = &model.variable(VariableId(at)).name;
-            Err(Failure::Model(format!("the distributions go in a circle above `{name}`")))
-        }
-        None => Ok(order),
-    }
+    model.parents_first().map_err(|circle| Failure::Model(model.circle(&circle)))
 }
 
 fn node(model: &Model, variable: usize, observed: Option<usize>) -> Result<Node, Failure> {

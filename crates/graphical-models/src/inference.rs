@@ -2,6 +2,8 @@
 //!
 //! Enter at [`Model::marginals`]. Lauritzen and Spiegelhalter (1988); Koller and Friedman, chapter 10.
 
+use std::collections::BTreeMap;
+
 use crate::nest::{BLOCK, Folding, Table, folds, held};
 use crate::order::{Order, best};
 use crate::{Failure, Model, VariableId};
@@ -193,9 +195,14 @@ impl Model {
             let scope: Vec<usize> = scope.collect();
             match (scope.is_empty(), values.first()) {
                 (true, Some(value)) => log += value.ln(),
-                _ => tables.push(Table { scope, values }),
+                _ => {
+                    log += moderate(&mut values);
+                    tables.push(Table { scope, values });
+                }
             }
         }
+        let (tables, more) = gathered(tables);
+        log += more;
         if log == f64::NEG_INFINITY {
             return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
         }
@@ -223,6 +230,58 @@ impl Model {
             }
         }
     }
+}
+
+/// Numbers in a table between these, in powers of two, are multiplied as they are.
+const MODERATE: i32 = 32;
+/// Products of tables over the same variables may have so many powers of two, on either side, before they are made by logarithms.
+const TOGETHER: f64 = 512.0;
+
+/// Divides a table whose largest number is far from 1 by a power of two, which loses nothing; the logarithm of that.
+fn moderate(values: &mut [f64]) -> f64 {
+    let power = values.iter().fold(0.0, |most: f64, value| most.max(*value)).log2().floor();
+    if !power.is_finite() || power.abs() <= f64::from(MODERATE) {
+        return 0.0;
+    }
+    // In two steps: 2⁻¹⁰⁷⁴ has no inverse.
+    let half = (power / 2.0).floor();
+    let (first, second) = ((-half).exp2(), (half - power).exp2());
+    values.iter_mut().for_each(|value| *value = *value * first * second);
+    power * std::f64::consts::LN_2
+}
+
+/// How many powers of two the numbers of a table are from 1 at most, those that are 0 aside.
+fn span(values: &[f64]) -> f64 {
+    let logs = values.iter().filter(|value| **value > 0.0).map(|value| value.log2().abs());
+    logs.fold(0.0, f64::max)
+}
+
+/// Tables over the same variables, of which there may be thousands where much is observed, as one, if their product could
+/// be beyond what numbers hold; and the logarithm of what it was divided by.
+fn gathered(tables: Vec<Table>) -> (Vec<Table>, f64) {
+    let mut groups: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
+    for (at, table) in tables.iter().enumerate() {
+        groups.entry(&table.scope).or_default().push(at);
+    }
+    let large = |group: &Vec<usize>| {
+        group.len() > 1 && group.iter().map(|at| span(&tables[*at].values)).sum::<f64>() > TOGETHER
+    };
+    let groups: Vec<Vec<usize>> = groups.into_values().filter(large).collect();
+    let (mut log, mut gone) = (0.0, vec![false; tables.len()]);
+    let mut tables = tables;
+    for group in groups {
+        let Some((first, others)) = group.split_first() else { continue };
+        let sum = |cell: usize| group.iter().map(|at| tables[*at].values[cell].ln()).sum::<f64>();
+        let logs: Vec<f64> = (0..tables[*first].values.len()).map(sum).collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let most = if most.is_finite() { most } else { 0.0 };
+        log += most;
+        tables[*first].values = logs.into_iter().map(|log| (log - most).exp()).collect();
+        others.iter().for_each(|at| gone[*at] = true);
+    }
+    let mut at = 0..;
+    tables.retain(|_| at.next().is_none_or(|at: usize| !gone[at]));
+    (tables, log)
 }
 
 /// Refuses what needs more memory than is allowed.
@@ -338,7 +397,10 @@ pub(crate) fn upward(
         let inputs = inputs(clique, tables, &messages);
         let mut message = folds(folding, sizes, &clique.variables, &inputs, &[above(clique)]).swap_remove(0);
         let most = message.values.iter().fold(0.0, |most: f64, value| most.max(*value));
-        if most.is_nan() || most <= 0.0 {
+        if !most.is_finite() {
+            return Err(beyond());
+        }
+        if most <= 0.0 {
             return Err(Failure::Evidence("the evidence has probability zero".to_owned()));
         }
         message.values.iter_mut().for_each(|value| *value /= most);
@@ -420,10 +482,18 @@ fn calibrated(
         }
         for (variable, belief) in clique.own.iter().zip(beliefs) {
             let sum: f64 = belief.values.iter().sum();
+            if sum <= 0.0 || !sum.is_finite() {
+                return Err(beyond());
+            }
             found[*variable] = belief.values.iter().map(|value| value / sum).collect();
         }
     }
     Ok((found, log))
+}
+
+/// What is refused where products have left the numbers.
+pub(crate) fn beyond() -> Failure {
+    Failure::Model("the products of the tables are beyond what numbers of 64 bits hold".to_owned())
 }
 
 /// What a clique believes of the variables that it shares with a child, without what the child sent; the largest was 1.

@@ -125,6 +125,59 @@ impl Model {
         self.factors.get((*self.definitions.get(id.0)?)?)
     }
 
+    /// The variables, those before the others that are given in their distributions; or variables each of which is given in
+    /// the distribution of the one behind it, and the last in that of the first.
+    pub(crate) fn parents_first(&self) -> Result<Vec<usize>, Vec<VariableId>> {
+        let parents = |at: usize| {
+            let given = self.definition(VariableId(at)).map_or(&[][..], |table| table.scope.as_slice());
+            given.iter().map(|id| id.0).filter(move |parent| *parent != at)
+        };
+        let count = self.variables.len();
+        let (mut children, mut missing) = (vec![Vec::new(); count], vec![0; count]);
+        for (at, missing) in missing.iter_mut().enumerate() {
+            for parent in parents(at) {
+                children[parent].push(at);
+                *missing += 1;
+            }
+        }
+        let mut order: Vec<usize> = (0..count).filter(|at| missing[*at] == 0).collect();
+        let mut next = 0;
+        while let Some(at) = order.get(next).copied() {
+            next += 1;
+            for child in &children[at] {
+                missing[*child] -= 1;
+                if missing[*child] == 0 {
+                    order.push(*child);
+                }
+            }
+        }
+        let Some(first) = missing.iter().position(|missing| *missing > 0) else { return Ok(order) };
+        // Whoever is left has a parent who is left: up and up it comes round.
+        let (mut path, mut met) = (vec![first], vec![false; count]);
+        met[first] = true;
+        while let Some(parent) = path.last().and_then(|at| parents(*at).find(|at| missing[*at] > 0)) {
+            if std::mem::replace(&mut met[parent], true) {
+                path.drain(..path.iter().position(|at| *at == parent).unwrap_or(0));
+                break;
+            }
+            path.push(parent);
+        }
+        Err(path.into_iter().rev().map(VariableId).collect())
+    }
+
+    /// What is said of distributions that go in a circle.
+    pub(crate) fn circle(&self, circle: &[VariableId]) -> String {
+        let end = circle.last().into_iter().chain(circle);
+        let names: Vec<String> = end.map(|id| format!("`{}`", self.variable(*id).name)).collect();
+        let shown = match names.as_slice() {
+            [first @ .., last] if names.len() > 2 * SHOWN => {
+                format!("{} -> … -> {last}", first[..SHOWN].join(" -> "))
+            }
+            names => names.join(" -> "),
+        };
+        format!("the distributions go in a circle: {shown}")
+    }
+
     /// All variables, in order.
     pub fn variables(&self) -> &[Variable] {
         &self.variables
@@ -172,6 +225,9 @@ impl Model {
         self.variables.iter().position(|variable| variable.name == name).map(VariableId)
     }
 }
+
+/// So many variables of a long circle are named.
+const SHOWN: usize = 6;
 
 /// A name that stands twice.
 fn twice<'a>(names: &mut [&'a str]) -> Option<&'a str> {

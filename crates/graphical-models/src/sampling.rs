@@ -4,11 +4,12 @@
 //! of samples have a random stream each and are summed in their order: the answer is the same for any number of threads.
 
 use crate::drawing::{BLOCK, Network, Scratch};
+use crate::inference::within;
 use crate::sums::Sums;
-use crate::{Failure, Model, VariableId};
+use crate::{Failure, Limits, Model, VariableId};
 
 /// How much is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
     /// How many samples.
     pub samples: u64,
@@ -16,11 +17,13 @@ pub struct Sampling {
     pub seed: u64,
     /// How many threads draw.
     pub threads: usize,
+    /// What tables, and what each thread holds, may take; there are no cliques.
+    pub limits: Limits,
 }
 
 impl Default for Sampling {
     fn default() -> Sampling {
-        Sampling { samples: 100_000, seed: 0, threads: 1 }
+        Sampling { samples: 100_000, seed: 0, threads: 1, limits: Limits::default() }
     }
 }
 
@@ -57,8 +60,8 @@ impl Model {
     /// # Errors
     ///
     /// [`Failure::Model`] if some variable was not [defined](Model::define) given others, there are factors beside those, or
-    /// they go in a circle; [`Failure::Question`] for no samples; [`Failure::Evidence`] as [`Model::marginals`], and if no
-    /// sample agrees with the evidence.
+    /// they go in a circle; [`Failure::Question`] for no samples; [`Failure::Memory`]; [`Failure::Evidence`] as
+    /// [`Model::marginals`], and if no sample agrees with the evidence.
     pub fn sample_forward(
         &self,
         evidence: &[(VariableId, usize)],
@@ -67,9 +70,12 @@ impl Model {
         if sampling.samples == 0 {
             return Err(Failure::Question("no sample is asked for".to_owned()));
         }
+        let blocks = sampling.samples.div_ceil(BLOCK as u64);
+        let parts = blocks.div_ceil(PART);
+        let threads = (sampling.threads as u64).clamp(1, parts);
+        within(Network::bytes(self, threads as usize), &sampling.limits)?;
         let network = Network::new(self, evidence)?;
         let family = seeded::Family::new("graphical-models", "samples", sampling.seed);
-        let blocks = sampling.samples.div_ceil(BLOCK as u64);
         let part = |part: u64| -> Sums {
             let mut scratch = Scratch::new(&network);
             let mut sums = Sums::new(network.cells());
@@ -81,8 +87,6 @@ impl Model {
             sums
         };
         let mut total = Sums::new(network.cells());
-        let parts = blocks.div_ceil(PART);
-        let threads = (sampling.threads as u64).clamp(1, parts);
         for first in (0..parts).step_by(threads as usize) {
             let round: Vec<u64> = (first..parts.min(first + threads)).collect();
             for sums in side_by_side(&round, &part) {

@@ -2,6 +2,8 @@
 //!
 //! Enter at [`read`] and [`evidence`].
 
+use std::collections::{HashMap, HashSet};
+
 use crate::model::sums_to_one;
 use crate::{Factor, Failure, Model, Variable, VariableId};
 
@@ -14,7 +16,7 @@ const STATES: usize = 1 << 16;
 ///
 /// # Errors
 ///
-/// [`Failure::Text`] with the line and column where the text is no network.
+/// [`Failure::Text`] with the line and column where the text is no network, or distributions go in a circle.
 pub fn read(text: &str) -> Result<Model, Failure> {
     let mut words = Words::new(text);
     let (kind, place) = words.word("`MARKOV` or `BAYES`")?;
@@ -36,27 +38,28 @@ pub fn read(text: &str) -> Result<Model, Failure> {
         }
     }
     let factors = words.number("the number of factors")?;
-    let mut scopes: Vec<Vec<VariableId>> = Vec::new();
+    let mut scopes: Vec<(Place, Vec<VariableId>)> = Vec::new();
     for _ in 0..factors {
-        let mut scope = Vec::new();
+        let (begin, mut scope, mut known) = (words.place, Vec::new(), HashSet::new());
         for _ in 0..words.number("the number of variables of a factor")? {
             let place = words.place;
             let id = words.number("a variable")?;
             if id >= sizes.len() {
                 return Err(place.wrong(format!("there is no variable {id}")));
             }
-            if scope.contains(&VariableId(id)) {
+            if !known.insert(id) {
                 return Err(place.wrong(format!("the variable {id} stands twice")));
             }
             scope.push(VariableId(id));
         }
-        scopes.push(scope);
+        scopes.push((begin, scope));
     }
     let states = |size: usize| (0..size).map(|state| state.to_string()).collect();
     let named =
         sizes.iter().enumerate().map(|(at, size)| Variable { name: at.to_string(), states: states(*size) });
     let mut model = Model::new(named.collect())?;
-    for scope in scopes {
+    let mut begins: HashMap<VariableId, Place> = HashMap::new();
+    for (begin, scope) in scopes {
         let cells = scope.iter().try_fold(1_usize, |cells, id| cells.checked_mul(sizes[id.0]));
         let place = words.place;
         let count = words.number("the number of entries of a factor")?;
@@ -77,12 +80,21 @@ pub fn read(text: &str) -> Result<Model, Failure> {
         let width = scope.last().map_or(1, |own| sizes[own.0]);
         let sums = values.chunks(width).all(|row| sums_to_one(row).is_ok());
         match scope.last().filter(|own| kind == "BAYES" && sums && model.definition(**own).is_none()) {
-            Some(_) => model.define(Factor { scope, values })?,
+            Some(own) => {
+                begins.insert(*own, begin);
+                model.define(Factor { scope, values })?;
+            }
             None => model.multiply(Factor { scope, values })?,
         }
     }
     words.end()?;
-    Ok(model)
+    match model.parents_first() {
+        Ok(_) => Ok(model),
+        Err(circle) => {
+            let first = circle.last().and_then(|id| begins.get(id)).copied();
+            Err(first.unwrap_or(words.place).wrong(model.circle(&circle)))
+        }
+    }
 }
 
 /// Reads evidence, `2  0 1  5 0`: two variables are observed, 0 in state 1 and 5 in state 0.
@@ -92,14 +104,14 @@ pub fn read(text: &str) -> Result<Model, Failure> {
 /// [`Failure::Text`] with the line and column of a word that is no such number, or of what the model has not.
 pub fn evidence(text: &str, model: &Model) -> Result<Vec<(VariableId, usize)>, Failure> {
     let mut words = Words::new(text);
-    let mut found: Vec<(VariableId, usize)> = Vec::new();
+    let (mut found, mut known): (Vec<(VariableId, usize)>, HashSet<VariableId>) = Default::default();
     for _ in 0..words.number("the number of observed variables")? {
         let place = words.place;
         let id = VariableId(words.number("a variable")?);
         if id.0 >= model.variables().len() {
             return Err(place.wrong(format!("there is no variable {}", id.0)));
         }
-        if found.iter().any(|(known, _)| *known == id) {
+        if !known.insert(id) {
             return Err(place.wrong(format!("the variable {} is observed twice", id.0)));
         }
         let place = words.place;
@@ -139,6 +151,12 @@ impl<'t> Words<'t> {
         let mut words =
             Words { lines: text.lines().enumerate(), rest: "", place: Place { line: 1, column: 1 } };
         words.go_on();
+        // A mark at the beginning that some editors make.
+        if let Some(rest) = words.rest.strip_prefix('\u{feff}') {
+            words.rest = rest;
+            words.place.column += 1;
+            words.go_on();
+        }
         words
     }
 

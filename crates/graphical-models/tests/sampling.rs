@@ -58,7 +58,8 @@ fn estimates_are_off_by_their_standard_errors() {
         let evidence = if turn % 3 == 0 { Vec::new() } else { evidence(&mut stream, &model, 4) };
         weighted += usize::from(!evidence.is_empty());
         let exact = model.marginals(&evidence, &Limits::default()).unwrap();
-        let sampling = Sampling { samples: 20_000 + stream.below(3000), seed: turn, threads: 2 };
+        let sampling =
+            Sampling { samples: 20_000 + stream.below(3000), seed: turn, threads: 2, ..Sampling::default() };
         let found = model.sample_forward(&evidence, &sampling).unwrap();
         let log = (found.log_evidence - exact.log_evidence).abs();
         assert!(log <= 5.0 * found.log_evidence_error + 1e-9, "{turn}: {log} {found:?}");
@@ -96,7 +97,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         for samples in [1, 1000, 1025, 200_000 + seed] {
             let of = |seed, threads| {
                 model
-                    .sample_forward(&evidence, &Sampling { samples, seed, threads })
+                    .sample_forward(&evidence, &Sampling { samples, seed, threads, ..Sampling::default() })
                     .map(|found| bits(&found))
             };
             let one = of(seed, 1);
@@ -140,11 +141,24 @@ fn what_cannot_be_sampled_is_refused() {
     model.multiply(Factor { scope: vec![a], values: vec![1.0, 2.0] }).unwrap();
     assert!(matches!(refused(&model, &[]), Err(Failure::Model(_))));
     let circle = RARE.replace("( A ) { table 0.5, 0.5; }", "( A | B ) { (no) 0.5, 0.5; (yes) 1, 0; }");
-    assert!(matches!(refused(&bif::read(&circle).unwrap(), &[]), Err(Failure::Model(_))));
+    let Err(Failure::Text { line: 4, column: 1, message }) = bif::read(&circle) else { panic!("a circle") };
+    assert_eq!(message, "the distributions go in a circle: `A` -> `B` -> `A`");
+    let mut round = Model::new(model.variables().to_vec()).unwrap();
+    round.define(Factor { scope: vec![a, b], values: vec![0.5, 0.5, 1.0, 0.0] }).unwrap();
+    round.define(Factor { scope: vec![b, a], values: vec![0.5, 0.5, 1.0, 0.0] }).unwrap();
+    assert!(matches!(refused(&round, &[]), Err(Failure::Model(_))));
     let mut free = Model::new(model.variables().to_vec()).unwrap();
     assert!(matches!(refused(&free, &[]), Err(Failure::Model(_))));
     free.multiply(Factor { scope: vec![a, b], values: vec![0.5, 0.5, 0.5, 0.5] }).unwrap();
     assert!(matches!(refused(&free, &[]), Err(Failure::Model(_))));
+    let small = Sampling { limits: Limits { bytes: 1e4, ..Limits::default() }, ..sampling };
+    let model = bif::read(RARE).unwrap();
+    assert!(matches!(model.sample_forward(&[], &small), Err(Failure::Memory { .. })));
+    assert!(
+        model
+            .sample_forward(&[], &Sampling { limits: Limits { cells: 0.0, bytes: 1e5 }, ..sampling })
+            .is_ok()
+    );
     let empty = Model::default().sample_forward(&[], &sampling).unwrap();
     assert_eq!((empty.of.len(), empty.log_evidence), (0, 0.0));
 }

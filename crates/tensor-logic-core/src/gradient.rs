@@ -150,11 +150,18 @@ impl Builder {
         }
     }
 
-    /// The function that alone makes all elements of a square tensor, and the read of it.
+    /// The function that alone makes all elements of a square tensor, or all tuples of a round one, and the read of it.
     fn own_value(&self, equation: &Equation, term: &Term, arguments: Vec<Argument>) -> Option<(u64, Expr)> {
         let tensor = self.program.tensor(equation.tensor);
         let others = self.program.equations.iter().filter(|other| other.tensor == equation.tensor).count();
-        let read = Read::new(equation.tensor, arguments, Otherwise::Zero, equation.head_span);
+        let round = tensor.style == Style::Round;
+        let otherwise = if round { Otherwise::Absent } else { Otherwise::Zero };
+        let read = Read::new(equation.tensor, arguments, otherwise, equation.head_span);
+        // A tuple is there where its contribution is, and each binding has a tuple of its own.
+        let exists = match round {
+            true => equation.head.iter().all(|place| place.alone().is_some()),
+            false => self.exists(&read),
+        };
         let alone = others == 1
             && equation.terms.len() == 1
             && term.over.is_empty()
@@ -167,6 +174,6 @@ impl Builder {
             body => body,
         };
         let (_, Some(when)) = body.parts() else { return None };
-        (alone && self.exists(&read)).then(|| (when.node.number(), Expr::Read(read)))
+        (alone && exists).then(|| (when.node.number(), Expr::Read(read)))
     }
 }

@@ -6,10 +6,12 @@
 //! time. ProbLog's is the probabilities alone, where the program was grounded before. The sum over all worlds is the
 //! reference interpreter's loss of one sample, times 64.
 //!
-//! `encoder` and `molecules`: relational networks beside PyNeuraLogic, values, steps and losses alike.
+//! `encoder` and `molecules`: relational networks beside PyNeuraLogic, values, steps and losses alike. `messages`: sums over the
+//! arcs of a large graph beside PyTorch.
 
 mod embed;
 mod encoder;
+mod messages;
 mod molecules;
 mod ours;
 
@@ -33,7 +35,7 @@ use crate::answer::{print_json, print_text, usage};
 
 const SAMPLES: usize = 64;
 const RUNS: usize = 15;
-const NAMES: [&str; 4] = ["digits", "embed", "encoder", "molecules"];
+const NAMES: [&str; 5] = ["digits", "embed", "encoder", "messages", "molecules"];
 
 /// `bench relational [CASE]...`; returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
@@ -60,6 +62,9 @@ pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
         Some((python, folder)) if wanted("molecules") => items.extend(molecules::items(python, folder, say)?),
         None if wanted("molecules") => say("molecules    needs --python, which has the data\n".to_owned()),
         _ => {}
+    }
+    if wanted("messages") {
+        items.extend(messages::items(args.threads, peers, say)?);
     }
     if wanted("embed") {
         // Pictures are drawn where a folder is named.

@@ -2,8 +2,8 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{
-    Array, Brackets, DomainExpr, DomainKind, Item, PlaceKind, Reference, RightSide, Sign, Start, Statement,
-    StatementKind, TypeExpr,
+    Array, Brackets, DomainExpr, DomainKind, Item, Number, PlaceKind, Reference, RightSide, Sign, Start,
+    Statement, StatementKind, TypeExpr,
 };
 use crate::error::Refusal;
 use crate::lex::TokenKind;
@@ -64,6 +64,7 @@ impl Parser<'_> {
             (K::At, _) => StatementKind::Directive(self.directive()?),
             (K::Text, K::Equal) => self.write()?,
             (K::Number, K::DoubleColon) => self.weighted()?,
+            (K::Minus, K::Number) if self.kind(self.state.at + 2) == K::DoubleColon => self.weighted()?,
             (K::Small, K::Comma | K::Colon) => self.indices()?,
             (K::Small, _) => self.small_start()?,
             (K::Capital, K::Colon) if self.kind(self.state.at + 2) != K::Small => self.set()?,
@@ -106,9 +107,15 @@ impl Parser<'_> {
         Ok(DomainExpr { kind, span: self.since(start) })
     }
 
-    /// `0.3 :: Rain(Mon)`
+    /// `0.3 :: Rain(Mon)`. What is below 0 is refused as a probability, by the stage behind.
     fn weighted(&mut self) -> Parsed<StatementKind> {
-        let weight = self.number();
+        let start = self.span();
+        let below = self.eat(TokenKind::Minus);
+        let mut weight = self.number();
+        if below {
+            let (value, text) = (0.0 - weight.value, format!("-{}", weight.text));
+            weight = Number { value, text, span: self.since(start) };
+        }
         self.expect(TokenKind::DoubleColon, "`::`")?;
         Ok(StatementKind::Weighted { weight, reference: self.reference("a fact")? })
     }

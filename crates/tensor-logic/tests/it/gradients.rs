@@ -171,3 +171,71 @@ fn gradients_agree_three_ways() {
         PROGRAMS.iter().filter(|text| std::panic::catch_unwind(|| check(text)).is_err()).collect();
     assert!(failed.is_empty(), "{} of {} programs", failed.len(), PROGRAMS.len());
 }
+
+/// What makes the tuples of a relation: alone, beside others, several bindings for a tuple, none for some, a recursion.
+const RELATIONS: &[&str] = &[
+    "H(y, e) += F(E(x, y) X[x, d] W[d, e])",
+    "H(y, y) += F(E(x, y) X[x, d] V[d])",
+    "H(y+1, e) += F(E(x, y) X[x, d] W[d, e])",
+    "H(y/2, e) += F(E(x, y) X[x, d] W[d, e])",
+    "H(x+y, e) += F(E(x, y) X[x, d] W[d, e])",
+    "H(x%2, e) += F(E(x, y) X[y, d] W[d, e])",
+    "H(x, x-x) += F(E(x, y) X[y, d] V[d])",
+    "H(0*y, e) += F(E(x, y) X[x, d] W[d, e])",
+    "H(3, e) += F(E(0, y) X[y, d] W[d, e])",
+    "H(y, e) += F(E(x, y) X[x, d] W[d, e])\nH(y, e) += E(y, x) W[0, e] X[x, e]",
+    "H(0, 0) = 0.25\nH(3, 1) = 0.5\nH(y, e) = F(E(x, y) X[x, d] W[d, e])",
+    "H(y, e) += F(E(x, y) X[x, d] W[d, e] | x != y)",
+    "H(y, e) += F(E(x, y) X[x, d] W[d, e]) | y < 2",
+    "H(y, e) += E(x, y) F(X[x, d] W[d, e])",
+    "H(y, e) avg= F(E(x, y) X[x, d] W[d, e])",
+    "H(y, e) max= F(E(x, y) X[x, d] W[d, e])",
+    "H(e, y) += F(E(x, y) X[x, d] W[d, e])",
+    "G(y, e) += F(E(x, y) X[x, d] W[d, e])\nH(y, e) += F(E(x, y) G(x, d) W[d, e])",
+    "H(y, e) += F(0.1 E(x, y) X[x, d] W[d, e] + 0.1 E(x, y) E(y, x) H(x, e))",
+];
+
+/// A tuple's value, where one function made it, stands for that function in its derivative.
+#[test]
+fn gradients_of_relations_of_functions() {
+    let mut failed = Vec::new();
+    for relation in RELATIONS {
+        for function in ["relu", "tanh", "sig", "exp"] {
+            let head = relation.replace("F(", &format!("{function}("));
+            let text = format!(
+                "x, y : 4\nd, e : 2\nE(0, 1); E(1, 2); E(0, 2); E(2, 2); E(2, 1)\n\
+                 X ~ [[0.3, -0.7], [1.1, 0.4], [-0.6, 0.9], [0.2, 0.8]]\nW ~ [[0.5, -0.4], [0.3, 0.7]]\nV ~ [0.2, -0.6]\n\
+                 {head}\nLoss = H(a, b)^2\nLoss?"
+            );
+            if std::panic::catch_unwind(|| check(&text)).is_err() {
+                failed.push(text);
+            }
+        }
+    }
+    for function in ["softmax", "lnorm"] {
+        for (index, argument) in
+            [("x, y.", "X[x, d] X[y, d] | E(x, y)"), ("y, d.", "E(x, y) X[x, d] W[d, 0]")]
+        {
+            let text = format!(
+                "x, y : 4\nd : 2\nE(0, 1); E(1, 2); E(0, 2); E(2, 2); E(2, 1)\n\
+                 X ~ [[0.3, -0.7], [1.1, 0.4], [-0.6, 0.9], [0.2, 0.8]]\nW ~ [[0.5, -0.4], [0.3, 0.7]]\n\
+                 H({index}) += {function}({argument})\nLoss = H(a, b)^3 + W[d, d]^2\nLoss?"
+            );
+            if std::panic::catch_unwind(|| check(&text)).is_err() {
+                failed.push(text);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} fail:\n{}", failed.len(), failed.join("\n\n"));
+}
+
+/// The sum below a function is not taken once more for its derivative.
+#[test]
+fn a_derivative_is_read_off_the_tuple() {
+    let text = "x, y : 4\nd : 2\nE(0, 1)\nX[x, d] ~ normal(0, 1)\nH(y, d) += relu(E(x, y) X[x, d])\nLoss = H(y, d)^2\nLoss?";
+    let (program, goal) = program(text);
+    let wrt = program.tensors.iter().position(|tensor| tensor.name == "X").unwrap();
+    let printed = adjoint(&program, goal, &[TensorId(wrt as u32)]).emit().unwrap();
+    assert_eq!(printed.matches("relu").count(), 1, "{printed}");
+    assert_eq!(printed.matches("E(x, y) X[x, d]").count(), 1, "{printed}");
+}

@@ -44,6 +44,7 @@ mod gradients;
 mod files;
 
 mod batches;
+mod careless;
 mod cases;
 mod closures;
 mod codes;

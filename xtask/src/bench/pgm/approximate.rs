@@ -135,7 +135,7 @@ pub(super) fn samples(args: &BenchArgs, networks: &Path) -> Result<Option<(Vec<J
     let exact = model.marginals(&[], &Limits::default())?;
     let (mut items, mut all_right) = (Vec::new(), true);
     for threads in [1, 2] {
-        let sampling = Sampling { samples: SAMPLES, seed: 7, threads };
+        let sampling = Sampling { samples: SAMPLES, seed: 7, threads, ..Sampling::default() };
         let (seconds, found) = timed(|| Ok(model.sample_forward(&[], &sampling)?))?;
         let mut worst = 0.0_f64;
         for (found, exact) in found.of.iter().flatten().zip(exact.of.iter().flatten()) {

@@ -166,7 +166,7 @@ fn answered(
     show::evidence(answer, &asked.model, &asked.evidence);
     if let Some(samples) = args.samples {
         let threads = args.threads.map_or_else(cores, |threads| threads as usize);
-        let sampling = Sampling { samples, seed: args.seed, threads };
+        let sampling = Sampling { samples, seed: args.seed, threads, limits: asked.limits };
         let found = asked.model.sample_forward(&asked.evidence, &sampling).map_err(failed)?;
         show::sampled(answer, &asked.model, &found, &sampling);
         return Ok(());

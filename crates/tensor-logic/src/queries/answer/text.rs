@@ -11,6 +11,9 @@ use crate::value::{Domain, Symbols};
 /// Rows, tuples or entries that are shown before the rest is only counted.
 const SHOWN: usize = 20;
 
+/// What is said of a tuple that nothing leads to.
+const UNDERIVABLE: &str = "underivable";
+
 /// An answer as lines of text, without a line end behind the last.
 pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
     let mut out = answer.text.clone();
@@ -18,7 +21,7 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
     match &answer.content {
         Content::Scalar(value) => {
             let shown = match (value, answer.kind) {
-                (None, _) => "no such tuple".to_owned(),
+                (None, _) => UNDERIVABLE.to_owned(),
                 (Some(value), Kind::Bool) => (*value != 0.0).to_string(),
                 (Some(_), _) => figure(figures, 0),
             };
@@ -78,8 +81,12 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
         for (name, count) in &explain.derived {
             add(&mut out, format_args!("\n  derived {name}: {count}"));
         }
-        if let Some(found) = &explain.proof {
-            proof(&mut out, found);
+        match (&explain.proof, &answer.content) {
+            (Some(found), _) => proof(&mut out, found),
+            (None, Content::Scalar(Some(0.0))) if answer.kind == Kind::Bool => {
+                add(&mut out, format_args!("\n  {UNDERIVABLE}"));
+            }
+            (None, _) => {}
         }
     }
     out

@@ -170,7 +170,10 @@ impl Header {
             match key {
                 "descr" => descr = Some(cursor.quoted().ok_or_else(|| bad("no simple element type"))?),
                 "fortran_order" => fortran = Some(cursor.boolean().ok_or_else(|| bad("no truth value"))?),
-                "shape" => shape = Some(cursor.shape().ok_or_else(|| bad("no shape"))?),
+                "shape" => {
+                    let none = || bad("no shape that a memory holds");
+                    shape = Some(cursor.shape().ok_or_else(none)?);
+                }
                 other => return Err(bad(&format!("unknown key `{other}`"))),
             }
             if cursor.take(',').is_none() && !cursor.rest.starts_with('}') {

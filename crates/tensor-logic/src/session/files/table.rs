@@ -46,7 +46,7 @@ pub struct Layout {
 /// The tuples of a table.
 ///
 /// # Errors
-/// Lines of different lengths, bytes that are no UTF-8, values that are no numbers.
+/// Lines of different lengths, bytes that are no UTF-8, values that are no numbers, a quotation that does not end.
 pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbols) -> Result<Facts, Fault> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new()
@@ -58,8 +58,10 @@ pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbol
     let mut record = csv::ByteRecord::new();
     let mut facts = Facts::default();
     let mut columns = None;
+    let mut last = csv::Position::new();
     while reader.read_byte_record(&mut record).map_err(|error| Fault::Whole(error.to_string()))? {
         let line = || record.position().map_or(0, csv::Position::line);
+        last = record.position().cloned().unwrap_or(last);
         let expected = *columns.get_or_insert(record.len());
         if record.len() != expected {
             let what = format!("{} cells, the first line has {expected}", record.len());
@@ -90,7 +92,28 @@ pub fn read(bytes: &[u8], dialect: Dialect, layout: Layout, symbols: &mut Symbol
         }
         facts.count += 1;
     }
+    let rest = usize::try_from(last.byte()).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+    if dialect.quotes() && is_open(rest, dialect.delimiter()) {
+        return Err(Fault::Line { line: last.line(), what: "a quotation that does not end".to_owned() });
+    }
     Ok(facts)
+}
+
+/// Whether a quotation is open behind some lines: it would have taken all that follows into its cell.
+fn is_open(lines: &[u8], delimiter: u8) -> bool {
+    let (mut quoted, mut begins) = (false, true);
+    let mut bytes = lines.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match (byte, quoted) {
+            // A mark in a quotation stands twice.
+            (b'"', true) => quoted = bytes.next_if_eq(&b'"').is_some(),
+            (_, true) => {}
+            (b'"', false) => quoted = begins,
+            (_, false) => {}
+        }
+        begins = !quoted && (byte == delimiter || matches!(byte, b'\n' | b'\r'));
+    }
+    quoted
 }
 
 fn utf8(cell: &[u8], line: u64) -> Result<&str, Fault> {

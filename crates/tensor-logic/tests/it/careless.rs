@@ -1,0 +1,271 @@
+//! What careless or hostile input is told: by the command, with its place, a name, and within the memory that is allowed.
+#![cfg(feature = "cli")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot start the command has failed")]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use calculemus_base::testing;
+use serde_json::Value as Json;
+
+/// Exit status, standard output, standard error.
+fn tl(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
+    let output = testing::output(call.current_dir(folder).args(arguments), b"");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+/// The first report: its code, line and column, and what it says.
+fn refused(folder: &Path, arguments: &[&str]) -> (String, u64, u64, String) {
+    let begin = Instant::now();
+    let (code, said, objected) = tl(folder, &[arguments, &["--json"]].concat());
+    assert_eq!(code, Some(1), "{arguments:?}: {said}{objected}");
+    assert!(!objected.contains("panicked"), "{objected}");
+    assert!(begin.elapsed() < Duration::from_secs(60), "{arguments:?}");
+    let said: Json = serde_json::from_str(&said).unwrap();
+    let report = &said["errors"][0];
+    let text = |key: &str| report[key].as_str().unwrap_or_default().to_owned();
+    let number = |key: &str| report[key].as_u64().unwrap_or(0);
+    (text("code"), number("line"), number("column"), format!("{} / {}", text("message"), text("help")))
+}
+
+/// A program, what its first refusal is and where, and words that are in it.
+const PROGRAMS: &[(&str, &str, (u64, u64), &str)] = &[
+    // Cycles.
+    (
+        "P(A) <- Q(A), not R(A)\nQ(A) <- P(A)\nR(A) <- P(A)\nP(A)?",
+        "not-stratified",
+        (1, 15),
+        "P -> not R -> P",
+    ),
+    (
+        "x : 3\nE(0, 1); E(1, 2); E(2, 0)\nW ~ 2\nH(x) += E(y, x) W H(y)\nH(x) += 0.5\nH(x)?",
+        "divergence",
+        (4, 1),
+        "does not come to rest",
+    ),
+    ("N(0)\nN(x) <- N(x-1)\nN(x)?", "budget", (2, 1), "--max-bytes"),
+    // Evidence.
+    (
+        "C = [1, 0]\nR[r, c] = [[0.8, 0.2], [0.2, 0.8]]\nZ = C[c] R[r, c]\nZ[r | c=1]?",
+        "zero-evidence",
+        (4, 1),
+        "0",
+    ),
+    ("C = [1, 0]\nZ = C[c]\nZ | c=7?", "unknown-evidence", (3, 5), "no value `7`"),
+    // Probabilities.
+    ("1.5 :: Rain(Mon)\nRain(x)?", "bad-probability", (1, 1), "`1.5` is no probability"),
+    ("-0.5 :: Rain(Mon)\nRain(x)?", "bad-probability", (1, 1), "`-0.5` is no probability"),
+    ("1e400 :: Rain(Mon)\nRain(x)?", "bad-probability", (1, 1), "`1e400` is no probability"),
+    (
+        "x : {Ann}\nLikes(x) : prob ~ 1.5\nQ(x) <- Likes(x)\nQ(x)?",
+        "bad-probability",
+        (2, 1),
+        "`Likes(Ann)` is 1.5",
+    ),
+    (
+        "R(x) : prob\nR = \"nan.csv\" as values\nQ(x) <- R(x)\nQ(x)?",
+        "bad-probability",
+        (2, 5),
+        "`R(Mon)` is NaN",
+    ),
+    (
+        "0.7 :: C(A, B)\n0.7 :: C(A, D)\n@exclusive(C, 1)\nR(x) <- C(A, x)\nR(x)?",
+        "bad-probability",
+        (2, 1),
+        "1.4 together",
+    ),
+    // A circuit beyond the memory.
+    (
+        "x, y : 12\nE(x, y) : prob ~ 0.5\nP(x, y) <- E(x, y)\nP(x, z) <- P(x, y), E(y, z)\nP(0, 11)?",
+        "budget",
+        (5, 1),
+        "topk(10)",
+    ),
+    // A loss that is no number.
+    (
+        "W ~ 3\nLoss = log(W)\nLoss? @minimize(opt=sgd, lr=2, steps=50)",
+        "divergence",
+        (3, 7),
+        "the loss is NaN",
+    ),
+    ("W ~ 0\nLoss = sqrt(W)\nLoss? @minimize(steps=5)", "divergence", (3, 7), "gradient that is no number"),
+    (
+        "i : 3\nA = \"n.npy\"\nW[i] ~ 0\nLoss = sum[i]((W[i] - A[i])^2)\nLoss? @minimize(steps=5)",
+        "divergence",
+        (5, 7),
+        "NaN",
+    ),
+    // Shapes that meet.
+    (
+        "A = \"a.npy\"\nB = \"b.npy\"\nC[i, k] = A[i, j] B[j, k]\nC?",
+        "size-conflict",
+        (3, 21),
+        "3 values in `A` and 4 in `B`",
+    ),
+    ("i : 5\nA = \"a.npy\"\nA[i, j]\nA?", "size-conflict", (3, 3), "index `i` has 5 values"),
+    ("A = \"a.npy\"\nA[i]?", "file-format", (1, 5), "2 places"),
+    ("A = \"wide.npy\"\nA[i]?", "file-format", (1, 5), "announces the shape [1000000000]"),
+    // Sizes.
+    ("i, j : 1000000000\nA[i, j] = i + j\nA[3, 4]?", "too-large", (2, 1), "--max-bytes"),
+    ("i : 9223372036854775807\nA[i] = 1\nS = A[i]\nS?", "too-large", (2, 1), "`A` needs"),
+    (
+        "i, j, k, l : 1000000000\nW[i, j, k, l] ~ normal(0, 1)\nL = W[i, j, k, l]\nL?",
+        "too-large",
+        (2, 1),
+        "`W` needs",
+    ),
+    // Inclusion.
+    (
+        "@include(\"round.tl\")\nA?",
+        "include-cycle",
+        (1, 10),
+        "`round.tl` includes `p.tl` includes `round.tl` again",
+    ),
+    ("@include(\"p.tl\")", "include-cycle", (1, 10), "again"),
+    ("@include(\"nothing.tl\")", "file-not-found", (1, 10), "`nothing.tl`"),
+    // Files.
+    ("A = \"ragged.csv\"\nA(x, y)?", "file-format", (1, 5), "line 2"),
+    ("A = \"open.csv\"\nA(x)?", "file-format", (1, 5), "line 3: a quotation that does not end"),
+    ("A = \"open.csv\" as header\nA(x)?", "file-format", (1, 5), "line 3: a quotation that does not end"),
+    ("A = \"head.csv\" as header\nA(x)?", "file-format", (1, 5), "line 1: a quotation that does not end"),
+    ("A = 1\u{0}\nA?", "syntax", (1, 6), "expected"),
+];
+
+#[test]
+fn programs_are_refused_where_they_are_wrong() {
+    let header = |shape: &str, numbers: &[f64]| {
+        let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(format!("{text:<117}\n").bytes());
+        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes
+    };
+    let folder = folder(&[
+        ("nan.csv", b"Mon,nan\nTue,0.5\n"),
+        ("ragged.csv", b"a,b\nc\n"),
+        ("open.csv", b"\"a\"\"\n\"\n\"b\nc\nd\n"),
+        ("head.csv", b"\"b\nc\nd\n"),
+        ("round.tl", b"@include(\"p.tl\")\n"),
+        ("a.npy", &header("(2, 3)", &[1.0; 6])),
+        ("b.npy", &header("(4, 2)", &[1.0; 8])),
+        ("n.npy", &header("(3,)", &[1.0, f64::NAN, 2.0])),
+        ("wide.npy", &header("(1000000000,)", &[1.0])),
+    ]);
+    for (text, code, place, told) in PROGRAMS {
+        std::fs::write(folder.path().join("p.tl"), text).unwrap();
+        let found = refused(folder.path(), &["run", "p.tl", "--max-bytes", "20000000"]);
+        assert_eq!((found.0.as_str(), (found.1, found.2)), (*code, *place), "{text}\n{found:?}");
+        assert!(found.3.contains(told), "{text}\n{found:?}");
+    }
+}
+
+#[test]
+fn what_nothing_leads_to_is_underivable() {
+    let program = "Parent(Ann, Bob)\nF(1) = 2\nk : 3\nG(k) += F(k)\nAnc(x, y) <- Parent(x, y)\n0.5 :: Rain(Mon)\nWet(x) <- Rain(x)\n\
+                   Wet(Tue)?\nG(2)?\nAnc(Bob, Ann)?\nAnc(Bob, Ann)? @explain\nAnc(Ann, Bob)? @explain\n";
+    let folder = folder(&[("p.tl", program.as_bytes())]);
+    let (code, said, objected) = tl(folder.path(), &["run", "p.tl"]);
+    assert_eq!((code, objected.as_str()), (Some(0), ""));
+    let answers: Vec<&str> = said.split("Anc(Ann, Bob)?").collect();
+    assert_eq!(
+        answers[0],
+        "Wet(Tue)?\n  underivable\nG(2)?\n  underivable\nAnc(Bob, Ann)?\n  false\nAnc(Bob, Ann)? @explain\n  false\n  derived Anc: 0\n  underivable\n"
+    );
+    assert!(answers[1].contains("true") && !answers[1].contains("underivable"), "{said}");
+}
+
+#[test]
+fn what_editors_leave_in_files_is_passed_over() {
+    let folder = folder(&[
+        ("p.tl", b"\xef\xbb\xbfV = \"v.csv\" as values\r\nV(x)?\r\n"),
+        ("v.csv", b"\xef\xbb\xbfMon,1\r\nTue,2\r\n"),
+    ]);
+    let found = tl(folder.path(), &["run", "p.tl"]);
+    assert_eq!(found.1, "V(x)?\n  x = Mon: 1.0\n  x = Tue: 2.0\n");
+}
+
+const PAIR: &str = "network n {}
+variable A { type discrete [ 2 ] { a, b }; }
+variable B { type discrete [ 2 ] { yes, no }; }
+probability ( A ) { table 0, 1; }
+probability ( B | A ) { (a) 0.1, 0.9; (b) 0.7, 0.3; }
+";
+
+/// A change of the network, options, the refusal and its place, and words that are in it.
+type Asked<'a> = ((&'a str, &'a str), &'a [&'a str], &'a str, (u64, u64), &'a str);
+
+#[test]
+fn models_are_refused_where_they_are_wrong() {
+    let folder = folder(&[]);
+    let none = ("", "");
+    let cases: &[Asked<'_>] = &[
+        (none, &["--evidence", "A=a", "--marginals"], "zero-evidence", (1, 1), "probability zero"),
+        (none, &["--evidence", "A=a", "--samples", "100"], "zero-evidence", (1, 1), "none of 100 samples"),
+        (none, &["--evidence", "A=c"], "unknown-evidence", (1, 3), "its states are `a`, `b`"),
+        (none, &["--evidence", "C=a"], "unknown-evidence", (1, 1), "the variables are `A`, `B`"),
+        (none, &["--samples", "1000", "--max-bytes", "1000"], "budget", (1, 1), "--max-bytes"),
+        (("0, 1;", "0.5, 0.5;"), &["--loopy", "--max-bytes", "10"], "budget", (1, 1), "--max-bytes"),
+        (("0, 1;", "0.5, 0.5;"), &["--map", "--max-bytes", "1"], "budget", (1, 1), "--max-bytes"),
+        (("0, 1;", "0.5, 1;"), &[], "file-format", (4, 21), "`A` sums to 1.5"),
+        (("0, 1;", "1e400, 1;"), &[], "file-format", (4, 27), "`1e400` is no probability"),
+        (("0, 1;", "-1, 2;"), &[], "file-format", (4, 27), "`-1` is no probability"),
+        (("0, 1;", "nan, 1;"), &[], "file-format", (4, 27), "`nan` is no probability"),
+        (("table 0, 1;", ""), &[], "file-format", (4, 1), "misses a row"),
+        (("(a) 0.1", "(z) 0.1"), &[], "file-format", (5, 26), "`A` has no state `z`"),
+        (("variable B", "variable A"), &[], "file-format", (3, 10), "a second variable `A`"),
+        (("[ 2 ] { a", "[ 1000000000 ] { a"), &[], "file-format", (2, 30), "says `1000000000`"),
+        (
+            ("( A ) { table 0, 1", "( A | B ) { (yes) 0, 1; (no) 1, 0"),
+            &[],
+            "file-format",
+            (4, 1),
+            "go in a circle: `A` -> `B` -> `A`",
+        ),
+        ((PAIR, ""), &[], "file-format", (1, 1), "without variables"),
+        (("0.3; }\n", ""), &[], "file-format", (5, 46), "the text ends"),
+    ];
+    for ((old, new), options, code, place, told) in cases {
+        let text = if old.is_empty() { PAIR.to_owned() } else { PAIR.replacen(old, new, 1) };
+        std::fs::write(folder.path().join("m.bif"), &text).unwrap();
+        let found = refused(folder.path(), &[&["query", "m.bif"], *options].concat());
+        assert_eq!((found.0.as_str(), (found.1, found.2)), (*code, *place), "{text}{options:?} {found:?}");
+        assert!(found.3.contains(told), "{text}{options:?} {found:?}");
+    }
+    for (text, place, told) in [
+        ("MARKOV\n1000000000\n2 2\n", (3, 4), "the text ends"),
+        ("MARKOV\n2\n1000000000 2\n1\n2 0 1\n2000000000\n", (3, 1), "fewer letters"),
+        ("MARKOV\n2\n2 2\n1000000000000\n", (4, 14), "the text ends"),
+        ("MARKOV\n2\n2 2\n1\n99999999999 0 1\n", (5, 16), "the text ends"),
+        ("MARKOV\n1\n2\n1\n1 0\n2\n1e400 1\n", (7, 1), "`1e400`"),
+        ("BAYES 2 2 2 2\n2 0 1\n2 1 0\n4 0.1 0.9 0.5 0.5\n4 0.2 0.8 0.4 0.6\n", (3, 1), "`0` -> `1` -> `0`"),
+    ] {
+        std::fs::write(folder.path().join("m.uai"), text).unwrap();
+        let found = refused(folder.path(), &["query", "m.uai"]);
+        assert_eq!((found.0.as_str(), (found.1, found.2)), ("file-format", place), "{text}{found:?}");
+        assert!(found.3.contains(told), "{text}{found:?}");
+    }
+}
+
+/// Every pair of variables has a table: the one clique has 2⁶⁰ cells.
+#[test]
+fn a_model_that_no_machine_holds() {
+    let pairs: Vec<(usize, usize)> = (0..60).flat_map(|a| (a + 1..60).map(move |b| (a, b))).collect();
+    let mut text = format!("MARKOV\n60\n{}\n{}\n", "2 ".repeat(60), pairs.len());
+    text += &pairs.iter().map(|(a, b)| format!("2 {a} {b}\n")).collect::<String>();
+    text += &"4\n1 2 3 4\n".repeat(pairs.len());
+    let folder = folder(&[("m.uai", text.as_bytes())]);
+    let found = refused(folder.path(), &["query", "m.uai"]);
+    assert_eq!((found.0.as_str(), found.1, found.2), ("too-large", 1, 1), "{found:?}");
+    assert!(found.3.contains("--loopy"), "{found:?}");
+}
