@@ -285,3 +285,73 @@ impl Machine {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::engine::{Budget, Engine, Parameters, Request};
+    use crate::fast::Fast;
+    use crate::function::UserFunctions;
+    use crate::program::TensorId;
+    use tensor_logic_core::analyse::analyse;
+    use tensor_logic_core::lower::{NoFiles, Options};
+
+    /// The values of the goals for some numbers of the parameters, and how many components are done as one.
+    fn asked(engine: &mut Fast, text: &str, goals: &[&str], numbers: &[f64]) -> (Vec<Vec<u64>>, usize) {
+        let mut values = Vec::new();
+        let analysed = analyse(text, &mut NoFiles, &UserFunctions::default(), &Options::default());
+        let program = analysed.unwrap().program;
+        for number in numbers {
+            let id = |name: &&str| program.tensors.iter().position(|tensor| tensor.name == *name).unwrap();
+            let id = |name| TensorId(id(name) as u32);
+            let values_of_w = (0..4).map(|at| number + f64::from(at)).collect();
+            let parameters: Parameters = [(id(&"W"), Arc::new(values_of_w))].into();
+            let request = Request {
+                program: &program,
+                parameters: &parameters,
+                budget: Budget { tuples: 1 << 20, bytes: 1 << 28 },
+            };
+            let goals: Vec<TensorId> = goals.iter().map(id).collect();
+            let found = engine.values(&request, &goals).unwrap();
+            values.extend(found.iter().map(|value| value.doubles().iter().map(|x| x.to_bits()).collect()));
+        }
+        let known = engine.sessions.iter().flat_map(|session| &session.stretches.known);
+        (values, known.flat_map(|stretches| &stretches.all).map(|stretch| stretch.components.len()).sum())
+    }
+
+    #[test]
+    fn what_is_recorded_is_done_as_one_until_numbers_are_none() {
+        let text = "i, j : 2
+E(0, 1); E(1, 0); E(1, 1)
+W[i, j] ~ 1
+A[i] = W[i, j] W[j, i]
+M[i] avg= E(i, j) tanh(A[j] + W[i, j])
+H(x, d) += E(x, y) W[y, d]
+S[d] = H(x, d) M[x]
+Loss = (S[d] - 1)^2
+";
+        let numbers = [0.5, -1.0, 2.0, 0.25, 1e200, 0.75, 1.5, f64::INFINITY, 0.125, -2.0, 3.0];
+        let goals = ["Loss", "S"];
+        let mut engine = Fast::default();
+        let (early, none) = asked(&mut engine, text, &goals, &numbers[..1]);
+        assert_eq!(none, 0);
+        let mut engine = Fast::default();
+        let (some, members) = asked(&mut engine, text, &goals, &numbers[..4]);
+        assert!(members >= 4, "{members} components are done as one");
+        assert_eq!(some[..2], early[..]);
+        // Another engine for each, and one for all of them.
+        let mut engine = Fast::default();
+        let (all, _) = asked(&mut engine, text, &goals, &numbers);
+        for (at, number) in numbers.iter().enumerate() {
+            let (own, _) = asked(&mut Fast::default(), text, &goals, &[*number]);
+            for (found, wanted) in all[2 * at..2 * at + 2].iter().zip(&own) {
+                let close = |(a, b): (&u64, &u64)| {
+                    let (a, b) = (f64::from_bits(*a), f64::from_bits(*b));
+                    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-12 * b.abs()
+                };
+                assert!(found.iter().zip(wanted).all(close), "{at}: {number}");
+            }
+        }
+    }
+}
