@@ -31,6 +31,7 @@ mod run;
 mod sampling;
 mod schedules;
 mod strips;
+mod resumed;
 mod validation;
 mod weighted;
 mod windows;
@@ -45,6 +46,7 @@ mod files;
 
 mod batches;
 mod cases;
+mod checkpoints;
 mod closures;
 mod codes;
 mod command;

@@ -9,7 +9,7 @@ use tensor_logic::analyse::Analysed;
 use tensor_logic::answer::{Answer as Shown, Content, drawn, json, text};
 use tensor_logic::ast::Span;
 use tensor_logic::console::Console;
-use tensor_logic::engine::Engine;
+use tensor_logic::engine::{Engine, is_interrupted};
 use tensor_logic::error::{Code, Refusal};
 use tensor_logic::explain::explain as explain_program;
 use tensor_logic::files::Files;
@@ -23,9 +23,10 @@ use tensor_logic::source::Source;
 use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
-use crate::host::world;
+use crate::host::{Bar, world};
 use crate::input::{Asked, Evaluation, File, usage};
 use crate::interrupt::Interrupt;
+use crate::keeping::Keeping;
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -45,6 +46,8 @@ pub(crate) struct Run {
     /// Draw the proofs of queries with `@explain` in this folder, as `proof-1.svg` and so on.
     #[arg(long, value_name = "FOLDER")]
     draw: Option<PathBuf>,
+    #[command(flatten)]
+    keeping: Keeping,
 }
 
 /// `tl explain`
@@ -129,7 +132,11 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
     }
     args.evaluation.prepare(true)?;
     let source = source(&args.file, &args.asked)?;
-    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let bar = Bar::default();
+    let mut world = bar.world(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    if let Some(checkpoints) = args.keeping.checkpoints(&args.evaluation, |told| bar.say(told)) {
+        world = world.with_checkpoints(checkpoints);
+    }
     let mut answer = Answer::new(&source, Shape::Warnings);
     let mut file = String::new();
     json::string(&mut file, &source.file);
@@ -145,8 +152,17 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
     let program = &analysed.program;
     let mut engine = args.evaluation.engine();
     engine.observe(observed);
-    let outcome =
-        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world);
+    let interrupt = args.keeping.watch(engine.as_mut())?;
+    let mut work = || {
+        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world)
+    };
+    let outcome = match &interrupt {
+        Some(interrupt) => interrupt.during(work),
+        None => work(),
+    };
+    if outcome.refusal.as_ref().is_some_and(is_interrupted) {
+        answer.interrupted = interrupt.as_ref().map(Interrupt::status);
+    }
     let mut queries = String::new();
     json::list(&mut queries, &outcome.answers, |out, answer| json::answer(out, &program.symbols, answer));
     let mut written = String::new();
@@ -325,7 +341,7 @@ pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
     args.evaluation.prepare(false)?;
     let mut notebook = Notebook::new("");
     args.evaluation.settle(&mut notebook);
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::watch(&Interrupt::KEY)?;
     notebook.stop_when(interrupt.flag());
     crate::repl::talk(Console::new(notebook), args.file.as_deref(), &interrupt, args.history.as_deref())?;
     Ok(Answer::default())

@@ -14,6 +14,7 @@ mod host;
 mod import;
 mod input;
 mod interrupt;
+mod keeping;
 mod profile;
 mod query;
 mod repl;
