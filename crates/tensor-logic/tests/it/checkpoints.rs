@@ -31,7 +31,8 @@ d : 16
 N = 3
 H[s, d] = tanh(N X[s] W[d] + d)
 V[d] ~ normal(0, 1)
-Loss = sum[s]((H[s, d] V[d] - T[s])^2)
+Y[s] = H[s, d] V[d]
+Loss = sum[s]((Y[s] - T[s])^2)
 Loss? @minimize(opt=adamw, lr=0.01, clip=1, batch=s, size=2, shuffle=1, epochs=STEPS, valid=0.25)
 \"w.csv\" = W
 U ~ 0
@@ -137,7 +138,7 @@ fn a_run_that_is_killed_again_and_again_says_the_same() {
                 (None, _) => {}
                 (Some(130), "-INT") | (Some(143), "-TERM") => {
                     let learned = said.contains("the same command goes on from there");
-                    assert!(learned || !said.contains("--> p.tl:10"), "{said}");
+                    assert!(learned || !said.contains("--> p.tl:11"), "{said}");
                 }
                 _ => panic!("{status:?} {said}"),
             }
@@ -159,7 +160,7 @@ fn refused(folder: &Path, arguments: &[&str], message: &str) {
     let call = [&["run", "p.tl", "--checkpoints", "kept"], arguments].concat();
     let (status, _, said) = tl(folder, &call);
     assert_eq!(status, Some(1), "{arguments:?} {said}");
-    assert!(said.starts_with("error[file-format]: ") && said.contains("--> p.tl:10:7"), "{said}");
+    assert!(said.starts_with("error[file-format]: ") && said.contains("--> p.tl:11:7"), "{said}");
     assert!(said.contains(message), "{message}: {said}");
     assert_eq!(files(&folder.join("kept")), before, "{message}");
 }
@@ -270,7 +271,7 @@ fn a_folder_that_cannot_be_used_is_refused_before_anything_is_learned() {
         let (status, _, said) = tl(folder.path(), &["run", "p.tl", "--checkpoints", place]);
         assert_eq!(status, Some(1), "{said}");
         assert!(said.starts_with("error[file-not-found]: what is learned cannot be kept in "), "{said}");
-        assert!(said.contains("--> p.tl:10:7"), "{said}");
+        assert!(said.contains("--> p.tl:11:7"), "{said}");
         assert!(since.elapsed() < Duration::from_secs(20));
     }
     assert_eq!(std::fs::read_to_string(folder.path().join("file")).unwrap(), "x");

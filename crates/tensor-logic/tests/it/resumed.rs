@@ -148,7 +148,6 @@ fn options(stream: &mut Stream) -> String {
     let mut options = vec![
         pick(&["opt=sgd", "opt=sgd, momentum=0.9", "opt=adam", "opt=adamw", "opt=adam, beta1=0.5, eps=1e-3"]),
         pick(&["lr=0.01", "lr=0.05", "lr=0.02, schedule=cosine", "lr=0.02, schedule=linear, warmup=4, min_lr=0.001"]),
-        pick(&["steps=1", "steps=11", "steps=17", "epochs=3", "epochs=6", "steps=0"]),
         pick(&["", "", "clip=0.5"]),
         pick(&["", "", "weight_decay=0.1"]),
         pick(&["", "lift=yes"]),
@@ -156,7 +155,10 @@ fn options(stream: &mut Stream) -> String {
     let batch = pick(&["", "batch=s, size=1", "batch=s, size=2, shuffle=1", "batch=s, size=4", "batch=s, size=2"]);
     if !batch.is_empty() {
         options.push(batch);
+        options.push(pick(&["steps=11", "epochs=3", "epochs=6", "steps=17"]));
         options.push(pick(&["", "valid=0.3", "valid=0.3, patience=1", "valid=0.2, patience=2"]));
+    } else {
+        options.push(pick(&["steps=0", "steps=1", "steps=11", "steps=17"]));
     }
     options.retain(|option| !option.is_empty());
     options.join(", ")
