@@ -1,6 +1,8 @@
 //! The pieces of a page: tables, warnings, and the one style sheet. What is put in is escaped by `maud`.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, PreEscaped, html};
+
+pub use maud::Markup;
 
 /// Text as it stands in elements and attributes, for the pictures, which are written by hand.
 pub fn escape(text: &str) -> String {

@@ -1,12 +1,12 @@
 //! `tl run`, `explain`, `grad`, `repl`: the commands that evaluate a program.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
-use tensor_logic::answer::{Answer as Shown, Content, drawn, json, text};
+use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
 use tensor_logic::console::Console;
 use tensor_logic::engine::{Engine, is_interrupted};
@@ -27,6 +27,7 @@ use crate::host::{Bar, world};
 use crate::input::{Asked, Evaluation, File, usage};
 use crate::interrupt::Interrupt;
 use crate::keeping::Keeping;
+use crate::pictures::Pictures;
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -43,9 +44,8 @@ pub(crate) struct Run {
     /// Say behind the answers where the time went.
     #[arg(long)]
     profile: bool,
-    /// Draw the proofs of queries with `@explain` in this folder, as `proof-1.svg` and so on.
-    #[arg(long, value_name = "FOLDER")]
-    draw: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: Pictures,
     #[command(flatten)]
     keeping: Keeping,
 }
@@ -172,35 +172,19 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
         answer.text.push_str(&text::answer(&program.symbols, given));
         answer.text.push('\n');
     }
-    if let Some(folder) = &args.draw {
-        answer.notice = draw(folder, &outcome.answers)?;
+    let (observations, took) = (engine.observed().unwrap_or_default(), since.elapsed());
+    if answer.interrupted.is_none() {
+        engine.observe(false);
+        let evaluator: &mut dyn Engine = engine.as_mut();
+        let evaluator = (evaluator, args.evaluation.budget());
+        answer.notice = args.pictures.drawn(&source, program, evaluator, &outcome)?;
     }
     answer.errors = outcome.refusal.into_iter().collect();
     answer.warnings = analysed.warnings;
     answer.warnings.extend(outcome.warnings);
     answer.warnings.sort_by_key(|report| report.span.start);
     answer.fails = args.strict && !answer.warnings.is_empty();
-    Ok((answer, engine.observed().unwrap_or_default(), since.elapsed()))
-}
-
-/// Draws the proofs of answers, and says where.
-fn draw(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Result<String> {
-    let proofs = answers.iter().filter_map(|answer| Some((answer, answer.explain.as_ref()?.proof.as_ref()?)));
-    let mut said = String::new();
-    for (number, (answer, proof)) in (1..).zip(proofs) {
-        let path = folder.join(format!("proof-{number}.svg"));
-        let written = std::fs::create_dir_all(folder)
-            .and_then(|()| calculemus_base::file::write(&path, drawn::proof(proof).as_bytes()));
-        written
-            .map_err(|error| usage(ErrorKind::Io, &format!("cannot write {}: {error}", path.display())))?;
-        said.push_str(&format!("tl: {} is a proof of {}\n", path.display(), answer.text));
-    }
-    if said.is_empty() {
-        said =
-            "tl: no query with `@explain` has a proof to draw: ask for one tuple, `Path(A, B)? @explain`\n"
-                .to_owned();
-    }
-    Ok(said)
+    Ok((answer, observations, took))
 }
 
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {

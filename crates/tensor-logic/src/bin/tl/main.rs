@@ -15,6 +15,7 @@ mod import;
 mod input;
 mod interrupt;
 mod keeping;
+mod pictures;
 mod profile;
 mod query;
 mod repl;
