@@ -25,14 +25,14 @@ pub type Atom = (TensorId, Vec<Option<Const>>);
 pub struct Ground {
     /// Atoms with the first values of their elements; the goal is the first.
     pub atoms: Vec<(Atom, Vec<f64>)>,
-    /// The contributions that are there.
+    /// The contributions that are there, but for those that differ only in components of vectors.
     pub contributions: Vec<Contribution>,
     /// How many atoms were met and left out.
     pub left_out: usize,
 }
 
 /// A contribution to an atom.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Contribution {
     /// To which.
     pub to: usize,
@@ -44,6 +44,8 @@ pub struct Contribution {
     pub weights: Vec<(Atom, Option<f64>)>,
     /// The facts without a value.
     pub facts: Vec<Atom>,
+    /// How many atoms it reads that are left out.
+    pub left_out: usize,
 }
 
 /// How much is given at most.
@@ -167,7 +169,8 @@ impl<'p> Search<'_, 'p> {
 
     fn contribution(&mut self, to: usize, equation: usize, reads: &BTreeSet<Element>) {
         let program = self.machine.program;
-        let mut made = Contribution { to, equation, from: Vec::new(), weights: Vec::new(), facts: Vec::new() };
+        let (from, weights, facts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut made = Contribution { to, equation, from, weights, facts, left_out: 0 };
         let mut facts = BTreeSet::new();
         let mut weights: BTreeMap<Atom, Vec<f64>> = BTreeMap::new();
         let mut from = BTreeSet::new();
@@ -180,10 +183,15 @@ impl<'p> Search<'_, 'p> {
             } else if tensor.kind == Kind::Bool && tensor.role != Role::Computed {
                 facts.insert(atom);
             } else {
-                from.extend(self.atom(atom));
+                from.insert(atom);
             }
         }
-        made.from = from.into_iter().collect();
+        for atom in from {
+            match self.atom(atom) {
+                Some(number) => made.from.push(number),
+                None => made.left_out += 1,
+            }
+        }
         made.facts = facts.into_iter().collect();
         let single = |(atom, values): (Atom, Vec<f64>)| {
             let is_single = atom.1.iter().all(Option::is_some);
@@ -191,7 +199,9 @@ impl<'p> Search<'_, 'p> {
             (atom, value)
         };
         made.weights = weights.into_iter().map(single).collect();
-        self.found.contributions.push(made);
+        if !self.found.contributions.contains(&made) {
+            self.found.contributions.push(made);
+        }
     }
 
     /// What each contribution of a term to an element reads.

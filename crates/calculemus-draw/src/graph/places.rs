@@ -80,14 +80,15 @@ fn laid(layers: &Layers, at: &[f64], beyond: f64) -> Laid {
     let left = (0..at.len()).map(|node| at[node] - layers.sizes[node].0 / 2.0).fold(f64::INFINITY, f64::min);
     let right = (0..at.len()).map(|node| at[node] + layers.sizes[node].0 / 2.0).fold(0.0, f64::max);
     let left = if left.is_finite() { left } else { 0.0 };
-    let (mut across, mut middles) = (0.0, vec![0.0; at.len()]);
+    let (mut across, mut bands) = (0.0, vec![Band::default(); at.len()]);
     for (number, layer) in layers.layers.iter().enumerate() {
         let thick = layer.iter().map(|node| layers.sizes[*node].1).fold(0.0, f64::max);
         across += if number > 0 { beyond } else { 0.0 };
-        layer.iter().for_each(|node| middles[*node] = across + thick / 2.0);
+        layer.iter().for_each(|node| bands[*node] = Band { middle: across + thick / 2.0, half: thick / 2.0 });
         across += thick;
     }
-    let point = |node: usize| (at[node] - left, middles[node]);
+    let along: Vec<f64> = at.iter().map(|at| at - left).collect();
+    let point = |node: usize| (along[node], bands[node].middle);
     let mut laid = Laid {
         nodes: (0..layers.boxes).map(point).collect(),
         ways: Vec::new(),
@@ -96,9 +97,23 @@ fn laid(layers: &Layers, at: &[f64], beyond: f64) -> Laid {
     };
     let ports = Ports::of(layers, at);
     for (number, way) in layers.ways.iter().enumerate() {
-        laid.ways.push(ports.way(layers, number, way, &point));
+        laid.ways.push(ports.way(layers, (&along, &bands), number, way));
     }
     laid
+}
+
+/// Where the layer of a box lies.
+#[derive(Debug, Clone, Copy, Default)]
+struct Band {
+    middle: f64,
+    half: f64,
+}
+
+impl Band {
+    /// The side that is turned to another layer.
+    fn side(self, other: Band, half: f64) -> f64 {
+        if other.middle > self.middle { self.middle + half } else { self.middle - half }
+    }
 }
 
 /// An end of an arc: where it goes along the layer, which arc it is, and whether it is the start.
@@ -139,26 +154,29 @@ impl Ports {
         Ports { shifts }
     }
 
-    /// The points of an arc.
+    /// The points of an arc. Within layers it is straight, so that no box is in its way.
     fn way(
         &self,
         layers: &Layers,
+        (along, bands): (&[f64], &[Band]),
         number: usize,
         way: &[usize],
-        point: &dyn Fn(usize) -> (f64, f64),
     ) -> Vec<(f64, f64)> {
-        let mut points: Vec<(f64, f64)> = way.iter().map(|node| point(*node)).collect();
-        let [first, .., last] = way else { return Vec::new() };
-        let inwards = |node: usize, towards: f64, from: f64| {
-            let half = layers.sizes[node].1 / 2.0;
-            if towards > from { half } else { -half }
-        };
-        let (second, before) = (points[1].1, points[points.len() - 2].1);
-        if let Some(start) = points.first_mut() {
-            *start = (start.0 + self.shifts[number].0, start.1 + inwards(*first, second, start.1));
-        }
-        if let Some(end) = points.last_mut() {
-            *end = (end.0 + self.shifts[number].1, end.1 + inwards(*last, before, end.1));
+        let shifts = self.shifts[number];
+        let mut points = Vec::new();
+        for (position, pair) in way.windows(2).enumerate() {
+            let [from, to] = *pair else { continue };
+            let (is_first, is_last) = (position == 0, position + 2 == way.len());
+            let start = along[from] + if is_first { shifts.0 } else { 0.0 };
+            let end = along[to] + if is_last { shifts.1 } else { 0.0 };
+            if is_first {
+                points.push((start, bands[from].side(bands[to], layers.sizes[from].1 / 2.0)));
+            }
+            points.push((start, bands[from].side(bands[to], bands[from].half)));
+            points.push((end, bands[to].side(bands[from], bands[to].half)));
+            if is_last {
+                points.push((end, bands[to].side(bands[from], layers.sizes[to].1 / 2.0)));
+            }
         }
         points
     }

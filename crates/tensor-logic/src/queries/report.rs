@@ -56,7 +56,11 @@ pub fn page(
 /// A number for people.
 fn shown(value: f64) -> String {
     let size = value.abs();
-    let digits = if value == 0.0 || (1e-3..1e5).contains(&size) { format!("{value:.4}") } else { format!("{value:.3e}") };
+    let digits = match (1e-3..1e5).contains(&size) {
+        true => format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false if value == 0.0 => "0".to_owned(),
+        false => format!("{value:.3e}"),
+    };
     digits.replace('-', "−")
 }
 

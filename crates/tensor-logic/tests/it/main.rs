@@ -57,6 +57,7 @@ mod parity;
 mod programs;
 mod reference;
 mod replayed;
+mod reported;
 mod tudataset;
 mod tuple_blocks;
 mod tutorial;

@@ -12,12 +12,12 @@ use super::{colour, of, shown, template, written};
 use crate::engine::{Budget, Engine, Parameters, Request};
 use crate::error::Result;
 use crate::model;
-use crate::program::{Argument, Given, IndexFn, IndexId, Program, Query, Role, Style, TensorId};
+use crate::program::{Argument, Given, IndexFn, IndexId, Kind, Program, Query, Role, Style, TensorId};
 use crate::reference::{Atom, Contribution, Ground, Most, ground};
 use crate::value::Domain;
 
 /// What is drawn at most.
-const MOST: Most = Most { atoms: 48, contributions: 12 };
+const MOST: Most = Most { atoms: 40, contributions: 12 };
 
 /// Lines on an arc.
 const LINES: usize = 4;
@@ -131,11 +131,14 @@ fn graph(program: &Program, source: &str, found: &Ground) -> Graph {
     let mut graph = Graph::new("Network", Direction::Left);
     for (atom, values) in &found.atoms {
         let colour = colour(program.tensor(atom.0).role);
-        graph.add(Node::new(Shape::Box(colour), [named(program, atom), vector(atom, values)]));
+        let value = (program.tensor(atom.0).kind != Kind::Bool).then(|| vector(atom, values));
+        graph.add(Node::new(Shape::Box(colour), [named(program, atom)].into_iter().chain(value)));
     }
     for made in &found.contributions {
         let lines = on_arc(program, source, made);
         match (&made.from[..], lines.is_empty()) {
+            // All that it is made of is left out.
+            ([], _) if made.left_out > 0 => {}
             ([from], true) => graph.arcs.push((*from, made.to)),
             (from, _) => {
                 let lines = if lines.is_empty() { vec!["·".to_owned()] } else { lines };
@@ -171,7 +174,7 @@ fn on_arc(program: &Program, source: &str, made: &Contribution) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(equation) = program.equations.get(made.equation) {
         let doing = template::doing(program, source, equation);
-        lines.extend((doing != "=" && made.from.len() > 1).then_some(doing));
+        lines.extend((doing != "=" && doing != "rule").then_some(doing));
     }
     for (atom, value) in &made.weights {
         lines.push(match value {

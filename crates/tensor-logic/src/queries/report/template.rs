@@ -59,15 +59,7 @@ fn graph(program: &Program, source: &str, goal: TensorId) -> (Graph, usize) {
 
 fn node(program: &Program, id: TensorId) -> Node {
     let tensor = program.tensor(id);
-    let head = program.equations.iter().find(|equation| equation.tensor == id).map(|equation| &equation.head);
-    let name = |function: &IndexFn| match function.alone() {
-        Some(index) => program.index(index).name.clone(),
-        None => "·".to_owned(),
-    };
-    let places = match head {
-        Some(head) => head.iter().map(name).collect(),
-        None => vec!["·".to_owned(); tensor.places.len()],
-    };
+    let places = named(program, id);
     let facts = || {
         let counts = tensor.given.iter().map(|given| match given {
             Given::Facts(facts) => facts.count,
@@ -84,6 +76,27 @@ fn node(program: &Program, id: TensorId) -> Node {
         Role::Empty | Role::Missing => "nothing is given".to_owned(),
     };
     Node::new(Shape::Box(colour(tensor.role)), [written(program, id, &places), below])
+}
+
+/// What the places of a tensor are called where it is defined, or else where it is first read.
+fn named(program: &Program, id: TensorId) -> Vec<String> {
+    let name = |function: Option<&IndexFn>| match function.and_then(IndexFn::alone) {
+        Some(index) => program.index(index).name.clone(),
+        None => "·".to_owned(),
+    };
+    if let Some(equation) = program.equations.iter().find(|equation| equation.tensor == id) {
+        return equation.head.iter().map(|function| name(Some(function))).collect();
+    }
+    let mut found = None;
+    for equation in &program.equations {
+        equation.visit_reads(&mut |read, _| {
+            if read.tensor == id && found.is_none() {
+                let names = read.arguments.iter().map(|argument| name(argument.function()));
+                found = Some(names.collect::<Vec<String>>());
+            }
+        });
+    }
+    found.unwrap_or_else(|| vec!["·".to_owned(); program.tensor(id).places.len()])
 }
 
 /// What an equation does, in few words: how contributions are put together, over which indices, and its functions.
