@@ -172,6 +172,10 @@ fn vector((_, places): &Atom, values: &[f64]) -> String {
 /// What a contribution does, with which weights, by which facts.
 fn on_arc(program: &Program, source: &str, made: &Contribution) -> Vec<String> {
     let mut lines = Vec::new();
+    let reads = made.from.len() + made.weights.len() + made.facts.len() + made.left_out;
+    if reads == 0 {
+        return vec!["a number".to_owned()];
+    }
     if let Some(equation) = program.equations.get(made.equation) {
         let doing = template::doing(program, source, equation);
         lines.extend((doing != "=" && doing != "rule").then_some(doing));

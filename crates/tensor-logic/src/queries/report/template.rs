@@ -7,7 +7,7 @@ use calculemus_draw::html;
 
 use super::{colour, sizes, written};
 use crate::error::Places;
-use crate::program::{Combine, Equation, Expr, Given, IndexFn, Kind, Operation, Program, Role, TensorId};
+use crate::program::{Combine, Equation, Expr, Given, IndexFn, Operation, Program, Role, Style, TensorId};
 
 /// The most tensors that are drawn.
 const MOST: usize = 60;
@@ -69,7 +69,7 @@ fn node(program: &Program, id: TensorId) -> Node {
     };
     let below = match tensor.role {
         Role::Parameter => format!("parameter, {}", sizes(&tensor.sizes())),
-        Role::Data if tensor.kind == Kind::Bool => format!("{} facts", facts()),
+        Role::Data if tensor.style == Style::Round => format!("{} facts", facts()),
         Role::Data => format!("given, {}", sizes(&tensor.sizes())),
         Role::Computed if tensor.places.is_empty() => "a number".to_owned(),
         Role::Computed => format!("computed, {}", tensor.kind.name()),
