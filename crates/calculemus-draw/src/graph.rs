@@ -262,7 +262,12 @@ fn drawn(out: &mut String, node: &Node, place: Place) {
         let small = if node.is_large(at) { "" } else { " class=\"small\"" };
         put(
             out,
-            format_args!("<text{small} x=\"{:.1}\" y=\"{:.1}\">{}</text>", place.x, y - 3.5, html::escape(line)),
+            format_args!(
+                "<text{small} x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                place.x,
+                y - 3.5,
+                html::escape(line)
+            ),
         );
     }
     out.push_str("</g>\n");

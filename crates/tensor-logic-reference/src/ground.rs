@@ -70,8 +70,10 @@ pub fn ground(
 ) -> Result<Ground> {
     let needed: Vec<TensorId> = request.program.needs(&[goal]).into_iter().collect();
     let values = engine.values(request, &needed)?;
-    let machine: Machine<'_, f64> = Machine::with_values(request, needed.iter().copied().zip(values).collect());
-    let mut search = Search { machine: &machine, alike, most, found: Ground::default(), numbers: BTreeMap::new() };
+    let machine: Machine<'_, f64> =
+        Machine::with_values(request, needed.iter().copied().zip(values).collect());
+    let mut search =
+        Search { machine: &machine, alike, most, found: Ground::default(), numbers: BTreeMap::new() };
     search.atom((goal, vec![None; request.program.tensor(goal).places.len()]));
     let mut next = VecDeque::from([0]);
     while let Some(at) = next.pop_front() {
@@ -136,7 +138,9 @@ impl<'p> Search<'_, 'p> {
                 let open: Vec<Domain> = domains
                     .iter()
                     .zip(places)
-                    .map(|(domain, place)| place.map_or_else(|| domain.clone(), |value| Domain::listed([value])))
+                    .map(|(domain, place)| {
+                        place.map_or_else(|| domain.clone(), |value| Domain::listed([value]))
+                    })
                     .collect();
                 let count = open.iter().map(Domain::len).product::<usize>().min(most);
                 let of = |at| {
@@ -219,8 +223,13 @@ impl<'p> Search<'_, 'p> {
             }
         }
         bound.iter().for_each(|(index, value)| machine.bind(*index, Some(*value)));
-        let indices: Vec<IndexId> =
-            equation.left.iter().chain(&term.over).filter(|index| !bound.contains_key(*index)).copied().collect();
+        let indices: Vec<IndexId> = equation
+            .left
+            .iter()
+            .chain(&term.over)
+            .filter(|index| !bound.contains_key(*index))
+            .copied()
+            .collect();
         let scope = Scope { indices: &indices, when: &term.when, body: Some(&term.body), nearby: &[] };
         let mut found = Vec::new();
         let _ = machine.each(scope, &mut || {
@@ -231,7 +240,11 @@ impl<'p> Search<'_, 'p> {
                 self.guards(&term.when, &mut reads);
                 found.push(reads);
             }
-            if found.len() < self.most.contributions { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            if found.len() < self.most.contributions {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         });
         bound.keys().for_each(|index| machine.bind(*index, None));
         found

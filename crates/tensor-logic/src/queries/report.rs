@@ -75,7 +75,11 @@ fn numbers(learned: &Minimized) -> Table {
         row(name, valid.first, valid.best);
     }
     if let Some((from, to)) = learned.lifted {
-        table.row(vec![text("constants, and those that differ"), number(from.to_string()), number(to.to_string())]);
+        table.row(vec![
+            text("constants, and those that differ"),
+            number(from.to_string()),
+            number(to.to_string()),
+        ]);
     }
     table
 }
@@ -141,7 +145,9 @@ fn plot(title: &str, x: &str, values: &[f64]) -> Plot {
 fn parameters(program: &Program, outcome: &Outcome) -> Table {
     let mut table = Table::new(["parameter", "shape", "#numbers", "#norm", "#largest", "learned by"]);
     for (id, tensor) in (0..).map(TensorId).zip(&program.tensors) {
-        let Some(values) = outcome.parameters.get(&id).filter(|_| tensor.role == Role::Parameter) else { continue };
+        let Some(values) = outcome.parameters.get(&id).filter(|_| tensor.role == Role::Parameter) else {
+            continue;
+        };
         let learns = |answer: &&Answer| {
             answer.minimize.as_ref().is_some_and(|learned| learned.parameters.contains(&tensor.name))
         };
@@ -178,7 +184,8 @@ fn answers(program: &Program, answers: &[Answer]) -> Table {
     for answer in answers {
         let plain = Answer { minimize: None, explain: None, ..answer.clone() };
         let shown = answer::text::answer(&program.symbols, &plain);
-        let lines: Vec<&str> = shown.strip_prefix(&answer.text).unwrap_or(&shown).lines().map(str::trim).collect();
+        let lines: Vec<&str> =
+            shown.strip_prefix(&answer.text).unwrap_or(&shown).lines().map(str::trim).collect();
         let said = lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<&str>>().join("; ");
         table.row(vec![html::code(&answer.text), text(said)]);
     }

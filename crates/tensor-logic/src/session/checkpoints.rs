@@ -109,7 +109,8 @@ impl Kept<'_> {
 
     /// A state of this learning, or why it is none.
     fn read(&self, step: u64, path: &Path) -> std::result::Result<Stored, Unread> {
-        let bytes = std::fs::read(path).map_err(|error| Unread::Broken(format!("cannot be read: {error}")))?;
+        let bytes =
+            std::fs::read(path).map_err(|error| Unread::Broken(format!("cannot be read: {error}")))?;
         let stored = Stored::read(&bytes).map_err(Unread::Broken)?;
         let about = serde_json::from_value::<About>(stored.about.clone());
         let about = about.map_err(|_| Unread::Broken("is no state of learning".to_owned()))?;
@@ -117,7 +118,10 @@ impl Kept<'_> {
             return Err(Unread::Other(difference));
         }
         if stored.step() != step {
-            return Err(Unread::Broken(format!("has another name: it is the state behind step {}", stored.step())));
+            return Err(Unread::Broken(format!(
+                "has another name: it is the state behind step {}",
+                stored.step()
+            )));
         }
         Ok(stored)
     }
@@ -146,7 +150,12 @@ impl Kept<'_> {
     ///
     /// # Errors
     /// `file-not-found` where it cannot be written.
-    pub(super) fn stands<'s>(&mut self, moment: Moment, step: u64, state: &dyn Fn() -> State<'s>) -> Result<()> {
+    pub(super) fn stands<'s>(
+        &mut self,
+        moment: Moment,
+        step: u64,
+        state: &dyn Fn() -> State<'s>,
+    ) -> Result<()> {
         let is_newer = self.last.is_none_or(|(last, _)| step > last);
         if is_newer && (moment != Moment::Between || self.is_due(step)) {
             self.write(step, state())?;

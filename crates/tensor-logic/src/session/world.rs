@@ -159,7 +159,12 @@ impl Keeper for Watched<'_> {
         self.kept.as_mut().map_or(Ok(None), Kept::newest)
     }
 
-    fn stands<'s>(&mut self, moment: Moment, step: u64, state: &dyn Fn() -> State<'s>) -> Result<(), Refusal> {
+    fn stands<'s>(
+        &mut self,
+        moment: Moment,
+        step: u64,
+        state: &dyn Fn() -> State<'s>,
+    ) -> Result<(), Refusal> {
         self.kept.as_mut().map_or(Ok(()), |kept| kept.stands(moment, step, state))
     }
 }

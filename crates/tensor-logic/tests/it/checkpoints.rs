@@ -89,12 +89,20 @@ fn a_complete_run_is_kept_and_not_learned_again() {
     std::fs::remove_file(folder.path().join("w.csv")).unwrap();
     let again = run();
     assert_eq!((again.0, &again.1), (wanted.0, &wanted.1));
-    assert!(again.2.contains("tl: all 60 steps were learned before (kept/minimize-1/step-0000060"), "{}", again.2);
-    assert!(again.2.contains("tl: all 20 steps were learned before (kept/minimize-2/step-0000020"), "{}", again.2);
+    assert!(
+        again.2.contains("tl: all 60 steps were learned before (kept/minimize-1/step-0000060"),
+        "{}",
+        again.2
+    );
+    assert!(
+        again.2.contains("tl: all 20 steps were learned before (kept/minimize-2/step-0000020"),
+        "{}",
+        again.2
+    );
     assert_eq!(std::fs::read(folder.path().join("w.csv")).unwrap(), weights);
     assert_eq!(files(&kept), before, "nothing new is there to keep");
-    // The parameters of a state can be read by a program.
-    let text = "d : 16\nW = \"kept/minimize-1/step-0000060.safetensors\" as W\nS = W[d]\nS?\n";
+    // A program can read the parameters of a state by their names.
+    let text = "d : 16\nW = \"kept/minimize-1/step-0000060.safetensors\"\nS = W[d]\nS?\n";
     std::fs::write(folder.path().join("q.tl"), text).unwrap();
     let (status, out, said) = tl(folder.path(), &["run", "q.tl"]);
     let sum: f64 = out.lines().nth(1).unwrap().trim().parse().unwrap();
@@ -102,12 +110,22 @@ fn a_complete_run_is_kept_and_not_learned_again() {
 }
 
 /// How a command ends that gets a signal after a time, if it has not ended before.
-fn signalled(folder: &Path, arguments: &[&str], signal: &str, after: Duration) -> (Option<i32>, String, String) {
+fn signalled(
+    folder: &Path,
+    arguments: &[&str],
+    signal: &str,
+    after: Duration,
+) -> (Option<i32>, String, String) {
     let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
-    call.current_dir(folder).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    call.current_dir(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let child = call.spawn().unwrap();
     std::thread::sleep(after);
-    let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
+    let _ =
+        Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     (output.status.code(), text(output.stdout), text(output.stderr))
@@ -182,7 +200,11 @@ fn states_of_another_learning_are_refused() {
     refused(folder.path(), &["--set", "N=4"], "`N` does not have the same data");
     for (from, to, message) in [
         ("+ d)", "- d)", "the statements of the program are not the same"),
-        ("lr=0.01, clip", "lr=0.02, clip", "there the query is `Loss ? @ minimize ( opt = adamw , lr = 0.01 ,"),
+        (
+            "lr=0.01, clip",
+            "lr=0.02, clip",
+            "there the query is `Loss ? @ minimize ( opt = adamw , lr = 0.01 ,",
+        ),
         ("normal(0, 1)\nd", "normal(0, 2)\nd", "the statements of the program are not the same"),
         ("s : 1..8", "@tol(1e-5)\ns : 1..8", "there @tol is 1e-12, and here 1e-5"),
     ] {
@@ -235,7 +257,11 @@ fn what_is_damaged_or_not_ours_is_refused_and_stays() {
     ] {
         std::fs::write(&newest, bytes).unwrap();
         refused(folder.path(), &[], message);
-        refused(folder.path(), &[], "step-0000028.safetensors` is whole: remove the other file to go on behind step 28");
+        refused(
+            folder.path(),
+            &[],
+            "step-0000028.safetensors` is whole: remove the other file to go on behind step 28",
+        );
     }
     // A state by another name, with a larger number.
     std::fs::write(&newest, &good).unwrap();
@@ -290,4 +316,43 @@ fn a_folder_that_cannot_be_used_is_refused_before_anything_is_learned() {
     std::fs::write(folder.path().join("n.tl"), "N = 3\nN?\n").unwrap();
     assert_eq!(tl(folder.path(), &["run", "n.tl", "--checkpoints", "none"]).0, Some(0));
     assert!(!folder.path().join("none").exists());
+}
+
+/// Learning in a world of its own: by time, and what is told.
+#[test]
+fn learning_is_kept_by_time() {
+    use tensor_logic::auto::Auto;
+    use tensor_logic::checkpoints::{Checkpoints, Every};
+    use tensor_logic::engine::Budget;
+    use tensor_logic::fast::Fast;
+    use tensor_logic::files::Files;
+    use tensor_logic::source::Source;
+    use tensor_logic::world::World;
+
+    let text = "W ~ [1, 2]\nLoss = W[i]^2\nLoss? @minimize(steps=10)\n";
+    let source = Source::new("p.tl", text.as_bytes());
+    let run = |folder: &Path, every: Every| {
+        let mut told = Vec::new();
+        let checkpoints = Checkpoints::new(folder, every, |message| told.push(message.to_owned()));
+        let mut world = World::new(&source, Files::new("."), 0).with_checkpoints(checkpoints);
+        let mut engine = Auto::new(Box::<Fast>::default());
+        let found = world.calculate(&mut engine, Budget { tuples: 1 << 20, bytes: 1 << 30 }).unwrap();
+        assert!(found.outcome.refusal.is_none());
+        drop(world);
+        (found.outcome.answers[0].minimize.clone().unwrap(), told)
+    };
+    for (every, wanted) in [
+        (Every::Time(Duration::ZERO), ["step-0000009.safetensors", "step-0000010.safetensors"]),
+        (Every::Time(Duration::from_secs(3600)), ["step-0000000.safetensors", "step-0000010.safetensors"]),
+        (Every::Steps(4), ["step-0000008.safetensors", "step-0000010.safetensors"]),
+        (Every::Steps(1000), ["step-0000000.safetensors", "step-0000010.safetensors"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (done, told) = run(folder.path(), every);
+        assert_eq!(states(&folder.path().join("minimize-1")), wanted, "{every:?}");
+        assert!(told.is_empty() && done.losses.len() == 10);
+        let (again, told) = run(folder.path(), every);
+        assert_eq!(again, done);
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
 }

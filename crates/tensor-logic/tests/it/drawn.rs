@@ -16,7 +16,8 @@ pub(crate) fn boxes(svg: &str) -> Vec<[f64; 4]> {
         let rest = &tag[tag.find(&format!(" {key}=\"")).unwrap() + key.len() + 3..];
         rest[..rest.find('"').unwrap()].parse().unwrap()
     };
-    let tags = svg.split("<rect class=\"").skip(1).filter(|tag| tag.starts_with("box") || tag.starts_with("pill"));
+    let tags =
+        svg.split("<rect class=\"").skip(1).filter(|tag| tag.starts_with("box") || tag.starts_with("pill"));
     tags.map(|tag| ["x", "y", "width", "height"].map(|key| number(tag, key))).collect()
 }
 

@@ -108,8 +108,7 @@ fn in_pieces(program: &Program, precision: Precision, longest: u64, stream: &mut
         let left = 3 + stream.below(longest);
         let mut engine = Halting { inner: engine(precision), left };
         let mut parameters = all_start_values(program);
-        let done =
-            resumable(&mut engine, program, BUDGET, &mut parameters, goal, &minimize, &mut memory);
+        let done = resumable(&mut engine, program, BUDGET, &mut parameters, goal, &minimize, &mut memory);
         match done {
             Ok(done) => return (bits(&done, &parameters), pieces),
             Err(report) => assert!(is_interrupted(&report), "{report}"),
@@ -147,12 +146,18 @@ fn options(stream: &mut Stream) -> String {
     let mut pick = |from: &[&'static str]| from[stream.below(from.len() as u64) as usize].to_owned();
     let mut options = vec![
         pick(&["opt=sgd", "opt=sgd, momentum=0.9", "opt=adam", "opt=adamw", "opt=adam, beta1=0.5, eps=1e-3"]),
-        pick(&["lr=0.01", "lr=0.05", "lr=0.02, schedule=cosine", "lr=0.02, schedule=linear, warmup=4, min_lr=0.001"]),
+        pick(&[
+            "lr=0.01",
+            "lr=0.05",
+            "lr=0.02, schedule=cosine",
+            "lr=0.02, schedule=linear, warmup=4, min_lr=0.001",
+        ]),
         pick(&["", "", "clip=0.5"]),
         pick(&["", "", "weight_decay=0.1"]),
         pick(&["", "lift=yes"]),
     ];
-    let batch = pick(&["", "batch=s, size=1", "batch=s, size=2, shuffle=1", "batch=s, size=4", "batch=s, size=2"]);
+    let batch =
+        pick(&["", "batch=s, size=1", "batch=s, size=2, shuffle=1", "batch=s, size=4", "batch=s, size=2"]);
     if !batch.is_empty() {
         options.push(batch);
         options.push(pick(&["steps=11", "epochs=3", "epochs=6", "steps=17"]));
@@ -232,8 +237,7 @@ fn a_flag_ends_it_between_two_steps() {
         engine.stop_when(Arc::clone(&keeper.0));
         keeper.0.store(false, Ordering::Relaxed);
         let mut parameters = all_start_values(&program);
-        let done =
-            resumable(&mut engine, &program, BUDGET, &mut parameters, goal, &minimize, &mut keeper);
+        let done = resumable(&mut engine, &program, BUDGET, &mut parameters, goal, &minimize, &mut keeper);
         match done {
             Ok(_) => panic!("the last evaluation is interrupted too"),
             Err(report) => assert!(is_interrupted(&report)),

@@ -68,7 +68,9 @@ impl Column<'_> {
     fn read(view: &TensorView<'_>) -> Option<Column<'static>> {
         let data = view.data();
         Some(match view.dtype() {
-            Dtype::F64 => Column::Doubles(data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
+            Dtype::F64 => {
+                Column::Doubles(data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect())
+            }
             Dtype::U32 => Column::Words(data.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)).collect()),
             Dtype::U64 => Column::Places(data.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect()),
             _ => return None,
@@ -126,7 +128,8 @@ impl<'a> State<'a> {
             counters: self.counters.clone(),
             digest: String::new(),
         };
-        header.digest = digest(&header, arrays.iter().map(|(name, (_, _, bytes))| (*name, bytes.as_slice())))?;
+        header.digest =
+            digest(&header, arrays.iter().map(|(name, (_, _, bytes))| (*name, bytes.as_slice())))?;
         let header = serde_json::to_string(&header).map_err(|error| error.to_string())?;
         let views = arrays.iter().map(|(name, (dtype, shape, bytes))| {
             Ok((*name, TensorView::new(*dtype, shape.clone(), bytes).map_err(|error| error.to_string())?))

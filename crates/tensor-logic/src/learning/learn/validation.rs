@@ -135,7 +135,12 @@ impl Validation {
     }
 
     /// Knows what was kept.
-    pub(super) fn take(&mut self, program: &Program, learned: &[TensorId], stored: &mut Stored) -> Result<(), Unfit> {
+    pub(super) fn take(
+        &mut self,
+        program: &Program,
+        learned: &[TensorId],
+        stored: &mut Stored,
+    ) -> Result<(), Unfit> {
         let (epochs, epoch) = stored.counters.valid.ok_or(Unfit)?;
         let [first, best] = stored.doubles("least", None)?[..] else { return Err(Unfit) };
         self.found = Validated { first, best, epoch, epochs };

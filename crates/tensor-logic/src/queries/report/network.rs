@@ -43,9 +43,11 @@ pub(super) fn drawn(
         let message = format!("{} elements further from the loss are left out.", found.left_out);
         parts.push(html::left_out(&message));
     }
-    let full = |at: usize| found.contributions.iter().filter(|made| made.to == at).count() >= MOST.contributions;
+    let full =
+        |at: usize| found.contributions.iter().filter(|made| made.to == at).count() >= MOST.contributions;
     if (0..found.atoms.len()).any(full) {
-        let message = format!("Of more than {} contributions to one element the first are drawn.", MOST.contributions);
+        let message =
+            format!("Of more than {} contributions to one element the first are drawn.", MOST.contributions);
         parts.push(html::left_out(&message));
     }
     html::join(parts)
@@ -93,7 +95,9 @@ impl Vectors {
         for equation in &program.equations {
             let mut met: BTreeMap<IndexId, usize> = BTreeMap::new();
             let mut meet = |place: (TensorId, usize), function: Option<&IndexFn>| {
-                let (Some(index), Some(class)) = (function.and_then(IndexFn::alone), classes.get(&place).copied()) else {
+                let (Some(index), Some(class)) =
+                    (function.and_then(IndexFn::alone), classes.get(&place).copied())
+                else {
                     return;
                 };
                 let first = *met.entry(index).or_insert(class);

@@ -41,7 +41,8 @@ fn graph(program: &Program, source: &str, goal: TensorId) -> (Graph, usize) {
                 }
             });
             let line = places.of(equation.span.start).0;
-            let pill = graph.add(Node::new(Shape::Pill, [doing(program, source, equation), format!("line {line}")]));
+            let pill =
+                graph.add(Node::new(Shape::Pill, [doing(program, source, equation), format!("line {line}")]));
             graph.arcs.push((pill, to));
             for read in from {
                 let number = *numbers.entry(read).or_insert_with(|| {
@@ -118,7 +119,12 @@ pub(super) fn doing(program: &Program, source: &str, equation: &Equation) -> Str
         Combine::Proofs | Combine::Slopes => "proofs",
     };
     let mut seen = Vec::new();
-    over.retain(|name| *name != "_" && !seen.contains(name) && { seen.push(*name); true });
+    over.retain(|name| {
+        *name != "_" && !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
     let mut said = match (over.is_empty(), tensor.combine) {
         (true, Combine::Sum) => Vec::new(),
         (true, Combine::Or | Combine::Exists) => vec!["rule".to_owned()],

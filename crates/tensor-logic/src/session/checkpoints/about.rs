@@ -98,22 +98,24 @@ impl Learning<'_> {
     fn data(&self) -> BTreeMap<String, String> {
         let visible = self.program.tensors.iter().filter(|tensor| !tensor.hidden);
         visible
-            .map(|tensor| (named(tensor), {
-                let mut digest = Digest::default();
-                let symbols = &self.program.symbols;
-                for place in &tensor.places {
-                    digest.domain(symbols, place.domain.as_ref());
-                    digest.domain(symbols, place.limit.as_ref());
-                }
-                let domains = tensor.domains();
-                for given in &tensor.given {
-                    given.each(&domains, |tuple, value| {
-                        tuple.iter().for_each(|constant| digest.constant(symbols, *constant));
-                        digest.number(value.to_bits());
-                    });
-                }
-                digest.end()
-            }))
+            .map(|tensor| {
+                (named(tensor), {
+                    let mut digest = Digest::default();
+                    let symbols = &self.program.symbols;
+                    for place in &tensor.places {
+                        digest.domain(symbols, place.domain.as_ref());
+                        digest.domain(symbols, place.limit.as_ref());
+                    }
+                    let domains = tensor.domains();
+                    for given in &tensor.given {
+                        given.each(&domains, |tuple, value| {
+                            tuple.iter().for_each(|constant| digest.constant(symbols, *constant));
+                            digest.number(value.to_bits());
+                        });
+                    }
+                    digest.end()
+                })
+            })
             .collect()
     }
 

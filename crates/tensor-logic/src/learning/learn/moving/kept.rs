@@ -49,9 +49,14 @@ impl Moving {
             return taken == len && has_first && has_second && self.blocks.is_empty();
         }
         let is_there = |block: &u32| *block == NONE || (*block as usize) < taken / BLOCK;
-        let has_blocks = if self.blocks.is_empty() { taken == 0 } else { self.blocks.len() == len.div_ceil(BLOCK) };
+        let has_blocks =
+            if self.blocks.is_empty() { taken == 0 } else { self.blocks.len() == len.div_ceil(BLOCK) };
         let touches = self.touched.iter().all(|at| *at < len);
-        first == taken && has_second && taken.is_multiple_of(BLOCK) && has_blocks && touches
+        first == taken
+            && has_second
+            && taken.is_multiple_of(BLOCK)
+            && has_blocks
+            && touches
             && self.blocks.iter().all(is_there)
     }
 }
