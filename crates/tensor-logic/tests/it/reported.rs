@@ -192,6 +192,67 @@ fn random_networks_are_drawn() {
     }
 }
 
+/// What an element is made of: by random arcs, what loops over the arcs find; everything below is met once.
+#[test]
+fn groundings_are_those_of_loops() {
+    use std::collections::BTreeSet;
+    use tensor_logic::engine::{Parameters, Request};
+    use tensor_logic::program::TensorId;
+    use tensor_logic::reference::{Most, ground};
+
+    let mut stream = common::stream("ground");
+    for _ in 0..100 {
+        let nodes = 1 + stream.below(7);
+        let count = stream.below(20);
+        let arcs: BTreeSet<(u64, u64)> =
+            (0..count).map(|_| (stream.below(nodes), stream.below(nodes))).collect();
+        let valued: BTreeSet<u64> = (0..nodes).filter(|_| stream.below(4) > 0).collect();
+        let mut text = "W ~ 0.5\nH(x) += Edge(y, x) W F(y) | y != 3\nLoss = sum[x](H(x))\nLoss?\n".to_owned();
+        arcs.iter().for_each(|(y, x)| text.push_str(&format!("Edge({y}, {x})\n")));
+        valued.iter().for_each(|x| text.push_str(&format!("F({x}) = {}\n", x + 2)));
+        if arcs.is_empty() || valued.is_empty() {
+            continue;
+        }
+        let found = calculate(&text).unwrap_or_else(|reports| panic!("{reports:?}\n{text}"));
+        let program = &found.program;
+        let id = |name: &str| {
+            let at = program.tensors.iter().position(|tensor| tensor.name == name);
+            TensorId(at.unwrap() as u32)
+        };
+        let parameters = Parameters::from([(id("W"), std::sync::Arc::new(vec![0.5]))]);
+        let request = Request { program, parameters: &parameters, budget: BUDGET };
+        let engine = &mut Auto::new(Box::<Fast>::default());
+        let most = Most { atoms: 1000, contributions: 1000 };
+        let made = ground(&request, engine, id("Loss"), &|_, _| false, most).unwrap();
+        let wanted: BTreeSet<(u64, u64)> =
+            arcs.iter().copied().filter(|(y, _)| valued.contains(y) && *y != 3).collect();
+        let number = |value: &Option<tensor_logic::value::Const>| value.unwrap().int().unwrap() as u64;
+        let facts = made.contributions.iter().filter(|one| !one.facts.is_empty());
+        let seen: Vec<(u64, u64)> = facts
+            .map(|one| {
+                let (to, from) = (&made.atoms[one.to].0, &made.atoms[one.from[0]].0);
+                assert_eq!((to.0, from.0, one.from.len(), one.left_out), (id("H"), id("F"), 1, 0), "{text}");
+                assert_eq!(one.weights, [((id("W"), Vec::new()), Some(0.5))], "{text}");
+                assert_eq!(one.facts.len(), 1, "{text}");
+                let arc = (number(&one.facts[0].1[0]), number(&one.facts[0].1[1]));
+                assert_eq!(arc, (number(&from.1[0]), number(&to.1[0])), "{text}");
+                arc
+            })
+            .collect();
+        assert_eq!(seen.len(), wanted.len(), "{text}");
+        assert_eq!(seen.into_iter().collect::<BTreeSet<_>>(), wanted, "{text}");
+        let heads: BTreeSet<u64> = wanted.iter().map(|(_, x)| *x).collect();
+        let sources: BTreeSet<u64> = wanted.iter().map(|(y, _)| *y).collect();
+        assert_eq!(made.atoms.len(), 1 + heads.len() + sources.len(), "{text}");
+        // With less room the nearest are there, and the others are counted.
+        let few = ground(&request, engine, id("Loss"), &|_, _| false, Most { atoms: 2, contributions: 1000 })
+            .unwrap();
+        assert_eq!(few.atoms.len(), made.atoms.len().min(2));
+        assert!(few.left_out <= made.atoms.len() - few.atoms.len());
+        assert_eq!(few.left_out == 0, made.atoms.len() <= 2, "{text}");
+    }
+}
+
 #[test]
 fn the_command_writes_a_page() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! Learning that is interrupted and goes on, again and again: to the last bit what it is in one piece.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot learn has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot learn has failed")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -227,13 +227,12 @@ impl Stored {
 pub(super) struct Unfit;
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
     fn state(values: &[f64]) -> State<'_> {
-        let mut state = State::default();
-        state.counters = Counters { step: 3, steps: 9, valid: Some((2, 1)), parameters: vec![(3, true)] };
+        let counters = Counters { step: 3, steps: 9, valid: Some((2, 1)), parameters: vec![(3, true)] };
+        let mut state = State { counters, ..State::default() };
         state.shaped("W", vec![1, values.len()], values);
         state.add("taken.W", Column::Words(Cow::Borrowed(&[1, u32::MAX])));
         state.add("touched.W", Column::Places(vec![0, u64::MAX - 1]));
