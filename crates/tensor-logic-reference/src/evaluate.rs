@@ -21,7 +21,7 @@ use tensor_logic_core::value::{Const, Tuple};
 use tensor_logic_core::walk;
 
 impl<'p, N: Number> Machine<'p, N> {
-    fn bound(&self, index: IndexId) -> Option<Const> {
+    pub(super) fn bound(&self, index: IndexId) -> Option<Const> {
         self.env.get(index.0 as usize)?.get()
     }
 
@@ -345,7 +345,7 @@ impl<'p, N: Number> Machine<'p, N> {
     }
 
     /// softmax or lnorm of all entries along the axes, kept for the next one who asks.
-    fn entries(&self, axis: &'p Axis) -> Rc<Entries<N>> {
+    pub(super) fn entries(&self, axis: &'p Axis) -> Rc<Entries<N>> {
         let mut others = BTreeSet::new();
         let mut visit = |index| {
             others.insert(index);

@@ -11,6 +11,7 @@ pub struct Readme;
 
 mod bind;
 mod evaluate;
+mod ground;
 mod limits;
 mod machine;
 mod number;
@@ -18,6 +19,7 @@ mod prove;
 mod store;
 mod worlds;
 
+pub use ground::{Atom, Contribution, Ground, Most, ground};
 pub use prove::prove;
 
 use std::collections::BTreeMap;

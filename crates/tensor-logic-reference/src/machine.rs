@@ -110,6 +110,16 @@ impl<'p, N: Number> Machine<'p, N> {
         self.stores.get(tensor.0 as usize)?.as_ref()
     }
 
+    /// The value of an element, if it is there.
+    pub(super) fn element(&self, (tensor, tuple): &(TensorId, Tuple)) -> Option<N> {
+        match self.store(*tensor)? {
+            Store::Dense(domains, values) => {
+                position(domains.iter().map(Some), tuple).and_then(|at| values.get(at)).copied()
+            }
+            Store::Sparse(tuples) => tuples.get(tuple).copied(),
+        }
+    }
+
     pub(super) fn set(&mut self, tensor: TensorId, store: Store<N>) {
         if let Some(slot) = self.stores.get_mut(tensor.0 as usize) {
             *slot = Some(store);

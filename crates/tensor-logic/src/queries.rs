@@ -8,6 +8,8 @@ pub mod sample;
 
 pub mod embed;
 
+pub mod report;
+
 pub mod run;
 
 pub mod explain;

@@ -6,6 +6,8 @@ pub mod files;
 
 pub mod tudataset;
 
+pub mod checkpoints;
+
 pub mod world;
 
 pub mod notebook;

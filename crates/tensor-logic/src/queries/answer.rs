@@ -92,6 +92,12 @@ pub struct Minimized {
     pub lifted: Option<(usize, usize)>,
     /// What `valid` looked at.
     pub valid: Option<Validated>,
+    /// The steps of an epoch.
+    pub per_epoch: u64,
+    /// The loss of each step before it: over all data, or over its batch.
+    pub losses: Vec<f64>,
+    /// The loss of what is held out behind each epoch.
+    pub held: Vec<f64>,
 }
 
 /// What the samples said that nothing was learned from.

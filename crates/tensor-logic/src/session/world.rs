@@ -7,12 +7,13 @@ use crate::analyse::{Analysed, analyse_tree};
 use crate::answer::{Answer, Minimized, text};
 use crate::ast::{Program as Tree, Span};
 use crate::auto::Auto;
+use crate::checkpoints::{Checkpoints, Kept, Learning};
 use crate::engine::{Budget, Engine, Parameters, Value};
 use crate::error::{Code, Refusal, Warning};
 use crate::fast::Fast;
 use crate::files::{Files, Folder};
 use crate::function::UserFunctions;
-use crate::learn;
+use crate::learn::{self, Keeper, Moment, State, Stored};
 use crate::lower::Options;
 use crate::program::{Kind, Minimize, Program, TensorId};
 use crate::run::{Host, Outcome, run};
@@ -28,6 +29,7 @@ pub struct World<'a> {
     options: Options,
     files: Box<dyn Folder + 'a>,
     progress: Progress<'a>,
+    checkpoints: Option<Checkpoints<'a>>,
 }
 
 impl<'a> World<'a> {
@@ -40,6 +42,7 @@ impl<'a> World<'a> {
             options,
             files: Box::new(files),
             progress: Box::new(|_, _, _| {}),
+            checkpoints: None,
         }
     }
 
@@ -53,6 +56,12 @@ impl<'a> World<'a> {
     #[must_use]
     pub fn with_progress(self, progress: Progress<'a>) -> World<'a> {
         World { progress, ..self }
+    }
+
+    /// The same world, where learning is kept and goes on where it was left.
+    #[must_use]
+    pub fn with_checkpoints(self, checkpoints: Checkpoints<'a>) -> World<'a> {
+        World { checkpoints: Some(checkpoints), ..self }
     }
 
     /// The stage of reading.
@@ -109,18 +118,54 @@ impl Host for World<'_> {
         goal: TensorId,
         minimize: &Minimize,
     ) -> Result<Minimized, Refusal> {
-        learn::minimize(engine, program, budget, parameters, goal, minimize, &mut *self.progress)
+        let kept = match &mut self.checkpoints {
+            Some(checkpoints) => {
+                let tree = self.source.read(&self.functions).map_err(first)?;
+                let (text, span) = (&self.source.text, minimize.span);
+                let learning = Learning { text, tree: &tree, program, goal, span, parameters };
+                Some(checkpoints.of(&learning)?)
+            }
+            None => None,
+        };
+        let mut keeper = Watched { progress: &mut *self.progress, kept };
+        learn::resumable(engine, program, budget, parameters, goal, minimize, &mut keeper)
     }
 
     fn in_semiring(&mut self, kind: Kind) -> Result<Program, Refusal> {
         let options = Options { semiring: Some(kind), ..self.options.clone() };
-        let first = |reports: Vec<Refusal>| {
-            let none =
-                || Refusal::new(Code::NotYet, Span::default(), "the program is refused in this semiring");
-            reports.into_iter().next().unwrap_or_else(none)
-        };
         let tree = self.read().map_err(first)?;
         self.lower(tree, &options).map(|analysed| analysed.program).map_err(first)
+    }
+}
+
+/// The first of some refusals.
+fn first(reports: Vec<Refusal>) -> Refusal {
+    let none = || Refusal::new(Code::NotYet, Span::default(), "the program is refused");
+    reports.into_iter().next().unwrap_or_else(none)
+}
+
+/// Learning that is looked at, and maybe kept.
+struct Watched<'a> {
+    progress: &'a mut dyn FnMut(u64, u64, f64),
+    kept: Option<Kept<'a>>,
+}
+
+impl Keeper for Watched<'_> {
+    fn step(&mut self, step: u64, steps: u64, loss: f64) {
+        (self.progress)(step, steps, loss);
+    }
+
+    fn kept(&mut self) -> Result<Option<Stored>, Refusal> {
+        self.kept.as_mut().map_or(Ok(None), Kept::newest)
+    }
+
+    fn stands<'s>(
+        &mut self,
+        moment: Moment,
+        step: u64,
+        state: &dyn Fn() -> State<'s>,
+    ) -> Result<(), Refusal> {
+        self.kept.as_mut().map_or(Ok(()), |kept| kept.stands(moment, step, state))
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) program: String,
     /// Whether the exit status is 1 although nothing is refused.
     pub(crate) fails: bool,
+    /// The exit status where a signal interrupted the work.
+    pub(crate) interrupted: Option<u8>,
 }
 
 /// Which reports the document of an accepted program has.
@@ -58,11 +60,11 @@ impl Answer {
 
 /// Prints the answer and returns the exit status.
 pub(crate) fn print(answer: &Answer, json: bool) -> std::io::Result<u8> {
-    let status = u8::from(answer.fails || !answer.errors.is_empty());
+    let refused = u8::from(answer.fails || !answer.errors.is_empty());
     let sheet = Sheet::new(&answer.file, &answer.program);
     stream::answer(&if json { document(answer, &sheet) } else { answer.text.clone() })?;
     complaints(answer, &sheet);
-    Ok(status)
+    Ok(answer.interrupted.unwrap_or(refused))
 }
 
 /// The JSON document, on one line.

@@ -1,15 +1,15 @@
 //! `tl run`, `explain`, `grad`, `repl`: the commands that evaluate a program.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::error::ErrorKind;
 use tensor_logic::analyse::Analysed;
-use tensor_logic::answer::{Answer as Shown, Content, drawn, json, text};
+use tensor_logic::answer::{Answer as Shown, Content, json, text};
 use tensor_logic::ast::Span;
 use tensor_logic::console::Console;
-use tensor_logic::engine::Engine;
+use tensor_logic::engine::{Engine, is_interrupted};
 use tensor_logic::error::{Code, Refusal};
 use tensor_logic::explain::explain as explain_program;
 use tensor_logic::files::Files;
@@ -23,9 +23,11 @@ use tensor_logic::source::Source;
 use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
-use crate::host::world;
+use crate::host::{Bar, world};
 use crate::input::{Asked, Evaluation, File, usage};
 use crate::interrupt::Interrupt;
+use crate::keeping::Keeping;
+use crate::pictures::Pictures;
 
 /// `tl run`
 #[derive(Debug, Args)]
@@ -42,9 +44,10 @@ pub(crate) struct Run {
     /// Say behind the answers where the time went.
     #[arg(long)]
     profile: bool,
-    /// Draw the proofs of queries with `@explain` in this folder, as `proof-1.svg` and so on.
-    #[arg(long, value_name = "FOLDER")]
-    draw: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: Pictures,
+    #[command(flatten)]
+    keeping: Keeping,
 }
 
 /// `tl explain`
@@ -129,7 +132,11 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
     }
     args.evaluation.prepare(true)?;
     let source = source(&args.file, &args.asked)?;
-    let mut world = world(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    let bar = Bar::default();
+    let mut world = bar.world(&source, Files::new(args.file.folder()), args.evaluation.seed);
+    if let Some(checkpoints) = args.keeping.checkpoints(&args.evaluation, |told| bar.say(told)) {
+        world = world.with_checkpoints(checkpoints);
+    }
     let mut answer = Answer::new(&source, Shape::Warnings);
     let mut file = String::new();
     json::string(&mut file, &source.file);
@@ -145,8 +152,17 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
     let program = &analysed.program;
     let mut engine = args.evaluation.engine();
     engine.observe(observed);
-    let outcome =
-        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world);
+    let interrupt = args.keeping.watch(engine.as_mut())?;
+    let mut work = || {
+        tensor_logic::run::run(program, &source.text, args.evaluation.budget(), engine.as_mut(), &mut world)
+    };
+    let outcome = match &interrupt {
+        Some(interrupt) => interrupt.during(work),
+        None => work(),
+    };
+    if outcome.refusal.as_ref().is_some_and(is_interrupted) {
+        answer.interrupted = interrupt.as_ref().map(Interrupt::status);
+    }
     let mut queries = String::new();
     json::list(&mut queries, &outcome.answers, |out, answer| json::answer(out, &program.symbols, answer));
     let mut written = String::new();
@@ -156,35 +172,19 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
         answer.text.push_str(&text::answer(&program.symbols, given));
         answer.text.push('\n');
     }
-    if let Some(folder) = &args.draw {
-        answer.notice = draw(folder, &outcome.answers)?;
+    let (observations, took) = (engine.observed().unwrap_or_default(), since.elapsed());
+    if answer.interrupted.is_none() {
+        engine.observe(false);
+        let evaluator: &mut dyn Engine = engine.as_mut();
+        let evaluator = (evaluator, args.evaluation.budget());
+        answer.notice = args.pictures.drawn(&source, program, evaluator, &outcome)?;
     }
     answer.errors = outcome.refusal.into_iter().collect();
     answer.warnings = analysed.warnings;
     answer.warnings.extend(outcome.warnings);
     answer.warnings.sort_by_key(|report| report.span.start);
     answer.fails = args.strict && !answer.warnings.is_empty();
-    Ok((answer, engine.observed().unwrap_or_default(), since.elapsed()))
-}
-
-/// Draws the proofs of answers, and says where.
-fn draw(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Result<String> {
-    let proofs = answers.iter().filter_map(|answer| Some((answer, answer.explain.as_ref()?.proof.as_ref()?)));
-    let mut said = String::new();
-    for (number, (answer, proof)) in (1..).zip(proofs) {
-        let path = folder.join(format!("proof-{number}.svg"));
-        let written = std::fs::create_dir_all(folder)
-            .and_then(|()| calculemus_base::file::write(&path, drawn::proof(proof).as_bytes()));
-        written
-            .map_err(|error| usage(ErrorKind::Io, &format!("cannot write {}: {error}", path.display())))?;
-        said.push_str(&format!("tl: {} is a proof of {}\n", path.display(), answer.text));
-    }
-    if said.is_empty() {
-        said =
-            "tl: no query with `@explain` has a proof to draw: ask for one tuple, `Path(A, B)? @explain`\n"
-                .to_owned();
-    }
-    Ok(said)
+    Ok((answer, observations, took))
 }
 
 pub(crate) fn explain(args: &Explain) -> anyhow::Result<Answer> {
@@ -325,7 +325,7 @@ pub(crate) fn repl(args: &Repl) -> anyhow::Result<Answer> {
     args.evaluation.prepare(false)?;
     let mut notebook = Notebook::new("");
     args.evaluation.settle(&mut notebook);
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::watch(&Interrupt::KEY)?;
     notebook.stop_when(interrupt.flag());
     crate::repl::talk(Console::new(notebook), args.file.as_deref(), &interrupt, args.history.as_deref())?;
     Ok(Answer::default())

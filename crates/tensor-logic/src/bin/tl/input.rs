@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tensor_logic::auto::Auto;
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::fast::{Fast, Precision};
@@ -195,6 +195,18 @@ impl Evaluation {
             EngineName::Auto => EngineKind::Auto,
             EngineName::Reference => EngineKind::Reference,
         });
+    }
+
+    /// What may change the last bits of numbers, by name.
+    pub(crate) fn of_numbers(&self) -> [(&'static str, String); 3] {
+        let word = |value: Option<clap::builder::PossibleValue>| {
+            value.map_or_else(String::new, |value| value.get_name().to_owned())
+        };
+        [
+            ("--dtype", word(self.dtype.to_possible_value())),
+            ("--engine", word(self.engine.to_possible_value())),
+            ("--storage", word(self.storage.to_possible_value())),
+        ]
     }
 
     fn storage(&self) -> tensor_logic::fast::Storage {

@@ -14,6 +14,8 @@ mod host;
 mod import;
 mod input;
 mod interrupt;
+mod keeping;
+mod pictures;
 mod profile;
 mod query;
 mod repl;

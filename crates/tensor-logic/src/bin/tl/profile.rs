@@ -28,6 +28,7 @@ pub(crate) fn profile(args: &ProfileOf) -> anyhow::Result<Answer> {
     answer.fields.extend(profile::fields(&profile, &ran.program, total));
     answer.text = profile::text(&profile, &ran.program, total);
     (answer.errors, answer.warnings, answer.fails) = (ran.errors, ran.warnings, ran.fails);
+    answer.interrupted = ran.interrupted;
     Ok(answer)
 }
 

@@ -10,6 +10,8 @@ use super::rule::{Pace, Rule, State};
 use crate::engine::{Listed, Numbers, Slope, Value};
 use crate::value::{Domain, Tuple};
 
+mod kept;
+
 /// A step's gradient.
 #[derive(Debug)]
 pub(super) enum Gradient {

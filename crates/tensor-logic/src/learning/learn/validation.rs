@@ -4,11 +4,13 @@
 //! Which samples these are hangs on the program's seed and on how many there are, on nothing else. The start is no
 //! epoch: where few samples are held out its loss may be low by luck, and nobody learns to get the start back.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::state::{Column, State, Stored, Unfit};
 use crate::answer::Validated;
 use crate::engine::{Engine, Parameters};
-use crate::error::{Code, Refusal, Result};
+use crate::error::{Code, Refusal};
 use crate::model;
 use crate::program::{Batch, Program, TensorId};
 use crate::value::{Const, Domain};
@@ -25,7 +27,7 @@ pub(super) struct Split {
 impl Split {
     /// # Errors
     /// `valid` that holds out no value or leaves none.
-    pub(super) fn of(domain: &Domain, batch: &Batch, seed: u64) -> Result<Split> {
+    pub(super) fn of(domain: &Domain, batch: &Batch, seed: u64) -> Result<Split, Refusal> {
         let values: Vec<Const> = domain.values().collect();
         let Some(valid) = batch.valid else { return Ok(Split { learned: values, held: Vec::new() }) };
         let count = (valid.part * values.len() as f64).round() as usize;
@@ -59,6 +61,8 @@ pub(super) struct Validation {
     pub program: Program,
     patience: Option<u64>,
     found: Validated,
+    /// Their loss behind each epoch.
+    losses: Vec<f64>,
     /// The parameters of the best epoch.
     best: Vec<(TensorId, Arc<Vec<f64>>)>,
 }
@@ -72,6 +76,7 @@ impl Validation {
             program: model::limited(program, &[goal], &batch.index, &domain),
             patience: valid.patience,
             found: Validated { first: f64::NAN, best: f64::NAN, epoch: 0, epochs: 0 },
+            losses: Vec::new(),
             best: Vec::new(),
         })
     }
@@ -85,6 +90,7 @@ impl Validation {
     /// Their loss behind one more epoch.
     pub(super) fn look(&mut self, loss: f64, parameters: &Parameters, learned: &[TensorId]) {
         self.found.epochs += 1;
+        self.losses.push(loss);
         if self.found.epochs == 1 || loss < self.found.best {
             (self.found.best, self.found.epoch) = (loss, self.found.epochs);
             self.remember(parameters, learned);
@@ -97,17 +103,54 @@ impl Validation {
         self.best = held.collect();
     }
 
+    /// How many epochs were looked at.
+    pub(super) fn epochs(&self) -> u64 {
+        self.found.epochs
+    }
+
     /// Whether patience is at an end.
     pub(super) fn is_over(&self) -> bool {
         self.patience.is_some_and(|patience| self.found.epochs - self.found.epoch >= patience)
     }
 
-    /// Gives the parameters of the best epoch back, and what was found.
-    pub(super) fn end(self, engine: &mut dyn Engine, parameters: &mut Parameters) -> Validated {
+    /// Gives the parameters of the best epoch back, what was found, and the losses.
+    pub(super) fn end(self, engine: &mut dyn Engine, parameters: &mut Parameters) -> (Validated, Vec<f64>) {
         for (id, values) in self.best {
             engine.release(id);
             parameters.insert(id, values);
         }
-        self.found
+        (self.found, self.losses)
+    }
+
+    /// Adds what is known to a state.
+    pub(super) fn keep<'a>(&'a self, program: &Program, state: &mut State<'a>) {
+        let found = &self.found;
+        state.counters.valid = Some((found.epochs, found.epoch));
+        state.add("held", Column::Doubles(Cow::Borrowed(&self.losses)));
+        state.add("least", Column::Doubles(Cow::Owned(vec![found.first, found.best])));
+        for (id, values) in &self.best {
+            let tensor = program.tensor(*id);
+            state.shaped(format!("best.{}", tensor.name), tensor.sizes(), values);
+        }
+    }
+
+    /// Knows what was kept.
+    pub(super) fn take(
+        &mut self,
+        program: &Program,
+        learned: &[TensorId],
+        stored: &mut Stored,
+    ) -> Result<(), Unfit> {
+        let (epochs, epoch) = stored.counters.valid.ok_or(Unfit)?;
+        let [first, best] = stored.doubles("least", None)?[..] else { return Err(Unfit) };
+        self.found = Validated { first, best, epoch, epochs };
+        self.losses = stored.doubles("held", usize::try_from(epochs).ok())?;
+        let values = |id: &TensorId| {
+            let tensor = program.tensor(*id);
+            let count = tensor.sizes().into_iter().product();
+            Ok((*id, Arc::new(stored.doubles(&format!("best.{}", tensor.name), Some(count))?)))
+        };
+        self.best = learned.iter().map(values).collect::<Result<_, Unfit>>()?;
+        if epoch > epochs { Err(Unfit) } else { Ok(()) }
     }
 }

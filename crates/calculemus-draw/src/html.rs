@@ -1,25 +1,27 @@
 //! The pieces of a page: tables, warnings, and the one style sheet. What is put in is escaped by `maud`.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, PreEscaped, html};
+
+pub use maud::Markup;
 
 /// Text as it stands in elements and attributes, for the pictures, which are written by hand.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     html! { (text) }.into_string()
 }
 
 /// Pieces of a page behind each other.
-pub(crate) fn join(pieces: impl IntoIterator<Item = Markup>) -> Markup {
+pub fn join(pieces: impl IntoIterator<Item = Markup>) -> Markup {
     html! { @for piece in pieces { (piece) } }
 }
 
 /// Text in the letters of a program.
-pub(crate) fn code(words: &str) -> Cell {
+pub fn code(words: &str) -> Cell {
     Cell::Html(html! { code { (words) } })
 }
 
 /// One cell of a table.
 #[derive(Debug, Clone)]
-pub(crate) enum Cell {
+pub enum Cell {
     /// Words, to be escaped.
     Text(String),
     /// A number, right-aligned.
@@ -31,33 +33,33 @@ pub(crate) enum Cell {
 }
 
 /// Words.
-pub(crate) fn text(words: impl Into<String>) -> Cell {
+pub fn text(words: impl Into<String>) -> Cell {
     Cell::Text(words.into())
 }
 
 /// A number that is already written.
-pub(crate) fn number(digits: impl Into<String>) -> Cell {
+pub fn number(digits: impl Into<String>) -> Cell {
     Cell::Number(digits.into())
 }
 
 /// A column of a table: its name, and what stands in it for an item.
-pub(crate) type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> Cell);
+pub type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> Cell);
 
 /// A table: the first row names the columns; a row may have a class.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub struct Table {
     head: Vec<String>,
     rows: Vec<(&'static str, Vec<Cell>)>,
 }
 
 impl Table {
     /// A table with these columns. A name that begins with `#` is that of a column of numbers.
-    pub(crate) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
+    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
     /// A table with a row for each item.
-    pub(crate) fn of<T>(items: &[T], columns: &[Column<'_, T>]) -> Self {
+    pub fn of<T>(items: &[T], columns: &[Column<'_, T>]) -> Self {
         let mut table = Self::new(columns.iter().map(|column| column.0));
         for item in items {
             table.row(columns.iter().map(|column| column.1(item)).collect());
@@ -66,22 +68,22 @@ impl Table {
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+    pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(("", cells));
     }
 
     /// Adds a row with a class of the style sheet.
-    pub(crate) fn marked(&mut self, class: &'static str, cells: Vec<Cell>) {
+    pub fn marked(&mut self, class: &'static str, cells: Vec<Cell>) {
         self.rows.push((class, cells));
     }
 
     /// Whether there is no row.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// As Markdown.
-    pub(crate) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let line = |cells: Vec<String>| {
             let cells: Vec<String> =
                 cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
@@ -96,7 +98,7 @@ impl Table {
     }
 
     /// The HTML.
-    pub(crate) fn html(&self) -> Markup {
+    pub fn html(&self) -> Markup {
         html! {
             div.scroll {
                 table {
@@ -149,37 +151,37 @@ impl Cell {
 }
 
 /// A line that says what is not here, and why.
-pub(crate) fn left_out(what: &str) -> Markup {
+pub fn left_out(what: &str) -> Markup {
     html! { p.left-out { (what) } }
 }
 
 /// A line that stands out.
-pub(crate) fn warning(what: &str) -> Markup {
+pub fn warning(what: &str) -> Markup {
     html! { p.warning { span aria-hidden="true" { "⚠" } " " (what) } }
 }
 
 /// A paragraph of explanation.
-pub(crate) fn note(words: &str) -> Markup {
+pub fn note(words: &str) -> Markup {
     html! { p.note { (words) } }
 }
 
 /// The heading of a page, and a line below it.
-pub(crate) fn heading(title: &str, lead: &str) -> Markup {
+pub fn heading(title: &str, lead: &str) -> Markup {
     html! { h1 { (title) } p.lead { (lead) } }
 }
 
 /// A titled part of the page.
-pub(crate) fn section(title: &str, body: &Markup) -> Markup {
+pub fn section(title: &str, body: &Markup) -> Markup {
     html! { section { h2 { (title) } (body) } }
 }
 
 /// Pictures, side by side where there is room.
-pub(crate) fn figures(figures: &[String]) -> Markup {
+pub fn figures(figures: &[String]) -> Markup {
     html! { div.figures { @for figure in figures { (PreEscaped(figure)) } } }
 }
 
 /// The whole page.
-pub(crate) fn page(title: &str, body: &Markup) -> String {
+pub fn page(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -188,7 +190,7 @@ pub(crate) fn page(title: &str, body: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(COLOURS)) (PreEscaped(STYLE)) (PreEscaped(PLOTS)) }
+                style { (PreEscaped(COLOURS)) (PreEscaped(STYLE)) (PreEscaped(PLOTS)) (PreEscaped(GRAPHS)) }
             }
             body { main { (body) } }
         }
@@ -197,11 +199,13 @@ pub(crate) fn page(title: &str, body: &Markup) -> String {
 }
 
 /// The colours, light and dark; those of the series keep their order in every picture.
-pub(crate) const COLOURS: &str = include_str!("colours.css");
+pub const COLOURS: &str = include_str!("colours.css");
 /// The page.
 const STYLE: &str = include_str!("page.css");
 /// The pictures.
-pub(crate) const PLOTS: &str = include_str!("plots.css");
+pub const PLOTS: &str = include_str!("plots.css");
+/// The graphs of boxes.
+pub(crate) const GRAPHS: &str = include_str!("graph.css");
 
 #[cfg(test)]
 mod tests {

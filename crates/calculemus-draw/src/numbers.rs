@@ -1,12 +1,12 @@
 //! Numbers for people: a fixed number of digits, units, a real minus sign, and `–` for what is not there.
 
 /// What stands for a missing number, or one that is not finite.
-pub(crate) const MISSING: &str = "–";
+pub const MISSING: &str = "–";
 /// A narrow space that breaks no line: between thousands, and before a unit.
 const THIN: char = '\u{202f}';
 
 /// Digits behind the point, with a real minus sign.
-pub(crate) fn fixed(value: Option<f64>, digits: usize) -> String {
+pub fn fixed(value: Option<f64>, digits: usize) -> String {
     let Some(value) = value.filter(|v| v.is_finite()) else { return MISSING.to_owned() };
     let text = format!("{value:.digits$}");
     // A negative number that rounds to zero shows no sign.
@@ -18,7 +18,7 @@ pub(crate) fn fixed(value: Option<f64>, digits: usize) -> String {
 }
 
 /// `a ± b`.
-pub(crate) fn plus_minus(value: Option<f64>, half: Option<f64>, digits: usize) -> String {
+pub fn plus_minus(value: Option<f64>, half: Option<f64>, digits: usize) -> String {
     match half.filter(|h| h.is_finite()) {
         Some(_) => format!("{} ± {}", fixed(value, digits), fixed(half, digits)),
         None => fixed(value, digits),
@@ -26,12 +26,12 @@ pub(crate) fn plus_minus(value: Option<f64>, half: Option<f64>, digits: usize) -
 }
 
 /// A mean with half its 95 % interval, from its standard error.
-pub(crate) fn interval(mean: Option<f64>, se: Option<f64>) -> String {
+pub fn interval(mean: Option<f64>, se: Option<f64>) -> String {
     plus_minus(mean, se.map(|se| 1.96 * se), 4)
 }
 
 /// A share in per cent.
-pub(crate) fn percent(value: Option<f64>, digits: usize) -> String {
+pub fn percent(value: Option<f64>, digits: usize) -> String {
     match value.filter(|v| v.is_finite()) {
         Some(value) => format!("{}{THIN}%", fixed(Some(100.0 * value), digits)),
         None => MISSING.to_owned(),
@@ -39,7 +39,7 @@ pub(crate) fn percent(value: Option<f64>, digits: usize) -> String {
 }
 
 /// A whole number with its thousands apart.
-pub(crate) fn count(value: Option<u64>) -> String {
+pub fn count(value: Option<u64>) -> String {
     let Some(value) = value else { return MISSING.to_owned() };
     let digits = value.to_string();
     let mut text = String::new();
@@ -53,7 +53,7 @@ pub(crate) fn count(value: Option<u64>) -> String {
 }
 
 /// Seconds, minutes and seconds, or hours and minutes.
-pub(crate) fn duration(seconds: Option<f64>) -> String {
+pub fn duration(seconds: Option<f64>) -> String {
     let Some(seconds) = seconds.filter(|s| s.is_finite() && *s >= 0.0) else { return MISSING.to_owned() };
     let whole = seconds.round() as u64;
     match whole {
@@ -65,7 +65,7 @@ pub(crate) fn duration(seconds: Option<f64>) -> String {
 }
 
 /// Three significant digits for a p-value, plainly or as a power of ten.
-pub(crate) fn p_value(p: Option<f64>) -> String {
+pub fn p_value(p: Option<f64>) -> String {
     let Some(p) = p.filter(|p| p.is_finite()) else { return MISSING.to_owned() };
     if p >= 1e-3 {
         return format!("{p:.3}");
@@ -77,7 +77,7 @@ pub(crate) fn p_value(p: Option<f64>) -> String {
 }
 
 /// `2.9·10⁻⁸⁹`.
-pub(crate) fn power_of_ten(value: f64, digits: usize) -> String {
+pub fn power_of_ten(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$e}");
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let raised: String = exponent.chars().map(superscript).collect();
@@ -99,7 +99,7 @@ fn superscript(c: char) -> char {
 }
 
 /// A label of an axis whose ticks lie `step` apart: thousands as k, millions as M.
-pub(crate) fn tick(value: f64, step: f64) -> String {
+pub fn tick(value: f64, step: f64) -> String {
     let (scale, unit) = match step.abs().max(value.abs()) {
         large if large >= 1e9 => (1e9, "G"),
         large if large >= 1e6 => (1e6, "M"),

@@ -4,7 +4,7 @@ use super::numbers;
 
 /// How values are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Evenly, from the smallest value.
     Linear,
     /// Evenly, with zero in view.
@@ -15,42 +15,42 @@ pub(crate) enum Scale {
 
 /// What an axis is, before its values are known.
 #[derive(Debug, Clone)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// The quantity with its unit.
-    pub(crate) label: String,
+    pub label: String,
     /// The scale.
-    pub(crate) scale: Scale,
+    pub scale: Scale,
     /// Both ends, where they are fixed.
-    pub(crate) ends: Option<(f64, f64)>,
+    pub ends: Option<(f64, f64)>,
     /// Names at 0, 1, 2, … instead of numbers.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
 }
 
 impl Axis {
     /// An axis of numbers.
-    pub(crate) fn new(label: &str, scale: Scale) -> Self {
+    pub fn new(label: &str, scale: Scale) -> Self {
         Self { label: label.to_owned(), scale, ends: None, names: Vec::new() }
     }
 
     /// An axis of names.
-    pub(crate) fn named(label: &str, names: Vec<String>) -> Self {
+    pub fn named(label: &str, names: Vec<String>) -> Self {
         let ends = Some((-0.5, names.len().max(1) as f64 - 0.5));
         Self { label: label.to_owned(), scale: Scale::Linear, ends, names }
     }
 
     /// The same with fixed ends.
-    pub(crate) fn within(mut self, low: f64, high: f64) -> Self {
+    pub fn within(mut self, low: f64, high: f64) -> Self {
         self.ends = Some((low, high));
         self
     }
 
     /// Whether a value has a place.
-    pub(crate) fn takes(&self, value: f64) -> bool {
+    pub fn takes(&self, value: f64) -> bool {
         value.is_finite() && (self.scale != Scale::Log || value > 0.0)
     }
 
     /// Fits the axis to its values.
-    pub(crate) fn fit(&self, values: impl Iterator<Item = f64>) -> Fitted {
+    pub fn fit(&self, values: impl Iterator<Item = f64>) -> Fitted {
         let log = self.scale == Scale::Log;
         let (mut low, mut high) = self.ends.unwrap_or_else(|| {
             let start =
@@ -84,12 +84,12 @@ impl Axis {
 
 /// An axis with its range and ticks.
 #[derive(Debug, Clone)]
-pub(crate) struct Fitted {
+pub struct Fitted {
     low: f64,
     high: f64,
     log: bool,
     /// Value and label.
-    pub(crate) ticks: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
 }
 
 impl Fitted {
@@ -110,7 +110,7 @@ impl Fitted {
     }
 
     /// Where a value stands, from 0 to 1.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let place = if self.log {
             (value / self.low).ln() / (self.high / self.low).ln()
         } else {
@@ -120,7 +120,7 @@ impl Fitted {
     }
 
     /// Whether a value lies within.
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    pub fn holds(&self, value: f64) -> bool {
         value >= self.low && value <= self.high
     }
 }

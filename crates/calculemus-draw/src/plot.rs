@@ -18,7 +18,7 @@ const COLOURS: usize = 8;
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// A line.
     Line,
     /// A thin line, for what is noisy.
@@ -33,62 +33,64 @@ pub(crate) enum Mark {
 
 /// One value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Point {
+    /// Its place on the axis below.
+    pub x: f64,
+    /// Its place on the axis on the left.
+    pub y: f64,
     /// Half the width of an interval around y.
-    pub(crate) half: Option<f64>,
+    pub half: Option<f64>,
 }
 
 impl Point {
     /// A value without interval.
-    pub(crate) fn at(x: f64, y: f64) -> Self {
+    pub fn at(x: f64, y: f64) -> Self {
         Self { x, y, half: None }
     }
 }
 
 /// Values of one kind.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
+pub struct Series {
     /// The name in the legend.
-    pub(crate) name: String,
+    pub name: String,
     /// The place in the order of colours; beyond the last colour lines are dashed.
-    pub(crate) colour: usize,
+    pub colour: usize,
     /// How it is drawn.
-    pub(crate) mark: Mark,
+    pub mark: Mark,
     /// The values.
-    pub(crate) points: Vec<Point>,
+    pub points: Vec<Point>,
 }
 
 /// A range at each place: (x, least, greatest).
-pub(crate) type Band = Vec<(f64, f64, f64)>;
+pub type Band = Vec<(f64, f64, f64)>;
 
 /// A picture.
 #[derive(Debug, Clone)]
-pub(crate) struct Plot {
+pub struct Plot {
     /// The heading.
-    pub(crate) title: String,
+    pub title: String,
     /// A line of explanation, or nothing.
-    pub(crate) note: String,
+    pub note: String,
     /// The axis below.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// The axis on the left.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// What is shown.
-    pub(crate) series: Vec<Series>,
+    pub series: Vec<Series>,
     /// Horizontal lines with a name: an optimum.
-    pub(crate) levels: Vec<(String, f64)>,
+    pub levels: Vec<(String, f64)>,
     /// The diagonal y = x.
-    pub(crate) diagonal: bool,
+    pub diagonal: bool,
     /// Ranges around the series of a name.
-    pub(crate) bands: Vec<(String, Band)>,
+    pub bands: Vec<(String, Band)>,
     /// The part of the picture up to this x is shaded.
-    pub(crate) shade: Option<f64>,
+    pub shade: Option<f64>,
 }
 
 impl Plot {
     /// An empty picture.
-    pub(crate) fn new(title: &str, x: Axis, y: Axis) -> Self {
+    pub fn new(title: &str, x: Axis, y: Axis) -> Self {
         let title = title.to_owned();
         Self {
             title,
@@ -104,19 +106,19 @@ impl Plot {
     }
 
     /// Adds a range around the series of a name.
-    pub(crate) fn band(mut self, name: &str, band: Band) -> Self {
+    pub fn band(mut self, name: &str, band: Band) -> Self {
         self.bands.push((name.to_owned(), band));
         self
     }
 
     /// Shades the part up to an x.
-    pub(crate) fn shaded(mut self, until: f64) -> Self {
+    pub fn shaded(mut self, until: f64) -> Self {
         self.shade = Some(until);
         self
     }
 
     /// Adds a series. Those of one name share a colour and an entry of the legend.
-    pub(crate) fn with(mut self, name: &str, mark: Mark, points: Vec<Point>) -> Self {
+    pub fn with(mut self, name: &str, mark: Mark, points: Vec<Point>) -> Self {
         let next = self.series.iter().map(|s| s.colour + 1).max().unwrap_or(0);
         let colour = self.series.iter().find(|s| s.name == name).map_or(next, |s| s.colour);
         self.series.push(Series { name: name.to_owned(), colour, mark, points });
@@ -124,24 +126,24 @@ impl Plot {
     }
 
     /// Adds a named horizontal line, if there is a value.
-    pub(crate) fn level(mut self, name: &str, value: Option<f64>) -> Self {
+    pub fn level(mut self, name: &str, value: Option<f64>) -> Self {
         self.levels.extend(value.map(|v| (name.to_owned(), v)));
         self
     }
 
     /// Adds a line of explanation.
-    pub(crate) fn noted(mut self, note: impl Into<String>) -> Self {
+    pub fn noted(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
     /// Whether there is anything to see.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         !self.series.iter().flat_map(|s| &s.points).any(|p| self.x.takes(p.x) && self.y.takes(p.y))
     }
 
     /// A figure of a page.
-    pub(crate) fn figure(&self) -> String {
+    pub fn figure(&self) -> String {
         let mut caption = html::escape(&self.title);
         if !self.note.is_empty() {
             let _ = write!(caption, " <small>{}</small>", html::escape(&self.note));
@@ -150,7 +152,7 @@ impl Plot {
     }
 
     /// A file of its own, with its own style.
-    pub(crate) fn document(&self) -> String {
+    pub fn document(&self) -> String {
         self.svg(&format!(
             "<style>\n{}svg{{background:var(--paper)}}\n{}</style>\n",
             html::COLOURS,

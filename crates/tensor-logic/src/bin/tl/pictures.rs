@@ -1,0 +1,75 @@
+//! What `tl run` draws: proofs, and the report of learning.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::error::ErrorKind;
+use tensor_logic::answer::drawn;
+use tensor_logic::engine::{Budget, Engine};
+use tensor_logic::program::Program;
+use tensor_logic::report;
+use tensor_logic::run::Outcome;
+use tensor_logic::source::Source;
+
+use crate::input::usage;
+
+/// What is drawn, and where.
+#[derive(Debug, Args)]
+pub(crate) struct Pictures {
+    /// Draw the proofs of queries with `@explain` in this folder, as `proof-1.svg` and so on.
+    #[arg(long, value_name = "FOLDER")]
+    draw: Option<PathBuf>,
+    /// Write a page with what was learned: losses, the template, the network of a sample, parameters, answers. A name without
+    /// the ending `.html` is a folder, which gets `report.html`.
+    #[arg(long, value_name = "FILE.html|FOLDER")]
+    report: Option<PathBuf>,
+}
+
+impl Pictures {
+    /// Draws what is asked for, and says where.
+    pub(crate) fn drawn(
+        &self,
+        source: &Source,
+        program: &Program,
+        (engine, budget): (&mut dyn Engine, Budget),
+        outcome: &Outcome,
+    ) -> anyhow::Result<String> {
+        let mut said = String::new();
+        if let Some(folder) = &self.draw {
+            said = proofs(folder, &outcome.answers)?;
+        }
+        if let Some(to) = &self.report {
+            let is_page = to.extension().is_some_and(|ending| ending == "html");
+            let path = if is_page { to.clone() } else { to.join("report.html") };
+            let page = report::page(&source.file, (program, &source.text), (engine, budget), outcome);
+            write(&path, page.as_bytes())?;
+            said.push_str(&format!("tl: {} is the report\n", path.display()));
+        }
+        Ok(said)
+    }
+}
+
+/// Draws the proofs of answers, and says where.
+fn proofs(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Result<String> {
+    let proofs = answers.iter().filter_map(|answer| Some((answer, answer.explain.as_ref()?.proof.as_ref()?)));
+    let mut said = String::new();
+    for (number, (answer, proof)) in (1..).zip(proofs) {
+        let path = folder.join(format!("proof-{number}.svg"));
+        write(&path, drawn::proof(proof).as_bytes())?;
+        said.push_str(&format!("tl: {} is a proof of {}\n", path.display(), answer.text));
+    }
+    if said.is_empty() {
+        said =
+            "tl: no query with `@explain` has a proof to draw: ask for one tuple, `Path(A, B)? @explain`\n"
+                .to_owned();
+    }
+    Ok(said)
+}
+
+/// Writes a file whole, in a folder that is made for it.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let written = folder.map_or(Ok(()), std::fs::create_dir_all);
+    let written = written.and_then(|()| calculemus_base::file::write(path, bytes));
+    written.map_err(|error| usage(ErrorKind::Io, &format!("cannot write {}: {error}", path.display())))
+}
