@@ -294,7 +294,10 @@ fn is_steep(text: &str) -> bool {
         let after = values(&moved);
         before.iter().any(|(name, found)| {
             let (a, b) = (numbers(found), after.get(name).map(&numbers).unwrap_or_default());
-            let far = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-3 * a.abs().max(b.abs()).max(1.0);
+            let far = |(a, b): (&f64, &f64)| match a.is_finite() && b.is_finite() {
+                true => (a - b).abs() > 1e-3 * a.abs().max(b.abs()).max(1.0),
+                false => a != b && !(a.is_nan() && b.is_nan()),
+            };
             a.len() == b.len() && a.iter().zip(&b).any(far)
         })
     })
@@ -312,7 +315,8 @@ fn a_sum_that_is_0_but_for_rounding_is_told_from_another_one() {
     assert!(!hangs_on_rounding(zero, some));
     assert!(!hangs_on_rounding("A = [1, 2]; R(0)\nY(j) = A[i] | R(j)\n", other_truth));
     assert!(!hangs_on_rounding("A = [1, -1]\nX[j] = A[j]\n", other_truth));
-    let divided = "A = [0.1, 0.7, 0.3]\nX[k] = 1 / lnorm[j](A[j])\nY = A[k] / lnorm[j](A[j])\n";
+    let divided = "A = [0.1, 0.2, 0.3]\nY = 1 / (A[0] + A[1] - A[2])\n";
+    assert!(analysed(divided).is_ok());
     assert!(hangs_on_rounding(divided, some));
     assert!(!hangs_on_rounding("A = [0.1, 0.7]\nY[k] = 1 / A[k]\n", some));
 }
