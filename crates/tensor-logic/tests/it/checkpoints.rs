@@ -203,7 +203,7 @@ fn states_of_another_learning_are_refused() {
         (
             "lr=0.01, clip",
             "lr=0.02, clip",
-            "there the query is `Loss ? @ minimize ( opt = adamw , lr = 0.01 ,",
+            "there the query says `lr = 0.01 , clip`, and here `lr = 0.02 , clip`",
         ),
         ("normal(0, 1)\nd", "normal(0, 2)\nd", "the statements of the program are not the same"),
         ("s : 1..8", "@tol(1e-5)\ns : 1..8", "there @tol is 1e-12, and here 1e-5"),

@@ -14,9 +14,9 @@ use seeded::{Family, Stream};
 use serde_json::{Map, Value as Json, json};
 use tensor_logic::notebook::{Constant, Notebook};
 
-use crate::draw::axis::{Axis, Scale};
 use crate::draw::csv;
 use crate::draw::plot::{Mark, Plot, Point};
+use crate::draw::{Axis, Scale};
 
 const HUNTERS: usize = 8;
 const SEEDS: u64 = 5;

@@ -162,7 +162,8 @@ impl About {
     /// How it differs from what a state was kept of, in words.
     pub(super) fn differs(&self, kept: &About) -> Option<String> {
         if self.query != kept.query {
-            return Some(format!("there the query is `{}`", calculemus_base::word::shortened(&kept.query)));
+            let (here, there) = apart(&self.query, &kept.query);
+            return Some(format!("there the query says `{there}`, and here `{here}`"));
         }
         for (name, value) in &self.settings {
             let before = kept.settings.get(name).map_or("not known", String::as_str);
@@ -185,6 +186,16 @@ impl About {
         }
         (self != kept).then(|| "indices do not have the same values".to_owned())
     }
+}
+
+/// The words around the first in which two texts differ.
+fn apart(one: &str, other: &str) -> (String, String) {
+    let same = one.split(' ').zip(other.split(' ')).take_while(|(a, b)| a == b).count();
+    let around = |text: &str| {
+        let words: Vec<&str> = text.split(' ').skip(same.saturating_sub(2)).take(5).collect();
+        calculemus_base::word::shortened(&words.join(" "))
+    };
+    (around(one), around(other))
 }
 
 /// A digest of numbers and words.
