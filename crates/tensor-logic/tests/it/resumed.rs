@@ -100,7 +100,12 @@ fn whole(program: &Program, precision: Precision) -> Result<(Learned, Memory)> {
 }
 
 /// In pieces, each of so many evaluations at most; and how many pieces there were.
-fn in_pieces(program: &Program, precision: Precision, longest: u64, stream: &mut Stream) -> (Learned, u64) {
+fn in_pieces(
+    program: &Program,
+    precision: Precision,
+    longest: u64,
+    stream: &mut Stream,
+) -> (std::result::Result<Learned, String>, u64) {
     let (goal, minimize) = asked(program);
     let mut memory = Memory::default();
     for pieces in 1.. {
@@ -110,14 +115,15 @@ fn in_pieces(program: &Program, precision: Precision, longest: u64, stream: &mut
         let mut parameters = all_start_values(program);
         let done = resumable(&mut engine, program, BUDGET, &mut parameters, goal, &minimize, &mut memory);
         match done {
-            Ok(done) => return (bits(&done, &parameters), pieces),
-            Err(report) => assert!(is_interrupted(&report), "{report}"),
+            Ok(done) => return (Ok(bits(&done, &parameters)), pieces),
+            Err(report) if is_interrupted(&report) => {}
+            Err(report) => return (Err(report.to_string()), pieces),
         }
     }
     unreachable!("it ends")
 }
 
-/// Programs of every kind of gradient: whole and listed, through recursion, a closure, an axis, proofs.
+/// Programs of every kind of gradient: whole and listed, through recursion, a closure, an axis.
 const PROGRAMS: &[&str] = &[
     // A dense network over samples.
     "s : 12\nd : 5\nX[s, d] = sin(3 s + 2 d)\nT[s] = cos(s)\nW[d] ~ normal(0, 1)\nV ~ 0.5\n\
@@ -172,7 +178,7 @@ fn options(stream: &mut Stream) -> String {
 #[test]
 fn what_is_interrupted_at_any_step_comes_to_the_same_bits() {
     let mut stream = common::stream("resumed");
-    let (mut pieces, mut learned, mut lifted, mut patient) = (0, 0, 0, 0);
+    let (mut pieces, mut learned, mut lifted, mut patient, mut diverged) = (0, 0, 0, 0, 0);
     for case in 0..240 {
         let text = PROGRAMS[case % PROGRAMS.len()];
         let options = options(&mut stream);
@@ -180,22 +186,30 @@ fn what_is_interrupted_at_any_step_comes_to_the_same_bits() {
         let program = analysed(&text).unwrap_or_else(|reports| panic!("{reports:?}\n{text}"));
         let precision = if stream.below(3) == 0 { Precision::Single } else { Precision::Double };
         let (wanted, memory) = match whole(&program, precision) {
-            Ok(done) => done,
+            Ok((done, memory)) => (Ok(done), Some(memory)),
+            // Some options make weights that grow without end.
+            Err(report) if report.code == Code::Divergence => (Err(report.to_string()), None),
             Err(report) => panic!("{report}\n{text}"),
         };
         let (found, count) = in_pieces(&program, precision, 1 + stream.below(20), &mut stream);
         assert_eq!(found, wanted, "{precision:?}\n{text}");
-        // It can be asked for again when it is complete.
-        let (_, minimize) = asked(&program);
-        let complete = Stored::read(&memory.bytes.unwrap()).unwrap();
-        assert!(complete.step() == memory.told.len() as u64 && complete.step() <= complete.steps());
         pieces += count;
         learned += u64::from(count > 1);
-        lifted += u64::from(minimize.lift && wanted.0.contains("Some((30"));
+        let (Ok(wanted), Some(memory)) = (wanted, memory) else {
+            diverged += 1;
+            continue;
+        };
+        // It can be asked for again when it is complete.
+        let complete = Stored::read(&memory.bytes.unwrap()).unwrap();
+        assert!(complete.step() == memory.told.len() as u64 && complete.step() <= complete.steps());
+        lifted += u64::from(wanted.0.contains("] Some(("));
         patient += u64::from(complete.step() < complete.steps());
     }
-    assert!(pieces > 600 && learned > 120 && patient > 5, "{pieces} {learned} {patient}");
-    let _ = lifted;
+    assert!(
+        pieces > 600 && learned > 120 && patient > 5 && lifted > 5,
+        "{pieces} {learned} {patient} {lifted}"
+    );
+    assert!(diverged < 24, "{diverged} of 240 say little");
 }
 
 /// What is told of steps, and the moments, of a run in one piece.
