@@ -456,13 +456,19 @@ impl Session {
         }
         let components = Arc::clone(&self.components);
         let mut runs: Vec<Vec<(usize, &Component)>> = vec![Vec::new()];
-        for at in evaluated {
-            let component = &components[*at];
+        for (at, component) in components.iter().enumerate() {
+            // It may read what comes before, which must be there by then.
+            if stretches.position(at).is_some() {
+                runs.push(Vec::new());
+            }
+            if evaluated.binary_search(&at).is_err() {
+                continue;
+            }
             // Whether counts are too large is asked of all of them.
             let counts = |id: &TensorId| self.machine.program.tensor(*id).kind == Kind::Count;
             let recorded = component.tensors.iter().all(|id| self.machine.is_recorded(*id) && !counts(id));
             match runs.last_mut() {
-                Some(run) if recorded => run.push((*at, component)),
+                Some(run) if recorded => run.push((at, component)),
                 // It reads nothing of the others.
                 _ if component.equations.is_empty() => {}
                 _ => runs.push(Vec::new()),

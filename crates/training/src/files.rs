@@ -15,7 +15,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// system holds the lock for an open file, and the file `.lock` itself says nothing.
 #[derive(Debug)]
 pub struct Lock {
-    _file: std::fs::File,
+    file: std::fs::File,
+}
+
+impl Drop for Lock {
+    /// A process that is being started holds the same open file for a moment: closing it here would not end the lock.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 /// Who else may hold a lock at the same time.
@@ -42,7 +49,7 @@ pub fn lock_file(path: &Path, sharing: Sharing) -> Result<Lock> {
         Sharing::Together => file.try_lock_shared(),
     };
     match taken {
-        Ok(()) => Ok(Lock { _file: file }),
+        Ok(()) => Ok(Lock { file }),
         Err(std::fs::TryLockError::WouldBlock) => Err(Refusal::Busy { path: path.to_owned() }),
         Err(std::fs::TryLockError::Error(e)) => Err(Refusal::io(path)(e)),
     }

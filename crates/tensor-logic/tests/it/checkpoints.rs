@@ -337,7 +337,7 @@ fn learning_is_kept_by_time() {
         let mut world = World::new(&source, Files::new("."), 0).with_checkpoints(checkpoints);
         let mut engine = Auto::new(Box::<Fast>::default());
         let found = world.calculate(&mut engine, Budget { tuples: 1 << 20, bytes: 1 << 30 }).unwrap();
-        assert!(found.outcome.refusal.is_none());
+        assert!(found.outcome.refusal.is_none(), "{:?}", found.outcome.refusal);
         drop(world);
         (found.outcome.answers[0].minimize.clone().unwrap(), told)
     };
