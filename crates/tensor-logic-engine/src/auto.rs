@@ -271,6 +271,8 @@ impl Engine for Auto {
         if let Some(prepared) = self.prepared.iter_mut().find(|known| known.stamp == Some(old)) {
             inner = prepared.program.take().map(|program| program.stamp.number());
             prepared.stamp = Some(new);
+            // A goal's number may be another's by now.
+            prepared.open.clear();
             prepared.seen.retain(|id| same.contains(id));
             prepared.values.retain(|id, _| same.contains(id));
             let names: BTreeSet<&str> = same.iter().map(|id| to.name(*id)).collect();

@@ -1,6 +1,7 @@
 //! Arrays, the views that operations read them through, and when they are computed.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -29,6 +30,11 @@ enum Work {
 
 /// What an operation has found out about its own views; only it knows what that is.
 pub(super) type Ways = Box<dyn Any + Send + Sync>;
+
+/// What was found out before, or is now.
+pub(super) fn known_or<S: Clone + 'static>(ways: Option<&Ways>, find: impl FnOnce() -> S) -> Cow<'_, S> {
+    ways.and_then(|ways| ways.downcast_ref()).map_or_else(|| Cow::Owned(find()), Cow::Borrowed)
+}
 
 /// What is to be computed, in numbers of one type.
 pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {

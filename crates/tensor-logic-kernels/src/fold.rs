@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Typed, Ways};
+use super::array::{Array, Typed, Ways, known_or};
 use super::number::{Buffer, Number, Pool, larger, smaller, volume};
 use super::point::{Evaluator, Point};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, advance, buffers, positions};
@@ -96,6 +96,7 @@ struct Task {
     dropped: (usize, usize),
 }
 
+#[derive(Clone)]
 pub(super) struct Spaces {
     kept: Space,
     pub(super) dropped: Space,
@@ -158,17 +159,10 @@ impl Typed for Fold {
         if rows == 0 || len == 0 || self.point.truth || self.folding != Folding::Sum {
             return false;
         }
-        let found;
-        let spaces = match ways.and_then(|ways| ways.downcast_ref()) {
-            Some(spaces) => spaces,
-            None => {
-                found = self.spaces();
-                &found
-            }
-        };
+        let spaces = known_or(ways, || self.spaces());
         let parts = Parts::of(rows, len, spaces.along);
         if parts.parts == 1 {
-            self.fold(spaces, &parts, to, pool);
+            self.fold(&spaces, &parts, to, pool);
         }
         parts.parts == 1
     }
@@ -181,18 +175,11 @@ impl Typed for Fold {
     }
 
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, pool: &Pool) {
-        let found;
-        let spaces: &Spaces = match ways.and_then(|ways| ways.downcast_ref()) {
-            Some(spaces) => spaces,
-            None => {
-                found = self.spaces();
-                &found
-            }
-        };
+        let spaces = known_or(ways, || self.spaces());
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let parts = Parts::of(volume(kept), volume(dropped), spaces.along);
         let sources = self.point.sources_on(spaces.own(), from);
-        self.fold_over(spaces, &sources, &parts, to, pool);
+        self.fold_over(&spaces, &sources, &parts, to, pool);
     }
 
     fn run<T: Number>(&self, pool: &Pool) -> Buffer {
@@ -202,14 +189,7 @@ impl Typed for Fold {
     fn run_along<T: Number>(&self, ways: Option<&Ways>, pool: &Pool) -> Buffer {
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let (rows, len) = (volume(kept), volume(dropped));
-        let found;
-        let spaces: &Spaces = match ways.and_then(|ways| ways.downcast_ref()) {
-            Some(spaces) => spaces,
-            None => {
-                found = self.spaces();
-                &found
-            }
-        };
+        let spaces = known_or(ways, || self.spaces());
         if rows == 0 || len == 0 {
             let start = T::of(self.folding.start());
             return match self.point.truth {
@@ -219,7 +199,7 @@ impl Typed for Fold {
         }
         let parts = Parts::of(rows, len, spaces.along);
         let mut result = pool.take::<T>(rows * parts.parts);
-        self.fold(spaces, &parts, &mut result, pool);
+        self.fold(&spaces, &parts, &mut result, pool);
         let (total, others) = result.split_at_mut(rows);
         for other in others.chunks(rows) {
             total.iter_mut().zip(other).for_each(|(slot, value)| *slot = self.folding.join(*slot, *value));

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Step, Typed, View, Ways, visit_views};
+use super::array::{Array, Step, Typed, View, Ways, known_or, visit_views};
 use super::number::{Buffer, Number, Pool, strides, volume};
 use super::space::{Few, Run, Scratch, Source, Space, TILE, Tile, buffers};
 use tensor_logic_core::ast::Comparison;
@@ -124,16 +124,9 @@ impl Typed for Point {
     }
 
     fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, pool: &Pool) {
-        let found;
-        let space = match ways.and_then(|ways| ways.downcast_ref()) {
-            Some(space) => space,
-            None => {
-                found = Space::new(&self.shape, &self.inputs, 0);
-                &found
-            }
-        };
-        let sources = self.sources_on(space, from);
-        self.evaluate_over(space, &sources, to, !self.unsigned_zeros(), pool);
+        let space = known_or(ways, || Space::new(&self.shape, &self.inputs, 0));
+        let sources = self.sources_on(&space, from);
+        self.evaluate_over(&space, &sources, to, !self.unsigned_zeros(), pool);
     }
 }
 

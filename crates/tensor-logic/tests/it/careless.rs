@@ -3,18 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the command has failed")]
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use calculemus_base::testing;
 use serde_json::Value as Json;
 
-/// Exit status, standard output, standard error.
+use crate::common::command;
+
 fn tl(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
-    let output = testing::output(call.current_dir(folder).args(arguments), b"");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    command::tl(folder, arguments, b"")
 }
 
 fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {

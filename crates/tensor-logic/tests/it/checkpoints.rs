@@ -8,16 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use calculemus_base::testing;
-
 use crate::common;
 
-/// Exit status, standard output, standard error.
 fn tl(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
-    let output = testing::output(call.current_dir(folder).args(arguments), b"");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    common::command::tl(folder, arguments, b"")
 }
 
 const DATA: &str = "1,0.5\n2,-1\n3,0.25\n4,2\n5,-0.125\n6,1\n7,0.75\n8,-2\n";

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its cases has failed")]
 
 pub(crate) mod answers;
+#[cfg(feature = "cli")]
+pub(crate) mod command;
 pub(crate) mod engines;
 pub(crate) mod generator;
 pub(crate) mod single;

@@ -8,6 +8,8 @@ use std::process::Command;
 use calculemus_base::testing;
 use serde_json::{Value as Json, json};
 
+use crate::common::command;
+
 const SPRINKLER: &str = "network sprinkler {}
 variable Cloudy { type discrete [ 2 ] { no, yes }; }
 variable Rain { type discrete [ 2 ] { no, yes }; }
@@ -29,10 +31,7 @@ fn folder() -> tempfile::TempDir {
 
 /// Exit status, standard output, standard error.
 fn query(folder: &Path, arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
-    let mut call = Command::new(env!("CARGO_BIN_EXE_tl"));
-    let output = testing::output(call.current_dir(folder).arg("query").args(arguments), input);
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    command::tl(folder, &[&["query"], arguments].concat(), input)
 }
 
 /// The document of an accepted question.
