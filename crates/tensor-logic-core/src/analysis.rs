@@ -11,6 +11,8 @@ pub mod lower;
 
 pub mod domains;
 
+pub mod present;
+
 pub mod recursion;
 
 pub mod parents;

@@ -5,7 +5,7 @@
 //! ([`error`]) that [`draw`] quotes with its place.
 //!
 //! **Analysis.** [`analyse`](analyse::analyse) makes the core form of the tree: names resolved ([`names`]), scopes written out
-//! ([`lower`]), every place and index with its values ([`domains`]), tensors that depend on each other in components
+//! ([`lower`]), every place and index with its values ([`domains`]), when a term has a value ([`present`](mod@present)), tensors that depend on each other in components
 //! ([`recursion`]).
 //!
 //! **Core form.** [`program`] is what an engine reads. [`show`] prints it as legal text again.
@@ -24,7 +24,7 @@ pub mod gradient;
 mod seam;
 pub mod show;
 
-pub use crate::analysis::{analyse, domains, lower, names, parents, read, recursion, source};
+pub use crate::analysis::{analyse, domains, lower, names, parents, present, read, recursion, source};
 pub use crate::core_form::{
     carry, digits, divergence, linear, presence, program, rename, signs, value, walk, weighted, windows,
 };

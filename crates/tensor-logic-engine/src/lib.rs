@@ -15,8 +15,8 @@ pub mod auto;
 pub mod plan;
 
 use tensor_logic_core::{
-    ast, digits, divergence, domains, engine, error, function, gradient, linear, presence, profile, program,
-    rename, start, value, walk, windows,
+    ast, digits, divergence, domains, engine, error, function, gradient, linear, presence, present, profile,
+    program, rename, start, value, walk, windows,
 };
 use tensor_logic_kernels as kernels;
 use tensor_logic_reference as reference;

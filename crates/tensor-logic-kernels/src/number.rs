@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use training::kernels::{Kernel, Real, on_large_pages, vectorised};
 
-use super::functions::singles;
+use super::functions::{doubles, exp_below_zero, singles};
 use super::spare::{DOUBLES, SINGLES, Spare};
 use tensor_logic_core::engine::Numbers;
 use tensor_logic_core::function::Function;
@@ -89,10 +89,10 @@ impl Number for f64 {
     }
     #[inline(always)]
     fn exp_below_zero(self) -> f64 {
-        exp(self)
+        exp_below_zero(self)
     }
-    fn elementwise(_: &Function, _: &[f64], _: &mut [f64]) -> bool {
-        false
+    fn elementwise(function: &Function, values: &[f64], to: &mut [f64]) -> bool {
+        doubles(function, values, to)
     }
     #[inline(always)]
     fn finite(self) -> bool {
@@ -350,37 +350,3 @@ impl Pool {
 
 /// Below, exponentials of 64 bits are 0.
 pub(super) const NOTHING: f64 = -746.0;
-
-/// eˣ for [`Number::LEAST`] ≤ x ≤ 0; NaN stays NaN.
-///
-/// eˣ = 2ⁿ eʳ with x = n ln 2 + r, |r| ≤ ½ ln 2, and eʳ by its Taylor polynomial of degree 13: within 2 units
-/// in the last place. Without branches, so that a loop over it is vectorised.
-#[inline(always)]
-fn exp(x: f64) -> f64 {
-    // 1.5 · 2⁵²: added, it rounds to an integer and leaves it in the low bits.
-    const ROUND: f64 = 6_755_399_441_055_744.0;
-    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    let shifted = x * std::f64::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    let r = (x - n * LN2_HIGH) - n * LN2_LOW;
-    let mut p = 1.0 / 6_227_020_800.0;
-    for divisor in [
-        479_001_600.0,
-        39_916_800.0,
-        3_628_800.0,
-        362_880.0,
-        40_320.0,
-        5_040.0,
-        720.0,
-        120.0,
-        24.0,
-        6.0,
-        2.0,
-        1.0,
-        1.0,
-    ] {
-        p = p * r + 1.0 / divisor;
-    }
-    p * f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52))
-}

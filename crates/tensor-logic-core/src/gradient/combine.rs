@@ -1,12 +1,20 @@
 //! What an element of a tensor owes to each of its contributions (N4).
 
 use super::builder::{Builder, Contributions, Scope};
-use super::forms::{only_if, present, product, under};
+use super::forms::{self, only_if, product, under};
 use crate::ast::{Comparison, Span};
+use crate::present::{self, Covered};
 use crate::program::{
     Argument, Combine, Equation, Expr, Facts, Given, Guard, IndexFn, Otherwise, Place, Range, Read, Style,
     TensorId, Term, When,
 };
+
+/// What is known of the whole that a part stands in.
+struct Entire<'a> {
+    /// The reads of tuples without which it has no value.
+    sure: Vec<&'a Read>,
+    covered: Covered,
+}
 
 impl Builder {
     /// The adjoint equations of one term, whose element's adjoint is the product of `factors`.
@@ -46,7 +54,7 @@ impl Builder {
                     at(contributions.value),
                 ));
                 let shared = Expr::Quotient(Box::new(product(factors)), Box::new(count));
-                self.walk(&term.body, &scope, vec![shared, present(&entry)], span);
+                self.walk(&term.body, &scope, vec![shared, forms::present(&entry)], span);
             }
             _ => {
                 let entry = self.entry(equation, nth, term);
@@ -115,27 +123,33 @@ impl Builder {
     /// 1 where an expression is present.
     fn presence(&self, expr: &Expr) -> Expr {
         let mut factors = Vec::new();
-        self.presences(expr, &mut factors);
+        let free = When::default();
+        let mut scope = Entire { sure: present::reads_of(expr, &free), covered: Covered::new() };
+        self.presences(expr, &mut scope, &mut factors);
         product(factors)
     }
 
     /// Factors that are 1, and present together where the expression is.
-    fn presences(&self, expr: &Expr, into: &mut Vec<Expr>) {
+    fn presences(&self, expr: &Expr, scope: &mut Entire<'_>, into: &mut Vec<Expr>) {
+        let is_tuple = matches!(expr, Expr::Read(read) if read.otherwise == Otherwise::Absent);
+        if !is_tuple && present::surely(&self.program, expr, scope.sure.clone(), &mut scope.covered) {
+            return;
+        }
         match expr {
             Expr::Number(_) => {}
             Expr::Read(read) if self.exists(read) => {}
             Expr::Product(parts) | Expr::Plus(parts) => {
-                parts.iter().for_each(|part| self.presences(part, into));
+                parts.iter().for_each(|part| self.presences(part, scope, into));
             }
             Expr::Quotient(a, b) | Expr::Power(a, b) => {
-                self.presences(a, into);
-                self.presences(b, into);
+                self.presences(a, scope, into);
+                self.presences(b, scope, into);
             }
-            Expr::Negate(a) => self.presences(a, into),
+            Expr::Negate(a) => self.presences(a, scope, into),
             Expr::Call(call) if call.when.guards.is_empty() => {
-                call.arguments.iter().for_each(|part| self.presences(part, into));
+                call.arguments.iter().for_each(|part| self.presences(part, scope, into));
             }
-            _ => into.push(present(expr)),
+            _ => into.push(forms::present(expr)),
         }
     }
 
@@ -169,11 +183,11 @@ impl Builder {
         let value = Expr::Read(Read::new(made.value, arguments, Otherwise::Absent, span));
         let guarded = |guard: Guard, body: Expr| under(vec![guard].into(), body, span);
         match combine {
-            Combine::Avg => self.push(made.count, head, &scope, present(entry), span),
+            Combine::Avg => self.push(made.count, head, &scope, forms::present(entry), span),
             Combine::Max | Combine::Min => {
                 self.push(made.value, head.clone(), &scope, entry.clone(), span);
                 let wins = Guard::Compare(Comparison::Equal, entry.clone(), value);
-                self.push(made.count, head, &scope, guarded(wins, present(entry)), span);
+                self.push(made.count, head, &scope, guarded(wins, forms::present(entry)), span);
             }
             _ => {
                 let zero = |sign| Guard::Compare(sign, entry.clone(), Expr::Number(0.0));

@@ -5,20 +5,19 @@
 //! a square tensor that is stored by its support. Who reads `H(y, e)` reads `B[y, e] | T(y)` instead, adjoints among
 //! them; for others `H(x, d) = B[x, d] | T(x)` is there.
 
-mod present;
 mod reads;
 
 use std::collections::BTreeMap;
 
 use super::machine::Storage;
 use crate::kernels::volume;
+use crate::present::{self, Conjunction, Covered};
 use crate::program::{
     Argument, Class, Combine, Component, Equation, EquationId, Expr, Guard, Index, IndexFn, IndexId, Kind,
     Otherwise, Program, Range, Read, Role, Stamp, Style, Tensor, TensorId, Term, When,
 };
 use crate::rename::Renaming;
 use crate::value::Domain;
-use present::{Conjunction, Covered};
 
 /// What a relation was taken apart into.
 pub(crate) struct Split {

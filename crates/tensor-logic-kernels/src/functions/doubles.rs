@@ -1,0 +1,223 @@
+//! Elementwise functions of numbers of 64 bits.
+//!
+//! Without branches, tables and fused multiply-adds: every processor gives the same bits, one number at a time or many.
+
+use training::kernels::vectorised;
+
+use super::Map;
+use tensor_logic_core::function::Function;
+
+/// 1.5 · 2⁵²: added, it rounds to an integer and leaves it in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+/// 2⁵²: its low bits are those of an integer that is added.
+const SHIFT: f64 = 4_503_599_627_370_496.0;
+const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+
+/// x = n ln 2 + r with |r| ≤ ½ ln 2: n beside [`ROUND`], and r.
+#[inline(always)]
+fn reduced(x: f64) -> (f64, f64) {
+    let shifted = x * std::f64::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    (shifted, (x - n * LN2_HIGH) - n * LN2_LOW)
+}
+
+/// Σ rⁱ/(i + 2)!, so that eʳ = 1 + r + r² of it, for |r| ≤ ½ ln 2: what is left out is below 2⁻⁵⁶ of eʳ.
+#[inline(always)]
+fn beyond_linear(r: f64) -> f64 {
+    let mut p = 1.0 / 87_178_291_200.0;
+    for divisor in [
+        6_227_020_800.0,
+        479_001_600.0,
+        39_916_800.0,
+        3_628_800.0,
+        362_880.0,
+        40_320.0,
+        5_040.0,
+        720.0,
+        120.0,
+        24.0,
+        6.0,
+        2.0,
+    ] {
+        p = p * r + 1.0 / divisor;
+    }
+    p
+}
+
+/// 2ⁿ for -1022 ≤ n ≤ 1023 beside [`ROUND`].
+#[inline(always)]
+fn power_of_two(shifted: f64) -> f64 {
+    f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52))
+}
+
+/// eˣ for -700 ≤ x ≤ 0; NaN stays NaN.
+#[inline(always)]
+pub(in super::super) fn exp_below_zero(x: f64) -> f64 {
+    let (shifted, r) = reduced(x);
+    (1.0 + (r + r * r * beyond_linear(r))) * power_of_two(shifted)
+}
+
+/// eˣ.
+#[inline(always)]
+fn exp(x: f64) -> f64 {
+    // Beyond, it is infinite or 0.
+    let x = if x > 710.0 { 710.0 } else { x };
+    let x = if x < -746.0 { -746.0 } else { x };
+    let (shifted, r) = reduced(x);
+    // 2ⁿ may be no number of 64 bits where eˣ is one: half of it, and the other half.
+    let half = (shifted - ROUND) * 0.5 + ROUND;
+    let rest = (shifted - ROUND) - (half - ROUND) + ROUND;
+    (1.0 + (r + r * r * beyond_linear(r))) * power_of_two(half) * power_of_two(rest)
+}
+
+/// 1/(1 + e⁻ˣ), by the exponential of what is below 0.
+#[inline(always)]
+fn sigmoid(x: f64) -> f64 {
+    let e = exp(-x.abs());
+    (if x < 0.0 { e } else { 1.0 }) / (1.0 + e)
+}
+
+/// The hyperbolic tangent: e/(e + 2) with e = e²ˣ - 1, which near 0 is not a difference.
+#[inline(always)]
+fn tanh(x: f64) -> f64 {
+    let y = 2.0 * x.abs();
+    // Beyond, it is 1.
+    let y = if y > 44.0 { 44.0 } else { y };
+    let (shifted, r) = reduced(y);
+    let power = power_of_two(shifted);
+    let e = power * (r + r * r * beyond_linear(r)) + (power - 1.0);
+    (e / (e + 2.0)).copysign(x)
+}
+
+/// The logarithm: x = 2ⁿ (1 + f) with √½ ≤ 1 + f < √2, ln(1 + f) = f - ½f² + s (½f² + R(s²)), s = f/(2 + f). The polynomial
+/// R is that of fdlibm's `e_log.c`.
+#[inline(always)]
+fn log(x: f64) -> f64 {
+    const ROOT: f64 = std::f64::consts::FRAC_1_SQRT_2;
+    // Numbers below the least normal one are made larger by 2⁵⁴.
+    let small = x < f64::MIN_POSITIVE;
+    let scaled = if small { x * 18_014_398_509_481_984.0 } else { x };
+    let bits = scaled.to_bits();
+    let exponent =
+        f64::from_bits(SHIFT.to_bits() | (bits >> 52)) - SHIFT - if small { 1076.0 } else { 1022.0 };
+    let half = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3fe0_0000_0000_0000);
+    let low = half < ROOT;
+    let n = if low { exponent - 1.0 } else { exponent };
+    let f = if low { half + half } else { half } - 1.0;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let mut p = 1.479_819_860_511_658_6e-1;
+    for c in [
+        1.531_383_769_920_937_3e-1,
+        1.818_357_216_161_805e-1,
+        2.222_219_843_214_978_4e-1,
+        2.857_142_874_366_239e-1,
+        3.999_999_999_940_942e-1,
+        6.666_666_666_666_735e-1,
+    ] {
+        p = p * z + c;
+    }
+    let square = 0.5 * f * f;
+    let found = n * LN2_HIGH - ((square - (s * (square + p * z) + n * LN2_LOW)) - f);
+    let found = if x == f64::INFINITY { x } else { found };
+    let found = if x == 0.0 { f64::NEG_INFINITY } else { found };
+    if x < 0.0 || x.is_nan() { f64::NAN } else { found }
+}
+
+/// The function at every number, where it has a form here.
+pub(in super::super) fn doubles(function: &Function, values: &[f64], to: &mut [f64]) -> bool {
+    match function {
+        Function::Exp => vectorised(Map { values, to, f: exp }),
+        Function::Tanh => vectorised(Map { values, to, f: tanh }),
+        Function::Sig => vectorised(Map { values, to, f: sigmoid }),
+        Function::Silu => vectorised(Map { values, to, f: |x| x * sigmoid(x) }),
+        Function::Log => vectorised(Map { values, to, f: log }),
+        Function::Sqrt => vectorised(Map { values, to, f: f64::sqrt }),
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How far apart two numbers are, in units in the last place of the second.
+    fn apart(found: f64, wanted: f64) -> f64 {
+        if found == wanted || found.is_nan() && wanted.is_nan() {
+            return 0.0;
+        }
+        let unit = (wanted.abs() * f64::EPSILON).max(f64::from_bits(1));
+        (found - wanted).abs() / unit
+    }
+
+    #[test]
+    fn they_are_the_functions() {
+        let functions =
+            [Function::Exp, Function::Tanh, Function::Sig, Function::Silu, Function::Log, Function::Sqrt];
+        let mut arguments: Vec<f64> = (-80_000..=80_000).map(|at| f64::from(at) * 0.01).collect();
+        // Every exponent of either sign, with some fractions; and where there are edges.
+        for exponent in 0..2047_u64 {
+            for fraction in [0, 1, 0x5_5555_5555_5555, 0x6_a09e_667f_3bcd, 0xf_ffff_ffff_ffff] {
+                let value = f64::from_bits(exponent << 52 | fraction);
+                arguments.extend([value, -value]);
+            }
+        }
+        for edge in [1.0, 709.782_712_893_384, 745.133_219_101_941_1, 708.4, 22.0, 19.06, 0.173_286_795] {
+            for bits in -40..=40 {
+                let value = f64::from_bits(f64::to_bits(edge).wrapping_add_signed(bits));
+                arguments.extend([value, -value]);
+            }
+        }
+        for function in functions {
+            let mut found = vec![0.0; arguments.len()];
+            assert!(doubles(&function, &arguments, &mut found));
+            let mut most: f64 = 0.0;
+            for (x, found) in arguments.iter().zip(&found) {
+                let wanted = function.value(&[*x]);
+                let mut off = apart(*found, wanted);
+                if matches!(function, Function::Silu) && wanted.abs() < x.abs() * f64::MIN_POSITIVE {
+                    // The sigmoid has lost digits there, and x times its last one is lost.
+                    off = (found - wanted).abs() / (x.abs() * f64::from_bits(1));
+                }
+                most = most.max(off);
+                assert!(off <= 2.0, "{function:?}({x:e}): {found:e} and {wanted:e}, {off} units");
+                assert!(
+                    found.is_nan() || found.is_sign_negative() == wanted.is_sign_negative(),
+                    "{function:?}({x:e})"
+                );
+                // One alone has the same bits.
+                let mut alone = [7.0];
+                assert!(doubles(&function, &[*x], &mut alone));
+                assert!(alone[0].to_bits() == found.to_bits() || found.is_nan(), "{function:?}({x:e})");
+            }
+            println!("{function:?}: {most} units in the last place");
+        }
+        for (function, x, wanted) in [
+            (Function::Exp, 0.0, 1.0),
+            (Function::Exp, f64::NEG_INFINITY, 0.0),
+            (Function::Exp, f64::INFINITY, f64::INFINITY),
+            (Function::Tanh, f64::INFINITY, 1.0),
+            (Function::Tanh, f64::NEG_INFINITY, -1.0),
+            (Function::Sig, 0.0, 0.5),
+            (Function::Sig, f64::NEG_INFINITY, 0.0),
+            (Function::Log, 1.0, 0.0),
+            (Function::Log, f64::INFINITY, f64::INFINITY),
+            (Function::Log, 0.0, f64::NEG_INFINITY),
+        ] {
+            let mut found = [7.0];
+            assert!(
+                doubles(&function, &[x], &mut found) && found[0] == wanted,
+                "{function:?}({x}): {found:?}"
+            );
+        }
+        for function in
+            [Function::Exp, Function::Tanh, Function::Sig, Function::Silu, Function::Log, Function::Sqrt]
+        {
+            let mut found = [7.0];
+            assert!(doubles(&function, &[f64::NAN], &mut found) && found[0].is_nan(), "{function:?}");
+        }
+        assert!(!doubles(&Function::Sin, &[1.0], &mut [0.0]));
+    }
+}
