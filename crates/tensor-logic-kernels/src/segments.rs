@@ -349,6 +349,8 @@ impl<T: Number> Kernel for Sum<'_, T> {
                 match width {
                     WIDE => strip.sum::<WIDE>(to),
                     _ if width == wide => strip.sum::<{ WIDE / 2 }>(to),
+                    ..=4 => strip.sum::<4>(to),
+                    5..=8 => strip.sum::<8>(to),
                     _ => strip.sum::<NARROW>(to),
                 }
                 column += width;
@@ -435,10 +437,16 @@ impl<T: Number> Strip<'_, T> {
                 let mut product = [scale(row - self.first); W];
                 for part in self.slabs {
                     let from = part.place(row) + self.column;
-                    let from = &part.values[from..from + width];
-                    product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
+                    match part.values.get(from..from + W) {
+                        Some(from) => (0..W).for_each(|at| product[at] = product[at] * from[at]),
+                        // The last columns of the last slab.
+                        None => {
+                            let from = &part.values[from..from + width];
+                            product.iter_mut().zip(from).for_each(|(slot, value)| *slot = *slot * *value);
+                        }
+                    }
                 }
-                sums[..width].iter_mut().zip(&product).for_each(|(sum, value)| *sum += *value);
+                (0..W).for_each(|at| sums[at] += product[at]);
             }
             return sums;
         };

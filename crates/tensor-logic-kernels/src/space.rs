@@ -380,10 +380,11 @@ impl<T: Number> Source<'_, T> {
         let copy = |to: &mut [T], start: usize, along: usize| {
             let places = &places[along..along + to.len()];
             if run >= LEAST_RUN && along.is_multiple_of(run) && to.len().is_multiple_of(run) {
+                let starts = places.iter().step_by(run).map(|place| start.wrapping_add(*place as usize));
                 return match run {
-                    ..4 => copy_runs::<2, _, _>(to, from, start, places, run, number),
-                    4..8 => copy_runs::<4, _, _>(to, from, start, places, run, number),
-                    _ => copy_runs::<8, _, _>(to, from, start, places, run, number),
+                    ..4 => copy_runs::<2, _, _>(to, from, starts, run, number),
+                    4..8 => copy_runs::<4, _, _>(to, from, starts, run, number),
+                    _ => copy_runs::<8, _, _>(to, from, starts, run, number),
                 };
             }
             let place = |at: &u32| start.wrapping_add(*at as usize);
@@ -399,6 +400,28 @@ impl<T: Number> Source<'_, T> {
         let mut start = start_of(&positions);
         let (mut rest, mut along) = (to, position % row);
         while !rest.is_empty() {
+            if let (0, Some(Step::Map(map, times)), Some(size), Some(place)) =
+                (along, steps.last(), sizes.last(), positions.last_mut())
+                && run == row
+                && rest.len() >= row
+            {
+                // Whole rows, each where a map says.
+                let rows = (size - *place).min(rest.len() / row);
+                let picks = &map[*place..*place + rows];
+                let base = start.wrapping_sub(map[*place] as usize * times);
+                let (here, behind) = rest.split_at_mut(rows * row);
+                let starts = picks.iter().map(|at| base.wrapping_add(*at as usize * times));
+                match row {
+                    ..4 => copy_runs::<2, _, _>(here, from, starts, row, number),
+                    4..8 => copy_runs::<4, _, _>(here, from, starts, row, number),
+                    _ => copy_runs::<8, _, _>(here, from, starts, row, number),
+                }
+                rest = behind;
+                *place += rows - 1;
+                advance(sizes, &mut positions);
+                start = start_of(&positions);
+                continue;
+            }
             let mut rows = 1;
             let mut count = (row - along).min(rest.len());
             if let (0, Some(size), Some(place)) = (along, sizes.last(), positions.last())
@@ -434,8 +457,7 @@ impl<T: Number> Source<'_, T> {
 fn copy_runs<const BLOCK: usize, T: Copy, S: Copy>(
     to: &mut [T],
     from: &[S],
-    start: usize,
-    places: &[u32],
+    starts: impl Iterator<Item = usize>,
     run: usize,
     number: impl Fn(S) -> T + Copy,
 ) {
@@ -444,8 +466,8 @@ fn copy_runs<const BLOCK: usize, T: Copy, S: Copy>(
             *to = from.map(number);
         }
     };
-    for (to, place) in to.chunks_exact_mut(run).zip(places.iter().step_by(run)) {
-        let from = &from[start.wrapping_add(*place as usize)..][..run];
+    for (to, start) in to.chunks_exact_mut(run).zip(starts) {
+        let from = &from[start..][..run];
         copy(to, from);
         copy(&mut to[run - BLOCK..], &from[run - BLOCK..]);
     }
