@@ -349,7 +349,10 @@ impl<T: Number> Kernel for Sum<'_, T> {
                 match width {
                     WIDE => strip.sum::<WIDE>(to),
                     _ if width == wide => strip.sum::<{ WIDE / 2 }>(to),
-                    ..=4 => strip.sum::<4>(to),
+                    1 => strip.sum::<1>(to),
+                    2 => strip.sum::<2>(to),
+                    3 => strip.sum::<3>(to),
+                    4 => strip.sum::<4>(to),
                     5..=8 => strip.sum::<8>(to),
                     _ => strip.sum::<NARROW>(to),
                 }
@@ -409,7 +412,12 @@ impl<T: Number> Strip<'_, T> {
     fn sum<const W: usize>(&self, to: &mut [T]) {
         let width = to.len();
         if self.own.len() <= BLOCK {
-            return to.copy_from_slice(&self.block::<W>(self.own.clone(), width)[..width]);
+            let sums = self.block::<W>(self.own.clone(), width);
+            return match to.first_chunk_mut::<W>() {
+                // Without a call.
+                Some(to) => *to = sums,
+                None => to.copy_from_slice(&sums[..width]),
+            };
         }
         let mut total = [0.0; W];
         let mut from = self.own.start;
