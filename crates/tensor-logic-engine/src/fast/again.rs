@@ -188,6 +188,18 @@ impl Machine {
         Some(Input::Made(listed.operations.len() - 1))
     }
 
+    /// Whether an array is made of nothing that another evaluation may have other numbers of.
+    pub(super) fn is_structure(&self, array: &Array) -> bool {
+        if self.stored_as(array).is_some() || self.values_of(array).is_some() {
+            return false;
+        }
+        if array.is_waiting() {
+            return array.reads().iter().all(|read| self.is_structure(read));
+        }
+        let made_once = |watch: &Watch| watch.blocks.iter().any(|block| block.same(array));
+        array.is_given() || self.watched.borrow().as_ref().is_some_and(made_once)
+    }
+
     /// What a stored tensor reads that waits, where that is computed: whoever reads such a tensor alone takes its
     /// operation over.
     fn within(&self, array: &Array) -> Option<Input> {

@@ -698,12 +698,13 @@ impl Machine {
     /// The tuples that a term makes which is all of its tensor, where it lists its bindings: a relation,
     /// or a square tensor that is 0 nearly everywhere.
     fn alone(&mut self, equation: &Equation, folded: &Folded, context: &Context) -> Result<Option<Relation>> {
-        let Some(rows) = folded.rows.as_ref().filter(|rows| rows.id != 0 && folded.block.mask.is_none())
-        else {
-            return Ok(None);
-        };
         let program = Arc::clone(&self.program);
         let tensor = program.tensor(equation.tensor);
+        let rows = match &folded.rows {
+            None if tensor.style == Style::Round => return self.alone_over(equation, folded, context),
+            Some(rows) if rows.id != 0 && folded.block.mask.is_none() => rows,
+            _ => return Ok(None),
+        };
         if tensor.style == Style::Square {
             let sizes = program.tensor(equation.tensor).sizes();
             let dense = folded.block.dims.iter().filter(|dim| **dim != Dim::ROWS);
@@ -727,19 +728,7 @@ impl Machine {
             Some(skeleton) => skeleton,
             None => {
                 let picks = (0..volume(&shape) as u32).collect();
-                let (piece, picks) = self.placed(equation, &dims, &shape, picks, context)?;
-                let made = Skeleton::new(tensor.places.len(), piece, &program.symbols);
-                let whole = picks.len() == volume(&shape);
-                let skeleton = made.map(|made| {
-                    let order = match (made.order, whole) {
-                        (None, true) => None,
-                        (None, false) => Some(Arc::new(picks)),
-                        (Some(order), _) => {
-                            Some(Arc::new(order.iter().map(|at| picks[*at as usize]).collect()))
-                        }
-                    };
-                    Skeleton { order, ..made }
-                });
+                let skeleton = self.skeleton(equation, (&dims, &shape), picks, context)?;
                 let indices = equation.head.iter().flat_map(super::machine::indices_of);
                 let stamps = self.stamps(indices.map(Source::Range).collect::<Vec<_>>());
                 self.memory.keep(key, stamps, Thing::Skeleton(skeleton.clone()));
@@ -747,10 +736,70 @@ impl Machine {
             }
         };
         let Some(skeleton) = skeleton else { return Ok(None) };
-        if tensor.style == Style::Round {
+        self.fleshed(equation, &skeleton, folded.block.expanded(&dims, &shape))
+    }
+
+    /// The same where no bindings are listed: a relation whose tuples no number decides.
+    fn alone_over(
+        &mut self,
+        equation: &Equation,
+        folded: &Folded,
+        context: &Context,
+    ) -> Result<Option<Relation>> {
+        let (dims, shape) = self.contribution_space(equation, &folded.block, context)?;
+        let total = volume(&shape) as u32;
+        let picks = match &folded.block.mask {
+            None => (0..total).collect(),
+            Some(mask) => {
+                let mask = mask.expanded(&dims, &shape).array();
+                if !self.is_structure(&mask) {
+                    return Ok(None);
+                }
+                // A look at what stays is none.
+                let present = mask.force(self.precision, &self.pool).numbers::<f64>();
+                (0..total).filter(|at| present[*at as usize] != 0.0).collect()
+            }
+        };
+        let Some(skeleton) = self.skeleton(equation, (&dims, &shape), picks, context)? else {
+            return Ok(None);
+        };
+        let values = Block { mask: None, ..folded.block.clone() };
+        self.fleshed(equation, &skeleton, values.expanded(&dims, &shape))
+    }
+
+    /// The tuples at these positions of a space, if they are different.
+    fn skeleton(
+        &mut self,
+        equation: &Equation,
+        (dims, shape): (&[Dim], &[usize]),
+        picks: Vec<u32>,
+        context: &Context,
+    ) -> Result<Option<Skeleton>> {
+        let program = Arc::clone(&self.program);
+        let (piece, picks) = self.placed(equation, dims, shape, picks, context)?;
+        let made = Skeleton::new(program.tensor(equation.tensor).places.len(), piece, &program.symbols);
+        let whole = picks.len() == volume(shape);
+        Ok(made.map(|made| {
+            let order = match (made.order, whole) {
+                (None, true) => None,
+                (None, false) => Some(Arc::new(picks)),
+                (Some(order), _) => Some(Arc::new(order.iter().map(|at| picks[*at as usize]).collect())),
+            };
+            Skeleton { order, ..made }
+        }))
+    }
+
+    /// Tuples with their values, which stand in a block without a mask.
+    fn fleshed(
+        &mut self,
+        equation: &Equation,
+        skeleton: &Skeleton,
+        values: Block,
+    ) -> Result<Option<Relation>> {
+        if self.program.tensor(equation.tensor).style == Style::Round {
             self.within_tuples(equation.tensor, skeleton.relation.len as u64)?;
         }
-        let values = folded.block.expanded(&dims, &shape).with(Binary::Add, 0.0).array();
+        let values = values.with(Binary::Add, 0.0).array();
         let values = match &skeleton.order {
             None => values,
             Some(order) => {

@@ -145,6 +145,9 @@ impl Machine {
                 let all = || self.counts(read, false) == Counts::All;
                 let source = match condition {
                     Condition::Present(_) | Condition::Listed(_) if all() => Source::Tuples(read.tensor),
+                    Condition::Guard(Guard::Read(_)) if self.guard_counts(read) == Counts::All => {
+                        Source::Tuples(read.tensor)
+                    }
                     _ => Source::Tensor(read.tensor),
                 };
                 if !sources.contains(&source) {
