@@ -15,6 +15,7 @@ mod contract;
 mod doubt;
 mod expr;
 mod factored;
+mod full;
 mod gather;
 mod going;
 mod head;
@@ -195,6 +196,7 @@ impl Session {
         let counts = request.program.tensors.iter().any(|tensor| tensor.kind == Kind::Count);
         let precision = if counts { Precision::Double } else { precision };
         let mut program = request.program.clone();
+        full::dropped(&mut program);
         let splits = tuple_blocks::apart(&mut program, storage);
         let (mut program, inlined) = inline::inlined(&program, goals, storage);
         let watches = tensor_logic_core::signs::watch(&mut program);

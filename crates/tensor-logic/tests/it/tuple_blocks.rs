@@ -119,6 +119,21 @@ fn number(stream: &mut Stream) -> f64 {
     stream.below(33) as f64 / 8.0 - 2.0
 }
 
+/// All tuples of a relation with places of these sizes, or, now and then, all but one, or one too many.
+fn all(stream: &mut Stream, name: &str, sizes: &[u64]) -> String {
+    let mut tuples = vec![String::new()];
+    for size in sizes {
+        let longer = |tuple: &String| (0..*size).map(|at| format!("{tuple}, {at}")).collect::<Vec<_>>();
+        tuples = tuples.iter().flat_map(longer).collect();
+    }
+    match stream.below(4) {
+        0 => drop(tuples.remove(stream.below(tuples.len() as u64) as usize)),
+        1 => tuples.push(", 1".repeat(sizes.len() - 1) + ", 7"),
+        _ => {}
+    }
+    tuples.iter().map(|tuple| format!("{name}({})\n", &tuple[2..])).collect()
+}
+
 fn program(stream: &mut Stream, learned: bool) -> String {
     let mut text = String::from("d, e : 0..2\n");
     if stream.below(2) == 0 {
@@ -132,12 +147,26 @@ fn program(stream: &mut Stream, learned: bool) -> String {
         text += &format!("{name} {sign} [{}]\n", rows.join(", "));
     }
     for (name, most) in [("E", 5), ("D", 3)] {
-        for _ in 0..2 + stream.below(8) {
-            text += &format!("{name}({}, {})\n", stream.below(5), stream.below(most));
+        match stream.below(4) {
+            0 => text += &all(stream, name, &[5, most]),
+            _ => {
+                for _ in 0..2 + stream.below(8) {
+                    text += &format!("{name}({}, {})\n", stream.below(5), stream.below(most));
+                }
+            }
         }
     }
-    for _ in 0..1 + stream.below(4) {
-        text += &format!("N({})\n", stream.below(5));
+    match stream.below(6) {
+        0 => text += &all(stream, "N", &[5]),
+        1 => {
+            text += ["N(x) <- x >= 0\n", "N(x) <- E(x, y), x > 0\n", "N(x) <- x < 5, y == y\n"]
+                [stream.below(3) as usize]
+        }
+        _ => {
+            for _ in 0..1 + stream.below(4) {
+                text += &format!("N({})\n", stream.below(5));
+            }
+        }
     }
     for x in 0..5 {
         text += &format!("F({x}, {}) = {}\n", stream.below(5), number(stream));
