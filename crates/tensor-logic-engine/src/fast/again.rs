@@ -29,7 +29,9 @@ impl Machine {
     /// Forgets how equations were evaluated.
     pub(crate) fn forget_records(&mut self) {
         self.records = Records::default();
-        self.slots.iter_mut().for_each(|slot| *slot = Slot::default());
+        for slot in &mut self.slots {
+            *slot = Slot { described: slot.described, ..Slot::default() };
+        }
     }
 
     /// The value of a tensor, if its operations are recorded.
@@ -52,7 +54,7 @@ impl Machine {
         let asked = &record.asked;
         asked.ranges == self.ranged
             && asked.exact == self.exact.len()
-            && record.reads.iter().all(|(id, kept)| self.kept(*id) == *kept)
+            && record.reads.iter().all(|(id, kept)| self.is_kept(*id, *kept))
             && asked.things.iter().all(|(source, stamp)| self.source_stamp(*source) == *stamp)
     }
 
@@ -95,7 +97,10 @@ impl Machine {
     pub(super) fn kept(&self, id: TensorId) -> Kept {
         match self.stored(id) {
             None => Kept::Nothing,
-            Some(Stored::Dense(array)) => Kept::Dense(array.len()),
+            Some(Stored::Dense(array)) => {
+                let waits = array.is_waiting() && self.passing[id.0 as usize];
+                Kept::Dense(array.len(), if waits { self.description(id) } else { 0 })
+            }
             Some(Stored::Relation(relation)) => match &relation.values {
                 None => Kept::Tuples(relation.tuples, false),
                 Some(_) if relation.computed().is_some() => Kept::Tuples(relation.tuples, true),
@@ -104,40 +109,55 @@ impl Machine {
         }
     }
 
+    /// Whether a tensor is kept as it was when somebody read it.
+    pub(super) fn is_kept(&self, id: TensorId, before: Kept) -> bool {
+        match (before, self.stored(id)) {
+            // An operation that was taken over is that of one description.
+            (Kept::Dense(len, described), Some(Stored::Dense(array))) => {
+                array.len() == len && (described == 0 || described == self.description(id))
+            }
+            _ => self.kept(id) == before,
+        }
+    }
+
+    fn description(&self, id: TensorId) -> u64 {
+        self.slots.get(id.0 as usize).map_or(0, |slot| slot.described)
+    }
+
     /// Takes down from now on what is asked for, if a tensor is worth it.
     pub(super) fn watch(&mut self, id: TensorId) {
         let tensor = self.program.tensor(id);
         let plain = tensor.role != Role::Parameter && matches!(tensor.combine, Combine::Sum | Combine::Avg);
         let (looks, kept, bytes) = (self.looks.get(), self.memory.kept(), self.bytes);
+        let described = self.number();
         let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
+        slot.described = described;
         let seen = std::mem::replace(&mut slot.seen, true);
         if seen {
             self.memory.is_used();
         }
         let worth = plain && seen && slot.failed < TRIES && self.notes.is_none();
-        *self.watched.borrow_mut() = worth.then(|| Watch { looks, kept, bytes, ..Watch::default() });
+        let watch = worth.then(|| {
+            let reads = self.program.reads_of(id).into_iter().map(|read| (read, self.kept(read))).collect();
+            Watch { looks, kept, bytes, reads, ..Watch::default() }
+        });
+        *self.watched.borrow_mut() = watch;
     }
 
     /// Keeps the operations of what an equation contributed, if it is to be done again.
     pub(super) fn remember(&mut self, id: TensorId, accumulator: &Accumulator) {
         let Some(watch) = self.watched.borrow_mut().take() else { return };
-        let record = self.recorded(id, watch, accumulator);
+        let record = self.recorded(watch, accumulator);
         let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
         slot.failed += u32::from(record.is_none());
         slot.record = record.map(Box::new);
     }
 
-    fn recorded(&self, id: TensorId, watch: Watch, accumulator: &Accumulator) -> Option<Again> {
+    fn recorded(&self, watch: Watch, accumulator: &Accumulator) -> Option<Again> {
         if self.looks.get() != watch.looks || self.memory.kept() != watch.kept {
             return None;
         }
         let mut listed = Listed::default();
-        let mut reads: Vec<(TensorId, Kept)> = Vec::new();
-        for read in self.program.reads_of(id) {
-            if reads.iter().all(|(known, _)| *known != read) {
-                reads.push((read, self.kept(read)));
-            }
-        }
         let mut suspects = Vec::new();
         for (scope, array, doubt) in &self.suspects {
             suspects.push((*scope, self.listed_as(array, &mut listed, &watch)?, *doubt));
@@ -157,7 +177,7 @@ impl Machine {
         };
         let asked = Asked { ranges: self.ranged, exact: self.exact.len(), things: watch.things };
         let bytes = self.bytes - watch.bytes;
-        Some(Again { operations: listed.operations, suspects, result, asked, reads, bytes })
+        Some(Again { operations: listed.operations, suspects, result, asked, reads: watch.reads, bytes })
     }
 
     /// What an array is; its operation, and those that it needs, join the others.

@@ -101,6 +101,8 @@ pub(crate) struct Slot {
     /// Records that could not be made, or did not hold.
     pub(super) failed: u32,
     pub(super) record: Option<Box<Again>>,
+    /// Which description of its operations the last one was.
+    pub(super) described: u64,
 }
 
 /// The operations that make a tensor.
@@ -119,7 +121,8 @@ pub(crate) struct Again {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Nothing,
-    Dense(usize),
+    /// So many elements; and by which description, above 0, where that waits for whoever takes its operation over.
+    Dense(usize, u64),
     /// By its stamp.
     Relation(u64),
     /// A relation whose values are computed with, or are none: by its tuples.
@@ -145,6 +148,8 @@ pub(crate) struct Watch {
     pub(super) looks: u64,
     pub(super) kept: u64,
     pub(super) bytes: u64,
+    /// What it reads, before it may take over operations of that.
+    pub(super) reads: Vec<(TensorId, Kept)>,
 }
 
 impl Watch {

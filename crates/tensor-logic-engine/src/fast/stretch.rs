@@ -247,7 +247,7 @@ impl Machine {
         let (ranged, exact, things) = &stretch.asked;
         let right = *ranged == self.ranged
             && *exact == self.exact.len()
-            && stretch.reads.iter().all(|(id, kept)| self.kept(*id) == *kept)
+            && stretch.reads.iter().all(|(id, kept)| self.is_kept(*id, *kept))
             && things.iter().all(|(source, stamp)| self.source_stamp(*source) == *stamp);
         if !right {
             return Ok(false);
