@@ -167,11 +167,27 @@ impl Builder {
         span: Span,
     ) -> Vec<Expr> {
         let indices = free_in(exprs, when, scope);
-        let restricted = !scope.when.guards.is_empty() || when.is_some_and(|when| !when.guards.is_empty());
+        let restricted = !scope.when.guards.is_empty()
+            || when.is_some_and(|when| !when.guards.is_empty())
+            || factors.iter().any(|factor| self.is_of_tuples(factor));
         let helper = self.helper("Grad_Part", &indices, restricted, span);
         let head = indices.iter().map(|index| IndexFn::Index(*index)).collect();
         self.push(helper, head, scope, product(factors), span);
         vec![self.read_of(helper, &indices, span)]
+    }
+
+    /// Whether a factor is there for some tuples only: where nothing contributes there is no adjoint, and no 0 that meets an
+    /// infinite number.
+    fn is_of_tuples(&self, factor: &Expr) -> bool {
+        match factor {
+            Expr::Read(read) => {
+                read.otherwise == Otherwise::Absent && self.program.tensor(read.tensor).style == Style::Round
+            }
+            Expr::Product(parts) => parts.iter().any(|part| self.is_of_tuples(part)),
+            Expr::Negate(part) => self.is_of_tuples(part),
+            Expr::Quotient(part, _) => self.is_of_tuples(part),
+            _ => false,
+        }
     }
 
     /// The scope in which a collected adjoint lives.

@@ -1,6 +1,6 @@
-//! Structural lifting (`lift=yes` of `@minimize`): constants that are equal for all weights become one.
+//! Structural lifting (`lift=yes` of `@minimize`): constants that are equal for all weights become one, and tuples do.
 //!
-//! Enter at [`lifted`]. What no parameter changes is evaluated first and is data from then on. Constants are coloured by
+//! Enter at [`lifted`]; [`tuples`] merges tuples of what is left, here are the constants. What no parameter changes is evaluated first and is data from then on. Constants are coloured by
 //! their data, and colours refined by how many constants of which colours they are related to, until every sum over
 //! constants only depends on the colours of what stands outside it (an equitable partition; Weisfeiler and Leman 1968).
 //! The lifted program has one constant for each colour, and relations between colours that count. No number of a
@@ -12,10 +12,12 @@
 mod colours;
 mod places;
 mod quotient;
+mod tuples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::answer::Lifting;
 use crate::ast;
 use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::Result;
@@ -32,13 +34,12 @@ use places::{Places, Scope};
 pub(super) struct Lifted {
     /// It. Its parameters are those of the other.
     pub(super) program: Program,
-    /// How many constants there were in the places that are lifted.
-    pub(super) from: usize,
-    /// How many are left.
-    pub(super) to: usize,
+    /// What was merged.
+    pub(super) merged: Lifting,
 }
 
-/// The lifted program of a goal, if any constants can be merged; those of the index `kept` are not.
+/// The lifted program of a goal, if anything can be merged; constants of the index `kept`, and tuples with others of them, are
+/// not.
 ///
 /// # Errors
 /// Those of evaluating what no parameter changes.
@@ -50,20 +51,35 @@ pub(super) fn lifted(
     goal: TensorId,
     kept: Option<&str>,
 ) -> Result<Option<Lifted>> {
-    let Some(core) = core(engine, program, budget, parameters, goal)? else { return Ok(None) };
-    let mut places = Places::of(&core, kept);
+    let Some(mut core) = core(engine, program, budget, parameters, goal)? else { return Ok(None) };
+    let mut merged = Lifting::default();
+    if let Some((program, from, to)) = constants(engine, &core, budget, parameters, kept) {
+        (core.program, merged.constants) = (program, Some((from, to)));
+    }
+    if let Some(tuples) = tuples::merged(engine, &core, budget, parameters, kept) {
+        (core.program, merged.tuples) = (tuples.program, Some((tuples.from, tuples.to)));
+    }
+    Ok((merged != Lifting::default()).then_some(Lifted { program: core.program, merged }))
+}
+
+/// The program with equal constants merged, how many there were and how many are left, if any are equal.
+fn constants(
+    engine: &mut dyn Engine,
+    core: &Core,
+    budget: Budget,
+    parameters: &Parameters,
+    kept: Option<&str>,
+) -> Option<(Program, usize, usize)> {
+    let mut places = Places::of(core, kept);
     if !places.any() {
-        return Ok(None);
+        return None;
     }
     let scopes = places.scopes(&core.program);
-    let Some(counts) = counted(engine, &core.program, &scopes, budget, parameters) else { return Ok(None) };
+    let counts = counted(engine, &core.program, &scopes, budget, parameters)?;
     let colours = colours::refined(&core.program, &places, &scopes, &counts);
     let (from, to) = colours.sizes();
-    if to == from {
-        return Ok(None);
-    }
-    let program = quotient::of(core.program, &places, &scopes, &counts, &colours);
-    Ok(Some(Lifted { program, from, to }))
+    let program = || quotient::of(core.program.clone(), &places, &scopes, &counts, &colours);
+    (to < from).then(|| (program(), from, to))
 }
 
 /// A program of which only what parameters change is computed.

@@ -77,6 +77,23 @@ impl Content {
     }
 }
 
+/// What `lift=yes` merged: how many there were, and how many are left, where some were equal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lifting {
+    /// Constants.
+    pub constants: Option<(usize, usize)>,
+    /// Tuples of what parameters change.
+    pub tuples: Option<(usize, usize)>,
+}
+
+impl Lifting {
+    /// Of what, how many there were and how many are left.
+    pub fn all(self) -> impl Iterator<Item = (&'static str, usize, usize)> {
+        let of = |name, found: Option<(usize, usize)>| found.map(|(from, to)| (name, from, to));
+        [of("constants", self.constants), of("tuples", self.tuples)].into_iter().flatten()
+    }
+}
+
 /// What learning did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minimized {
@@ -88,8 +105,8 @@ pub struct Minimized {
     pub last: f64,
     /// The learned tensors.
     pub parameters: Vec<String>,
-    /// How many constants `lift=yes` looked at, and how many were left, where there were equal ones.
-    pub lifted: Option<(usize, usize)>,
+    /// What `lift=yes` merged.
+    pub lifted: Lifting,
     /// What `valid` looked at.
     pub valid: Option<Validated>,
     /// The steps of an epoch.

@@ -74,9 +74,9 @@ fn numbers(learned: &Minimized) -> Table {
         let name = format!("loss of what is held out, best behind epoch {} of {}", valid.epoch, valid.epochs);
         row(name, valid.first, valid.best);
     }
-    if let Some((from, to)) = learned.lifted {
+    for (what, from, to) in learned.lifted.all() {
         table.row(vec![
-            text("constants, and those that differ"),
+            text(format!("{what}, and those that differ")),
             number(from.to_string()),
             number(to.to_string()),
         ]);

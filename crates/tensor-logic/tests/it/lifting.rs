@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use seeded::Stream;
-use tensor_logic::answer::Answer;
+use tensor_logic::answer::{Answer, Lifting};
 use tensor_logic::auto::Auto;
 use tensor_logic::error::Code;
 use tensor_logic::fast::Fast;
@@ -26,7 +26,7 @@ fn answers(text: &str) -> Result<Vec<Answer>, Vec<Code>> {
 }
 
 /// How many constants were looked at and left, where the program learns the same with and without `lift=yes`.
-fn compared(text: &str, options: &str) -> Result<Option<(usize, usize)>, String> {
+fn compared(text: &str, options: &str) -> Result<Lifting, String> {
     let with = answers(&text.replace("LEARN", &format!("@minimize({options}, lift=yes)")));
     let without = answers(&text.replace("LEARN", &format!("@minimize({options})")));
     let (with, without) = match (with, without) {
@@ -50,7 +50,7 @@ fn compared(text: &str, options: &str) -> Result<Option<(usize, usize)>, String>
             return Err(format!("{found:?} instead of {wanted:?}\n{text}"));
         }
     }
-    Ok(with.iter().find_map(|answer| answer.minimize.as_ref()?.lifted))
+    Ok(with.iter().find_map(|answer| Some(answer.minimize.as_ref()?.lifted)).unwrap_or_default())
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_ring_of_equal_atoms_becomes_one() {
         }
         text.push_str("@include(\"std/gcn.tl\", Edge=Bond, e=3)\nLoss = sig(H[x, e])\nLoss? LEARN\nGcn_W?\n");
         let found = compared(&text, "opt=sgd, lr=0.1, steps=3").unwrap();
-        assert_eq!(found, Some((atoms, 1)));
+        assert_eq!(found.constants, Some((atoms, 1)));
     }
 }
 
@@ -74,7 +74,7 @@ fn what_tells_constants_apart_keeps_them_apart() {
         let text = format!(
             "x : 4\nW[d] ~ [0.5, -1]\nX[x, d] = [[1, 2], [1, 2], [1, 2], [1, 2]]\n{facts}\n{equations}\nLoss? LEARN\nW?\n"
         );
-        compared(&text, "opt=sgd, lr=0.1, steps=2").unwrap().map(|(_, left)| left)
+        compared(&text, "opt=sgd, lr=0.1, steps=2").unwrap().constants.map(|(_, left)| left)
     };
     let sum = "H[x] = X[x, d] W[d]\nLoss = sig(H[x])";
     assert_eq!(of("", sum), Some(1));
@@ -177,7 +177,7 @@ fn program(stream: &mut Stream) -> String {
 #[test]
 fn random_networks_learn_the_same() {
     let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
-    let (mut legal, mut fewer) = (0, 0);
+    let (mut legal, mut fewer, mut merged) = (0, 0, 0);
     let first = seeded::test_seed();
     for seed in first..first + count {
         let mut stream = seeded::Family::new("tensor-logic/tests", "lifting", seed).stream(0);
@@ -193,13 +193,14 @@ fn random_networks_learn_the_same() {
         match compared(&text, options) {
             Ok(lifted) => {
                 legal += 1;
-                fewer += u64::from(lifted.is_some());
+                fewer += u64::from(lifted.constants.is_some());
+                merged += u64::from(lifted.tuples.is_some());
             }
             Err(how) => assert!(how.is_empty(), "seed {seed}: {how}"),
         }
     }
-    println!("{legal} of {count} learn, {fewer} of them have equal constants");
-    assert!(legal * 2 > count && fewer * 5 > count, "{legal} of {count} learn, {fewer} have equal constants");
+    println!("{legal} of {count} learn, {fewer} of them have equal constants, {merged} equal tuples");
+    assert!(legal * 2 > count && fewer * 5 > count && merged * 10 > count, "{legal} of {count} learn, {fewer} have equal constants");
 }
 
 /// The name of a square tensor that a line computes, and how many places it has.
@@ -229,7 +230,7 @@ fn square(line: &str) -> Option<(String, usize)> {
 fn random_programs_learn_the_same() {
     let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let first = seeded::test_seed();
-    let (mut legal, mut fewer) = (0, 0);
+    let (mut legal, mut fewer, mut merged) = (0, 0, 0);
     for seed in first..first + count {
         let mut stream = seeded::Family::new("tensor-logic/tests", "lifted programs", seed).stream(0);
         let mut lines = common::generator::program(&mut stream);
@@ -249,11 +250,12 @@ fn random_programs_learn_the_same() {
         match compared(&text, "opt=sgd, lr=0.01, steps=2") {
             Ok(lifted) => {
                 legal += 1;
-                fewer += u64::from(lifted.is_some());
+                fewer += u64::from(lifted.constants.is_some());
+                merged += u64::from(lifted.tuples.is_some());
             }
             Err(how) => assert!(how.is_empty(), "seed {seed}: {how}"),
         }
     }
-    println!("{legal} of {count} learn, {fewer} of them have equal constants");
+    println!("{legal} of {count} learn, {fewer} of them have equal constants, {merged} equal tuples");
     assert!(legal * 20 > count, "{legal} of {count} learn");
 }

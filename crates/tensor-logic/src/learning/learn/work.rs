@@ -10,7 +10,7 @@ use super::learner::Learner;
 use super::moving::Gradient;
 use super::state::{Column, State, Stored, Unfit};
 use super::validation::{Split, Validation};
-use crate::answer::Minimized;
+use crate::answer::{Lifting, Minimized};
 use crate::engine::{Budget, Engine, Parameters, Request, Slope, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
@@ -25,8 +25,8 @@ pub(super) struct Work<'a> {
     budget: Budget,
     goal: TensorId,
     minimize: &'a Minimize,
-    /// How many constants there were, and how many are left, where equal ones are merged.
-    lifted: Option<(usize, usize)>,
+    /// What was merged of what is equal.
+    lifted: Lifting,
     whole: Adjoint,
     /// A program for each batch.
     parts: Vec<Program>,
@@ -51,7 +51,13 @@ impl<'a> Work<'a> {
         minimize: &'a Minimize,
     ) -> Result<Work<'a>> {
         let learned = program.learnable(goal);
-        let kept = minimize.batch.as_ref().map(|batch| batch.index.as_str());
+        let mut batch = minimize.batch.as_ref();
+        if let (Some(each), true) = (batch, minimize.lift) {
+            let split = split(program, goal, each, minimize)?;
+            // One batch of all samples is no batch: samples may be merged.
+            batch = batch.filter(|each| !split.held.is_empty() || split.learned.len() > each.size.max(1));
+        }
+        let kept = batch.map(|batch| batch.index.as_str());
         let lifted = match minimize.lift {
             true => lifted(engine, program, budget, parameters, goal, kept)?,
             false => None,
@@ -60,7 +66,7 @@ impl<'a> Work<'a> {
         let seen = lifted.as_ref().map_or(program, |lifted| &lifted.program);
         let whole = adjoint(seen, goal, &learned);
         let (mut parts, mut validation) = (Vec::new(), None);
-        if let Some(batch) = &minimize.batch {
+        if let Some(batch) = batch {
             let split = split(seen, goal, batch, minimize)?;
             parts = batches(goal, &whole, batch, &split.learned);
             validation = Validation::of(seen, goal, batch, &split.held);
@@ -71,7 +77,7 @@ impl<'a> Work<'a> {
         };
         Ok(Work {
             learner: Learner::new((seen, goal), &learned, minimize, (steps, parts.len())),
-            lifted: lifted.as_ref().map(|lifted| (lifted.from, lifted.to)),
+            lifted: lifted.as_ref().map_or(Lifting::default(), |lifted| lifted.merged),
             order: (0..parts.len()).collect(),
             first: f64::NAN,
             losses: Vec::new(),

@@ -97,8 +97,11 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
         real(out, minimize.last);
         out.push_str(", \"parameters\": ");
         list(out, &minimize.parameters, |out, name| string(out, name));
-        if let Some((from, to)) = minimize.lifted {
+        if let Some((from, to)) = minimize.lifted.constants {
             write_to(out, format_args!(", \"lifted\": {{\"from\": {from}, \"to\": {to}}}"));
+        }
+        if let Some((from, to)) = minimize.lifted.tuples {
+            write_to(out, format_args!(", \"merged\": {{\"from\": {from}, \"to\": {to}}}"));
         }
         if let Some(Validated { first, best, epoch, epochs }) = minimize.valid {
             out.push_str(", \"valid\": {\"first\": ");

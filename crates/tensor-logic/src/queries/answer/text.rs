@@ -51,8 +51,8 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
     if let Some(minimize) = &answer.minimize {
         let (steps, first, last) = (minimize.steps, minimize.first, minimize.last);
         add(&mut out, format_args!("\n  {steps} steps: {first} -> {last}"));
-        if let Some((from, to)) = minimize.lifted {
-            add(&mut out, format_args!(" ({to} of {from} constants are different)"));
+        for (what, from, to) in minimize.lifted.all() {
+            add(&mut out, format_args!(" ({to} of {from} {what} are different)"));
         }
         if let Some(Validated { first, best, epoch, epochs }) = minimize.valid {
             add(&mut out, format_args!("\n  held out: {first} -> {best} after epoch {epoch} of {epochs}"));
