@@ -200,7 +200,142 @@ fn random_networks_learn_the_same() {
         }
     }
     println!("{legal} of {count} learn, {fewer} of them have equal constants, {merged} equal tuples");
-    assert!(legal * 2 > count && fewer * 5 > count && merged * 10 > count, "{legal} of {count} learn, {fewer} have equal constants");
+    assert!(
+        legal * 2 > count && fewer * 5 > count && merged * 10 > count,
+        "{legal} of {count} learn, {fewer} have equal constants"
+    );
+}
+
+/// Samples of a few nodes each: relations over pairs of a sample and a node, some of the same build.
+fn samples(stream: &mut Stream) -> String {
+    let mut below = |bound: usize| (stream.uniform() * bound as f64) as usize;
+    let (samples, kinds, nodes) = (1 + below(4), 1 + below(2), 1 + below(4));
+    let mut text = format!("s : {samples}\n");
+    if below(2) == 0 {
+        text += &format!("x, y, z : {}\n", nodes + below(2));
+    }
+    text += "d, e : 2\nk : 3\n";
+    let builds: Vec<Vec<String>> = (0..kinds)
+        .map(|_| {
+            let mut lines = Vec::new();
+            for x in 0..nodes {
+                if below(6) > 0 {
+                    lines.push(format!("Is(S, {x}, {})", below(3)));
+                }
+                lines.push(format!("Node(S, {x})"));
+                for y in 0..nodes {
+                    if below(2) == 0 {
+                        lines.push(format!("Bond(S, {x}, {y}, {})", below(2)));
+                    }
+                    if below(3) == 0 {
+                        lines.push(format!("Far(S, {x}, {y}) = {}", ["0.5", "2", "-1"][below(3)]));
+                    }
+                }
+            }
+            lines
+        })
+        .collect();
+    for sample in 0..samples {
+        for line in &builds[below(kinds)] {
+            writeln!(text, "{}", line.replace('S', &sample.to_string())).unwrap();
+        }
+        writeln!(text, "T({sample}) = {}", below(2)).unwrap();
+    }
+    text += "Bond(0, 0, 0, 0)\nFar(0, 0, 0) = 2\nIs(0, 0, 1)\n";
+    text += "A[k, d] ~ [[0.5, -0.25], [0.75, 1], [-0.5, 0.125]]\nW[d, e] ~ [[0.5, -0.25], [0.75, 1]]\n";
+    text += "V[d, e] ~ [[-0.5, 0.25], [0.5, 0.75]]\nB[k] ~ [1, 0.5, -0.5]\nP[d] ~ [0.5, -1]\n";
+    let first = [
+        "H(s, x, d) += Is(s, x, k) A[k, d]",
+        "H[s, x, d] = Is(s, x, k) tanh(A[k, d])",
+        "H(s, x, d) += Is(s, x, k) A[k, d] | x < 2",
+        "H(s, x, d) += Node(s, x) A[0, d] / (1 + x)",
+        "H[s, x, d] = Node(s, x) A[1, d] + Is(s, x, k) A[k, d]",
+        "H(s, x, d) += Node(s, x) P[d] not Is(s, x, _)",
+        "H[s, x, d] = A[0, d] count[y](Bond(s, x, y, b))",
+        "H(s, x, d) += Is(s, x, k) A[k, d] T(s)",
+    ];
+    let layers = [
+        "G(s, x, e) += Bond(s, x, y, b) H(s, y, d) W[d, e]",
+        "G(s, x, e) avg= Bond(s, x, y, b) tanh(H(s, x, d) W[d, e] + B[b])",
+        "G[s, x, e] = Bond(s, x, y, b) tanh(H[s, y, e] + H[s, x, e]) B[b]",
+        "G[s, x, e] avg= Far(s, x, y) H[s, y, d] W[d, e]",
+        "G[s, x, e] max= Bond(s, x, y, b) sig(H[s, y, e])",
+        "G(s, x, e) min= Far(s, x, y) H(s, y, e)",
+        "G(s, x, e) *= Bond(s, x, y, b) sig(H(s, y, d) W[d, e])",
+        "G[s, x, e] = H[s, x, d] W[d, e] + Far(s, x, y) H[s, y, d] V[d, e]",
+        "G[s, x, e] = H[s, x+1, d] W[d, e] + H[s, x, e]",
+        "G(s, x, e) += H(s, x, d) W[d, e]",
+        "G(s, x, e) += Bond(s, x, y, b) H(s, y, e) | not Far(s, x, y)",
+        "G(s, x, e) += Bond(s, x, y, b) H(s, y, e) | H(s, x, d)",
+        "G(s, x, e) += Node(s, x) H(s, 0, e)",
+        "G(s, x, e) += Bond(s, x, y, b), Bond(s, y, z, c) tanh(H(s, z, d) W[d, e]) | x != z",
+        "Att(s, x, y.) += softmax(Bond(s, x, y, b) H(s, x, d) H(s, y, d))\nG(s, x, e) += Att(s, x, y) H(s, y, e)",
+        "G(s, x, e) += tanh(Bond(s, x, y, b) H(s, y, d) W[d, e])",
+        "G[s, x, e] = sum[y](Far(s, x, y) H[s, y, d]) W[d, e]",
+        "Z[0, s, x, e] = H[s, x, e]\nZ[t+1, s, x, e] = tanh(Bond(s, x, y, b) Z[t, s, y, d] W[d, e])\nG[s, x, e] = Z[2, s, x, e]",
+        "M(s, x, y) += Bond(s, x, y, b) H(s, x, d) P[d]\nG(s, x, e) += M(s, x, y) H(s, y, e) M(s, y, x)",
+        "M(s, b, e) += Bond(s, x, y, b) H(s, x, e)\nG(s, x, e) += Bond(s, x, y, b) M(s, b, e)",
+        "G(s, x, e) += H(s, x, e) | 0.2 < H[s, x, 0]",
+        "On(s, x) <- Bond(s, x, y, b), H[s, y, 0] > 0\nG(s, x, e) += On(s, x) H(s, x, e)",
+    ];
+    let last = [
+        "Y(s) avg= Node(s, x) sig(G[s, x, e] P[e])\nLoss = (Y(s) - T(s))^2",
+        "Y[s] = Node(s, x) G[s, x, e] P[e]\nLoss = (tanh(Y[s]) - T(s))^2",
+        "Loss = sig(G[s, x, e] P[e])",
+        "Loss avg= (G(s, x, e) - T(s))^2",
+        "Y(s, e) max= sig(G(s, x, e))\nLoss = Y(s, e)^2 T(s)",
+        "Y(s) += Is(s, x, 1) sig(G(s, x, e) P[e])\nLoss = (Y[s] - 1)^2",
+        "Loss = sum[s]((sum[x](sig(G[s, x, e])) - T[s])^2)",
+        "Loss = sig(G(s, 0, e) - G(s, x, e))",
+    ];
+    writeln!(text, "{}", first[below(first.len())]).unwrap();
+    writeln!(text, "{}", layers[below(layers.len())]).unwrap();
+    if below(2) == 0 {
+        // Another layer over it.
+        let line = layers[below(layers.len())];
+        let renamed: String = line
+            .replace("Z[", "Y2[")
+            .replace("M(", "M2(")
+            .replace("Att(", "Att2(")
+            .replace("On(", "On2(")
+            .replace("G[", "K[")
+            .replace("G(", "K(")
+            .replace("H[", "G[")
+            .replace("H(", "G(");
+        writeln!(text, "{renamed}").unwrap();
+        let line = last[below(last.len())].replace("G[", "K[").replace("G(", "K(");
+        writeln!(text, "{line}").unwrap();
+    } else {
+        writeln!(text, "{}", last[below(last.len())]).unwrap();
+    }
+    text + "Loss? LEARN\nW?\nV?\nA?\nB?\nP?\n"
+}
+
+#[test]
+fn random_samples_learn_the_same() {
+    let count: u64 = std::env::var("CALCULEMUS_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let (mut legal, mut merged) = (0, 0);
+    let first = seeded::test_seed();
+    for seed in first..first + count {
+        let mut stream = seeded::Family::new("tensor-logic/tests", "lifted samples", seed).stream(0);
+        let text = samples(&mut stream);
+        let options = [
+            "opt=sgd, lr=0.01, steps=2",
+            "opt=sgd, lr=0.01, epochs=2, batch=s, size=1",
+            "opt=sgd, lr=0.01, epochs=2, batch=s, size=2, shuffle=1",
+            "opt=sgd, lr=0.01, epochs=2, batch=s, size=4",
+            "opt=adam, lr=0.001, epochs=2, batch=s, size=2, valid=0.4, patience=2",
+        ];
+        match compared(&text, options[(stream.uniform() * 5.0) as usize]) {
+            Ok(lifted) => {
+                legal += 1;
+                merged += u64::from(lifted.tuples.is_some());
+            }
+            Err(how) => assert!(how.is_empty(), "seed {seed}: {how}"),
+        }
+    }
+    println!("{legal} of {count} learn, {merged} of them have equal tuples");
+    assert!(legal * 2 > count && merged * 3 > count, "{legal} of {count} learn, {merged} have equal tuples");
 }
 
 /// The name of a square tensor that a line computes, and how many places it has.
