@@ -99,15 +99,22 @@ struct Task {
 #[derive(Clone)]
 pub(super) struct Spaces {
     kept: Space,
-    pub(super) dropped: Space,
+    dropped: Space,
     /// Whether tiles run along what goes.
     along: bool,
+    /// Both, where what goes is so short that a tile holds some entries whole: to begin a tile takes as long as some
+    /// dozen numbers do.
+    both: Option<Space>,
 }
 
 impl Spaces {
     /// What tiles run along.
-    fn own(&self) -> &Space {
-        if self.along { &self.dropped } else { &self.kept }
+    pub(super) fn own(&self) -> &Space {
+        match &self.both {
+            Some(both) => both,
+            None if self.along => &self.dropped,
+            None => &self.kept,
+        }
     }
 }
 
@@ -265,7 +272,9 @@ impl Fold {
         };
         let (rows, len) = (volume(kept), volume(dropped));
         let along = rows < 16 || (len >= 8 && unit(&dropped_space) > unit(&kept_space));
-        Spaces { kept: kept_space, dropped: dropped_space, along }
+        let both = along && rows > 1 && len <= TILE / 2;
+        let both = both.then(|| Space::new(&self.point.shape, &self.point.inputs, 0));
+        Spaces { kept: kept_space, dropped: dropped_space, along, both }
     }
 
     /// Whether each entry is folded by itself, from the first number to the last.
@@ -284,10 +293,13 @@ impl Fold {
         first: usize,
         to: &mut [T],
     ) {
-        let mut evaluator = Evaluator::over(&self.point, &spaces.dropped, sources);
-        let (mut places, mut bases) = (Few::new(), vec![0; self.point.inputs.len()]);
+        let mut evaluator = Evaluator::over(&self.point, spaces.own(), sources);
         let mut tile = [T::ZERO; TILE];
         let len = volume(&self.point.shape[self.kept..]);
+        if spaces.both.is_some() {
+            return self.short(&mut evaluator, len, first, to, &mut tile);
+        }
+        let (mut places, mut bases) = (Few::new(), vec![0; self.point.inputs.len()]);
         positions(&spaces.kept.sizes, first, &mut places);
         for slot in to {
             for (base, walk) in bases.iter_mut().zip(&spaces.kept.walks) {
@@ -311,6 +323,11 @@ impl Fold {
         };
         let mut scratch = Scratch::<T>::new();
         let mut tile = scratch.tile();
+        if spaces.both.is_some() {
+            let len = task.dropped.1 - task.dropped.0;
+            self.short(&mut evaluator, len, task.kept.0, to, &mut tile);
+            return scratch.give(Run::Tile(tile));
+        }
         if spaces.along {
             positions(&other.sizes, task.kept.0, &mut places);
             for slot in to {
@@ -358,6 +375,26 @@ impl Fold {
         }
         doubles.give(Run::Tile(total));
         [tile, block].into_iter().for_each(|tile| scratch.give(Run::Tile(tile)));
+    }
+
+    /// Entries from the `first` on, some in a tile: the fold of each is that of a tile of its own.
+    fn short<T: Number>(
+        &self,
+        evaluator: &mut Evaluator<'_, T>,
+        len: usize,
+        mut first: usize,
+        to: &mut [T],
+        tile: &mut [T; TILE],
+    ) {
+        for some in to.chunks_mut((TILE / len).max(1)) {
+            let values = &mut tile[..some.len() * len];
+            evaluator.evaluate(first * len, &[], values);
+            first += some.len();
+            for (slot, values) in some.iter_mut().zip(values.chunks_exact(len)) {
+                let folded = lanes(self.folding, values).double();
+                *slot = T::of(self.folding.join(self.folding.start(), folded));
+            }
+        }
     }
 
     /// One entry: the fold of tiles along what goes.

@@ -136,6 +136,19 @@ impl Point {
         Point { shape, inputs: vec![view], code: vec![Code::Load(0)], truth: false }
     }
 
+    /// Whether it may be computed anew for every entry of a larger reader.
+    fn is_cheap(&self) -> bool {
+        let dear = |code: &Code| match code {
+            Code::Call(function, _) => !matches!(
+                function,
+                Function::Relu | Function::Step | Function::Sign | Function::Abs | Function::Floor
+            ),
+            Code::Binary(Binary::Power) => true,
+            _ => false,
+        };
+        self.code.len() <= CHEAP && !self.code.iter().any(dear)
+    }
+
     /// Takes elementwise work that only this operation reads into itself.
     #[must_use]
     pub fn fused(self) -> Point {
@@ -143,7 +156,7 @@ impl Point {
         let mut result = Point { inputs: Vec::new(), code: Vec::new(), ..self };
         let mut parts: Vec<Vec<Code>> = Vec::new();
         for view in self.inputs {
-            let small = |inner: &Point| inner.code.len() <= CHEAP || volume(&inner.shape) >= space;
+            let small = |inner: &Point| inner.is_cheap() || volume(&inner.shape) >= space;
             let inner = view.array.own::<Point>().filter(small);
             let inner = inner.and_then(|inner| Some((placed(&inner, &view, &result.shape)?, inner)));
             let shift = result.inputs.len();

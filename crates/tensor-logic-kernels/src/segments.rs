@@ -23,6 +23,8 @@ use super::space::buffers;
 pub struct Grouping {
     start: Vec<u32>,
     rows: Vec<u32>,
+    /// The most rows of a group.
+    longest: usize,
     /// Whether the rows stand in their own order.
     in_order: bool,
     columns: Mutex<Vec<Column>>,
@@ -51,7 +53,8 @@ impl Grouping {
     /// Where the rows of each group begin, and at the end how many there are; the rows, group by group.
     pub fn new(start: Vec<u32>, rows: Vec<u32>) -> Arc<Grouping> {
         let in_order = rows.iter().enumerate().all(|(at, row)| at == *row as usize);
-        Arc::new(Grouping { start, rows, in_order, ..Grouping::default() })
+        let longest = start.windows(2).map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0);
+        Arc::new(Grouping { start, rows, longest, in_order, ..Grouping::default() })
     }
 
     /// How many groups there are.
@@ -336,6 +339,18 @@ impl<T: Number> Kernel for Sum<'_, T> {
             }
             _ => None,
         };
+        if let Some(slab) = slab {
+            let narrow =
+                Narrow { scales: &scales, slab, starts: &grouping.start[groups.start..], first, constant };
+            if inner <= NARROWEST && grouping.longest <= BLOCK {
+                return match inner {
+                    1 => narrow.sums::<1>(to),
+                    2 => narrow.sums::<2>(to),
+                    3 => narrow.sums::<3>(to),
+                    _ => narrow.sums::<4>(to),
+                };
+            }
+        }
         for (to, group) in to.chunks_exact_mut(inner).zip(groups) {
             let own = grouping.group(group);
             let strip = Strip { scales: &scales, slab, slabs, first, own, column: 0, constant };
@@ -390,6 +405,51 @@ impl<T> Slab<'_, T> {
     fn place(&self, nth: usize) -> Option<usize> {
         let at = if self.places.is_empty() { nth } else { *self.places.get(nth)? as usize };
         Some(self.offset + at * self.times)
+    }
+}
+
+/// Groups of few rows each, with a slab of few columns: what is decided for each group takes longer than its sum.
+struct Narrow<'a, T: Number> {
+    scales: &'a [T],
+    slab: Slab<'a, T>,
+    /// Where the rows of the groups of the task begin.
+    starts: &'a [u32],
+    first: usize,
+    constant: T,
+}
+
+/// So many columns are few.
+const NARROWEST: usize = 4;
+
+impl<T: Number> Narrow<'_, T> {
+    #[inline(always)]
+    fn sums<const W: usize>(self, to: &mut [T]) {
+        match (self.slab.places.is_empty(), self.scales.is_empty()) {
+            (true, true) => self.each::<W>(to, |nth| nth, |_| self.constant),
+            (true, false) => self.each::<W>(to, |nth| nth, |nth| self.scales[nth]),
+            (false, true) => self.each::<W>(to, |nth| self.slab.places[nth] as usize, |_| self.constant),
+            (false, false) => {
+                self.each::<W>(to, |nth| self.slab.places[nth] as usize, |nth| self.scales[nth]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn each<const W: usize>(&self, to: &mut [T], place: impl Fn(usize) -> usize, scale: impl Fn(usize) -> T) {
+        let Slab { values, offset, times, .. } = self.slab;
+        let values = values.get(offset..).unwrap_or(&[]);
+        let mut from = self.starts.first().map_or(0, |start| *start as usize - self.first);
+        for (to, end) in to.as_chunks_mut::<W>().0.iter_mut().zip(self.starts.iter().skip(1)) {
+            let until = *end as usize - self.first;
+            let mut sums = [T::ZERO; W];
+            for nth in from..until {
+                let (at, scale) = (place(nth) * times, scale(nth));
+                let from = &values[at..at + W];
+                (0..W).for_each(|column| sums[column] += scale * from[column]);
+            }
+            *to = sums;
+            from = until;
+        }
     }
 }
 

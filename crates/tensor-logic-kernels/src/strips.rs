@@ -297,7 +297,7 @@ impl Group {
             Some(Kind::Point(point)) => evaluate(point, &prepared.spaces[0], 0, to),
             Some(Kind::Fold(fold)) => {
                 if let Some(spaces) = &prepared.fold {
-                    fold.rows(spaces, sources(&fold.point, &spaces.dropped, 0), first, to);
+                    fold.rows(spaces, sources(&fold.point, spaces.own(), 0), first, to);
                 }
             }
             Some(Kind::Normalise(normalise)) => {
