@@ -9,6 +9,7 @@
 //! `encoder` and `molecules`: relational networks beside PyNeuraLogic, values, steps and losses alike. `messages`: sums over the
 //! arcs of a large graph beside PyTorch.
 
+mod by_hand;
 mod embed;
 mod encoder;
 mod messages;

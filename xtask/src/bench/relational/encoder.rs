@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use seeded::Family;
 use serde_json::{Value as Json, json};
 
+use super::by_hand::{self, Dense};
 use super::ours::{analysed, evaluated, flat, learned, median, number, peer, same};
 
 const TOKENS: [usize; 3] = [8, 32, 128];
@@ -86,10 +87,11 @@ pub(super) fn items(peers: Option<(&str, &Path)>, mut say: impl FnMut(String)) -
             peer(python, folder, &["encoder", &path, &RUNS.to_string(), RATE])
         });
         let theirs = theirs.transpose()?;
+        let dense = by_hand::measured(&given, RATE.parse()?, RUNS)?;
         for (form, rules) in FORMS {
             let name = format!("encoder-{tokens} as {form}");
             let (line, item) =
-                measured(&name, [1, RUNS + 1].map(|n| text(&given, tokens, rules, n)), &theirs)?;
+                measured(&name, [1, RUNS + 1].map(|n| text(&given, tokens, rules, n)), &theirs, &dense)?;
             say(line + &format!(" (goal {goal})\n"));
             items.push(item);
         }
@@ -98,7 +100,12 @@ pub(super) fn items(peers: Option<(&str, &Path)>, mut say: impl FnMut(String)) -
 }
 
 /// A line for people and an item for others. The first text takes one step.
-fn measured(name: &str, [one, many]: [String; 2], theirs: &Option<Json>) -> Result<(String, Json)> {
+fn measured(
+    name: &str,
+    [one, many]: [String; 2],
+    theirs: &Option<Json>,
+    dense: &Dense,
+) -> Result<(String, Json)> {
     let one = learned(&analysed(&one)?)?;
     let program = analysed(&many)?;
     let start = tensor_logic::start::all_start_values(&program);
@@ -108,6 +115,17 @@ fn measured(name: &str, [one, many]: [String; 2], theirs: &Option<Json>) -> Resu
     let mut line = format!("{name:24} evaluates in {:.3} ms, a step {:.3} ms", evaluate * 1e3, step * 1e3);
     let mut item = json!({ "name": name, "evaluate_s": evaluate, "step_s": step, "value": value });
     ensure!(value != after, "the step moves nothing");
+    same("the block", &value, &dense.value)?;
+    same("after a step", &after, &dense.after)?;
+    line += &format!(
+        "; dense code on candle {:.3} ms, {:.3} ms: {:.2} and {:.2} of its time",
+        dense.evaluate * 1e3,
+        dense.step * 1e3,
+        evaluate / dense.evaluate,
+        step / dense.step
+    );
+    item["dense_evaluate_s"] = json!(dense.evaluate);
+    item["dense_step_s"] = json!(dense.step);
     if let Some(theirs) = theirs {
         same("the block", &value, &flat(&theirs["value"]))?;
         same("after a step", &after, &flat(&theirs["after"]))?;

@@ -114,6 +114,6 @@ pub(super) fn flat(value: &Json) -> Vec<f64> {
 pub(super) fn same(what: &str, ours: &[f64], theirs: &[f64]) -> Result<()> {
     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
     let equal = ours.len() == theirs.len() && ours.iter().zip(theirs).all(close);
-    ensure!(equal, "{what}: ours {ours:?}, PyNeuraLogic {theirs:?}");
+    ensure!(equal, "{what}: ours {ours:?}, the peer {theirs:?}");
     Ok(())
 }
