@@ -50,8 +50,8 @@ pub struct Step {
 }
 
 impl Proofs {
-    /// The proofs of an atom that [`Proofs::top`] keeps, but for those that are impossible beside what is certain. An atom is
-    /// denied there as soon as each of its proofs that were kept fails.
+    /// The proofs of an atom that [`Proofs::top`] keeps, the first of them, so many at most, but for those that are impossible
+    /// beside what is certain. An atom is denied there as soon as each of its proofs that were kept fails.
     ///
     /// # Errors
     /// As [`Proofs::top`].
@@ -59,11 +59,12 @@ impl Proofs {
         &self,
         goal: Atom,
         keep: &dyn Fn(Atom) -> usize,
+        most: usize,
         weights: &[f64],
         limits: &Limits<'_>,
     ) -> Result<Explained, Failure> {
         let table = Keeper::new(self, weights, limits)?.table(&[goal], keep)?;
-        Ok(Explained { proofs: self.derived(goal, &table, usize::MAX), exact: true })
+        Ok(Explained { proofs: self.derived(goal, &table, most), exact: true })
     }
 
     /// The most probable proofs of an atom, so many at most.

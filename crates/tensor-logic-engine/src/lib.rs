@@ -8,7 +8,7 @@ pub mod fast;
 
 pub mod datalog;
 
-mod weighted;
+pub mod weighted;
 
 pub mod auto;
 

@@ -224,7 +224,7 @@ fn proofs_that_are_kept_are_those_of_the_circuits() {
         for atom in (0..drawn.strata.len() as u32).map(Atom) {
             for k in [1, 2, 10_000] {
                 let limits = Limits::default();
-                let found = drawn.proofs.kept(atom, &|_| k, &drawn.weights, &limits).expect("it is small");
+                let found = drawn.proofs.kept(atom, &|_| k, k, &drawn.weights, &limits).expect("it is small");
                 assert!(found.exact && found.proofs.len() <= k);
                 let circuits =
                     drawn.proofs.top(&[atom], &|_| k, &drawn.weights, &limits).expect("it is small");
@@ -257,7 +257,7 @@ fn careless_questions() {
     proofs.rule(atom, &[Literal::Is(fact)]);
     let limits = Limits::default();
     assert_eq!(proofs.best(Atom(7), 5, &[0.5], &limits).map(|found| found.proofs), Ok(Vec::new()));
-    assert_eq!(proofs.kept(Atom(7), &|_| 5, &[0.5], &limits).map(|found| found.proofs), Ok(Vec::new()));
+    assert_eq!(proofs.kept(Atom(7), &|_| 5, 5, &[0.5], &limits).map(|found| found.proofs), Ok(Vec::new()));
     assert_eq!(proofs.best(atom, 0, &[0.5], &limits).map(|found| found.proofs), Ok(Vec::new()));
     assert!(proofs.best(atom, 5, &[1.5], &limits).is_err() && proofs.best(atom, 5, &[], &limits).is_err());
     let stopped = Limits { stop: &|| true, ..Limits::default() };
