@@ -67,7 +67,7 @@ pub use limits::{Failure, Limits};
 pub use magic::{Demand, magic};
 pub use profile::{Access, JoinProfile, Method, Profile, RuleProfile, StratumProfile};
 pub use ring::{Combine, Ring, Times, Value};
-pub use semiring::{AddMult, Fact, Semiring};
 pub use rule::{Atom, Literal, RelationId, Rule, Term, Variable};
+pub use semiring::{AddMult, Fact, Semiring};
 pub use sorted::sorting;
 pub use tagged::{Tagged, evaluate_tagged};

@@ -143,9 +143,7 @@ fn terms(literal: &Literal) -> Vec<Term> {
     match literal {
         Literal::Atom(atom) | Literal::Not(atom) => atom.terms.clone(),
         Literal::Compare(_, a, b) | Literal::Shift { to: a, from: b, .. } => vec![*a, *b],
-        Literal::Compute { result, arguments, .. } => {
-            arguments.iter().copied().chain([*result]).collect()
-        }
+        Literal::Compute { result, arguments, .. } => arguments.iter().copied().chain([*result]).collect(),
         Literal::Test { arguments, .. } => arguments.clone(),
     }
 }
@@ -215,12 +213,13 @@ impl<'a, S: Semiring> Tags<'a, S> {
         for binding in rows(twin, bindings) {
             let value = |term: &Term| match term {
                 Term::Constant(constant) => Some(*constant),
-                term => variables.iter().position(|other| other == term).and_then(|at| binding.get(at)).copied(),
+                term => {
+                    variables.iter().position(|other| other == term).and_then(|at| binding.get(at)).copied()
+                }
             };
             let tuple = |terms: &[Term]| terms.iter().map(value).collect::<Option<Vec<u32>>>();
-            let number = |relation: RelationId, terms: &[Term]| {
-                self.numbers.get(&(relation, tuple(terms)?)).copied()
-            };
+            let number =
+                |relation: RelationId, terms: &[Term]| self.numbers.get(&(relation, tuple(terms)?)).copied();
             let Some(head) = number(rule.head, &rule.head_terms) else { continue };
             let refused = || self.overflow(head);
             let mut constant = self.semiring.one();
@@ -330,10 +329,12 @@ impl<'a, S: Semiring> Tags<'a, S> {
                         let products = rules_of[&head].iter().filter_map(|at| ground[*at].product.as_ref());
                         let mut terms = given.get(&head).into_iter().chain(products);
                         let first = terms.next().cloned();
-                        terms.try_fold(first, |sum, term| match sum {
-                            None => Some(Some(term.clone())),
-                            Some(sum) => self.semiring.plus(&sum, term).map(Some),
-                        }).flatten()
+                        terms
+                            .try_fold(first, |sum, term| match sum {
+                                None => Some(Some(term.clone())),
+                                Some(sum) => self.semiring.plus(&sum, term).map(Some),
+                            })
+                            .flatten()
                     }
                 };
                 let new = new.ok_or_else(|| self.overflow(head))?;

@@ -108,7 +108,17 @@ impl<'p> Keeper<'p> {
         limits: &'p Limits<'p>,
     ) -> Result<Keeper<'p>, Failure> {
         Circuits::new(proofs, 0).probabilities(weights)?;
-        Ok(Keeper { proofs, weights, limits, strict: false, effort: u64::MAX, k: 0, cut: None })
+        Ok(Keeper::keeping(proofs, weights, limits, 0))
+    }
+
+    /// One that keeps so many proofs; the weights are probabilities.
+    pub(crate) fn keeping(
+        proofs: &'p Proofs,
+        weights: &'p [f64],
+        limits: &'p Limits<'p>,
+        k: usize,
+    ) -> Keeper<'p> {
+        Keeper { proofs, weights, limits, strict: false, effort: u64::MAX, k, cut: None }
     }
 
     /// The same where only proofs count of which all is known.
@@ -208,17 +218,7 @@ impl<'p> Keeper<'p> {
                         self.lose(best);
                         Vec::new()
                     }
-                    Literal::FollowsNot(of) => {
-                        // Of each proof something is not the case.
-                        let mut ways = ways;
-                        for (_, proof) in table.of(*of) {
-                            let failing: Vec<[Literal; 1]> =
-                                proof.iter().map(|literal| [turned(*literal)]).collect();
-                            let failing: Vec<&[Literal]> = failing.iter().map(|one| one.as_slice()).collect();
-                            ways = self.both(&ways, &failing);
-                        }
-                        ways
-                    }
+                    Literal::FollowsNot(of) => self.denied(ways, table.of(*of)),
                 };
             }
             found.append(&mut ways);
@@ -226,8 +226,18 @@ impl<'p> Keeper<'p> {
         self.best(found)
     }
 
+    /// These, where of each proof something is not the case.
+    pub(crate) fn denied(&mut self, mut ways: Vec<Weighted>, proofs: &[Weighted]) -> Vec<Weighted> {
+        for (_, proof) in proofs {
+            let failing: Vec<[Literal; 1]> = proof.iter().map(|literal| [turned(*literal)]).collect();
+            let failing: Vec<&[Literal]> = failing.iter().map(|one| one.as_slice()).collect();
+            ways = self.both(&ways, &failing);
+        }
+        ways
+    }
+
     /// One of these and one of those.
-    fn both(&mut self, ways: &[Weighted], others: &[&[Literal]]) -> Vec<Weighted> {
+    pub(crate) fn both(&mut self, ways: &[Weighted], others: &[&[Literal]]) -> Vec<Weighted> {
         if !self.spend(ways.len().saturating_mul(others.len()).saturating_mul(JOIN)) {
             return Vec::new();
         }
@@ -237,7 +247,7 @@ impl<'p> Keeper<'p> {
     }
 
     /// The most probable ones, without those that contain another.
-    fn best(&mut self, mut found: Vec<Weighted>) -> Vec<Weighted> {
+    pub(crate) fn best(&mut self, mut found: Vec<Weighted>) -> Vec<Weighted> {
         let order = |a: &Weighted, b: &Weighted| match b.0.total_cmp(&a.0) {
             Ordering::Equal => a.1.len().cmp(&b.1.len()).then_with(|| a.1.cmp(&b.1)),
             order => order,

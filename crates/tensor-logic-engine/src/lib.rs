@@ -10,6 +10,8 @@ pub mod datalog;
 
 pub mod weighted;
 
+pub mod semirings;
+
 pub mod auto;
 
 pub mod plan;

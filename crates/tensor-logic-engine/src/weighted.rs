@@ -207,7 +207,14 @@ impl Plan {
                 let relations: BTreeSet<TensorId> = own().filter(proved).collect();
                 let slopes = own().filter(|id| !proved(id)).collect();
                 let grounding = ground(original, base, &relations);
-                self.levels.push(Level { relations, slopes, grounding, compiled: None, found: None, after: None });
+                self.levels.push(Level {
+                    relations,
+                    slopes,
+                    grounding,
+                    compiled: None,
+                    found: None,
+                    after: None,
+                });
             }
             let (before, rest) = self.levels.split_at_mut(at);
             let Some(level) = rest.first_mut() else { break };

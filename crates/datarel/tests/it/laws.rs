@@ -123,7 +123,12 @@ fn keeps_laws<S: Semiring>(of: &str, semiring: &S, tags: &[S::Tag], same: &dyn F
     assert_eq!(some, !semiring.idempotent(), "{of}: whether ⊕ is idempotent");
 }
 
-fn distributes<S: Semiring>(of: &str, semiring: &S, tags: &[S::Tag], same: &dyn Fn(&S::Tag, &S::Tag) -> bool) {
+fn distributes<S: Semiring>(
+    of: &str,
+    semiring: &S,
+    tags: &[S::Tag],
+    same: &dyn Fn(&S::Tag, &S::Tag) -> bool,
+) {
     let plus = |a: &S::Tag, b: &S::Tag| semiring.plus(a, b).unwrap();
     let times = |a: &S::Tag, b: &S::Tag| semiring.times(a, b).unwrap();
     for a in tags {
@@ -221,9 +226,8 @@ impl Semiring for Why {
 }
 
 fn whys() -> Vec<Sets> {
-    let all: Vec<BTreeSet<usize>> = (1..8u32)
-        .map(|bits| (0..3).filter(|at| bits >> at & 1 == 1).collect())
-        .collect();
+    let all: Vec<BTreeSet<usize>> =
+        (1..8u32).map(|bits| (0..3).filter(|at| bits >> at & 1 == 1).collect()).collect();
     let mut tags: Vec<Sets> = all.iter().map(|set| Sets::from([set.clone()])).collect();
     tags.extend(all.iter().zip(&all[2..]).map(|(a, b)| minimal(Sets::from([a.clone(), b.clone()]))));
     tags.extend([Sets::new(), Sets::from([BTreeSet::new()])]);

@@ -10,10 +10,10 @@ use datarel::{
 };
 use seeded::{Family, Stream};
 
+use crate::generate;
 use crate::laws::Why;
 use crate::naive::{self, Program, Trouble, Tuples};
 use crate::random_rules::database;
-use crate::generate;
 
 /// A random program in which all relations have one ring.
 fn program(random: &mut Stream, ring: Ring) -> Program {
@@ -156,7 +156,11 @@ fn sets_of_facts_are_the_minimal_ones() {
             }
             let rules = [
                 Rule::new(path, [x, y], [Atom::factor(arc, [x, y]).into()]),
-                Rule::new(path, [x, z], [Atom::factor(path, [x, y]).into(), Atom::factor(path, [y, z]).into()]),
+                Rule::new(
+                    path,
+                    [x, z],
+                    [Atom::factor(path, [x, y]).into(), Atom::factor(path, [y, z]).into()],
+                ),
             ];
             (database, path, rules)
         };
@@ -170,7 +174,9 @@ fn sets_of_facts_are_the_minimal_ones() {
                     database.relation(path).contains(&[from, to])
                 };
                 let all: Vec<u32> = (0..1u32 << arcs.len()).filter(|bits| follows(*bits)).collect();
-                let least = all.iter().filter(|bits| !all.iter().any(|other| other != *bits && other & *bits == *other));
+                let least = all
+                    .iter()
+                    .filter(|bits| !all.iter().any(|other| other != *bits && other & *bits == *other));
                 let sets: BTreeSet<BTreeSet<usize>> =
                     least.map(|bits| (0..arcs.len()).filter(|at| bits >> at & 1 == 1).collect()).collect();
                 let tag = found.tag(path, &[from, to]).cloned().unwrap_or_default();
@@ -212,7 +218,8 @@ fn parts_of_rules() {
     let limits = Limits { tuples: 1, ..Limits::default() };
     let failure = evaluate_tagged(&mut database, &rules, &Ring::REAL, &limits).unwrap_err();
     assert!(matches!(failure, Failure::Tuples { .. }), "{failure:?}");
-    let failure = evaluate_tagged(&mut database, &rules, &AddMult::default(), &Limits::default()).unwrap_err();
+    let failure =
+        evaluate_tagged(&mut database, &rules, &AddMult::default(), &Limits::default()).unwrap_err();
     assert!(matches!(failure, Failure::Overflow { .. }), "{failure:?}");
     rule.select = Some(Select { times: Times::Times, test: Arc::new(|_, _| true) });
     let failure = evaluate_tagged(&mut database, &[rule], &Ring::REAL, &Limits::default()).unwrap_err();

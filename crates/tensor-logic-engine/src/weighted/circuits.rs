@@ -212,7 +212,12 @@ impl Compiled {
         ids.into_iter().map(value).collect()
     }
 
-    pub(super) fn refused(&self, context: &Context<'_>, asked: Option<TensorId>, failure: &Failure) -> Refusal {
+    pub(super) fn refused(
+        &self,
+        context: &Context<'_>,
+        asked: Option<TensorId>,
+        failure: &Failure,
+    ) -> Refusal {
         let program = context.program;
         let at = asked.map_or_else(Default::default, |id| program.left_side(id));
         let named = |event: &Event| {

@@ -182,7 +182,9 @@ impl Reader<'_> {
             return None;
         };
         let mut begin = 0;
-        let factors = ends.iter().map(|end| placed(step.from.get(std::mem::replace(&mut begin, *end)..*end).unwrap_or(&[])));
+        let factors = ends
+            .iter()
+            .map(|end| placed(step.from.get(std::mem::replace(&mut begin, *end)..*end).unwrap_or(&[])));
         let factors = factors.collect();
         Some(Derived::Rule { tensor, tuple, equation: *equation, binding: binding.clone(), factors })
     }

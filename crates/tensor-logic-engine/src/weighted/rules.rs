@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use proof_circuits::{Atom, Event, Literal, Proofs};
 
 use crate::engine::{Budget, Parameters, Stop, Value};
-use crate::program::{Argument, EquationId, Given, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term};
+use crate::program::{
+    Argument, EquationId, Given, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term,
+};
 use crate::value::{Const, Domain, Tuple, element};
 use crate::weighted::ground::Grounding;
 use tensor_logic_core::weighted::factors;

@@ -29,7 +29,8 @@ pub fn probable(
     let heights = search.heights();
     let mut proofs = Vec::new();
     for (probability, steps) in &derivations.derivations {
-        let mut drawn = Drawn { search: &search, heights: &heights, derived: steps, weights: BTreeMap::new() };
+        let mut drawn =
+            Drawn { search: &search, heights: &heights, derived: steps, weights: BTreeMap::new() };
         proofs.extend(drawn.proof(query).map(|proof| (*probability, proof)));
     }
     let exact = derivations.exact && proofs.len() == derivations.derivations.len();
@@ -72,7 +73,8 @@ impl Drawn<'_, '_> {
         let (search, program) = (self.search, self.search.program);
         match derived {
             Derived::Rule { tensor, tuple, equation, .. } => {
-                let (atom, line) = (search.shown(*tensor, tuple), search.line(program.equation(*equation).span));
+                let (atom, line) =
+                    (search.shown(*tensor, tuple), search.line(program.equation(*equation).span));
                 Step { atom, kind: StepKind::Rule, line, from: Vec::new() }
             }
             Derived::Event { tensor, tuple, holds, given, from, .. } => {
@@ -98,7 +100,8 @@ impl Drawn<'_, '_> {
         let mut from = Vec::new();
         for term in &equation.terms {
             let placed = factors(term).into_iter().enumerate();
-            let placed = placed.map(|(at, (read, denied))| (read.span.start, Literal::Factor(at, read, denied)));
+            let placed =
+                placed.map(|(at, (read, denied))| (read.span.start, Literal::Factor(at, read, denied)));
             let literals = search.literals(equation, term, placed.collect());
             binding.iter().for_each(|(index, value)| machine.bind(*index, Some(*value)));
             // What guards say of values that only they know holds for some: the first of them are shown.

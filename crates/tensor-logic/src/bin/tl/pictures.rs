@@ -65,7 +65,8 @@ fn proofs(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Re
         if let Some(proof) = &explained.proof {
             draw(&number.to_string(), proof, "a proof")?;
         }
-        for (nth, (probability, proof)) in (1..).zip(explained.proofs.iter().flat_map(|found| &found.proofs)) {
+        for (nth, (probability, proof)) in (1..).zip(explained.proofs.iter().flat_map(|found| &found.proofs))
+        {
             draw(&format!("{number}-{nth}"), proof, &format!("a proof with probability {probability}"))?;
         }
     }

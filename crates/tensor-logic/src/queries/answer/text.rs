@@ -82,7 +82,9 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
             add(&mut out, format_args!("\n  derived {name}: {count}"));
         }
         match (&explain.proof, &answer.content) {
-            (Some(found), _) if explain.proofs.as_ref().is_none_or(|found| found.proofs.is_empty()) => proof(&mut out, found),
+            (Some(found), _) if explain.proofs.as_ref().is_none_or(|found| found.proofs.is_empty()) => {
+                proof(&mut out, found)
+            }
             (None, Content::Scalar(Some(0.0))) if answer.kind == Kind::Bool => {
                 add(&mut out, format_args!("\n  {UNDERIVABLE}"));
             }
