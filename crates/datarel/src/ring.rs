@@ -73,6 +73,11 @@ impl Ring {
     /// Sums of products of reals.
     pub const REAL: Ring = Ring { combine: Combine::Sum, times: Times::Times };
 
+    /// Most probable derivations.
+    pub const MAX_TIMES: Ring = Ring { combine: Combine::Max, times: Times::Times };
+    /// Surest derivations, as sure as their weakest part.
+    pub const MAX_MIN: Ring = Ring { combine: Combine::Max, times: Times::Min };
+
     /// Whether tuples have values.
     pub fn valued(self) -> bool {
         self.combine != Combine::Exists

@@ -22,7 +22,8 @@
 //! # Ok::<(), proof_circuits::Failure>(())
 //! ```
 //!
-//! Where the diagrams are too many, [`Proofs::top`] keeps of every atom the k most probable proofs.
+//! Where the diagrams are too many, [`Proofs::top`] keeps of every atom the k most probable proofs. [`Proofs::best`] lists the
+//! most probable proofs of one atom, and [`Proofs::kept`] those that were kept, each with a derivation. [`ProofSets`] are the same proofs as the tags of a semiring.
 
 /// The README's program runs as it stands there.
 #[cfg(doctest)]
@@ -31,13 +32,17 @@ pub struct Readme;
 
 mod circuit;
 mod compile;
+mod derivation;
 mod diagram;
 mod order;
 mod proofs;
+mod sets;
 mod top;
 
 pub use circuit::Circuits;
+pub use derivation::{Explained, Proof, Step};
 pub use proofs::{Atom, Event, Literal, Proofs};
+pub use sets::{ProofSet, ProofSets};
 
 /// What a compilation may use.
 pub struct Limits<'a> {

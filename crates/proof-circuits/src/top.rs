@@ -10,11 +10,17 @@ use crate::circuit::Circuits;
 use crate::proofs::{Atom, Event, Literal, Proofs, Search};
 use crate::{Failure, Limits};
 
+/// Joining two proofs takes as long as comparing about so many.
+const JOIN: usize = 10;
+
+/// How far products of the same numbers may differ by their order.
+pub(crate) const ROUNDING: f64 = 1e-9;
+
 /// The literals of a proof, each [`Literal::Is`] or [`Literal::IsNot`], sorted by event.
-type Proof = Vec<Literal>;
+pub(crate) type Literals = Vec<Literal>;
 
 /// A proof and its probability.
-type Weighted = (f64, Proof);
+pub(crate) type Weighted = (f64, Literals);
 
 impl Proofs {
     /// The circuits of these goals, where of every atom only the most probable proofs by these weights are kept: as many as
@@ -29,35 +35,7 @@ impl Proofs {
         weights: &[f64],
         limits: &Limits<'_>,
     ) -> Result<Circuits, Failure> {
-        // Refuses what is no probability.
-        Circuits::new(self, 0).probabilities(weights)?;
-        let made: Vec<Atom> = goals.iter().copied().filter(|goal| (goal.0 as usize) < self.atoms()).collect();
-        let below = Search::new(self).below(&made);
-        let mut keeper = Keeper { proofs: self, k: 0, weights };
-        let mut kept: Vec<Vec<Weighted>> = vec![Vec::new(); self.atoms()];
-        let mut strata: Vec<u32> = below.atoms.iter().map(|atom| self.strata[atom.0 as usize]).collect();
-        strata.sort_unstable();
-        strata.dedup();
-        for stratum in strata {
-            let members: Vec<Atom> =
-                below.atoms.iter().copied().filter(|atom| self.strata[atom.0 as usize] == stratum).collect();
-            // Where proofs drive out others that only something else could have used, rounds may go on for ever.
-            for _ in 0..=members.len().saturating_mul(2) {
-                let mut rests = true;
-                for atom in &members {
-                    if (limits.stop)() {
-                        return Err(Failure::Stopped);
-                    }
-                    keeper.k = keep(*atom);
-                    let found = keeper.of(*atom, &kept);
-                    rests &= found == kept[atom.0 as usize];
-                    kept[atom.0 as usize] = found;
-                }
-                if rests {
-                    break;
-                }
-            }
-        }
+        let table = Keeper::new(self, weights, limits)?.table(goals, keep)?;
         let mut flat = Proofs {
             choices: self.choices.clone(),
             alternatives: self.alternatives.clone(),
@@ -67,7 +45,7 @@ impl Proofs {
         let mut atoms = Vec::with_capacity(goals.len());
         for goal in goals {
             let atom = flat.atom(0);
-            for (_, proof) in kept.get(goal.0 as usize).into_iter().flatten() {
+            for (_, proof) in table.of(*goal) {
                 flat.rule(atom, proof);
             }
             atoms.push(atom);
@@ -76,37 +54,171 @@ impl Proofs {
     }
 }
 
-/// What is kept of an atom's proofs.
-struct Keeper<'p> {
-    proofs: &'p Proofs,
-    k: usize,
-    weights: &'p [f64],
+/// What was kept of the atoms below some goals.
+pub(crate) struct Table {
+    kept: Vec<Vec<Weighted>>,
+    /// Of each atom the probability of the best proof that was found and not kept.
+    cuts: Vec<Option<f64>>,
+    /// Whether proofs of the atom, or of what it follows from, were left out.
+    partial: Vec<bool>,
+    /// Whether proofs leave out what is certain in any case.
+    pub(crate) strict: bool,
+    /// Whether one more round would change nothing.
+    pub(crate) rests: bool,
 }
 
-impl Keeper<'_> {
+impl Table {
+    /// The proofs of an atom, the most probable first.
+    pub(crate) fn of(&self, atom: Atom) -> &[Weighted] {
+        self.kept.get(atom.0 as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// What bounds the probability of every proof that was left out; `None` where none was.
+    pub(crate) fn cut(&self) -> Option<f64> {
+        self.cuts.iter().copied().flatten().reduce(f64::max)
+    }
+
+    /// Whether proofs of an atom may have been left out.
+    pub(crate) fn is_partial(&self, atom: Atom) -> bool {
+        self.partial.get(atom.0 as usize).copied().unwrap_or(false)
+    }
+}
+
+/// Finds what is kept of the atoms' proofs.
+pub(crate) struct Keeper<'p> {
+    proofs: &'p Proofs,
+    weights: &'p [f64],
+    limits: &'p Limits<'p>,
+    /// Whether only proofs count of which all is known: what denies an atom of which proofs were left out is none, and what
+    /// is impossible beside what is certain is none. The weights of such proofs would count in derivatives.
+    strict: bool,
+    /// How many proofs may still be joined with or compared with another.
+    effort: u64,
+    k: usize,
+    /// The most probable of what this atom lost.
+    cut: Option<f64>,
+}
+
+impl<'p> Keeper<'p> {
+    /// # Errors
+    /// Where the weights are no probabilities.
+    pub(crate) fn new(
+        proofs: &'p Proofs,
+        weights: &'p [f64],
+        limits: &'p Limits<'p>,
+    ) -> Result<Keeper<'p>, Failure> {
+        Circuits::new(proofs, 0).probabilities(weights)?;
+        Ok(Keeper::keeping(proofs, weights, limits, 0))
+    }
+
+    /// One that keeps so many proofs; the weights are probabilities.
+    pub(crate) fn keeping(
+        proofs: &'p Proofs,
+        weights: &'p [f64],
+        limits: &'p Limits<'p>,
+        k: usize,
+    ) -> Keeper<'p> {
+        Keeper { proofs, weights, limits, strict: false, effort: u64::MAX, k, cut: None }
+    }
+
+    /// The same where only proofs count of which all is known.
+    pub(crate) fn strict(self) -> Keeper<'p> {
+        Keeper { strict: true, ..self }
+    }
+
+    /// Lets so many pairs of proofs be joined or compared from now on.
+    pub(crate) fn allow(&mut self, effort: u64) {
+        self.effort = effort;
+    }
+
+    /// Whether more pairs were asked for than allowed: then what was found is none.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.effort == 0
+    }
+
+    /// What is kept of everything below goals.
+    pub(crate) fn table(&mut self, goals: &[Atom], keep: &dyn Fn(Atom) -> usize) -> Result<Table, Failure> {
+        let atoms = self.proofs.atoms();
+        let made: Vec<Atom> = goals.iter().copied().filter(|goal| (goal.0 as usize) < atoms).collect();
+        let below = Search::new(self.proofs).below(&made);
+        let (kept, cuts, partial) = (vec![Vec::new(); atoms], vec![None; atoms], vec![false; atoms]);
+        let mut table = Table { kept, cuts, partial, strict: self.strict, rests: true };
+        let strata = self.proofs.strata.as_slice();
+        let mut order = below.atoms;
+        // Stable: within a stratum, atoms stay behind what they follow from.
+        order.sort_by_key(|atom| strata[atom.0 as usize]);
+        // When the proofs of an atom were found, and when they last were others than before.
+        let (mut found_at, mut changed_at) = (vec![0u64; atoms], vec![0u64; atoms]);
+        let mut now = 0;
+        for members in order.chunk_by(|a, b| strata[a.0 as usize] == strata[b.0 as usize]) {
+            let mut rests = false;
+            // Where proofs drive out others that only something else could have used, rounds may go on for ever.
+            for _ in 0..=members.len().saturating_mul(2) {
+                rests = true;
+                for atom in members {
+                    if (self.limits.stop)() {
+                        return Err(Failure::Stopped);
+                    }
+                    let at = atom.0 as usize;
+                    if found_at[at] > 0
+                        && self.parts(*atom).all(|part| changed_at[part.0 as usize] < found_at[at])
+                    {
+                        continue;
+                    }
+                    now += 1;
+                    found_at[at] = now;
+                    (self.k, self.cut) = (keep(*atom), None);
+                    let found = self.of(*atom, &table);
+                    if self.is_exhausted() {
+                        return Ok(table);
+                    }
+                    let partial = self.cut.is_some() || self.parts(*atom).any(|part| table.is_partial(part));
+                    if found != table.kept[at] || partial != table.partial[at] {
+                        rests = false;
+                        now += 1;
+                        changed_at[at] = now;
+                    }
+                    (table.kept[at], table.cuts[at], table.partial[at]) = (found, self.cut, partial);
+                }
+                if rests {
+                    break;
+                }
+            }
+            table.rests &= rests;
+        }
+        Ok(table)
+    }
+
+    /// The atoms in the rules of an atom.
+    fn parts(&self, atom: Atom) -> impl Iterator<Item = Atom> {
+        let proofs = self.proofs;
+        let literals = proofs.rules_of[atom.0 as usize].iter().flat_map(move |rule| proofs.body(*rule));
+        literals.filter_map(|literal| match literal {
+            Literal::Follows(part) | Literal::FollowsNot(part) => Some(*part),
+            Literal::Is(_) | Literal::IsNot(_) => None,
+        })
+    }
+
     /// The proofs of an atom from those of the atoms in its rules.
-    fn of(&self, atom: Atom, kept: &[Vec<Weighted>]) -> Vec<Weighted> {
+    fn of(&mut self, atom: Atom, table: &Table) -> Vec<Weighted> {
+        let proofs = self.proofs;
         let mut found = Vec::new();
-        for rule in &self.proofs.rules_of[atom.0 as usize] {
-            let mut ways: Vec<Weighted> = vec![(1.0, Proof::new())];
-            for literal in self.proofs.body(*rule) {
+        for rule in &proofs.rules_of[atom.0 as usize] {
+            let mut ways: Vec<Weighted> = vec![(1.0, Literals::new())];
+            for literal in proofs.body(*rule) {
                 ways = match literal {
-                    Literal::Is(_) | Literal::IsNot(_) => self.both(&ways, &[vec![*literal]]),
+                    Literal::Is(_) | Literal::IsNot(_) => self.both(&ways, &[&[*literal]]),
                     Literal::Follows(of) => {
-                        let others: Vec<Proof> =
-                            kept[of.0 as usize].iter().map(|(_, proof)| proof.clone()).collect();
+                        let others: Vec<&[Literal]> =
+                            table.of(*of).iter().map(|(_, proof)| proof.as_slice()).collect();
                         self.both(&ways, &others)
                     }
-                    Literal::FollowsNot(of) => {
-                        // Of each proof something is not the case.
-                        let mut ways = ways;
-                        for (_, proof) in &kept[of.0 as usize] {
-                            let failing: Vec<Proof> =
-                                proof.iter().map(|literal| vec![turned(*literal)]).collect();
-                            ways = self.both(&ways, &failing);
-                        }
-                        ways
+                    Literal::FollowsNot(of) if self.strict && table.is_partial(*of) => {
+                        let best = ways.iter().map(|(weight, _)| *weight).reduce(f64::max);
+                        self.lose(best);
+                        Vec::new()
                     }
+                    Literal::FollowsNot(of) => self.denied(ways, table.of(*of)),
                 };
             }
             found.append(&mut ways);
@@ -114,14 +226,28 @@ impl Keeper<'_> {
         self.best(found)
     }
 
+    /// These, where of each proof something is not the case.
+    pub(crate) fn denied(&mut self, mut ways: Vec<Weighted>, proofs: &[Weighted]) -> Vec<Weighted> {
+        for (_, proof) in proofs {
+            let failing: Vec<[Literal; 1]> = proof.iter().map(|literal| [turned(*literal)]).collect();
+            let failing: Vec<&[Literal]> = failing.iter().map(|one| one.as_slice()).collect();
+            ways = self.both(&ways, &failing);
+        }
+        ways
+    }
+
     /// One of these and one of those.
-    fn both(&self, ways: &[Weighted], others: &[Proof]) -> Vec<Weighted> {
+    pub(crate) fn both(&mut self, ways: &[Weighted], others: &[&[Literal]]) -> Vec<Weighted> {
+        if !self.spend(ways.len().saturating_mul(others.len()).saturating_mul(JOIN)) {
+            return Vec::new();
+        }
         let pairs = ways.iter().flat_map(|(_, way)| others.iter().map(move |other| (way, other)));
-        self.best(pairs.filter_map(|(way, other)| self.joined(way, other)).collect())
+        let joined = pairs.filter_map(|(way, other)| self.joined(way, other)).collect();
+        self.best(joined)
     }
 
     /// The most probable ones, without those that contain another.
-    fn best(&self, mut found: Vec<Weighted>) -> Vec<Weighted> {
+    pub(crate) fn best(&mut self, mut found: Vec<Weighted>) -> Vec<Weighted> {
         let order = |a: &Weighted, b: &Weighted| match b.0.total_cmp(&a.0) {
             Ordering::Equal => a.1.len().cmp(&b.1.len()).then_with(|| a.1.cmp(&b.1)),
             order => order,
@@ -129,59 +255,107 @@ impl Keeper<'_> {
         found.sort_by(order);
         let mut best: Vec<Weighted> = Vec::new();
         for (weight, proof) in found {
-            if best.len() == self.k {
+            if !self.spend(best.len()) {
                 break;
             }
-            let contains = |(_, other): &Weighted| other.iter().all(|literal| proof.contains(literal));
-            if !best.iter().any(contains) {
-                best.push((weight, proof));
+            if best.iter().any(|(_, other)| self.contains(&proof, other)) {
+                continue;
             }
+            // By rounding, or where what an alternative excludes is impossible, what says less is no more probable.
+            let near = weight * (1.0 + ROUNDING);
+            best.retain(|(other, more)| *other > near || !self.contains(more, &proof));
+            if best.len() == self.k {
+                self.lose(Some(weight));
+                break;
+            }
+            best.push((weight, proof));
         }
         best
     }
 
+    /// Takes from what may still be done; false where nothing is left.
+    fn spend(&mut self, effort: usize) -> bool {
+        self.effort = self.effort.saturating_sub(effort as u64);
+        !self.is_exhausted()
+    }
+
+    /// A proof of this probability is not kept.
+    fn lose(&mut self, weight: Option<f64>) {
+        self.cut = self.cut.into_iter().chain(weight).reduce(f64::max);
+    }
+
+    /// Whether a proof says all that another one says.
+    fn contains(&self, proof: &[Literal], other: &[Literal]) -> bool {
+        other.iter().all(|literal| says(self.proofs, proof, *literal))
+    }
+
     /// What both say, if that can be.
-    fn joined(&self, a: &Proof, b: &Proof) -> Option<Weighted> {
-        let mut joined: Proof = a.iter().chain(b).copied().collect();
+    fn joined(&self, a: &[Literal], b: &[Literal]) -> Option<Weighted> {
+        let mut joined: Literals = a.iter().chain(b).copied().collect();
         joined.sort_unstable_by_key(|literal| (event(*literal), *literal));
         joined.dedup();
-        let happens = |choice: u32, joined: &Proof| {
-            let of = |literal: &&Literal| matches!(literal, Literal::Is(event) if self.proofs.choice_of(*event) == choice);
-            joined.iter().filter(of).count()
-        };
+        let is = |l: &&Literal| matches!(l, Literal::Is(_));
         let mut weight = 1.0;
-        let mut kept = Proof::new();
-        let mut at = 0;
-        while let Some(literal) = joined.get(at).copied() {
-            let choice = self.proofs.choice_of(event(literal));
-            let end = at + joined[at..].partition_point(|l| self.proofs.choice_of(event(*l)) == choice);
-            let of_choice = &joined[at..end];
-            match happens(choice, &joined) {
+        let mut kept = Literals::new();
+        for of_choice in joined.chunk_by(|a, b| self.choice(*a) == self.choice(*b)) {
+            let mut happening = of_choice.iter().filter(is);
+            match (happening.next(), happening.next()) {
                 // None of some alternatives.
-                0 => {
+                (None, _) => {
+                    match self.sure(of_choice) {
+                        Some(sure) if of_choice.contains(&Literal::IsNot(sure)) => return None,
+                        // It says nothing that is not certain.
+                        Some(_) => continue,
+                        None => {}
+                    }
                     let without: f64 = of_choice.iter().map(|l| self.weights[event(*l).0 as usize]).sum();
                     weight *= (1.0 - without).max(0.0);
                     kept.extend_from_slice(of_choice);
                 }
-                1 => {
-                    let is = |l: &&Literal| matches!(l, Literal::Is(_));
-                    let one = of_choice.iter().find(is).copied().unwrap_or(literal);
-                    if of_choice.contains(&turned(one)) {
+                (Some(one), None) => {
+                    let other = |sure: Event| Literal::Is(sure) != *one;
+                    if of_choice.contains(&turned(*one)) || self.sure(of_choice).is_some_and(other) {
                         return None;
                     }
                     // That it is this one says that it is no other.
-                    weight *= self.weights[event(one).0 as usize];
-                    kept.push(one);
+                    weight *= self.weights[event(*one).0 as usize];
+                    kept.push(*one);
                 }
                 _ => return None,
             }
-            at = end;
         }
         Some((weight, kept))
     }
+
+    fn choice(&self, literal: Literal) -> u32 {
+        self.proofs.choice_of(event(literal))
+    }
+
+    /// The alternative that is the case for certain, where that counts.
+    fn sure(&self, of_choice: &[Literal]) -> Option<Event> {
+        let choice = of_choice.first().filter(|_| self.strict).map(|literal| self.choice(*literal))?;
+        self.proofs.sure[choice as usize]
+    }
 }
 
-fn event(literal: Literal) -> Event {
+/// Whether a proof says that a literal of an event holds: it is one of its own, or another alternative is the case.
+pub(crate) fn says(proofs: &Proofs, proof: &[Literal], literal: Literal) -> bool {
+    proof.contains(&literal) || because(proofs, proof, literal).is_some()
+}
+
+/// The alternative of a proof that is the case, so that this one is not.
+pub(crate) fn because(proofs: &Proofs, proof: &[Literal], literal: Literal) -> Option<Literal> {
+    let Literal::IsNot(event) = literal else { return None };
+    let choice = proofs.choice_of(event);
+    let alternatives = proofs.events_of(choice);
+    if alternatives.len() < 2 {
+        return None;
+    }
+    let other = |own: &&Literal| matches!(own, Literal::Is(other) if *other != event && alternatives.contains(&other.0));
+    proof.iter().find(other).copied()
+}
+
+pub(crate) fn event(literal: Literal) -> Event {
     match literal {
         Literal::Is(event) | Literal::IsNot(event) => event,
         // Proofs are made of events.
@@ -189,7 +363,7 @@ fn event(literal: Literal) -> Event {
     }
 }
 
-fn turned(literal: Literal) -> Literal {
+pub(crate) fn turned(literal: Literal) -> Literal {
     match literal {
         Literal::Is(event) => Literal::IsNot(event),
         Literal::IsNot(event) => Literal::Is(event),

@@ -8,7 +8,9 @@ pub mod fast;
 
 pub mod datalog;
 
-mod weighted;
+pub mod weighted;
+
+pub mod semirings;
 
 pub mod auto;
 

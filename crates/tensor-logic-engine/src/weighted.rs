@@ -10,8 +10,11 @@
 //! of weights ([`Combine::Slopes`]) come from the circuits too.
 
 mod circuits;
+mod explained;
 mod ground;
 mod rules;
+
+pub use explained::derivations;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,6 +52,8 @@ struct Plan {
     stamp: u64,
     asked: BTreeSet<TensorId>,
     levels: Vec<Level>,
+    /// Whether somebody will ask where ground rules come from.
+    explained: bool,
 }
 
 /// Relations that need only values of lower levels.
@@ -57,6 +62,8 @@ struct Level {
     slopes: BTreeSet<TensorId>,
     grounding: Grounding,
     compiled: Option<Compiled>,
+    /// What came of it last.
+    found: Option<Arc<Found>>,
     after: Option<After>,
 }
 
@@ -167,7 +174,7 @@ impl Weighted {
         let known = self.plans.iter().position(|plan| plan.stamp == stamp && plan.asked == asked);
         let mut plan = match known {
             Some(at) => self.plans.remove(at),
-            None => Plan { stamp, asked, levels: Vec::new() },
+            None => Plan { stamp, asked, levels: Vec::new(), explained: false },
         };
         let evaluated = plan.evaluate(request, stop, ask);
         self.plans.truncate(PLANS - 1);
@@ -200,13 +207,20 @@ impl Plan {
                 let relations: BTreeSet<TensorId> = own().filter(proved).collect();
                 let slopes = own().filter(|id| !proved(id)).collect();
                 let grounding = ground(original, base, &relations);
-                self.levels.push(Level { relations, slopes, grounding, compiled: None, after: None });
+                self.levels.push(Level {
+                    relations,
+                    slopes,
+                    grounding,
+                    compiled: None,
+                    found: None,
+                    after: None,
+                });
             }
             let (before, rest) = self.levels.split_at_mut(at);
             let Some(level) = rest.first_mut() else { break };
             let parameters = evaluated.parameters.clone();
-            let context =
-                Context { program: original, parameters: &parameters, budget: request.budget, stop };
+            let (budget, explained) = (request.budget, self.explained);
+            let context = Context { program: original, parameters: &parameters, budget, stop, explained };
             let changed = level.evaluate(&context, before, &mut found, &mut evaluated, at, ask)?;
             if changed {
                 self.levels.truncate(at + 1);
@@ -251,6 +265,7 @@ impl Level {
             let (_, tagged) = values.split_at(values.len() - grounding.tagged.len().min(values.len()));
             let tagged = grounding.tagged.iter().copied().zip(tagged).collect();
             let probabilities = Arc::new(compiled.evaluate(context, &tagged)?);
+            self.found = Some(Arc::clone(&probabilities));
             evaluated.done.push(done(context.program, compiled, since.elapsed()));
             for (id, tuples) in &probabilities.tuples {
                 now.insert(*id, Value::Tuples(tuples.clone()));

@@ -20,7 +20,7 @@ mod store;
 mod worlds;
 
 pub use ground::{Atom, Contribution, Ground, Most, ground};
-pub use prove::prove;
+pub use prove::{probable, prove};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

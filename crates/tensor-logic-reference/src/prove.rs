@@ -2,23 +2,28 @@
 //!
 //! Enter at [`prove`]. Every binding of every rule below the goal is a possible step. Heights
 //! are found level by level: a step is ready when all that it rests on is proved; then the proof
-//! is read off from the goal, ties going to the earlier line, then to the smaller tuples.
+//! is read off from the goal, ties going to the earlier line, then to the smaller tuples. Where probabilities decide which
+//! rules of a relation are taken, an engine has said which ([`probable`]).
+
+mod literals;
+mod probable;
+
+pub use probable::probable;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
+
+use literals::factors;
 
 use super::bind::Scope;
 use super::machine::Machine;
 use tensor_logic_core::ast::Span;
 use tensor_logic_core::engine::{Engine, Request};
 use tensor_logic_core::error::{Code, Places, Refusal, Result};
-use tensor_logic_core::program::{
-    Argument, Equation, Expr, Given, Guard, IndexFn, Otherwise, Program, Query, Read, Role, Style, TensorId,
-    Term,
-};
+use tensor_logic_core::program::{Equation, Given, Program, Query, Style, TensorId, Term};
 use tensor_logic_core::proof::{Proof, Step, StepKind};
-use tensor_logic_core::value::{Const, Tuple};
+use tensor_logic_core::value::Tuple;
 
 /// A tuple of a relation.
 type Atom = (TensorId, Tuple);
@@ -49,31 +54,9 @@ pub fn prove(
     query: &Query,
     text: &str,
 ) -> Result<Option<Proof>> {
-    let needed: Vec<TensorId> = request.program.needs(&[query.tensor]).into_iter().collect();
-    let values = engine.values(request, &needed)?;
-    let machine = Machine::with_values(request, needed.iter().copied().zip(values).collect());
-    let mut search = Search {
-        machine,
-        program: request.program,
-        places: Places::new(text),
-        text,
-        atoms: Vec::new(),
-        numbers: HashMap::new(),
-        given: HashMap::new(),
-        derivations: Vec::new(),
-        room: Some(request.budget.bytes),
-    };
+    let mut search = Search::new(request, engine, query, text)?;
     let goal = search.atom((query.tensor, Tuple::new()));
-    for tensor in needed {
-        search.collect(tensor);
-        if search.room.is_none() {
-            let limit = request.budget.bytes;
-            let message =
-                format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
-            let help = "ask without `@explain`, or raise `--max-bytes`";
-            return Err(Refusal::new(Code::Budget, query.span, message).help(help));
-        }
-    }
+    search.collect_all(query, &|_| true)?;
     let heights = search.heights();
     let proved = heights.get(goal).copied().flatten().is_some();
     Ok(if proved { search.read_off(goal, &heights, query) } else { None })
@@ -96,22 +79,63 @@ struct Search<'p> {
     derivations: Vec<Vec<Derivation>>,
     /// The bytes that further steps may take; `None` once there were too many.
     room: Option<u64>,
+    /// What the query needs.
+    needed: Vec<TensorId>,
+    /// Whether relations with probabilities are taken as they are, without a step of their own.
+    closed: bool,
+}
+
+/// Steps, and where those of atoms stand.
+#[derive(Default)]
+struct Tree {
+    steps: Vec<Step>,
+    at: BTreeMap<usize, usize>,
 }
 
 /// What a step of a search takes at least, and each of its parts.
 const STEP_BYTES: u64 = 96;
 const PART_BYTES: u64 = 32;
 
-/// A literal of a rule's body.
-#[derive(Debug, Clone, Copy)]
-enum Literal<'p> {
-    Read(&'p Read),
-    Guard(&'p Guard),
-    /// `Even(x)` or `Odd(x)`, which the core form writes as a comparison.
-    Parity(&'static str, &'p IndexFn),
-}
-
 impl<'p> Search<'p> {
+    /// A search below a query, with the values of all that it needs.
+    fn new(
+        request: &'p Request<'p>,
+        engine: &mut dyn Engine,
+        query: &Query,
+        text: &'p str,
+    ) -> Result<Search<'p>> {
+        let needed: Vec<TensorId> = request.program.needs(&[query.tensor]).into_iter().collect();
+        let values = engine.values(request, &needed)?;
+        Ok(Search {
+            machine: Machine::with_values(request, needed.iter().copied().zip(values).collect()),
+            program: request.program,
+            places: Places::new(text),
+            text,
+            atoms: Vec::new(),
+            numbers: HashMap::new(),
+            given: HashMap::new(),
+            derivations: Vec::new(),
+            room: Some(request.budget.bytes),
+            needed,
+            closed: false,
+        })
+    }
+
+    /// All steps that could prove a tuple of what the query needs and `wanted` takes.
+    fn collect_all(&mut self, query: &Query, wanted: &dyn Fn(TensorId) -> bool) -> Result<()> {
+        let limit = self.room.unwrap_or(0);
+        for tensor in self.needed.clone().into_iter().filter(|id| wanted(*id)) {
+            self.collect(tensor);
+            if self.room.is_none() {
+                let message =
+                    format!("the proof of this query needs more than the {limit} bytes of `--max-bytes`");
+                let help = "ask without `@explain`, or raise `--max-bytes`";
+                return Err(Refusal::new(Code::Budget, query.span, message).help(help));
+            }
+        }
+        Ok(())
+    }
+
     fn atom(&mut self, atom: Atom) -> usize {
         let next = self.atoms.len();
         let number = *self.numbers.entry(atom.clone()).or_insert(next);
@@ -166,7 +190,9 @@ impl<'p> Search<'p> {
     }
 
     fn term(&mut self, equation: &'p Equation, term: &'p Term) {
-        let literals = self.literals(equation, term);
+        let mut placed = Vec::new();
+        factors(&term.body, &mut placed);
+        let literals = self.literals(equation, term, placed);
         let indices: Vec<_> = equation.left.iter().chain(&term.over).copied().collect();
         let scope = Scope { indices: &indices, when: &term.when, body: Some(&term.body), nearby: &[] };
         let line = self.line(equation.span);
@@ -201,118 +227,6 @@ impl<'p> Search<'p> {
             if let Some(derivations) = self.derivations.get_mut(head) {
                 derivations.push(Derivation { line, premises });
             }
-        }
-    }
-
-    /// The literals of a body in the order of the text. Comparisons of indices and assignments
-    /// carry no place: they are the literals of the text in which no read stands.
-    fn literals(&self, equation: &Equation, term: &'p Term) -> Vec<Literal<'p>> {
-        let mut reads: Vec<usize> = Vec::new();
-        term.body.visit_reads(&mut |read, _| reads.push(read.span.start));
-        term.when.visit_reads(&mut |read, _| reads.push(read.span.start));
-        let mut bare =
-            segments(self.text, equation.sign_span.end.max(equation.span.start), equation.span.end)
-                .into_iter()
-                .filter(|segment| !reads.iter().any(|read| segment.contains(read)));
-        let mut placed = Vec::new();
-        factors(&term.body, &mut placed);
-        let mut last = 0;
-        for guard in &term.when.guards {
-            let mut at = None;
-            match guard {
-                Guard::Read(read) | Guard::Not(read) => at = Some(read.span.start),
-                Guard::Compare(_, a, b) => {
-                    a.visit_reads(&mut |read, _| at = at.or(Some(read.span.start)));
-                    b.visit_reads(&mut |read, _| at = at.or(Some(read.span.start)));
-                }
-                Guard::CompareIndex(..) | Guard::Bind(..) => {}
-            }
-            let segment = if at.is_none() { bare.next() } else { None };
-            last = at.or_else(|| segment.as_ref().map(|segment| segment.start)).unwrap_or(last);
-            let written = segment.and_then(|segment| self.text.get(segment)).unwrap_or("").trim_start();
-            let parity = ["Even", "Odd"].into_iter().find(|name| written.starts_with(name));
-            placed.push((
-                last,
-                match (parity, guard) {
-                    (Some(name), Guard::CompareIndex(_, IndexFn::Remainder(of, _), _)) => {
-                        Literal::Parity(name, of)
-                    }
-                    _ => Literal::Guard(guard),
-                },
-            ));
-        }
-        placed.sort_by_key(|(at, _)| *at);
-        placed.into_iter().map(|(_, literal)| literal).collect()
-    }
-
-    fn premise(&self, literal: Literal<'p>, line: usize) -> std::result::Result<Atom, Step> {
-        let leaf = |atom: String, kind: StepKind, line: usize| Step { atom, kind, line, from: Vec::new() };
-        match literal {
-            Literal::Read(read) | Literal::Guard(Guard::Read(read)) => {
-                let tuple = self.machine.arguments(read).unwrap_or_default();
-                let tensor = self.program.tensor(read.tensor);
-                if tensor.style == Style::Round && tensor.role != Role::Parameter {
-                    return Ok((read.tensor, tuple));
-                }
-                Err(leaf(self.shown(read.tensor, &tuple), StepKind::Data, self.line(tensor.span)))
-            }
-            Literal::Guard(Guard::Not(read)) => {
-                let places = read.arguments.iter().map(|argument| match argument {
-                    Argument::At(function) => self
-                        .machine
-                        .index(function)
-                        .map_or("?".to_owned(), |value| self.program.symbols.show(value)),
-                    Argument::Any => "_".to_owned(),
-                });
-                let places: Vec<String> = places.collect();
-                let round = read.otherwise == Otherwise::Absent;
-                let atom =
-                    format!("not {}", bracketed(self.program.name(read.tensor), round, &places.join(", ")));
-                Err(leaf(atom, StepKind::Negation, self.line(read.span)))
-            }
-            Literal::Guard(Guard::CompareIndex(sign, a, b)) => {
-                let atom = format!("{} {sign} {}", self.function(a), self.function(b));
-                Err(leaf(atom, StepKind::Builtin, line))
-            }
-            Literal::Parity(name, of) => {
-                Err(leaf(format!("{name}({})", self.function(of)), StepKind::Builtin, line))
-            }
-            Literal::Guard(Guard::Bind(index, function)) => {
-                let atom =
-                    format!("{} = {}", self.function(&IndexFn::Index(*index)), self.function(function));
-                Err(leaf(atom, StepKind::Builtin, line))
-            }
-            Literal::Guard(Guard::Compare(sign, a, b)) => {
-                let number =
-                    |side| self.machine.expr(side).map_or("absent".to_owned(), |value| format!("{value:?}"));
-                Err(leaf(format!("{} {sign} {}", number(a), number(b)), StepKind::Builtin, line))
-            }
-        }
-    }
-
-    fn shown(&self, id: TensorId, tuple: &Tuple) -> String {
-        let tensor = self.program.tensor(id);
-        bracketed(&tensor.name, tensor.style == Style::Round, &self.program.show_tuple(tuple))
-    }
-
-    /// An index function with the values at hand in place of the indices.
-    fn function(&self, function: &IndexFn) -> String {
-        let inner = |part: &IndexFn| match part {
-            IndexFn::Const(_) | IndexFn::Index(_) | IndexFn::Ordinal(_) => self.function(part),
-            _ => format!("({})", self.function(part)),
-        };
-        let binary = |a: &IndexFn, sign: &str, b: &IndexFn| format!("{} {sign} {}", inner(a), inner(b));
-        match function {
-            IndexFn::Const(_) | IndexFn::Index(_) | IndexFn::Ordinal(_) => {
-                let value: Option<Const> = self.machine.index(function);
-                value.map_or("?".to_owned(), |value| self.program.symbols.show(value))
-            }
-            IndexFn::Negate(a) => format!("-{}", inner(a)),
-            IndexFn::Add(a, b) => binary(a, "+", b),
-            IndexFn::Subtract(a, b) => binary(a, "-", b),
-            IndexFn::Multiply(a, b) => binary(a, "*", b),
-            IndexFn::Divide(a, b) => binary(a, "/", b),
-            IndexFn::Remainder(a, b) => binary(a, "%", b),
         }
     }
 
@@ -393,14 +307,25 @@ impl<'p> Search<'p> {
         a.iter().zip(b).map(one).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
-    /// The proof of the goal. An atom that is used twice is shown twice but kept once.
+    /// The proof of the goal.
     fn read_off(&self, goal: usize, heights: &[Option<usize>], query: &Query) -> Option<Proof> {
-        let mut steps: Vec<Step> = Vec::new();
-        let mut order: Vec<(usize, usize)> = Vec::new();
-        let mut at: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut open = vec![goal];
-        at.insert(goal, 0);
-        steps.push(self.step(goal));
+        let mut tree = Tree::default();
+        self.grow(goal, heights, &mut tree);
+        let mut steps = tree.steps;
+        let root = rooted(&mut steps, query)?;
+        Some(Proof::new(steps, root))
+    }
+
+    /// Puts an atom and what it follows from into a tree; its position. An atom that is used twice is shown twice but kept
+    /// once.
+    fn grow(&self, atom: usize, heights: &[Option<usize>], tree: &mut Tree) -> usize {
+        if let Some(position) = tree.at.get(&atom) {
+            return *position;
+        }
+        let first = tree.steps.len();
+        tree.at.insert(atom, first);
+        tree.steps.push(self.step(atom));
+        let mut open = vec![atom];
         while let Some(atom) = open.pop() {
             if self.given.contains_key(&atom) {
                 continue;
@@ -408,49 +333,26 @@ impl<'p> Search<'p> {
             let Some(derivation) = self.best(atom, heights) else { continue };
             let mut from = Vec::new();
             for premise in &derivation.premises {
-                let next = steps.len();
+                let next = tree.steps.len();
                 from.push(match premise {
                     Premise::Leaf(leaf) => {
-                        steps.push(leaf.clone());
+                        tree.steps.push(leaf.clone());
                         next
                     }
-                    Premise::Atom(premise) => *at.entry(*premise).or_insert_with(|| {
-                        steps.push(self.step(*premise));
+                    Premise::Atom(premise) => *tree.at.entry(*premise).or_insert_with(|| {
+                        tree.steps.push(self.step(*premise));
                         open.push(*premise);
                         next
                     }),
                 });
             }
-            let Some(position) = at.get(&atom).copied() else { continue };
-            order.push((heights.get(atom).copied().flatten().unwrap_or(0), position));
-            if let Some(step) = steps.get_mut(position) {
+            let Some(position) = tree.at.get(&atom).copied() else { continue };
+            if let Some(step) = tree.steps.get_mut(position) {
                 step.line = derivation.line;
                 step.from = from;
             }
         }
-        // Premises are lower than conclusions, so that this order sees them first.
-        order.sort_unstable();
-        let mut sizes = vec![1u64; steps.len()];
-        for (_, position) in order {
-            let parts = steps.get(position).into_iter().flat_map(|step| &step.from);
-            let size =
-                parts.filter_map(|part| sizes.get(*part)).fold(1u64, |sum, size| sum.saturating_add(*size));
-            if let Some(slot) = sizes.get_mut(position) {
-                *slot = size;
-            }
-        }
-        if sizes.first().is_some_and(|size| *size > SHOWN) {
-            return None;
-        }
-        // A query of one literal is proved by what proves the literal.
-        let root = match steps.first().map(|step| step.from.as_slice()) {
-            Some([only]) => *only,
-            _ => 0,
-        };
-        if let Some(step) = steps.first_mut() {
-            step.atom = query.text.split('?').next().unwrap_or("").trim().to_owned();
-        }
-        Some(Proof::new(steps, root))
+        first
     }
 
     fn step(&self, atom: usize) -> Step {
@@ -460,45 +362,42 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The reads that a body multiplies or adds, with their places.
-fn factors<'p>(body: &'p Expr, into: &mut Vec<(usize, Literal<'p>)>) {
-    match body {
-        Expr::Read(read) => into.push((read.span.start, Literal::Read(read))),
-        Expr::Reduce(_) | Expr::Axis(_) => {}
-        _ => body.parts().0.into_iter().for_each(|part| factors(part, into)),
+/// The root of a proof whose first step is the query, if it is not too large to be shown.
+fn rooted(steps: &mut [Step], query: &Query) -> Option<usize> {
+    if shown(steps) > SHOWN {
+        return None;
     }
+    // A query of one literal is proved by what proves the literal.
+    let root = match steps.first().map(|step| step.from.as_slice()) {
+        Some([only]) => *only,
+        _ => 0,
+    };
+    if let Some(step) = steps.first_mut() {
+        step.atom = query.text.split('?').next().unwrap_or("").trim().to_owned();
+    }
+    Some(root)
 }
 
-fn bracketed(name: &str, round: bool, inside: &str) -> String {
-    match (round, inside.is_empty()) {
-        (true, _) => format!("{name}({inside})"),
-        (false, true) => name.to_owned(),
-        (false, false) => format!("{name}[{inside}]"),
-    }
-}
-
-/// The parts of a text between commas that stand in no bracket, quotes or comment.
-fn segments(text: &str, from: usize, to: usize) -> Vec<std::ops::Range<usize>> {
-    let mut segments = Vec::new();
-    let (mut depth, mut start, mut quoted, mut comment, mut before) = (0i32, from, false, false, ' ');
-    for (at, letter) in text.get(from..to).unwrap_or("").char_indices() {
-        match letter {
-            '\n' => comment = false,
-            _ if comment => {}
-            '"' if before != '\\' => quoted = !quoted,
-            _ if quoted => {}
-            '#' => comment = true,
-            '/' if before == '/' => comment = true,
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                segments.push(start..from + at);
-                start = from + at + 1;
+/// How many steps are shown of a proof: what several follow from is shown below each.
+fn shown(steps: &[Step]) -> u64 {
+    let mut sizes: Vec<u64> = vec![0; steps.len()];
+    let mut open = vec![(0, 0)];
+    while let Some((at, next)) = open.last_mut() {
+        let Some(step) = steps.get(*at) else { break };
+        match step.from.get(*next).copied() {
+            Some(child) => {
+                *next += 1;
+                if sizes.get(child) == Some(&0) {
+                    sizes[child] = 1;
+                    open.push((child, 0));
+                }
             }
-            _ => {}
+            None => {
+                let parts = step.from.iter().filter_map(|part| sizes.get(*part));
+                sizes[*at] = parts.fold(1, |sum, size| sum.saturating_add(*size));
+                open.pop();
+            }
         }
-        before = letter;
     }
-    segments.push(start..to);
-    segments
+    sizes.first().copied().unwrap_or(0)
 }

@@ -8,3 +8,4 @@ mod naive;
 mod profile;
 mod random_rules;
 mod scale;
+mod tagged;

@@ -16,7 +16,7 @@ use crate::names::walk::{self, Visitor};
 use crate::parse::parse;
 
 use words::advice;
-pub use words::{TYPES, nearest};
+pub use words::{TYPES, nearest, proofs};
 
 /// Reads a program: its tree, or all refusals of the stage in order of place. `broken` are those
 /// that were found when the text was decoded.

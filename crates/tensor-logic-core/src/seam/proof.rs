@@ -1,13 +1,31 @@
 //! Proofs: why a tuple is there.
 //!
 //! A [`Proof`] is a tree kept in one list, so that a proof of a hundred thousand steps needs no
-//! deep recursion. The function `prove` of the crate `tensor-logic-reference` finds one of least height.
+//! deep recursion. The function `prove` of the crate `tensor-logic-reference` finds one of least height. Of what follows from
+//! weighted facts there are [`ProbableProofs`]; an engine finds them as [`Derivations`], which know nothing of a text.
+
+use std::collections::BTreeMap;
+
+use crate::ast::Span;
+use crate::program::{EquationId, IndexId, TensorId};
+use crate::value::{Const, Tuple};
 
 /// A proof.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
     steps: Vec<Step>,
     root: usize,
+    /// The probabilities of steps that hold by chance.
+    weights: BTreeMap<usize, f64>,
+}
+
+/// The most probable proofs of a tuple, the most probable first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProbableProofs {
+    /// Each proof, and how probable it is that all of its events are the case.
+    pub proofs: Vec<(f64, Proof)>,
+    /// Whether it is known that none was left out that is as probable as one of these.
+    pub exact: bool,
 }
 
 /// One node of a proof.
@@ -54,7 +72,18 @@ impl StepKind {
 impl Proof {
     /// A proof of the step at `root`; the premises of a step are positions in `steps`.
     pub fn new(steps: Vec<Step>, root: usize) -> Proof {
-        Proof { steps, root }
+        Proof { steps, root, weights: BTreeMap::new() }
+    }
+
+    /// The same, where some steps hold by chance: with so much probability each, whatever else holds.
+    #[must_use]
+    pub fn with_weights(self, weights: BTreeMap<usize, f64>) -> Proof {
+        Proof { weights, ..self }
+    }
+
+    /// How probable it is that a step holds, where it is a weighted fact or the absence of one.
+    pub fn weight(&self, at: usize) -> Option<f64> {
+        self.weights.get(&at).copied()
     }
 
     /// The position of what is proved.
@@ -66,4 +95,47 @@ impl Proof {
     pub fn step(&self, at: usize) -> Option<&Step> {
         self.steps.get(at)
     }
+}
+
+/// The most probable derivations of a tuple from weighted facts, the most probable first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derivations {
+    /// Each derivation, and how probable it is that all of its events are the case. Its first step is the tuple.
+    pub derivations: Vec<(f64, Vec<Derived>)>,
+    /// Whether it is known that none was left out that is as probable as one of these.
+    pub exact: bool,
+}
+
+/// A step of a derivation from weighted facts; steps that it rests on are positions in the derivation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Derived {
+    /// A tuple that follows by a rule of a relation with probabilities.
+    Rule {
+        /// The relation.
+        tensor: TensorId,
+        /// The tuple.
+        tuple: Tuple,
+        /// The rule, which has one term.
+        equation: EquationId,
+        /// The values of its indices.
+        binding: Vec<(IndexId, Const)>,
+        /// For each factor of its body ([`factors`](crate::weighted::factors)), the steps that it rests on: one that holds, or
+        /// all that deny what is denied.
+        factors: Vec<Vec<usize>>,
+    },
+    /// A given tuple or an element of a tensor that holds, or that does not.
+    Event {
+        /// The tensor.
+        tensor: TensorId,
+        /// The tuple, or the place of the element.
+        tuple: Tuple,
+        /// Whether it holds.
+        holds: bool,
+        /// How probable that is.
+        probability: f64,
+        /// Where it is given, if it is, and whether the text says it.
+        given: Option<(Span, bool)>,
+        /// The alternative that holds in its stead, if it does not and nothing else says so.
+        from: Vec<usize>,
+    },
 }

@@ -11,7 +11,7 @@ use crate::program::{Program, Role, Style, TensorId};
 use crate::start::start_values;
 use crate::value::{Domain, Tuple, element};
 use crate::weighted::ground::Grounding;
-use crate::weighted::rules::{Context, Elements, Rules, Weight, position, rules};
+use crate::weighted::rules::{Context, Elements, Origin, Rules, Weight, position, rules};
 
 /// About so many bytes stand for a node of a diagram while it is made.
 const NODE: u64 = 40;
@@ -20,23 +20,32 @@ const NODE: u64 = 40;
 pub(super) struct Compiled {
     /// What the grounding said, to be compared with what it says next time.
     said: Vec<Value>,
-    proofs: Proofs,
+    pub(super) proofs: Proofs,
     /// What has each event's weight.
-    weights: Vec<(TensorId, Weight)>,
+    pub(super) weights: Vec<(TensorId, Weight)>,
     /// The tuples of each relation asked for, in the order of answers, as positions in `atoms`.
     asked: BTreeMap<TensorId, Vec<Tuple>>,
     atoms: Vec<Atom>,
     /// How many proofs of an atom are kept, where not all are.
-    keep: Option<Vec<u32>>,
+    pub(super) keep: Option<Vec<u32>>,
     circuits: Option<Circuits>,
+    /// What ground rules are about, if somebody will ask.
+    pub(super) named: Named,
     /// How many tuples of each relation stand in ground rules.
     pub(super) counts: Vec<(TensorId, u64)>,
+}
+
+/// What atoms and rules stand for, if somebody will ask.
+#[derive(Default)]
+pub(super) struct Named {
+    pub(super) atoms: HashMap<(TensorId, Tuple), Atom>,
+    pub(super) rules: Vec<Origin>,
 }
 
 /// Probabilities, and of what they are.
 pub(super) struct Found {
     pub(super) tuples: BTreeMap<TensorId, Tuples>,
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl Compiled {
@@ -48,7 +57,8 @@ impl Compiled {
         asked: &[TensorId],
         values: &[Value],
     ) -> Compiled {
-        let Rules { proofs, weights, needed, atoms: known, keep } = rules(context, grounding, values);
+        let Rules { proofs, weights, needed, atoms: known, keep, origins } =
+            rules(context, grounding, values);
         let counts = needed.iter().map(|(id, tuples)| (*id, tuples.len() as u64)).collect();
         let asked: BTreeMap<TensorId, Vec<Tuple>> =
             asked.iter().filter_map(|id| Some((*id, needed.get(id)?.clone()))).collect();
@@ -65,6 +75,10 @@ impl Compiled {
             atoms,
             keep: some.then_some(keep),
             circuits: None,
+            named: match context.explained {
+                true => Named { atoms: known, rules: origins },
+                false => Named::default(),
+            },
             counts,
         }
     }
@@ -198,7 +212,12 @@ impl Compiled {
         ids.into_iter().map(value).collect()
     }
 
-    fn refused(&self, context: &Context<'_>, asked: Option<TensorId>, failure: &Failure) -> Refusal {
+    pub(super) fn refused(
+        &self,
+        context: &Context<'_>,
+        asked: Option<TensorId>,
+        failure: &Failure,
+    ) -> Refusal {
         let program = context.program;
         let at = asked.map_or_else(Default::default, |id| program.left_side(id));
         let named = |event: &Event| {

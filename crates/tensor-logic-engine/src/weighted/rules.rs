@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use proof_circuits::{Atom, Event, Literal, Proofs};
 
 use crate::engine::{Budget, Parameters, Stop, Value};
-use crate::program::{Argument, Given, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term};
+use crate::program::{
+    Argument, EquationId, Given, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term,
+};
 use crate::value::{Const, Domain, Tuple, element};
 use crate::weighted::ground::Grounding;
 use tensor_logic_core::weighted::factors;
@@ -16,6 +18,8 @@ pub(super) struct Context<'a> {
     pub(super) parameters: &'a Parameters,
     pub(super) budget: Budget,
     pub(super) stop: &'a Stop,
+    /// Whether somebody will ask where ground rules come from.
+    pub(super) explained: bool,
 }
 
 /// Ground rules, and what their atoms and events stand for.
@@ -28,6 +32,21 @@ pub(super) struct Rules {
     pub(super) atoms: HashMap<(TensorId, Tuple), Atom>,
     /// How many proofs of each atom are kept.
     pub(super) keep: Vec<u32>,
+    /// Where each ground rule comes from, if somebody will ask.
+    pub(super) origins: Vec<Origin>,
+}
+
+/// Where a ground rule comes from.
+pub(super) enum Origin {
+    /// A tuple is given.
+    Given,
+    /// A rule under a binding.
+    Rule {
+        equation: EquationId,
+        binding: Vec<(IndexId, Const)>,
+        /// Where the literals of each factor end.
+        ends: Vec<usize>,
+    },
 }
 
 /// Where the weight of an event stands.
@@ -60,6 +79,9 @@ struct Reader<'a> {
     weights: Vec<(TensorId, Weight)>,
     /// The elements of tensors that are read as probabilities.
     elements: BTreeMap<TensorId, Elements>,
+    /// Where the literals of each factor of the last rule end.
+    ends: Vec<usize>,
+    origins: Vec<Origin>,
 }
 
 /// The elements that a tensor has.
@@ -95,7 +117,8 @@ pub(super) fn rules(context: &Context<'_>, grounding: &Grounding, values: &[Valu
         grounding.tagged.iter().zip(tagged).map(|(id, value)| (*id, Elements::of(context, *id, value)));
     let elements = elements.collect();
     let (events, weights) = (HashMap::new(), Vec::new());
-    let mut reader = Reader { context, proofs, atoms, needed, events, weights, elements };
+    let (ends, origins) = (Vec::new(), Vec::new());
+    let mut reader = Reader { context, proofs, atoms, needed, events, weights, elements, ends, origins };
     let mut rules: Vec<(Atom, Vec<Factor>)> = Vec::new();
     for (bindings, value) in grounding.bindings.iter().zip(bindings) {
         let Value::Tuples(tuples) = value else { continue };
@@ -106,7 +129,13 @@ pub(super) fn rules(context: &Context<'_>, grounding: &Grounding, values: &[Valu
                 tuple.get(at).copied()
             };
             for term in &equation.terms {
-                rules.extend(reader.rule(equation.tensor, &equation.head, term, &bound));
+                let rule = reader.rule(equation.tensor, &equation.head, term, &bound);
+                if context.explained && rule.is_some() {
+                    let binding = bindings.indices.iter().copied().zip(tuple.iter().copied()).collect();
+                    let ends = reader.ends.clone();
+                    reader.origins.push(Origin::Rule { equation: bindings.equation, binding, ends });
+                }
+                rules.extend(rule);
             }
         }
     }
@@ -150,6 +179,7 @@ impl Reader<'_> {
         let element: Option<Tuple> = head.iter().map(value).collect();
         let head = *self.atoms.get(&(tensor, element?))?;
         let mut body = Vec::new();
+        self.ends.clear();
         for (read, denied) in factors(term) {
             let places: Option<Vec<Option<Const>>> = read
                 .arguments
@@ -160,6 +190,7 @@ impl Reader<'_> {
                 })
                 .collect();
             self.factor(read, denied, places, &mut body);
+            self.ends.push(body.len());
         }
         let never = body.iter().any(|factor| matches!(factor, Factor::Never));
         (!never).then_some((head, body))
@@ -265,7 +296,10 @@ impl Reader<'_> {
     }
 
     /// The rules over choices: events that exclude each other are alternatives of one.
-    fn finished(self, rules: Vec<(Atom, Vec<Factor>)>, keep: Vec<u32>) -> Rules {
+    fn finished(mut self, rules: Vec<(Atom, Vec<Factor>)>, keep: Vec<u32>) -> Rules {
+        if self.context.explained {
+            self.origins.resize_with(rules.len(), || Origin::Given);
+        }
         let program = self.context.program;
         let mut proofs = self.proofs;
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -305,6 +339,6 @@ impl Reader<'_> {
             });
             proofs.rule(head, &literals.collect::<Vec<_>>());
         }
-        Rules { proofs, weights, needed: self.needed, atoms: self.atoms, keep }
+        Rules { proofs, weights, needed: self.needed, atoms: self.atoms, keep, origins: self.origins }
     }
 }

@@ -90,7 +90,18 @@ impl Parser<'_> {
         if keyed {
             self.advance();
         }
-        let value = self.value()?;
+        let mut value = self.value()?;
+        if let Value::Name(name) = &mut value
+            && name.text == "topk"
+            && self.peek() == TokenKind::LeftRound
+        {
+            // A type with its number, `topk(3)`, is one word.
+            self.open()?;
+            let number = self.signed("the number of proofs")?;
+            self.close(TokenKind::RightRound, "`)`")?;
+            name.text = format!("topk({})", number.text);
+            name.span = self.since(start);
+        }
         Ok(Argument { key, value, span: self.since(start) })
     }
 

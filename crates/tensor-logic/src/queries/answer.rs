@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::program::Kind;
-use crate::proof::Proof;
+use crate::proof::{ProbableProofs, Proof};
 use crate::value::{Domain, Tuple};
 
 pub mod drawn;
@@ -167,4 +167,6 @@ pub struct Explained {
     pub derived: Vec<(String, u64)>,
     /// A proof of least height of a true ground query.
     pub proof: Option<Proof>,
+    /// The most probable proofs of a ground query of a relation with probabilities.
+    pub proofs: Option<ProbableProofs>,
 }

@@ -13,9 +13,10 @@ use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Places, Refusal, Result, Warning};
 use crate::model;
 use crate::program::{Action, Combine, Embed, Form, Kind, Minimize, Program, Query, Role, TensorId, Vectors};
-use crate::reference::prove;
+use crate::reference::{probable, prove};
 use crate::sample::{conditional, estimate};
 use crate::start::start_values;
+use crate::weighted::derivations;
 
 /// What a run asks of its surroundings.
 pub trait Host {
@@ -327,7 +328,7 @@ impl Run<'_> {
         answer.embed = Some(found.embedded);
         if query.directives.explain {
             // Without a certificate the rules need not derive what was retrieved.
-            answer.explain = Some(Explained { derived: found.derived, proof: None });
+            answer.explain = Some(Explained { derived: found.derived, proof: None, proofs: None });
         }
         Ok(())
     }
@@ -341,7 +342,15 @@ impl Run<'_> {
         };
         let request = Request { program, parameters: &self.outcome.parameters, budget: self.budget };
         let proof = if holds { prove(&request, self.engine, query, self.text)? } else { None };
-        Ok(Explained { derived, proof })
+        let proofs = match &query.form {
+            Form::ValueOrNull => derivations(&request, self.engine, query.tensor)?,
+            _ => None,
+        };
+        let proofs = match proofs {
+            Some(found) => Some(probable(&request, self.engine, query, self.text, &found)?),
+            None => None,
+        };
+        Ok(Explained { derived, proof, proofs })
     }
 
     /// Warns of a NaN, and of an infinity that no aggregator puts where nothing contributes.

@@ -18,6 +18,7 @@ mod show;
 mod demand;
 mod drawn;
 mod embed;
+mod explained;
 mod fast;
 mod interrupts;
 mod joins;

@@ -46,7 +46,7 @@ const PAGES: [(&str, usize); 9] = [
     ("docs/tensor-logic/embeddings.md", 5),
     ("docs/tensor-logic/engine.md", 0),
     ("docs/tensor-logic/language.md", 4),
-    ("docs/tensor-logic/probability.md", 7),
+    ("docs/tensor-logic/probability.md", 8),
     ("docs/tensor-logic/reference.md", 15),
     ("docs/tensor-logic/relational-learning.md", 6),
     ("docs/tensor-logic/tutorial.md", 25),

@@ -294,7 +294,7 @@ fn semiring(name: &str) -> Option<Kind> {
         "maxmin" => Kind::MaxMin,
         "addmult" => Kind::AddMult,
         "prob" => Kind::Prob,
-        _ => return None,
+        name => Kind::TopK(crate::read::proofs(name)?),
     })
 }
 

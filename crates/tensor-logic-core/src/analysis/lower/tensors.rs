@@ -141,10 +141,10 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether rules make the relation: then a semiring of a query applies to it.
+/// Whether rules make the relation, and no aggregator: then a semiring of a query applies to it.
 fn by_rules(info: &TensorName) -> bool {
     let rules = matches!(info.combine, Combine::Exists) || info.kind != Kind::Real;
-    rules || !info.computed
+    rules || !info.computed || info.sign.is_none_or(|(sign, _)| sign == Sign::Equal)
 }
 
 /// The ⊕ of a type, as rules of relations have it.

@@ -306,10 +306,12 @@ fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, repo
         Takes::Word(words) => {
             let near = word.and_then(|word| nearest(word, words.iter().copied()));
             let near = near.map_or(String::new(), |near| format!(" (`{near}` is nearest)"));
-            (
-                word.is_some_and(|word| words.contains(&word)),
-                format!("one of {}{near}", listed(words.iter().copied())),
-            )
+            // `topk` has its number in it.
+            let name = |word: &str| match rule.name {
+                "semiring" => words.contains(&word.split('(').next().unwrap_or(word)),
+                _ => words.contains(&word),
+            };
+            (word.is_some_and(name), format!("one of {}{near}", listed(words.iter().copied())))
         }
         Takes::Index => (word.is_some_and(small), "an index".to_owned()),
         Takes::Tensor => return tensor(rule, argument, word, known, reports),
@@ -326,9 +328,10 @@ fn value(rule: &Rule, argument: &Argument, takes: Takes, known: &Known<'_>, repo
         }
     };
     if fits {
-        if word == Some("topk") && rule.name == "semiring" {
+        let keeps = |word: &str| word.starts_with("topk") && super::words::proofs(word).is_none();
+        if rule.name == "semiring" && word.is_some_and(keeps) {
             let message = "`topk` needs the number of proofs that it keeps".to_owned();
-            reports.push(bad(argument.span, message).help("declare the relation's type: `R(x) : topk(3)`"));
+            reports.push(bad(argument.span, message).help("write `topk(3)`"));
         }
         return;
     }

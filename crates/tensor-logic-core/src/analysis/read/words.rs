@@ -6,6 +6,12 @@ pub use calculemus_base::word::nearest;
 pub const TYPES: &[&str] =
     &["bool", "count", "real", "tropical", "maxtimes", "maxmin", "addmult", "prob", "topk"];
 
+/// The number of proofs that `topk(3)` keeps, as an argument of a directive says it.
+pub fn proofs(word: &str) -> Option<u32> {
+    let number: u64 = word.strip_prefix("topk(")?.strip_suffix(')')?.parse().ok()?;
+    (number > 0).then(|| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 /// The names in backquotes, with commas.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::error::ErrorKind;
-use tensor_logic::answer::drawn;
+use tensor_logic::answer::{Explained, drawn};
 use tensor_logic::engine::{Budget, Engine};
 use tensor_logic::program::Program;
+use tensor_logic::proof::Proof;
 use tensor_logic::report;
 use tensor_logic::run::Outcome;
 use tensor_logic::source::Source;
@@ -16,7 +17,8 @@ use crate::input::usage;
 /// What is drawn, and where.
 #[derive(Debug, Args)]
 pub(crate) struct Pictures {
-    /// Draw the proofs of queries with `@explain` in this folder, as `proof-1.svg` and so on.
+    /// Draw the proofs of queries with `@explain` in this folder, as `proof-1.svg` and so on, the most probable ones of
+    /// the first as `proof-1-1.svg`, `proof-1-2.svg`.
     #[arg(long, value_name = "FOLDER")]
     draw: Option<PathBuf>,
     /// Write a page with what was learned: losses, the template, the network of a sample, parameters, answers. A name without
@@ -51,12 +53,22 @@ impl Pictures {
 
 /// Draws the proofs of answers, and says where.
 fn proofs(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Result<String> {
-    let proofs = answers.iter().filter_map(|answer| Some((answer, answer.explain.as_ref()?.proof.as_ref()?)));
+    let explained = answers.iter().filter_map(|answer| Some((answer, answer.explain.as_ref()?)));
     let mut said = String::new();
-    for (number, (answer, proof)) in (1..).zip(proofs) {
-        let path = folder.join(format!("proof-{number}.svg"));
-        write(&path, drawn::proof(proof).as_bytes())?;
-        said.push_str(&format!("tl: {} is a proof of {}\n", path.display(), answer.text));
+    for (number, (answer, explained)) in (1..).zip(explained.filter(|(_, each)| has_proofs(each))) {
+        let mut draw = |name: &str, proof: &Proof, what: &str| -> anyhow::Result<()> {
+            let path = folder.join(format!("proof-{name}.svg"));
+            write(&path, drawn::proof(proof).as_bytes())?;
+            said.push_str(&format!("tl: {} is {what} of {}\n", path.display(), answer.text));
+            Ok(())
+        };
+        if let Some(proof) = &explained.proof {
+            draw(&number.to_string(), proof, "a proof")?;
+        }
+        for (nth, (probability, proof)) in (1..).zip(explained.proofs.iter().flat_map(|found| &found.proofs))
+        {
+            draw(&format!("{number}-{nth}"), proof, &format!("a proof with probability {probability}"))?;
+        }
     }
     if said.is_empty() {
         said =
@@ -64,6 +76,10 @@ fn proofs(folder: &Path, answers: &[tensor_logic::answer::Answer]) -> anyhow::Re
                 .to_owned();
     }
     Ok(said)
+}
+
+fn has_proofs(explained: &Explained) -> bool {
+    explained.proof.is_some() || explained.proofs.as_ref().is_some_and(|found| !found.proofs.is_empty())
 }
 
 /// Writes a file whole, in a folder that is made for it.

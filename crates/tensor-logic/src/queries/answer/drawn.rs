@@ -27,7 +27,7 @@ fn fill(graph: &mut Graph, proof: &Proof) {
         let mut next = Vec::new();
         for (at, parent) in std::mem::take(&mut level) {
             let Some(step) = proof.step(at) else { continue };
-            let own = graph.add(node(step));
+            let own = graph.add(node(step, proof.weight(at)));
             graph.arcs.extend(parent.map(|parent| (own, parent)));
             next.extend(step.from.iter().map(|child| (*child, Some(own))));
         }
@@ -44,13 +44,16 @@ fn fill(graph: &mut Graph, proof: &Proof) {
     }
 }
 
-fn node(step: &Step) -> Node {
+fn node(step: &Step, weight: Option<f64>) -> Node {
     let colour = match step.kind {
         StepKind::Rule => 0,
         StepKind::Fact | StepKind::Data => 2,
         StepKind::Negation => 3,
         StepKind::Builtin => 4,
     };
-    let below = format!("{}, line {}", step.kind.name(), step.line);
+    let mut below = format!("{}, line {}", step.kind.name(), step.line);
+    if let Some(weight) = weight {
+        below.push_str(&format!(", {weight}"));
+    }
     Node::new(Shape::Box(colour), [step.atom.clone(), below])
 }

@@ -148,6 +148,17 @@ pub fn answer(out: &mut String, symbols: &Symbols, answer: &Answer) {
             Some(found) => proof(out, found),
             None => out.push_str("null"),
         }
+        if let Some(found) = &explain.proofs {
+            out.push_str(", \"proofs\": ");
+            list(out, &found.proofs, |out, (probability, each)| {
+                out.push_str("{\"probability\": ");
+                real(out, *probability);
+                out.push_str(", \"proof\": ");
+                proof(out, each);
+                out.push('}');
+            });
+            write_to(out, format_args!(", \"exact\": {}", found.exact));
+        }
         out.push('}');
     }
     out.push('}');
@@ -205,10 +216,12 @@ fn proof(out: &mut String, proof: &Proof) {
         let Some(step) = proof.step(at) else { continue };
         out.push_str("{\"atom\": ");
         string(out, &step.atom);
-        write_to(
-            out,
-            format_args!(", \"kind\": \"{}\", \"line\": {}, \"from\": [", step.kind.name(), step.line),
-        );
+        write_to(out, format_args!(", \"kind\": \"{}\", \"line\": {}", step.kind.name(), step.line));
+        if let Some(weight) = proof.weight(at) {
+            out.push_str(", \"probability\": ");
+            real(out, weight);
+        }
+        out.push_str(", \"from\": [");
         work.push(Work::Text("]}"));
         for (position, child) in step.from.iter().enumerate().rev() {
             work.push(Work::Open(*child));

@@ -82,11 +82,22 @@ pub fn answer(symbols: &Symbols, answer: &Answer) -> String {
             add(&mut out, format_args!("\n  derived {name}: {count}"));
         }
         match (&explain.proof, &answer.content) {
-            (Some(found), _) => proof(&mut out, found),
+            (Some(found), _) if explain.proofs.as_ref().is_none_or(|found| found.proofs.is_empty()) => {
+                proof(&mut out, found)
+            }
             (None, Content::Scalar(Some(0.0))) if answer.kind == Kind::Bool => {
                 add(&mut out, format_args!("\n  {UNDERIVABLE}"));
             }
-            (None, _) => {}
+            _ => {}
+        }
+        if let Some(found) = &explain.proofs {
+            for (probability, each) in &found.proofs {
+                add(&mut out, format_args!("\n  with probability {}", number(*probability)));
+                proof(&mut out, each);
+            }
+            if !found.exact {
+                out.push_str("\n  there may be others that are as probable");
+            }
         }
     }
     out
@@ -101,6 +112,11 @@ fn figure(figures: Figures<'_>, at: usize) -> String {
     let mut out = String::new();
     super::json::figure(&mut out, figures, at);
     out.trim_matches('"').to_owned()
+}
+
+/// A probability.
+fn number(value: f64) -> String {
+    figure(Figures { kind: Kind::Real, values: &[value], counts: None }, 0)
 }
 
 fn nested(
@@ -141,7 +157,9 @@ fn proof(out: &mut String, proof: &Proof) {
     while let Some((at, depth)) = open.pop() {
         let Some(step) = proof.step(at) else { continue };
         let indent = " ".repeat(2 * depth.min(40));
-        add(out, format_args!("\n  {indent}{}  ({}, line {})", step.atom, step.kind.name(), step.line));
+        let weight = proof.weight(at).map_or_else(String::new, |weight| format!("{} :: ", number(weight)));
+        let (atom, kind, line) = (&step.atom, step.kind.name(), step.line);
+        add(out, format_args!("\n  {indent}{weight}{atom}  ({kind}, line {line})"));
         open.extend(step.from.iter().rev().map(|child| (*child, depth + 1)));
     }
 }

@@ -4,14 +4,14 @@ use proof_circuits::{Atom, Event, Failure, Limits, Literal, Proofs};
 use seeded::{Family, Stream};
 
 /// A program as the test sees it: rules as lists, choices with their events.
-struct Drawn {
-    proofs: Proofs,
-    choices: Vec<Vec<u32>>,
-    strata: Vec<u32>,
-    rules: Vec<(u32, Vec<Literal>)>,
-    weights: Vec<f64>,
+pub(crate) struct Drawn {
+    pub(crate) proofs: Proofs,
+    pub(crate) choices: Vec<Vec<u32>>,
+    pub(crate) strata: Vec<u32>,
+    pub(crate) rules: Vec<(u32, Vec<Literal>)>,
+    pub(crate) weights: Vec<f64>,
     /// Events that happen in every world that counts as possible.
-    certain: Vec<u32>,
+    pub(crate) certain: Vec<u32>,
 }
 
 fn draw(stream: &mut Stream) -> Drawn {
@@ -58,7 +58,7 @@ fn draw(stream: &mut Stream) -> Drawn {
 }
 
 /// What follows in a world, stratum by stratum.
-fn follows(drawn: &Drawn, happens: &[bool]) -> Vec<bool> {
+pub(crate) fn follows(drawn: &Drawn, happens: &[bool]) -> Vec<bool> {
     let mut follows = vec![false; drawn.strata.len()];
     for stratum in 0..3 {
         loop {
@@ -113,7 +113,7 @@ fn worlds(drawn: &Drawn, weights: &[f64]) -> Vec<(f64, bool)> {
     }
 }
 
-fn programs(of: &str, count: u64, mut check: impl FnMut(u64, &Drawn)) {
+pub(crate) fn programs(of: &str, count: u64, mut check: impl FnMut(u64, &Drawn)) {
     let family = Family::new("proof-circuits/tests", of, seeded::test_seed());
     (0..count).for_each(|item| check(item, &draw(&mut family.stream(item))));
 }
