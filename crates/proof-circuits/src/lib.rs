@@ -32,6 +32,8 @@ pub struct Readme;
 mod circuit;
 mod compile;
 mod diagram;
+mod elimination;
+mod functions;
 mod order;
 mod proofs;
 mod top;
