@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use crate::circuit::{Circuit, Circuits, Part};
-use crate::diagram::{Diagrams, FALSE, Full, Node, TRUE};
+use crate::diagram::{Diagrams, Full, Node};
+use crate::functions::values;
 use crate::proofs::{Atom, Event, Literal, Proofs, Search};
 use crate::{Failure, Limits, order};
 
@@ -162,33 +163,7 @@ impl Shape {
         let proofs = &self.proofs;
         let branches = order.iter().map(|choice| proofs.events_of(*choice).len() as u32 + 1).collect();
         let mut diagrams = Diagrams::new(branches, nodes, limits.stop);
-        let mut levels = vec![0; order.len()];
-        (0..).zip(order).for_each(|(level, choice)| levels[*choice as usize] = level);
-        let mut values: Vec<Node> = vec![FALSE; proofs.atoms()];
-        let readers = readers(proofs);
-        let mut by_stratum: Vec<Vec<Atom>> = Vec::new();
-        for (atom, stratum) in (0..).map(Atom).zip(&proofs.strata) {
-            by_stratum.resize(by_stratum.len().max(*stratum as usize + 1), Vec::new());
-            by_stratum[*stratum as usize].push(atom);
-        }
-        let mut stale = vec![true; proofs.atoms()];
-        for stratum in by_stratum {
-            // The least fixpoint, from below: what an atom follows from stands before it, except on cycles.
-            let mut rests = false;
-            while !rests {
-                rests = true;
-                for atom in &stratum {
-                    if !std::mem::replace(&mut stale[atom.0 as usize], false) {
-                        continue;
-                    }
-                    let value = follows(proofs, *atom, &values, &levels, &mut diagrams)?;
-                    if std::mem::replace(&mut values[atom.0 as usize], value) != value {
-                        readers[atom.0 as usize].iter().for_each(|reader| stale[reader.0 as usize] = true);
-                        rests = false;
-                    }
-                }
-            }
-        }
+        let values = values(proofs, &self.goals, order, &mut diagrams)?;
         let roots: Vec<Node> = self.goals.iter().map(|goal| values[goal.0 as usize]).collect();
         let sure = |choice: u32| {
             let event = proofs.sure[choice as usize];
@@ -196,60 +171,4 @@ impl Shape {
         };
         Ok(Circuit::new(&diagrams, &roots, order, &sure))
     }
-}
-
-/// The atoms that have a rule with an atom in it.
-fn readers(proofs: &Proofs) -> Vec<Vec<Atom>> {
-    let mut readers: Vec<Vec<Atom>> = vec![Vec::new(); proofs.atoms()];
-    for (rule, head) in (0..).zip(&proofs.heads) {
-        for literal in proofs.body(rule) {
-            if let Literal::Follows(atom) | Literal::FollowsNot(atom) = literal
-                && readers[atom.0 as usize].last() != Some(head)
-            {
-                readers[atom.0 as usize].push(*head);
-            }
-        }
-    }
-    readers
-}
-
-/// When an atom follows, as far as is known when others do.
-fn follows(
-    proofs: &Proofs,
-    atom: Atom,
-    values: &[Node],
-    levels: &[u32],
-    diagrams: &mut Diagrams<'_>,
-) -> Result<Node, Full> {
-    let mut ways: Vec<Node> = Vec::new();
-    for rule in &proofs.rules_of[atom.0 as usize] {
-        let mut way = TRUE;
-        for literal in proofs.body(*rule) {
-            let event = |event: Event, diagrams: &mut Diagrams<'_>| {
-                let choice = proofs.choice_of(event);
-                diagrams.event(levels[choice as usize], event.0 - proofs.events_of(choice).start)
-            };
-            let part = match literal {
-                Literal::Is(of) => event(*of, diagrams)?,
-                Literal::IsNot(of) => {
-                    let happens = event(*of, diagrams)?;
-                    diagrams.not(happens)?
-                }
-                Literal::Follows(atom) => values[atom.0 as usize],
-                Literal::FollowsNot(atom) => diagrams.not(values[atom.0 as usize])?,
-            };
-            way = diagrams.and(way, part)?;
-            if way == FALSE {
-                break;
-            }
-        }
-        ways.push(way);
-    }
-    // In pairs, so that no long chain is gone through again for every rule.
-    while ways.len() > 1 {
-        let pairs: Result<Vec<Node>, Full> =
-            ways.chunks(2).map(|pair| diagrams.or(pair[0], *pair.last().unwrap_or(&FALSE))).collect();
-        ways = pairs?;
-    }
-    Ok(ways.first().copied().unwrap_or(FALSE))
 }

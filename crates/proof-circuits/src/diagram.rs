@@ -76,6 +76,11 @@ impl<'s> Diagrams<'s> {
         &self.children[first..first + self.branches[self.level(node) as usize] as usize]
     }
 
+    /// Asks whether to end, where long work may make no nodes.
+    pub(crate) fn ask(&self) -> Result<(), Full> {
+        if (self.stop)() { Err(Full { stopped: true }) } else { Ok(()) }
+    }
+
     /// The choice falls on this alternative.
     pub(crate) fn event(&mut self, level: u32, alternative: u32) -> Result<Node, Full> {
         let branches = (0..self.branches[level as usize]).map(|at| Node::from(at == alternative)).collect();

@@ -34,6 +34,8 @@ mod circuit;
 mod compile;
 mod derivation;
 mod diagram;
+mod elimination;
+mod functions;
 mod order;
 mod proofs;
 mod sets;

@@ -1,7 +1,7 @@
 //! Orders of choices: how large a diagram becomes is decided by them, and finding the best one is hard.
 //!
-//! So there are several: as a search to the depth meets them, the nearest to the goals first, and either of these after some
-//! rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in.
+//! So there are several: as a search to the depth meets them, the nearest to the goals first, either of these after some rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in, and along
+//! the graph of atoms from one end to the other.
 
 use crate::proofs::{Atom, Literal, Proofs};
 
@@ -16,6 +16,11 @@ pub(crate) fn orders(proofs: &Proofs, goals: &[Atom]) -> Vec<Vec<u32>> {
     for at in 0..2 {
         orders.push(settled(proofs, &orders[at]));
     }
+    // Along a graph first where atoms are joined as in a graph.
+    let follows = |literal: &&Literal| matches!(literal, Literal::Follows(_) | Literal::FollowsNot(_));
+    let is_graph =
+        (0..proofs.rules() as u32).all(|rule| proofs.body(rule).iter().filter(follows).count() <= 1);
+    orders.insert(if is_graph { 0 } else { orders.len() }, banded(proofs, goals));
     let mut at = 1;
     while at < orders.len() {
         if orders[..at].contains(&orders[at]) {
@@ -25,6 +30,78 @@ pub(crate) fn orders(proofs: &Proofs, goals: &[Atom]) -> Vec<Vec<u32>> {
         }
     }
     orders
+}
+
+/// An order in which what stands in rules together stands near each other: the atoms as Cuthill and McKee (1969) number them,
+/// beginning with the one that is farthest from the goals, each choice at the first atom that it has to do with, and all
+/// turned around. On a graph of small width few choices lie between any two that have to do with each other, and the goals,
+/// whose diagrams stay, are at the top.
+fn banded(proofs: &Proofs, goals: &[Atom]) -> Vec<u32> {
+    let neighbours = neighbours(proofs);
+    let farthest = numbered(&neighbours, goals).last().copied();
+    let order = numbered(&neighbours, farthest.as_slice());
+    let mut places = vec![0; proofs.atoms()];
+    (0..).zip(&order).for_each(|(place, atom)| places[atom.0 as usize] = place);
+    let choices = proofs.alternatives.len().saturating_sub(1);
+    let mut spans = vec![(u32::MAX, 0); choices];
+    for (rule, head) in (0..).zip(&proofs.heads) {
+        let place = |atom: &Atom| places[atom.0 as usize];
+        let mut span = (place(head), place(head));
+        for literal in proofs.body(rule) {
+            if let Literal::Follows(atom) | Literal::FollowsNot(atom) = literal {
+                span = (span.0.min(place(atom)), span.1.max(place(atom)));
+            }
+        }
+        for literal in proofs.body(rule) {
+            if let Literal::Is(event) | Literal::IsNot(event) = literal {
+                let of = &mut spans[proofs.choice_of(*event) as usize];
+                *of = (of.0.min(span.0), of.1.max(span.1));
+            }
+        }
+    }
+    let mut order: Vec<u32> = (0..choices as u32).collect();
+    order.sort_by_key(|choice| std::cmp::Reverse((spans[*choice as usize], *choice)));
+    order
+}
+
+/// All atoms, those that begin first, then their neighbours, those with few of their own first.
+fn numbered(neighbours: &[Vec<Atom>], begin: &[Atom]) -> Vec<Atom> {
+    let mut seen = vec![false; neighbours.len()];
+    let mut order: Vec<Atom> = Vec::with_capacity(neighbours.len());
+    let mut at = 0;
+    for root in begin.iter().copied().chain((0..neighbours.len() as u32).map(Atom)) {
+        if !std::mem::replace(&mut seen[root.0 as usize], true) {
+            order.push(root);
+        }
+        while let Some(atom) = order.get(at) {
+            let of = &neighbours[atom.0 as usize];
+            let mut new: Vec<Atom> = of.iter().copied().filter(|other| !seen[other.0 as usize]).collect();
+            new.sort_by_key(|other| (neighbours[other.0 as usize].len(), *other));
+            new.iter().for_each(|other| seen[other.0 as usize] = true);
+            order.extend(new);
+            at += 1;
+        }
+    }
+    order
+}
+
+/// The atoms that stand in a rule with each atom.
+fn neighbours(proofs: &Proofs) -> Vec<Vec<Atom>> {
+    let mut neighbours: Vec<Vec<Atom>> = vec![Vec::new(); proofs.atoms()];
+    for rule in 0..proofs.rules() as u32 {
+        let head = proofs.heads[rule as usize];
+        for literal in proofs.body(rule) {
+            if let Literal::Follows(atom) | Literal::FollowsNot(atom) = literal {
+                neighbours[head.0 as usize].push(*atom);
+                neighbours[atom.0 as usize].push(head);
+            }
+        }
+    }
+    for of in &mut neighbours {
+        of.sort_unstable();
+        of.dedup();
+    }
+    neighbours
 }
 
 /// The order with the smallest spans of rules that rounds of FORCE meet.

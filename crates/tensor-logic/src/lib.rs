@@ -45,7 +45,7 @@ mod session;
 
 pub use crate::learning::learn;
 pub use crate::queries::{answer, embed, explain, model, report, run, sample};
-pub use crate::session::{checkpoints, console, files, library, notebook, tudataset, world};
+pub use crate::session::{checkpoints, console, files, library, neuralogic, notebook, tudataset, world};
 pub(crate) use tensor_logic_core::digits;
 pub use tensor_logic_core::{
     analyse, ast, carry, divergence, domains, draw, engine, error, format, function, include, json, lex,

@@ -4,7 +4,11 @@ pub mod library;
 
 pub mod files;
 
+mod sheet;
+
 pub mod tudataset;
+
+pub mod neuralogic;
 
 pub mod checkpoints;
 

@@ -5,15 +5,15 @@
 //! keep these numbers. Whatever does not fit together is refused at its line, and nothing is written then.
 
 mod program;
-mod sheet;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use program::{Facts, program};
-pub use sheet::Failure;
-use sheet::{Row, Sheet};
+
+pub use crate::session::sheet::Failure;
+use crate::session::sheet::{Row, Sheet, write_new};
 
 /// A node, from 1.
 type Node = usize;
@@ -84,17 +84,7 @@ impl DataSet {
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let mut files = self.relations();
         files.push((format!("{}.tl", self.name), program(&self.facts())));
-        let files: Vec<(PathBuf, String)> =
-            files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
-        if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
-            return Err(Failure::InTheWay { path: path.clone() });
-        }
-        let failed = |path: &Path, error| Failure::Unwritable { path: path.to_owned(), error };
-        std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-        for (path, text) in &files {
-            calculemus_base::file::write(path, text.as_bytes()).map_err(|error| failed(path, error))?;
-        }
-        Ok(files.into_iter().map(|(path, _)| path).collect())
+        write_new(folder, files)
     }
 
     fn facts(&self) -> Facts<'_> {

@@ -55,6 +55,7 @@ mod command;
 mod console;
 mod library;
 mod lifting;
+mod neuralogic;
 mod parity;
 mod programs;
 mod reference;

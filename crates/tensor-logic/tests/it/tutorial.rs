@@ -1,7 +1,7 @@
 //! The pages of `docs/tensor-logic`, and the README: every program runs, is in canonical form, and says what the
 //! page says.
 //!
-//! A block of `tl` is a program. A comment behind a query is its answer. A block of `text` below
+//! A block of `tl` is a program, one of `csv NAME` a file that lies beside all programs below it. A comment behind a query is its answer. A block of `text` below
 //! a program is the answer of its last query, a refusal (`error[CODE] LINE:COLUMN`), or what
 //! `$ tl grad FILE --of GOAL` says.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its pages has failed")]
@@ -17,25 +17,27 @@ use tensor_logic::gradient::evaluate::{gradients, with_respect_to};
 use tensor_logic::program::Action;
 use tensor_logic::world::Calculated;
 
-/// A program of a page, and the block of text below it.
+/// A program of a page, the files beside it, and the block of text below it.
 struct Example {
     line: usize,
     program: String,
+    files: Vec<(String, String)>,
     below: Option<String>,
 }
 
 /// The programs of a page.
 fn examples(page: &str) -> Vec<Example> {
     let mut found: Vec<Example> = Vec::new();
+    let mut files = Vec::new();
     let mut lines = page.lines().zip(1..);
     while let Some((fence, line)) = lines.next() {
         let Some(kind) = fence.strip_prefix("```") else { continue };
         let block = lines.by_ref().map(|(text, _)| text).take_while(|text| *text != "```");
         let block: String = block.map(|text| format!("{text}\n")).collect();
         match (kind, found.last_mut()) {
-            ("tl", _) => found.push(Example { line, program: block, below: None }),
+            ("tl", _) => found.push(Example { line, program: block, files: files.clone(), below: None }),
             ("text", Some(example)) => example.below = Some(block),
-            _ => {}
+            (kind, _) => files.extend(kind.strip_prefix("csv ").map(|name| (name.to_owned(), block))),
         }
     }
     found
@@ -48,7 +50,7 @@ const PAGES: [(&str, usize); 9] = [
     ("docs/tensor-logic/language.md", 4),
     ("docs/tensor-logic/probability.md", 8),
     ("docs/tensor-logic/reference.md", 15),
-    ("docs/tensor-logic/relational-learning.md", 6),
+    ("docs/tensor-logic/relational-learning.md", 7),
     ("docs/tensor-logic/tutorial.md", 25),
     ("crates/tensor-logic/README.md", 1),
     ("README.md", 1),
@@ -68,7 +70,11 @@ fn pages() -> Vec<(PathBuf, String)> {
 /// How an engine's answers differ from what the page says.
 fn wrong(example: &Example, engine: &mut dyn Engine) -> Option<String> {
     let below = example.below.as_deref().unwrap_or("");
-    let found = calculated(&example.program, Path::new("."), 0, engine);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in &example.files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let found = calculated(&example.program, folder.path(), 0, engine);
     if let Some(refusal) = below.strip_prefix("error[") {
         let report = match found {
             Err(reports) => reports.into_iter().next(),

@@ -388,3 +388,23 @@ fn circuits_have_a_budget() {
     assert_eq!(report.code, Code::Budget);
     assert!(report.help.unwrap().contains("topk"));
 }
+
+/// From corner to corner of a grid, by whatever rule asks for it: the number is that of `proof-circuits/tests/grids.rs`.
+#[test]
+fn ways_through_a_grid() {
+    let mut arcs = String::new();
+    for (x, y) in (0..5).flat_map(|x| (0..5).map(move |y| (x, y))) {
+        for (u, v) in [(x + 1, y), (x, y + 1)] {
+            if u < 5 && v < 5 {
+                let (here, there) = (5 * x + y, 5 * u + v);
+                arcs += &format!("0.9 :: Arc({here}, {there})\n0.9 :: Arc({there}, {here})\n");
+            }
+        }
+    }
+    let last = "Path(x, y) <- Arc(x, y)\nPath(x, z) <- Path(x, y), Arc(y, z)\nPath(0, 24)?";
+    let first = "Path(x, y) <- Arc(x, y)\nPath(x, z) <- Arc(x, y), Path(y, z)\nPath(0, 24)?";
+    for rules in [last, first] {
+        let found = numbers(&format!("{arcs}{rules}"));
+        assert!((found[0][0] - 0.975_556_589_505_369_2).abs() < 1e-12, "{found:?}\n{rules}");
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Value as Json, json};
+use tensor_logic::neuralogic::{Constant, DataSet};
 
 use super::ours::{analysed, flat, learned, median, number, peer, same};
 
@@ -28,12 +29,12 @@ K[s, b, d] = Kind(s, b, k) tanh(BondE[k, d])
 Node(s, x) <- Bond(s, x, y, b)
 ";
 
-/// The facts of a file of examples, a line each: `bond(d59_23, d59_5, 0), h(d59_23), b_1(0)`.
-fn facts(examples: &str) -> Result<String> {
+/// The facts of the molecules, `bond(d59_23, d59_5, 0), h(d59_23), b_1(0)`, and what is to come out of each.
+fn facts(data: &DataSet) -> Result<String> {
     let mut facts = String::new();
-    for (s, line) in examples.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+    for (s, sample) in data.samples.iter().enumerate() {
         // Atoms and bonds have numbers in their molecule.
-        let (mut atoms, mut bonds): (BTreeMap<_, usize>, BTreeMap<_, usize>) =
+        let (mut atoms, mut bonds): (BTreeMap<&Constant, usize>, BTreeMap<&Constant, usize>) =
             (BTreeMap::new(), BTreeMap::new());
         let mut atom = |name| {
             let next = atoms.len();
@@ -43,35 +44,28 @@ fn facts(examples: &str) -> Result<String> {
             let next = bonds.len();
             *bonds.entry(name).or_insert(next)
         };
-        for literal in line.split_inclusive(')') {
-            let literal = literal.trim_start_matches([',', ' ']).trim_end_matches(['.', ' ']);
-            let Some((name, arguments)) = literal.strip_suffix(')').and_then(|rest| rest.split_once('('))
-            else {
-                continue;
-            };
-            let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
+        for literal in &sample.facts {
+            let name = literal.predicate.as_str();
             let at = |names: &[&str]| names.iter().position(|known| *known == name);
-            match (name, arguments.as_slice()) {
-                ("bond", &[x, y, b]) => writeln!(facts, "Bond({s}, {}, {}, {})", atom(x), atom(y), bond(b))?,
-                (_, &[b]) if name.starts_with("b_") => {
+            match (name, literal.arguments.as_slice()) {
+                ("bond", [x, y, b]) => writeln!(facts, "Bond({s}, {}, {}, {})", atom(x), atom(y), bond(b))?,
+                (_, [b]) if name.starts_with("b_") => {
                     writeln!(facts, "Kind({s}, {}, {})", bond(b), at(&BONDS).context("an unknown bond")?)?;
                 }
-                (_, &[x]) => {
+                (_, [x]) => {
                     writeln!(facts, "Is({s}, {}, {})", atom(x), at(&ATOMS).context("an unknown atom")?)?
                 }
-                _ => anyhow::bail!("line {}: {literal}", s + 1),
+                _ => anyhow::bail!("molecule {s}: {literal:?}"),
             }
         }
+        let target = sample.queries.first().and_then(|query| query.numbers().first()).context("a target")?;
+        writeln!(facts, "T({s}) = {target}")?;
     }
     Ok(facts)
 }
 
-fn text(facts: &str, targets: &str, weights: &Json, (size, options): (usize, &str)) -> Result<String> {
+fn text(facts: &str, weights: &Json, (size, options): (usize, &str)) -> Result<String> {
     let mut text = facts.to_owned();
-    for (s, line) in targets.lines().filter(|line| !line.trim().is_empty()).enumerate() {
-        let value: f64 = line.split(' ').next().context("a target")?.parse()?;
-        writeln!(text, "T({s}) = {value}")?;
-    }
     let rows = |names: &[&str], kind: &str| {
         Json::from_iter(names.iter().map(|name| weights[format!("{kind}_{name}")].clone()))
     };
@@ -103,12 +97,11 @@ pub(super) fn items(python: &str, folder: &Path, mut say: impl FnMut(String)) ->
     for size in SIZES {
         let theirs = peer(python, folder, &["molecules", &size.to_string(), "7", RATE])?;
         let data = Path::new(theirs["folder"].as_str().context("the peer has no data")?);
-        let facts = facts(&std::fs::read_to_string(data.join("examples.txt"))?)?;
-        let targets = std::fs::read_to_string(data.join("queries.txt"))?;
+        let facts = facts(&DataSet::read(data, None)?)?;
         let per_epoch = MOLECULES.div_ceil(size);
         let theirs_s = number(&theirs, "epoch_s")?;
         for (form, options) in FORMS {
-            let ours = learned(&analysed(&text(&facts, &targets, &theirs["weights"], (size, options))?)?)?;
+            let ours = learned(&analysed(&text(&facts, &theirs["weights"], (size, options))?)?)?;
             // The loss of each epoch, over the molecules as the steps meet them.
             let losses: Vec<f64> = ours.losses.chunks(per_epoch).map(|steps| steps.iter().sum()).collect();
             let compared = flat(&theirs["losses"]);

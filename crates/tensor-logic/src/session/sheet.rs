@@ -1,4 +1,5 @@
-//! A file of lines, with places in it to point at.
+//! What the readers of data sets share: a file with places in it to point at, why a data set is not read or written, and
+//! files that are written all or none over.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -44,14 +45,32 @@ pub enum Failure {
     },
 }
 
+/// Writes files into a folder, made if it is not there; answers with their paths.
+///
+/// # Errors
+/// A file of such a name that is there already, before anything is written; files that cannot be written.
+pub(crate) fn write_new(folder: &Path, files: Vec<(String, String)>) -> Result<Vec<PathBuf>, Failure> {
+    let files: Vec<(PathBuf, String)> =
+        files.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        return Err(Failure::InTheWay { path: path.clone() });
+    }
+    let failed = |path: &Path, error| Failure::Unwritable { path: path.to_owned(), error };
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for (path, text) in &files {
+        calculemus_base::file::write(path, text.as_bytes()).map_err(|error| failed(path, error))?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
 /// A file.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     source: Source,
 }
 
 impl Sheet {
-    pub(super) fn read(path: &Path) -> Result<Sheet, Failure> {
+    pub(crate) fn read(path: &Path) -> Result<Sheet, Failure> {
         let unreadable = |error| Failure::Unreadable { path: path.to_owned(), error };
         let bytes = std::fs::read(path).map_err(unreadable)?;
         let sheet = Sheet { source: Source::new(path.display().to_string(), &bytes) };
@@ -68,7 +87,7 @@ impl Sheet {
     }
 
     /// `None` where there is no such file.
-    pub(super) fn read_if_there(path: &Path) -> Result<Option<Sheet>, Failure> {
+    pub(crate) fn read_if_there(path: &Path) -> Result<Option<Sheet>, Failure> {
         match Sheet::read(path) {
             Ok(sheet) => Ok(Some(sheet)),
             Err(Failure::Unreadable { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -76,13 +95,18 @@ impl Sheet {
         }
     }
 
+    /// The text; a mark of the byte order at its beginning is a letter of it.
+    pub(crate) fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// The path, as messages name it.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.source.file
     }
 
     /// The lines, but for empty ones at the end.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         let mut start = 0;
         self.source.text.trim_end().split_inclusive('\n').map(move |line| {
             let row = Row { sheet: self, start, text: line.trim_end() };
@@ -92,7 +116,7 @@ impl Sheet {
     }
 
     /// Refuses where there are more or fewer lines than things.
-    pub(super) fn as_many(&self, lines: usize, things: usize, name: &str) -> Result<(), Failure> {
+    pub(crate) fn as_many(&self, lines: usize, things: usize, name: &str) -> Result<(), Failure> {
         if lines == things {
             return Ok(());
         }
@@ -104,9 +128,15 @@ impl Sheet {
         })
     }
 
-    fn wrong(&self, span: Span, message: String) -> Failure {
+    /// The line of a place, from 1.
+    pub(crate) fn line(&self, span: Span) -> usize {
         let before = self.source.text.get(..span.start).unwrap_or("");
-        let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+        1 + before.bytes().filter(|byte| *byte == b'\n').count()
+    }
+
+    /// A refusal that points at a place.
+    pub(crate) fn wrong(&self, span: Span, message: String) -> Failure {
+        let line = self.line(span);
         let report = Box::new(Refusal::new(Code::FileFormat, span, message));
         Failure::Wrong { text: Box::new(self.source.clone()), line, report }
     }
@@ -114,7 +144,7 @@ impl Sheet {
 
 /// A line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     sheet: &'a Sheet,
     start: usize,
     text: &'a str,
@@ -122,7 +152,7 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// What stands between the commas.
-    pub(super) fn cells(&self) -> Vec<Cell<'a>> {
+    pub(crate) fn cells(&self) -> Vec<Cell<'a>> {
         let (row, mut start) = (*self, self.start);
         let cell = move |text: &'a str| {
             let inner = text.trim();
@@ -134,7 +164,7 @@ impl<'a> Row<'a> {
     }
 
     /// The only cell.
-    pub(super) fn only(&self) -> Result<Cell<'a>, Failure> {
+    pub(crate) fn only(&self) -> Result<Cell<'a>, Failure> {
         match self.cells()[..] {
             [cell] => Ok(cell),
             _ => Err(self.wrong("one number stands in a line".to_owned())),
@@ -142,36 +172,36 @@ impl<'a> Row<'a> {
     }
 
     /// A line with one whole number.
-    pub(super) fn whole(&self) -> Result<i64, Failure> {
+    pub(crate) fn whole(&self) -> Result<i64, Failure> {
         self.only()?.whole()
     }
 
-    pub(super) fn wrong(&self, message: String) -> Failure {
+    pub(crate) fn wrong(&self, message: String) -> Failure {
         self.sheet.wrong(Span { start: self.start, end: self.start + self.text.len() }, message)
     }
 }
 
 /// What stands between two commas.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cell<'a> {
+pub(crate) struct Cell<'a> {
     row: Row<'a>,
     start: usize,
     text: &'a str,
 }
 
 impl Cell<'_> {
-    pub(super) fn whole(&self) -> Result<i64, Failure> {
+    pub(crate) fn whole(&self) -> Result<i64, Failure> {
         self.text.parse().map_err(|_| self.wrong(format!("`{}` is no whole number of 64 bits", self.shown())))
     }
 
     /// A finite number.
-    pub(super) fn number(&self) -> Result<f64, Failure> {
+    pub(crate) fn number(&self) -> Result<f64, Failure> {
         let number = self.text.parse().ok().filter(|number: &f64| number.is_finite());
         number.ok_or_else(|| self.wrong(format!("`{}` is no number", self.shown())))
     }
 
     /// One of so many things, counted from 1.
-    pub(super) fn index(&self, count: usize, things: &str) -> Result<usize, Failure> {
+    pub(crate) fn index(&self, count: usize, things: &str) -> Result<usize, Failure> {
         let number = self.whole()?;
         let index = usize::try_from(number).ok().filter(|index| (1..=count).contains(index));
         index.ok_or_else(|| {
