@@ -1,7 +1,8 @@
 //! Orders of choices: how large a diagram becomes is decided by them, and finding the best one is hard.
 //!
-//! So there are several: as a search to the depth meets them, the nearest to the goals first, either of these after some rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in, and along
-//! the graph of atoms from one end to the other.
+//! So there are several: as a search to the depth meets them, the nearest to the goals first, either of these after some
+//! rounds of FORCE (Aloul, Markov and Sakallah 2003), which puts everything at the centre of the rules that it occurs in, and
+//! along the graph of atoms from one end to the other.
 
 use crate::proofs::{Atom, Literal, Proofs};
 

@@ -2,4 +2,5 @@
 #![expect(clippy::expect_used, reason = "a test that has no answer has failed")]
 
 mod explained;
+mod grids;
 mod worlds;

@@ -389,7 +389,7 @@ fn circuits_have_a_budget() {
     assert!(report.help.unwrap().contains("topk"));
 }
 
-/// From corner to corner of a grid, by whatever rule asks for it: the number is that of `proof-circuits/tests/grids.rs`.
+/// From corner to corner of a grid, by whatever rule asks for it: the number is that of `proof-circuits/tests/it/grids.rs`.
 #[test]
 fn ways_through_a_grid() {
     let mut arcs = String::new();
