@@ -1,6 +1,6 @@
 //! Data sets in the text format of NeuraLogic: what is written is what was read, the program learns, and what does not fit
 //! is refused at its place.
-#![expect(clippy::unwrap_used, reason = "a test that cannot write files has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot write files has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
