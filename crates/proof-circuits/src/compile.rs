@@ -83,6 +83,27 @@ fn leader(leaders: &mut [u32], of: u32) -> u32 {
     at
 }
 
+/// The event in place of an atom that is nothing else: a literal that says the same.
+fn plain(proofs: &Proofs, literal: &Literal) -> Literal {
+    let only = |atom: &Atom| match proofs.rules_of[atom.0 as usize][..] {
+        [rule] => match proofs.body(rule) {
+            [literal @ (Literal::Is(_) | Literal::IsNot(_))] => Some(*literal),
+            _ => None,
+        },
+        _ => None,
+    };
+    let found = match literal {
+        Literal::Follows(atom) => only(atom),
+        Literal::FollowsNot(atom) => only(atom).map(|literal| match literal {
+            Literal::Is(event) => Literal::IsNot(event),
+            Literal::IsNot(event) => Literal::Is(event),
+            other => other,
+        }),
+        Literal::Is(_) | Literal::IsNot(_) => None,
+    };
+    found.unwrap_or(*literal)
+}
+
 /// What lies below some goals, numbered in the order in which a search finds it: the choices in an order that is good for
 /// diagrams, the atoms behind what they follow from.
 #[derive(PartialEq, Eq, Hash)]
@@ -115,11 +136,11 @@ impl Shape {
             let choice = proofs.choice_of(*event);
             Event(firsts[search.choice(choice) as usize] + event.0 - proofs.events_of(choice).start)
         };
-        let own = |literal: &Literal| match literal {
-            Literal::Is(of) => Literal::Is(event(of)),
-            Literal::IsNot(of) => Literal::IsNot(event(of)),
-            Literal::Follows(atom) => Literal::Follows(search.atom(*atom)),
-            Literal::FollowsNot(atom) => Literal::FollowsNot(search.atom(*atom)),
+        let own = |literal: &Literal| match plain(proofs, literal) {
+            Literal::Is(of) => Literal::Is(event(&of)),
+            Literal::IsNot(of) => Literal::IsNot(event(&of)),
+            Literal::Follows(atom) => Literal::Follows(search.atom(atom)),
+            Literal::FollowsNot(atom) => Literal::FollowsNot(search.atom(atom)),
         };
         for (at, atom) in (0..).map(Atom).zip(&below.atoms) {
             for rule in &proofs.rules_of[atom.0 as usize] {

@@ -74,17 +74,11 @@ impl Functions<'_> {
             for rule in rules(atom) {
                 let body = self.proofs.body(*rule);
                 let other = body.iter().find_map(of_cycle);
-                let rest = || body.iter().filter(|literal| of_cycle(literal).is_none());
-                let level = rest().filter_map(|literal| match literal {
-                    Literal::Is(event) | Literal::IsNot(event) => Some(self.level(*event)),
-                    Literal::Follows(_) | Literal::FollowsNot(_) => None,
-                });
-                if let Some(level) = level.min() {
-                    for at in other.iter().chain([&head]) {
-                        highest[*at as usize] = highest[*at as usize].min(level);
-                    }
+                let rest = body.iter().filter(|literal| of_cycle(literal).is_none());
+                let holds = self.all(rest, diagrams)?;
+                for at in other.iter().chain([&head]) {
+                    highest[*at as usize] = highest[*at as usize].min(diagrams.level(holds));
                 }
-                let holds = self.all(rest(), diagrams)?;
                 sums[head as usize].add(other, holds, diagrams)?;
             }
         }

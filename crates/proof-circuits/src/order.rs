@@ -65,12 +65,14 @@ fn banded(proofs: &Proofs, goals: &[Atom]) -> Vec<u32> {
     order
 }
 
-/// All atoms, those that begin first, then their neighbours, those with few of their own first.
+/// All atoms that have neighbours, those that begin first, then their neighbours, those with few of their own first.
 fn numbered(neighbours: &[Vec<Atom>], begin: &[Atom]) -> Vec<Atom> {
     let mut seen = vec![false; neighbours.len()];
     let mut order: Vec<Atom> = Vec::with_capacity(neighbours.len());
     let mut at = 0;
-    for root in begin.iter().copied().chain((0..neighbours.len() as u32).map(Atom)) {
+    let joined = |atom: &Atom| !neighbours[atom.0 as usize].is_empty();
+    let others = (0..neighbours.len() as u32).map(Atom).filter(joined);
+    for root in begin.iter().copied().chain(others) {
         if !std::mem::replace(&mut seen[root.0 as usize], true) {
             order.push(root);
         }
