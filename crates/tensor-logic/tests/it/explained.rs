@@ -347,7 +347,7 @@ fn a_semiring_behind_a_query_is_a_declared_type() {
                 }
             }
             facts += "E(C, D) = 1\nG(A, B)\nx, y : {A, B, C, D}\n";
-            let rest = "S = P(x, y)\nV[x] = P(x, y)\nM(x) max= P(x, y)\nD(x) += P(x, y) 2\n";
+            let rest = "@rounds(60)\nS = P(x, y)\nV[x] = P(x, y)\nM(x) max= P(x, y)\nD(x) += P(x, y) 2\n";
             let other = ["real", "tropical", "maxmin"][stream.below(3) as usize];
             let declared = |kind: &str| format!("P(x, y) : {kind}\n");
             let plain = [String::new(), declared(other)][stream.below(2) as usize].clone();
