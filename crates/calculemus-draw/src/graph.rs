@@ -140,8 +140,7 @@ impl Graph {
 
     /// A file of its own, with its own style.
     pub fn document(&self) -> String {
-        let (colours, graphs) = (html::COLOURS, html::GRAPHS);
-        self.svg(&format!("<style>\n{colours}svg{{background:var(--paper)}}\n{graphs}</style>\n"))
+        self.svg(&html::style_of_file(html::GRAPHS))
     }
 
     /// Where the boxes are.

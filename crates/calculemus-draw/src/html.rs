@@ -207,9 +207,34 @@ pub const PLOTS: &str = include_str!("plots.css");
 /// The graphs of boxes.
 pub(crate) const GRAPHS: &str = include_str!("graph.css");
 
+/// The style of a picture that is a file of its own, with its colours written out: not every reader of SVG knows variables, and
+/// what it does not know is black. Dark, where the reader is.
+pub(crate) fn style_of_file(rules: &str) -> String {
+    let rules = format!("svg {{ background: var(--paper); }}\n{rules}");
+    let palettes = COLOURS.split(":root {").skip(1).map(|rest| rest.split('}').next().unwrap_or(""));
+    let mut written = palettes.map(|palette| {
+        let pairs = palette.split(';').filter_map(|entry| entry.split_once(':'));
+        pairs.fold(rules.clone(), |rules, (name, value)| {
+            rules.replace(&format!("var({})", name.trim()), value.trim())
+        })
+    });
+    let (light, dark) = (written.next().unwrap_or_default(), written.next().unwrap_or_default());
+    format!("<style>\n{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n</style>\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_of_its_own_has_no_variables() {
+        for rules in [PLOTS, GRAPHS] {
+            let style = style_of_file(rules);
+            assert!(!style.contains("var("), "{style}");
+            assert!(style.contains("#2a78d6") && style.contains("#5b9ef0") && style.contains("currentColor"));
+            assert_eq!(style.matches('{').count(), style.matches('}').count());
+        }
+    }
 
     #[test]
     fn nothing_gets_through_unescaped() {

@@ -153,11 +153,7 @@ impl Plot {
 
     /// A file of its own, with its own style.
     pub fn document(&self) -> String {
-        self.svg(&format!(
-            "<style>\n{}svg{{background:var(--paper)}}\n{}</style>\n",
-            html::COLOURS,
-            html::PLOTS
-        ))
+        self.svg(&html::style_of_file(html::PLOTS))
     }
 
     fn svg(&self, style: &str) -> String {
