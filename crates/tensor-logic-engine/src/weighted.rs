@@ -1,8 +1,8 @@
 //! Weighted facts, and what follows from them: probabilities of proofs.
 //!
-//! Enter at [`Weighted::evaluate`]. What the language says of such relations stands in [`tensor_logic_core::weighted`]. The rules
-//! are grounded by relations without weights, which the engine derives like all others ([`ground`]); ground rules become
-//! circuits ([`circuits`]), compiled once and run as often as weights change. In the program that the rest is evaluated on,
+//! Enter at `Weighted::evaluate`. What the language says of such relations stands in [`tensor_logic_core::weighted`]. The rules
+//! are grounded by relations without weights, which the engine derives like all others (`ground`); ground rules become
+//! circuits (`circuits`), compiled once and run as often as weights change. In the program that the rest is evaluated on,
 //! a relation `R` with probabilities is `R(x) += T(x, n) V[n]`: the tuples that it has, which are data, times
 //! their values, which are handed over like those of a parameter.
 //!
