@@ -201,8 +201,20 @@ impl Relation {
         store + self.indexes.iter().map(Sorted::bytes).sum::<usize>()
     }
 
-    /// The columns by place.
-    pub(super) fn columns(&self) -> Vec<Vec<u32>> {
+    /// All tuples in ascending order, as columns by place.
+    pub fn columns(&self) -> Vec<Vec<u32>> {
+        match &self.store {
+            Store::Sorted(sorted) if sorted.loose => {
+                let mut sorted = sorted.clone();
+                sorted.settle();
+                sorted.columns()
+            }
+            _ => self.unordered(),
+        }
+    }
+
+    /// The columns by place, tuples in whatever order.
+    pub(super) fn unordered(&self) -> Vec<Vec<u32>> {
         match &self.store {
             Store::Sorted(sorted) => sorted.columns(),
             Store::Bits(bits) => bits.columns().to_vec(),
@@ -373,7 +385,7 @@ impl Relation {
             self.indexes.push(turned);
             return IndexId(self.indexes.len());
         }
-        let columns = self.columns();
+        let columns = self.unordered();
         let values = self.values().to_vec();
         // Tuples are different already, so that nothing is joined and nothing overflows.
         let sorted = Sorted::new(self.ring, order, &columns, &values, self.len()).unwrap_or_default();

@@ -107,7 +107,7 @@ impl Matrices {
         relations.sort_unstable();
         relations.dedup();
         for relation in relations {
-            for column in database.relation(relation).columns() {
+            for column in database.relation(relation).unordered() {
                 universe.extend(column);
             }
             universe.sort_unstable();
@@ -275,7 +275,7 @@ impl Work {
 
 /// The tuples of a binary relation as positions in the universe.
 fn pairs(database: &Database, id: RelationId, universe: &[u32]) -> Vec<(usize, usize)> {
-    let columns = database.relation(id).columns();
+    let columns = database.relation(id).unordered();
     let position = |constant: &u32| universe.binary_search(constant).unwrap_or(0);
     match &columns[..] {
         [left, right] => left.iter().zip(right).map(|(x, y)| (position(x), position(y))).collect(),

@@ -364,11 +364,17 @@ fn constants(program: &Program) -> Constants {
     let mut ends: Option<(i64, i64)> = None;
     let mut total = 0usize;
     for given in program.tensors.iter().flat_map(|tensor| &tensor.given) {
-        let Given::Facts(facts) = given else { continue };
-        total += facts.constants.len();
-        for value in facts.constants.iter().filter_map(|value| value.int()) {
-            let (low, high) = ends.unwrap_or((value, value));
-            ends = Some((low.min(value), high.max(value)));
+        let mut see = |constants: &[crate::value::Const], many: usize| {
+            total += many;
+            for value in constants.iter().filter_map(|value| value.int()) {
+                let (low, high) = ends.unwrap_or((value, value));
+                ends = Some((low.min(value), high.max(value)));
+            }
+        };
+        match given {
+            Given::Facts(facts) => see(&facts.constants, facts.constants.len()),
+            Given::Columns(columns) => columns.dictionaries.iter().for_each(|own| see(own, columns.len)),
+            Given::Array { .. } => {}
         }
     }
     match ends {
@@ -439,6 +445,12 @@ impl Compiler {
             let array;
             let facts = match given {
                 Given::Facts(facts) if !square && (!counts || facts.values.iter().all(fits)) => facts,
+                Given::Columns(columns)
+                    if !square && (!counts || (0..columns.len).all(|at| fits(&columns.value(at)))) =>
+                {
+                    array = Arc::new(columns.facts());
+                    &array
+                }
                 Given::Array { fixed, values, .. } if square && fixed.iter().all(Option::is_none) => {
                     array = elements(program.tensor(id), values)?;
                     &array
@@ -502,7 +514,7 @@ fn ring(program: &Program, id: TensorId) -> Option<Ring> {
     let least = matches!(tensor.combine, Combine::Min | Combine::Max)
         && (tensor.role == Role::Data || closed || !translate::multiplies(program, id));
     let places = tensor.places.iter().all(|place| place.domain.is_some() && !place.star);
-    let small = tensor.sizes().into_iter().product::<usize>();
+    let small = crate::kernels::volume(&tensor.sizes());
     let given =
         matches!(tensor.role, Role::Data | Role::Computed) && small <= ELEMENTS && !tensor.places.is_empty();
     let element = places && given && (least || tensor.role == Role::Data) && tensor.kind != Kind::Count;

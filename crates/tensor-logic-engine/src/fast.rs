@@ -304,7 +304,7 @@ impl Session {
         let mut uses: HashMap<usize, Vec<TensorId>> = HashMap::new();
         for (id, at) in last {
             let tensor = program.tensor(id);
-            let large = tensor.style == Style::Square && tensor.sizes().into_iter().product::<usize>() > SHED;
+            let large = tensor.style == Style::Square && crate::kernels::volume(&tensor.sizes()) > SHED;
             if large && moves.contains(&id) && tensor.role == Role::Computed && !goals.contains(&id) {
                 uses.entry(at).or_default().push(id);
             }

@@ -32,7 +32,7 @@ use store::Store;
 use tensor_logic_core::digits::are_kept;
 use tensor_logic_core::engine::{Engine, Request, Slopes, Stop, Tuples, Value};
 use tensor_logic_core::error::Result;
-use tensor_logic_core::program::{Given, Kind, Program, Role, Style, TensorId, Term};
+use tensor_logic_core::program::{Kind, Program, Role, Style, TensorId, Term};
 use tensor_logic_core::value::{Const, Domain, Tuple, element};
 
 /// The reference interpreter.
@@ -204,7 +204,7 @@ pub fn variables(program: &Program, id: TensorId) -> Vec<Tuple> {
     }
     let mut tuples: Vec<Tuple> = Vec::new();
     for given in &tensor.given {
-        if let Given::Facts(facts) = given {
+        if let Some(facts) = given.facts() {
             tuples.extend((0..facts.count).map(|at| facts.tuple(at).to_vec()));
         }
     }

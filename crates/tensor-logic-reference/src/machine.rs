@@ -366,7 +366,8 @@ impl<'p, N: Number> Machine<'p, N> {
         }
         for given in &tensor.given {
             match given {
-                Given::Facts(facts) => {
+                Given::Facts(_) | Given::Columns(_) => {
+                    let Some(facts) = given.facts() else { continue };
                     for at in 0..facts.count {
                         let element = facts.tuple(at).to_vec();
                         let value = self.number(id, &element, facts.value(at));

@@ -21,7 +21,7 @@ use super::machine::Machine;
 use tensor_logic_core::ast::Span;
 use tensor_logic_core::engine::{Engine, Request};
 use tensor_logic_core::error::{Code, Places, Refusal, Result};
-use tensor_logic_core::program::{Equation, Given, Program, Query, Style, TensorId, Term};
+use tensor_logic_core::program::{Equation, Program, Query, Style, TensorId, Term};
 use tensor_logic_core::proof::{Proof, Step, StepKind};
 use tensor_logic_core::value::Tuple;
 
@@ -163,7 +163,7 @@ impl<'p> Search<'p> {
             return;
         }
         for given in &tensor.given {
-            let Given::Facts(facts) = given else { continue };
+            let Some(facts) = given.facts() else { continue };
             for at in 0..facts.count {
                 self.take(facts.arity);
                 if self.room.is_none() {

@@ -152,6 +152,10 @@ pub fn is_covered(
             let mut values = (0..facts.count).map(|at| facts.tuple(at).get(place));
             values.all(|value| value.is_some_and(|value| domain.contains(*value)))
         }
+        // Each of them stands in some tuple.
+        Given::Columns(columns) => {
+            columns.dictionaries.get(place).is_some_and(|own| own.iter().all(|value| domain.contains(*value)))
+        }
         Given::Array { .. } => false,
     });
     let mut equations = program.equations.iter().filter(|equation| equation.tensor == id);

@@ -96,6 +96,12 @@ fn tensor(old: &Tensor, new: &Tensor) -> bool {
 fn given(old: &Given, new: &Given) -> bool {
     match (old, new) {
         (Given::Facts(old), Given::Facts(new)) => facts(old, new),
+        (Given::Columns(old), Given::Columns(new)) => {
+            old.len == new.len
+                && old.dictionaries == new.dictionaries
+                && old.columns == new.columns
+                && (0..old.len).all(|at| old.value(at).to_bits() == new.value(at).to_bits())
+        }
         (
             Given::Array { fixed, shape, values, .. },
             Given::Array { fixed: others, shape: sizes, values: numbers, .. },

@@ -288,6 +288,8 @@ pub struct Place {
 pub enum Given {
     /// Facts: one contribution each; the value of a Boolean fact is 1.
     Facts(Arc<Facts>),
+    /// A relation that an engine derived for another. No text gives one.
+    Columns(Arc<Columns>),
     /// An array over the places that `fixed` leaves open, row-major, in the order of their domains.
     Array {
         /// A constant, or `None` for a place that the array runs along.
@@ -308,6 +310,7 @@ impl Given {
             Given::Facts(facts) => {
                 return (0..facts.count).for_each(|at| visit(facts.tuple(at), facts.value(at)));
             }
+            Given::Columns(columns) => return columns.each(visit),
             Given::Array { fixed, shape, values, .. } => (fixed, shape, values),
         };
         for (mut at, value) in values.iter().enumerate() {
@@ -329,16 +332,64 @@ impl Given {
         }
     }
 
+    /// The facts, unless it is an array.
+    pub fn facts(&self) -> Option<Arc<Facts>> {
+        match self {
+            Given::Facts(facts) => Some(Arc::clone(facts)),
+            Given::Columns(columns) => Some(Arc::new(columns.facts())),
+            Given::Array { .. } => None,
+        }
+    }
+
     /// Whether both are the same block of data, at the same place in memory.
     pub fn is(&self, other: &Given) -> bool {
         match (self, other) {
             (Given::Facts(a), Given::Facts(b)) => Arc::ptr_eq(a, b),
+            (Given::Columns(a), Given::Columns(b)) => Arc::ptr_eq(a, b),
             (
                 Given::Array { fixed: a, shape: b, values: c, .. },
                 Given::Array { fixed: x, shape: y, values: z, .. },
             ) => a == x && b == y && Arc::ptr_eq(c, z),
             _ => false,
         }
+    }
+}
+
+/// A relation by columns: tuples in ascending order, each once. An engine reads it where it lies.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    /// The number of tuples.
+    pub len: usize,
+    /// For each place its constants, each once, in the order of answers.
+    pub dictionaries: Vec<Arc<Vec<Const>>>,
+    /// For each place the positions of its constants, one a tuple.
+    pub columns: Vec<Arc<Vec<u32>>>,
+    /// The values; `None`: all 1.
+    pub values: Option<Arc<Vec<f64>>>,
+}
+
+impl Columns {
+    /// The value of a tuple.
+    pub fn value(&self, at: usize) -> f64 {
+        self.values.as_ref().and_then(|values| values.get(at).copied()).unwrap_or(1.0)
+    }
+
+    /// Calls `visit` for every tuple and its value.
+    pub fn each(&self, mut visit: impl FnMut(&[Const], f64)) {
+        let mut tuple = Tuple::new();
+        for at in 0..self.len {
+            tuple.clear();
+            let places = self.dictionaries.iter().zip(&self.columns);
+            tuple.extend(places.filter_map(|(own, column)| own.get(*column.get(at)? as usize).copied()));
+            visit(&tuple, self.value(at));
+        }
+    }
+
+    /// The same as facts.
+    pub fn facts(&self) -> Facts {
+        let mut facts = Facts { arity: self.columns.len(), ..Facts::default() };
+        self.each(|tuple, value| facts.push(tuple, value, None));
+        facts
     }
 }
 

@@ -65,6 +65,9 @@ fn may_be_negative(program: &Program, component: &Component, expr: &Expr) -> boo
             let counted = tensor.kind == Kind::Bool || component.tensors.contains(&read.tensor);
             let fine = |given: &Given| match given {
                 Given::Facts(facts) => facts.values.iter().all(|value| *value >= 0.0),
+                Given::Columns(columns) => {
+                    columns.values.iter().flat_map(|values| values.iter()).all(|value| *value >= 0.0)
+                }
                 Given::Array { values, .. } => values.iter().all(|value| *value >= 0.0),
             };
             let given = tensor.role == Role::Data && tensor.given.iter().all(fine);

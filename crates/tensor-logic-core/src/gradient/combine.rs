@@ -237,6 +237,7 @@ impl Builder {
         for given in &original.given {
             let facts = match given {
                 Given::Facts(facts) => facts.as_ref().clone(),
+                Given::Columns(columns) => columns.facts(),
                 Given::Array { .. } => {
                     let mut facts = Facts { arity: original.places.len(), ..Facts::default() };
                     given.each(&original.domains(), |tuple, value| facts.push(tuple, value, Some(span)));

@@ -254,6 +254,10 @@ impl Table<'_> {
                 Given::Facts(facts) => {
                     (0..facts.count).for_each(|at| lines.push(self.fact(tensor, name, facts, at)));
                 }
+                Given::Columns(columns) => {
+                    let facts = columns.facts();
+                    (0..facts.count).for_each(|at| lines.push(self.fact(tensor, name, &facts, at)));
+                }
                 Given::Array { fixed, shape, values, .. } => {
                     lines.push(self.array(tensor, name, fixed, shape, values));
                 }

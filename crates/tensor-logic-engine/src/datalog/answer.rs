@@ -8,9 +8,9 @@ use crate::digits::{are_kept, halves};
 use crate::divergence::diverges;
 use crate::engine::{Tuples, Value, interrupted};
 use crate::error::{Code, Refusal};
-use crate::program::{Facts, Given, Kind, Program, Style, Tensor, TensorId};
-use crate::value::{Domain, Tuple};
-use datarel::{Database, Failure, Relation, RelationId};
+use crate::program::{Columns, Facts, Given, Kind, Program, Style, Tensor, TensorId};
+use crate::value::{Const, Domain, Tuple};
+use datarel::{Database, Failure, Relation, RelationId, sorting};
 
 /// The value of a goal.
 pub(crate) fn value(
@@ -73,16 +73,77 @@ pub(crate) fn given(
     if tensor.style == Style::Square || relation.ring().counts() && relation.values().iter().any(beyond) {
         return data(tensor, value(program, database, (goal, id)));
     }
-    // In whatever order: who joins them puts them in their own.
-    let constants = relation.rows().into_iter().map(|id| database.constants.value(id)).collect();
     let values = match tensor.kind {
         Kind::Bool => Vec::new(),
         _ => (0..relation.len()).map(|at| number(relation, at)).collect(),
     };
-    let facts =
-        Facts { arity: relation.arity(), count: relation.len(), constants, values, ..Facts::default() };
-    vec![Given::Facts(Arc::new(facts))]
+    vec![Given::Columns(Arc::new(columns(program, database, relation, values)))]
 }
+
+/// The tuples of a relation with these values (none: all 1), in the order of answers.
+fn columns(program: &Program, database: &Database, relation: &Relation, values: Vec<f64>) -> Columns {
+    let place = |ids: Vec<u32>| {
+        let used = ascending(&ids);
+        let constants: Vec<Const> = used.iter().map(|id| database.constants.value(*id)).collect();
+        let mut order: Vec<u32> = (0..used.len() as u32).collect();
+        let compare =
+            |a: &u32, b: &u32| program.symbols.compare(constants[*a as usize], constants[*b as usize]);
+        if !order.is_sorted_by(|a, b| compare(a, b).is_lt()) {
+            order.sort_unstable_by(compare);
+        }
+        let mut code = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(position, at)| code[*at as usize] = position);
+        let dictionary: Vec<Const> = order.iter().map(|at| constants[*at as usize]).collect();
+        (Arc::new(dictionary), renumbered(ids, &used, &code))
+    };
+    let (dictionaries, mut columns): (Vec<_>, Vec<Vec<u32>>) =
+        relation.columns().into_iter().map(place).unzip();
+    let len = relation.len();
+    let mut values = (!values.is_empty()).then_some(values);
+    let order = sorting(&columns.iter().map(Vec::as_slice).collect::<Vec<_>>(), len);
+    if let Some(order) = order {
+        let rows = || order.iter().map(|row| *row as usize);
+        columns.iter_mut().for_each(|column| *column = rows().map(|row| column[row]).collect());
+        values = values.map(|values| rows().map(|row| values[row]).collect());
+    }
+    let columns = columns.into_iter().map(Arc::new).collect();
+    Columns { len, dictionaries, columns, values: values.map(Arc::new) }
+}
+
+/// Different ids in ascending order.
+fn ascending(ids: &[u32]) -> Vec<u32> {
+    let (Some(low), Some(high)) = (ids.iter().min(), ids.iter().max()) else { return Vec::new() };
+    let span = (high - low) as usize + 1;
+    if span > SPREAD * ids.len() {
+        let mut used = ids.to_vec();
+        used.sort_unstable();
+        used.dedup();
+        return used;
+    }
+    let mut seen = vec![false; span];
+    ids.iter().for_each(|id| seen[(id - low) as usize] = true);
+    (*low..=*high).zip(seen).filter(|(_, seen)| *seen).map(|(id, _)| id).collect()
+}
+
+/// Ids become the codes of those that are used.
+fn renumbered(mut ids: Vec<u32>, used: &[u32], codes: &[u32]) -> Vec<u32> {
+    let (Some(low), Some(high)) = (used.first(), used.last()) else { return ids };
+    let span = (high - low) as usize + 1;
+    if span == used.len() && codes.is_sorted() {
+        ids.iter_mut().for_each(|id| *id -= low);
+    } else if span <= SPREAD * ids.len() {
+        let mut of = vec![0; span];
+        used.iter().zip(codes).for_each(|(id, code)| of[(id - low) as usize] = *code);
+        ids.iter_mut().for_each(|id| *id = of[(*id - low) as usize]);
+    } else {
+        let code = |id: &u32| used.binary_search(id).map_or(0, |at| codes[at]);
+        ids.iter_mut().for_each(|id| *id = code(id));
+    }
+    ids
+}
+
+/// Ids of a column are looked up in a table of their range where that is at most so many times as long.
+const SPREAD: usize = 4;
 
 /// A value as data for another engine.
 pub(crate) fn data(tensor: &Tensor, value: Value) -> Vec<Given> {

@@ -96,7 +96,11 @@ pub(super) fn multiplies(program: &Program, id: TensorId) -> bool {
 fn positive(program: &Program, id: TensorId) -> bool {
     let tensor = program.tensor(id);
     let value = |value: &f64| (1e-9..=1e9).contains(value);
-    let above = |given: &Given| matches!(given, Given::Facts(facts) if facts.values.iter().all(value));
+    let above = |given: &Given| match given {
+        Given::Facts(facts) => facts.values.iter().all(value),
+        Given::Columns(columns) => columns.values.iter().flat_map(|values| values.iter()).all(value),
+        Given::Array { .. } => false,
+    };
     tensor.kind == Kind::Bool || (tensor.role == Role::Data && tensor.given.iter().all(above))
 }
 

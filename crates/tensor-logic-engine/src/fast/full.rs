@@ -75,26 +75,27 @@ fn may(tensor: &Tensor) -> bool {
 
 /// Whether the facts are all there.
 fn given(tensor: &Tensor) -> bool {
-    let facts = tensor.given.iter().filter_map(|given| match given {
-        Given::Facts(facts) => Some(facts),
-        Given::Array { .. } => None,
-    });
+    let count = |given: &Given| match given {
+        Given::Facts(facts) => facts.count,
+        Given::Columns(columns) => columns.len,
+        Given::Array { .. } => 0,
+    };
     let sizes = tensor.sizes();
     let most = volume(&sizes);
-    if facts.clone().map(|facts| facts.count).sum::<usize>() < most {
+    if tensor.given.iter().map(count).sum::<usize>() < most {
         return false;
     }
     let domains = tensor.domains();
     let mut seen = vec![false; most];
-    for facts in facts {
-        for at in 0..facts.count {
-            let mut places = facts.tuple(at).iter().zip(&domains);
+    for given in tensor.given.iter().filter(|given| !matches!(given, Given::Array { .. })) {
+        given.each(&domains, |tuple, value| {
+            let mut places = tuple.iter().zip(&domains);
             let found =
                 places.try_fold(0, |at, (value, domain)| Some(at * domain.len() + domain.ordinal(*value)?));
             if let Some(slot) = found.and_then(|found| seen.get_mut(found)) {
-                *slot |= facts.value(at) > 0.0;
+                *slot |= value > 0.0;
             }
-        }
+        });
     }
     seen.iter().all(|seen| *seen)
 }

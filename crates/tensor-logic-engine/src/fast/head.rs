@@ -189,6 +189,9 @@ impl Machine {
         let tensor = program.tensor(id);
         let domains = program.tensor(id).domains();
         if tensor.style == Style::Round {
+            if let Some(relation) = Relation::as_given(&program, id) {
+                return Ok(Accumulator::Ready(relation));
+            }
             let mut pieces = Vec::new();
             if let Some(values) = parameter {
                 // A parameter has all tuples that its places have values for.
@@ -1103,6 +1106,17 @@ fn given_piece(domains: &[Domain], given: &Given, places: &[crate::program::Plac
         let column = |place| Codes::of(facts.constants.iter().skip(place).step_by(arity).copied());
         let values = facts.values.iter().any(|value| *value != 1.0).then(|| facts.values.clone());
         return Piece { len: facts.count, places: (0..arity).map(column).collect(), values, counts: None };
+    }
+    if let Given::Columns(columns) = given
+        && columns.dictionaries.iter().zip(places).all(|(own, place)| {
+            let mut own = own.iter();
+            own.all(|value| inside((value, place)))
+        })
+    {
+        let codes = columns.dictionaries.iter().zip(&columns.columns);
+        let codes = codes.map(|(own, codes)| Codes { dictionary: own.to_vec(), codes: codes.to_vec() });
+        let values = columns.values.as_ref().map(|values| values.to_vec());
+        return Piece { len: columns.len, places: codes.collect(), values, counts: None };
     }
     let (mut columns, mut values) = (vec![Vec::new(); places.len()], Vec::new());
     given.each(domains, |element, value| {

@@ -12,7 +12,7 @@ use datarel::sorting;
 
 use crate::engine::Tuples;
 use crate::kernels::{Array, Buffer, larger, smaller};
-use crate::program::Combine;
+use crate::program::{Combine, Given, Program, Role, TensorId};
 use crate::value::{Const, Symbols, Tuple};
 
 /// A relation.
@@ -152,6 +152,32 @@ impl Relation {
             values: None,
             tuples: new_tuples(),
         }
+    }
+
+    /// Columns that are all there is of a relation, as they lie.
+    pub(crate) fn as_given(program: &Program, id: TensorId) -> Option<Relation> {
+        let tensor = program.tensor(id);
+        let [Given::Columns(given)] = tensor.given.as_slice() else { return None };
+        let limits = given.dictionaries.iter().zip(&tensor.places);
+        let inside = limits.clone().all(|(own, place)| {
+            place.limit.as_ref().is_none_or(|limit| own.iter().all(|value| limit.contains(*value)))
+        });
+        let mut equations = program.equations.iter().filter(|equation| equation.tensor == id);
+        let truths = matches!(tensor.combine, Combine::Or | Combine::Exists) && given.values.is_some();
+        if tensor.role != Role::Data || truths || !inside || equations.any(|own| !own.terms.is_empty()) {
+            return None;
+        }
+        let valued = |values: &&Arc<Vec<f64>>| values.iter().any(|value| *value != 1.0);
+        let values = given.values.as_ref().filter(valued).map(|values| {
+            Arc::new(Values { doubles: OnceLock::from(Arc::clone(values)), array: OnceLock::new() })
+        });
+        Some(Relation {
+            len: given.len,
+            dictionaries: given.dictionaries.clone(),
+            columns: given.columns.clone(),
+            values,
+            tuples: new_tuples(),
+        })
     }
 
     /// The relation of all contributions.

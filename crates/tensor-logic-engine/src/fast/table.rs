@@ -12,7 +12,7 @@ use super::block::{Block, Dim};
 use super::machine::{Context, Counts, Machine, Stored, indices_of};
 use super::plan::{Key, Source, Thing};
 use super::relation::{Piece, Relation};
-use super::rows::Rows;
+use super::rows::{Column, Rows};
 use crate::error::Result;
 use crate::kernels::{Step, View, volume};
 use crate::linear::{linear, solve};
@@ -27,11 +27,11 @@ struct Draft {
     /// Which tuples the rows are.
     tuples: Vec<u32>,
     indices: Vec<IndexId>,
-    columns: Vec<Vec<u32>>,
+    columns: Vec<Column>,
 }
 
 impl Draft {
-    fn column(&self, index: IndexId) -> Option<&Vec<u32>> {
+    fn column(&self, index: IndexId) -> Option<&Column> {
         self.indices.iter().position(|i| *i == index).map(|at| &self.columns[at])
     }
 
@@ -43,21 +43,17 @@ impl Draft {
         }
         self.tuples = kept.iter().map(|row| self.tuples[*row]).collect();
         for column in &mut self.columns {
-            *column = kept.iter().map(|row| column[*row]).collect();
+            *column = Arc::new(kept.iter().map(|row| column[*row]).collect());
         }
     }
 
     /// Adds an index; rows without a value go.
-    fn bind(&mut self, index: IndexId, values: &[u32]) {
-        let kept: Vec<usize> = (0..values.len()).filter(|row| values[*row] != NONE).collect();
-        if kept.len() < values.len() {
-            self.tuples = kept.iter().map(|row| self.tuples[*row]).collect();
-            for column in &mut self.columns {
-                *column = kept.iter().map(|row| column[*row]).collect();
-            }
-        }
+    fn bind(&mut self, index: IndexId, values: Column) {
         self.indices.push(index);
-        self.columns.push(kept.iter().map(|row| values[*row]).collect());
+        self.columns.push(Arc::clone(&values));
+        if values.contains(&NONE) {
+            self.filter(|row| values[row] != NONE);
+        }
     }
 }
 
@@ -146,7 +142,7 @@ impl Machine {
             id,
             len: draft.tuples.len(),
             indices: draft.indices,
-            columns: draft.columns.into_iter().map(Arc::new).collect(),
+            columns: draft.columns,
             tags: vec![(node, Arc::new(draft.tuples))],
         };
         if counts != Counts::All {
@@ -255,11 +251,18 @@ impl Machine {
         };
         let translated: Vec<u32> = relation.dictionaries[place].iter().map(ordinal).collect();
         let column = &relation.columns[place];
-        let values: Vec<u32> =
-            draft.tuples.iter().map(|tuple| translated[column[*tuple as usize] as usize]).collect();
+        // Rows that are all tuples, whose constants are all that the index may be, have the column as it stands.
+        let same = draft.tuples.len() == relation.len && translated.iter().zip(0..).all(|(a, b)| *a == b);
+        let values = match same {
+            true => Arc::clone(column),
+            false => {
+                let value = |tuple: &u32| translated[column[*tuple as usize] as usize];
+                Arc::new(draft.tuples.iter().map(value).collect())
+            }
+        };
         match draft.column(index).cloned() {
             Some(bound) => draft.filter(|row| bound[row] == values[row]),
-            None => draft.bind(index, &values),
+            None => draft.bind(index, values),
         }
     }
 
@@ -301,18 +304,17 @@ impl Machine {
                         &|index| ordinal(draft, row, index),
                     )
                 };
-                let values: Vec<u32> =
-                    (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
-                draft.bind(next, &values);
+                let values = (0..draft.tuples.len()).map(|row| solve(row).unwrap_or(NONE)).collect();
+                draft.bind(next, Arc::new(values));
                 return Ok(());
             }
             let size = self.size(next);
             let total = draft.tuples.len().saturating_mul(size);
             self.reserve_rows(total, draft.columns.len() + 1)?;
             draft.tuples = repeated(&draft.tuples, size);
-            draft.columns = draft.columns.iter().map(|column| repeated(column, size)).collect();
+            draft.columns = draft.columns.iter().map(|column| Arc::new(repeated(column, size))).collect();
             draft.indices.push(next);
-            draft.columns.push((0..total).map(|row| (row % size.max(1)) as u32).collect());
+            draft.columns.push(Arc::new((0..total).map(|row| (row % size.max(1)) as u32).collect()));
         }
     }
 

@@ -164,7 +164,7 @@ impl Maker {
         self.may.insert(id, may);
         let mut given = Vec::new();
         for block in &tensor.given {
-            if let Given::Facts(facts) = block {
+            if let Some(facts) = block.facts() {
                 let constants = facts.constants.clone();
                 let unweighted =
                     Facts { arity: facts.arity, count: facts.count, constants, ..Facts::default() };

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use proof_circuits::{Atom, Event, Literal, Proofs};
 
 use crate::engine::{Budget, Parameters, Stop, Value};
-use crate::program::{
-    Argument, EquationId, Given, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term,
-};
+use crate::program::{Argument, EquationId, IndexFn, IndexId, Kind, Program, Read, Role, TensorId, Term};
 use crate::value::{Const, Domain, Tuple, element};
 use crate::weighted::ground::Grounding;
 use tensor_logic_core::weighted::factors;
@@ -282,7 +280,7 @@ impl Reader<'_> {
                 }
             }
             for block in &tensor.given {
-                let Given::Facts(facts) = block else { continue };
+                let Some(facts) = block.facts() else { continue };
                 for at in 0..facts.count {
                     let tuple = facts.tuple(at).to_vec();
                     let Some(atom) = self.atoms.get(&(id, tuple.clone())).copied() else { continue };

@@ -80,6 +80,9 @@ impl Narrow {
             for (given, rows) in tensor.given.iter_mut().zip(rows) {
                 *given = match given {
                     Given::Facts(facts) => Given::Facts(Arc::new(chosen(facts, rows, places, &after))),
+                    Given::Columns(columns) => {
+                        Given::Facts(Arc::new(chosen(&columns.facts(), rows, places, &after)))
+                    }
                     Given::Array { .. } => selected(given, &before, &after),
                 };
             }
@@ -91,6 +94,7 @@ impl Narrow {
 fn is_empty(given: &Given) -> bool {
     match given {
         Given::Facts(facts) => facts.count == 0,
+        Given::Columns(columns) => columns.len == 0,
         Given::Array { shape, .. } => shape.contains(&0),
     }
 }
@@ -99,7 +103,7 @@ fn is_empty(given: &Given) -> bool {
 fn rows(tensor: &Tensor, places: &[usize]) -> Vec<HashMap<Const, Vec<usize>>> {
     let of = |given: &Given| {
         let mut rows: HashMap<Const, Vec<usize>> = HashMap::new();
-        if let (Given::Facts(facts), Some(place)) = (given, places.first()) {
+        if let (Some(facts), Some(place)) = (given.facts(), places.first()) {
             for row in 0..facts.count {
                 if let Some(value) = facts.tuple(row).get(*place) {
                     rows.entry(*value).or_default().push(row);

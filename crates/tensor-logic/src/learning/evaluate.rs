@@ -10,7 +10,7 @@ use crate::engine::{Budget, Engine, Parameters, Request, Value};
 use crate::error::{Code, Refusal, Result};
 use crate::gradient::{Adjoint, adjoint};
 use crate::model;
-use crate::program::{Given, Program, Role, Style, TensorId};
+use crate::program::{Program, Role, Style, TensorId};
 use crate::start::start_values;
 use crate::value::{Domain, Tuple};
 
@@ -145,7 +145,7 @@ fn content(program: &Program, id: TensorId, value: Option<Value>) -> Content {
                 }
             }
             for given in &tensor.given {
-                let Given::Facts(facts) = given else { continue };
+                let Some(facts) = given.facts() else { continue };
                 tuples.extend((0..facts.count).map(|at| facts.tuple(at).to_vec()));
             }
             tuples.sort_by(|a, b| program.symbols.compare_tuples(a, b));

@@ -93,6 +93,7 @@ fn listed(engine: &mut dyn Engine, request: &Request<'_>, goal: TensorId) -> Res
 fn given(program: &Program, goal: TensorId) -> Vec<f64> {
     let numbers = |given: &Given| match given {
         Given::Facts(facts) => (0..facts.count).map(|at| facts.value(at)).collect::<Vec<f64>>(),
+        Given::Columns(columns) => (0..columns.len).map(|at| columns.value(at)).collect(),
         Given::Array { values, .. } => values.to_vec(),
     };
     program.tensor(goal).given.iter().flat_map(numbers).collect()

@@ -20,6 +20,7 @@ mod drawn;
 mod embed;
 mod explained;
 mod fast;
+mod handed;
 mod interrupts;
 mod joins;
 mod linear;

@@ -81,6 +81,8 @@ impl Inference<'_> {
         let mut parts = Vec::new();
         for given in &tensor.given {
             match given {
+                // No text gives columns.
+                Given::Columns(_) => {}
                 Given::Facts(facts) => {
                     for at in 0..facts.count {
                         let span = facts.spans.get(at).copied().unwrap_or(facts.source);

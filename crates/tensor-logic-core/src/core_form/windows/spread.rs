@@ -120,7 +120,8 @@ pub(super) fn by_value(program: &Program, id: TensorId, place: usize) -> Option<
             Given::Array { fixed, .. } => {
                 found.entry(fixed.get(place).copied()??.int()?).or_default().push(given.clone());
             }
-            Given::Facts(facts) => {
+            Given::Facts(_) | Given::Columns(_) => {
+                let facts = given.facts()?;
                 for at in 0..facts.count {
                     let tuple = facts.tuple(at);
                     let mut one = Facts { arity: facts.arity, ..Default::default() };

@@ -12,8 +12,8 @@ use super::rule::{Answered, At, Compared, Head, Literal, Rule, Rules, Stratum};
 use crate::ast::Span;
 use crate::error::{Code, Refusal, Result};
 use crate::program::{
-    Argument, Class, Combine, Embed, Equation, Expr, Given, Guard, IndexFn, IndexId, Kind, Otherwise,
-    Program, Range, Read, Style, Tensor, TensorId, Term, Vectors,
+    Argument, Class, Combine, Embed, Equation, Expr, Guard, IndexFn, IndexId, Kind, Otherwise, Program,
+    Range, Read, Style, Tensor, TensorId, Term, Vectors,
 };
 use crate::value::{Const, Domain};
 
@@ -108,7 +108,7 @@ impl<'p> Reader<'p> {
             );
         }
         for given in &tensor.given {
-            let Given::Facts(facts) = given else {
+            let Some(facts) = given.facts() else {
                 return Err(self.valued(&format!("{name} is given as an array"), tensor.span));
             };
             facts.constants.iter().for_each(|value| self.objects.add(*value));
@@ -165,7 +165,7 @@ impl<'p> Reader<'p> {
     fn tuples(&self, tensor: &Tensor) -> BTreeSet<Vec<usize>> {
         let mut tuples = BTreeSet::new();
         for given in &tensor.given {
-            if let Given::Facts(facts) = given {
+            if let Some(facts) = given.facts() {
                 let numbered = |tuple: &[Const]| tuple.iter().map(|value| self.number(*value)).collect();
                 tuples.extend((0..facts.count).map(|at| numbered(facts.tuple(at))));
             }

@@ -118,7 +118,7 @@ impl Vectors {
         let (mut weighed, mut related) = (vec![false; classes.len()], vec![false; classes.len()]);
         for ((id, _), class) in &classes {
             let tensor = program.tensor(*id);
-            let has_facts = tensor.given.iter().any(|given| matches!(given, Given::Facts(_)));
+            let has_facts = tensor.given.iter().any(|given| !matches!(given, Given::Array { .. }));
             weighed[*class] |= tensor.role == Role::Parameter;
             related[*class] |= tensor.style == Style::Round && has_facts;
         }

@@ -64,6 +64,7 @@ fn node(program: &Program, id: TensorId) -> Node {
     let facts = || {
         let counts = tensor.given.iter().map(|given| match given {
             Given::Facts(facts) => facts.count,
+            Given::Columns(columns) => columns.len,
             Given::Array { values, .. } => values.len(),
         });
         counts.sum::<usize>()

@@ -297,6 +297,7 @@ pub(crate) fn each_number(program: &mut Program, visit: &mut dyn FnMut(&mut f64)
                     moved.iter_mut().for_each(&mut *visit);
                     *values = moved.into();
                 }
+                Given::Columns(_) => unreachable!("no text gives columns"),
                 Given::Facts(facts) => {
                     std::sync::Arc::make_mut(facts).values.iter_mut().for_each(&mut *visit)
                 }
