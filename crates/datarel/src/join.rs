@@ -414,7 +414,16 @@ impl<'a> Join<'a> {
         if !key.is_empty() || sorted.order.is_empty() {
             return self.match_rows(depth, value, sorted, range, None, columns);
         }
-        for (first, group) in sorted.groups(range) {
+        // What the second column must be is looked up: `R(x, x)` asks once for each x.
+        let second = columns.same.iter().find(|(column, _)| *column == 1 && !sorted.loose);
+        let again = |operand| {
+            columns.bind.iter().any(|(column, slot)| (*column, Operand::Slot(*slot)) == (0, operand))
+        };
+        let second = second.map(|(_, operand)| (!again(*operand)).then(|| self.operand(*operand)));
+        for (first, mut group) in sorted.groups(range) {
+            if let Some(key) = second {
+                group = sorted.narrowed(group, key.unwrap_or(first));
+            }
             self.match_rows(depth, value, sorted, group, Some(first), columns)?;
         }
         Ok(())

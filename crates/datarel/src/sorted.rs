@@ -314,6 +314,15 @@ impl Sorted {
         range
     }
 
+    /// The rows of a range of one first constant whose second is this one.
+    #[inline]
+    pub(super) fn narrowed(&self, range: Range<usize>, second: u32) -> Range<usize> {
+        match self.rest.first() {
+            Some(column) => equal_range(column, range, second),
+            None => range,
+        }
+    }
+
     /// A column behind the first, by its position in the order (from 1).
     #[inline]
     pub(super) fn column(&self, position: usize) -> &[u32] {
