@@ -70,9 +70,9 @@ pub trait Typed: Any + Clone + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Computes it without -0 from entries that stand anywhere: for each array that it reads those from where its view
-    /// begins, whose own offset is 0.
-    fn run_on<T: Number>(&self, _: &[&[T]], _: &mut [T], _: Option<&Ways>, _: &Pool) {}
+    /// Computes it from entries that stand anywhere: for each array that it reads those from where its view begins,
+    /// whose own offset is 0, or all of the array. Without -0, if that is asked.
+    fn run_on<T: Number>(&self, _: &[&[T]], _: &mut [T], _: Option<&Ways>, _: bool, _: &Pool) {}
 
     /// Whether no result is -0.
     fn unsigned_zeros(&self) -> bool {
@@ -91,7 +91,7 @@ pub(super) trait Operation: fmt::Debug + Send + Sync {
     fn run_doubles(&self, to: &mut [f64], ways: Option<&Ways>, pool: &Pool) -> bool;
     fn run_singles(&self, to: &mut [f32], ways: Option<&Ways>, pool: &Pool) -> bool;
     fn is_free(&self) -> bool;
-    fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, pool: &Pool);
+    fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, clean: bool, pool: &Pool);
     fn unsigned_zeros(&self) -> bool;
     fn any(&self) -> &dyn Any;
     fn copy(&self) -> Box<dyn Operation>;
@@ -140,10 +140,10 @@ impl<O: Typed> Operation for O {
         Typed::is_free(self)
     }
 
-    fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, pool: &Pool) {
+    fn run_on(&self, on: On<'_, '_>, ways: Option<&Ways>, clean: bool, pool: &Pool) {
         match on {
-            On::Doubles(from, to) => Typed::run_on(self, from, to, ways, pool),
-            On::Singles(from, to) => Typed::run_on(self, from, to, ways, pool),
+            On::Doubles(from, to) => Typed::run_on(self, from, to, ways, clean, pool),
+            On::Singles(from, to) => Typed::run_on(self, from, to, ways, clean, pool),
         }
     }
 

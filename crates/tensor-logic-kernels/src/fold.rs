@@ -181,7 +181,7 @@ impl Typed for Fold {
         there && Parts::of(rows, len, self.spaces().along).parts == 1
     }
 
-    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, pool: &Pool) {
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, _: bool, pool: &Pool) {
         let spaces = known_or(ways, || self.spaces());
         let (kept, dropped) = self.point.shape.split_at(self.kept);
         let parts = Parts::of(volume(kept), volume(dropped), spaces.along);
@@ -251,6 +251,9 @@ impl Fold {
             };
             self.part(spaces, sources, task, to);
         };
+        if parts * chunks == 1 {
+            return work((0, result));
+        }
         let mut pieces: Vec<(usize, &mut [T])> = Vec::with_capacity(parts * chunks);
         for (part, to) in result.chunks_mut(rows).enumerate() {
             pieces.extend(to.chunks_mut(width).enumerate().map(|(at, to)| (part * chunks + at, to)));

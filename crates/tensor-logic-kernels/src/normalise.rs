@@ -5,9 +5,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use training::kernels::{Kernel, vectorised};
 
-use super::array::{Array, Typed, Ways};
+use super::array::{Array, Typed, Ways, known_or};
 use super::number::{Buffer, NOTHING, Number, Pool, volume};
-use super::point::{Point, Unsigned};
+use super::point::Point;
+use super::space::Space;
 
 /// softmax (without epsilon) or lnorm of groups of entries.
 #[derive(Debug, Clone)]
@@ -58,25 +59,61 @@ impl Typed for Normalise {
         T::buffer(result)
     }
 
+    fn unsigned_zeros(&self) -> bool {
+        // What softmax makes has no sign, and to what lnorm makes 0 is added.
+        true
+    }
+
+    fn ways(&self) -> Option<Ways> {
+        Some(Box::new(self.spaces()))
+    }
+
+    fn is_free(&self) -> bool {
+        self.layout.groups.is_none() && self.points().iter().all(|point| !point.truth)
+    }
+
+    fn run_on<T: Number>(&self, mut from: &[&[T]], to: &mut [T], ways: Option<&Ways>, _: bool, pool: &Pool) {
+        let spaces = known_or(ways, || self.spaces());
+        let mut more = Vec::new();
+        for (nth, (point, space)) in self.points().into_iter().zip(spaces.iter()).enumerate() {
+            let (own, others) = from.split_at(point.inputs.len().min(from.len()));
+            from = others;
+            let sources = point.sources_on(space, own);
+            if nth == 0 {
+                point.evaluate_over(space, &sources, to, false, pool);
+            } else {
+                let mut values = pool.take::<T>(to.len());
+                point.evaluate_over(space, &sources, &mut values, false, pool);
+                more.push(values);
+            }
+        }
+        self.groups(to, more, pool);
+    }
+
     fn run_into<T: Number>(&self, to: &mut [T], _: Option<&Ways>, pool: &Pool) -> bool {
         self.normalise(to, pool);
-        vectorised(Unsigned(to));
         true
     }
 }
 
 impl Normalise {
     fn normalise<T: Number>(&self, result: &mut [T], pool: &Pool) {
-        let len = result.len();
         self.values.evaluate(result, false, pool);
-        let evaluated = |point: &Option<Point>| {
-            point.as_ref().map(|point| {
-                let mut values = pool.take::<T>(len);
-                point.evaluate(&mut values, false, pool);
-                values
-            })
-        };
-        let (present, epsilon) = (evaluated(&self.present), evaluated(&self.epsilon));
+        let mut more = Vec::new();
+        for point in self.points().into_iter().skip(1) {
+            let mut values = pool.take::<T>(result.len());
+            point.evaluate(&mut values, false, pool);
+            more.push(values);
+        }
+        self.groups(result, more, pool);
+    }
+
+    /// What is evaluated, normalised in place; behind it which entries are present, and epsilons.
+    fn groups<T: Number>(&self, result: &mut [T], more: Vec<Vec<T>>, pool: &Pool) {
+        let len = result.len();
+        let mut more = more.into_iter();
+        let present = self.present.as_ref().and_then(|_| more.next());
+        let epsilon = more.next();
         let along = self.layout.along;
         match &self.layout.groups {
             Some((groups, count)) => {
@@ -102,6 +139,11 @@ impl Normalise {
             None => {}
         }
         [present, epsilon].into_iter().flatten().for_each(|values| pool.give(values));
+    }
+
+    /// How the elementwise work goes through what it reads.
+    fn spaces(&self) -> Vec<Space> {
+        self.points().into_iter().map(|point| Space::new(&point.shape, &point.inputs, 0)).collect()
     }
 
     /// The elementwise work, in the order in which it is visited.
@@ -168,7 +210,7 @@ impl Normalise {
                 each(&mut |slot, at| {
                     let variance = sums[slot] / counts[slot];
                     let root = (variance + epsilon[at].double()).sqrt();
-                    result[at] = T::of((result[at].double() - means[slot]) / root);
+                    result[at] = T::of((result[at].double() - means[slot]) / root) + T::ZERO;
                 });
             }
         }
@@ -297,7 +339,7 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
         let mean = mean + wide_sum(row, |value| value - mean) / count;
         let squares = wide_sum(row, |value| (value - mean) * (value - mean));
         let root = (squares / count + first.double()).sqrt();
-        row.iter_mut().for_each(|value| *value = T::of((value.double() - mean) / root));
+        row.iter_mut().for_each(|value| *value = T::of((value.double() - mean) / root) + T::ZERO);
         return;
     }
     let here = |at: usize| here.is_none_or(|here| here[at] != T::ZERO);
@@ -313,7 +355,7 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
         if epsilon != last {
             (last, root) = (epsilon, (squares / count + epsilon).sqrt());
         }
-        *value = T::of((value.double() - mean) / root);
+        *value = T::of((value.double() - mean) / root) + T::ZERO;
     }
 }
 

@@ -123,10 +123,10 @@ impl Typed for Point {
         !self.truth
     }
 
-    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, pool: &Pool) {
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], ways: Option<&Ways>, clean: bool, pool: &Pool) {
         let space = known_or(ways, || Space::new(&self.shape, &self.inputs, 0));
         let sources = self.sources_on(&space, from);
-        self.evaluate_over(&space, &sources, to, !self.unsigned_zeros(), pool);
+        self.evaluate_over(&space, &sources, to, clean && !self.unsigned_zeros(), pool);
     }
 }
 
@@ -214,7 +214,8 @@ impl Point {
         sources.map(|((view, values), walk)| Source::part(values, 0, view, walk)).collect()
     }
 
-    fn evaluate_over<T: Number>(
+    /// Computes all entries of these inputs.
+    pub(super) fn evaluate_over<T: Number>(
         &self,
         space: &Space,
         sources: &Few<Source<'_, T>>,

@@ -130,7 +130,7 @@ impl Typed for Product {
         true
     }
 
-    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], _: Option<&Ways>, pool: &Pool) {
+    fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], _: Option<&Ways>, _: bool, pool: &Pool) {
         if let [x, y] = from {
             self.multiply_on(x, y, to, pool);
         }

@@ -97,7 +97,12 @@ impl Recorded {
     /// Does it on entries that stand anywhere, in the order of the visits: those from where it begins in an array on.
     /// No result is -0.
     pub fn run_on<T: Number>(&self, from: &[&[T]], to: &mut [T], pool: &Pool) {
-        self.operation.run_on(T::on(from, to), self.ways(), pool);
+        self.operation.run_on(T::on(from, to), self.ways(), true, pool);
+    }
+
+    /// Does it on whole arrays; the bits are those of an operation that is described anew.
+    pub(super) fn run_on_again<T: Number>(&self, from: &[&[T]], to: &mut [T], pool: &Pool) {
+        self.operation.run_on(T::on(from, to), self.ways(), false, pool);
     }
 
     /// What it makes of these arrays, in the order in which it visits them: an array that waits for it.

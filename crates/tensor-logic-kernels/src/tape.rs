@@ -1,19 +1,25 @@
 //! What waits, kept as operations in the order in which they are done, to be done again on other arrays.
 //!
 //! Enter at [`Tape::of`] and [`Tape::run`]. To find out what waits, in which order it can be done and which of it is done
-//! together takes longer than to do some small operations; for the next numbers all of that is the same.
+//! together takes longer than to do some small operations; for the next numbers all of that is the same. So are equal
+//! operations on equal arrays, which are done once, and the room for results that only other operations read.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::array::Array;
 use super::force::{awake, is_worth_it};
-use super::number::{Buffer, Pool, Precision};
+use super::number::{Buffer, Number, Pool, Precision};
 use super::recorded::Recorded;
 use super::schedule::{Group, Node, Unit, units, waiting};
 use super::strips;
 
 /// What comes to the same each time is kept if it has so many entries at most.
 const KEPT: usize = 1 << 18;
+/// Room for a result is kept from one time to the next if it has so many entries at most.
+const ROOM: usize = 1 << 12;
 
 /// Where an array is that an operation reads.
 #[derive(Debug, Clone)]
@@ -39,6 +45,11 @@ pub enum Origin {
 #[derive(Debug)]
 pub struct Tape {
     operations: Vec<(Recorded, Vec<From>)>,
+    /// Which of them read and write numbers wherever these stand.
+    free: Vec<bool>,
+    /// Room for their results.
+    doubles: Vec<Vec<f64>>,
+    singles: Vec<Vec<f32>>,
     parts: Vec<Part>,
     /// Where the arrays are that were asked for.
     asked: Vec<From>,
@@ -69,6 +80,11 @@ impl Tape {
         origin: impl Fn(&Array) -> Option<Origin>,
         (precision, pool): (Precision, &Arc<Pool>),
     ) -> Option<Tape> {
+        let merged = merged(arrays);
+        let merged: Option<Vec<(&Array, bool)>> = merged
+            .as_ref()
+            .map(|merged| merged.iter().zip(arrays).map(|(own, (_, asked))| (own, *asked)).collect());
+        let arrays = merged.as_deref().unwrap_or(arrays);
         let same = computed_once(&waiting(arrays), &origin);
         Array::force_all(&same.iter().map(|array| (array, true)).collect::<Vec<_>>(), precision, pool);
         let origin = |array: &Array| match same.iter().any(|other| other.same(array)) {
@@ -118,15 +134,43 @@ impl Tape {
                 }
             }
         }
-        Some(Tape { operations, parts, asked, entries, nothing })
+        let free = operations.iter().map(|(recorded, _)| recorded.is_free()).collect();
+        let (doubles, singles) = (vec![Vec::new(); operations.len()], vec![Vec::new(); operations.len()]);
+        Some(Tape { operations, free, doubles, singles, parts, asked, entries, nothing })
     }
 
     /// Does the operations on these arrays, whose numbers are there; returns what was asked for, in order.
     pub fn run(&mut self, given: &[Array], precision: Precision, pool: &Arc<Pool>) -> Vec<Array> {
+        match precision {
+            Precision::Double => {
+                let mut room = std::mem::take(&mut self.doubles);
+                let results = self.run_in(&mut room, given, precision, pool);
+                self.doubles = room;
+                results
+            }
+            Precision::Single => {
+                let mut room = std::mem::take(&mut self.singles);
+                let results = self.run_in(&mut room, given, precision, pool);
+                self.singles = room;
+                results
+            }
+        }
+    }
+
+    fn run_in<T: Number>(
+        &mut self,
+        room: &mut [Vec<T>],
+        given: &[Array],
+        precision: Precision,
+        pool: &Arc<Pool>,
+    ) -> Vec<Array> {
         let together = is_worth_it(self.parts.len(), self.entries);
-        let mut made: Vec<Array> = vec![self.nothing.clone(); self.operations.len()];
+        let Tape { operations, free, parts, asked, entries, nothing, .. } = self;
+        let made = operations.iter().map(|_| Made::Nothing).collect();
+        let given: Vec<(Array, Option<Buffer>)> =
+            given.iter().map(|array| (array.clone(), array.done())).collect();
+        let mut at_work = AtWork { made, given: &given, room, pool };
         let stopped = pool.stopped();
-        let Tape { operations, parts, asked, entries, nothing } = self;
         let mut run = || {
             for part in parts.iter() {
                 if stopped() {
@@ -135,36 +179,171 @@ impl Tape {
                 match &part.work {
                     Work::One(at) => {
                         let (recorded, sources) = &mut operations[*at];
-                        let buffer = done(recorded, sources, given, &made, (precision, pool), nothing);
-                        made[*at] = Array::pooled(buffer, pool);
+                        if !(free[*at] && at_work.does(*at, recorded, sources)) {
+                            let buffer = at_work.done(recorded, sources, precision, nothing);
+                            at_work.made[*at] = Made::Array(Array::pooled(buffer, pool));
+                        }
                     }
                     Work::Group(group, own) => {
                         let nodes: Vec<Node> = own
                             .iter()
                             .map(|at| {
                                 let (recorded, sources) = &operations[*at];
-                                let sources = sources.iter().map(|from| from.array(given, &made));
+                                let sources = sources.iter().map(|from| at_work.array(from, nothing));
                                 Node::alone(recorded.waiting(sources))
                             })
                             .collect();
-                        match precision {
-                            Precision::Double => strips::run::<f64>(&nodes, group, pool),
-                            Precision::Single => strips::run::<f32>(&nodes, group, pool),
-                        }
+                        strips::run::<T>(&nodes, group, pool);
                         for (node, at) in nodes.into_iter().zip(own) {
-                            made[*at] = node.array;
+                            at_work.made[*at] = Made::Array(node.array);
                         }
                     }
                 }
-                part.free.iter().for_each(|at| made[*at] = nothing.clone());
+                part.free.iter().for_each(|at| at_work.free(*at));
             }
         };
         match together {
             true => awake(*entries, run),
             false => run(),
         }
-        asked.iter().map(|from| from.array(given, &made)).collect()
+        asked.iter().map(|from| at_work.array(from, nothing)).collect()
     }
+}
+
+/// What an operation has made.
+enum Made<T> {
+    /// Nothing yet, or nobody reads it any more.
+    Nothing,
+    /// Numbers in the room for them.
+    Numbers(Vec<T>),
+    /// An array.
+    Array(Array),
+}
+
+/// A run at work.
+struct AtWork<'a, T> {
+    made: Vec<Made<T>>,
+    given: &'a [(Array, Option<Buffer>)],
+    room: &'a mut [Vec<T>],
+    pool: &'a Arc<Pool>,
+}
+
+impl<T: Number> AtWork<'_, T> {
+    /// Does an operation in the room for its results, if all that it reads are numbers of the type that is computed with.
+    fn does(&mut self, at: usize, recorded: &Recorded, sources: &[From]) -> bool {
+        let held: SmallVec<[Option<Buffer>; 8]> = sources
+            .iter()
+            .map(|from| match from {
+                From::Made(at) => match &self.made[*at] {
+                    Made::Array(array) => array.done(),
+                    Made::Numbers(_) | Made::Nothing => None,
+                },
+                From::Given(_) => None,
+                From::Fixed(array) => array.done(),
+            })
+            .collect();
+        let mut to = std::mem::take(&mut self.room[at]);
+        {
+            let mut slices: SmallVec<[&[T]; 8]> = SmallVec::new();
+            for (from, held) in sources.iter().zip(&held) {
+                let slice = match from {
+                    From::Made(at) => match &self.made[*at] {
+                        Made::Numbers(numbers) => Some(numbers.as_slice()),
+                        Made::Array(_) | Made::Nothing => held.as_ref().and_then(T::slice),
+                    },
+                    From::Given(at) => self.given[*at].1.as_ref().and_then(T::slice),
+                    From::Fixed(_) => held.as_ref().and_then(T::slice),
+                };
+                let Some(slice) = slice else { return false };
+                slices.push(slice);
+            }
+            if to.len() != recorded.len() {
+                to = self.pool.take(recorded.len());
+            }
+            recorded.run_on_again(&slices, &mut to, self.pool);
+        }
+        self.made[at] = Made::Numbers(to);
+        true
+    }
+
+    /// Does an operation on the arrays that it reads, and lets go of them.
+    fn done(
+        &mut self,
+        recorded: &mut Recorded,
+        sources: &[From],
+        precision: Precision,
+        nothing: &Array,
+    ) -> Buffer {
+        let mut sources = sources.iter();
+        recorded.visit(&mut |array, _| {
+            if let Some(from) = sources.next() {
+                *array = self.array(from, nothing);
+            }
+        });
+        let buffer = recorded.run_again(precision, self.pool);
+        recorded.visit(&mut |array, _| *array = nothing.clone());
+        buffer
+    }
+
+    /// An array to be read.
+    fn array(&mut self, from: &From, nothing: &Array) -> Array {
+        match from {
+            From::Made(at) => {
+                let array = match std::mem::replace(&mut self.made[*at], Made::Nothing) {
+                    Made::Nothing => return nothing.clone(),
+                    Made::Numbers(numbers) => Array::pooled(T::buffer(numbers), self.pool),
+                    Made::Array(array) => array,
+                };
+                self.made[*at] = Made::Array(array.clone());
+                array
+            }
+            From::Given(at) => self.given[*at].0.clone(),
+            From::Fixed(array) => array.clone(),
+        }
+    }
+
+    /// Nobody reads a result any more.
+    fn free(&mut self, at: usize) {
+        if let Made::Numbers(numbers) = std::mem::replace(&mut self.made[at], Made::Nothing) {
+            match numbers.len() <= ROOM {
+                true => self.room[at] = numbers,
+                false => self.pool.give(numbers),
+            }
+        }
+    }
+}
+
+/// The same arrays with equal operations on equal arrays done once; `None`, if no two are equal.
+fn merged(arrays: &[(&Array, bool)]) -> Option<Vec<Array>> {
+    let nodes = waiting(arrays);
+    // What stands for each array.
+    let mut stands: HashMap<usize, Array> = HashMap::new();
+    let mut known: HashMap<(String, Vec<usize>), Array> = HashMap::new();
+    for node in &nodes {
+        let mut sources = Vec::new();
+        node.operation.inputs(&mut |read| {
+            sources.push(stands.get(&read.name()).unwrap_or(read).clone());
+        });
+        // Others may hold maps as long as an array.
+        let key = node.operation.is_even().then(|| {
+            let names = sources.iter().map(Array::name).collect();
+            (format!("{:?}", node.operation), names)
+        });
+        let same = key.as_ref().and_then(|key| known.get(key)).cloned();
+        let array = match same {
+            Some(same) => same,
+            // Nothing that is left behind is to hold what stands for it.
+            None => Recorded::of(&node.array)?.waiting(sources),
+        };
+        known.extend(key.map(|key| (key, array.clone())));
+        stands.insert(node.array.name(), array);
+    }
+    let different: std::collections::BTreeSet<usize> = stands.values().map(Array::name).collect();
+    if different.len() == nodes.len() {
+        return None;
+    }
+    // What nobody needs waits on.
+    Some(arrays.iter().map(|(array, _)| stands.get(&array.name()).unwrap_or(array).clone()).collect())
 }
 
 /// What reads nothing that is handed over anew, neither itself nor below, and is not too large to be kept.
@@ -182,36 +361,6 @@ fn computed_once(nodes: &[Node], origin: &impl Fn(&Array) -> Option<Origin>) -> 
         same.push(fixed);
     }
     nodes.iter().zip(same).filter(|(_, same)| *same).map(|(node, _)| node.array.clone()).collect()
-}
-
-/// Does an operation on the arrays that it reads, and lets go of them.
-fn done(
-    recorded: &mut Recorded,
-    sources: &[From],
-    given: &[Array],
-    made: &[Array],
-    (precision, pool): (Precision, &Arc<Pool>),
-    nothing: &Array,
-) -> Buffer {
-    let mut sources = sources.iter();
-    recorded.visit(&mut |array, _| {
-        if let Some(from) = sources.next() {
-            *array = from.array(given, made);
-        }
-    });
-    let buffer = recorded.run_again(precision, pool);
-    recorded.visit(&mut |array, _| *array = nothing.clone());
-    buffer
-}
-
-impl From {
-    fn array(&self, given: &[Array], made: &[Array]) -> Array {
-        match self {
-            From::Made(at) => made[*at].clone(),
-            From::Given(at) => given[*at].clone(),
-            From::Fixed(array) => array.clone(),
-        }
-    }
 }
 
 impl Part {
