@@ -101,6 +101,16 @@ const DEFERRED: usize = 256;
 /// Given relations and arrays as they are stored: programs that differ in the range of an index share them.
 type Data = HashMap<(TensorId, Precision), (Tensor, Stored)>;
 
+/// What some goals need.
+struct Needs {
+    goals: Vec<TensorId>,
+    tensors: BTreeSet<TensorId>,
+    /// The components that make any of it, in order.
+    components: Vec<usize>,
+    /// Large tensors by the last component that reads them.
+    last: HashMap<usize, Vec<TensorId>>,
+}
+
 /// What is kept of a program between calls.
 struct Session {
     stamp: u64,
@@ -117,7 +127,7 @@ struct Session {
     /// The tensors of other components that each one reads.
     sources: Vec<Vec<TensorId>>,
     /// What the last goals needed.
-    needed: Option<(Vec<TensorId>, Arc<BTreeSet<TensorId>>)>,
+    needed: Option<Arc<Needs>>,
     /// For every component what it was last made from.
     made: HashMap<usize, Stamps>,
     parameters: Parameters,
@@ -269,22 +279,24 @@ impl Session {
     }
 
     /// The goals and what their values depend on.
-    fn needs(&mut self, goals: &[TensorId]) -> Arc<BTreeSet<TensorId>> {
-        let found = || {
-            let program = &self.machine.program;
-            let mut needed = program.needs(goals);
-            // The tuples of what is read in parts are counted.
-            let parts = self.splits.values().filter(|split| needed.contains(&split.values));
-            let tuples: Vec<TensorId> = parts.filter_map(|split| split.tuples).collect();
-            needed.extend(program.needs(&tuples));
-            let watches: Vec<_> = self.watches.iter().filter(|(of, _)| needed.contains(of)).collect();
-            needed.extend(watches.into_iter().map(|(_, watch)| *watch));
-            Arc::new(needed)
-        };
-        if self.needed.as_ref().is_none_or(|(known, _)| known != goals) {
-            self.needed = Some((goals.to_vec(), found()));
+    fn needs(&mut self, goals: &[TensorId]) -> Arc<Needs> {
+        if let Some(needs) = self.needed.as_ref().filter(|needs| needs.goals == goals) {
+            return Arc::clone(needs);
         }
-        self.needed.as_ref().map_or_else(found, |(_, needed)| Arc::clone(needed))
+        let program = &self.machine.program;
+        let mut tensors = program.needs(goals);
+        // The tuples of what is read in parts are counted.
+        let parts = self.splits.values().filter(|split| tensors.contains(&split.values));
+        let tuples: Vec<TensorId> = parts.filter_map(|split| split.tuples).collect();
+        tensors.extend(program.needs(&tuples));
+        let watches: Vec<_> = self.watches.iter().filter(|(of, _)| tensors.contains(of)).collect();
+        tensors.extend(watches.into_iter().map(|(_, watch)| *watch));
+        let own = |at: &usize| mine(&self.components[*at], &tensors);
+        let components = (0..self.components.len()).filter(own).collect();
+        let last = self.last_uses(goals, &tensors);
+        let needs = Arc::new(Needs { goals: goals.to_vec(), tensors, components, last });
+        self.needed = Some(Arc::clone(&needs));
+        needs
     }
 
     /// Large tensors that no component behind a component reads, by the position of that component: these hang on
@@ -328,15 +340,13 @@ impl Session {
         }
         self.machine.tuples = 0;
         self.machine.bytes = 0;
-        let needed = self.needs(goals);
-        let uses = if shed { self.last_uses(goals, &needed) } else { HashMap::new() };
+        let needs = self.needs(goals);
+        let needed = &needs.tensors;
         let components = Arc::clone(&self.components);
         let mut stretches = self.stretches.of(goals, self.machine.notes.is_none());
         let mut evaluated = Vec::new();
-        for (at, component) in components.iter().enumerate() {
-            if !mine(component, &needed) {
-                continue;
-            }
+        for at in needs.components.iter().copied() {
+            let component = &components[at];
             let within = stretches.position(at);
             if let Some(within) = within {
                 let stretch = &mut stretches.all[within];
@@ -344,23 +354,23 @@ impl Session {
                     continue;
                 }
                 // It is not what it was.
-                for at in stretches.all.swap_remove(within).components {
+                for at in stretches.remove(within).components {
                     self.made.remove(&at);
-                    self.up_to_date((at, &components[at]), request, (goals, &needed), given)?;
+                    self.up_to_date((at, &components[at]), request, (goals, needed), given)?;
                 }
                 stretches.failed += 1;
                 continue;
             }
-            if self.up_to_date((at, component), request, (goals, &needed), given)? {
+            if self.up_to_date((at, component), request, (goals, needed), given)? {
                 evaluated.push(at);
             }
-            for id in uses.get(&at).into_iter().flatten() {
+            for id in needs.last.get(&at).filter(|_| shed).into_iter().flatten() {
                 self.machine.forget(*id);
                 let own = components.iter().position(|component| component.tensors.contains(id));
                 own.map(|own| self.made.remove(&own));
             }
         }
-        let own = components.iter().filter(|component| mine(component, &needed));
+        let own = needs.components.iter().map(|at| &components[*at]);
         self.machine.settle(own, |id| goals.contains(&id));
         for (of, watch) in self.watches.iter().filter(|(_, watch)| needed.contains(watch)) {
             if let Some(Stored::Relation(least)) = self.machine.stored(*watch)
@@ -369,7 +379,7 @@ impl Session {
                 return Err(falls(&program, *of, &least.tuple(at)));
             }
         }
-        self.join(&mut stretches, &evaluated, goals, &needed);
+        self.join(&mut stretches, &evaluated, goals, needed);
         self.stretches.keep(stretches);
         self.bytes = self.machine.kept_bytes();
         Ok(())
@@ -453,10 +463,11 @@ impl Session {
         goals: &[TensorId],
         needed: &BTreeSet<TensorId>,
     ) {
-        if !stretches.may_grow() {
+        let components = Arc::clone(&self.components);
+        let made = evaluated.iter().filter(|at| !components[**at].equations.is_empty()).count();
+        if !stretches.may_grow() || made < FEWEST {
             return;
         }
-        let components = Arc::clone(&self.components);
         let mut runs: Vec<Vec<(usize, &Component)>> = vec![Vec::new()];
         for (at, component) in components.iter().enumerate() {
             // It may read what comes before, which must be there by then.
@@ -491,7 +502,7 @@ impl Session {
                     let inner = component.tensors.iter().filter(|id| !read.contains(id));
                     inner.for_each(|id| self.machine.forget(*id));
                 }
-                stretches.all.push(stretch);
+                stretches.push(stretch);
             } else {
                 stretches.failed += 1;
             }
@@ -522,7 +533,8 @@ impl Fast {
         let (session, given) = self.session(request, goals);
         let outcome = session.evaluate(request, goals, given, shed);
         let program = Arc::clone(&session.machine.program);
-        let needed = session.needs(goals);
+        let needs = session.needs(goals);
+        let needed = &needs.tensors;
         let machine = &session.machine;
         let large = outcome.is_ok() && needed.iter().any(|id| machine.large_count(*id));
         let mut derived = BTreeMap::new();

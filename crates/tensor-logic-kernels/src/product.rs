@@ -9,7 +9,7 @@ use training::kernels::{Mat, MatMut, instruction_set, product, vectorised};
 use super::array::{Array, Typed, Ways};
 use super::number::{Buffer, Number, Pool, volume};
 use super::point::Unsigned;
-use super::space::buffers;
+use super::space::{Run, Scratch, TILE, buffers};
 use super::tiles::{self, SUMS, Stands, TALL, packed_len};
 
 /// Matrices in an array: steps from one to the next along each dimension of the batch, from row to
@@ -264,8 +264,11 @@ impl Product {
 
     fn thin<T: Number>(&self, x: &[T], y: &[T], sizes: (usize, usize), out: &mut [T]) {
         // To clear what is not used takes as long as a small product.
-        if packed_len::<T>(sizes.1, self.n) <= PACKED / 4 {
-            self.thin_in(&mut [T::ZERO; PACKED / 4], x, y, sizes, out);
+        if packed_len::<T>(sizes.1, self.n) <= TILE {
+            let mut scratch = Scratch::<T>::new();
+            let mut tile = scratch.tile();
+            self.thin_in(&mut tile[..], x, y, sizes, out);
+            scratch.give(Run::Tile(tile));
         } else {
             self.thin_in(&mut [T::ZERO; PACKED], x, y, sizes, out);
         }

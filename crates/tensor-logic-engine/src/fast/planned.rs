@@ -39,7 +39,8 @@ impl Fast {
         let parameters = Parameters::new();
         let request = Request { program, parameters: &parameters, budget };
         let mut session = Session::new(&request, goals, self.storage, self.precision, &self.pool);
-        let needed = session.needs(goals);
+        let needs = session.needs(goals);
+        let needed = &needs.tensors;
         let inlined = session.inlined.clone();
         let windows = self.taken_apart(&request, goals).map(|(windows, _)| windows);
         let moved = windows.iter().flat_map(|windows| &windows.moved).filter(|moved| !moved.whole);

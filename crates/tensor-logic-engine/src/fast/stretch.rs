@@ -52,6 +52,8 @@ const GOALS: usize = 4;
 pub(super) struct Stretches {
     goals: Vec<TensorId>,
     pub(super) all: Vec<Stretch>,
+    /// By component the one that it belongs to.
+    of: Vec<Option<usize>>,
     /// Those that could not be made, or did not hold.
     pub(super) failed: u32,
     /// Whether they serve at the moment.
@@ -61,7 +63,28 @@ pub(super) struct Stretches {
 impl Stretches {
     /// The one that a component belongs to.
     pub(super) fn position(&self, component: usize) -> Option<usize> {
-        self.all.iter().position(|stretch| stretch.components.binary_search(&component).is_ok())
+        self.of.get(component).copied().flatten()
+    }
+
+    /// One more.
+    pub(super) fn push(&mut self, stretch: Stretch) {
+        self.all.push(stretch);
+        self.number();
+    }
+
+    /// Takes one out.
+    pub(super) fn remove(&mut self, at: usize) -> Stretch {
+        let stretch = self.all.swap_remove(at);
+        self.number();
+        stretch
+    }
+
+    fn number(&mut self) {
+        let most = self.all.iter().filter_map(|stretch| stretch.components.last()).max();
+        self.of = vec![None; most.map_or(0, |most| most + 1)];
+        for (at, stretch) in self.all.iter().enumerate() {
+            stretch.components.iter().for_each(|component| self.of[*component] = Some(at));
+        }
     }
 
     /// Whether another one may be made.
