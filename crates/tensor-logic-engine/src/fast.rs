@@ -35,6 +35,7 @@ mod relation;
 mod replay;
 mod rows;
 mod scope;
+mod slope;
 mod solve;
 mod steps;
 mod stretch;

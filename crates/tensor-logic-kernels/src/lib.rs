@@ -4,10 +4,10 @@
 //! on [`View`]s of other arrays. A view walks an array along the dimensions of whoever reads it,
 //! each by a step of its own, so that permuting, repeating, slicing and picking rows copy nothing.
 //! Elementwise work that only one other operation reads becomes part of that operation, and operations that share an outer
-//! index are done together, strip after strip, on scratch that stays in the cache. Seven kernels
+//! index are done together, strip after strip, on scratch that stays in the cache. Eight kernels
 //! suffice: `point` (a small program for every element), `fold` (the same, folded along some dimensions),
 //! `product` (matrices, on the kernels of the crate `training`), `segments` (sums of rows by group),
-//! `normalise` (softmax and lnorm), `slabs` (rows put elsewhere), and `placed` (arrays put into a larger one).
+//! `normalise` (softmax and lnorm), `slope` (the adjoint of lnorm), `slabs` (rows put elsewhere), and `placed` (arrays put into a larger one).
 //!
 //! All numbers of a run are of one type, 64 or 32 bits. Results depend on shapes only, never on the
 //! number of threads: what is summed in parts is summed in the same parts by whoever does it.
@@ -32,6 +32,7 @@ mod recorded;
 mod schedule;
 mod segments;
 mod slabs;
+mod slope;
 mod space;
 mod spare;
 mod strips;
@@ -51,5 +52,6 @@ pub use product::{Matrices, Product};
 pub use recorded::Recorded;
 pub use segments::{Grouping, Segments};
 pub use slabs::{NOWHERE, Slabs};
+pub use slope::LnormSlope;
 pub use space::advance;
 pub use tape::{Origin, Tape};

@@ -361,7 +361,7 @@ fn lnorm<T: Number>(row: &mut [T], here: Option<&[T]>, epsilon: &[T]) {
 
 /// A sum of 64 bits in eight lanes.
 #[inline(always)]
-fn wide_sum<T: Number>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn wide_sum<T: Number>(values: &[T], of: impl Fn(f64) -> f64) -> f64 {
     let mut lanes = [0.0; 8];
     let (chunks, rest) = values.as_chunks::<8>();
     for chunk in chunks {

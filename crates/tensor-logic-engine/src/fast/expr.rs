@@ -40,7 +40,10 @@ impl Machine {
                 self.reserve_union(&blocks.iter().collect::<Vec<_>>())?;
                 Ok(if blocks.is_empty() { Block::absent() } else { sum_present(blocks) })
             }
-            Expr::Quotient(a, b) => self.two(a, b, context, Binary::Divide),
+            Expr::Quotient(a, b) => match self.slope(expr, context)? {
+                Some(block) => Ok(block),
+                None => self.two(a, b, context, Binary::Divide),
+            },
             Expr::Power(a, b) => self.two(a, b, context, Binary::Power),
             Expr::Negate(a) => Ok(self.expr(a, context)?.negated()),
             Expr::Reduce(reduce) => {

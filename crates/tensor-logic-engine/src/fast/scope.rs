@@ -14,6 +14,7 @@ use super::machine::{Context, Machine, Storage, Stored};
 use super::plan::{Key, Thing};
 use super::relation::Relation;
 use super::rows::Rows;
+use super::slope::Slope;
 use crate::ast::Comparison;
 use crate::engine::Numbers;
 use crate::error::Result;
@@ -105,6 +106,11 @@ fn factors<'p>(expr: &'p Expr, into: &mut Vec<Factor<'p>>) -> f64 {
         Expr::Number(value) if MODERATE.contains(&value.abs()) => *value,
         Expr::Product(parts) => parts.iter().map(|part| factors(part, into)).product(),
         Expr::Negate(a) => -factors(a, into),
+        // It is one operation.
+        Expr::Quotient(..) if Slope::of(expr).is_some() => {
+            into.push(Factor::Times(expr));
+            1.0
+        }
         Expr::Quotient(a, b) => {
             let constant = factors(a, into);
             match **b {
