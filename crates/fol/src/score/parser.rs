@@ -35,6 +35,8 @@ enum State {
     FunctionOpen,
     AfterArgument,
     Relation,
+    /// The left operand of a binary formula is over: its connective is to come, or in prefix notation its right
+    /// operand.
     Connective,
     Close,
     Head(Head),
@@ -191,7 +193,7 @@ impl Parser {
             match self.state {
                 State::Close => {
                     self.frames.pop();
-                    self.complete_formula();
+                    self.complete_formula(model);
                 }
                 State::Define => {
                     self.state = next;
@@ -219,6 +221,10 @@ impl Parser {
             State::Relation => {
                 self.state = State::Term;
                 Some(Relation::share(symbol, &model.relations))
+            }
+            State::Connective if model.is_prefix() => {
+                self.right_operand(hidden);
+                Some(self.formula_start(symbol, model, hidden))
             }
             State::Connective => Some(self.connective(symbol, model, hidden)),
             _ => None,
@@ -258,11 +264,19 @@ impl Parser {
                 if self.in_head() {
                     self.state = State::Define;
                 } else {
-                    self.complete_formula();
+                    self.complete_formula(model);
                 }
                 p
             }
             _ => 0.0,
+        }
+    }
+
+    /// An index ends here, if one is being read; the answer is the probability.
+    pub(super) fn end_index(&mut self, model: &Model) -> f64 {
+        match self.state {
+            State::Index(_) => self.leave(model),
+            _ => 1.0,
         }
     }
 
@@ -273,11 +287,9 @@ impl Parser {
                 self.place.depth += 1;
                 p
             }
-            SymbolId::LPAREN => {
-                let p = hidden.commit(Event::Binary, self.place);
-                self.place.depth += 1;
-                self.frames.push(Frame::Binary { operands: self.place, right: false });
-                p
+            SymbolId::LPAREN if !model.is_prefix() => self.binary(1.0, hidden),
+            SymbolId::AND | SymbolId::OR | SymbolId::IMPLIES | SymbolId::IFF if model.is_prefix() => {
+                self.binary(Connective::share(symbol, &model.binary), hidden)
             }
             SymbolId::FORALL | SymbolId::EXISTS | SymbolId::EXISTS1 => {
                 let share = Quantifier::share(symbol, &model.quantifiers);
@@ -294,6 +306,18 @@ impl Parser {
         }
     }
 
+    /// A binary formula begins, with a share of all of them.
+    fn binary(&mut self, share: f64, hidden: &mut Hidden) -> f64 {
+        if share <= 0.0 {
+            return 0.0;
+        }
+        let p = share * hidden.commit(Event::Binary, self.place);
+        self.place.depth += 1;
+        self.frames.push(Frame::Binary { operands: self.place, right: false });
+        self.state = State::Formula;
+        p
+    }
+
     fn atom_start(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
         let [predicate, relation, truth] = model.atoms(self.scope.len());
         let place = self.place;
@@ -304,8 +328,16 @@ impl Parser {
             }
             SymbolId::TRUE | SymbolId::FALSE => {
                 let [yes, no] = model.truth;
-                self.complete_formula();
+                self.complete_formula(model);
                 truth * if symbol == SymbolId::TRUE { yes } else { no }
+            }
+            _ if model.is_prefix() => {
+                let share = relation * Relation::share(symbol, &model.relations);
+                if share > 0.0 {
+                    self.frames.push(Frame::LeftSide);
+                    self.state = State::Term;
+                }
+                share
             }
             SymbolId::VAR | SymbolId::CONST | SymbolId::FUNC if relation > 0.0 => {
                 self.frames.push(Frame::LeftSide);
@@ -318,13 +350,20 @@ impl Parser {
 
     fn connective(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
         let p = Connective::share(symbol, &model.binary);
-        if let (true, Some(Frame::Binary { operands, right })) = (p > 0.0, self.frames.last_mut()) {
+        if p > 0.0 {
+            self.right_operand(hidden);
+        }
+        p
+    }
+
+    /// The left operand is over, the right one begins.
+    fn right_operand(&mut self, hidden: &mut Hidden) {
+        if let Some(Frame::Binary { operands, right }) = self.frames.last_mut() {
             *right = true;
             self.place = *operands;
             self.state = State::Formula;
             hidden.next_operand();
         }
-        p
     }
 
     /// Whether the head of a definition is being read.
@@ -333,7 +372,7 @@ impl Parser {
     }
 
     /// A formula is over: back to the innermost place that waits for more.
-    fn complete_formula(&mut self) {
+    fn complete_formula(&mut self, model: &Model) {
         loop {
             match self.frames.last() {
                 Some(Frame::Quantifier) => {
@@ -341,6 +380,7 @@ impl Parser {
                     self.scope.pop();
                 }
                 Some(Frame::Binary { right: false, .. }) => return self.state = State::Connective,
+                Some(Frame::Binary { right: true, .. }) if model.is_prefix() => drop(self.frames.pop()),
                 Some(Frame::Binary { right: true, .. }) => return self.state = State::Close,
                 _ => return self.state = State::Done,
             }
