@@ -165,15 +165,12 @@ impl CodeMask {
         for digit in digits {
             self.write(digit)?;
         }
-        match (&mut self.reader, &self.code.arities) {
-            (Some(reader), Some(arities)) => {
-                let mut out = Vec::new();
-                reader.end_index(arities, &mut out)?;
-                for symbol in out {
-                    self.mask.push(symbol)?;
-                }
+        if let (Some(reader), Some(arities)) = (&mut self.reader, &self.code.arities) {
+            let mut out = Vec::new();
+            reader.end_index(arities, &mut out)?;
+            for symbol in out {
+                self.mask.push(symbol)?;
             }
-            _ => {}
         }
         // Of what may follow, something is no further digit.
         let ends = self.mask.legal().iter().any(|s| s.kind() != SymbolKind::Numeral);
