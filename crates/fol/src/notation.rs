@@ -161,6 +161,12 @@ impl Code {
         }
     }
 
+    /// The tokens of `<bos>` and `<eos>`.
+    pub fn boundaries(&self) -> [Token; 2] {
+        // No numerals, so every code has them.
+        [SymbolId::BOS, SymbolId::EOS].map(|symbol| self.token(symbol).unwrap_or(Token(symbol.get())))
+    }
+
     /// All tokens, in order.
     pub fn tokens(&self) -> impl Iterator<Item = Token> + Clone + use<> {
         (0..=u16::MAX).take(self.size()).map(Token)
@@ -300,6 +306,14 @@ impl Code {
             (_, Some(refusal)) | (Some(refusal), None) => Err(refusal),
             (None, None) => Ok(symbols),
         }
+    }
+
+    /// Refuses a signature whose names have other arities than those that the code reads with.
+    ///
+    /// # Errors
+    /// `BadValue`, in prefix notation only.
+    pub(crate) fn check(&self, signature: &Signature) -> Result<(), Refusal> {
+        self.arities.as_ref().map_or(Ok(()), |arities| arities.agree(&Arities::new(signature)?))
     }
 
     /// Whether every name of a signature has a token.

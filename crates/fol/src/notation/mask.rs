@@ -52,6 +52,11 @@ impl CodeMask {
         })
     }
 
+    /// The code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
     /// From here on the rest, `<eos>` included, must fit in so many symbols of canonical text.
     pub fn set_budget(&mut self, budget: Option<u32>) {
         self.mask.set_budget(budget);
@@ -67,6 +72,9 @@ impl CodeMask {
     /// # Errors
     /// If the token is not legal, as the strict reader, without a place.
     pub fn push(&mut self, token: Token) -> Result<(), Refusal> {
+        if let (true, Some(Meaning::Symbol(symbol))) = (self.code.is_plain(), self.code.meaning(token)) {
+            return self.mask.push(symbol);
+        }
         // What is refused must leave the mask as it was.
         let mut next = self.clone();
         next.advance(token)?;

@@ -39,6 +39,25 @@ impl Arities {
         })
     }
 
+    /// Refuses names that have another arity elsewhere.
+    pub(super) fn agree(&self, other: &Self) -> Result<(), Refusal> {
+        let pairs = [
+            (SymbolId::PRED, &self.predicates, &other.predicates),
+            (SymbolId::FUNC, &self.functions, &other.functions),
+        ];
+        for (category, here, there) in pairs {
+            let differs = |pair: (&Option<usize>, &Option<usize>)| {
+                pair.0.is_some() && pair.1.is_some() && pair.0 != pair.1
+            };
+            if let Some(index) = here.iter().zip(there).position(differs) {
+                let message =
+                    format!("{}{index} has another arity in this law than in the code", category.unicode());
+                return Err(Refusal::new(Kind::BadValue, message));
+            }
+        }
+        Ok(())
+    }
+
     fn of(&self, category: SymbolId, index: u64) -> Option<usize> {
         let all = if category == SymbolId::PRED { &self.predicates } else { &self.functions };
         usize::try_from(index).ok().and_then(|index| all.get(index)).copied().flatten()

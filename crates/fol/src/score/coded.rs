@@ -26,8 +26,9 @@ impl CodeScorer {
     /// The scorer of a law's code.
     ///
     /// # Errors
-    /// `EmptySize` for a range of sizes with an empty class.
+    /// `EmptySize` for a range of sizes with an empty class; `BadValue` if the law has other arities than the code (N7).
     pub fn new(law: &Law, code: &Code) -> Result<Self, Refusal> {
+        code.check(&law.signature())?;
         Ok(Self {
             text: Text::new(law, code.notation())?,
             dist: vec![0.0; code.size()],

@@ -224,6 +224,11 @@ fn refusals_by_kind_and_place() {
     let refusal = Code::new(Tokenization::Atomic, Notation::Prefix, &public, None).unwrap_err();
     assert_eq!(refusal.kind, Kind::BadValue);
     assert!(refusal.message.contains("P0 has 1 or 2 arguments"), "{refusal}");
+    for (name, changes) in [("public", vec![]), ("seed", vec![("predicates", "[[2,2]]")])] {
+        let other = crate::common::law(name, &changes);
+        assert_eq!(CodeScorer::new(&other, &prefix).unwrap_err().kind, Kind::BadValue);
+        assert!(CodeScorer::new(&other, &atomic).is_ok());
+    }
     let many = crate::common::law("public", &[("names", "4000000000")]).signature();
     assert_eq!(Entities::of_signature(&many).unwrap_err().kind, Kind::BadValue);
 }
