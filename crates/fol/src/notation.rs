@@ -7,6 +7,7 @@
 //! (`entities`). [`CodeMask`] is the mask of a code; the exact probability of the next token is
 //! [`CodeScorer`](crate::score::CodeScorer).
 
+mod doubled;
 mod entities;
 mod mask;
 mod prefix;
@@ -104,11 +105,13 @@ pub struct Code {
     entities: Option<Entities>,
     /// The arities, where operators stand first.
     arities: Option<Arities>,
+    /// In so many of 100 cases a binary or atomic formula stands in a second pair of parentheses.
+    doubled: u8,
 }
 
 impl Code {
     /// Canonical text: compositional tokens in infix notation.
-    pub const PLAIN: Self = Self { entities: None, arities: None };
+    pub const PLAIN: Self = Self { entities: None, arities: None, doubled: 0 };
 
     /// The code of a law's texts, with the law's entities or others (N3, N7).
     ///
@@ -130,7 +133,28 @@ impl Code {
             Notation::Infix => None,
             Notation::Prefix => Some(Arities::new(signature)?),
         };
-        Ok(Self { entities, arities })
+        Ok(Self { entities, arities, doubled: 0 })
+    }
+
+    /// The same with redundant parentheses: in so many of 100 cases a binary or atomic formula stands in a second pair
+    /// (N15).
+    ///
+    /// # Errors
+    /// `BadValue` for more than 99, and in prefix notation, which has no parentheses.
+    pub fn with_doubled(self, percent: u8) -> Result<Self, Refusal> {
+        let refuse = |message: &str| Err(Refusal::new(Kind::BadValue, message));
+        if percent > 99 {
+            return refuse("of 100 formulas at most 99 have a second pair of parentheses");
+        }
+        if percent > 0 && self.arities.is_some() {
+            return refuse("prefix notation has no parentheses");
+        }
+        Ok(Self { doubled: percent, ..self })
+    }
+
+    /// In so many of 100 cases a binary or atomic formula stands in a second pair of parentheses.
+    pub fn doubled(&self) -> u8 {
+        self.doubled
     }
 
     /// How names are cut.
@@ -221,6 +245,30 @@ impl Code {
         }
     }
 
+    /// As [`encode`](Self::encode), with the draws that the code leaves open, and −ln of their probability: which formulas
+    /// have a second pair of parentheses (N15).
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode); `NotAFormula` for a text that is not one formula, where parentheses are drawn.
+    pub fn draw(
+        &self,
+        symbols: &[SymbolId],
+        stream: &mut seeded::Stream,
+    ) -> Result<(Vec<Token>, f64), Refusal> {
+        if self.doubled == 0 {
+            return Ok((self.encode(symbols)?, 0.0));
+        }
+        // Names first, so that a refusal has its place in the canonical text.
+        self.cut(symbols)?;
+        let text = crate::decode(symbols)?;
+        let Some(formula) = text.as_formula() else {
+            let message = "redundant parentheses are for texts of one formula";
+            return Err(Refusal::new(Kind::NotAFormula, message));
+        };
+        let (symbols, nll) = doubled::write(formula, self.doubled, stream);
+        Ok((self.cut(&symbols)?, nll))
+    }
+
     /// Symbols in the order of the notation, a whole text or the beginning of one, as tokens. The last index has all its
     /// digits.
     ///
@@ -283,6 +331,7 @@ impl Code {
             return Err(refusal.at(at).found(SymbolId::BOS.label()));
         }
         let (written, refused) = match &self.arities {
+            None if self.doubled > 0 => (doubled::strip(&spelled)?, None),
             None => (spelled, None),
             Some(arities) => prefix::read(&spelled, tokens.len(), arities),
         };

@@ -8,6 +8,7 @@
 //! array of 663 probabilities is filled only when it is asked for.
 
 mod coded;
+mod doubled;
 mod event;
 mod hidden;
 mod hidden_count;

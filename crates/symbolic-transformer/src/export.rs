@@ -124,6 +124,7 @@ fn representable(config: &ModelConfig, code: &Code) -> Result<()> {
              {} tokens of its law alone",
             code.size()
         ),
+        _ if code.doubled() > 0 => "redundant parentheses: the tokenizer and the card of the folder speak of canonical text".to_owned(),
         _ if code.notation() == Notation::Prefix => "notation = \"prefix\": the tokenizer and the card of the folder speak of canonical text, and no file there \
              would say where arguments end"
             .to_owned(),

@@ -27,6 +27,8 @@ struct Coded {
     code: Code,
     tokens: Vec<Token>,
     starts: Vec<usize>,
+    /// −ln of the probability of what the code left to a draw, for each sequence.
+    draws: Vec<f64>,
 }
 
 /// The code of a corpus in canonical symbols.
@@ -72,9 +74,15 @@ impl Corpus {
         text.strip_suffix(&[SymbolId::EOS]).unwrap_or(text)
     }
 
-    /// −ln p of one sequence under the law.
+    /// −ln p of one sequence under the law, and of what its code left to a draw.
     pub fn nll(&self, i: usize) -> f64 {
-        self.nll.get(i).copied().unwrap_or(f64::NAN)
+        let draw = self.coded.as_ref().and_then(|coded| coded.draws.get(i)).copied().unwrap_or(0.0);
+        self.nll.get(i).map_or(f64::NAN, |nll| nll + draw)
+    }
+
+    /// −ln of the probability of all that the code left to draws.
+    pub fn draws(&self) -> f64 {
+        self.coded.as_ref().map_or(0.0, |coded| coded.draws.iter().sum())
     }
 
     /// The sequences.
@@ -82,19 +90,24 @@ impl Corpus {
         (0..self.len()).map(|i| self.get(i))
     }
 
-    /// The same texts, given to models by a code. What [`get`](Self::get) gives are canonical symbols as before.
+    /// The same texts, given to models by a code. What [`get`](Self::get) gives are canonical symbols as before. What the
+    /// code leaves to a draw is drawn from the stream of the split and of the number of the text, and is a part of what
+    /// [`nll`](Self::nll) says.
     ///
     /// # Errors
     /// A text without a code is refused with its number, from 0, and the position of the symbol.
-    pub fn in_code(mut self, code: &Code) -> Result<Self> {
+    pub fn in_code(mut self, code: &Code, split: &str) -> Result<Self> {
         self.coded = None;
         if code.is_plain() {
             return Ok(self);
         }
         let [bos, eos] = code.boundaries();
         let (mut tokens, mut starts) = (Vec::with_capacity(self.tokens.len()), vec![0]);
+        let mut draws = Vec::with_capacity(self.len());
+        let family = fol::sample::family(&format!("parentheses-{split}"), 0);
         for (i, sequence) in self.iter().enumerate() {
-            let text = code.encode(Self::inner(sequence)).map_err(|refusal| {
+            let drawn = code.draw(Self::inner(sequence), &mut family.stream(i as u64));
+            let (text, draw) = drawn.map_err(|refusal| {
                 let at = refusal.token.map_or_else(String::new, |at| format!(", symbol {at}"));
                 let help = refusal.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
                 Refusal::Learner(format!("text {i}{at}: {refusal}{help}"))
@@ -103,8 +116,9 @@ impl Corpus {
             tokens.extend(text);
             tokens.push(eos);
             starts.push(tokens.len());
+            draws.push(draw);
         }
-        self.coded = Some(Coded { code: code.clone(), tokens, starts });
+        self.coded = Some(Coded { code: code.clone(), tokens, starts, draws });
         Ok(self)
     }
 
@@ -153,6 +167,7 @@ impl Corpus {
             self.tokens.truncate(self.starts.last().copied().unwrap_or(0));
             if let Some(coded) = &mut self.coded {
                 coded.starts.truncate(n + 1);
+                coded.draws.truncate(n);
                 coded.tokens.truncate(coded.starts.last().copied().unwrap_or(0));
             }
         }

@@ -49,19 +49,21 @@ fn stored(folder: &Path) -> Result<Entities> {
 }
 
 fn new(config: &Config, law: &Law, entities: Option<Entities>) -> Result<Code> {
-    let Config { tokenization, notation, .. } = *config;
+    let Config { tokenization, notation, double_parentheses, .. } = *config;
     let refused = |r: fol::error::Refusal| {
         let key =
             if notation == Notation::Prefix { "notation = \"prefix\"" } else { "tokenization = \"atomic\"" };
         let help = r.help.as_ref().map_or_else(String::new, |help| format!("\n  {help}"));
         anyhow!("{key}: {r}{help}")
     };
-    Code::new(tokenization, notation, &law.signature(), entities).map_err(refused)
+    let code = Code::new(tokenization, notation, &law.signature(), entities).map_err(refused)?;
+    let doubled = code.with_doubled(double_parentheses.unwrap_or(0));
+    doubled.map_err(|r| anyhow!("double_parentheses: {r}"))
 }
 
-/// How much longer texts are in canonical symbols than in the code of a corpus: what a cost per symbol is multiplied
-/// with to be one per token.
-pub(crate) fn symbols_per_token(corpus: &Corpus) -> f64 {
+/// The optimum per token of a corpus in a code, from that per canonical symbol: a text costs the same in every code,
+/// beside what the code leaves to draws, and has other numbers of tokens.
+pub(crate) fn optimum(per_symbol: f64, corpus: &Corpus) -> f64 {
     let symbols: usize = corpus.iter().map(|s| s.len().saturating_sub(1)).sum();
-    symbols as f64 / corpus.targets().max(1) as f64
+    (per_symbol * symbols as f64 + corpus.draws()) / corpus.targets().max(1) as f64
 }

@@ -91,6 +91,8 @@ pub(crate) struct Config {
     pub(crate) notation: Notation,
     /// Where names are whole tokens: which have one; those of the law if nothing is said.
     pub(crate) entities: Option<NamesOf>,
+    /// In so many of 100 cases a binary or atomic formula stands in a second pair of parentheses.
+    pub(crate) double_parentheses: Option<u8>,
 
     pub(crate) epochs: u64,
     pub(crate) max_steps: u64,
@@ -150,6 +152,7 @@ impl Default for Config {
             tokenization: Tokenization::Compositional,
             notation: Notation::Infix,
             entities: None,
+            double_parentheses: None,
             epochs: 50,
             max_steps: 0,
             batch: 32,
@@ -226,6 +229,12 @@ impl Config {
         faults.demand(declines, format!("schedule = \"{}\": cosine, linear or constant", self.schedule));
         let precision = &self.precision;
         faults.demand(precision == "f32", format!("precision = \"{precision}\": this build has f32"));
+        let doubled = self.double_parentheses.unwrap_or(0);
+        faults.demand(doubled <= 99, format!("double_parentheses = {doubled}: 0 to 99, of 100 formulas"));
+        faults.demand(
+            doubled == 0 || self.notation == Notation::Infix,
+            "double_parentheses: notation = \"prefix\" has no parentheses",
+        );
         faults.demand(
             self.entities.is_none() || self.tokenization == Tokenization::Atomic,
             "entities: only with tokenization = \"atomic\" are names whole tokens",
@@ -266,7 +275,9 @@ impl Config {
 
     /// Whether models read canonical symbols.
     pub(crate) fn is_plain(&self) -> bool {
-        self.tokenization == Tokenization::Compositional && self.notation == Notation::Infix
+        self.tokenization == Tokenization::Compositional
+            && self.notation == Notation::Infix
+            && self.double_parentheses.unwrap_or(0) == 0
     }
 
     /// The shape of the model over so many tokens.
@@ -373,6 +384,8 @@ mod tests {
         assert!(refusal(TINY, &["precision=bf16"]).contains("bf16"));
         assert!(refusal(TINY, &["notation=postfix"]).contains("notation: unknown variant `postfix`"));
         assert!(refusal(TINY, &["entities=data"]).contains("atomic"));
+        assert!(refusal(TINY, &["double_parentheses=100"]).contains("0 to 99"));
+        assert!(refusal(TINY, &["double_parentheses=15", "notation=prefix"]).contains("no parentheses"));
         // Whole names have no pictures.
         let pictures = ["tokenization=atomic", "embedding=glyph-linear"];
         assert!(refusal(TINY, &pictures).contains("a glyph embedding needs the vocabulary of 663 symbols"));

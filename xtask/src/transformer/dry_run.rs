@@ -40,7 +40,7 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
             None => data::law_of_run(&config.data)?,
         };
         let code = code::to_train(config, None, &law, &corpus)?;
-        let corpus = corpus.in_code(&code)?;
+        let corpus = corpus.in_code(&code, "train")?;
         let mut network = network::to_train(config, None, &corpus)?;
         fields.insert("params".to_owned(), json!(network.layout().len()));
         fields.insert("parameters".to_owned(), parameters(network.as_ref()));
@@ -49,7 +49,7 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
         let batch = corpus.batch(order.batch(0, 0).iter().map(|&i| i as usize));
         let step = one_step(network.as_mut(), config, &batch, code.size())?;
         if let Some(data) = &present {
-            let optimum = data.optimum().map(|nats| nats * code::symbols_per_token(&corpus));
+            let optimum = data.optimum().map(|nats| code::optimum(nats, &corpus));
             fields.insert("optimum_nats_per_token".to_owned(), json!(optimum));
             schedule(config, &corpus, &order, &step, fields)?;
         }

@@ -114,14 +114,14 @@ pub(super) fn evaluate_as(
         let answer = match suite.as_str() {
             "iid" => {
                 found.insert("baselines".to_owned(), json!(judge.baselines()?));
-                judge.full(&data.iid()?, &mut found)?
+                judge.full(&data.iid()?, "iid", &mut found)?
             }
             FILE => match &what.texts {
-                Some(texts) => judge.full(texts, &mut found)?,
+                Some(texts) => judge.full(texts, FILE, &mut found)?,
                 None => Value::Null,
             },
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?)?,
-            "test" => judge.full(&data.test()?, &mut found)?,
+            "test" => judge.full(&data.test()?, "test", &mut found)?,
             "generation" | "completion" if config.model == Model::Ngram => Value::Null,
             "generation" => judge.generation()?,
             "completion" => judge.completion(&data.test()?)?,
@@ -161,7 +161,7 @@ impl<'a> Judge<'a> {
         };
         let (network, ngram) = match config.model {
             Model::Ngram => {
-                let train = data.train()?.first(config.train_limit).in_code(&code)?;
+                let train = data.train()?.first(config.train_limit).in_code(&code, "train")?;
                 (None, Some(Ngram::train(&train, config.order.unwrap_or(ORDER))))
             }
             Model::Transformer | Model::Lstm => {
@@ -192,9 +192,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Every number, target by target. An excess below −3 standard errors is a bug, and is said.
-    fn full(&mut self, corpus: &Corpus, found: &mut Map<String, Value>) -> Result<Value> {
+    fn full(&mut self, corpus: &Corpus, split: &str, found: &mut Map<String, Value>) -> Result<Value> {
         let (law, known) = (&self.data.law, self.known()?);
-        let corpus = corpus.clone().in_code(&self.code)?;
+        let corpus = corpus.clone().in_code(&self.code, split)?;
         let judged = self.with(|model| Ok(iid(model, &corpus, law, Some(&known))?));
         self.known = Some(known);
         let judged = judged?;
@@ -211,7 +211,7 @@ impl<'a> Judge<'a> {
 
     /// For filtered data: the law's −ln p of each whole formula is the reference.
     fn whole_formulas(&mut self, corpus: &Corpus) -> Result<Value> {
-        let corpus = corpus.clone().in_code(&self.code)?;
+        let corpus = corpus.clone().in_code(&self.code, "test")?;
         let mut sums = Vec::with_capacity(corpus.len());
         let per_formula = self.nats_by_formula(&corpus)?;
         let lengths = corpus.lengths();
@@ -247,7 +247,7 @@ impl<'a> Judge<'a> {
     }
 
     fn nats(&mut self, corpus: &Corpus) -> Result<f64> {
-        let corpus = &corpus.clone().in_code(&self.code)?;
+        let corpus = &corpus.clone().in_code(&self.code, "train")?;
         match &mut self.network {
             Some((network, theta)) => {
                 let scores = validate(network.as_mut(), theta, corpus)?;
@@ -260,8 +260,8 @@ impl<'a> Judge<'a> {
     /// Uniform, grammar-uniform, Kneser–Ney and the law itself, on the same formulas.
     fn baselines(&self) -> Result<Vec<Value>> {
         let (law, code) = (&self.data.law, &self.code);
-        let corpus = self.data.iid()?.in_code(code)?;
-        let train = self.data.train()?.first(self.config.train_limit).in_code(code)?;
+        let corpus = self.data.iid()?.in_code(code, "iid")?;
+        let train = self.data.train()?.first(self.config.train_limit).in_code(code, "train")?;
         let scorer = CodeScorer::new(law, code).map_err(|r| anyhow!("{r}"))?;
         let mut uniform = Uniform { size: code.size() };
         let mut rows = vec![row("uniform", &iid(&mut uniform, &corpus, law, None)?)];
@@ -279,7 +279,7 @@ impl<'a> Judge<'a> {
 
     fn completion(&self, corpus: &Corpus) -> Result<Value> {
         let Some((_, theta)) = &self.network else { bail!("no model") };
-        let corpus = corpus.clone().in_code(&self.code)?;
+        let corpus = corpus.clone().in_code(&self.code, "test")?;
         completion::completion(self.config, theta, &self.data.law, &corpus)
     }
 

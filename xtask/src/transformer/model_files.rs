@@ -41,6 +41,7 @@ pub(crate) fn write_about(
         "commit": run_folder::commit(),
         "tokenization": config.tokenization,
         "notation": config.notation,
+        "double_parentheses": config.double_parentheses.unwrap_or(0),
     });
     if let (Value::Object(about), Value::Object(mut shape)) =
         (&mut about, serde_json::to_value(config.shape(code.size())?)?)

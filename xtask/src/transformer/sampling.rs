@@ -101,7 +101,7 @@ pub(crate) fn valid_mask(code: &Code, law: &Law, budget: usize) -> Result<CodeMa
 
 /// Whether there is a mask of a law's texts in a code.
 pub(crate) fn has_mask(code: &Code, law: &Law) -> bool {
-    !law.has_statements() && code.covers(&law.signature())
+    !law.has_statements() && code.doubled() == 0 && code.covers(&law.signature())
 }
 
 /// `cargo xtask sample`; returns the exit status.

@@ -105,8 +105,8 @@ fn initial(from: &str, config: &Config, learner: &Transformer<'_>) -> Result<Vec
 fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'static>> {
     let train = data.train()?.first(config.train_limit);
     let code = code::to_train(config, Some(folder), &data.law, &train)?;
-    let train = train.in_code(&code).context("the training set")?;
-    let validation = data.val()?.in_code(&code).context("the validation set")?;
+    let train = train.in_code(&code, "train").context("the training set")?;
+    let validation = data.val()?.in_code(&code, "val").context("the validation set")?;
     let network = network::to_train(config, Some(folder), &train)?;
     check_lengths(config, &train, &validation)?;
     let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
@@ -137,11 +137,10 @@ fn check_lengths(config: &Config, corpus: &Corpus, validation: &Corpus) -> Resul
 
 fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<Settings> {
     let per_epoch = learner.updates_per_epoch();
-    // A formula costs the same in every code, and has other numbers of tokens.
     let optimum = match data.optimum() {
         Some(nats) if !config.is_plain() => {
-            let iid = data.iid()?.in_code(learner.train.code()).context("the unfiltered set")?;
-            Some(nats * code::symbols_per_token(&iid))
+            let iid = data.iid()?.in_code(learner.train.code(), "iid").context("the unfiltered set")?;
+            Some(code::optimum(nats, &iid))
         }
         optimum => optimum,
     };

@@ -120,3 +120,31 @@ fn what_has_no_code_is_refused_before_anything_is_trained() {
     let parameters = 2 * width * 16 + width + (4 * 256 + 64 + 2 * 16 * 32 + 32 + 16 + 64) + 32;
     assert_eq!(document["params"].as_u64(), Some(parameters));
 }
+
+/// The second pairs of parentheses are drawn, judged against their own optimum, and read back as the formulas they are.
+#[test]
+fn redundant_parentheses_are_a_code_of_their_own() {
+    let place = place();
+    for tokenization in ["compositional", "atomic"] {
+        train(&place, tokenization, &["double_parentheses=15", &format!("tokenization={tokenization}")]);
+        let eval = document(&place, tokenization, "eval.json");
+        let baselines = eval["baselines"].as_array().unwrap();
+        let row = |wanted: &str| baselines.iter().find(|r| r["name"] == wanted);
+        assert!(row("optimum").unwrap()["excess"]["value"].as_f64().unwrap().abs() < 1e-9);
+        assert!(row("grammar-uniform").is_none(), "there is no mask of this code");
+        assert!(eval["iid"]["excess"]["value"].as_f64().unwrap() > 0.0);
+        let completion = place.json(&["eval", tokenization, "--suite", "completion", "--json", "--quiet"]);
+        assert!(completion["completion"]["greedy"]["valid"].is_null());
+        place.ok(&["sample", tokenization, "--n", "2", "--json"]);
+        let errors = place.refused(&["sample", tokenization, "--n", "2", "--valid"], 1);
+        assert!(errors.contains("no mask"), "{errors}");
+        let errors = place.refused(&["export", tokenization, "--format", "hf"], 1);
+        assert!(errors.contains("NotRepresentable"), "{errors}");
+    }
+    let bits = |run: &str| {
+        document(&place, run, "eval.json")["iid"]["optimum"]["bits_per_formula"].as_f64().unwrap()
+    };
+    assert!((bits("compositional") - bits("atomic")).abs() < 1e-9);
+    train(&place, "single", &[]);
+    assert!(bits("compositional") > bits("single"), "the draws cost something");
+}

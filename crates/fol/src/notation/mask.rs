@@ -30,6 +30,9 @@ impl CodeMask {
         let within = options.within.as_ref();
         let refuse = |message: &str, help: &str| Err(Refusal::new(Kind::BadValue, message).help(help));
         if !code.is_plain() {
+            if code.doubled() > 0 {
+                return refuse("redundant parentheses have no mask", "the canonical text");
+            }
             if options.grammar != Grammar::Formula {
                 return refuse("only the canonical text has a mask of several statements", "grammar formula");
             }

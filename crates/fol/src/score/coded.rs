@@ -2,17 +2,53 @@
 
 use std::sync::Arc;
 
-use super::sink::Slots;
+use super::doubled::Doubled;
+use super::sink::{Sink, Slots};
 use super::text::Text;
 use crate::error::{Kind, Refusal};
 use crate::law::Law;
 use crate::notation::{Code, Meaning, Token, Tokenization};
 use crate::symbol::{SymbolId, SymbolKind};
 
+/// What reads symbols.
+#[derive(Debug, Clone)]
+enum Machine {
+    Text(Text),
+    Doubled(Doubled),
+}
+
+/// The same for both.
+macro_rules! each {
+    ($machine:expr, $inner:ident => $do:expr) => {
+        match $machine {
+            Self::Text($inner) => $do,
+            Self::Doubled($inner) => $do,
+        }
+    };
+}
+
+impl Machine {
+    fn reset(&mut self) {
+        each!(self, machine => machine.reset())
+    }
+
+    fn step(&mut self, symbol: SymbolId) -> f64 {
+        each!(self, machine => machine.step(symbol))
+    }
+
+    fn name(&mut self, category: SymbolId, index: u64) -> f64 {
+        each!(self, machine => machine.name(category, index))
+    }
+
+    fn fill<S: Sink>(&mut self, out: &mut S) {
+        each!(self, machine => machine.fill(out))
+    }
+}
+
 /// The exact scorer of a law whose texts are given by a code.
 #[derive(Debug, Clone)]
 pub struct CodeScorer {
-    text: Text,
+    machine: Machine,
     code: Arc<Code>,
     history: Vec<Token>,
     nll: f64,
@@ -26,11 +62,15 @@ impl CodeScorer {
     /// The scorer of a law's code.
     ///
     /// # Errors
-    /// `EmptySize` for a range of sizes with an empty class; `BadValue` if the law has other arities than the code (N7).
+    /// `EmptySize` for a range of sizes with an empty class; `BadValue` if the law has other arities than the code (N7), and
+    /// for redundant parentheses under a law with statements (N15).
     pub fn new(law: &Law, code: &Code) -> Result<Self, Refusal> {
         code.check(&law.signature())?;
         Ok(Self {
-            text: Text::new(law, code.notation())?,
+            machine: match code.doubled() {
+                0 => Machine::Text(Text::new(law, code.notation())?),
+                percent => Machine::Doubled(Doubled::new(law, percent)?),
+            },
             dist: vec![0.0; code.size()],
             code: Arc::new(code.clone()),
             history: Vec::new(),
@@ -47,7 +87,7 @@ impl CodeScorer {
 
     /// Back to the empty prefix.
     pub fn reset(&mut self) {
-        self.text.reset();
+        self.machine.reset();
         self.history.clear();
         self.nll = 0.0;
         self.filled = false;
@@ -72,7 +112,7 @@ impl CodeScorer {
     pub fn push(&mut self, token: Token) -> Result<f64, Refusal> {
         let p = self.step(token);
         if p <= 0.0 || p.is_nan() {
-            self.text.reset();
+            self.machine.reset();
             for token in std::mem::take(&mut self.history) {
                 self.step(token);
                 self.history.push(token);
@@ -99,9 +139,9 @@ impl CodeScorer {
         let cut = self.code.tokenization() == Tokenization::Compositional;
         match self.code.meaning(token) {
             Some(Meaning::Symbol(symbol)) if cut || symbol.kind() != SymbolKind::Category => {
-                self.text.step(symbol)
+                self.machine.step(symbol)
             }
-            Some(Meaning::Entity(entity)) => self.text.name(entity.category, entity.index),
+            Some(Meaning::Entity(entity)) => self.machine.name(entity.category, entity.index),
             Some(Meaning::Symbol(_)) | None => 0.0,
         }
     }
@@ -110,7 +150,8 @@ impl CodeScorer {
         if !self.filled {
             self.dist.fill(0.0);
             self.rest = 0.0;
-            self.text.fill(&mut Slots { code: &self.code, by_token: &mut self.dist, rest: &mut self.rest });
+            let code = &self.code;
+            self.machine.fill(&mut Slots { code, by_token: &mut self.dist, rest: &mut self.rest });
             self.filled = true;
         }
     }

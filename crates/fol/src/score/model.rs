@@ -17,6 +17,8 @@ pub type Distribution = [f64; VOCABULARY];
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     pub(super) notation: Notation,
+    /// The share of binary and atomic formulas that stand in a second pair of parentheses.
+    pub(super) doubled: f64,
     /// AND, OR, IMPLIES, IFF, among binary connectives.
     pub(super) binary: [f64; 4],
     pub(super) quantifiers: [f64; 3],
@@ -155,6 +157,7 @@ impl Model {
         });
         Self {
             notation: Notation::Infix,
+            doubled: 0.0,
             binary: shares(binary),
             quantifiers: shares(law.quantifiers),
             relations: shares(law.relations),
@@ -185,6 +188,7 @@ impl Model {
         let canonical = law.names == BinderNames::Canonical;
         Self {
             notation: Notation::Infix,
+            doubled: 0.0,
             binary: equal(&law.connectives),
             quantifiers: equal(&law.quantifiers),
             relations: equal(&law.relations),

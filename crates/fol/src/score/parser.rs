@@ -26,6 +26,10 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Formula,
+    /// The parenthesis of a binary formula whose second one has been read.
+    Open,
+    /// An atom whose second parenthesis has been read.
+    Atom,
     BinderVariable,
     AfterBinder,
     SortSymbol,
@@ -74,6 +78,8 @@ pub(super) enum Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frame {
     Quantifier,
+    /// A second pair of parentheses.
+    Doubled,
     /// The place of the operands.
     Binary {
         operands: Place,
@@ -184,6 +190,49 @@ impl Parser {
         }
     }
 
+    /// Every way to read a symbol, with its probability, where parentheses may be redundant. `<eos>` is none.
+    pub(super) fn readings(
+        &self,
+        symbol: SymbolId,
+        model: &Model,
+        hidden: &Hidden,
+        mut each: impl FnMut(f64, Self, Hidden),
+    ) {
+        let (mut next, mut left) = (self.clone(), 1.0);
+        while next.state != State::Done && left > 0.0 {
+            if next.state == State::Formula && symbol == SymbolId::LPAREN {
+                let (mut once, mut own) = (next.clone(), hidden.clone());
+                let p = once.binary(1.0 - model.doubled, &mut own);
+                each(left * p, once, own);
+                let (mut twice, mut own) = (next.clone(), hidden.clone());
+                twice.frames.push(Frame::Doubled);
+                let p = twice.binary(model.doubled, &mut own);
+                twice.state = State::Open;
+                each(left * p, twice, own);
+                let mut own = hidden.clone();
+                let p = model.doubled * own.commit(Event::Atom, next.place);
+                next.frames.push(Frame::Doubled);
+                next.state = State::Atom;
+                return each(left * p, next, own);
+            }
+            let mut own = hidden.clone();
+            let mut taken = next.clone();
+            if let Some(p) = taken.take(symbol, model, &mut own) {
+                return each(left * p, taken, own);
+            }
+            left *= next.leave(model);
+        }
+    }
+
+    /// The probability that all is read.
+    pub(super) fn over(&self, model: &Model) -> f64 {
+        let (mut last, mut left) = (self.clone(), 1.0);
+        while last.state != State::Done && left > 0.0 {
+            left *= last.leave(model);
+        }
+        left
+    }
+
     /// The probability of the symbol in this state alone; `None` if the state has to be left first.
     fn take(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> Option<f64> {
         if let Some((expected, next)) = self.forced() {
@@ -206,6 +255,7 @@ impl Parser {
         }
         match self.state {
             State::Formula => Some(self.formula_start(symbol, model, hidden)),
+            State::Atom => Some(self.atom(symbol, model)),
             State::AfterBinder if symbol == SymbolId::COLON => {
                 self.state = State::SortSymbol;
                 Some(model.sorted.map_or(0.0, |[_, yes]| yes))
@@ -235,6 +285,7 @@ impl Parser {
     fn forced(&self) -> Option<(SymbolId, State)> {
         Some(match self.state {
             State::BinderVariable => (SymbolId::VAR, State::Index(Use::Binder)),
+            State::Open => (SymbolId::LPAREN, State::Formula),
             State::SortSymbol => (SymbolId::SORT, State::Index(Use::Sort)),
             State::FunctionOpen => (SymbolId::LPAREN, State::Term),
             State::Close => (SymbolId::RPAREN, State::Close),
@@ -319,9 +370,15 @@ impl Parser {
     }
 
     fn atom_start(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
-        let [predicate, relation, truth] = model.atoms(self.scope.len());
         let place = self.place;
-        let share = match symbol {
+        let share = (1.0 - model.doubled) * self.atom(symbol, model);
+        if share > 0.0 { share * hidden.commit(Event::Atom, place) } else { 0.0 }
+    }
+
+    /// An atom begins, among atoms.
+    fn atom(&mut self, symbol: SymbolId, model: &Model) -> f64 {
+        let [predicate, relation, truth] = model.atoms(self.scope.len());
+        match symbol {
             SymbolId::PRED => {
                 self.begin_index(Use::Predicate, model);
                 predicate
@@ -344,8 +401,7 @@ impl Parser {
                 relation * self.term_start(symbol, model)
             }
             _ => 0.0,
-        };
-        if share > 0.0 { share * hidden.commit(Event::Atom, place) } else { 0.0 }
+        }
     }
 
     fn connective(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
@@ -379,6 +435,7 @@ impl Parser {
                     self.frames.pop();
                     self.scope.pop();
                 }
+                Some(Frame::Doubled) => return self.state = State::Close,
                 Some(Frame::Binary { right: false, .. }) => return self.state = State::Connective,
                 Some(Frame::Binary { right: true, .. }) if model.is_prefix() => drop(self.frames.pop()),
                 Some(Frame::Binary { right: true, .. }) => return self.state = State::Close,

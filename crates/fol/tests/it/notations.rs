@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fol::ast::{Formula, Text};
 use fol::error::{Kind, Refusal};
 use fol::law::Law;
 use fol::mask::{Grammar, Mask, Options};
@@ -571,4 +572,203 @@ fn walks_under_masks_end() {
             }
         }
     }
+}
+
+// --- redundant parentheses ---------------------------------------------------------------------------
+
+/// Every way to write a formula with its second pairs of parentheses, by the definition.
+fn variants(formula: &Formula, r: f64) -> Vec<(Vec<SymbolId>, f64)> {
+    let around = |inner: &[SymbolId]| [&[SymbolId::LPAREN], inner, &[SymbolId::RPAREN]].concat();
+    let twice = |(inner, p): (Vec<SymbolId>, f64)| [(around(&inner), p * r), (inner, p * (1.0 - r))];
+    match formula {
+        Formula::Not(operand) => variants(operand, r)
+            .into_iter()
+            .map(|(inner, p)| ([&[SymbolId::NOT], inner.as_slice()].concat(), p))
+            .collect(),
+        Formula::Quantified(_, _, _, body) => {
+            let whole = fol::encode(&Text::formula(formula.clone()));
+            let head = &whole[..whole.len() - fol::encode(&Text::formula((**body).clone())).len()];
+            variants(body, r).into_iter().map(|(inner, p)| ([head, &inner].concat(), p)).collect()
+        }
+        Formula::Binary(connective, left, right) => {
+            let mut all = Vec::new();
+            for (a, p) in variants(left, r) {
+                for (b, q) in variants(right, r) {
+                    let both = [a.as_slice(), &[connective.symbol()], &b].concat();
+                    all.extend(twice((around(&both), p * q)));
+                }
+            }
+            all
+        }
+        _ => twice((fol::encode(&Text::formula(formula.clone())), 1.0)).to_vec(),
+    }
+}
+
+fn doubled(law: &Law, percent: u8) -> [Code; 2] {
+    [Tokenization::Compositional, Tokenization::Atomic].map(|tokenization| {
+        let code = Code::new(tokenization, Notation::Infix, &law.signature(), None).unwrap();
+        code.with_doubled(percent).unwrap()
+    })
+}
+
+#[test]
+fn second_pairs_are_drawn_and_taken_out() {
+    for (law, which) in ["public", "seed", "uniform", "pr"].into_iter().zip(0..) {
+        let law = law_of(law);
+        let mut plain = Scorer::new(&law).unwrap();
+        for code in doubled(&law, 15).into_iter().chain(doubled(&law, 60)) {
+            let mut scorer = CodeScorer::new(&law, &code).unwrap();
+            let eos = code.token(SymbolId::EOS).unwrap();
+            let mut stream = crate::common::drawn(&seeded::Family::named("second pairs"), which);
+            for text in texts(&law, 40) {
+                let (tokens, draws) = code.draw(&text, &mut stream).unwrap();
+                assert_eq!(code.decode(&tokens).unwrap(), text, "{}", code.words(&tokens));
+                assert_eq!(code.decode(&code.encode(&text).unwrap()).unwrap(), text);
+                scorer.reset();
+                for token in tokens.into_iter().chain([eos]) {
+                    let sum: f64 = scorer.next_dist().iter().sum();
+                    assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+                    let expected = scorer.next_dist()[token.index()];
+                    assert!((scorer.push(token).unwrap() - expected).abs() < 1e-12);
+                }
+                let whole = plain.score(&text).unwrap() + draws;
+                assert!((scorer.nll() - whole).abs() < 1e-9, "{} {whole}", scorer.nll());
+                assert!(scorer.next_dist().iter().all(|&p| p <= 0.0));
+            }
+        }
+    }
+}
+
+fn law_of(name: &str) -> Law {
+    law(name, &[])
+}
+
+/// The next token at every prefix, against sums over all texts and all their second pairs.
+#[test]
+fn second_pairs_by_enumeration() {
+    let terms = [
+        ("depth_mix", "[[1,1],[2,1]]"),
+        ("predicates", "[[0,1],[1,1]]"),
+        ("constants", "1"),
+        ("connectives", "{ NOT = 1, AND = 2 }"),
+        ("quantifiers", "{ FORALL = 1 }"),
+        ("atoms", "{ predicate = 1 }"),
+    ];
+    for (law, percent) in [
+        (
+            law(
+                "pr",
+                &[("sizes", "[2,4]"), ("connectives", "[\"NOT\",\"OR\"]"), ("quantifiers", "[\"FORALL\"]")],
+            ),
+            15,
+        ),
+        (
+            law(
+                "pr",
+                &[("sizes", "[1,3]"), ("constants", "1"), ("relations", "[\"EQUALS\"]"), ("truth", "true")],
+            ),
+            50,
+        ),
+        (law("seed", &[&terms[..], &[("levels", "[[1,1],[2,2],[3,3],[4,4]]")]].concat()), 15),
+        // Where a binder may stay without sort, a predicate without arguments, and an index of one digit go on.
+        (
+            law(
+                "public",
+                &[
+                    ("depth_mix", "[[1,1]]"),
+                    ("kinds", "{ atom = 1, quantifier = 1 }"),
+                    ("names", "2"),
+                    ("sorts", "2"),
+                    ("sorted", "{ no = 1, yes = 2 }"),
+                    ("quantifiers", "{ FORALL = 1 }"),
+                    ("overloaded", "{ names = 627, arities = [[0,1],[1,2]] }"),
+                    ("atoms", "{ predicate = 1, relation = 0, truth = 0 }"),
+                ],
+            ),
+            30,
+        ),
+    ] {
+        let texts = enumerated(&law);
+        for code in doubled(&law, percent) {
+            let eos = code.token(SymbolId::EOS).unwrap();
+            let mut coded: Vec<(Vec<Token>, f64)> = Vec::new();
+            for (text, p) in &texts {
+                let tree = fol::decode(text).unwrap();
+                for (symbols, q) in variants(tree.as_formula().unwrap(), f64::from(percent) / 100.0) {
+                    coded.push(([code.cut(&symbols).unwrap(), vec![eos]].concat(), p * q));
+                }
+            }
+            coded.sort_by(|a, b| a.0.cmp(&b.0));
+            assert!(coded.windows(2).all(|pair| pair[0].0 != pair[1].0), "two texts have one code");
+            assert!(compare(&CodeScorer::new(&law, &code).unwrap(), &coded, 0) > texts.len());
+        }
+    }
+}
+
+/// What is read is one of the ways to write its text.
+#[test]
+fn changed_second_pairs_are_refused_or_read_back() {
+    let law = law("seed", &[("depth_mix", "[[3,1]]"), ("levels", "[]")]);
+    let [code, _] = doubled(&law, 30);
+    let mut stream = crate::common::drawn(&seeded::Family::named("changed pairs"), 0);
+    for text in texts(&law, 150) {
+        let (mut tokens, _) = code.draw(&text, &mut stream).unwrap();
+        for _ in 0..1 + stream.below(3) {
+            let at = stream.below(tokens.len() as u64) as usize;
+            let paren = [SymbolId::LPAREN, SymbolId::RPAREN][stream.below(2) as usize];
+            match stream.below(3) {
+                0 if tokens.len() > 1 => drop(tokens.remove(at)),
+                1 => tokens.insert(at, code.token(paren).unwrap()),
+                _ => {
+                    // A pair at two random places.
+                    let end = at + stream.below((tokens.len() - at) as u64) as usize;
+                    tokens.insert(end + 1, code.token(SymbolId::RPAREN).unwrap());
+                    tokens.insert(at, code.token(SymbolId::LPAREN).unwrap());
+                }
+            }
+        }
+        match code.decode(&tokens) {
+            Ok(symbols) => {
+                let tree = fol::decode(&symbols).unwrap();
+                let all = variants(tree.as_formula().unwrap(), 0.5);
+                assert!(all.iter().any(|(v, _)| code.cut(v).unwrap() == tokens), "{}", code.words(&tokens));
+            }
+            Err(refusal) => assert!(refusal.token.is_some_and(|at| at <= tokens.len()), "{refusal:?}"),
+        }
+    }
+}
+
+#[test]
+fn refusals_of_second_pairs() {
+    let law = law("seed", &[]);
+    let [code, atomic] = doubled(&law, 15);
+    let decode = |labels: &str| {
+        let label = |label| code.tokens().find(|&t| code.label(t) == label).unwrap();
+        code.decode(&labels.split(' ').map(label).collect::<Vec<_>>()).map_err(|r| (r.kind, r.token))
+    };
+    let refused = |at| Err((Kind::UnexpectedSymbol, Some(at)));
+    let atom = "PRED 0 LPAREN CONST 0 RPAREN";
+    assert_eq!(decode(&format!("LPAREN {atom} RPAREN")).unwrap(), symbols("P0(c0)"));
+    assert_eq!(decode(&format!("LPAREN LPAREN {atom} RPAREN RPAREN")), refused(9)); // a third
+    assert_eq!(decode(&format!("LPAREN NOT {atom} RPAREN")), refused(8));
+    assert_eq!(decode("LPAREN RPAREN"), refused(1));
+    assert_eq!(decode(&format!("LPAREN LPAREN LPAREN {atom} AND {atom} RPAREN RPAREN RPAREN")), refused(18));
+    assert_eq!(decode(&format!("LPAREN {atom}")), Err((Kind::UnexpectedEnd, Some(7))));
+    // Terms, sorts and parts of names have none.
+    assert_eq!(decode("PRED 0 LPAREN LPAREN CONST 0 RPAREN RPAREN"), refused(6));
+    assert_eq!(decode("LPAREN CONST 1 RPAREN EQUALS CONST 2"), refused(3));
+    assert_eq!(decode("FORALL VAR 1 COLON LPAREN SORT 1 RPAREN TRUE"), refused(7));
+    assert_eq!(decode("LPAREN PRED 1 RPAREN 1"), refused(4));
+    assert_eq!(decode("LPAREN PRED 1 RPAREN LPAREN CONST 1 RPAREN"), refused(7));
+    let signature = law.signature();
+    let prefix = Code::new(Tokenization::Compositional, Notation::Prefix, &signature, None).unwrap();
+    assert_eq!(prefix.with_doubled(15).unwrap_err().kind, Kind::BadValue);
+    assert_eq!(Code::PLAIN.with_doubled(100).unwrap_err().kind, Kind::BadValue);
+    assert!(Code::PLAIN.with_doubled(0).unwrap().is_plain() && !code.is_plain());
+    assert_eq!(CodeScorer::new(&law_of("full"), &code).unwrap_err().kind, Kind::BadValue);
+    assert_eq!(CodeMask::new(&code, &Options::new(Grammar::Formula)).unwrap_err().kind, Kind::BadValue);
+    let mut stream = seeded::Family::named("refused pairs").stream(0);
+    assert_eq!(atomic.draw(&symbols("P0(c0). P0(c0)"), &mut stream).unwrap_err().kind, Kind::NotAFormula);
+    let nowhere = atomic.draw(&symbols("¬P0(c9)"), &mut stream).unwrap_err();
+    assert_eq!((nowhere.kind, nowhere.token), (Kind::NotInSignature, Some(4)));
 }

@@ -27,6 +27,7 @@ impl Parser {
         match self.state {
             State::Done => return scale,
             State::Formula => self.fill_formula(model, hidden, out, scale),
+            State::Atom => self.fill_atom(model, out, scale),
             State::AfterBinder => {
                 out.symbol(SymbolId::COLON, scale * model.sorted.map_or(0.0, |[_, yes]| yes));
             }
@@ -91,20 +92,29 @@ impl Parser {
             all.for_each(|(c, p)| out.symbol(c.symbol(), scale * (binary * p)));
         } else {
             out.symbol(SymbolId::LPAREN, scale * binary);
+            if model.doubled > 0.0 {
+                let atom = hidden.probability(Event::Atom, self.place);
+                out.symbol(SymbolId::LPAREN, scale * (atom * model.doubled));
+            }
         }
         let quantified = hidden.probability(Event::Quantifier, self.place);
         let all = Quantifier::ALL.iter().zip(model.quantifiers);
         all.for_each(|(q, p)| out.symbol(q.symbol(), scale * (p * quantified)));
         let atom = hidden.probability(Event::Atom, self.place);
+        self.fill_atom(model, out, scale * (atom * (1.0 - model.doubled)));
+    }
+
+    /// An atom, where one comes.
+    fn fill_atom<S: Sink>(&self, model: &Model, out: &mut S, scale: f64) {
         let [predicate, relation, truth] = model.atoms(self.scope.len());
-        self.fill_name(SymbolId::PRED, Use::Predicate, model, out, scale * (atom * predicate));
-        out.symbol(SymbolId::TRUE, scale * (atom * truth * model.truth[0]));
-        out.symbol(SymbolId::FALSE, scale * (atom * truth * model.truth[1]));
+        self.fill_name(SymbolId::PRED, Use::Predicate, model, out, scale * predicate);
+        out.symbol(SymbolId::TRUE, scale * (truth * model.truth[0]));
+        out.symbol(SymbolId::FALSE, scale * (truth * model.truth[1]));
         if model.is_prefix() {
             let all = Relation::ALL.iter().zip(model.relations);
-            all.for_each(|(r, p)| out.symbol(r.symbol(), scale * (atom * relation * p)));
+            all.for_each(|(r, p)| out.symbol(r.symbol(), scale * (relation * p)));
         } else {
-            self.fill_term(Some(&Frame::LeftSide), model, out, scale * (atom * relation));
+            self.fill_term(Some(&Frame::LeftSide), model, out, scale * relation);
         }
     }
 
