@@ -75,7 +75,8 @@ fn laws() -> Vec<Law> {
 
 #[test]
 fn the_example_of_the_page() {
-    let page = include_str!("../../../../docs/fol/notations.md");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fol/notations.md");
+    let page = std::fs::read_to_string(page).unwrap();
     let law = law("seed", &[("relations", "{ EQUALS = 1 }")]);
     let text = symbols("∀x1 (P0(x1) ∧ ¬x1 = c2)");
     let lengths: Vec<usize> = codes(&law)
