@@ -13,8 +13,8 @@ use crate::symbol::{SymbolId, SymbolKind};
 /// What reads symbols.
 #[derive(Debug, Clone)]
 enum Machine {
-    Text(Text),
-    Doubled(Doubled),
+    Text(Box<Text>),
+    Doubled(Box<Doubled>),
 }
 
 /// The same for both.
@@ -68,8 +68,8 @@ impl CodeScorer {
         code.check(&law.signature())?;
         Ok(Self {
             machine: match code.doubled() {
-                0 => Machine::Text(Text::new(law, code.notation())?),
-                percent => Machine::Doubled(Doubled::new(law, percent)?),
+                0 => Machine::Text(Box::new(Text::new(law, code.notation())?)),
+                percent => Machine::Doubled(Box::new(Doubled::new(law, percent)?)),
             },
             dist: vec![0.0; code.size()],
             code: Arc::new(code.clone()),
