@@ -2,6 +2,8 @@
 
 pub(crate) mod config;
 
+pub(crate) mod code;
+
 pub(crate) mod network;
 
 mod model_files;

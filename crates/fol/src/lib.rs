@@ -69,6 +69,8 @@ mod subst;
 
 pub mod mask;
 
+pub mod notation;
+
 pub mod glyph;
 
 pub mod tptp;

@@ -7,18 +7,23 @@
 //! depends on the hidden choices; all other draws are local, so a push costs a few multiplications and the
 //! array of 663 probabilities is filled only when it is asked for.
 
+mod coded;
+mod doubled;
 mod event;
 mod hidden;
 mod hidden_count;
 mod hidden_depth;
 mod model;
 mod parser;
+mod sink;
 mod text;
 
+pub use coded::CodeScorer;
 pub use model::Distribution;
 
 use crate::error::{Kind, Refusal};
 use crate::law::Law;
+use crate::notation::Notation;
 use crate::symbol::{SymbolId, VOCABULARY};
 use crate::{SymbolSet, expected_labels};
 
@@ -55,7 +60,7 @@ impl Scorer {
     /// # Errors
     /// `EmptySize` for a range of sizes with an empty class.
     pub fn new(law: &Law) -> Result<Self, Refusal> {
-        let text = text::Text::new(law)?;
+        let text = text::Text::new(law, Notation::Infix)?;
         let dist = Box::new([0.0; VOCABULARY]);
         Ok(Self { text, history: Vec::new(), nll: 0.0, dist, filled: false })
     }
@@ -127,7 +132,7 @@ impl ExactScorer for Scorer {
     fn next_dist(&mut self) -> &Distribution {
         if !self.filled {
             self.dist.fill(0.0);
-            self.text.fill(&mut self.dist);
+            self.text.fill(&mut *self.dist);
             self.filled = true;
         }
         &self.dist

@@ -21,7 +21,9 @@ fn main() -> ExitCode {
     for (name, config) in moved::variants(width) {
         let about = About { name: format!("random {name}"), ..About::default() };
         let to = Path::new(&folder).join(name);
-        if let Err(refusal) = hf(&config, &moved::moved_weights(name, &config), &about, &to) {
+        if let Err(refusal) =
+            hf(&config, &fol::notation::Code::PLAIN, &moved::moved_weights(name, &config), &about, &to)
+        {
             eprintln!("{name}: {refusal}");
             return ExitCode::FAILURE;
         }

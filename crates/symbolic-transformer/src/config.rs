@@ -246,6 +246,22 @@ mod tests {
         }
     }
 
+    /// 38 signs and 1,250 names, and d_ff such that the whole is as large as with 663 symbols.
+    #[test]
+    fn whole_names_with_as_many_parameters() {
+        for (name, d_ff) in [("tiny", 199), ("small", 868), ("base", 1944), ("large", 3020)] {
+            let symbols = ModelConfig::size(name).unwrap();
+            let names = ModelConfig { vocab_size: 1288, d_ff, ..symbols.clone() };
+            let (a, b) = (symbols.parameters() as f64, names.parameters() as f64);
+            assert!((b / a - 1.0).abs() < 5e-4, "{name}: {a} and {b}");
+            // No other width is nearer.
+            for other in [d_ff - 1, d_ff + 1] {
+                let other = ModelConfig { d_ff: other, ..names.clone() }.parameters() as f64;
+                assert!((other - a).abs() >= (b - a).abs(), "{name}");
+            }
+        }
+    }
+
     #[test]
     fn impossible_shapes_are_refused_with_every_reason() {
         let mut c = ModelConfig::size("tiny").unwrap();

@@ -16,6 +16,7 @@ mod probe;
 
 use std::path::Path;
 
+use fol::notation::{Code, Notation, Tokenization};
 use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 use training::{Decay, Initial, Layout, checkpoint, files};
@@ -79,11 +80,11 @@ impl Tensors {
 /// Writes the folder: configuration, weights, tokenizer, model card and probe, each file whole or not at all.
 ///
 /// # Errors
-/// `NotRepresentable` for rotary or ALiBi positions, for pre-norm without a final norm, and for another
-/// vocabulary than the 663 symbols; parameters of another model; whatever the operating system refuses.
-pub fn hf(config: &ModelConfig, theta: &[f32], about: &About, folder: &Path) -> Result<()> {
+/// `NotRepresentable` for rotary or ALiBi positions, for pre-norm without a final norm, and for any code but that of
+/// canonical text; parameters of another model; whatever the operating system refuses.
+pub fn hf(config: &ModelConfig, code: &Code, theta: &[f32], about: &About, folder: &Path) -> Result<()> {
     config.check()?;
-    representable(config)?;
+    representable(config, code)?;
     let source = Source::new(config, theta)?;
     let exported = match config.norm {
         NormPlace::Post => opt::export(&source),
@@ -104,7 +105,7 @@ pub fn hf(config: &ModelConfig, theta: &[f32], about: &About, folder: &Path) -> 
 }
 
 /// Refuses what neither class computes.
-fn representable(config: &ModelConfig) -> Result<()> {
+fn representable(config: &ModelConfig, code: &Code) -> Result<()> {
     let reason = match (config.position, config.norm) {
         (Position::Rotary | Position::Alibi, _) => {
             format!(
@@ -118,6 +119,15 @@ fn representable(config: &ModelConfig) -> Result<()> {
              norm, and no weights make a norm the identity"
                 .to_owned()
         }
+        _ if code.tokenization() == Tokenization::Atomic => format!(
+            "tokenization = \"atomic\": the tokenizer of the folder reads the 663 symbols of canonical text, and the model has \
+             {} tokens of its law alone",
+            code.size()
+        ),
+        _ if code.doubled() > 0 => "redundant parentheses: the tokenizer and the card of the folder speak of canonical text".to_owned(),
+        _ if code.notation() == Notation::Prefix => "notation = \"prefix\": the tokenizer and the card of the folder speak of canonical text, and no file there \
+             would say where arguments end"
+            .to_owned(),
         _ if config.vocab_size != fol::symbol::VOCABULARY => format!(
             "a vocabulary of {}: the tokenizer of the folder has the 663 symbols of compositional tokenization",
             config.vocab_size

@@ -1,5 +1,6 @@
 //! A network with its data, as a [`Task`] for the trainer.
 
+use fol::notation::{Code, Token};
 use fol::symbol::SymbolId;
 use serde_json::json;
 use training::{Evaluation, Layout, Loss, Piece, Refusal, Result, Task};
@@ -16,7 +17,22 @@ pub struct Corpus {
     starts: Vec<usize>,
     /// −ln p of each sequence under the law, in nats.
     nll: Vec<f64>,
+    /// What a model reads in place of canonical symbols.
+    coded: Option<Coded>,
 }
+
+/// The sequences in a code.
+#[derive(Debug, Clone)]
+struct Coded {
+    code: Code,
+    tokens: Vec<Token>,
+    starts: Vec<usize>,
+    /// −ln of the probability of what the code left to a draw, for each sequence.
+    draws: Vec<f64>,
+}
+
+/// The code of a corpus in canonical symbols.
+static PLAIN: Code = Code::PLAIN;
 
 impl Corpus {
     /// An empty corpus.
@@ -24,8 +40,9 @@ impl Corpus {
         Self { starts: vec![0], ..Self::default() }
     }
 
-    /// Adds a text, and puts the boundary symbols around it.
+    /// Adds a text, and puts the boundary symbols around it. The corpus is in canonical symbols again.
     pub fn push(&mut self, text: impl IntoIterator<Item = SymbolId>, nll: f64) {
+        self.coded = None;
         self.tokens.push(SymbolId::BOS);
         self.tokens.extend(text);
         self.tokens.push(SymbolId::EOS);
@@ -57,9 +74,15 @@ impl Corpus {
         text.strip_suffix(&[SymbolId::EOS]).unwrap_or(text)
     }
 
-    /// −ln p of one sequence under the law.
+    /// −ln p of one sequence under the law, and of what its code left to a draw.
     pub fn nll(&self, i: usize) -> f64 {
-        self.nll.get(i).copied().unwrap_or(f64::NAN)
+        let draw = self.coded.as_ref().and_then(|coded| coded.draws.get(i)).copied().unwrap_or(0.0);
+        self.nll.get(i).map_or(f64::NAN, |nll| nll + draw)
+    }
+
+    /// −ln of the probability of all that the code left to draws.
+    pub fn draws(&self) -> f64 {
+        self.coded.as_ref().map_or(0.0, |coded| coded.draws.iter().sum())
     }
 
     /// The sequences.
@@ -67,9 +90,67 @@ impl Corpus {
         (0..self.len()).map(|i| self.get(i))
     }
 
+    /// The same texts, given to models by a code. What [`get`](Self::get) gives are canonical symbols as before. What the
+    /// code leaves to a draw is drawn from the stream of the split and of the number of the text, and is a part of what
+    /// [`nll`](Self::nll) says.
+    ///
+    /// # Errors
+    /// A text without a code is refused with its number, from 0, and the position of the symbol.
+    pub fn in_code(mut self, code: &Code, split: &str) -> Result<Self> {
+        self.coded = None;
+        if code.is_plain() {
+            return Ok(self);
+        }
+        let [bos, eos] = code.boundaries();
+        let (mut tokens, mut starts) = (Vec::with_capacity(self.tokens.len()), vec![0]);
+        let mut draws = Vec::with_capacity(self.len());
+        let family = fol::sample::family(&format!("parentheses-{split}"), 0);
+        for (i, sequence) in self.iter().enumerate() {
+            let drawn = code.draw(Self::inner(sequence), &mut family.stream(i as u64));
+            let (text, draw) = drawn.map_err(|refusal| {
+                let at = refusal.token.map_or_else(String::new, |at| format!(", symbol {at}"));
+                let help = refusal.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+                Refusal::Learner(format!("text {i}{at}: {refusal}{help}"))
+            })?;
+            tokens.push(bos);
+            tokens.extend(text);
+            tokens.push(eos);
+            starts.push(tokens.len());
+            draws.push(draw);
+        }
+        self.coded = Some(Coded { code: code.clone(), tokens, starts, draws });
+        Ok(self)
+    }
+
+    /// How the texts are given to models.
+    pub fn code(&self) -> &Code {
+        self.coded.as_ref().map_or(&PLAIN, |coded| &coded.code)
+    }
+
+    /// One sequence as models read it, from `<bos>` to `<eos>`.
+    pub fn tokens(&self, i: usize) -> Vec<Token> {
+        match &self.coded {
+            None => self.get(i).iter().map(|symbol| Token::new(symbol.get())).collect(),
+            Some(coded) => coded.get(i).to_vec(),
+        }
+    }
+
+    /// A batch of these sequences, as models read them.
+    pub fn batch(&self, which: impl IntoIterator<Item = usize>) -> Batch {
+        match &self.coded {
+            None => Batch::new(which.into_iter().map(|i| self.get(i))),
+            Some(coded) => Batch::new(which.into_iter().map(|i| coded.get(i))),
+        }
+    }
+
     /// The number of targets of each sequence.
     pub fn lengths(&self) -> Vec<u32> {
-        self.iter().map(|s| s.len().saturating_sub(1) as u32).collect()
+        let starts = self.coded.as_ref().map_or(&self.starts, |coded| &coded.starts);
+        let length = |pair: &[usize]| match pair {
+            [from, to] => (to - from).saturating_sub(1) as u32,
+            _ => 0,
+        };
+        starts.windows(2).map(length).collect()
     }
 
     /// The number of targets of all sequences.
@@ -84,8 +165,22 @@ impl Corpus {
             self.nll.truncate(n);
             self.starts.truncate(n + 1);
             self.tokens.truncate(self.starts.last().copied().unwrap_or(0));
+            if let Some(coded) = &mut self.coded {
+                coded.starts.truncate(n + 1);
+                coded.draws.truncate(n);
+                coded.tokens.truncate(coded.starts.last().copied().unwrap_or(0));
+            }
         }
         self
+    }
+}
+
+impl Coded {
+    fn get(&self, i: usize) -> &[Token] {
+        match (self.starts.get(i), self.starts.get(i + 1)) {
+            (Some(&from), Some(&to)) => self.tokens.get(from..to).unwrap_or_default(),
+            _ => &[],
+        }
     }
 }
 
@@ -144,7 +239,7 @@ impl Task for Learner<'_> {
 
     fn batch(&mut self, epoch: u64, index: u64) -> Result<Batch> {
         let sequences = self.order.batch(epoch, index as usize);
-        Ok(Batch::new(sequences.iter().map(|&i| self.train.get(i as usize))))
+        Ok(self.train.batch(sequences.iter().map(|&i| i as usize)))
     }
 
     fn gradient(
@@ -190,7 +285,7 @@ impl Task for Learner<'_> {
 pub fn validate(network: &mut dyn Network, theta: &[f32], corpus: &Corpus) -> Result<Scores> {
     let mut total = Scores::default();
     for range in evaluation_batches(corpus) {
-        let batch = Batch::new(range.map(|i| corpus.get(i)));
+        let batch = corpus.batch(range);
         let logits = network.logits(theta, &batch)?;
         total.add(&score(logits, &batch.targets));
     }

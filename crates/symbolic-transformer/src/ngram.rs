@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use fol::symbol::{SymbolId, VOCABULARY};
+use fol::notation::Token;
 use rayon::prelude::*;
 use training::Result;
 
@@ -32,9 +32,9 @@ struct Following {
 struct Level {
     contexts: HashMap<Context, Following>,
     /// (symbol, count), context by context.
-    counts: Vec<(SymbolId, u64)>,
+    counts: Vec<(Token, u64)>,
     /// Distinct (context, symbol), sorted.
-    types: Vec<(Context, SymbolId)>,
+    types: Vec<(Context, Token)>,
 }
 
 /// The model.
@@ -42,6 +42,9 @@ struct Level {
 pub struct Ngram {
     /// From order 1 on.
     levels: Vec<Level>,
+    /// The number of tokens, V.
+    size: usize,
+    bos: Token,
 }
 
 fn shorten(context: Context, length: usize) -> Context {
@@ -50,7 +53,7 @@ fn shorten(context: Context, length: usize) -> Context {
 
 impl Level {
     /// From pairs with repetition.
-    fn new(mut pairs: Vec<(Context, SymbolId)>) -> Self {
+    fn new(mut pairs: Vec<(Context, Token)>) -> Self {
         pairs.par_sort_unstable();
         let mut level = Self { contexts: HashMap::new(), counts: Vec::new(), types: Vec::new() };
         for same_context in pairs.chunk_by(|a, b| a.0 == b.0) {
@@ -75,9 +78,10 @@ impl Ngram {
     pub fn train(corpus: &Corpus, order: usize) -> Self {
         let order = order.clamp(1, 7);
         let mut pairs = Vec::with_capacity(corpus.targets() as usize);
-        for sequence in corpus.iter() {
-            let mut context = start(order);
-            for &token in sequence.iter().skip(1) {
+        let [bos, _] = corpus.code().boundaries();
+        for i in 0..corpus.len() {
+            let mut context = start(order, bos);
+            for token in corpus.tokens(i).into_iter().skip(1) {
                 pairs.push((shorten(context, order - 1), token));
                 context = push(context, token.into());
             }
@@ -90,7 +94,7 @@ impl Ngram {
             levels.push(Level::new(pairs));
         }
         levels.reverse();
-        Self { levels }
+        Self { levels, size: corpus.code().size(), bos }
     }
 
     /// The order.
@@ -100,7 +104,7 @@ impl Ngram {
 
     /// p(w | context) for all w.
     fn distribution(&self, context: Context, q: &mut [f64]) {
-        q.fill(1.0 / VOCABULARY as f64);
+        q.fill(1.0 / self.size as f64);
         for (length, level) in self.levels.iter().enumerate() {
             let Some(following) = level.contexts.get(&shorten(context, length)) else { continue };
             let counts = level.counts.get(following.from..following.to).unwrap_or_default();
@@ -119,8 +123,8 @@ impl Ngram {
 }
 
 /// order − 1 `<bos>`.
-fn start(order: usize) -> Context {
-    (1..order).fold(0, |context, _| push(context, SymbolId::BOS.into()))
+fn start(order: usize, bos: Token) -> Context {
+    (1..order).fold(0, |context, _| push(context, bos.into()))
 }
 
 fn push(context: Context, token: u32) -> Context {
@@ -131,7 +135,7 @@ impl Predictor for Ngram {
     fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
         let mut contexts = Vec::with_capacity(batch.rows());
         for rows in batch.ranges() {
-            let mut context = start(self.order());
+            let mut context = start(self.order(), self.bos);
             for (i, &token) in batch.tokens.get(rows).unwrap_or_default().iter().enumerate() {
                 if i > 0 {
                     context = push(context, token); // the first token is the `<bos>` that stands there already
@@ -139,8 +143,8 @@ impl Predictor for Ngram {
                 contexts.push(context);
             }
         }
-        let mut q = vec![0.0; batch.rows() * VOCABULARY];
-        q.par_chunks_exact_mut(VOCABULARY).zip(contexts).for_each(|(q, c)| self.distribution(c, q));
+        let mut q = vec![0.0; batch.rows() * self.size];
+        q.par_chunks_exact_mut(self.size).zip(contexts).for_each(|(q, c)| self.distribution(c, q));
         Ok(q)
     }
 }
@@ -148,6 +152,7 @@ impl Predictor for Ngram {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fol::symbol::SymbolId;
 
     fn corpus() -> Corpus {
         let mut c = Corpus::new();
@@ -174,7 +179,7 @@ mod tests {
     fn an_unseen_context_passes_to_the_lower_order() {
         let mut m = Ngram::train(&corpus(), 3);
         let q = m.distributions(&Batch::new([&[656_u16, 3, 1, 657][..]])).unwrap();
-        let lower = Ngram { levels: m.levels[..2].to_vec() };
+        let lower = Ngram { levels: m.levels[..2].to_vec(), ..m.clone() };
         let mut want = vec![0.0; 663];
         lower.distribution(push(0, 1), &mut want);
         assert_eq!(q[2 * 663..], want);

@@ -1,8 +1,7 @@
 //! Anything that gives a distribution over the next symbol: a network, a baseline, or the law itself.
 
-use fol::mask::Mask;
-use fol::score::{ExactScorer, Scorer};
-use fol::symbol::SymbolId;
+use fol::notation::{CodeMask, Token};
+use fol::score::CodeScorer;
 use rayon::prelude::*;
 use training::{Refusal, Result};
 
@@ -46,37 +45,39 @@ pub(crate) fn softmax(logits: &[f32], q: &mut [f64]) {
     }
 }
 
-/// 1/663 for every symbol.
-pub struct Uniform;
+/// 1/V for every token.
+pub struct Uniform {
+    /// The number of tokens, V.
+    pub size: usize,
+}
 
 impl Predictor for Uniform {
     fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
-        let v = fol::symbol::VOCABULARY;
-        Ok(vec![1.0 / v as f64; batch.rows() * v])
+        Ok(vec![1.0 / self.size as f64; batch.rows() * self.size])
     }
 }
 
-/// Uniform over the symbols that the grammar allows.
+/// Uniform over the tokens that the grammar allows.
 pub struct GrammarUniform {
     /// The grammar before any symbol.
-    pub mask: Mask,
+    pub mask: CodeMask,
 }
 
 impl Predictor for GrammarUniform {
     fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
-        let v = fol::symbol::VOCABULARY;
+        let (v, [_, eos]) = (self.mask.code().size(), self.mask.code().boundaries());
         each_prefix(batch, v, |tokens, q| {
             let mut mask = self.mask.clone();
             for (row, &target) in q.chunks_exact_mut(v).zip(tokens) {
                 let legal = mask.legal();
-                let share = 1.0 / legal.iter().count().max(1) as f64;
-                for symbol in legal.iter() {
-                    if let Some(q) = row.get_mut(symbol.index()) {
+                let share = 1.0 / legal.len().max(1) as f64;
+                for token in legal {
+                    if let Some(q) = row.get_mut(token.index()) {
                         *q = share;
                     }
                 }
-                if let Some(symbol) = symbol(target).filter(|s| *s != SymbolId::EOS) {
-                    mask.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
+                if let Some(token) = token(target).filter(|t| *t != eos) {
+                    mask.push(token).map_err(|r| Refusal::Learner(r.to_string()))?;
                 }
             }
             Ok(())
@@ -87,19 +88,19 @@ impl Predictor for GrammarUniform {
 /// The exact law as a predictor: what no model can beat.
 pub struct ExactLaw {
     /// Its scorer.
-    pub scorer: Scorer,
+    pub scorer: CodeScorer,
 }
 
 impl Predictor for ExactLaw {
     fn distributions(&mut self, batch: &Batch) -> Result<Vec<f64>> {
-        let v = fol::symbol::VOCABULARY;
+        let v = self.scorer.code().size();
         each_prefix(batch, v, |tokens, q| {
             let mut scorer = self.scorer.clone();
             scorer.reset();
             for (row, &target) in q.chunks_exact_mut(v).zip(tokens) {
                 row.copy_from_slice(scorer.next_dist());
-                if let Some(symbol) = symbol(target) {
-                    scorer.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
+                if let Some(token) = token(target) {
+                    scorer.push(token).map_err(|r| Refusal::Learner(r.to_string()))?;
                 }
             }
             Ok(())
@@ -107,8 +108,8 @@ impl Predictor for ExactLaw {
     }
 }
 
-fn symbol(target: u32) -> Option<SymbolId> {
-    u16::try_from(target).ok().and_then(SymbolId::new)
+fn token(target: u32) -> Option<Token> {
+    u16::try_from(target).ok().map(Token::new)
 }
 
 /// Calls `fill` with the targets of each sequence and its rows of zeros, in parallel.
@@ -136,6 +137,7 @@ mod tests {
     use crate::learner::Corpus;
     use fol::law::Law;
     use fol::mask::{Grammar, Options};
+    use fol::notation::Code;
 
     fn corpus(law: &Law, n: u64) -> Corpus {
         let mut sampler = fol::sample::Sampler::new(law).unwrap();
@@ -154,16 +156,26 @@ mod tests {
         for name in ["public", "seed", "pr"] {
             let law = Law::named(name, &[]).unwrap();
             let corpus = corpus(&law, 200);
-            let exact =
-                iid(&mut ExactLaw { scorer: Scorer::new(&law).unwrap() }, &corpus, &law, None).unwrap();
+            let exact = iid(
+                &mut ExactLaw { scorer: CodeScorer::new(&law, &Code::PLAIN).unwrap() },
+                &corpus,
+                &law,
+                None,
+            )
+            .unwrap();
             assert!(exact.excess.value.abs() < 1e-9 && exact.kl.value.abs() < 1e-9, "{name}");
             assert!((exact.top1.ratio - 1.0).abs() < 1e-9 && exact.calibration.brier < 1e-12);
             let mut options = Options::new(Grammar::Formula);
             options.within = Some(law.signature());
-            let grammar =
-                iid(&mut GrammarUniform { mask: Mask::new(&options) }, &corpus, &law, None).unwrap();
+            let grammar = iid(
+                &mut GrammarUniform { mask: CodeMask::new(&Code::PLAIN, &options).unwrap() },
+                &corpus,
+                &law,
+                None,
+            )
+            .unwrap();
             assert!(grammar.excess.value > 0.1 && grammar.kl.value > 0.1, "{name}: {}", grammar.excess.value);
-            let uniform = iid(&mut Uniform, &corpus, &law, None).unwrap();
+            let uniform = iid(&mut Uniform { size: 663 }, &corpus, &law, None).unwrap();
             assert!((uniform.nats_per_token - 6.496775).abs() < 1e-6);
             assert!(uniform.nats_per_token > grammar.nats_per_token);
         }

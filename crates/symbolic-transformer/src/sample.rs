@@ -9,8 +9,7 @@ mod beam;
 
 pub use beam::{beam, beams};
 
-use fol::mask::Mask;
-use fol::symbol::SymbolId;
+use fol::notation::{Code, CodeMask, Token};
 use seeded::{Family, Stream};
 use training::kernels::log_sum_exp;
 use training::{Refusal, Result};
@@ -41,20 +40,29 @@ impl Choice {
 /// What to sample.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Symbols that stand first, without `<bos>`.
-    pub prompt: Vec<SymbolId>,
-    /// The largest number of symbols, `<eos>` included, prompt and `<bos>` not.
+    /// Tokens that stand first, without `<bos>`.
+    pub prompt: Vec<Token>,
+    /// The largest number of tokens, `<eos>` included, prompt and `<bos>` not.
     pub max_tokens: usize,
     /// The grammar, moved to behind the prompt, where one is to be kept.
-    pub mask: Option<Mask>,
+    pub mask: Option<CodeMask>,
+    /// `<bos>` and `<eos>` in the code of the model.
+    pub boundaries: [Token; 2],
+}
+
+impl Request {
+    /// Anything in a code, up to so many tokens.
+    pub fn free(code: &Code, max_tokens: usize) -> Self {
+        Self { prompt: Vec::new(), max_tokens, mask: None, boundaries: code.boundaries() }
+    }
 }
 
 /// One sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// The symbols, prompt included, without `<bos>` and `<eos>`.
-    pub tokens: Vec<SymbolId>,
-    /// −ln of the probability of all symbols behind the prompt, under the unfiltered model.
+    /// The tokens, prompt included, without `<bos>` and `<eos>`.
+    pub tokens: Vec<Token>,
+    /// −ln of the probability of all tokens behind the prompt, under the unfiltered model.
     pub nll: f64,
     /// It ended with `<eos>`.
     pub finished: bool,
@@ -65,22 +73,22 @@ pub struct Sample {
 /// Samples decoded side by side. Fixed, so that results depend on nothing else.
 const WIDTH: usize = 128;
 
-/// The symbols that remain after the filters, with their probabilities, in id order.
+/// The tokens that remain after the filters, with their probabilities, in id order.
 fn filtered(
     logits: &[f32],
-    mask: Option<&Mask>,
+    mask: Option<&CodeMask>,
     temperature: f64,
     top_k: usize,
     top_p: f64,
 ) -> Vec<(u16, f64)> {
-    let legal =
-        |i: usize| mask.is_none_or(|m| SymbolId::new(i as u16).is_some_and(|s| m.legal().contains(s)));
-    let mut left: Vec<(u16, f64)> = logits
-        .iter()
-        .enumerate()
-        .filter(|&(i, z)| legal(i) && !z.is_nan())
-        .map(|(i, &z)| (i as u16, f64::from(z) / temperature))
-        .collect();
+    let scaled = |(i, &z): (usize, &f32)| (!z.is_nan()).then(|| (i as u16, f64::from(z) / temperature));
+    let mut left: Vec<(u16, f64)> = match mask {
+        None => logits.iter().enumerate().filter_map(scaled).collect(),
+        Some(mask) => {
+            let legal = mask.legal();
+            legal.iter().filter_map(|t| scaled((t.index(), logits.get(t.index())?))).collect()
+        }
+    };
     let largest_first = |a: &(u16, f64), b: &(u16, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     if top_k > 0 && top_k < left.len() {
         left.sort_by(largest_first);
@@ -104,7 +112,7 @@ fn filtered(
     left
 }
 
-fn choose(logits: &[f32], mask: Option<&Mask>, choice: Choice, stream: &mut Stream) -> Result<SymbolId> {
+fn choose(logits: &[f32], mask: Option<&CodeMask>, choice: Choice, stream: &mut Stream) -> Result<Token> {
     let picked = match choice {
         Choice::Greedy => filtered(logits, mask, 1.0, 1, 1.0).first().map(|l| l.0),
         Choice::Draw { temperature, top_k, top_p } => {
@@ -118,22 +126,23 @@ fn choose(logits: &[f32], mask: Option<&Mask>, choice: Choice, stream: &mut Stre
         }
     };
     let nothing = || Refusal::Learner("no symbol is possible here: the logits are not numbers".to_owned());
-    picked.and_then(SymbolId::new).ok_or_else(nothing)
+    picked.map(Token::new).ok_or_else(nothing)
 }
 
-/// −ln softmax(logits)\[symbol\].
-fn cost(logits: &[f32], symbol: SymbolId) -> f64 {
-    f64::from(log_sum_exp(logits)) - f64::from(logits.get(symbol.index()).copied().unwrap_or(f32::NAN))
+/// −ln softmax(logits)\[token\].
+fn cost(logits: &[f32], token: Token) -> f64 {
+    f64::from(log_sum_exp(logits)) - f64::from(logits.get(token.index()).copied().unwrap_or(f32::NAN))
 }
 
 struct Hypothesis<'a, S> {
     index: usize,
     state: S,
-    next: SymbolId,
+    next: Token,
     /// What of the prompt has not been read yet.
-    prompt: &'a [SymbolId],
+    prompt: &'a [Token],
     sample: Sample,
-    mask: Option<Mask>,
+    mask: Option<CodeMask>,
+    eos: Token,
     stream: Stream,
     left: usize,
 }
@@ -158,7 +167,7 @@ pub fn complete<D: Decoder>(
     seed: u64,
     each: impl FnMut(usize),
 ) -> Result<Vec<Sample>> {
-    let nothing = Request { prompt: Vec::new(), max_tokens: 0, mask: None };
+    let nothing = Request::free(&Code::PLAIN, 0);
     draw(decoder, requests.len(), &|i| requests.get(i).unwrap_or(&nothing), choice, seed, each)
 }
 
@@ -181,17 +190,18 @@ fn draw<'a, D: Decoder>(
                 Hypothesis {
                     index,
                     state: decoder.start(),
-                    next: SymbolId::BOS,
+                    next: request.boundaries[0],
                     prompt: &request.prompt,
                     sample: Sample { tokens: request.prompt.clone(), nll: 0.0, finished: false, score: None },
                     mask: request.mask.clone(),
+                    eos: request.boundaries[1],
                     stream: family.stream(index as u64),
                     left: request.max_tokens,
                 }
             })
             .collect();
         while !live.is_empty() {
-            let tokens: Vec<u32> = live.iter().map(|h| u32::from(h.next.get())).collect();
+            let tokens: Vec<u32> = live.iter().map(|h| u32::from(h.next)).collect();
             let mut states: Vec<&mut D::State> = live.iter_mut().map(|h| &mut h.state).collect();
             let logits = decoder.step(&mut states, &tokens)?;
             let width = (logits.len() / live.len()).max(1);
@@ -216,21 +226,21 @@ fn advance<S>(h: &mut Hypothesis<'_, S>, logits: &[f32], choice: Choice) -> Resu
     if h.left == 0 {
         return Ok(());
     }
-    if let Some((&symbol, rest)) = h.prompt.split_first() {
-        (h.next, h.prompt) = (symbol, rest);
+    if let Some((&token, rest)) = h.prompt.split_first() {
+        (h.next, h.prompt) = (token, rest);
         return Ok(());
     }
-    let symbol = choose(logits, h.mask.as_ref(), choice, &mut h.stream)?;
-    h.sample.nll += cost(logits, symbol);
+    let token = choose(logits, h.mask.as_ref(), choice, &mut h.stream)?;
+    h.sample.nll += cost(logits, token);
     h.left -= 1;
-    if symbol == SymbolId::EOS {
+    if token == h.eos {
         h.sample.finished = true;
         return Ok(());
     }
     if let Some(mask) = &mut h.mask {
-        mask.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
+        mask.push(token).map_err(|r| Refusal::Learner(r.to_string()))?;
     }
-    h.sample.tokens.push(symbol);
-    h.next = symbol;
+    h.sample.tokens.push(token);
+    h.next = token;
     Ok(())
 }

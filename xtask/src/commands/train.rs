@@ -173,8 +173,10 @@ fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data;
     use crate::sweep::plan::Draft;
-    use crate::transformer::{config::Model, network};
+    use crate::transformer::{code, config::Model, network};
+    use symbolic_transformer::learner::Corpus;
 
     #[test]
     fn every_configuration_of_the_project_is_understood_and_has_the_parameters_that_it_expects() {
@@ -207,7 +209,9 @@ mod tests {
                     if config.model == Model::Ngram {
                         continue;
                     }
-                    let params = network::of(&config).unwrap().layout().len();
+                    let law = data::law_of_run(&config.data).unwrap();
+                    let code = code::to_train(&config, None, &law, &Corpus::new()).unwrap();
+                    let params = network::of(&config, &code).unwrap().layout().len();
                     (1, config.expect, params)
                 }
             };

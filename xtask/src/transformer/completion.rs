@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use fol::law::Law;
-use fol::symbol::SymbolId;
+use fol::notation::{Code, Token};
 use serde_json::{Value, json};
 use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::sample::{Request, Sample};
@@ -20,12 +20,13 @@ const BEAM: usize = 5;
 /// The share that the model completes to a formula that the strict reader accepts, greedily and with a beam of 5, free
 /// and with the mask.
 pub(crate) fn completion(config: &Config, theta: &[f32], law: &Law, corpus: &Corpus) -> Result<Value> {
-    let halves: Vec<Vec<SymbolId>> = corpus.iter().take(FORMULAS).map(first_half).collect();
+    let code = corpus.code();
+    let halves: Vec<Vec<Token>> = (0..corpus.len().min(FORMULAS)).map(|i| first_half(corpus, i)).collect();
     let share = |masked: bool, beam: Option<(usize, f64)>| -> Result<f64> {
         let requests: Vec<Request> =
-            halves.iter().map(|half| request(law, half, masked)).collect::<Result<_>>()?;
-        let samples = sampling::continuations(config, theta, &requests, beam)?;
-        let whole = samples.iter().filter(|s| is_whole(s)).count();
+            halves.iter().map(|half| request(code, law, half, masked)).collect::<Result<_>>()?;
+        let samples = sampling::continuations(config, code, theta, &requests, beam)?;
+        let whole = samples.iter().filter(|s| is_whole(code, s)).count();
         Ok(whole as f64 / halves.len().max(1) as f64)
     };
     let beam = Some((BEAM, 1.0));
@@ -34,7 +35,7 @@ pub(crate) fn completion(config: &Config, theta: &[f32], law: &Law, corpus: &Cor
         "greedy": {"free": share(false, None)?, "valid": null},
         "beam5": {"free": share(false, beam)?, "valid": null},
     });
-    if !law.has_statements() {
+    if sampling::has_mask(code, law) {
         answer["greedy"]["valid"] = json!(share(true, None)?);
         answer["beam5"]["valid"] = json!(share(true, beam)?);
     }
@@ -42,23 +43,25 @@ pub(crate) fn completion(config: &Config, theta: &[f32], law: &Law, corpus: &Cor
 }
 
 /// The first half of the tokens between the boundaries.
-fn first_half(sequence: &[SymbolId]) -> Vec<SymbolId> {
-    let text = Corpus::inner(sequence);
-    text.iter().take(text.len() / 2).copied().collect()
+fn first_half(corpus: &Corpus, i: usize) -> Vec<Token> {
+    let sequence = corpus.tokens(i);
+    let text = sequence.len().saturating_sub(2);
+    sequence.into_iter().skip(1).take(text / 2).collect()
 }
 
-fn request(law: &Law, half: &[SymbolId], masked: bool) -> Result<Request> {
+fn request(code: &Code, law: &Law, half: &[Token], masked: bool) -> Result<Request> {
     let mask = masked.then(|| {
-        let mut mask = sampling::valid_mask(law, LONGEST + half.len());
-        for &symbol in half {
-            mask.push(symbol).map_err(|r| anyhow!("a formula of the test set is not of the law: {r}"))?;
+        // What stands first is not limited: of some codes it is more symbols than tokens.
+        let mut mask = sampling::valid_mask(code, law, usize::MAX)?;
+        for &token in half {
+            mask.push(token).map_err(|r| anyhow!("a formula of the test set is not of the law: {r}"))?;
         }
         mask.set_budget(Some(LONGEST as u32));
         anyhow::Ok(mask)
     });
-    Ok(Request { prompt: half.to_vec(), max_tokens: LONGEST, mask: mask.transpose()? })
+    Ok(Request { prompt: half.to_vec(), mask: mask.transpose()?, ..Request::free(code, LONGEST) })
 }
 
-fn is_whole(sample: &Sample) -> bool {
-    sample.finished && fol::decode(&sample.tokens).is_ok()
+fn is_whole(code: &Code, sample: &Sample) -> bool {
+    sample.finished && code.decode(&sample.tokens).is_ok()
 }

@@ -1,6 +1,7 @@
 //! The configuration of a run of the transformer, or of what it is compared with.
 
 use anyhow::{Result, anyhow, bail};
+use fol::notation::{Notation, Tokenization};
 use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
 use symbolic_transformer::order::{BatchUnit, Batching};
@@ -28,6 +29,16 @@ impl Model {
             Self::Ngram => "ngram",
         }
     }
+}
+
+/// Where the list of whole names comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NamesOf {
+    /// All that the law can write.
+    Law,
+    /// Those of the training set.
+    Data,
 }
 
 /// The suites of an evaluation.
@@ -76,8 +87,12 @@ pub(crate) struct Config {
     pub(crate) tie_output: bool,
     pub(crate) init: Init,
     pub(crate) dropout: f64,
-    pub(crate) tokenization: String,
-    pub(crate) notation: String,
+    pub(crate) tokenization: Tokenization,
+    pub(crate) notation: Notation,
+    /// Where names are whole tokens: which have one; those of the law if nothing is said.
+    pub(crate) entities: Option<NamesOf>,
+    /// In so many of 100 cases a binary or atomic formula stands in a second pair of parentheses.
+    pub(crate) double_parentheses: Option<u8>,
 
     pub(crate) epochs: u64,
     pub(crate) max_steps: u64,
@@ -134,8 +149,10 @@ impl Default for Config {
             tie_output: false,
             init: Init::Document,
             dropout: 0.1,
-            tokenization: "compositional".to_owned(),
-            notation: "infix".to_owned(),
+            tokenization: Tokenization::Compositional,
+            notation: Notation::Infix,
+            entities: None,
+            double_parentheses: None,
             epochs: 50,
             max_steps: 0,
             batch: 32,
@@ -210,13 +227,18 @@ impl Config {
         faults.demand(trains, "epochs = 0 and max_steps = 0: nothing to train");
         let declines = self.schedule.parse::<Decline>().is_ok();
         faults.demand(declines, format!("schedule = \"{}\": cosine, linear or constant", self.schedule));
-        for (key, value, only) in [
-            ("precision", &self.precision, "f32"),
-            ("tokenization", &self.tokenization, "compositional"),
-            ("notation", &self.notation, "infix"),
-        ] {
-            faults.demand(value == only, format!("{key} = \"{value}\": this build has {only}"));
-        }
+        let precision = &self.precision;
+        faults.demand(precision == "f32", format!("precision = \"{precision}\": this build has f32"));
+        let doubled = self.double_parentheses.unwrap_or(0);
+        faults.demand(doubled <= 99, format!("double_parentheses = {doubled}: 0 to 99, of 100 formulas"));
+        faults.demand(
+            doubled == 0 || self.notation == Notation::Infix,
+            "double_parentheses: notation = \"prefix\" has no parentheses",
+        );
+        faults.demand(
+            self.entities.is_none() || self.tokenization == Tokenization::Atomic,
+            "entities: only with tokenization = \"atomic\" are names whole tokens",
+        );
         faults.demand(self.order.is_none_or(|o| (1..=7).contains(&o)), "order: 1 to 7");
         for suite in &self.suites {
             let known = SUITES.contains(&suite.as_str());
@@ -234,7 +256,13 @@ impl Config {
             );
         }
         if self.model != Model::Ngram {
-            match self.shape() {
+            // The number of tokens is known with the law; of an atomic vocabulary here only that it has no pictures.
+            let signs = fol::symbol::VOCABULARY - usize::from(fol::symbol::BASE);
+            let size = match self.tokenization {
+                Tokenization::Compositional => fol::symbol::VOCABULARY,
+                Tokenization::Atomic => signs,
+            };
+            match self.shape(size) {
                 Ok(shape) if self.model == Model::Lstm => {
                     faults.0.extend(symbolic_transformer::lstm::check(&shape).err().map(|e| e.to_string()));
                 }
@@ -245,15 +273,22 @@ impl Config {
         faults.refuse(name)
     }
 
-    /// The shape of the model.
-    pub(crate) fn shape(&self) -> Result<ModelConfig> {
+    /// Whether models read canonical symbols.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.tokenization == Tokenization::Compositional
+            && self.notation == Notation::Infix
+            && self.double_parentheses.unwrap_or(0) == 0
+    }
+
+    /// The shape of the model over so many tokens.
+    pub(crate) fn shape(&self, vocab_size: usize) -> Result<ModelConfig> {
         let lstm = self.model == Model::Lstm;
         let need = |key: &str, value: Option<usize>, default: Option<usize>| {
             value.or(default).ok_or_else(|| anyhow!("missing key \"{key}\""))
         };
         let d_model = need("d_model", self.d_model, None)?;
         Ok(ModelConfig {
-            vocab_size: fol::symbol::VOCABULARY,
+            vocab_size,
             d_model,
             n_layers: need("n_layers", self.n_layers, lstm.then_some(2))?,
             n_heads: need("n_heads", self.n_heads, lstm.then_some(1))?,
@@ -347,6 +382,13 @@ mod tests {
         assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");
         assert!(refusal("d_model = 8", &[]).contains("missing key \"n_layers\""));
         assert!(refusal(TINY, &["precision=bf16"]).contains("bf16"));
+        assert!(refusal(TINY, &["notation=postfix"]).contains("notation: unknown variant `postfix`"));
+        assert!(refusal(TINY, &["entities=data"]).contains("atomic"));
+        assert!(refusal(TINY, &["double_parentheses=100"]).contains("0 to 99"));
+        assert!(refusal(TINY, &["double_parentheses=15", "notation=prefix"]).contains("no parentheses"));
+        // Whole names have no pictures.
+        let pictures = ["tokenization=atomic", "embedding=glyph-linear"];
+        assert!(refusal(TINY, &pictures).contains("a glyph embedding needs the vocabulary of 663 symbols"));
     }
 
     #[test]

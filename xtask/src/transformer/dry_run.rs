@@ -8,7 +8,7 @@ use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::{BatchUnit, Order};
 
 use super::config::{Config, Model};
-use super::network;
+use super::{code, network};
 use crate::answer::give;
 use crate::data;
 use crate::draw::numbers::{count, duration};
@@ -24,9 +24,6 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
         "data_present": present.is_some(),
     });
     let Value::Object(fields) = &mut document else { bail!("no document") };
-    if let Some(data) = &present {
-        fields.insert("optimum_nats_per_token".to_owned(), json!(data.optimum()));
-    }
     if config.model == Model::Ngram {
         fields.insert("params".to_owned(), json!(0));
     } else {
@@ -38,14 +35,22 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
                 if config.batch_unit == BatchUnit::Formulas { config.batch as u64 } else { 64 },
             )?,
         };
+        let law = match &present {
+            Some(data) => data.law.clone(),
+            None => data::law_of_run(&config.data)?,
+        };
+        let code = code::to_train(config, None, &law, &corpus)?;
+        let corpus = corpus.in_code(&code, "train")?;
         let mut network = network::to_train(config, None, &corpus)?;
         fields.insert("params".to_owned(), json!(network.layout().len()));
         fields.insert("parameters".to_owned(), parameters(network.as_ref()));
         let mut order =
             Order::new(corpus.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
-        let batch = Batch::new(order.batch(0, 0).iter().map(|&i| corpus.get(i as usize)));
-        let step = one_step(network.as_mut(), config, &batch)?;
-        if present.is_some() {
+        let batch = corpus.batch(order.batch(0, 0).iter().map(|&i| i as usize));
+        let step = one_step(network.as_mut(), config, &batch, code.size())?;
+        if let Some(data) = &present {
+            let optimum = data.optimum().map(|nats| code::optimum(nats, &corpus));
+            fields.insert("optimum_nats_per_token".to_owned(), json!(optimum));
             schedule(config, &corpus, &order, &step, fields)?;
         }
         fields.insert("step".to_owned(), step);
@@ -103,7 +108,7 @@ fn parameters(network: &dyn Network) -> Value {
 }
 
 /// Forward and backward through the first batch of the run, without an update.
-fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch) -> Result<Value> {
+fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch, size: usize) -> Result<Value> {
     let theta = network.layout().initialise(config.seed);
     let mut gradient = vec![0.0; theta.len()];
     let noise = Noise { seed: config.seed, update: 1, smoothing: 0.0 };
@@ -114,7 +119,7 @@ fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch) -> Result
     let flop = 6 * theta.len();
     Ok(json!({
         "formulas": batch.sequences(), "targets": loss.targets, "loss": loss.sum / targets,
-        "ln_vocabulary": (fol::symbol::VOCABULARY as f64).ln(), "flop_per_token": flop,
+        "ln_vocabulary": (size as f64).ln(), "flop_per_token": flop,
         "flop": flop as f64 * targets, "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
     }))
 }

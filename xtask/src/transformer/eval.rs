@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use fol::score::Scorer;
+use fol::notation::Code;
+use fol::score::CodeScorer;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::evaluate::Known;
 use symbolic_transformer::evaluate::generation::{Reference, judge};
@@ -15,7 +16,7 @@ use symbolic_transformer::sample::{Choice, Request};
 
 use super::config::{Config, Model, SUITES};
 use super::sampling::{self, Ask};
-use super::{completion, network};
+use super::{code, completion, network};
 use crate::answer::say;
 use crate::data::Data;
 use crate::expect::Row;
@@ -113,14 +114,14 @@ pub(super) fn evaluate_as(
         let answer = match suite.as_str() {
             "iid" => {
                 found.insert("baselines".to_owned(), json!(judge.baselines()?));
-                judge.full(&data.iid()?, &mut found)?
+                judge.full(&data.iid()?, "iid", &mut found)?
             }
             FILE => match &what.texts {
-                Some(texts) => judge.full(texts, &mut found)?,
+                Some(texts) => judge.full(texts, FILE, &mut found)?,
                 None => Value::Null,
             },
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?)?,
-            "test" => judge.full(&data.test()?, &mut found)?,
+            "test" => judge.full(&data.test()?, "test", &mut found)?,
             "generation" | "completion" if config.model == Model::Ngram => Value::Null,
             "generation" => judge.generation()?,
             "completion" => judge.completion(&data.test()?)?,
@@ -142,6 +143,8 @@ pub(super) fn evaluate_as(
 struct Judge<'a> {
     config: &'a Config,
     data: &'a Data,
+    /// How texts are given to the model.
+    code: Code,
     network: Option<(Box<dyn symbolic_transformer::network::Network>, Vec<f32>)>,
     ngram: Option<Ngram>,
     /// What the model was trained on; made when it is first asked for.
@@ -150,20 +153,26 @@ struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     fn new(folder: &Path, config: &'a Config, data: &'a Data, checkpoint: Option<u64>) -> Result<Self> {
+        let code = match config.model {
+            Model::Ngram => {
+                code::to_train(config, None, &data.law, &data.train()?.first(config.train_limit))?
+            }
+            Model::Transformer | Model::Lstm => code::of_run(folder, config)?,
+        };
         let (network, ngram) = match config.model {
             Model::Ngram => {
-                let train = data.train()?.first(config.train_limit);
+                let train = data.train()?.first(config.train_limit).in_code(&code, "train")?;
                 (None, Some(Ngram::train(&train, config.order.unwrap_or(ORDER))))
             }
             Model::Transformer | Model::Lstm => {
                 let loaded = match checkpoint {
-                    Some(step) => network::load_checkpoint(folder, config, step)?,
-                    None => network::load(folder, config)?,
+                    Some(step) => network::load_checkpoint(folder, config, &code, step)?,
+                    None => network::load(folder, config, &code)?,
                 };
                 (Some(loaded), None)
             }
         };
-        Ok(Self { config, data, network, ngram, known: None })
+        Ok(Self { config, data, code, network, ngram, known: None })
     }
 
     /// Takes the keys of the training set; whoever takes them puts them back.
@@ -183,9 +192,10 @@ impl<'a> Judge<'a> {
     }
 
     /// Every number, target by target. An excess below −3 standard errors is a bug, and is said.
-    fn full(&mut self, corpus: &Corpus, found: &mut Map<String, Value>) -> Result<Value> {
+    fn full(&mut self, corpus: &Corpus, split: &str, found: &mut Map<String, Value>) -> Result<Value> {
         let (law, known) = (&self.data.law, self.known()?);
-        let judged = self.with(|model| Ok(iid(model, corpus, law, Some(&known))?));
+        let corpus = corpus.clone().in_code(&self.code, split)?;
+        let judged = self.with(|model| Ok(iid(model, &corpus, law, Some(&known))?));
         self.known = Some(known);
         let judged = judged?;
         if judged.excess.value < -3.0 * judged.excess.se {
@@ -201,11 +211,12 @@ impl<'a> Judge<'a> {
 
     /// For filtered data: the law's −ln p of each whole formula is the reference.
     fn whole_formulas(&mut self, corpus: &Corpus) -> Result<Value> {
+        let corpus = corpus.clone().in_code(&self.code, "test")?;
         let mut sums = Vec::with_capacity(corpus.len());
-        let per_formula = self.nats_by_formula(corpus)?;
-        for (i, nats) in per_formula.iter().enumerate() {
-            let targets = corpus.get(i).len().saturating_sub(1) as f64;
-            sums.push((nats - corpus.nll(i), targets));
+        let per_formula = self.nats_by_formula(&corpus)?;
+        let lengths = corpus.lengths();
+        for (i, (nats, targets)) in per_formula.iter().zip(lengths).enumerate() {
+            sums.push((nats - corpus.nll(i), f64::from(targets)));
         }
         let total: f64 = per_formula.iter().sum();
         let excess = symbolic_transformer::evaluate::mean_interval(sums.into_iter());
@@ -221,9 +232,9 @@ impl<'a> Judge<'a> {
         self.with(|model| {
             let mut all = Vec::with_capacity(corpus.len());
             for i in 0..corpus.len() {
-                let batch = symbolic_transformer::batch::Batch::new([corpus.get(i)]);
+                let batch = corpus.batch([i]);
                 let q = model.distributions(&batch)?;
-                let v = fol::symbol::VOCABULARY;
+                let v = corpus.code().size();
                 let nats = batch
                     .targets
                     .iter()
@@ -236,6 +247,7 @@ impl<'a> Judge<'a> {
     }
 
     fn nats(&mut self, corpus: &Corpus) -> Result<f64> {
+        let corpus = &corpus.clone().in_code(&self.code, "train")?;
         match &mut self.network {
             Some((network, theta)) => {
                 let scores = validate(network.as_mut(), theta, corpus)?;
@@ -247,12 +259,14 @@ impl<'a> Judge<'a> {
 
     /// Uniform, grammar-uniform, Kneser–Ney and the law itself, on the same formulas.
     fn baselines(&self) -> Result<Vec<Value>> {
-        let (law, corpus) = (&self.data.law, self.data.iid()?);
-        let train = self.data.train()?.first(self.config.train_limit);
-        let scorer = Scorer::new(law).map_err(|r| anyhow!("{r}"))?;
-        let mut rows = vec![row("uniform", &iid(&mut Uniform, &corpus, law, None)?)];
-        if !law.has_statements() {
-            let mask = sampling::valid_mask(law, usize::MAX);
+        let (law, code) = (&self.data.law, &self.code);
+        let corpus = self.data.iid()?.in_code(code, "iid")?;
+        let train = self.data.train()?.first(self.config.train_limit).in_code(code, "train")?;
+        let scorer = CodeScorer::new(law, code).map_err(|r| anyhow!("{r}"))?;
+        let mut uniform = Uniform { size: code.size() };
+        let mut rows = vec![row("uniform", &iid(&mut uniform, &corpus, law, None)?)];
+        if sampling::has_mask(code, law) {
+            let mask = sampling::valid_mask(code, law, usize::MAX)?;
             rows.push(row("grammar-uniform", &iid(&mut GrammarUniform { mask }, &corpus, law, None)?));
         }
         for order in 1..=ORDER {
@@ -265,7 +279,8 @@ impl<'a> Judge<'a> {
 
     fn completion(&self, corpus: &Corpus) -> Result<Value> {
         let Some((_, theta)) = &self.network else { bail!("no model") };
-        completion::completion(self.config, theta, &self.data.law, corpus)
+        let corpus = corpus.clone().in_code(&self.code, "test")?;
+        completion::completion(self.config, theta, &self.data.law, &corpus)
     }
 
     /// Free samples and valid ones.
@@ -273,18 +288,19 @@ impl<'a> Judge<'a> {
         let (law, known) = (&self.data.law, self.known()?);
         let Some((_, theta)) = &self.network else { bail!("no model") };
         let reference = Reference::of(law, REFERENCE)?;
+        let code = &self.code;
         let draw = |mask| {
-            let request = Request { prompt: Vec::new(), max_tokens: LONGEST, mask };
+            let request = Request { mask, ..Request::free(code, LONGEST) };
             let ask = Ask { choice: Choice::PLAIN, n: SAMPLES, seed: self.config.seed, beam: None };
-            sampling::draw_from(self.config, theta, &request, &ask)
+            sampling::draw_from(self.config, code, theta, &request, &ask)
         };
-        let free = judge(&draw(None)?, law, &known, &reference);
+        let free = judge(&draw(None)?, code, law, &known, &reference);
         let mut answer = json!({"samples": SAMPLES, "free": free, "valid": null});
-        if !law.has_statements()
+        if sampling::has_mask(code, law)
             && let Value::Object(fields) = &mut answer
         {
-            let valid = draw(Some(sampling::valid_mask(law, LONGEST)))?;
-            fields.insert("valid".to_owned(), json!(judge(&valid, law, &known, &reference)));
+            let valid = draw(Some(sampling::valid_mask(code, law, LONGEST)?))?;
+            fields.insert("valid".to_owned(), json!(judge(&valid, code, law, &known, &reference)));
         }
         self.known = Some(known);
         Ok(answer)

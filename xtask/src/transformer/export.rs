@@ -8,7 +8,7 @@ use serde_json::json;
 use symbolic_transformer::export::{self, About};
 
 use super::config::{Config, Model};
-use super::network;
+use super::{code, network};
 use crate::answer::give;
 use crate::record::document;
 use crate::{data, run_folder};
@@ -44,7 +44,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     if config.model != Model::Transformer {
         bail!("NotRepresentable: only a transformer has a class that loads it exactly");
     }
-    let (_, theta) = network::load(&folder, &config)?;
+    let code = code::of_run(&folder, &config)?;
+    let (_, theta) = network::load(&folder, &config, &code)?;
     let [evaluation, recorded] =
         ["eval.json", "config.json"].map(|name| document(&folder.join(name)).unwrap_or_default());
     let text = |key: &str| recorded.get(key).and_then(|v| v.as_str()).unwrap_or("unknown").to_owned();
@@ -58,8 +59,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
         results: results(&evaluation),
     };
     let out = args.out.clone().unwrap_or_else(|| folder.join("hf"));
-    std::fs::create_dir_all(&out)?;
-    export::hf(&config.shape()?, &theta, &about, &out).map_err(|e| anyhow::anyhow!("{}: {e}", e.kind()))?;
+    export::hf(&config.shape(code.size())?, &code, &theta, &about, &out)
+        .map_err(|e| anyhow::anyhow!("{}: {e}", e.kind()))?;
     let document = json!({"schema": "xtask/1", "command": "export", "format": "hf", "folder": out});
     give(args.json, &document, || format!("{}\n", out.display()))?;
     Ok(0)

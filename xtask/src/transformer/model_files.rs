@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use fol::notation::{Code, Token};
+use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 
 use super::config::{Config, Model};
@@ -14,27 +16,35 @@ use crate::run_folder;
 const LSTM_KEYS: [&str; 5] = ["vocab_size", "d_model", "scale_embedding", "init", "dropout"];
 
 /// Writes `config.json` and `tokenizer.json`.
-pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, data: &Data) -> Result<()> {
+pub(crate) fn write_about(
+    folder: &Path,
+    config: &Config,
+    code: &Code,
+    parameters: usize,
+    data: &Data,
+) -> Result<()> {
     let (class, kind) = match config.model {
         Model::Lstm => ("SymbolicLstm", "symbolic-lstm"),
         Model::Transformer | Model::Ngram => ("SymbolicTransformer", "symbolic-transformer"),
     };
+    let id = |symbol: SymbolId| code.token(symbol).map(Token::get);
     let mut about = json!({
         "architectures": [class],
         "model_type": kind,
         "num_parameters": parameters,
-        "pad_token_id": 655,
-        "bos_token_id": 656,
-        "eos_token_id": 657,
-        "unk_token_id": 658,
+        "pad_token_id": id(SymbolId::PAD),
+        "bos_token_id": id(SymbolId::BOS),
+        "eos_token_id": id(SymbolId::EOS),
+        "unk_token_id": id(SymbolId::UNK),
         "law": data.law_name(),
         "data_digest": data.digest(),
         "commit": run_folder::commit(),
         "tokenization": config.tokenization,
         "notation": config.notation,
+        "double_parentheses": config.double_parentheses.unwrap_or(0),
     });
     if let (Value::Object(about), Value::Object(mut shape)) =
-        (&mut about, serde_json::to_value(config.shape()?)?)
+        (&mut about, serde_json::to_value(config.shape(code.size())?)?)
     {
         if config.model == Model::Lstm {
             // Heads, norms and positions are not parts of it.
@@ -44,6 +54,6 @@ pub(crate) fn write_about(folder: &Path, config: &Config, parameters: usize, dat
         about.extend(shape);
     }
     write_document(&folder.join("config.json"), &about)?;
-    let tokenizer = symbolic_transformer::tokenizer::JSON;
+    let tokenizer = symbolic_transformer::tokenizer::json(code);
     Ok(training::files::write(&folder.join("tokenizer.json"), tokenizer.as_bytes())?)
 }

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 #[cfg(feature = "candle")]
 use candle_core::DType;
-#[cfg(feature = "programs")]
-use symbolic_transformer::batch::Batch;
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::lstm::Lstm;
@@ -15,13 +13,15 @@ use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::Network;
 use training::DeviceSpec;
 
+use fol::notation::Code;
+
 use super::config::{Config, Model};
 use crate::{place, run_folder};
 
-/// The network that a configuration names, on its device.
-pub(crate) fn of(config: &Config) -> Result<Box<dyn Network>> {
+/// The network that a configuration names, over the tokens of a code, on its device.
+pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
     let device: DeviceSpec = config.device.parse()?;
-    let shape = config.shape()?;
+    let shape = config.shape(code.size())?;
     if config.model == Model::Lstm {
         if device != DeviceSpec::Cpu {
             bail!("model = \"lstm\" runs on the cpu only");
@@ -47,15 +47,15 @@ pub(crate) fn to_train(config: &Config, folder: Option<&Path>, sample: &Corpus) 
     use crate::written::transformer::Written;
     use tensor_logic::fast::Precision;
 
-    let Some(name) = &config.program else { return of(config) };
+    let Some(name) = &config.program else { return of(config, sample.code()) };
     let (place, text) = program(name, folder)?;
-    let shape = config.shape()?;
+    let shape = config.shape(sample.code().size())?;
     let refused = || place.display().to_string();
     let mut written = Written::new(&text, shape.clone(), Precision::Single).with_context(refused)?;
     let mut by_hand = Explicit::new(symbolic_transformer::config::ModelConfig { dropout: 0.0, ..shape })?;
     // Weights on which every part of the network leaves its mark.
     let theta: Vec<f32> = by_hand.layout().initialise(config.seed).iter().map(|w| w + 0.02).collect();
-    let batch = Batch::new(sample.iter().take(3));
+    let batch = sample.batch(0..sample.len().min(3));
     let logits = |network: &mut dyn Network| anyhow::Ok(network.logits(&theta, &batch)?.to_vec());
     let (found, wanted) = (logits(&mut written).with_context(refused)?, logits(&mut by_hand)?);
     let scale = wanted.iter().fold(1.0_f32, |scale, x| scale.max(x.abs()));
@@ -71,11 +71,11 @@ pub(crate) fn to_train(config: &Config, folder: Option<&Path>, sample: &Corpus) 
 
 /// A build without the language trains what is written by hand.
 #[cfg(not(feature = "programs"))]
-pub(crate) fn to_train(config: &Config, _: Option<&Path>, _: &Corpus) -> Result<Box<dyn Network>> {
+pub(crate) fn to_train(config: &Config, _: Option<&Path>, sample: &Corpus) -> Result<Box<dyn Network>> {
     if config.program.is_some() {
         bail!("program: this build has no equation language; `cargo xtask train` makes one that has it");
     }
-    of(config)
+    of(config, sample.code())
 }
 
 /// The program of a configuration: the copy that a run keeps, a path as it is given, or one of the programs of the
@@ -98,9 +98,10 @@ pub(crate) const PROGRAM: &str = "program.tl";
 pub(crate) fn load_checkpoint(
     folder: &Path,
     config: &Config,
+    code: &Code,
     step: u64,
 ) -> Result<(Box<dyn Network>, Vec<f32>)> {
-    let network = of(config)?;
+    let network = of(config, code)?;
     let last = folder.join("last");
     let there = training::checkpoint::list(&last)?;
     let Some((_, path)) = there.iter().find(|(s, _)| *s == step) else {
@@ -112,11 +113,11 @@ pub(crate) fn load_checkpoint(
 }
 
 /// The network and the best weights of a run.
-pub(crate) fn load(folder: &Path, config: &Config) -> Result<(Box<dyn Network>, Vec<f32>)> {
+pub(crate) fn load(folder: &Path, config: &Config, code: &Code) -> Result<(Box<dyn Network>, Vec<f32>)> {
     if config.model == Model::Ngram {
         bail!("{}: an n-gram run has no weights", folder.display());
     }
-    let network = of(config)?;
+    let network = of(config, code)?;
     let path = run_folder::weights(folder);
     let theta =
         training::checkpoint::load_weights(&path, network.layout()).context("the model of the run")?;

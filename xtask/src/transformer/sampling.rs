@@ -5,15 +5,17 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use fol::law::Law;
-use fol::mask::{Grammar, Mask, Options};
+use fol::mask::{Grammar, Options};
+use fol::notation::{Code, CodeMask};
 use fol::read::{Mode, Source};
+use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::lstm::LstmDecoder;
 use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complete, sample};
 
 use super::config::{Config, Model};
-use super::network;
+use super::{code, network};
 use crate::answer::{give, usage};
 use crate::{data, run_folder};
 
@@ -83,15 +85,23 @@ impl SampleArgs {
     }
 }
 
-/// The mask of `--valid`: a formula within the law, closed if the law is, that fits into `budget` tokens.
-pub(crate) fn valid_mask(law: &Law, budget: usize) -> Mask {
+/// The mask of `--valid`: a formula within the law, closed if the law is, of at most `budget` canonical symbols,
+/// `<eos>` included.
+///
+/// A vocabulary that lacks a name of the law is refused.
+pub(crate) fn valid_mask(code: &Code, law: &Law, budget: usize) -> Result<CodeMask> {
     let signature = law.signature();
     let closed = signature.closed;
     let mut options = Options::new(Grammar::Formula);
     options.within = Some(signature);
     options.closed = closed;
     options.budget = Some(u32::try_from(budget).unwrap_or(u32::MAX));
-    Mask::new(&options)
+    CodeMask::new(code, &options).map_err(|r| anyhow!("{r}"))
+}
+
+/// Whether there is a mask of a law's texts in a code.
+pub(crate) fn has_mask(code: &Code, law: &Law) -> bool {
+    !law.has_statements() && code.doubled() == 0 && code.covers(&law.signature())
 }
 
 /// `cargo xtask sample`; returns the exit status.
@@ -105,12 +115,17 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     training::threads::set(config.threads)?;
     let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient)
         .map_err(|r| anyhow!("--prompt: {r}"))?;
+    let code = code::of_run(&folder, &config)?;
     let law = data::law_of_run(&config.data)?;
+    let cut = code.cut(&prompt.symbols).map_err(|r| anyhow!("--prompt: {}", located(&r)))?;
     let mask = if args.valid {
-        let mut mask = valid_mask(&law, args.max_tokens + prompt.symbols.len());
-        for (at, &symbol) in prompt.symbols.iter().enumerate() {
-            mask.push(symbol).map_err(|r| {
-                anyhow!("--prompt cannot begin a formula of the law: {}", prompt.locate(r, at))
+        let mut mask = valid_mask(&code, &law, usize::MAX)?;
+        for (at, &token) in cut.iter().enumerate() {
+            mask.push(token).map_err(|r| {
+                // Only of canonical symbols is the place one of the text.
+                let place =
+                    if code.is_plain() { prompt.locate(r, at) } else { r.at(at).found(code.label(token)) };
+                anyhow!("--prompt cannot begin a formula of the law: {}", located(&place))
             })?;
         }
         mask.set_budget(Some(u32::try_from(args.max_tokens).unwrap_or(u32::MAX)));
@@ -121,16 +136,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     } else {
         None
     };
-    let request = Request { prompt: prompt.symbols, max_tokens: args.max_tokens, mask };
+    let request = Request { prompt: cut, mask, ..Request::free(&code, args.max_tokens) };
     let ask = Ask { choice, n: args.n, seed: args.seed, beam: args.beam.map(|b| (b, args.length_penalty)) };
-    let samples = draw(&folder, &config, &request, &ask)?;
+    let samples = draw(&folder, &config, &code, &request, &ask)?;
     if let Some(path) = &args.glyphs {
-        training::files::write(path, strips(&samples).as_bytes())?;
+        training::files::write(path, strips(&code, &samples).as_bytes())?;
     }
-    let items: Vec<Value> = samples.iter().map(item).collect();
+    let items: Vec<Value> = samples.iter().map(|s| item(&code, s)).collect();
     let line = |s: &Sample| {
         let end = if s.finished { "" } else { "  (not finished)" };
-        format!("{:9.3}  {}{end}\n", s.nll, shown(s))
+        format!("{:9.3}  {}{end}\n", s.nll, shown(&code, s))
     };
     let document = json!({"schema": "xtask/1", "command": "sample", "items": items});
     give(args.json, &document, || samples.iter().map(line).collect())?;
@@ -147,14 +162,26 @@ pub(crate) struct Ask {
 }
 
 /// Samples from the best weights of a run.
-pub(crate) fn draw(folder: &Path, config: &Config, request: &Request, ask: &Ask) -> Result<Vec<Sample>> {
-    let (_, theta) = network::load(folder, config)?;
-    draw_from(config, &theta, request, ask)
+pub(crate) fn draw(
+    folder: &Path,
+    config: &Config,
+    code: &Code,
+    request: &Request,
+    ask: &Ask,
+) -> Result<Vec<Sample>> {
+    let (_, theta) = network::load(folder, config, code)?;
+    draw_from(config, code, &theta, request, ask)
 }
 
 /// Samples from weights.
-pub(crate) fn draw_from(config: &Config, theta: &[f32], request: &Request, ask: &Ask) -> Result<Vec<Sample>> {
-    let shape = config.shape()?;
+pub(crate) fn draw_from(
+    config: &Config,
+    code: &Code,
+    theta: &[f32],
+    request: &Request,
+    ask: &Ask,
+) -> Result<Vec<Sample>> {
+    let shape = config.shape(code.size())?;
     match config.model {
         Model::Transformer => {
             let room = shape.max_len.saturating_sub(request.prompt.len());
@@ -169,6 +196,7 @@ pub(crate) fn draw_from(config: &Config, theta: &[f32], request: &Request, ask: 
 /// The best continuation of each request: greedy, or by a beam of a width.
 pub(crate) fn continuations(
     config: &Config,
+    code: &Code,
     theta: &[f32],
     requests: &[Request],
     beam: Option<(usize, f64)>,
@@ -187,7 +215,7 @@ pub(crate) fn continuations(
             .map(|samples| samples.into_iter().next().ok_or_else(|| anyhow!("a beam without a hypothesis")))
             .collect()
     }
-    let shape = config.shape()?;
+    let shape = config.shape(code.size())?;
     match config.model {
         Model::Transformer => {
             let room = |r: &Request| r.max_tokens.min(shape.max_len.saturating_sub(r.prompt.len()));
@@ -208,16 +236,29 @@ fn ask_decoder<D: Decoder>(decoder: &mut D, request: &Request, ask: &Ask) -> Res
 }
 
 /// The text, or the labels of what is no text.
-pub(crate) fn shown(sample: &Sample) -> String {
-    match fol::decode(&sample.tokens) {
+pub(crate) fn shown(code: &Code, sample: &Sample) -> String {
+    match read(code, sample) {
         Ok(text) => fol::print(&text, fol::Style::Unicode),
-        Err(_) => fol::words(&sample.tokens),
+        Err(_) => code.words(&sample.tokens),
     }
 }
 
-fn item(sample: &Sample) -> Value {
+/// The text of a sample.
+fn read(code: &Code, sample: &Sample) -> std::result::Result<fol::ast::Text, fol::error::Refusal> {
+    fol::decode(&code.decode(&sample.tokens)?)
+}
+
+/// A refusal with its place among the symbols or tokens.
+fn located(refusal: &fol::error::Refusal) -> String {
+    let place = refusal.token.map_or_else(String::new, |at| {
+        format!(" (number {at}, {})", refusal.found.as_deref().unwrap_or("end"))
+    });
+    format!("{refusal}{place}")
+}
+
+fn item(code: &Code, sample: &Sample) -> Value {
     let ids: Vec<u16> = sample.tokens.iter().map(|t| t.get()).collect();
-    let read = fol::decode(&sample.tokens);
+    let read = read(code, sample);
     let valid = sample.finished && read.is_ok();
     let (text, error) = match read {
         Ok(text) => (json!(fol::print(&text, fol::Style::Unicode)), Value::Null),
@@ -229,27 +270,34 @@ fn item(sample: &Sample) -> Value {
     })
 }
 
+/// The symbols of a sample, in the order of its notation.
+pub(crate) fn symbols(code: &Code, sample: &Sample) -> Vec<SymbolId> {
+    code.spell(&sample.tokens).unwrap_or_default().into_iter().map(|s| s.0).collect()
+}
+
 /// All samples as strips of glyphs, one below the other.
-pub(crate) fn strips(samples: &[Sample]) -> String {
+pub(crate) fn strips(code: &Code, samples: &[Sample]) -> String {
     const CELL: f64 = 1.0;
     const LINE: f64 = 40.0;
-    let widest = samples.iter().map(|s| s.tokens.len()).max().unwrap_or(0) as f64 * (25.0 + 2.0) * CELL;
+    let spelled: Vec<Vec<SymbolId>> = samples.iter().map(|s| symbols(code, s)).collect();
+    let widest = spelled.iter().map(Vec::len).max().unwrap_or(0) as f64 * (25.0 + 2.0) * CELL;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\">\n",
         widest + 10.0,
         LINE * samples.len() as f64
     );
-    for (i, s) in samples.iter().enumerate() {
-        let strip = fol::glyph::strip_svg(&s.tokens, CELL);
+    for (i, symbols) in spelled.iter().enumerate() {
+        let strip = fol::glyph::strip_svg(symbols, CELL);
         svg.push_str(&format!("<g transform=\"translate(5 {})\">{strip}</g>\n", LINE * i as f64 + 5.0));
     }
     svg + "</svg>\n"
 }
 
-/// The ids of a text's symbols.
+/// The tokens of a text in canonical symbols.
 #[cfg(test)]
-fn ids(text: &str) -> Vec<fol::symbol::SymbolId> {
-    fol::read::parse(text, Source::Text, Mode::Lenient).map(|p| p.tokens).unwrap_or_default()
+fn tokens(text: &str) -> Vec<fol::notation::Token> {
+    let symbols = fol::read::parse(text, Source::Text, Mode::Lenient).map(|p| p.tokens).unwrap_or_default();
+    Code::PLAIN.encode(&symbols).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -258,13 +306,13 @@ mod tests {
 
     #[test]
     fn items_say_what_is_wrong_with_a_sample() {
-        let good = Sample { tokens: ids("∀x1 P5(x1)"), nll: 1.0, finished: true, score: None };
-        let v = item(&good);
+        let good = Sample { tokens: tokens("∀x1 P5(x1)"), nll: 1.0, finished: true, score: None };
+        let v = item(&Code::PLAIN, &good);
         assert_eq!((v["text"].as_str(), v["valid"].as_bool()), (Some("∀x1 P5(x1)"), Some(true)));
         let mut bad = good.clone();
         bad.tokens.pop();
-        let v = item(&bad);
+        let v = item(&Code::PLAIN, &bad);
         assert_eq!((v["text"].is_null(), v["error"]["kind"].as_str()), (true, Some("UnexpectedEnd")));
-        assert!(strips(&[good, bad]).starts_with("<svg"));
+        assert!(strips(&Code::PLAIN, &[good, bad]).starts_with("<svg"));
     }
 }

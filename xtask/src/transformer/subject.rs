@@ -10,7 +10,7 @@ use training::trainer::MAX_SKIPPED;
 use training::{Settings, Task};
 
 use super::config::{Config, Model};
-use super::{eval, model_files, network};
+use super::{code, eval, model_files, network};
 use crate::data::{self, Data};
 use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
@@ -69,7 +69,13 @@ impl Subject for OnData {
         }
         match &self.learner {
             Some(learner) if anew || !there("config.json") || !there("tokenizer.json") => {
-                model_files::write_about(folder, &self.config, learner.layout().len(), &self.data)
+                model_files::write_about(
+                    folder,
+                    &self.config,
+                    learner.train.code(),
+                    learner.layout().len(),
+                    &self.data,
+                )
             }
             _ => Ok(()),
         }
@@ -98,7 +104,9 @@ fn initial(from: &str, config: &Config, learner: &Transformer<'_>) -> Result<Vec
 /// The learner of a configuration over its data.
 fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'static>> {
     let train = data.train()?.first(config.train_limit);
-    let validation = data.val()?;
+    let code = code::to_train(config, Some(folder), &data.law, &train)?;
+    let train = train.in_code(&code, "train").context("the training set")?;
+    let validation = data.val()?.in_code(&code, "val").context("the validation set")?;
     let network = network::to_train(config, Some(folder), &train)?;
     check_lengths(config, &train, &validation)?;
     let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
@@ -129,6 +137,13 @@ fn check_lengths(config: &Config, corpus: &Corpus, validation: &Corpus) -> Resul
 
 fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<Settings> {
     let per_epoch = learner.updates_per_epoch();
+    let optimum = match data.optimum() {
+        Some(nats) if !config.is_plain() => {
+            let iid = data.iid()?.in_code(learner.train.code(), "iid").context("the unfiltered set")?;
+            Some(code::optimum(nats, &iid))
+        }
+        optimum => optimum,
+    };
     let total = config.total_updates(per_epoch);
     Ok(Settings {
         optimiser: config.adamw().into(),
@@ -145,7 +160,7 @@ fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<S
         config_digest: config.digest()?,
         data_digest: data.digest().to_owned(),
         // Of texts that were removed nothing says what the next symbol costs at best.
-        optimum: data.optimum().filter(|_| !data.is_filtered()),
+        optimum: optimum.filter(|_| !data.is_filtered()),
         initial: None,
     })
 }

@@ -7,6 +7,7 @@ use crate::blocks::{arity_in, number_of, numbered};
 use crate::index::Block;
 use crate::law::classes::atoms;
 use crate::law::{Arguments, Binder, BinderNames, CountLaw, DepthLaw, Family, Law, Predicates};
+use crate::notation::Notation;
 use crate::symbol::VOCABULARY;
 
 /// Probabilities by symbol id.
@@ -15,6 +16,9 @@ pub type Distribution = [f64; VOCABULARY];
 /// Local probabilities.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
+    pub(super) notation: Notation,
+    /// The share of binary and atomic formulas that stand in a second pair of parentheses.
+    pub(super) doubled: f64,
     /// AND, OR, IMPLIES, IFF, among binary connectives.
     pub(super) binary: [f64; 4],
     pub(super) quantifiers: [f64; 3],
@@ -126,11 +130,17 @@ fn all(number: u64) -> [Block; 1] {
 }
 
 impl Model {
-    pub(super) fn new(law: &Law) -> Self {
-        match &law.family {
+    pub(super) fn new(law: &Law, notation: Notation) -> Self {
+        let model = match &law.family {
             Family::Depth(law) => Self::of_depth(law),
             Family::Count(law) => Self::of_count(law),
-        }
+        };
+        Self { notation, ..model }
+    }
+
+    /// Operators stand before their operands, and there are no parentheses and commas.
+    pub(super) fn is_prefix(&self) -> bool {
+        self.notation == Notation::Prefix
     }
 
     fn of_depth(law: &DepthLaw) -> Self {
@@ -146,6 +156,8 @@ impl Model {
             terms: terms(v),
         });
         Self {
+            notation: Notation::Infix,
+            doubled: 0.0,
             binary: shares(binary),
             quantifiers: shares(law.quantifiers),
             relations: shares(law.relations),
@@ -175,6 +187,8 @@ impl Model {
         let number_of_predicates = number_of(&law.predicates);
         let canonical = law.names == BinderNames::Canonical;
         Self {
+            notation: Notation::Infix,
+            doubled: 0.0,
             binary: equal(&law.connectives),
             quantifiers: equal(&law.quantifiers),
             relations: equal(&law.relations),

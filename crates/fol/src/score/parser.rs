@@ -26,6 +26,10 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Formula,
+    /// The parenthesis of a binary formula whose second one has been read.
+    Open,
+    /// An atom whose second parenthesis has been read.
+    Atom,
     BinderVariable,
     AfterBinder,
     SortSymbol,
@@ -35,6 +39,8 @@ enum State {
     FunctionOpen,
     AfterArgument,
     Relation,
+    /// The left operand of a binary formula is over: its connective is to come, or in prefix notation its right
+    /// operand.
     Connective,
     Close,
     Head(Head),
@@ -72,6 +78,8 @@ pub(super) enum Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frame {
     Quantifier,
+    /// A second pair of parentheses.
+    Doubled,
     /// The place of the operands.
     Binary {
         operands: Place,
@@ -182,6 +190,49 @@ impl Parser {
         }
     }
 
+    /// Every way to read a symbol, with its probability, where parentheses may be redundant. `<eos>` is none.
+    pub(super) fn readings(
+        &self,
+        symbol: SymbolId,
+        model: &Model,
+        hidden: &Hidden,
+        mut each: impl FnMut(f64, Self, Hidden),
+    ) {
+        let (mut next, mut left) = (self.clone(), 1.0);
+        while next.state != State::Done && left > 0.0 {
+            if next.state == State::Formula && symbol == SymbolId::LPAREN {
+                let (mut once, mut own) = (next.clone(), hidden.clone());
+                let p = once.binary(1.0 - model.doubled, &mut own);
+                each(left * p, once, own);
+                let (mut twice, mut own) = (next.clone(), hidden.clone());
+                twice.frames.push(Frame::Doubled);
+                let p = twice.binary(model.doubled, &mut own);
+                twice.state = State::Open;
+                each(left * p, twice, own);
+                let mut own = hidden.clone();
+                let p = model.doubled * own.commit(Event::Atom, next.place);
+                next.frames.push(Frame::Doubled);
+                next.state = State::Atom;
+                return each(left * p, next, own);
+            }
+            let mut own = hidden.clone();
+            let mut taken = next.clone();
+            if let Some(p) = taken.take(symbol, model, &mut own) {
+                return each(left * p, taken, own);
+            }
+            left *= next.leave(model);
+        }
+    }
+
+    /// The probability that all is read.
+    pub(super) fn over(&self, model: &Model) -> f64 {
+        let (mut last, mut left) = (self.clone(), 1.0);
+        while last.state != State::Done && left > 0.0 {
+            left *= last.leave(model);
+        }
+        left
+    }
+
     /// The probability of the symbol in this state alone; `None` if the state has to be left first.
     fn take(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> Option<f64> {
         if let Some((expected, next)) = self.forced() {
@@ -191,7 +242,7 @@ impl Parser {
             match self.state {
                 State::Close => {
                     self.frames.pop();
-                    self.complete_formula();
+                    self.complete_formula(model);
                 }
                 State::Define => {
                     self.state = next;
@@ -204,6 +255,7 @@ impl Parser {
         }
         match self.state {
             State::Formula => Some(self.formula_start(symbol, model, hidden)),
+            State::Atom => Some(self.atom(symbol, model)),
             State::AfterBinder if symbol == SymbolId::COLON => {
                 self.state = State::SortSymbol;
                 Some(model.sorted.map_or(0.0, |[_, yes]| yes))
@@ -220,6 +272,10 @@ impl Parser {
                 self.state = State::Term;
                 Some(Relation::share(symbol, &model.relations))
             }
+            State::Connective if model.is_prefix() => {
+                self.right_operand(hidden);
+                Some(self.formula_start(symbol, model, hidden))
+            }
             State::Connective => Some(self.connective(symbol, model, hidden)),
             _ => None,
         }
@@ -229,6 +285,7 @@ impl Parser {
     fn forced(&self) -> Option<(SymbolId, State)> {
         Some(match self.state {
             State::BinderVariable => (SymbolId::VAR, State::Index(Use::Binder)),
+            State::Open => (SymbolId::LPAREN, State::Formula),
             State::SortSymbol => (SymbolId::SORT, State::Index(Use::Sort)),
             State::FunctionOpen => (SymbolId::LPAREN, State::Term),
             State::Close => (SymbolId::RPAREN, State::Close),
@@ -258,11 +315,19 @@ impl Parser {
                 if self.in_head() {
                     self.state = State::Define;
                 } else {
-                    self.complete_formula();
+                    self.complete_formula(model);
                 }
                 p
             }
             _ => 0.0,
+        }
+    }
+
+    /// An index ends here, if one is being read; the answer is the probability.
+    pub(super) fn end_index(&mut self, model: &Model) -> f64 {
+        match self.state {
+            State::Index(_) => self.leave(model),
+            _ => 1.0,
         }
     }
 
@@ -273,11 +338,9 @@ impl Parser {
                 self.place.depth += 1;
                 p
             }
-            SymbolId::LPAREN => {
-                let p = hidden.commit(Event::Binary, self.place);
-                self.place.depth += 1;
-                self.frames.push(Frame::Binary { operands: self.place, right: false });
-                p
+            SymbolId::LPAREN if !model.is_prefix() => self.binary(1.0, hidden),
+            SymbolId::AND | SymbolId::OR | SymbolId::IMPLIES | SymbolId::IFF if model.is_prefix() => {
+                self.binary(Connective::share(symbol, &model.binary), hidden)
             }
             SymbolId::FORALL | SymbolId::EXISTS | SymbolId::EXISTS1 => {
                 let share = Quantifier::share(symbol, &model.quantifiers);
@@ -294,37 +357,69 @@ impl Parser {
         }
     }
 
+    /// A binary formula begins, with a share of all of them.
+    fn binary(&mut self, share: f64, hidden: &mut Hidden) -> f64 {
+        if share <= 0.0 {
+            return 0.0;
+        }
+        let p = share * hidden.commit(Event::Binary, self.place);
+        self.place.depth += 1;
+        self.frames.push(Frame::Binary { operands: self.place, right: false });
+        self.state = State::Formula;
+        p
+    }
+
     fn atom_start(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
-        let [predicate, relation, truth] = model.atoms(self.scope.len());
         let place = self.place;
-        let share = match symbol {
+        let share = (1.0 - model.doubled) * self.atom(symbol, model);
+        if share > 0.0 { share * hidden.commit(Event::Atom, place) } else { 0.0 }
+    }
+
+    /// An atom begins, among atoms.
+    fn atom(&mut self, symbol: SymbolId, model: &Model) -> f64 {
+        let [predicate, relation, truth] = model.atoms(self.scope.len());
+        match symbol {
             SymbolId::PRED => {
                 self.begin_index(Use::Predicate, model);
                 predicate
             }
             SymbolId::TRUE | SymbolId::FALSE => {
                 let [yes, no] = model.truth;
-                self.complete_formula();
+                self.complete_formula(model);
                 truth * if symbol == SymbolId::TRUE { yes } else { no }
+            }
+            _ if model.is_prefix() => {
+                let share = relation * Relation::share(symbol, &model.relations);
+                if share > 0.0 {
+                    self.frames.push(Frame::LeftSide);
+                    self.state = State::Term;
+                }
+                share
             }
             SymbolId::VAR | SymbolId::CONST | SymbolId::FUNC if relation > 0.0 => {
                 self.frames.push(Frame::LeftSide);
                 relation * self.term_start(symbol, model)
             }
             _ => 0.0,
-        };
-        if share > 0.0 { share * hidden.commit(Event::Atom, place) } else { 0.0 }
+        }
     }
 
     fn connective(&mut self, symbol: SymbolId, model: &Model, hidden: &mut Hidden) -> f64 {
         let p = Connective::share(symbol, &model.binary);
-        if let (true, Some(Frame::Binary { operands, right })) = (p > 0.0, self.frames.last_mut()) {
+        if p > 0.0 {
+            self.right_operand(hidden);
+        }
+        p
+    }
+
+    /// The left operand is over, the right one begins.
+    fn right_operand(&mut self, hidden: &mut Hidden) {
+        if let Some(Frame::Binary { operands, right }) = self.frames.last_mut() {
             *right = true;
             self.place = *operands;
             self.state = State::Formula;
             hidden.next_operand();
         }
-        p
     }
 
     /// Whether the head of a definition is being read.
@@ -333,14 +428,16 @@ impl Parser {
     }
 
     /// A formula is over: back to the innermost place that waits for more.
-    fn complete_formula(&mut self) {
+    fn complete_formula(&mut self, model: &Model) {
         loop {
             match self.frames.last() {
                 Some(Frame::Quantifier) => {
                     self.frames.pop();
                     self.scope.pop();
                 }
+                Some(Frame::Doubled) => return self.state = State::Close,
                 Some(Frame::Binary { right: false, .. }) => return self.state = State::Connective,
+                Some(Frame::Binary { right: true, .. }) if model.is_prefix() => drop(self.frames.pop()),
                 Some(Frame::Binary { right: true, .. }) => return self.state = State::Close,
                 _ => return self.state = State::Done,
             }

@@ -6,10 +6,13 @@
 //! until they part, a second parser reads along, and both have a share.
 
 use super::hidden::Hidden;
-use super::model::{Distribution, Model, Numbers, shares};
+use super::model::{Model, Numbers, shares};
 use super::parser::{Head, Parser, Step};
+use super::sink::Sink;
+use crate::codec::push_index;
 use crate::error::Refusal;
 use crate::law::{Family, Law, Parts};
+use crate::notation::Notation;
 use crate::symbol::SymbolId;
 
 /// The machine of a law.
@@ -98,13 +101,13 @@ impl Statements {
 const HEADS: [Head; 3] = [Head::Predicate, Head::Function, Head::Constant];
 
 impl Text {
-    pub(super) fn new(law: &Law) -> Result<Self, Refusal> {
+    pub(super) fn new(law: &Law, notation: Notation) -> Result<Self, Refusal> {
         let parts = match &law.family {
             Family::Depth(law) => law.statements.as_ref().map(Statements::new),
             Family::Count(_) => None,
         };
         let mut text = Self {
-            model: Model::new(law),
+            model: Model::new(law, notation),
             parts,
             hidden: Hidden::new(law)?,
             parser: Parser::formula(),
@@ -140,6 +143,31 @@ impl Text {
             Stage::Conclusion => self.step_conclusion(symbol),
             Stage::Ended => 0.0,
         }
+    }
+
+    /// Reads a whole name: category, digits, and that no digit follows; the answer is the probability (N11).
+    pub(super) fn name(&mut self, category: SymbolId, index: u64) -> f64 {
+        let mut p = self.step(category);
+        let mut digits = Vec::new();
+        push_index(&mut digits, index);
+        for digit in digits {
+            if p <= 0.0 {
+                return 0.0;
+            }
+            p *= self.step(digit);
+        }
+        if p > 0.0 { p * self.end_index() } else { 0.0 }
+    }
+
+    /// An index ends here in every reading, if one is being read; the answer is the probability.
+    fn end_index(&mut self) -> f64 {
+        let (mut share, mut as_definition) = (1.0, 0.0);
+        if let Some((definition, parser)) = &mut self.definition {
+            share = 1.0 - *definition;
+            as_definition = *definition * parser.end_index(&self.model);
+        }
+        let as_formula = share * self.parser.end_index(&self.model);
+        self.weigh(as_formula, as_definition)
     }
 
     pub(super) fn posterior(&self) -> Vec<(String, f64)> {
@@ -217,7 +245,19 @@ impl Text {
 
     /// A symbol after something complete.
     fn follow(&mut self, symbol: SymbolId, role: Role) -> f64 {
-        let p = self.following(role).into_iter().find(|f| f.0 == symbol).map_or(0.0, |f| f.1);
+        let following = self.following(role);
+        if let (true, Role::Premise(n)) = (self.model.is_prefix(), role)
+            && following.iter().all(|f| f.0 != symbol || symbol == SymbolId::COMMA)
+        {
+            // The COMMA before another premise is left out.
+            let another = following.iter().find(|f| f.0 == SymbolId::COMMA).map_or(0.0, |f| f.1);
+            self.begin(Role::Premise(n + 1));
+            return match self.parser.step(symbol, &self.model, &mut self.hidden) {
+                Step::Took(p) => another * p,
+                Step::Ended(_) => 0.0,
+            };
+        }
+        let p = following.into_iter().find(|f| f.0 == symbol).map_or(0.0, |f| f.1);
         match (symbol, role) {
             (SymbolId::EQUIVALENT, _) => self.begin(Role::Last),
             (SymbolId::COMMA, Role::Premise(n)) => self.begin(Role::Premise(n + 1)),
@@ -277,14 +317,14 @@ impl Text {
         }
     }
 
-    /// Adds the distribution of the next symbol.
-    pub(super) fn fill(&mut self, out: &mut Distribution) {
+    /// Adds the distribution of the next token.
+    pub(super) fn fill<S: Sink>(&mut self, out: &mut S) {
         match self.stage {
             Stage::Ended => {}
             Stage::Open => self.fill_open(out),
             Stage::Conclusion => {
                 let [formula, unknown] = self.parts.as_ref().map_or([0.0; 2], |parts| parts.conclusion);
-                put(out, SymbolId::UNKNOWN, unknown);
+                out.symbol(SymbolId::UNKNOWN, unknown);
                 self.parser.restart();
                 self.hidden.start();
                 self.parser.fill(&self.model, &self.hidden, out, formula);
@@ -297,25 +337,26 @@ impl Text {
                 }
                 let over = self.parser.fill(&self.model, &self.hidden, out, share);
                 for (symbol, p) in self.following(role) {
-                    put(out, symbol, over * p);
+                    if symbol == SymbolId::COMMA && self.model.is_prefix() {
+                        // Another premise, without a sign before it.
+                        let mut hidden = self.hidden.clone();
+                        hidden.start();
+                        Parser::formula().fill(&self.model, &hidden, out, over * p);
+                    } else {
+                        out.symbol(symbol, over * p);
+                    }
                 }
             }
         }
     }
 
-    fn fill_open(&self, out: &mut Distribution) {
+    fn fill_open<S: Sink>(&self, out: &mut S) {
         let Some(parts) = &self.parts else { return };
         let (others, more) = self.openings(parts);
-        others.into_iter().for_each(|(symbol, p)| put(out, symbol, p));
+        others.into_iter().for_each(|(symbol, p)| out.symbol(symbol, p));
         for head in HEADS {
-            put(out, head.category(), more * parts.definition(head));
+            Parser::definition(head).fill(&self.model, &self.hidden, out, more * parts.definition(head));
         }
         self.parser.fill(&self.model, &self.hidden, out, more * parts.formula_first());
-    }
-}
-
-fn put(out: &mut Distribution, symbol: SymbolId, p: f64) {
-    if let Some(place) = out.get_mut(symbol.index()) {
-        *place += p;
     }
 }

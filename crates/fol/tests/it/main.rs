@@ -9,6 +9,7 @@ mod common;
 mod data;
 mod laws;
 mod masks;
+mod notations;
 mod oracles;
 mod pages;
 mod pictures;

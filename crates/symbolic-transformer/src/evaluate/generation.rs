@@ -8,6 +8,7 @@ use fol::check::{self, Options};
 use fol::error::Kind;
 use fol::law::Law;
 use fol::measure::of_record;
+use fol::notation::{Code, Notation};
 use fol::read::{Mode, Parsed, Source};
 use fol::signature::Signature;
 use fol::symbol::SymbolId;
@@ -75,8 +76,8 @@ pub struct Generation {
     pub samples: usize,
     /// Share that ended and that the strict reader accepts.
     pub parsed: f64,
-    /// Share with balanced parentheses.
-    pub balanced: f64,
+    /// Share with balanced parentheses; `null` in prefix notation, which has none.
+    pub balanced: Option<f64>,
     /// Share that ended with `<eos>`.
     pub finished: f64,
     /// Of the parsed: share with the law's symbols, indices and arities.
@@ -107,13 +108,15 @@ struct Judged {
     nodes: u32,
 }
 
-/// Judges samples.
-pub fn judge(samples: &[Sample], law: &Law, known: &Known, reference: &Reference) -> Generation {
+/// Judges samples in a code.
+pub fn judge(samples: &[Sample], code: &Code, law: &Law, known: &Known, reference: &Reference) -> Generation {
     let signature = law.signature();
     let judged: Vec<Judged> = samples
         .par_iter()
         .filter(|s| s.finished)
-        .map_init(Canonicalizer::default, |canonicalizer, s| judge_one(&s.tokens, &signature, canonicalizer))
+        .map_init(Canonicalizer::default, |canonicalizer, s| {
+            judge_one(&code.decode(&s.tokens).ok()?, &signature, canonicalizer)
+        })
         .flatten()
         .collect();
     let n = judged.len();
@@ -126,7 +129,8 @@ pub fn judge(samples: &[Sample], law: &Law, known: &Known, reference: &Reference
     Generation {
         samples: samples.len(),
         parsed: share(n, samples.len()),
-        balanced: of_all(&|s| balanced(&s.tokens)),
+        balanced: (code.notation() == Notation::Infix)
+            .then(|| of_all(&|s| code.spell(&s.tokens).is_ok_and(|symbols| balanced(&symbols)))),
         finished: of_all(&|s| s.finished),
         arity_ok: of_parsed(&|j| j.arity_ok),
         sort_ok: (signature.sorts > 0).then(|| of_parsed(&|j| j.sort_ok)),
@@ -170,9 +174,9 @@ fn judge_one(
 }
 
 /// Every parenthesis is closed, and none before it is opened.
-fn balanced(tokens: &[SymbolId]) -> bool {
+fn balanced(symbols: &[(SymbolId, usize)]) -> bool {
     let mut open = 0_i64;
-    for &t in tokens {
+    for &(t, _) in symbols {
         open += i64::from(t == SymbolId::LPAREN) - i64::from(t == SymbolId::RPAREN);
         if open < 0 {
             return false;
@@ -218,6 +222,7 @@ fn size_distance(judged: &[Judged], reference: &Reference) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fol::notation::Token;
 
     fn drawn(law: &Law, n: u64) -> Vec<Sample> {
         let mut sampler = fol::sample::Sampler::new(law).unwrap();
@@ -226,6 +231,7 @@ mod tests {
             .map(|i| {
                 let mut tokens = Vec::new();
                 sampler.sample(&mut family.stream(i), &mut tokens);
+                let tokens = Code::PLAIN.encode(&tokens).unwrap();
                 Sample { tokens, nll: 0.0, finished: true, score: None }
             })
             .collect()
@@ -236,8 +242,8 @@ mod tests {
         for name in ["public", "seed", "full"] {
             let law = Law::named(name, &[]).unwrap();
             let reference = Reference::of(&law, 20_000).unwrap();
-            let g = judge(&drawn(&law, 5_000), &law, &Known::default(), &reference);
-            assert_eq!((g.parsed, g.balanced, g.arity_ok, g.novel.K1), (1.0, 1.0, 1.0, 1.0), "{name}");
+            let g = judge(&drawn(&law, 5_000), &Code::PLAIN, &law, &Known::default(), &reference);
+            assert_eq!((g.parsed, g.balanced, g.arity_ok, g.novel.K1), (1.0, Some(1.0), 1.0, 1.0), "{name}");
             assert_eq!(g.binding_ok, (name != "public").then_some(1.0));
             assert!(g.levels.p > 1e-4 && g.size_tv < 0.06, "{name}: {} {}", g.levels.p, g.size_tv);
         }
@@ -248,7 +254,7 @@ mod tests {
         let law = Law::named("public", &[]).unwrap();
         let reference = Reference::of(&law, 1_000).unwrap();
         let broken = |ids: &[u16], finished| Sample {
-            tokens: ids.iter().filter_map(|&i| SymbolId::new(i)).collect(),
+            tokens: ids.iter().map(|&i| Token::new(i)).collect(),
             nll: 0.0,
             finished,
             score: None,
@@ -256,10 +262,10 @@ mod tests {
         // ), P0 without arguments (not of the law), P0(x0) unfinished
         let samples =
             [broken(&[640], true), broken(&[646, 0], true), broken(&[646, 0, 639, 644, 0, 640], false)];
-        let g = judge(&samples, &law, &Known::default(), &reference);
-        assert!((g.parsed - 1.0 / 3.0).abs() < 1e-12 && (g.balanced - 2.0 / 3.0).abs() < 1e-12);
+        let g = judge(&samples, &Code::PLAIN, &law, &Known::default(), &reference);
+        assert!((g.parsed - 1.0 / 3.0).abs() < 1e-12 && (g.balanced.unwrap() - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(g.arity_ok, 0.0);
-        let empty = judge(&[], &law, &Known::default(), &reference);
+        let empty = judge(&[], &Code::PLAIN, &law, &Known::default(), &reference);
         assert_eq!((empty.parsed, empty.levels.p), (0.0, 0.0));
     }
 }

@@ -3,16 +3,16 @@
 use fol::canon::Canonicalizer;
 use fol::law::Law;
 use fol::measure;
-use fol::score::{ExactScorer, Scorer};
-use fol::symbol::{SymbolId, VOCABULARY};
+use fol::notation::Token;
+use fol::score::CodeScorer;
+use fol::symbol::SymbolId;
 use rayon::prelude::*;
 use serde::Serialize;
 use training::{Refusal, Result};
 
-use super::classes::{Class, classes};
+use super::classes::{Class, by_token, classes};
 use super::novelty::{ByNovelty, Known, Novelty};
 use super::statistics::{Interval, mean_interval};
-use crate::batch::Batch;
 use crate::learner::{Corpus, evaluation_batches};
 use crate::predictor::Predictor;
 
@@ -29,7 +29,7 @@ struct Target {
     optimal: f64,
     entropy: f64,
     kl: f64,
-    /// Symbols that the model prefers to the target.
+    /// Tokens that the model prefers to the target.
     rank: u32,
     /// Σ p* over the model's 1, 5, 10 best.
     expected: [f64; 3],
@@ -151,13 +151,15 @@ pub struct Iid {
     pub confusion: Vec<Vec<f64>>,
 }
 
-/// Judges a predictor on sequences of the law; with what it was trained on, also by novelty.
+/// Judges a predictor on sequences of the law, in the code of the corpus; with what it was trained on, also by novelty.
 pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law, known: Option<&Known>) -> Result<Iid> {
-    let scorer = Scorer::new(law).map_err(|r| Refusal::Learner(r.to_string()))?;
+    let code = corpus.code();
+    let scorer = CodeScorer::new(law, code).map_err(|r| Refusal::Learner(r.to_string()))?;
+    let (size, kinds) = (code.size(), by_token(code));
     let mut targets = Vec::with_capacity(corpus.targets() as usize);
     let mut confusion = [[0.0; 6]; 6];
     for range in evaluation_batches(corpus) {
-        let batch = Batch::new(range.clone().map(|i| corpus.get(i)));
+        let batch = corpus.batch(range.clone());
         let q = predictor.distributions(&batch)?;
         let formulas: Vec<(usize, std::ops::Range<usize>)> = range.zip(batch.ranges()).collect();
         let judged: Vec<Result<Judged>> = formulas
@@ -165,10 +167,16 @@ pub fn iid(predictor: &mut dyn Predictor, corpus: &Corpus, law: &Law, known: Opt
             .map_init(
                 || (scorer.clone(), Canonicalizer::default()),
                 |(scorer, canonicalizer), (i, rows)| {
-                    let q = q.get(rows.start * VOCABULARY..rows.end * VOCABULARY).unwrap_or_default();
+                    let q = q.get(rows.start * size..rows.end * size).unwrap_or_default();
                     let keys = known.map(|known| (known, canonicalizer.keys(Corpus::inner(corpus.get(i)))));
                     let novelty = keys.and_then(|(known, keys)| Some(known.novelty(&keys.ok()?)));
-                    judge(scorer, corpus.get(i), i as u32, novelty, q)
+                    let formula = Formula {
+                        symbols: corpus.get(i),
+                        tokens: &corpus.tokens(i),
+                        number: i as u32,
+                        novelty,
+                    };
+                    judge(scorer, &kinds, &formula, q)
                 },
             )
             .collect();
@@ -188,62 +196,71 @@ struct Judged {
     confusion: [[f64; 6]; 6],
 }
 
-/// One formula: `q` [targets, 663] beside the scorer's distributions.
-fn judge(
-    scorer: &mut Scorer,
-    sequence: &[SymbolId],
-    formula: u32,
+/// A formula to be judged.
+struct Formula<'a> {
+    /// Canonical, from `<bos>` to `<eos>`.
+    symbols: &'a [SymbolId],
+    /// As the model reads it.
+    tokens: &'a [Token],
+    number: u32,
     novelty: Option<Novelty>,
+}
+
+/// One formula: `q` [targets, V] beside the scorer's distributions. `kinds` \[V\] are the classes of all tokens.
+fn judge(
+    scorer: &mut CodeScorer,
+    kinds: &[Option<Class>],
+    formula: &Formula<'_>,
     q: &[f64],
 ) -> Result<Judged> {
-    let symbols = sequence.get(1..).unwrap_or_default();
-    let text = fol::decode(Corpus::inner(sequence)).ok();
+    let Formula { tokens, number, novelty, .. } = *formula;
+    let targets = tokens.get(1..).unwrap_or_default();
+    let text = fol::decode(Corpus::inner(formula.symbols)).ok();
     let single = text.as_ref().and_then(|t| t.as_formula());
     let level = single.map_or(0, |f| measure::level(f) as u8);
     let depth = single.map_or(0, |f| measure::quantifier_depth(f) as u32);
-    let kinds = classes(symbols);
-    let mut judged = Judged { targets: Vec::with_capacity(symbols.len()), confusion: [[0.0; 6]; 6] };
+    let of_targets = classes(scorer.code(), targets);
+    let mut judged = Judged { targets: Vec::with_capacity(targets.len()), confusion: [[0.0; 6]; 6] };
     scorer.reset();
-    let rows = symbols.iter().zip(q.chunks_exact(VOCABULARY)).zip(&kinds).enumerate();
-    for (position, ((&symbol, q), &class)) in rows {
+    let rows = targets.iter().zip(q.chunks_exact(kinds.len().max(1))).zip(&of_targets).enumerate();
+    for (position, ((&token, q), &class)) in rows {
+        // Where the law may write a name that has no token, no model of the vocabulary is near it.
+        let uncovered = scorer.rest() > 1e-12;
         let p = scorer.next_dist();
+        let compared = compare(p, q, token.index());
         judged.targets.push(Target {
-            formula,
+            formula: number,
             position: position as u32 + 1,
             class,
             level,
             depth,
             novelty,
-            ..compare(p, q, symbol.index())
+            kl: if uncovered { f64::INFINITY } else { compared.kl },
+            ..compared
         });
-        add_confusion(&mut judged.confusion, class, q);
+        add_confusion(&mut judged.confusion, class, kinds, q);
         scorer
-            .push(symbol)
-            .map_err(|r| Refusal::Learner(format!("formula {formula} of the data is not of the law: {r}")))?;
+            .push(token)
+            .map_err(|r| Refusal::Learner(format!("formula {number} of the data is not of the law: {r}")))?;
     }
     Ok(judged)
 }
 
-/// The probability on symbols of each class; a numeral counts for the name class of the row if that is one.
-fn add_confusion(confusion: &mut [[f64; 6]; 6], class: Class, q: &[f64]) {
+/// The probability on tokens of each class; a name counts for the name class of the row if that is one.
+fn add_confusion(confusion: &mut [[f64; 6]; 6], class: Class, kinds: &[Option<Class>], q: &[f64]) {
     let Some(row) = confusion.get_mut(class as usize) else { return };
     let name = if class == Class::OldName { Class::OldName } else { Class::NewName };
-    let mut add = |to: Class, range: std::ops::Range<usize>| {
-        let sum: f64 = q.get(range).map_or(0.0, |q| q.iter().sum());
+    for (kind, q) in kinds.iter().zip(q) {
+        let Some(kind) = kind else { continue };
+        let to = if *kind == Class::NewName { name } else { *kind };
         if let Some(cell) = row.get_mut(to as usize) {
-            *cell += sum;
+            *cell += q;
         }
-    };
-    add(name, 0..625);
-    add(Class::Operator, 625..639);
-    add(Class::Structure, 639..644);
-    add(Class::Category, 644..649);
-    add(Class::Operator, 649..655);
-    add(Class::Eos, 657..658);
+    }
 }
 
 /// One prefix: law p and model q, and the symbol that came.
-fn compare(p: &[f64; VOCABULARY], q: &[f64], symbol: usize) -> Target {
+fn compare(p: &[f64], q: &[f64], symbol: usize) -> Target {
     let at = |x: &[f64], i: usize| x.get(i).copied().unwrap_or(0.0);
     let (mut entropy, mut kl, mut brier) = (0.0, 0.0, 0.0);
     for (&p, &q) in p.iter().zip(q) {
@@ -454,7 +471,7 @@ mod tests {
         };
         let (train, test) = (corpus(0, 2000), corpus(1, 300));
         let known = Known::of(&train);
-        let judged = iid(&mut Uniform, &test, &law, Some(&known)).unwrap();
+        let judged = iid(&mut Uniform { size: 663 }, &test, &law, Some(&known)).unwrap();
         let row = |key: &str| judged.by_novelty.iter().find(|r| r.key == key).unwrap();
         let (seen, new, fresh) = (row("seen"), row("new"), row("new up to renaming"));
         assert_eq!(seen.formulas + new.formulas, 300);
@@ -466,6 +483,6 @@ mod tests {
         // Token by token: which of the test's formulas stand in the training set.
         let stands = |s: &[SymbolId]| train.iter().any(|t| t == s);
         assert_eq!(test.iter().filter(|s| stands(s)).count(), seen.formulas);
-        assert!(iid(&mut Uniform, &test, &law, None).unwrap().by_novelty.is_empty());
+        assert!(iid(&mut Uniform { size: 663 }, &test, &law, None).unwrap().by_novelty.is_empty());
     }
 }

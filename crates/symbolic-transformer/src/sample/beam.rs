@@ -1,7 +1,6 @@
 //! Beam search, of one request or of many in step.
 
-use fol::mask::Mask;
-use fol::symbol::SymbolId;
+use fol::notation::{CodeMask, Token};
 use training::{Refusal, Result};
 
 use super::{Request, Sample, cost, filtered};
@@ -13,9 +12,9 @@ const ROWS: usize = 128;
 /// A live hypothesis of a beam.
 struct Branch<S> {
     state: S,
-    next: SymbolId,
-    tokens: Vec<SymbolId>,
-    mask: Option<Mask>,
+    next: Token,
+    tokens: Vec<Token>,
+    mask: Option<CodeMask>,
     log_p: f64,
     steps: usize,
 }
@@ -26,7 +25,7 @@ struct Search<'a, S> {
     width: usize,
     alpha: f64,
     /// What of the prompt has not been read yet.
-    prompt: &'a [SymbolId],
+    prompt: &'a [Token],
     live: Vec<Branch<S>>,
     finished: Vec<Sample>,
 }
@@ -65,8 +64,7 @@ pub fn beams<D: Decoder>(
 /// One symbol for every branch of every search that goes on.
 fn step<D: Decoder>(decoder: &mut D, searches: &mut [Search<'_, D::State>]) -> Result<()> {
     let mut active: Vec<&mut Search<'_, D::State>> = searches.iter_mut().filter(|s| s.goes_on()).collect();
-    let tokens: Vec<u32> =
-        active.iter().flat_map(|s| &s.live).map(|branch| u32::from(branch.next.get())).collect();
+    let tokens: Vec<u32> = active.iter().flat_map(|s| &s.live).map(|branch| u32::from(branch.next)).collect();
     let mut states: Vec<&mut D::State> =
         active.iter_mut().flat_map(|s| &mut s.live).map(|branch| &mut branch.state).collect();
     let logits = decoder.step(&mut states, &tokens)?;
@@ -83,7 +81,7 @@ fn step<D: Decoder>(decoder: &mut D, searches: &mut [Search<'_, D::State>]) -> R
 impl<'a, S: Clone> Search<'a, S> {
     fn new(state: S, request: &'a Request, width: usize, alpha: f64) -> Self {
         let (tokens, mask) = (request.prompt.clone(), request.mask.clone());
-        let first = Branch { state, next: SymbolId::BOS, tokens, mask, log_p: 0.0, steps: 0 };
+        let first = Branch { state, next: request.boundaries[0], tokens, mask, log_p: 0.0, steps: 0 };
         Self { request, width, alpha, prompt: &request.prompt, live: vec![first], finished: Vec::new() }
     }
 
@@ -93,17 +91,17 @@ impl<'a, S: Clone> Search<'a, S> {
 
     /// Moves all branches by one symbol; `logits` [live, v].
     fn extend(&mut self, logits: &[f32], v: usize) -> Result<()> {
-        if let (Some((&symbol, rest)), Some(branch)) = (self.prompt.split_first(), self.live.first_mut()) {
-            (branch.next, self.prompt) = (symbol, rest);
+        if let (Some((&token, rest)), Some(branch)) = (self.prompt.split_first(), self.live.first_mut()) {
+            (branch.next, self.prompt) = (token, rest);
             return Ok(());
         }
         let mut next_live = Vec::with_capacity(self.width);
-        for (log_p, parent, symbol) in self.candidates(logits, v) {
+        for (log_p, parent, token) in self.candidates(logits, v) {
             if next_live.len() == self.width {
                 break;
             }
             let Some(branch) = self.live.get(parent) else { continue };
-            if symbol == SymbolId::EOS {
+            if token == self.request.boundaries[1] {
                 let score = length_normalised(log_p, branch.steps + 1, self.alpha);
                 let tokens = branch.tokens.clone();
                 self.finished.push(Sample { tokens, nll: -log_p, finished: true, score: Some(score) });
@@ -111,11 +109,11 @@ impl<'a, S: Clone> Search<'a, S> {
             }
             let mut mask = branch.mask.clone();
             if let Some(mask) = &mut mask {
-                mask.push(symbol).map_err(|r| Refusal::Learner(r.to_string()))?;
+                mask.push(token).map_err(|r| Refusal::Learner(r.to_string()))?;
             }
-            let tokens = branch.tokens.iter().copied().chain([symbol]).collect();
+            let tokens = branch.tokens.iter().copied().chain([token]).collect();
             let (state, steps) = (branch.state.clone(), branch.steps + 1);
-            next_live.push(Branch { state, next: symbol, tokens, mask, log_p, steps });
+            next_live.push(Branch { state, next: token, tokens, mask, log_p, steps });
         }
         self.live = next_live;
         self.finished.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)));
@@ -132,15 +130,14 @@ impl<'a, S: Clone> Search<'a, S> {
         Ok(())
     }
 
-    /// The best extensions of all live hypotheses, by total log-probability: (log p, parent, symbol). Enough of them
+    /// The best extensions of all live hypotheses, by total log-probability: (log p, parent, token). Enough of them
     /// for `width` to go on even if every parent's `<eos>` is among them.
-    fn candidates(&self, logits: &[f32], v: usize) -> Vec<(f64, usize, SymbolId)> {
+    fn candidates(&self, logits: &[f32], v: usize) -> Vec<(f64, usize, Token)> {
         let mut candidates = Vec::new();
         for (parent, (branch, logits)) in self.live.iter().zip(logits.chunks_exact(v)).enumerate() {
             for (id, _) in filtered(logits, branch.mask.as_ref(), 1.0, self.width + 1, 1.0) {
-                if let Some(symbol) = SymbolId::new(id) {
-                    candidates.push((branch.log_p - cost(logits, symbol), parent, symbol));
-                }
+                let token = Token::new(id);
+                candidates.push((branch.log_p - cost(logits, token), parent, token));
             }
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));

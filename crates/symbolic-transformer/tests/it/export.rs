@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::moved::{moved_weights, variants};
+use fol::notation::{Code, Notation, Tokenization};
 use safetensors::SafeTensors;
 use serde_json::Value;
 use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position};
@@ -171,7 +172,8 @@ fn attention(q: &[Vec<f64>], k: &[Vec<f64>], v: &[Vec<f64>], heads: usize) -> Ve
 
 fn exported(config: &ModelConfig, theta: &[f32]) -> (Folder, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    hf(config, theta, &About { name: "test".to_owned(), ..About::default() }, folder.path()).unwrap();
+    hf(config, &Code::PLAIN, theta, &About { name: "test".to_owned(), ..About::default() }, folder.path())
+        .unwrap();
     (Folder::open(folder.path()), folder)
 }
 
@@ -270,16 +272,34 @@ fn what_no_class_computes_is_refused() {
         (ModelConfig { vocab_size: 1288, ..good.clone() }, "1288"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let refused = hf(&config, &[], &About::default(), folder.path()).unwrap_err();
+        let refused = hf(&config, &Code::PLAIN, &[], &About::default(), folder.path()).unwrap_err();
         assert!(matches!(refused, Refusal::NotRepresentable { .. }) && refused.kind() == "NotRepresentable");
         assert!(refused.to_string().contains(word), "{refused}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
+    let signature = fol::law::Law::named("seed", &[]).unwrap().signature();
+    for (tokenization, notation, word) in [
+        (Tokenization::Atomic, Notation::Infix, "atomic"),
+        (Tokenization::Compositional, Notation::Prefix, "prefix"),
+    ] {
+        let code = Code::new(tokenization, notation, &signature, None).unwrap();
+        let config = ModelConfig { vocab_size: code.size(), embedding: Embedding::Learned, ..good.clone() };
+        let folder = tempfile::tempdir().unwrap();
+        let refused = hf(&config, &code, &[], &About::default(), folder.path()).unwrap_err();
+        assert!(matches!(refused, Refusal::NotRepresentable { .. }) && refused.to_string().contains(word));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(hf(&good, &[0.0], &About::default(), folder.path()), Err(Refusal::Training(_))));
+    assert!(matches!(
+        hf(&good, &Code::PLAIN, &[0.0], &About::default(), folder.path()),
+        Err(Refusal::Training(_))
+    ));
     let wrong =
         ModelConfig { n_heads: 3, embedding: Embedding::Learned, activation: Activation::Relu, ..good };
-    assert!(matches!(hf(&wrong, &[0.0], &About::default(), folder.path()), Err(Refusal::Training(_))));
+    assert!(matches!(
+        hf(&wrong, &Code::PLAIN, &[0.0], &About::default(), folder.path()),
+        Err(Refusal::Training(_))
+    ));
 }
 
 /// Nothing compared is no success: without its packages the script fails, unless it is told to skip.

@@ -38,14 +38,16 @@ fn shapes() -> Vec<(&'static str, ModelConfig)> {
         ("tied", ModelConfig { tie_output: true, ..c.clone() }),
         ("glyph-linear", ModelConfig { embedding: Embedding::GlyphLinear, ..c.clone() }),
         ("glyph-cnn", ModelConfig { embedding: Embedding::GlyphCnn, ..c.clone() }),
+        ("more tokens", ModelConfig { vocab_size: 1288, ..c.clone() }),
+        ("fewer tokens", ModelConfig { vocab_size: 44, tie_output: true, ..c.clone() }),
         ("odd sizes", ModelConfig { d_model: 15, n_heads: 3, d_ff: 7, n_layers: 1, ..c.clone() }),
         ("dropout", ModelConfig { dropout: 0.3, ..c }),
     ]
 }
 
-fn batch(s: &mut Stream, sequences: u64, longest: u64) -> Batch {
+fn batch(s: &mut Stream, sequences: u64, longest: u64, v: usize) -> Batch {
     let sequences: Vec<Vec<u16>> = (0..sequences)
-        .map(|_| (0..2 + s.below(longest - 1)).map(|_| s.below(663) as u16).collect())
+        .map(|_| (0..2 + s.below(longest - 1)).map(|_| s.below(v as u64) as u16).collect())
         .collect();
     Batch::new(sequences.iter().map(Vec::as_slice))
 }
@@ -66,11 +68,12 @@ const NOISE: Noise = Noise { seed: 3, update: 5, smoothing: 0.1 };
 #[test]
 fn explicit_agrees_with_composed() {
     for (name, config) in shapes() {
+        let v = config.vocab_size;
         let mut s = Family::named(name).stream(0);
         let mut explicit = Explicit::new(config.clone()).unwrap();
         let mut composed = Composed::new(config, DType::F64, Device::Cpu).unwrap();
         for (count, longest) in [(1, 2), (1, 9), (5, 9), (3, 2)] {
-            let batch = batch(&mut s, count, longest);
+            let batch = batch(&mut s, count, longest, v);
             let theta = weights(explicit.layout(), &mut s);
             let (a, b) = (explicit.logits(&theta, &batch).unwrap(), composed.logits(&theta, &batch).unwrap());
             let scale = b.iter().fold(1.0_f32, |m, v| m.max(v.abs()));
@@ -97,9 +100,10 @@ fn explicit_agrees_with_composed() {
 #[test]
 fn every_parameter_has_a_gradient() {
     for (name, config) in shapes() {
+        let v = config.vocab_size;
         let mut s = Family::named(name).stream(1);
         let mut model = Explicit::new(config).unwrap();
-        let batch = batch(&mut s, 6, 9);
+        let batch = batch(&mut s, 6, 9, v);
         let theta = weights(model.layout(), &mut s);
         let mut g = vec![0.0; theta.len()];
         model.gradient(&theta, &batch, NOISE, &mut g).unwrap();
@@ -118,12 +122,13 @@ fn in_f64(model: &Composed, theta: &BTreeMap<String, Var>, batch: &Batch) -> Ten
 #[test]
 fn composed_agrees_with_differences_in_f64() {
     for (name, config) in shapes() {
+        let v = config.vocab_size;
         let mut s = Family::named(name).stream(2);
         // One layer: the convolutions over 663 pictures are slow enough.
         let layers = if config.embedding == Embedding::GlyphCnn { 1 } else { config.n_layers };
         let config = ModelConfig { n_layers: layers, ..config };
         let model = Composed::new(config, DType::F64, Device::Cpu).unwrap();
-        let batch = batch(&mut s, 3, 6);
+        let batch = batch(&mut s, 3, 6, v);
         let flat = weights(model.layout(), &mut s);
         let vars = model.variables(&flat).unwrap();
         let store = in_f64(&model, &vars, &batch).backward().unwrap();

@@ -1,7 +1,8 @@
 //! What must hold of a model whatever its weights: causality, the cache, batches, sampling.
 
 use fol::law::Law;
-use fol::mask::{Grammar, Mask, Options};
+use fol::mask::{Grammar, Options};
+use fol::notation::{Code, CodeMask, Notation, Token, Tokenization};
 use fol::symbol::SymbolId;
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
@@ -28,7 +29,10 @@ fn shapes() -> Vec<ModelConfig> {
         c.clone(),
         ModelConfig { norm: NormPlace::Pre, position: Position::Learned, ..c.clone() },
         ModelConfig { position: Position::Rotary, tie_output: true, ..c.clone() },
-        ModelConfig { position: Position::Alibi, final_norm: false, ..c },
+        ModelConfig { position: Position::Alibi, final_norm: false, ..c.clone() },
+        // As many tokens as symbols would give is nothing special: more, and fewer.
+        ModelConfig { vocab_size: 1288, ..c.clone() },
+        ModelConfig { vocab_size: 44, tie_output: true, ..c },
     ]
 }
 
@@ -39,8 +43,8 @@ fn weights(model: &Explicit, seed: u64) -> Vec<f32> {
     theta
 }
 
-fn sequence(s: &mut Stream, longest: u64) -> Vec<u16> {
-    (0..2 + s.below(longest)).map(|_| s.below(663) as u16).collect()
+fn sequence(s: &mut Stream, longest: u64, v: usize) -> Vec<u16> {
+    (0..2 + s.below(longest)).map(|_| s.below(v as u64) as u16).collect()
 }
 
 fn worst(a: &[f32], b: &[f32]) -> f32 {
@@ -51,14 +55,15 @@ fn worst(a: &[f32], b: &[f32]) -> f32 {
 #[test]
 fn a_later_token_changes_no_earlier_logit() {
     for config in shapes() {
+        let v = config.vocab_size;
         let mut model = Explicit::new(config).unwrap();
         let theta = weights(&model, 1);
-        let mut tokens: Vec<u16> = (0..40).map(|i| i * 13 % 663).collect();
+        let mut tokens: Vec<u16> = (0..40).map(|i| i * 13 % v as u16).collect();
         let before = model.logits(&theta, &Batch::new([tokens.as_slice()])).unwrap().to_vec();
-        tokens[25] = 600;
+        tokens[25] = (tokens[25] + 1) % v as u16;
         let after = model.logits(&theta, &Batch::new([tokens.as_slice()])).unwrap();
-        assert_eq!(before[..25 * 663], after[..25 * 663]);
-        assert_ne!(before[25 * 663..26 * 663], after[25 * 663..26 * 663]);
+        assert_eq!(before[..25 * v], after[..25 * v]);
+        assert_ne!(before[25 * v..26 * v], after[25 * v..26 * v]);
     }
 }
 
@@ -66,14 +71,15 @@ fn a_later_token_changes_no_earlier_logit() {
 fn a_batch_of_mixed_lengths_equals_single_runs() {
     let mut s = Family::named("mixed").stream(0);
     for config in shapes() {
+        let v = config.vocab_size;
         let mut model = Explicit::new(config).unwrap();
         let theta = weights(&model, 2);
-        let sequences: Vec<Vec<u16>> = (0..7).map(|_| sequence(&mut s, 60)).collect();
+        let sequences: Vec<Vec<u16>> = (0..7).map(|_| sequence(&mut s, 60, v)).collect();
         let batch = Batch::new(sequences.iter().map(Vec::as_slice));
         let together = model.logits(&theta, &batch).unwrap().to_vec();
         for (one, rows) in sequences.iter().zip(batch.ranges()) {
             let alone = model.logits(&theta, &Batch::new([one.as_slice()])).unwrap();
-            assert!(worst(alone, &together[rows.start * 663..rows.end * 663]) < 1e-5);
+            assert!(worst(alone, &together[rows.start * v..rows.end * v]) < 1e-5);
         }
     }
 }
@@ -83,7 +89,7 @@ fn one_pass_costs_what_the_prefixes_cost() {
     let mut s = Family::named("prefixes").stream(0);
     let mut model = Explicit::new(ModelConfig { dropout: 0.0, ..small() }).unwrap();
     let theta = weights(&model, 3);
-    let sequence = sequence(&mut s, 30);
+    let sequence = sequence(&mut s, 30, 663);
     let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
     let mut gradient = vec![0.0; theta.len()];
     let whole = model.gradient(&theta, &Batch::new([sequence.as_slice()]), noise, &mut gradient).unwrap();
@@ -105,7 +111,7 @@ fn pieces_of_a_batch_have_the_gradient_of_the_whole() {
     let mut s = Family::named("pieces").stream(0);
     let mut model = Explicit::new(ModelConfig { dropout: 0.2, ..small() }).unwrap();
     let theta = weights(&model, 4);
-    let sequences: Vec<Vec<u16>> = (0..8).map(|_| sequence(&mut s, 30)).collect();
+    let sequences: Vec<Vec<u16>> = (0..8).map(|_| sequence(&mut s, 30, 663)).collect();
     let batch = Batch::new(sequences.iter().map(Vec::as_slice));
     let noise = Noise { seed: 5, update: 9, smoothing: 0.0 };
     let mut whole = vec![0.0; theta.len()];
@@ -126,7 +132,7 @@ fn pieces_of_a_batch_have_the_gradient_of_the_whole() {
 #[test]
 fn threads_change_no_bit() {
     let mut s = Family::named("threads").stream(0);
-    let sequences: Vec<Vec<u16>> = (0..40).map(|_| sequence(&mut s, 60)).collect();
+    let sequences: Vec<Vec<u16>> = (0..40).map(|_| sequence(&mut s, 60, 663)).collect();
     let batch = Batch::new(sequences.iter().map(Vec::as_slice));
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -149,10 +155,11 @@ fn threads_change_no_bit() {
 fn cached_decoding_equals_the_full_pass() {
     let mut s = Family::named("cache").stream(0);
     for config in shapes() {
+        let v = config.vocab_size;
         let mut model = Explicit::new(config.clone()).unwrap();
         let theta = weights(&model, 6);
         let sequences: Vec<Vec<u16>> =
-            (0..3).map(|_| (0..50).map(|_| s.below(663) as u16).collect()).collect();
+            (0..3).map(|_| (0..50).map(|_| s.below(v as u64) as u16).collect()).collect();
         let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
         let mut states: Vec<_> = (0..3).map(|_| decoder.start()).collect();
         let batch = Batch::new(sequences.iter().map(Vec::as_slice));
@@ -161,19 +168,20 @@ fn cached_decoding_equals_the_full_pass() {
             let tokens: Vec<u32> = sequences.iter().map(|s| u32::from(s[t])).collect();
             let mut refs: Vec<_> = states.iter_mut().collect();
             let step = decoder.step(&mut refs, &tokens).unwrap();
-            for (i, logits) in step.chunks(663).enumerate() {
-                let row = (i * 49 + t) * 663;
-                assert!(worst(logits, &full[row..row + 663]) < 1e-4, "step {t}");
+            for (i, logits) in step.chunks(v).enumerate() {
+                let row = (i * 49 + t) * v;
+                assert!(worst(logits, &full[row..row + v]) < 1e-4, "step {t}");
             }
         }
     }
 }
 
-fn request(mask: Option<Mask>, max_tokens: usize) -> Request {
-    Request { prompt: vec![SymbolId::FORALL], max_tokens, mask }
+fn request(mask: Option<CodeMask>, max_tokens: usize) -> Request {
+    let prompt = vec![Token::new(SymbolId::FORALL.get())];
+    Request { prompt, mask, ..Request::free(&Code::PLAIN, max_tokens) }
 }
 
-fn tokens(samples: &[Sample]) -> Vec<SymbolId> {
+fn tokens(samples: &[Sample]) -> Vec<Token> {
     samples[0].tokens.clone()
 }
 
@@ -228,15 +236,16 @@ fn many_prompts_at_once_are_completed_as_one_by_one() {
             let mut prompt = Vec::new();
             sampler.sample(&mut family.stream(item), &mut prompt);
             prompt.truncate(prompt.len() * (item as usize % 4) / 4);
+            let prompt = Code::PLAIN.cut(&prompt).unwrap();
             let mask = (item % 3 == 0).then(|| {
                 let mut options = Options::new(Grammar::Formula);
                 options.budget = Some(60);
-                let mut mask = Mask::new(&options);
+                let mut mask = CodeMask::new(&Code::PLAIN, &options).unwrap();
                 prompt.iter().for_each(|&s| mask.push(s).unwrap());
                 mask.set_budget(Some(20));
                 mask
             });
-            Request { prompt, max_tokens: if item % 7 == 0 { 0 } else { 20 }, mask }
+            Request { prompt, mask, ..Request::free(&Code::PLAIN, if item % 7 == 0 { 0 } else { 20 }) }
         })
         .collect();
     let same = |a: &Sample, b: &Sample, i: usize| {
@@ -257,25 +266,42 @@ fn many_prompts_at_once_are_completed_as_one_by_one() {
     assert!(beams(&mut decoder, &[], 3, 1.0).unwrap().is_empty());
 }
 
+/// In every code that a law has.
 #[test]
 fn an_untrained_model_writes_only_formulas_under_the_mask() {
-    let config = ModelConfig { d_model: 8, n_layers: 1, n_heads: 1, d_ff: 8, ..small() };
-    let model = Explicit::new(config.clone()).unwrap();
-    let theta = weights(&model, 8);
-    let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
-    for (name, n) in [("public", 5_000), ("seed", 5_000)] {
+    use Notation::{Infix, Prefix};
+    use Tokenization::{Atomic, Compositional};
+    for (name, tokenization, notation, n) in [
+        ("public", Compositional, Infix, 5_000),
+        ("seed", Compositional, Infix, 5_000),
+        ("public", Atomic, Infix, 500),
+        ("seed", Atomic, Infix, 500),
+        ("seed", Compositional, Prefix, 500),
+        ("seed", Atomic, Prefix, 500),
+    ] {
         let law = Law::named(name, &[]).unwrap();
         let signature = law.signature();
+        let code = Code::new(tokenization, notation, &signature, None).unwrap();
+        let config =
+            ModelConfig { vocab_size: code.size(), d_model: 8, n_layers: 1, n_heads: 1, d_ff: 8, ..small() };
+        let model = Explicit::new(config.clone()).unwrap();
+        let theta = weights(&model, 8);
+        let mut decoder = CachedTransformer::new(&config, &theta).unwrap();
         let mut options = Options::new(Grammar::Formula);
         options.closed = signature.closed;
         options.within = Some(signature);
         options.budget = Some(40);
-        let request = Request { prompt: Vec::new(), max_tokens: 40, mask: Some(Mask::new(&options)) };
+        let mask = CodeMask::new(&code, &options).unwrap();
+        let request = Request { mask: Some(mask), ..Request::free(&code, 40) };
         for s in sample(&mut decoder, &request, n, Choice::PLAIN, 0, |_| {}).unwrap() {
             assert!(s.finished && s.tokens.len() < 40);
-            let text = fol::decode(&s.tokens).unwrap();
-            assert!(text.as_formula().is_some());
+            let symbols = code.decode(&s.tokens).unwrap();
+            assert!(symbols.len() < 40 && fol::decode(&symbols).unwrap().as_formula().is_some());
         }
+        // Beams end with `<eos>` of the code, too.
+        let found = beam(&mut decoder, &request, 4, 1.0).unwrap();
+        assert!(found.iter().all(|s| !s.finished || code.decode(&s.tokens).is_ok()));
+        assert!(found.iter().any(|s| s.finished));
     }
 }
 

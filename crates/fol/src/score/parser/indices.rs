@@ -78,21 +78,28 @@ impl Parser {
             }
             Use::Sort => self.state = State::Formula,
             Use::Predicate => match model.arity(index) {
-                Arity::Fixed(0) => self.complete_formula(),
+                Arity::Fixed(0) => self.complete_formula(model),
+                arity if model.is_prefix() => self.open(arity),
                 arity => self.state = State::PredicateOpen(arity),
             },
             Use::Function => {
                 let (arity, depth) = (arity_in(&model.functions, index), self.term_depth());
                 self.frames.push(Frame::Function { arity, done: 0, depth });
-                self.state = State::FunctionOpen;
+                self.state = if model.is_prefix() { State::Term } else { State::FunctionOpen };
             }
             Use::Constant | Use::Scope | Use::ScopeWithout(_) | Use::Name => self.complete_term(index, model),
             Use::Head(Head::Predicate) => match model.arity(index) {
                 Arity::Fixed(0) => self.state = State::Define,
+                arity if model.is_prefix() => self.open(arity),
                 arity => self.state = State::PredicateOpen(arity),
             },
             Use::Head(Head::Function) => {
-                self.state = State::PredicateOpen(Arity::Fixed(arity_in(&model.functions, index)));
+                let arity = Arity::Fixed(arity_in(&model.functions, index));
+                if model.is_prefix() {
+                    self.open(arity);
+                } else {
+                    self.state = State::PredicateOpen(arity);
+                }
             }
             Use::Head(Head::Constant) => self.state = State::Define,
             Use::Parameter => {
@@ -100,7 +107,7 @@ impl Parser {
                 if let Some(Frame::Parameters { done, .. }) = self.frames.last_mut() {
                     *done += 1;
                 }
-                self.state = State::AfterArgument;
+                self.after_one(model);
             }
         }
     }

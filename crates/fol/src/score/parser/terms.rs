@@ -20,16 +20,21 @@ impl Parser {
 
     /// Variable, constant, function.
     pub(super) fn terms(&self, model: &Model) -> [f64; 3] {
+        self.terms_at(self.term_depth(), model)
+    }
+
+    /// The same inside so many functions.
+    pub(super) fn terms_at(&self, depth: u32, model: &Model) -> [f64; 3] {
         match self.public(model) {
             true => [1.0, 0.0, 0.0],
-            false => model.terms(self.scope.len(), self.term_depth()),
+            false => model.terms(self.scope.len(), depth),
         }
     }
 
     pub(super) fn term_start(&mut self, symbol: SymbolId, model: &Model) -> f64 {
         let [variable, constant, function] = self.terms(model);
         let (of, p) = match symbol {
-            SymbolId::VAR => (self.variable(model), variable),
+            SymbolId::VAR => (self.variable(self.frames.last(), model), variable),
             SymbolId::CONST => (Use::Constant, constant),
             SymbolId::FUNC => (Use::Function, function),
             _ => return 0.0,
@@ -40,10 +45,10 @@ impl Parser {
         p
     }
 
-    /// Which variables may stand as the term that begins.
-    pub(super) fn variable(&self, model: &Model) -> Use {
+    /// Which variables may stand as the term that begins inside a frame.
+    pub(super) fn variable(&self, frame: Option<&Frame>, model: &Model) -> Use {
         let scope = self.scope.len();
-        match self.frames.last() {
+        match frame {
             Some(Frame::RightSide { left: Some(left) }) => Use::ScopeWithout(*left),
             Some(Frame::LeftSide | Frame::RightSide { .. }) if self.public(model) && scope < 2 => Use::Name,
             _ if self.public(model) && scope == 0 => Use::Name,
@@ -77,19 +82,40 @@ impl Parser {
         let more = self.another(model);
         match symbol {
             SymbolId::COMMA => {
-                let parameters = matches!(self.frames.last(), Some(Frame::Parameters { .. }));
-                self.state = if parameters { State::Parameter } else { State::Term };
+                self.next_one();
                 more
             }
             SymbolId::RPAREN => {
-                match self.frames.pop() {
-                    Some(Frame::Function { .. }) => self.complete_term(0, model),
-                    Some(Frame::Parameters { .. }) => self.state = State::Define,
-                    _ => self.complete_formula(),
-                }
+                self.last_one(model);
                 1.0 - more
             }
             _ => 0.0,
+        }
+    }
+
+    /// After an argument or parameter: a sign, or in prefix notation what the arity says.
+    pub(super) fn after_one(&mut self, model: &Model) {
+        if !model.is_prefix() {
+            self.state = State::AfterArgument;
+        } else if self.another(model) > 0.0 {
+            self.next_one();
+        } else {
+            self.last_one(model);
+        }
+    }
+
+    /// Another argument or parameter follows.
+    fn next_one(&mut self) {
+        let parameters = matches!(self.frames.last(), Some(Frame::Parameters { .. }));
+        self.state = if parameters { State::Parameter } else { State::Term };
+    }
+
+    /// That was the last argument or parameter.
+    fn last_one(&mut self, model: &Model) {
+        match self.frames.pop() {
+            Some(Frame::Function { .. }) => self.complete_term(0, model),
+            Some(Frame::Parameters { .. }) => self.state = State::Define,
+            _ => self.complete_formula(model),
         }
     }
 
@@ -97,16 +123,16 @@ impl Parser {
         match self.frames.last_mut() {
             Some(Frame::Predicate { done, .. } | Frame::Function { done, .. }) => {
                 *done += 1;
-                self.state = State::AfterArgument;
+                self.after_one(model);
             }
             Some(side @ Frame::LeftSide) => {
                 let left = (model.public && self.scope.len() >= 2).then_some(index);
                 *side = Frame::RightSide { left };
-                self.state = State::Relation;
+                self.state = if model.is_prefix() { State::Term } else { State::Relation };
             }
             Some(Frame::RightSide { .. }) => {
                 self.frames.pop();
-                self.complete_formula();
+                self.complete_formula(model);
             }
             _ => self.state = State::Done,
         }
