@@ -97,18 +97,18 @@ impl LnormSlope {
         one(&self.result, result);
         one(&self.epsilon, epsilon);
         let along = self.along;
-        if along > 0 {
-            let rows = (TASK / along).max(1) * along;
-            let parts = argument.chunks(rows).zip(result.chunks(rows)).zip(epsilon.chunks(rows));
-            let work = |(to, ((argument, result), epsilon)): (&mut [T], ((&[T], &[T]), &[T]))| {
-                vectorised(Rows { to, argument, result, epsilon, along });
-            };
-            if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
-                let parts: Vec<_> = parts.collect();
-                to.par_chunks_mut(rows).zip(parts).for_each(work);
-            } else {
-                to.chunks_mut(rows).zip(parts).for_each(work);
-            }
+        let rows = TASK.checked_div(along).map_or(1, |rows| rows.max(1) * along);
+        let work = |(nth, to): (usize, &mut [T])| {
+            let own = nth * rows..nth * rows + to.len();
+            let [argument, result, epsilon] = parts.each_ref().map(|part| &part[own.clone()]);
+            vectorised(Rows { to, argument, result, epsilon, along });
+        };
+        if along == 0 {
+            // There is no entry.
+        } else if to.len() > 2 * TASK && rayon::current_num_threads() > 1 {
+            to.par_chunks_mut(rows).enumerate().for_each(work);
+        } else {
+            to.chunks_mut(rows).enumerate().for_each(work);
         }
         parts.into_iter().for_each(|part| pool.give(part));
     }
