@@ -93,7 +93,7 @@ impl CodeScorer {
         self.filled = false;
     }
 
-    /// The distribution of the next token, [V]. With [`rest`](Self::rest) it sums to 1, after `<eos>` to 0.
+    /// The distribution of the next token, V entries. With [`rest`](Self::rest) it sums to 1, after `<eos>` to 0.
     pub fn next_dist(&mut self) -> &[f64] {
         self.fill();
         &self.dist
