@@ -91,7 +91,7 @@ fn on_trees_messages_are_exact() {
             Err(other) => panic!("{other}"),
         }
     }
-    assert!(possible > 250 && impossible > 6, "{possible} {impossible}");
+    assert!(possible > 800 && impossible > 20, "{possible} {impossible}");
 }
 
 /// The same rounds, factor by factor and cell by cell; no variable is reduced, so no number may be 0.

@@ -87,7 +87,7 @@ fn random_programs_agree_with_the_obvious_evaluator() {
             assert_eq!(found, expected, "seed {seed}, shapes {shapes}: {program:?}");
         }
     }
-    assert!(diverged > 1 && tuples > 5000 && left <= 9 && late <= 12, "{diverged} {tuples} {left} {late}");
+    assert!(diverged > 4 && tuples > 15_000 && left <= 3 && late <= 4, "{diverged} {tuples} {left} {late}");
 }
 
 /// Linear sums in a recursion: taken where no cycle is reached, and refused where they would not come to rest.
@@ -138,7 +138,7 @@ fn sums_along_arcs_are_those_of_the_obvious_evaluator() {
             }
         }
     }
-    assert!(taken > 60 && refused > 6, "{taken} {refused}");
+    assert!(taken > 200 && refused > 20, "{taken} {refused}");
 }
 
 #[test]
@@ -228,5 +228,5 @@ fn demand_derives_the_tuples_with_the_constants_asked_for() {
             fewer += usize::from(derived < all.len());
         }
     }
-    assert!(asked > 1000 && fewer > 150 && 1000 * late <= asked, "{asked} {fewer} {late}");
+    assert!(asked > 3000 && fewer > 500 && 1000 * late <= asked, "{asked} {fewer} {late}");
 }

@@ -327,6 +327,6 @@ Z[i, d] = sin(d)
                 assert!(equal, "{storage:?}: {values:?} instead of {wanted:?}\n{text}");
             }
         }
-        assert!(found > 3 && others > 3, "{found} {others}");
+        assert!(found > 10 && others > 10, "{found} {others}");
     }
 }

@@ -209,7 +209,7 @@ fn proofs_are_the_minimal_sets_of_facts() {
             }
         }
     }
-    assert!(several > 4 && denied > 4, "{several} {cut} {denied}");
+    assert!(several > 20 && denied > 12, "{several} {cut} {denied}");
 }
 
 /// What is asked carelessly.
@@ -398,7 +398,7 @@ fn a_semiring_behind_a_query_is_a_declared_type() {
             }
         }
     }
-    assert!(answered > 200, "{answered} {refused}");
+    assert!(answered > 600, "{answered} {refused}");
 }
 
 #[test]

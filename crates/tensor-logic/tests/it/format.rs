@@ -157,5 +157,5 @@ fn token_soup_that_can_be_read_is_stable() {
             read += 1;
         }
     }
-    assert!(read > 300, "{read}");
+    assert!(read > 1000, "{read}");
 }

@@ -297,7 +297,7 @@ fn mutated_programs() {
         let functions = tensor_logic::function::UserFunctions::default();
         let _ = tensor_logic::analyse::analyse(&text, &mut NoFiles, &functions, &Options::default());
     }
-    assert!(resolved > 100, "only {resolved} were resolved");
+    assert!(resolved > 300, "only {resolved} were resolved");
 }
 
 #[test]

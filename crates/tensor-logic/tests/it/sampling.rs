@@ -153,7 +153,7 @@ fn estimates_of_random_models_are_consistent() {
             }
         }
     }
-    assert!(numbers > 20, "{numbers}");
+    assert!(numbers > 60, "{numbers}");
     let far = (far / f64::from(numbers)).sqrt();
     assert!((0.7..1.4).contains(&far), "{far} standard errors");
 }

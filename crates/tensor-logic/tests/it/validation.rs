@@ -126,7 +126,7 @@ fn a_plain_loop_over_separate_programs_does_the_same() {
             stopped += usize::from(wanted.epochs < 12);
         }
     }
-    assert!(stopped > 0, "patience ended {stopped} runs: too few say something of it");
+    assert!(stopped > 2, "patience ended {stopped} runs: too few say something of it");
 }
 
 /// The losses before each step.
