@@ -86,6 +86,8 @@ pub struct Fold {
 const TASK: usize = 1 << 15;
 /// So many parts of one fold are worked on apart at most.
 const PARTS: usize = 32;
+/// After so many tiles it is asked whether the rest is to be left out.
+const ASKED: usize = 64;
 /// So many numbers are added in their own precision before they are added in 64 bits.
 const BLOCK: usize = 128;
 
@@ -249,7 +251,7 @@ impl Fold {
                 kept: (first, (first + width).min(rows)),
                 dropped: (part * step, ((part + 1) * step).min(len)),
             };
-            self.part(spaces, sources, task, to);
+            self.part(spaces, sources, task, to, &stopped);
         };
         if parts * chunks == 1 {
             return work((0, result));
@@ -308,12 +310,20 @@ impl Fold {
             for (base, walk) in bases.iter_mut().zip(&spaces.kept.walks) {
                 *base = walk.offset + walk.offset_at(&places);
             }
-            *slot = self.along(&mut evaluator, &bases, (0, len), &mut tile);
+            *slot = self.along(&mut evaluator, &bases, (0, len), &mut tile, &|| false);
             advance(&spaces.kept.sizes, &mut places);
         }
     }
 
-    fn part<T: Number>(&self, spaces: &Spaces, sources: &Few<Source<'_, T>>, task: Task, to: &mut [T]) {
+    /// One task, whose rest is left out when `stopped` says so: a fold of a single long row is few tasks.
+    fn part<T: Number>(
+        &self,
+        spaces: &Spaces,
+        sources: &Few<Source<'_, T>>,
+        task: Task,
+        to: &mut [T],
+        stopped: &dyn Fn() -> bool,
+    ) {
         let own = spaces.own();
         let other = if spaces.along { &spaces.kept } else { &spaces.dropped };
         let mut evaluator = Evaluator::over(&self.point, own, sources.iter().copied().collect());
@@ -335,7 +345,7 @@ impl Fold {
             positions(&other.sizes, task.kept.0, &mut places);
             for slot in to {
                 rebase(&places, &mut bases);
-                *slot = self.along(&mut evaluator, &bases, task.dropped, &mut tile);
+                *slot = self.along(&mut evaluator, &bases, task.dropped, &mut tile, stopped);
                 advance(&other.sizes, &mut places);
             }
             return scratch.give(Run::Tile(tile));
@@ -366,6 +376,9 @@ impl Fold {
             folding.join_all(&mut block[..len], &tile[..len]);
             advance(&other.sizes, &mut places);
             if (at + 1 - task.dropped.0).is_multiple_of(BLOCK) {
+                if stopped() {
+                    break;
+                }
                 let pairs = total[..len].iter_mut().zip(&mut block[..len]);
                 pairs.for_each(|(total, x)| {
                     *total = folding.join(*total, x.double());
@@ -407,10 +420,11 @@ impl Fold {
         bases: &[usize],
         (from, to): (usize, usize),
         tile: &mut [T; TILE],
+        stopped: &dyn Fn() -> bool,
     ) -> T {
         let mut total = self.folding.start();
         let mut at = from;
-        while at < to {
+        while at < to && !((at - from).is_multiple_of(ASKED * TILE) && stopped()) {
             let len = TILE.min(to - at);
             evaluator.evaluate(at, bases, &mut tile[..len]);
             total = self.folding.join(total, lanes(self.folding, &tile[..len]).double());

@@ -45,9 +45,6 @@ fn ends(engine: &mut dyn Engine, program: &Program) -> Duration {
     ended.duration_since(asked)
 }
 
-/// Far more than a part of the work takes on a machine that is busy with others, and far less than the whole.
-const SOON: Duration = Duration::from_secs(60);
-
 /// Each would take minutes.
 #[test]
 fn long_operations_end_when_they_are_asked_to() {
@@ -63,12 +60,12 @@ fn long_operations_end_when_they_are_asked_to() {
     for text in programs {
         let program = analysed(text).unwrap();
         let took = ends(&mut Auto::new(Box::<Fast>::default()), &program);
-        assert!(took < SOON, "{text}: {took:?}");
+        assert!(took < Duration::from_secs(8), "{text}: {took:?}");
     }
     let text = "i, j, k : 1000\nA[i] = i\nS = A[i] A[j] A[k]\nS?";
     let took = ends(&mut Reference::default(), &analysed(text).unwrap());
-    assert!(took < SOON, "{took:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
     let text = "x, y, z : 6000\nR(x) <- x > 5\nS max= sum[y, z](x y z | not R(y))\nS?";
     let took = ends(&mut Reference::default(), &analysed(text).unwrap());
-    assert!(took < SOON, "{took:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
 }
