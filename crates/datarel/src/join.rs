@@ -416,13 +416,12 @@ impl<'a> Join<'a> {
         }
         // What the second column must be is looked up: `R(x, x)` asks once for each x.
         let second = columns.same.iter().find(|(column, _)| *column == 1 && !sorted.loose);
-        let again = |operand| {
-            columns.bind.iter().any(|(column, slot)| (*column, Operand::Slot(*slot)) == (0, operand))
-        };
-        let second = second.map(|(_, operand)| (!again(*operand)).then(|| self.operand(*operand)));
+        let bound_first = columns.bind.iter().find(|(column, _)| *column == 0);
+        let bound_first = bound_first.map(|(_, slot)| Operand::Slot(*slot));
         for (first, mut group) in sorted.groups(range) {
-            if let Some(key) = second {
-                group = sorted.narrowed(group, key.unwrap_or(first));
+            if let Some((_, operand)) = second {
+                let key = if bound_first == Some(*operand) { first } else { self.operand(*operand) };
+                group = sorted.narrowed(group, key);
             }
             self.match_rows(depth, value, sorted, group, Some(first), columns)?;
         }

@@ -7,7 +7,8 @@
 //! index are done together, strip after strip, on scratch that stays in the cache. Eight kernels
 //! suffice: `point` (a small program for every element), `fold` (the same, folded along some dimensions),
 //! `product` (matrices, on the kernels of the crate `training`), `segments` (sums of rows by group),
-//! `normalise` (softmax and lnorm), `slope` (the adjoint of lnorm), `slabs` (rows put elsewhere), and `placed` (arrays put into a larger one).
+//! `normalise` (softmax and lnorm), `slope` (the adjoint of lnorm), `slabs` (rows put elsewhere), and `placed` (arrays put
+//! into a larger one).
 //!
 //! All numbers of a run are of one type, 64 or 32 bits. Results depend on shapes only, never on the
 //! number of threads: what is summed in parts is summed in the same parts by whoever does it.

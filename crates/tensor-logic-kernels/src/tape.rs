@@ -80,7 +80,7 @@ impl Tape {
         origin: impl Fn(&Array) -> Option<Origin>,
         (precision, pool): (Precision, &Arc<Pool>),
     ) -> Option<Tape> {
-        let merged = merged(arrays);
+        let merged = without_common_subexpressions(arrays);
         let merged: Option<Vec<(&Array, bool)>> = merged
             .as_ref()
             .map(|merged| merged.iter().zip(arrays).map(|(own, (_, asked))| (own, *asked)).collect());
@@ -314,7 +314,7 @@ impl<T: Number> AtWork<'_, T> {
 }
 
 /// The same arrays with equal operations on equal arrays done once; `None`, if no two are equal.
-fn merged(arrays: &[(&Array, bool)]) -> Option<Vec<Array>> {
+fn without_common_subexpressions(arrays: &[(&Array, bool)]) -> Option<Vec<Array>> {
     let nodes = waiting(arrays);
     // What stands for each array.
     let mut stands: HashMap<usize, Array> = HashMap::new();

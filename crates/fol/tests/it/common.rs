@@ -17,6 +17,22 @@ pub(crate) fn law(name: &str, pairs: &[(&str, &str)]) -> Law {
     Law::named(name, &changes(pairs)).unwrap()
 }
 
+/// Definitions and other statements, with function terms of two digits and more.
+pub(crate) fn statements() -> Law {
+    law(
+        "seed",
+        &[
+            ("statements.count", "[[1,1],[2,2]]"),
+            ("levels", "[]"),
+            ("predicates", "[[0,2],[1,1]]"),
+            ("names", "3"),
+            ("functions", "[[1,1],[2,700]]"),
+            ("terms.function", "4"),
+            ("term_depth", "2"),
+        ],
+    )
+}
+
 /// The draws of a number, counted from the seed of the run.
 pub(crate) fn drawn(family: &Family, item: u64) -> Stream {
     family.stream(seeded::test_seed().wrapping_add(item))

@@ -11,7 +11,7 @@ use fol::sample::{Sampler, family};
 use fol::score::{CodeScorer, ExactScorer, Scorer};
 use fol::symbol::{SymbolId, SymbolKind};
 
-use crate::common::{Trees, law};
+use crate::common::{self, Trees, law};
 
 const ALL: [(Tokenization, Notation); 4] = [
     (Tokenization::Compositional, Notation::Infix),
@@ -44,7 +44,6 @@ fn texts(law: &Law, number: u64) -> Vec<Vec<SymbolId>> {
 
 /// Laws with fixed arities that between them reach every branch of the grammar, and two without.
 fn laws() -> Vec<Law> {
-    let statements = ("statements.count", "[[1,1],[2,2]]");
     vec![
         law("public", &[]),
         law("public", &[("overloaded", "{ names = 700, arities = [[0,1],[1,2],[3,1]] }"), ("names", "2000")]),
@@ -53,18 +52,7 @@ fn laws() -> Vec<Law> {
         law("uniform", &[]),
         law("pr", &[]),
         law("full", &[]),
-        law(
-            "seed",
-            &[
-                statements,
-                ("levels", "[]"),
-                ("predicates", "[[0,2],[1,1]]"),
-                ("names", "3"),
-                ("functions", "[[1,1],[2,700]]"),
-                ("terms.function", "4"),
-                ("term_depth", "2"),
-            ],
-        ),
+        common::statements(),
         law("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,3,25]]"), ("pool", "5000")]),
         law(
             "pr",
@@ -90,7 +78,7 @@ fn the_example_of_the_page() {
         .collect();
     assert_eq!(lengths, [18, 13, 14, 9]);
     // The vocabulary of the document.
-    let large = crate::common::law(
+    let large = common::law(
         "public",
         &[("names", "625"), ("overloaded", "{ names = 625, arities = [[1,1],[2,1]] }")],
     );
@@ -140,7 +128,7 @@ fn changed_tokens_are_refused_or_read_back() {
     let (mut read, mut refused) = (0, 0);
     for (law, which) in laws().into_iter().zip(0..) {
         for code in codes(&law) {
-            let mut stream = crate::common::drawn(&seeded::Family::named("changed"), which);
+            let mut stream = common::drawn(&seeded::Family::named("changed"), which);
             for text in texts(&law, 60) {
                 let mut tokens = code.encode(&text).unwrap();
                 for _ in 0..1 + stream.below(2) {
@@ -222,16 +210,16 @@ fn refusals_by_kind_and_place() {
     );
 
     // What has no code at all.
-    let public = crate::common::law("public", &[]).signature();
+    let public = common::law("public", &[]).signature();
     let refusal = Code::new(Tokenization::Atomic, Notation::Prefix, &public, None).unwrap_err();
     assert_eq!(refusal.kind, Kind::BadValue);
     assert!(refusal.message.contains("P0 has 1 or 2 arguments"), "{refusal}");
     for (name, changes) in [("public", vec![]), ("seed", vec![("predicates", "[[2,2]]")])] {
-        let other = crate::common::law(name, &changes);
+        let other = common::law(name, &changes);
         assert_eq!(CodeScorer::new(&other, &prefix).unwrap_err().kind, Kind::BadValue);
         assert!(CodeScorer::new(&other, &atomic).is_ok());
     }
-    let many = crate::common::law("public", &[("names", "4000000000")]).signature();
+    let many = common::law("public", &[("names", "4000000000")]).signature();
     assert_eq!(Entities::of_signature(&many).unwrap_err().kind, Kind::BadValue);
 }
 
@@ -550,7 +538,7 @@ fn walks_under_masks_end() {
         (options.closed, options.within, options.budget) = (signature.closed, Some(signature), Some(40));
         for code in codes(&law) {
             for item in 0..6 {
-                let mut stream = crate::common::drawn(&seeded::Family::named("walks"), 100 * which + item);
+                let mut stream = common::drawn(&seeded::Family::named("walks"), 100 * which + item);
                 let mut mask = CodeMask::new(&code, &options).unwrap();
                 let mut tokens = Vec::new();
                 while !mask.is_complete() {
@@ -620,7 +608,7 @@ fn second_pairs_are_drawn_and_taken_out() {
         for code in doubled(&law, 15).into_iter().chain(doubled(&law, 60)) {
             let mut scorer = CodeScorer::new(&law, &code).unwrap();
             let eos = code.token(SymbolId::EOS).unwrap();
-            let mut stream = crate::common::drawn(&seeded::Family::named("second pairs"), which);
+            let mut stream = common::drawn(&seeded::Family::named("second pairs"), which);
             for text in texts(&law, 40) {
                 let (tokens, draws) = code.draw(&text, &mut stream).unwrap();
                 assert_eq!(code.decode(&tokens).unwrap(), text, "{}", code.words(&tokens));
@@ -711,7 +699,7 @@ fn second_pairs_by_enumeration() {
 fn changed_second_pairs_are_refused_or_read_back() {
     let law = law("seed", &[("depth_mix", "[[3,1]]"), ("levels", "[]")]);
     let [code, _] = doubled(&law, 30);
-    let mut stream = crate::common::drawn(&seeded::Family::named("changed pairs"), 0);
+    let mut stream = common::drawn(&seeded::Family::named("changed pairs"), 0);
     for text in texts(&law, 150) {
         let (mut tokens, _) = code.draw(&text, &mut stream).unwrap();
         for _ in 0..1 + stream.below(3) {

@@ -3,7 +3,7 @@
 use fol::error::Kind;
 use fol::law::Law;
 
-use crate::common::law;
+use crate::common::{self, law};
 use fol::sample::{Sampler, family};
 use fol::score::{ExactScorer, Scorer};
 use fol::symbol::SymbolId;
@@ -61,18 +61,7 @@ fn laws() -> Vec<Law> {
                 ("functions", "[[1,2]]"),
             ],
         ),
-        law(
-            "seed",
-            &[
-                statements,
-                ("levels", "[]"),
-                ("predicates", "[[0,2],[1,1]]"),
-                ("names", "3"),
-                ("functions", "[[1,1],[2,700]]"),
-                ("terms.function", "4"),
-                ("term_depth", "2"),
-            ],
-        ),
+        common::statements(),
         law(
             "pr",
             &[
