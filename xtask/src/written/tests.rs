@@ -247,27 +247,14 @@ fn cell_agrees(form: &Form, cell: &Cell, s: &mut Stream) {
                     Precision::Double => {
                         compare("loss", &[loss], &[sum / counted], 1e-10, 0.0);
                         all.iter().for_each(|(name, own, theirs, _)| compare(name, own, theirs, 1e-10, 1e-6));
-                        all.iter().for_each(|(name, own, theirs, _)| {
-                            let scale = theirs.iter().fold(1e-6, |s: f64, x| s.max(x.abs()));
-                            let w = own.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                            eprintln!(
-                                "W {:e} abs {:e} {name} {sequences}x{steps} h{}",
-                                w / scale,
-                                w,
-                                cell.count()
-                            )
-                        });
                     }
                 }
             };
         let mut gradient = vec![0.0; theta.len()];
         let sum = Engine::new(cell.step.clone(), &theta).gradient(all, objective, &mut gradient);
-        let first = gradient.clone();
         check(slopes(Precision::Double), sum, &gradient, Precision::Double);
         let composed = ComposedCell::new(cell.step.clone(), &theta, DType::F64, &Device::Cpu).unwrap();
         let sum = composed.gradient(all, objective, &mut gradient).unwrap();
-        let w = first.iter().zip(&gradient).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        eprintln!("H {w:e} engine against composed {sequences}x{steps} {}", cell.count());
         check(slopes(Precision::Double), sum, &gradient, Precision::Double);
         let mut narrow = vec![0.0; theta.len()];
         let sum = Engine::new(cell.step.clone(), &single).gradient(all, objective, &mut narrow);

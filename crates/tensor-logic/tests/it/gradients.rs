@@ -9,7 +9,7 @@ use tensor_logic::fast::Fast;
 use tensor_logic::function::UserFunctions;
 use tensor_logic::gradient::adjoint;
 use tensor_logic::lower::{NoFiles, Options};
-use tensor_logic::program::{Action, Program, Role, TensorId};
+use tensor_logic::program::{Action, Class, Program, Role, TensorId};
 use tensor_logic::reference::Reference;
 use tensor_logic::start::all_start_values;
 
@@ -238,4 +238,55 @@ fn a_derivative_is_read_off_the_tuple() {
     let printed = adjoint(&program, goal, &[TensorId(wrt as u32)]).emit().unwrap();
     assert_eq!(printed.matches("relu").count(), 1, "{printed}");
     assert_eq!(printed.matches("E(x, y) X[x, d]").count(), 1, "{printed}");
+}
+
+/// A recurrent cell as a program, of every small size: one step, one string and one unit too, where places of one element
+/// agree with all others. Its gradient is computed step by step, never by iteration, and is right.
+#[test]
+fn cells_of_every_size_go_back_step_by_step() {
+    let lstm = include_str!("../../programs/learner-lstm.tl");
+    let cell = include_str!("../../programs/learner-cell.tl");
+    let mut stepped = 0;
+    for text in [lstm, cell] {
+        for at in 0..27 {
+            let [units, steps, strings] = [1 + at % 3, 1 + at / 3 % 3, 1 + at / 9];
+            let text = sized(text, [units, steps, strings]);
+            let (program, goal) = program(&text);
+            let wrt: Vec<TensorId> = (0..program.tensors.len() as u32)
+                .map(TensorId)
+                .filter(|id| program.tensor(*id).role == Role::Parameter)
+                .collect();
+            let adjoint = adjoint(&program, goal, &wrt).program;
+            for component in &adjoint.components {
+                let names = || component.tensors.iter().map(|id| adjoint.name(*id)).collect::<Vec<&str>>();
+                assert!(!matches!(component.class, Class::Numeric), "{:?}\n{text}", names());
+                stepped += usize::from(matches!(component.class, Class::Stepped(_)));
+            }
+            if at % 13 == 0 {
+                check(&text);
+            }
+        }
+    }
+    assert!(stepped >= 2 * 54, "{stepped} components are stepped");
+}
+
+/// A program of a cell with other sizes, random strings and targets, and the loss as its only query.
+fn sized(text: &str, [units, steps, strings]: [usize; 3]) -> String {
+    let mut stream = crate::common::stream("cells");
+    let mut sized = String::new();
+    for line in text.lines() {
+        match line.split(" = ").next() {
+            Some("Units") => sized.push_str(&format!("Units = {units}\n")),
+            Some("Steps") => sized.push_str(&format!("Steps = {steps}\n")),
+            Some("Strings") => sized.push_str(&format!("Strings = {strings}\n")),
+            Some(facts) if facts.starts_with("Token(") || facts.starts_with("Target(") => {}
+            Some(query) if query.contains('?') => {}
+            _ => sized.push_str(&format!("{line}\n")),
+        }
+    }
+    for (string, step) in (0..strings).flat_map(|string| (0..steps).map(move |step| (string, step))) {
+        let [token, target] = [0; 2].map(|_: u64| stream.below(2));
+        sized.push_str(&format!("Token({string}, {step}, {token}); Target({string}, {step}, {target})\n"));
+    }
+    sized + "Loss?\n"
 }
