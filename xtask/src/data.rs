@@ -175,7 +175,7 @@ impl Data {
 
     /// Whether texts were removed, so that only `iid` has the exact per-symbol optimum.
     pub(crate) fn is_filtered(&self) -> bool {
-        self.dataset.manifest().split == "hash"
+        self.dataset.manifest().split != "stream"
     }
 
     /// The name of the law, for people: its preset, or its family.

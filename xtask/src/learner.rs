@@ -33,6 +33,18 @@ pub(crate) trait Learner:
     /// What it measures of a table `[expect]`.
     const EXPECTS: &'static [&'static str];
 
+    /// What a claim of a sweep may be about: columns of its table; of those that end in `/` every one that begins so.
+    const MEASURES: &'static [&'static str];
+
+    /// The column that has the optimum of a measure, where there is one.
+    fn optimum_of(measure: &str) -> Option<&'static str>;
+
+    /// The number of parameters; none where it depends on data that need not be there.
+    fn parameters(&self) -> Result<Option<usize>>;
+
+    /// Refuses what no claim can be about: data whose optimum nobody knows.
+    fn can_be_judged(&self) -> Result<()>;
+
     /// Keys of a file beside the fields of its type.
     fn further_keys() -> Vec<&'static str> {
         Vec::new()

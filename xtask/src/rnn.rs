@@ -37,6 +37,21 @@ impl Learner for Config {
     const EXPECTS: &'static [&'static str] =
         &["params", "last_symbol_min", "sequence_exact_min", "seconds_max"];
 
+    // Its verdicts are made of planned comparisons of its own (table.rs).
+    const MEASURES: &'static [&'static str] = &[];
+
+    fn optimum_of(_: &str) -> Option<&'static str> {
+        None
+    }
+
+    fn parameters(&self) -> Result<Option<usize>> {
+        Ok(Some(self.cell()?.count()))
+    }
+
+    fn can_be_judged(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn further_keys() -> Vec<&'static str> {
         CellKind::all().flat_map(|kind| kind.options().iter().copied()).collect()
     }

@@ -12,6 +12,8 @@ pub(crate) mod sampling;
 
 mod completion;
 
+mod scores;
+
 mod eval;
 
 mod subject;
@@ -22,13 +24,15 @@ pub(crate) mod report;
 
 mod table;
 
+mod verdict;
+
 pub(crate) mod export;
 
 pub(crate) mod judge;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde_json::Value;
 
 use crate::data;
@@ -45,11 +49,50 @@ impl Learner for Config {
     const KIND: Kind = Kind::Transformer;
     const CHANGEABLE: &'static [&'static str] =
         &["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
-    const SILENT: &'static [&'static str] = &["expect", "suites"];
+    const SILENT: &'static [&'static str] = &["expect", "suites", "transfer"];
     const JUDGES_DIVERGED: bool = false;
 
     const EXPECTS: &'static [&'static str] =
         &["params", "excess_max", "top1_min", "parsed_min", "levels_p_min", "train_nats_max", "seconds_max"];
+
+    const MEASURES: &'static [&'static str] = &[
+        "excess",
+        "kl",
+        "nats_per_token",
+        "bits_per_formula",
+        "top1",
+        "top1_ratio",
+        "parsed",
+        "excess_seen",
+        "excess_new",
+        "excess_renamed",
+        "compute",
+        "seconds",
+        "transfer/",
+    ];
+
+    fn optimum_of(measure: &str) -> Option<&'static str> {
+        match measure {
+            "bits_per_formula" => Some("optimum_bits"),
+            "nats_per_token" => Some("optimum"),
+            _ => None,
+        }
+    }
+
+    fn parameters(&self) -> Result<Option<usize>> {
+        if self.model == Model::Ngram || self.entities == Some(config::NamesOf::Data) {
+            return Ok(None);
+        }
+        let code = code::of_law(self, &data::law_of_run(&self.data)?)?;
+        Ok(Some(network::of(self, &code)?.layout().len()))
+    }
+
+    fn can_be_judged(&self) -> Result<()> {
+        if data::law_of_run(&self.data)?.has_statements() {
+            bail!("data = \"{}\": of its law no optimum is known", self.data);
+        }
+        Ok(())
+    }
 
     fn check(&self, name: &str) -> Result<()> {
         self.check(name)

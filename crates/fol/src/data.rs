@@ -5,6 +5,7 @@
 //! neither shards nor threads nor the size of files. Every file is written under a temporary name, synced and
 //! renamed, the manifest last: what is there is whole.
 
+mod composition;
 mod config;
 mod dataset;
 mod files;
@@ -17,6 +18,7 @@ mod watch;
 
 use std::path::Path;
 
+pub use composition::{Composition, Compound, Divergence, HeldOut, Rule};
 pub use config::{Config, Dedup, Splitting};
 pub use dataset::{Dataset, Split};
 pub use item::Record;

@@ -14,6 +14,7 @@
 //! over  = ["lr"]
 //! seeds = [101]
 //! ```
+//! What the runs are to decide is in [`claim`](super::claim).
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use super::claim::{Candidate, Claim, Resolved};
 use crate::learner::{Kind, Learner};
 use crate::{keys, place};
 
@@ -38,6 +40,8 @@ struct File {
     #[serde(default, rename = "override")]
     overrides: Vec<Override>,
     select: Option<Select>,
+    #[serde(default)]
+    claim: Vec<Claim>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -68,6 +72,8 @@ pub(crate) struct Plan<L> {
     overrides: Vec<Override>,
     /// What is chosen: each candidate's values, and the seeds.
     select: Option<(Vec<Table>, Vec<u64>)>,
+    /// What the runs are to decide, by the numbers of the points.
+    pub(crate) claims: Vec<Resolved>,
     learner: PhantomData<L>,
 }
 
@@ -120,8 +126,12 @@ fn known(table: &Table) -> std::result::Result<(), keys::Wrong> {
     if let Some(Value::Table(select)) = table.get("select") {
         keys::check(select, keys::of::<Select>())?;
     }
-    let overrides = table.get("override").and_then(Value::as_array).into_iter().flatten();
-    overrides.filter_map(Value::as_table).try_for_each(|o| keys::check(o, keys::of::<Override>()))
+    let each = |key: &str, known: &[&str]| {
+        let all = table.get(key).and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(Value::as_table).try_for_each(|inner| keys::check(inner, known))
+    };
+    each("override", keys::of::<Override>())?;
+    each("claim", keys::of::<Claim>())
 }
 
 impl Draft {
@@ -212,7 +222,7 @@ impl<L: Learner> Plan<L> {
         if points.iter().chain(set).any(|t| t.contains_key("seed")) || over.contains_key("seed") {
             return Err(refuse("`seed` is set by seeds alone".to_owned()));
         }
-        let plan = Self {
+        let mut plan = Self {
             name,
             seeds: file.seeds,
             source: source.to_owned(),
@@ -220,20 +230,50 @@ impl<L: Learner> Plan<L> {
             points,
             overrides: file.overrides,
             select,
+            claims: Vec::new(),
             learner: PhantomData,
         };
         plan.check()?;
+        plan.claims = plan.resolve(file.claim)?;
         Ok(plan)
     }
 
-    /// Every configuration of the plan is made once, and every point has a name of its own.
+    /// The claims, each with the points that it is about.
+    fn resolve(&self, claims: Vec<Claim>) -> Result<Vec<Resolved>> {
+        let first = self.select.as_ref().and_then(|s| s.0.first()).cloned().unwrap_or_default();
+        let mut points = Vec::new();
+        for keys in &self.points {
+            let config = self.config(keys, &first, 0)?;
+            points.push(Candidate { keys, filled: Table::try_from(&config)?, config });
+        }
+        let mut names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.iter().zip(names.iter().skip(1)).find(|(a, b)| a == b) {
+            bail!("{}: two claims have the name {}", self.source, twice.0);
+        }
+        if !claims.is_empty() && self.seeds.len() < 2 {
+            bail!("{}: claims need at least two seeds: nothing else says what chance does", self.source);
+        }
+        let resolve = |claim: Claim| claim.resolve(&points).with_context(|| self.source.clone());
+        claims.into_iter().map(resolve).collect()
+    }
+
+    /// Every configuration of the plan is made once, every point has a name of its own, and none repeats another.
     fn check(&self) -> Result<()> {
         let none = vec![Table::new()];
         let tried = self.select.as_ref().map_or(&none, |s| &s.0);
         let mut names: Vec<String> = Vec::new();
+        let mut made: Vec<(String, L)> = Vec::new();
         for point in &self.points {
             for candidate in tried {
-                self.config(point, candidate, 0)?;
+                let config = self.config(point, candidate, 0)?;
+                let name = [point, candidate].map(name_of).join(" with ");
+                let name = if candidate.is_empty() { name_of(point) } else { name };
+                let same = made.iter().find(|(other, before)| *before == config && *other != name);
+                if let Some((other, _)) = same {
+                    bail!("{}: {other} and {name} are the same configuration", self.source);
+                }
+                made.push((name, config));
             }
             names.push(name_of(point));
         }
@@ -356,7 +396,7 @@ fn product(grid: &Table) -> Vec<Table> {
 }
 
 /// `key=value,key=value` as the name of a folder; `base` for no key.
-fn name_of(point: &Table) -> String {
+pub(super) fn name_of(point: &Table) -> String {
     if point.is_empty() {
         return "base".to_owned();
     }
@@ -374,7 +414,7 @@ pub(crate) fn shown(value: &Value) -> String {
 }
 
 /// Equal as settings: 1 and 1.0 are.
-fn same(a: &Value, b: &Value) -> bool {
+pub(super) fn same(a: &Value, b: &Value) -> bool {
     let number = |v: &Value| v.as_float().or_else(|| v.as_integer().map(|i| i as f64));
     match (number(a), number(b)) {
         (Some(a), Some(b)) => a.total_cmp(&b).is_eq(),
@@ -442,6 +482,84 @@ mod tests {
         assert_eq!(candidates.len(), 4);
         assert_eq!(candidates[1].runs[0].folder, Path::new("r/d_ff=16/select/lr=0.0001/seed-101"));
         assert_eq!(candidates[1].runs[0].config.lr.to_bits(), 1e-4_f64.to_bits());
+    }
+
+    #[test]
+    fn claims_find_their_arms() {
+        let text = "base = \"b\"\nseeds = [0, 1]\n[grid]\nd_ff = [16, 32]\nposition = [\"none\", \"rotary\", \"alibi\"]\n\
+                    [[claim]]\nname = \"H\"\nsays = \"so\"\nmeasure = \"excess\"\nrule = \"less\"\n";
+        let numbers = |rest: &str| -> Vec<(Vec<usize>, Vec<usize>)> {
+            let plan = plan(&format!("{text}{rest}")).unwrap();
+            let arms = |arm: &crate::sweep::claim::Arm| arm.points.iter().map(|p| p.0).collect();
+            plan.claims[0].pairs.iter().map(|p| (arms(&p.left), arms(&p.right))).collect()
+        };
+        let none = "left = { d_ff = 16, position = \"none\" }\n";
+        let rotary = "right = { d_ff = 32.0, position = \"rotary\" }";
+        assert_eq!(numbers(&format!("{none}{rotary}")), [(vec![0], vec![4])]);
+        assert_eq!(numbers(none), [1, 2, 3, 4, 5].map(|i| (vec![0], vec![i])));
+        let along = "along = \"d_ff\"\nleft = { position = \"none\" }\nright = { position = \"alibi\" }";
+        assert_eq!(numbers(along), [(vec![0, 3], vec![2, 5])]);
+    }
+
+    #[test]
+    fn claims_that_nothing_could_decide_are_refused() {
+        let grid = "base = \"b\"\n[grid]\nd_ff = [16, 32]\nposition = [\"none\", \"rotary\"]\n";
+        let claim = |rest: &str| {
+            refusal(
+                &format!("{grid}[[claim]]\nname = \"H\"\nsays = \"so\"\n{rest}")
+                    .replace("[grid]", "seeds = [0, 1]\n[grid]"),
+            )
+        };
+        let less = "measure = \"excess\"\nrule = \"less\"\n";
+        let left = "left = { d_ff = 16, position = \"none\" }\n";
+        for (rest, part) in [
+            (format!("measure = \"exces\"\nrule = \"less\"\n{left}"), "measure = \"exces\""),
+            (format!("measure = \"transfer/\"\nrule = \"less\"\n{left}"), "measure = \"transfer/\""),
+            (format!("{less}left = {{ d_ff = 16 }}"), "not one point alone has d_ff = 16"),
+            (format!("{less}left = {{ d_ff = 17 }}"), "no point has d_ff = 17"),
+            (format!("{less}left = {{ d_fff = 16 }}"), "unknown key \"d_fff\""),
+            (format!("{less}{left}right = {{ d_ff = 16, position = \"none\" }}"), "the same point"),
+            (format!("{less}{left}margin = 0.1"), "only rule = \"equivalent\""),
+            (format!("{less}{left}reaches = 0.1"), "only with along"),
+            (format!("{less}{left}along = \"d_ff\""), "needs a right side"),
+            (
+                format!("{less}along = \"position\"\nleft = {{ d_ff = 16 }}\nright = {{ d_ff = 32 }}"),
+                "no number above 0",
+            ),
+            (format!("measure = \"bits_per_formula\"\nrule = \"equivalent\"\n{left}"), "needs a margin"),
+            (
+                format!("measure = \"excess\"\nrule = \"equivalent\"\nmargin = 0.1\n{left}"),
+                "share of an optimum",
+            ),
+            (format!("{less}{left}sys = 3"), "unknown key \"sys\""),
+            (format!("measure = \"kl\"\nrule = \"equivalent\"\nwithin = -1.0\n{left}"), "above 0"),
+            (
+                format!("measure = \"kl\"\nrule = \"equivalent\"\nmargin = 0.1\nwithin = 0.1\n{left}"),
+                "above 0",
+            ),
+            (format!("{less}{left}within = 0.1"), "only rule = \"equivalent\""),
+            (
+                format!("{less}{left}right = {{ d_ff = 32, position = \"none\" }}\nmatched = true"),
+                "3 % are allowed",
+            ),
+        ] {
+            let refusal = claim(&rest);
+            assert!(refusal.contains(part), "{rest}: {refusal}");
+        }
+        // One seed says nothing of chance, two points that are the same are one.
+        let one = refusal(
+            &format!("{grid}[[claim]]\nname = \"H\"\nsays = \"so\"\n{less}{left}")
+                .replace("[grid]", "seeds = [0]\n[grid]"),
+        );
+        assert!(one.contains("at least two seeds"), "{one}");
+        let same = refusal("base = \"b\"\nseeds = [1]\n[[case]]\nd_ff = 16\n[[case]]\nn_heads = 2");
+        assert!(same.contains("d_ff=16 and n_heads=2 are the same configuration"), "{same}");
+        // A law without an optimum.
+        let full = refusal(
+            &format!("{grid}[[claim]]\nname = \"H\"\nsays = \"so\"\n{less}{left}")
+                .replace("[grid]", "seeds = [0, 1]\n[grid]\ndata = [\"full\"]"),
+        );
+        assert!(full.contains("no optimum is known"), "{full}");
     }
 
     #[test]

@@ -42,6 +42,11 @@ pub(crate) fn to_train(config: &Config, folder: Option<&Path>, law: &Law, train:
     new(config, law, entities)
 }
 
+/// The code of a configuration whose list of entities is that of its law.
+pub(crate) fn of_law(config: &Config, law: &Law) -> Result<Code> {
+    if config.is_plain() { Ok(Code::PLAIN) } else { new(config, law, None) }
+}
+
 fn stored(folder: &Path) -> Result<Entities> {
     let path = folder.join("tokenizer.json");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;

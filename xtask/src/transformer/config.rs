@@ -42,7 +42,7 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 4] = ["iid", "test", "generation", "completion"];
+pub(crate) const SUITES: [&str; 5] = ["iid", "test", "generation", "completion", "transfer"];
 
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,8 @@ pub(crate) struct Config {
     pub(crate) program: Option<String>,
     pub(crate) seed: u64,
     pub(crate) suites: Vec<String>,
+    /// Data sets of other laws or splits that the suite `transfer` judges on.
+    pub(crate) transfer: Vec<String>,
     pub(crate) order: Option<usize>,
 
     pub(crate) d_model: Option<usize>,
@@ -134,6 +136,7 @@ impl Default for Config {
             program: None,
             seed: 0,
             suites: vec!["iid".to_owned(), "generation".to_owned()],
+            transfer: Vec::new(),
             order: None,
             d_model: None,
             n_layers: None,
@@ -244,6 +247,15 @@ impl Config {
             let known = SUITES.contains(&suite.as_str());
             faults.demand(known, format!("suites: \"{suite}\" is none of {}", SUITES.join(", ")));
         }
+        let transfers = self.suites.iter().any(|suite| suite == "transfer");
+        faults.demand(
+            transfers != self.transfer.is_empty(),
+            "transfer: the data sets that the suite \"transfer\" judges on; one without the other says nothing",
+        );
+        let mut named = self.transfer.clone();
+        named.sort_unstable();
+        named.dedup();
+        faults.demand(named.len() == self.transfer.len(), "transfer: a data set stands twice");
         if self.program.is_some() {
             let fits = self.model == Model::Transformer;
             faults.demand(fits, format!("program: with model = \"{}\" there is none", self.model.name()));

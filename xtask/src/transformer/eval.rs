@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use fol::law::Law;
 use fol::notation::Code;
 use fol::score::CodeScorer;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::evaluate::Known;
 use symbolic_transformer::evaluate::generation::{Reference, judge};
-use symbolic_transformer::evaluate::iid::{Iid, iid};
+use symbolic_transformer::evaluate::iid::{FormulaScore, Iid, iid};
 use symbolic_transformer::learner::{Corpus, validate};
 use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
@@ -16,7 +17,7 @@ use symbolic_transformer::sample::{Choice, Request};
 
 use super::config::{Config, Model, SUITES};
 use super::sampling::{self, Ask};
-use super::{code, completion, network};
+use super::{code, completion, network, scores};
 use crate::answer::say;
 use crate::data::Data;
 use crate::expect::Row;
@@ -106,7 +107,7 @@ pub(super) fn evaluate_as(
     if let Some(step) = what.checkpoint {
         found.insert("checkpoint".to_owned(), json!(step));
     }
-    let mut judge = Judge::new(folder, config, data, what.checkpoint)?;
+    let mut judge = Judge::new(folder, config, data, what)?;
     for suite in suites {
         if !quiet {
             say!("suite {suite}");
@@ -114,17 +115,18 @@ pub(super) fn evaluate_as(
         let answer = match suite.as_str() {
             "iid" => {
                 found.insert("baselines".to_owned(), json!(judge.baselines()?));
-                judge.full(&data.iid()?, "iid", &mut found)?
+                judge.full(&data.iid()?, &data.law, ["iid"; 2], &mut found)?
             }
             FILE => match &what.texts {
-                Some(texts) => judge.full(texts, FILE, &mut found)?,
+                Some(texts) => judge.full(texts, &data.law, [FILE; 2], &mut found)?,
                 None => Value::Null,
             },
-            "test" if data.is_filtered() => judge.whole_formulas(&data.test()?)?,
-            "test" => judge.full(&data.test()?, "test", &mut found)?,
+            "test" if data.is_filtered() => judge.whole_formulas(&data.test()?, "test", "test")?,
+            "test" => judge.full(&data.test()?, &data.law, ["test"; 2], &mut found)?,
             "generation" | "completion" if config.model == Model::Ngram => Value::Null,
             "generation" => judge.generation()?,
             "completion" => judge.completion(&data.test()?)?,
+            "transfer" => judge.transfer(&mut found)?,
             other => bail!("suite {other} is none of {}", SUITES.join(", ")),
         };
         found.insert(suite.clone(), answer);
@@ -141,6 +143,9 @@ pub(super) fn evaluate_as(
 
 /// A model ready to be judged.
 struct Judge<'a> {
+    /// Where what each formula cost is written.
+    folder: &'a Path,
+    what: &'a What,
     config: &'a Config,
     data: &'a Data,
     /// How texts are given to the model.
@@ -152,7 +157,7 @@ struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(folder: &Path, config: &'a Config, data: &'a Data, checkpoint: Option<u64>) -> Result<Self> {
+    fn new(folder: &'a Path, config: &'a Config, data: &'a Data, what: &'a What) -> Result<Self> {
         let code = match config.model {
             Model::Ngram => {
                 code::to_train(config, None, &data.law, &data.train()?.first(config.train_limit))?
@@ -165,14 +170,14 @@ impl<'a> Judge<'a> {
                 (None, Some(Ngram::train(&train, config.order.unwrap_or(ORDER))))
             }
             Model::Transformer | Model::Lstm => {
-                let loaded = match checkpoint {
+                let loaded = match what.checkpoint {
                     Some(step) => network::load_checkpoint(folder, config, &code, step)?,
                     None => network::load(folder, config, &code)?,
                 };
                 (Some(loaded), None)
             }
         };
-        Ok(Self { config, data, code, network, ngram, known: None })
+        Ok(Self { folder, what, config, data, code, network, ngram, known: None })
     }
 
     /// Takes the keys of the training set; whoever takes them puts them back.
@@ -191,9 +196,16 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Every number, target by target. An excess below −3 standard errors is a bug, and is said.
-    fn full(&mut self, corpus: &Corpus, split: &str, found: &mut Map<String, Value>) -> Result<Value> {
-        let (law, known) = (&self.data.law, self.known()?);
+    /// Every number, target by target. An excess below −3 standard errors is a bug, and is said. The split names what a
+    /// code leaves to draws, the suite the file of scores.
+    fn full(
+        &mut self,
+        corpus: &Corpus,
+        law: &Law,
+        [split, suite]: [&str; 2],
+        found: &mut Map<String, Value>,
+    ) -> Result<Value> {
+        let known = self.known()?;
         let corpus = corpus.clone().in_code(&self.code, split)?;
         let judged = self.with(|model| Ok(iid(model, &corpus, law, Some(&known))?));
         self.known = Some(known);
@@ -206,25 +218,57 @@ impl<'a> Judge<'a> {
             );
             found.insert("failed".to_owned(), json!(text));
         }
-        Ok(serde_json::to_value(&judged)?)
+        let mut answer = serde_json::to_value(&judged)?;
+        answer["scores"] = json!(self.write_scores(suite, &judged.scores)?);
+        Ok(answer)
+    }
+
+    /// Writes what each formula cost, beside the evaluation, and returns the digest of the file.
+    fn write_scores(&self, suite: &str, scores: &[FormulaScore]) -> Result<String> {
+        let text = scores::text(scores);
+        training::files::write(&self.folder.join(scores::file(&self.what.file, suite)), text.as_bytes())?;
+        Ok(blake3::hash(text.as_bytes()).to_hex().to_string())
+    }
+
+    /// What the model loses on other data: target by target against the law of those data, or, where they are filtered,
+    /// on their test set by whole formulas. What has no code in the run's vocabulary is said, and is no number.
+    fn transfer(&mut self, found: &mut Map<String, Value>) -> Result<Value> {
+        let mut answers = Map::new();
+        for name in &self.config.transfer {
+            let data = crate::data::load_to_judge(name, true)?;
+            let suite = scores::transfer(name);
+            let corpus = if data.is_filtered() { data.test()? } else { data.iid()? };
+            let answer = match corpus.clone().in_code(&self.code, "iid") {
+                Err(reason) => json!({"refused": reason.to_string()}),
+                Ok(_) if data.is_filtered() => self.whole_formulas(&corpus, "test", &suite)?,
+                Ok(_) => self.full(&corpus, &data.law, ["iid", &suite], found)?,
+            };
+            let mut answer = answer;
+            answer["data_digest"] = json!(data.digest());
+            answers.insert(name.clone(), answer);
+        }
+        Ok(Value::Object(answers))
     }
 
     /// For filtered data: the law's −ln p of each whole formula is the reference.
-    fn whole_formulas(&mut self, corpus: &Corpus) -> Result<Value> {
-        let corpus = corpus.clone().in_code(&self.code, "test")?;
-        let mut sums = Vec::with_capacity(corpus.len());
+    fn whole_formulas(&mut self, corpus: &Corpus, split: &str, suite: &str) -> Result<Value> {
+        let corpus = corpus.clone().in_code(&self.code, split)?;
         let per_formula = self.nats_by_formula(&corpus)?;
-        let lengths = corpus.lengths();
-        for (i, (nats, targets)) in per_formula.iter().zip(lengths).enumerate() {
-            sums.push((nats - corpus.nll(i), f64::from(targets)));
-        }
+        let lengths = corpus.lengths().into_iter().enumerate();
+        let scores: Vec<FormulaScore> = per_formula
+            .iter()
+            .zip(lengths)
+            .map(|(&nats, (i, targets))| FormulaScore { targets, nats, optimal: corpus.nll(i) })
+            .collect();
         let total: f64 = per_formula.iter().sum();
-        let excess = symbolic_transformer::evaluate::mean_interval(sums.into_iter());
+        let sums = scores.iter().map(|score| (score.nats - score.optimal, f64::from(score.targets)));
+        let excess = symbolic_transformer::evaluate::mean_interval(sums);
         Ok(json!({
             "formulas": corpus.len(), "targets": corpus.targets(),
             "nats_per_token": total / corpus.targets().max(1) as f64,
             "bits_per_formula": total / (corpus.len().max(1) as f64 * std::f64::consts::LN_2),
             "excess": excess,
+            "scores": self.write_scores(suite, &scores)?,
         }))
     }
 

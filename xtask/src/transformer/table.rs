@@ -2,53 +2,28 @@
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeSet;
 
 use super::config::Config;
 use super::report::{Run, comparison, numbers_of};
+use super::verdict::{self, Showing};
 use crate::draw::html::{Table, number, text};
-use crate::draw::numbers::{count, duration, plus_minus};
+use crate::draw::numbers::{count, duration, fixed, plus_minus};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
 use crate::draw::{Axis, Scale};
 use crate::sweep::plan::shown;
+use crate::sweep::statistics::{Mean, mean};
 use crate::sweep::{Plan, Point, Summary};
 
 /// What is compared: key of a run, name for people with the unit, digits.
-const MEASURES: [(&str, &str, usize); 4] = [
+const MEASURES: [(&str, &str, usize); 6] = [
     ("excess", "excess, nats per token", 4),
+    ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
+    ("bits_per_formula", "bits per formula, bits", 3),
     ("kl", "mean KL, nats per token", 4),
     ("top1_ratio", "top-1 ratio", 4),
     ("parsed", "parsed, share", 4),
 ];
-
-/// A mean over seeds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Mean {
-    pub(crate) value: f64,
-    /// Half the width of the 95 % interval; none for one seed.
-    pub(crate) half: Option<f64>,
-}
-
-/// Mean ± t₀.₉₇₅(n−1)·s/√n.
-pub(crate) fn mean(values: &[f64]) -> Option<Mean> {
-    let n = values.len();
-    if n == 0 {
-        return None;
-    }
-    let value = values.iter().sum::<f64>() / n as f64;
-    if n == 1 {
-        return Some(Mean { value, half: None });
-    }
-    let degrees = n - 1;
-    let variance = values.iter().map(|v| (v - value).powi(2)).sum::<f64>() / degrees as f64;
-    Some(Mean { value, half: Some(student_quantile(degrees) * (variance / n as f64).sqrt()) })
-}
-
-/// t₀.₉₇₅ of Student's distribution.
-fn student_quantile(degrees: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees.max(1) as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.975))
-}
 
 /// A point with what its runs showed.
 struct Row<'a> {
@@ -86,6 +61,7 @@ impl Row<'_> {
             row.insert(key.to_owned(), measured(key));
         }
         row.insert("parameters".to_owned(), json!(self.mean("parameters").map(|m| m.value as u64)));
+        row.insert("compute".to_owned(), measured("compute"));
         row.insert("seconds".to_owned(), measured("seconds"));
         Value::Object(row)
     }
@@ -107,13 +83,25 @@ pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<S
         rows.push(row);
     }
     let lines: Vec<Map<String, Value>> = rows.iter().flat_map(|r| r.runs.clone()).collect();
-    let document = document(plan, &rows, &lines);
+    let mut document = document(plan, &rows, &lines);
+    let mut tables = vec![("Points".to_owned(), table(&rows), Vec::new())];
+    let mut plots = plots(&rows);
+    let seen = |row: &Row<'_>| Showing {
+        numbers: row.runs.clone(),
+        folders: row.point.runs.iter().map(|job| job.folder.clone()).collect(),
+    };
+    let verdicts = verdict::of::<Config>(&plan.claims, &rows.iter().map(seen).collect::<Vec<Showing>>())?;
+    if !verdicts.is_empty() {
+        document["claims"] = verdict::document(&verdicts);
+        tables.extend(verdict::tables(&verdicts));
+        plots.extend(verdict::plots(&verdicts));
+    }
     Ok(Summary {
         lines,
         columns: &["point", "seed"],
         origin: origin(plan, &document),
-        tables: vec![("Points".to_owned(), table(&rows), Vec::new())],
-        plots: plots(&rows),
+        tables,
+        plots,
         further: comparison(&all),
         file: ("table.json", document.clone()),
         document,
@@ -155,13 +143,14 @@ fn table(rows: &[Row<'_>]) -> Table {
     let mut head = vec!["#".to_owned(), "point".to_owned()];
     head.extend(selects.then(|| "chosen".to_owned()));
     head.extend(MEASURES.iter().map(|m| format!("#{}", m.1)));
-    head.extend(["#parameters", "#training", "#seeds"].map(ToOwned::to_owned));
+    head.extend(["#parameters", "#TFLOP", "#training", "#seeds"].map(ToOwned::to_owned));
     let mut table = Table::new(head);
     for (i, row) in rows.iter().enumerate() {
         let mut cells = vec![number((i + 1).to_string()), text(row.point.name.clone())];
         cells.extend(selects.then(|| text(row.chosen())));
         cells.extend(MEASURES.iter().map(|m| number(row.shown(m.0, m.2))));
         cells.push(number(count(row.mean("parameters").map(|m| m.value as u64))));
+        cells.push(number(fixed(row.mean("compute").map(|m| m.value), 1)));
         let seconds = row.mean("seconds");
         cells.push(number(match seconds.and_then(|s| s.half) {
             Some(_) => row.shown("seconds", 1) + " s",
@@ -207,40 +196,64 @@ fn plots(rows: &[Row<'_>]) -> Vec<(String, Plot)> {
         );
         (key.to_owned(), plot)
     };
-    MEASURES.into_iter().map(plot).filter(|p| !p.1.is_empty()).collect()
+    let mut plots: Vec<(String, Plot)> = MEASURES.into_iter().map(plot).collect();
+    plots.push(("compute".to_owned(), against_compute(rows)));
+    plots.extend(by_names(rows));
+    plots.retain(|p| !p.1.is_empty());
+    plots
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What the document expects of each figure: its least and greatest value.
+const EXPECTED: [(&str, &str, [Option<f64>; 2]); 4] = [
+    ("top1", "Top-1", [Some(0.60), Some(0.70)]),
+    ("top5", "Top-5", [Some(0.85), Some(0.92)]),
+    ("top10", "Top-10", [Some(0.90), Some(0.95)]),
+    ("perplexity", "Perplexity", [None, Some(20.0)]),
+];
 
-    #[test]
-    fn quantiles_of_student() {
-        // The usual tables.
-        for (degrees, quantile) in [
-            (1, 12.706),
-            (2, 4.303),
-            (3, 3.182),
-            (4, 2.776),
-            (5, 2.571),
-            (9, 2.262),
-            (30, 2.042),
-            (120, 1.980),
-        ] {
-            assert!(
-                (student_quantile(degrees) - quantile).abs() < 6e-4,
-                "{degrees}: {}",
-                student_quantile(degrees)
-            );
+/// The figures that the document expects, over the number of names of the law: attained, optimal, and of the unigram.
+/// Nothing where the points have one law.
+fn by_names(rows: &[Row<'_>]) -> Vec<(String, Plot)> {
+    let mut sorted: Vec<(f64, &Row<'_>)> =
+        rows.iter().filter_map(|row| Some((row.mean("names")?.value, row))).collect();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let distinct = sorted.iter().zip(sorted.iter().skip(1)).all(|(a, b)| a.0 < b.0);
+    if sorted.len() < 3 || sorted.len() < rows.len() || !distinct {
+        return Vec::new();
+    }
+    let plot = |(key, title, [least, greatest]): (&str, &str, [Option<f64>; 2])| {
+        let (unit, scale) =
+            if key == "perplexity" { ("perplexity", Scale::Log) } else { ("share", Scale::Linear) };
+        let dots = |key: &str| -> Vec<Dot> {
+            let dot =
+                |&(x, row): &(f64, &Row<'_>)| row.mean(key).map(|m| Dot { x, y: m.value, half: m.half });
+            sorted.iter().filter_map(dot).collect()
+        };
+        let plot = Plot::new(title, Axis::new("names of the law", Scale::Log), Axis::new(unit, scale))
+            .noted("attained on the unfiltered set, mean and 95 % interval over seeds")
+            .with("attained", Mark::Dots, dots(key))
+            .with("optimal", Mark::Dotted, dots(&format!("{key}_optimum")))
+            .with("unigram", Mark::Dotted, dots(&format!("{key}_unigram")))
+            .level("expected, least", least)
+            .level("expected, greatest", greatest);
+        (format!("expected-{key}"), plot)
+    };
+    EXPECTED.into_iter().map(plot).collect()
+}
+
+/// The excess of every point over what its training computed.
+fn against_compute(rows: &[Row<'_>]) -> Plot {
+    let mut plot = Plot::new(
+        "Excess against compute",
+        Axis::new("TFLOP of training", Scale::Log),
+        Axis::new("nats per token", Scale::FromZero),
+    )
+    .noted("six operations for each parameter and target; mean and 95 % interval over seeds");
+    for row in rows {
+        if let (Some(compute), Some(excess)) = (row.mean("compute"), row.mean("excess")) {
+            let dot = Dot { x: compute.value, y: excess.value, half: excess.half };
+            plot = plot.with(&row.point.name, Mark::Dots, vec![dot]);
         }
     }
-
-    #[test]
-    fn intervals_over_seeds() {
-        assert_eq!(mean(&[]), None);
-        assert_eq!(mean(&[2.0]), Some(Mean { value: 2.0, half: None }));
-        let found = mean(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        // s = √2.5, so 2.776·√2.5/√5.
-        assert!((found.value - 3.0).abs() < 1e-12 && (found.half.unwrap() - 1.9632).abs() < 1e-3);
-    }
+    plot
 }

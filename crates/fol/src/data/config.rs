@@ -3,12 +3,13 @@
 use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
+use super::composition::HeldOut;
 use crate::error::{Kind, Refusal};
 use crate::key::DEFAULT_WEIGHTS;
 use crate::law::config::{Keys, bad_value, document, loose_value, set};
 use crate::law::{Law, digest_of};
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "name",
     "law",
     "seed",
@@ -17,6 +18,8 @@ const KEYS: [&str; 12] = [
     "draws",
     "dedup",
     "weights",
+    "bucket",
+    "hold_out",
     "iid",
     "file_formulas",
     "max_tokens",
@@ -57,6 +60,10 @@ pub struct Config {
     pub dedup: Dedup,
     /// Train, val and test out of 1000.
     pub weights: [u16; 3],
+    /// The level of the key whose bucket says the split, 0 to 3: no class of this level is in two splits.
+    pub bucket: usize,
+    /// What training never sees, where the split is by that.
+    pub hold_out: Vec<HeldOut>,
     /// Formulas of the extra set that is never filtered.
     pub iid: u64,
     /// Formulas per file.
@@ -74,6 +81,10 @@ pub enum Splitting {
     Stream,
     /// One stream, split by the bucket of the class.
     Hash,
+    /// One stream; whatever has something that is held out is of test, the rest train and val by the bucket.
+    HeldOut,
+    /// One stream, train and test with their compounds as far apart as can be found and their atoms alike.
+    Divergence,
 }
 
 /// Which items count as the same; the first of each class is kept.
@@ -85,7 +96,15 @@ pub enum Dedup {
     Key(usize),
 }
 
-const SPLITS: [(&str, Splitting); 2] = [("stream", Splitting::Stream), ("hash", Splitting::Hash)];
+const SPLITS: [(&str, Splitting); 4] = [
+    ("stream", Splitting::Stream),
+    ("hash", Splitting::Hash),
+    ("held-out", Splitting::HeldOut),
+    ("divergence", Splitting::Divergence),
+];
+const LEVELS: [(&str, usize); 4] = [("K0", 0), ("K1", 1), ("K2", 2), ("K3", 3)];
+/// The level of the records' key, which buckets are of if nothing is said.
+const BUCKET: usize = 2;
 const DEDUPS: [(&str, Dedup); 5] = [
     ("none", Dedup::None),
     ("K0", Dedup::Key(0)),
@@ -124,8 +143,9 @@ impl Config {
         let dedup = match (keys.get("dedup"), split) {
             (Some(_), _) => keys.word("dedup", &DEDUPS)?,
             (None, Splitting::Stream) => Dedup::None,
-            (None, Splitting::Hash) => Dedup::Key(2),
+            (None, _) => Dedup::Key(2),
         };
+        let bucket = if keys.get("bucket").is_some() { keys.word("bucket", &LEVELS)? } else { BUCKET };
         Ok(Self {
             name: keys.get("name").map(|_| keys.string("name")).transpose()?,
             law: law(&keys, &law_changes)?,
@@ -135,6 +155,8 @@ impl Config {
             draws: keys.number("draws")?,
             dedup,
             weights: weights(&keys)?,
+            bucket,
+            hold_out: hold_out(&keys)?,
             iid: keys.number("iid")?,
             file_formulas: keys.number("file_formulas")?,
             max_tokens: keys.size("max_tokens")?,
@@ -146,6 +168,16 @@ impl Config {
     pub(super) fn check(&self) -> Result<(), Refusal> {
         if self.split == Splitting::Stream && self.dedup != Dedup::None {
             return Err(bad_value("dedup", "split = \"stream\" removes nothing"));
+        }
+        if self.split == Splitting::Stream && self.bucket != BUCKET {
+            return Err(bad_value("bucket", "split = \"stream\" has no buckets"));
+        }
+        match (self.split, self.hold_out.is_empty()) {
+            (Splitting::HeldOut, true) => {
+                return Err(bad_value("hold_out", "split = \"held-out\" needs what is held out"));
+            }
+            (Splitting::HeldOut, false) | (_, true) => {}
+            (_, false) => return Err(bad_value("hold_out", "only split = \"held-out\" holds anything out")),
         }
         if self.file_formulas == 0 {
             return Err(bad_value("file_formulas", "at least one is needed"));
@@ -169,7 +201,7 @@ impl Config {
     /// Every key but `name` and `threads`.
     pub fn to_json(&self) -> Json {
         let [train, val, test] = self.stream;
-        json!({
+        let mut keys = json!({
             "law": self.law.to_json(),
             "seed": self.seed,
             "split": self.split.name(),
@@ -180,7 +212,15 @@ impl Config {
             "iid": self.iid,
             "file_formulas": self.file_formulas,
             "max_tokens": self.max_tokens,
-        })
+        });
+        // Only where they say something, so that data sets without them keep their digest.
+        if self.bucket != BUCKET {
+            keys["bucket"] = json!(LEVELS.iter().find(|level| level.1 == self.bucket).map(|level| level.0));
+        }
+        if !self.hold_out.is_empty() {
+            keys["hold_out"] = json!(self.hold_out.iter().map(HeldOut::name).collect::<Vec<String>>());
+        }
+        keys
     }
 
     /// BLAKE3 over every key but `name` and `threads`, in hexadecimal.
@@ -193,7 +233,7 @@ impl Config {
         let [train, val, test] = self.stream;
         let mut streams = match self.split {
             Splitting::Stream => vec![("train", train), ("val", val), ("test", test)],
-            Splitting::Hash => vec![("data", self.draws)],
+            Splitting::Hash | Splitting::HeldOut | Splitting::Divergence => vec![("data", self.draws)],
         };
         streams.push(("iid", self.iid));
         streams
@@ -228,6 +268,13 @@ fn stream(keys: &Keys) -> Result<[u64; 3], Refusal> {
     };
     let sizes = Keys::new(table, "stream.", &["train", "val", "test"])?;
     Ok([sizes.number("train")?, sizes.number("val")?, sizes.number("test")?])
+}
+
+fn hold_out(keys: &Keys) -> Result<Vec<HeldOut>, Refusal> {
+    let Some(list) = keys.get("hold_out") else { return Ok(Vec::new()) };
+    let list = list.as_array().ok_or_else(|| keys.bad("hold_out", "a list of texts is needed"))?;
+    let read = |value: &Value| HeldOut::read(value.as_str().unwrap_or_default());
+    list.iter().map(read).collect()
 }
 
 fn weights(keys: &Keys) -> Result<[u16; 3], Refusal> {

@@ -30,6 +30,10 @@ impl Side {
     }
 
     /// What belongs to the split.
+    pub(super) fn get<T>(self, splits: &[T; 4]) -> Option<&T> {
+        splits.get(usize::from(self.0))
+    }
+
     pub(super) fn get_mut<T>(self, splits: &mut [T; 4]) -> Option<&mut T> {
         splits.get_mut(usize::from(self.0))
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::composition::Divergence;
 use super::files::io;
 use crate::error::{Kind, Refusal};
 use crate::estimate::Optimum;
@@ -30,6 +31,10 @@ pub struct Manifest {
     pub split: String,
     pub dedup: String,
     pub weights: [u16; 3],
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hold_out: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Divergence>,
     pub generator: String,
     pub config_digest: String,
     pub splits: Splits,
@@ -125,7 +130,14 @@ pub struct Draws {
     pub made: u64,
     pub kept: u64,
     pub duplicates: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
     pub redrawn: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the attribute of serde passes a reference")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Manifest {

@@ -4,11 +4,12 @@
 //! of each. Distinct classes and overlaps are counted after that, in [`keys`](super::keys), one level of keys
 //! at a time, so that never more than 24 bytes of a class or formula are in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::composition::{Composition, Divergence, HeldOut, Place, diverge};
 use super::config::{Config, Dedup, Splitting};
 use super::files::{self, WholeFile, io};
 use super::item::Item;
@@ -20,6 +21,7 @@ use crate::error::Refusal;
 use crate::estimate::{Optimum, TextOptimum};
 use crate::file::TEMPORARY;
 use crate::key::{Key, bucket, push_bytes, split};
+use crate::law::config::bad_value;
 use crate::record::Record;
 use crate::score::Scorer;
 use crate::symbol::{SymbolId, VOCABULARY};
@@ -47,11 +49,15 @@ pub(super) fn merge(
         classes: HashMap::new(),
         draws: Draws::default(),
         sides: Vec::new(),
+        places: HashMap::new(),
+        components: vec![[0; 2]; config.hold_out.len()],
         histogram: vec![0; VOCABULARY],
         preview: WholeFile::create(&folder.join(PREVIEW_FILE))?,
     };
     merge.count_classes()?;
+    let divergence = merge.diverge()?;
     merge.write()?;
+    merge.check_held_out()?;
     let Merge { writers, mut draws, histogram, preview, sides, .. } = merge;
     preview.finish()?;
     let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides, watch)?;
@@ -68,7 +74,7 @@ pub(super) fn merge(
     let [train, val, test, iid] = finished;
     let splits = Splits { train, val, test, iid };
     draws.kept = splits.train.formulas + splits.val.formulas + splits.test.formulas;
-    draws.duplicates = draws.made - draws.kept;
+    draws.duplicates = draws.made - draws.kept - draws.left_out;
     let manifest = Manifest {
         schema: SCHEMA.to_owned(),
         name: config.name.clone().unwrap_or_else(|| last_part(folder)),
@@ -77,6 +83,8 @@ pub(super) fn merge(
         split: config.split.name().to_owned(),
         dedup: config.dedup.name().to_owned(),
         weights: config.weights,
+        hold_out: config.hold_out.iter().map(HeldOut::name).collect(),
+        divergence,
         generator: concat!("fol ", env!("CARGO_PKG_VERSION")).to_owned(),
         config_digest: digest.to_owned(),
         splits,
@@ -133,6 +141,10 @@ struct Merge<'a> {
     classes: HashMap<Key, u32>,
     /// For each stream and item, the split that has it.
     sides: Vec<Vec<Side>>,
+    /// Where the climb put the items.
+    places: HashMap<u64, Place>,
+    /// For each composition that is held out, the formulas of train with its components.
+    components: Vec<[u64; 2]>,
     draws: Draws,
     histogram: Vec<u64>,
     preview: WholeFile,
@@ -188,14 +200,97 @@ impl Merge<'_> {
                 return Ok(Side::NONE);
             }
         }
+        let by_bucket = || split(self.bucket_of(&item), self.config.weights);
+        // What is not held out and whose bucket is that of test is learned from: nothing else decides who is tested.
+        let beside_test = || if by_bucket() == "val" { "val" } else { "train" };
+        let mut components = Vec::new();
         let name = match self.config.split {
             Splitting::Stream => purpose,
-            Splitting::Hash => split(bucket(&item.record.key), self.config.weights),
+            Splitting::Hash => by_bucket(),
+            Splitting::Divergence => match self.places.get(&item.record.item) {
+                Some(Place::Test) => "test",
+                Some(Place::Train) => beside_test(),
+                Some(Place::Out) | None => {
+                    self.draws.left_out += 1;
+                    return Ok(Side::NONE);
+                }
+            },
+            Splitting::HeldOut => {
+                let composition = Composition::of(&crate::decode(&item.tokens)?);
+                components.extend(self.config.hold_out.iter().map(|held| held.components_in(&composition)));
+                let held = self.config.hold_out.iter().any(|held| held.is_in(&composition));
+                if held { "test" } else { beside_test() }
+            }
         };
+        if name == "train" {
+            for (counts, has) in self.components.iter_mut().zip(components) {
+                counts.iter_mut().zip(has).for_each(|(count, has)| *count += u64::from(has));
+            }
+        }
         if name == "train" {
             self.train(&item)?;
         }
         self.writer(name, &item)
+    }
+
+    fn bucket_of(&self, item: &Item) -> u16 {
+        item.keys.get(self.config.bucket).map_or(0, bucket)
+    }
+
+    /// Divides the items that are kept into those of test and the others, where the split asks for it.
+    fn diverge(&mut self) -> Result<Option<Divergence>, Refusal> {
+        if self.config.split != Splitting::Divergence {
+            return Ok(None);
+        }
+        let (mut numbers, mut texts, mut start) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seen = HashSet::new();
+        self.for_each(0, |merge, item| {
+            if let Dedup::Key(level) = merge.config.dedup
+                && !item.keys.get(level).is_some_and(|key| seen.insert(*key))
+            {
+                return Ok(());
+            }
+            let composition = Composition::of(&crate::decode(&item.tokens)?);
+            numbers.push(item.record.item);
+            // Of those that are not of test half may be left out, so that the climb has a choice. A text without a
+            // compound tests no composition.
+            start.push(match split(merge.bucket_of(&item), merge.config.weights) {
+                _ if composition.compounds.is_empty() => Place::Train,
+                "test" => Place::Test,
+                _ if numbers.len().is_multiple_of(2) => Place::Train,
+                _ => Place::Out,
+            });
+            texts.push(composition);
+            Ok(())
+        })?;
+        let mut stream = crate::sample::family("divergence", self.config.seed).stream(0);
+        let (places, found) = diverge(&texts, &start, &mut stream)?;
+        self.places = numbers.into_iter().zip(places).collect();
+        Ok(Some(found))
+    }
+
+    /// Whoever never saw a pair must have seen its components often, or the test is of something else.
+    fn check_held_out(&self) -> Result<(), Refusal> {
+        let formulas =
+            |name: &str| Side::of(name).get(&self.writers).map_or(0, |writer| writer.entry.formulas);
+        let (train, test) = (formulas("train"), formulas("test"));
+        if self.config.split == Splitting::HeldOut && test == 0 {
+            return Err(bad_value("hold_out", "no formula of the draws has what is held out"));
+        }
+        for (held, counts) in self.config.hold_out.iter().zip(&self.components) {
+            if counts.iter().any(|&count| count == 0 || count * 100 < train) {
+                let [first, second] = counts;
+                let name = held.name();
+                return Err(bad_value(
+                    "hold_out",
+                    format!(
+                        "\"{name}\": of {train} formulas of train {first} and {second} have its components; each must \
+                         be in one of a hundred"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn train(&mut self, item: &Item) -> Result<(), Refusal> {

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fol::canon::Canonicalizer;
-use fol::data::{Config, Dataset, Manifest, Options, Outcome, Record, Watch, generate};
+use fol::data::{Composition, Config, Dataset, HeldOut, Manifest, Options, Outcome, Record, Watch, generate};
 use fol::error::Kind;
 use fol::symbol::SymbolId;
 
 const STREAM: &str = "seed = 3\nlaw = \"seed\"\nstream = { train = 700, val = 90, test = 110 }\niid = 50";
+const HELD: &str = "law = \"public\"\nsplit = \"held-out\"\ndraws = 3000\niid = 40\ndedup = \"none\"\n\
+                    hold_out = [\"EXISTS IMPLIES\", \"PRED 2 0 0\"]";
+const APART: &str = "law = \"public\"\nsplit = \"divergence\"\ndraws = 3000\niid = 40\ndedup = \"none\"";
 const HASH: &str = "law = \"public\"\nsplit = \"hash\"\ndraws = 3000\niid = 40";
 
 fn config(text: &str, changes: &[(&str, &str)]) -> Config {
@@ -40,7 +43,7 @@ fn bytes(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn threads_shards_and_kills_do_not_change_a_byte() {
-    for text in [STREAM, HASH] {
+    for text in [STREAM, HASH, HELD, APART] {
         let plain = tempfile::tempdir().unwrap();
         let plain = plain.path().join("set");
         make(&config(text, &[("threads", "1")]), &plain);
@@ -257,4 +260,108 @@ fn laws_with_statements_have_no_optimum() {
     assert!(manifest.draws.redrawn > 0);
     assert!(manifest.splits.train.levels["0"] > 0);
     Dataset::open(folder.path()).unwrap().split("train").unwrap();
+}
+
+/// The compositions of a split.
+fn compositions(folder: &Path, split: &str) -> Vec<Composition> {
+    let split = Dataset::open(folder).unwrap().split(split).unwrap();
+    let inner = |sequence: &[SymbolId]| fol::decode(&sequence[1..sequence.len() - 1]).unwrap();
+    split.iter().map(|(sequence, _)| Composition::of(&inner(sequence))).collect()
+}
+
+#[test]
+fn what_is_held_out_is_in_test_and_nowhere_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = make(&config(HELD, &[]), folder.path());
+    assert_eq!(manifest.hold_out, ["EXISTS IMPLIES", "PRED 2 0 0"]);
+    assert_eq!(manifest.draws.kept, 3000);
+    let held: Vec<HeldOut> = manifest.hold_out.iter().map(|held| HeldOut::read(held).unwrap()).collect();
+    let has_one = |text: &Composition| held.iter().any(|held| held.is_in(text));
+    for split in ["train", "val"] {
+        let texts = compositions(folder.path(), split);
+        assert!(texts.len() > 100 && !texts.iter().any(has_one), "{split}");
+    }
+    let test = compositions(folder.path(), "test");
+    assert!(test.len() > 50 && test.iter().all(has_one));
+    assert!(held.iter().all(|held| test.iter().any(|text| held.is_in(text))));
+}
+
+/// A pair whose parts the law hardly writes would test the parts.
+#[test]
+fn what_is_held_out_must_have_frequent_components() {
+    let folder = tempfile::tempdir().unwrap();
+    for (held, part) in [
+        // No truth is ever written, so nothing has the pair.
+        ("[\"NOT TRUE\"]", "no formula"),
+        // P2 always has its only two patterns taken away.
+        ("[\"PRED 2 0\", \"PRED 2 0 1\", \"PRED 2 0 0\"]", "one of a hundred"),
+    ] {
+        let config = config(HELD, &[("hold_out", held)]);
+        let watch = Watch { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) };
+        let refusal =
+            generate(&config, folder.path(), Options { shard: None, force: true }, &watch).unwrap_err();
+        assert_eq!(refusal.kind, Kind::BadValue);
+        assert!(refusal.to_string().contains(part), "{refusal}");
+    }
+}
+
+#[test]
+fn a_bucket_of_skeletons_leaves_none_in_common() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("{HASH}\ndedup = \"none\"\nbucket = \"K3\"");
+    let manifest = make(&config(&text, &[]), folder.path());
+    assert_eq!(manifest.draws.kept, 3000);
+    for pair in ["train/val", "train/test", "val/test"] {
+        assert_eq!(manifest.overlap[pair].k3.to_bits(), 0.0_f64.to_bits(), "{pair}");
+    }
+    // By the usual bucket many are.
+    let usual = make(&config(&text, &[("bucket", "K2")]), &folder.path().join("usual"));
+    assert!(usual.overlap["train/test"].k3 > 0.3);
+    // Where nothing new is said the digest of a configuration is what it was.
+    let said = config(&text, &[("bucket", "K2")]);
+    assert_eq!(said.digest(), config(&format!("{HASH}\ndedup = \"none\""), &[]).digest());
+    assert_ne!(said.digest(), config(&text, &[]).digest());
+}
+
+#[test]
+fn compounds_are_apart_and_atoms_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = make(&config(APART, &[]), folder.path());
+    let found = manifest.divergence.unwrap();
+    assert!(found.atoms <= 0.02 && found.compounds > 0.3, "{found:?}");
+    assert!(manifest.draws.left_out > 0);
+    assert_eq!(manifest.draws.kept + manifest.draws.left_out, 3000);
+    // By the definition, on what was written: training is train and val together.
+    let (mut train, test) = (compositions(folder.path(), "train"), compositions(folder.path(), "test"));
+    train.extend(compositions(folder.path(), "val"));
+    assert!(test.iter().all(|text| !text.compounds.is_empty()));
+    let shares = |texts: &[Composition]| {
+        let mut counts = BTreeMap::new();
+        for (rule, times) in texts.iter().flat_map(|text| &text.atoms) {
+            *counts.entry(*rule).or_insert(0.0) += f64::from(*times);
+        }
+        let total: f64 = counts.values().sum();
+        counts.into_iter().map(|(rule, n)| (rule, n / total)).collect::<BTreeMap<_, f64>>()
+    };
+    let (train, test) = (shares(&train), shares(&test));
+    let alike: f64 = train.iter().filter_map(|(rule, p)| Some((p * test.get(rule)?).sqrt())).sum();
+    assert!((1.0 - alike - found.atoms).abs() < 1e-9, "{alike} {found:?}");
+}
+
+#[test]
+fn splits_refuse_what_they_do_not_use() {
+    for (text, part) in [
+        (format!("{STREAM}\nhold_out = [\"EXISTS IMPLIES\"]"), "only split"),
+        (format!("{STREAM}\nbucket = \"K3\""), "no buckets"),
+        ("split = \"held-out\"".to_owned(), "needs what is held out"),
+        ("split = \"held-out\"\nhold_out = []".to_owned(), "needs what is held out"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let watch = Watch { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) };
+        let refusal = generate(&config(&text, &[]), folder.path(), Options::default(), &watch).unwrap_err();
+        assert!(refusal.to_string().contains(part), "{text}: {refusal}");
+    }
+    for text in ["hold_out = [3]", "hold_out = 3", "bucket = \"K4\"", "split = \"held\""] {
+        assert!(Config::read(text, &[]).is_err(), "{text}");
+    }
 }

@@ -149,6 +149,20 @@ pub struct Iid {
     pub by_novelty: Vec<ByNovelty>,
     /// For each class (row) the share of q on symbols of each class (column), where the target is of the row's class.
     pub confusion: Vec<Vec<f64>>,
+    /// Formula by formula, in the order of the corpus, for paired comparisons.
+    #[serde(skip)]
+    pub scores: Vec<FormulaScore>,
+}
+
+/// What one formula cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FormulaScore {
+    /// The number of targets.
+    pub targets: u32,
+    /// Σ −ln q over them, in nats.
+    pub nats: f64,
+    /// Σ −ln p* over them, in nats.
+    pub optimal: f64,
 }
 
 /// Judges a predictor on sequences of the law, in the code of the corpus; with what it was trained on, also by novelty.
@@ -365,7 +379,17 @@ fn summarise(targets: &[Target], formulas: usize, confusion: [[f64; 6]; 6]) -> I
         by_depth: group(&|t| u64::from(t.depth), &number),
         by_novelty: by_novelty(targets),
         confusion: normalised(confusion),
+        scores: scores(targets),
     }
+}
+
+fn scores(targets: &[Target]) -> Vec<FormulaScore> {
+    let score = |t: &[Target]| FormulaScore {
+        targets: t.len() as u32,
+        nats: t.iter().map(|t| t.nll).sum(),
+        optimal: t.iter().map(|t| t.optimal).sum(),
+    };
+    targets.chunk_by(|a, b| a.formula == b.formula).map(score).collect()
 }
 
 fn normalised(confusion: [[f64; 6]; 6]) -> Vec<Vec<f64>> {

@@ -143,12 +143,51 @@ pub(crate) fn numbers_of(run: &Run) -> Value {
     for (key, pointer) in MEASURES {
         row[key] = json!(run.eval(pointer));
     }
+    let unigram = baseline(&run.eval, "Kneser–Ney, order 1");
+    for (k, key) in ["top1", "top5", "top10", "perplexity"].into_iter().enumerate() {
+        let attained = if k < 3 { format!("/iid/{key}/observed") } else { format!("/iid/{key}") };
+        row[key] = json!(run.eval(&attained));
+        row[&format!("{key}_optimum")] = json!(run.eval(&format!("/iid/optimum/{key}")));
+        row[&format!("{key}_unigram")] = unigram.and_then(|row| row.get(key)).cloned().unwrap_or(Value::Null);
+    }
+    row["names"] = json!(names(run));
+    for (key, novelty) in NOVELTIES {
+        row[key] = json!(excess_of(&run.eval, novelty));
+    }
+    for (name, judged) in run.eval.get("transfer").and_then(Value::as_object).into_iter().flatten() {
+        row[&format!("transfer/{name}")] = judged.pointer("/excess/value").cloned().unwrap_or(Value::Null);
+    }
     row["best_validation"] = json!(run.best());
     row["updates"] = json!(run.updates());
     row["targets"] = json!(run.targets());
+    row["compute"] = json!(run.compute());
     row["seconds"] = json!(run.seconds());
     row
 }
+
+/// The excess on the formulas of one novelty: on `test` where the run was judged on it, which has more of them.
+fn excess_of(eval: &Value, novelty: &str) -> Option<f64> {
+    let rows = |suite: &str| eval.pointer(&format!("/{suite}/by_novelty")).and_then(Value::as_array);
+    let row = rows("test")
+        .or_else(|| rows("iid"))?
+        .iter()
+        .find(|row| row.get("key").is_some_and(|k| k == novelty))?;
+    row.pointer("/excess/value")?.as_f64()
+}
+
+fn baseline<'a>(eval: &'a Value, name: &str) -> Option<&'a Value> {
+    let rows = eval.get("baselines")?.as_array()?;
+    rows.iter().find(|row| row.get("name").is_some_and(|n| n == name))
+}
+
+/// How many names the law of a run's data draws from.
+fn names(run: &Run) -> Option<u64> {
+    crate::data::law_of_run(&run.config.data).ok()?.to_json().get("names")?.as_u64()
+}
+
+/// What formulas are to the training set.
+const NOVELTIES: [(&str, &str); 3] =
+    [("excess_seen", "seen"), ("excess_new", "new"), ("excess_renamed", "new up to renaming")];
 
 /// The numbers of `eval.json` that tables compare.
 const MEASURES: [(&str, &str); 9] = [
@@ -158,7 +197,7 @@ const MEASURES: [(&str, &str); 9] = [
     ("excess_se", "/iid/excess/se"),
     ("kl", "/iid/kl/value"),
     ("bits_per_formula", "/iid/bits_per_formula"),
-    ("top1", "/iid/top1/observed"),
+    ("optimum_bits", "/iid/optimum/bits_per_formula"),
     ("top1_ratio", "/iid/top1/ratio"),
     ("parsed", "/generation/free/parsed"),
 ];

@@ -104,6 +104,17 @@ impl Run {
         self.metrics.lines("update").last()?.get("targets")?.as_u64()
     }
 
+    /// What training computed, in TFLOP: six operations for each parameter and target (Kaplan et al. 2020, section 2.1),
+    /// the look-ups of embeddings counted as if they were products.
+    pub(crate) fn compute(&self) -> Option<f64> {
+        Some(self.targets()? as f64 * self.compute_of_target()?)
+    }
+
+    /// The same of one target.
+    pub(crate) fn compute_of_target(&self) -> Option<f64> {
+        Some(6e-12 * self.parameters()? as f64)
+    }
+
     /// Seconds of training and of validation, each counted in lines of its own; the pauses between left out.
     pub(crate) fn seconds(&self) -> Option<f64> {
         let times = || self.metrics.all().iter().filter_map(|l| field(l, "seconds"));
