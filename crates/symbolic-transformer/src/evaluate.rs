@@ -4,9 +4,11 @@
 //! Raw accuracy and perplexity are reported but never decide.
 
 mod classes;
+mod labels;
 pub mod generation;
 pub mod iid;
 pub mod novelty;
+pub mod structure;
 mod statistics;
 
 pub use classes::Class;
