@@ -4,12 +4,13 @@
 //! Raw accuracy and perplexity are reported but never decide.
 
 mod classes;
-mod labels;
 pub mod generation;
+pub mod h3;
 pub mod iid;
+mod labels;
 pub mod novelty;
-pub mod structure;
 mod statistics;
+pub mod structure;
 
 pub use classes::Class;
 pub use novelty::Known;

@@ -8,7 +8,10 @@ use fol::score::CodeScorer;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::evaluate::Known;
 use symbolic_transformer::evaluate::generation::{Reference, judge};
+use symbolic_transformer::evaluate::h3::h3;
 use symbolic_transformer::evaluate::iid::{Iid, iid};
+use symbolic_transformer::evaluate::structure::structure;
+use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, validate};
 use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
@@ -125,6 +128,8 @@ pub(super) fn evaluate_as(
             "generation" | "completion" if config.model == Model::Ngram => Value::Null,
             "generation" => judge.generation()?,
             "completion" => judge.completion(&data.test()?)?,
+            "structure" => judge.structure()?,
+            "h3" => judge.h3()?,
             other => bail!("suite {other} is none of {}", SUITES.join(", ")),
         };
         found.insert(suite.clone(), answer);
@@ -283,6 +288,22 @@ impl<'a> Judge<'a> {
         completion::completion(self.config, theta, &self.data.law, &corpus)
     }
 
+    fn structure(&mut self) -> Result<Value> {
+        let (law, code) = (&self.data.law, self.code.clone());
+        Ok(serde_json::to_value(self.with(|model| Ok(structure(model, law, &code)?))?)?)
+    }
+
+    /// Attention and activations are those of the explicit engine, whichever one trained.
+    fn h3(&self) -> Result<Value> {
+        self.config.check_h3()?;
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        let mut model = Explicit::new(self.config.shape(self.code.size())?)?;
+        let corpus = self.data.iid()?.in_code(&self.code, "iid")?;
+        let train = self.data.train()?.first(self.config.train_limit);
+        let signature = self.data.law.signature();
+        Ok(serde_json::to_value(h3(&mut model, theta, &corpus, &train, &signature, self.config.seed)?)?)
+    }
+
     /// Free samples and valid ones.
     fn generation(&mut self) -> Result<Value> {
         let (law, known) = (&self.data.law, self.known()?);
@@ -390,5 +411,5 @@ pub(crate) fn in_short(evaluation: &Value) -> String {
             at("/generation/free/novel/K2"),
         ));
     }
-    text
+    text + &super::report::suites::in_short(evaluation)
 }

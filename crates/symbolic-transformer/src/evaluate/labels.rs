@@ -96,11 +96,7 @@ impl Labels {
             roles: vec![Role::End; rows + 1],
             bound: Vec::new(),
             quantifiers: 0,
-            out: Self {
-                depth: vec![0; rows],
-                scope: vec![Vec::new(); rows],
-                ..Self::default()
-            },
+            out: Self { depth: vec![0; rows], scope: vec![Vec::new(); rows], ..Self::default() },
         };
         walk.formula(text.as_formula()?, Role::Formula)?;
         if walk.at < symbols.len() {
@@ -180,7 +176,8 @@ impl Walk<'_> {
     fn name(&mut self, category: SymbolId, index: u64, role: Role) -> Option<Name> {
         let first = self.take(category, role)?;
         let mut last = first;
-        while let Some(&(digit, _)) = self.symbols.get(self.at).filter(|s| s.0.kind() == SymbolKind::Numeral) {
+        while let Some(&(digit, _)) = self.symbols.get(self.at).filter(|s| s.0.kind() == SymbolKind::Numeral)
+        {
             last = self.take(digit, Role::Index)?;
         }
         Some(Name { category, index, rows: first..last + 1, quantifier: None, binds: false })
@@ -342,7 +339,10 @@ pub(crate) mod tests {
         assert_eq!(labels.depth, [0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0]);
         let bound: Vec<usize> = (0..21).filter(|&t| labels.scope[t] == [1]).collect();
         assert_eq!(bound, (4..=13).collect::<Vec<_>>());
-        use Role::{Binder, Close, Connective, End, Formula as F, Index as I, Open, Relation, Separator as S, Term as T};
+        use Role::{
+            Binder, Close, Connective, End, Formula as F, Index as I, Open, Relation, Separator as S,
+            Term as T,
+        };
         assert_eq!(
             labels.next,
             [F, F, Binder, I, F, I, Open, T, I, S, T, I, S, Connective, F, I, Relation, T, I, Close, End]
@@ -350,8 +350,11 @@ pub(crate) mod tests {
         assert_eq!(labels.pairs, [(13, 7), (20, 1)]);
         assert_eq!(labels.arguments, [9, 12]);
         assert_eq!((labels.ends, labels.siblings), (vec![13, 19, 20], vec![(19, 13)]));
-        let names: Vec<_> =
-            labels.names.iter().map(|n| (n.category.label(), n.index, n.rows.clone(), n.quantifier, n.binds)).collect();
+        let names: Vec<_> = labels
+            .names
+            .iter()
+            .map(|n| (n.category.label(), n.index, n.rows.clone(), n.quantifier, n.binds))
+            .collect();
         assert_eq!(
             names,
             [
@@ -372,7 +375,8 @@ pub(crate) mod tests {
 
     /// The place behind the formula or term that begins at `at`, in infix symbols.
     fn behind(s: &[SymbolId], at: usize) -> usize {
-        let digits = |from: usize| from + s[from..].iter().take_while(|d| d.kind() == SymbolKind::Numeral).count();
+        let digits =
+            |from: usize| from + s[from..].iter().take_while(|d| d.kind() == SymbolKind::Numeral).count();
         let group = |from: usize| {
             let mut open = 0;
             for (i, &symbol) in s.iter().enumerate().skip(from) {
@@ -418,12 +422,15 @@ pub(crate) mod tests {
             for (text, tokens) in drawn(&law, &Code::PLAIN, 150) {
                 let labels = Labels::of(&Code::PLAIN, &tokens).unwrap();
                 let rows = text.len() + 1;
-                let quantifiers: Vec<usize> = (0..text.len())
-                    .filter(|&i| text[i].kind() == SymbolKind::Quantifier)
-                    .collect();
+                let quantifiers: Vec<usize> =
+                    (0..text.len()).filter(|&i| text[i].kind() == SymbolKind::Quantifier).collect();
                 // The variable of a quantifier, and the symbols that its body stands in.
                 let digits = |from: usize| {
-                    text[from..].iter().take_while(|d| d.kind() == SymbolKind::Numeral).copied().collect::<Vec<_>>()
+                    text[from..]
+                        .iter()
+                        .take_while(|d| d.kind() == SymbolKind::Numeral)
+                        .copied()
+                        .collect::<Vec<_>>()
                 };
                 let bodies: Vec<(Vec<SymbolId>, Range<usize>)> = quantifiers
                     .iter()
@@ -435,8 +442,10 @@ pub(crate) mod tests {
                     assert_eq!(labels.depth[t], count(SymbolId::LPAREN) - count(SymbolId::RPAREN));
                     // Row t is symbol t − 1; a scope begins one symbol before its body.
                     let holds = |r: &Range<usize>| t > 0 && (r.start..r.end + 1).contains(&t);
-                    let index = |digits: &[SymbolId]| digits.iter().fold(0, |n, d| n * 625 + u64::from(d.get()));
-                    let inside: Vec<u64> = bodies.iter().filter(|b| holds(&b.1)).map(|b| index(&b.0)).collect();
+                    let index =
+                        |digits: &[SymbolId]| digits.iter().fold(0, |n, d| n * 625 + u64::from(d.get()));
+                    let inside: Vec<u64> =
+                        bodies.iter().filter(|b| holds(&b.1)).map(|b| index(&b.0)).collect();
                     assert_eq!(labels.scope[t], inside, "{} at {t}", Code::PLAIN.words(&tokens));
                 }
                 assert_eq!(labels.next.len(), rows);
@@ -444,7 +453,10 @@ pub(crate) mod tests {
                 for (t, next) in labels.next.iter().enumerate().take(text.len()) {
                     let symbol = text[t];
                     assert_eq!(*next == Role::Index, symbol.kind() == SymbolKind::Numeral);
-                    assert_eq!(*next == Role::Connective, symbol.kind() == SymbolKind::Connective && symbol != SymbolId::NOT);
+                    assert_eq!(
+                        *next == Role::Connective,
+                        symbol.kind() == SymbolKind::Connective && symbol != SymbolId::NOT
+                    );
                     assert_eq!(*next == Role::Relation, symbol.kind() == SymbolKind::Relation);
                     assert_eq!(*next == Role::Binder, t > 0 && text[t - 1].kind() == SymbolKind::Quantifier);
                     if symbol == SymbolId::RPAREN {
@@ -481,7 +493,9 @@ pub(crate) mod tests {
     /// Every code says the same of the same formula.
     #[test]
     fn codes_agree() {
-        for (name, notation) in [("public", Notation::Infix), ("seed", Notation::Prefix), ("seed", Notation::Infix)] {
+        for (name, notation) in
+            [("public", Notation::Infix), ("seed", Notation::Prefix), ("seed", Notation::Infix)]
+        {
             let law = Law::named(name, &[]).unwrap();
             for tokenization in [Tokenization::Compositional, Tokenization::Atomic] {
                 for doubled in [0, 30] {
@@ -496,7 +510,9 @@ pub(crate) mod tests {
                         let plain = Labels::of(&Code::PLAIN, &ids).unwrap();
                         let labels = Labels::of(&code, &tokens).unwrap();
                         let said = |l: &Labels| {
-                            let said = |n: &Name| (n.category, n.index, n.quantifier, n.binds, l.scope[n.last()].clone());
+                            let said = |n: &Name| {
+                                (n.category, n.index, n.quantifier, n.binds, l.scope[n.last()].clone())
+                            };
                             l.names.iter().map(said).collect::<Vec<_>>()
                         };
                         assert_eq!(said(&plain), said(&labels));
@@ -506,13 +522,19 @@ pub(crate) mod tests {
                         assert_eq!(labels.depth.last(), Some(&0));
                         if notation == Notation::Prefix {
                             assert!(labels.pairs.is_empty());
-                            assert!(labels.next.iter().all(|r| !matches!(r, Role::Connective | Role::Relation | Role::Close)));
+                            assert!(
+                                labels
+                                    .next
+                                    .iter()
+                                    .all(|r| !matches!(r, Role::Connective | Role::Relation | Role::Close))
+                            );
                         } else {
                             assert!(labels.pairs.len() >= plain.pairs.len());
                             longer += labels.pairs.len() - plain.pairs.len();
                         }
                         // The formula and its parts end with the same names in all codes.
-                        let names = |l: &Labels, end: usize| l.names.iter().filter(|n| n.last() <= end).count();
+                        let names =
+                            |l: &Labels, end: usize| l.names.iter().filter(|n| n.last() <= end).count();
                         let sides = |l: &Labels| {
                             l.siblings.iter().map(|s| (names(l, s.0), names(l, s.1))).collect::<Vec<_>>()
                         };

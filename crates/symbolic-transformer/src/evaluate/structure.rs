@@ -205,7 +205,13 @@ fn renamed(text: &[SymbolId], index: u64, signature: &Signature) -> Vec<SymbolId
         }
         if let Some((_, first)) = first.iter_mut().find(|f| f.0 == symbol) {
             let first = *first.get_or_insert(own);
-            own = if own == first { index } else if own == index { first } else { own };
+            own = if own == first {
+                index
+            } else if own == index {
+                first
+            } else {
+                own
+            };
         }
         out.extend(Entity { category: symbol, index: own }.symbols());
     }
@@ -314,9 +320,11 @@ impl Picker<'_> {
                 let p = self.scorer.next_dist();
                 let next: Vec<(Token, f64)> =
                     self.code.tokens().zip(p.iter().copied()).filter(|n| n.1 > 0.0).collect();
-                longer.extend(next.iter().filter(|n| n.0 != eos).map(|&(token, p)| {
-                    (probability * p, prefix.iter().copied().chain([token]).collect())
-                }));
+                longer.extend(
+                    next.iter().filter(|n| n.0 != eos).map(|&(token, p)| {
+                        (probability * p, prefix.iter().copied().chain([token]).collect())
+                    }),
+                );
                 // What stands behind the prefix is only something that the law may write.
                 if let Some(&(behind, _)) = next.first().filter(|_| !uncovered) {
                     let tokens = [bos].into_iter().chain(prefix.iter().copied()).chain([behind]).collect();
@@ -401,7 +409,8 @@ fn summarise(kind: Kind, signature: &Signature, code: &Code, found: &[Shown]) ->
     let mean = |f: &dyn Fn(&Shown) -> f64| (n > 0).then(|| found.iter().map(f).sum::<f64>() / n as f64);
     let texts: Vec<&[Shown]> = found.chunk_by(|a, b| a.case == b.case).collect();
     let kl = mean_interval(texts.iter().map(|t| (t.iter().map(|s| s.kl).sum::<f64>(), t.len() as f64)));
-    let none = || kind.missing(signature, code).unwrap_or_else(|| "no drawn text has such a prefix".to_owned());
+    let none =
+        || kind.missing(signature, code).unwrap_or_else(|| "no drawn text has such a prefix".to_owned());
     Family {
         family: kind.name(),
         prefixes: n,
@@ -422,7 +431,10 @@ mod tests {
 
     fn law(name: &str) -> Law {
         let wide = [("names", "625"), ("overloaded.names", "625")];
-        let few = [("connectives", "{ NOT = 1, AND = 1 }"), ("kinds", "{ atom = 1, quantifier = 0, connective = 1 }")];
+        let few = [
+            ("connectives", "{ NOT = 1, AND = 1 }"),
+            ("kinds", "{ atom = 1, quantifier = 0, connective = 1 }"),
+        ];
         let (name, changes): (&str, &[(&str, &str)]) = match name {
             "public-625" => ("public", &wide),
             "few" => ("public", &few),
@@ -467,7 +479,11 @@ mod tests {
                         continue;
                     };
                     assert!(kl.value.abs() < 1e-9 && e.reason.is_none(), "{name} {}", e.family);
-                    assert!(e.top1 == Some(1.0) && (e.legal.unwrap() - 1.0).abs() < 1e-9, "{name} {}", e.family);
+                    assert!(
+                        e.top1 == Some(1.0) && (e.legal.unwrap() - 1.0).abs() < 1e-9,
+                        "{name} {}",
+                        e.family
+                    );
                     let wanted = (code.size() as f64).ln() - u.entropy.unwrap();
                     assert!((of_uniform.value - wanted).abs() < 1e-9, "{name} {}", e.family);
                 }
@@ -522,7 +538,9 @@ mod tests {
                     match KINDS[kind] {
                         Kind::Forced => assert!(p.iter().any(|p| (p - 1.0).abs() < 1e-12)),
                         Kind::Calibrated => {
-                            assert!(p.iter().all(|p| *p <= 0.5) && p.iter().filter(|p| **p > 0.0).count() >= 2);
+                            assert!(
+                                p.iter().all(|p| *p <= 0.5) && p.iter().filter(|p| **p > 0.0).count() >= 2
+                            );
                         }
                         Kind::Arity => {
                             assert!((of(SymbolId::COMMA) + of(SymbolId::RPAREN) - 1.0).abs() < 1e-12);
@@ -533,7 +551,10 @@ mod tests {
                         }
                         Kind::Index(index) => {
                             let [.., category, digit] = s[..] else { panic!("a name has two symbols") };
-                            assert_eq!((category.kind(), u64::from(digit.get())), (SymbolKind::Category, index));
+                            assert_eq!(
+                                (category.kind(), u64::from(digit.get())),
+                                (SymbolKind::Category, index)
+                            );
                         }
                         Kind::Nested => {
                             let quantifiers = count(SymbolId::FORALL) + count(SymbolId::EXISTS);
