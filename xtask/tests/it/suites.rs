@@ -59,7 +59,8 @@ fn baselines_are_judged_at_prefixes_and_have_no_attention() {
         let why = format!("h3 looks into the attention of a transformer, and model = \"{model}\" has none");
         let errors = place.refused(&["eval", model, "--suite", "structure", "--suite", "h3"], 2);
         assert!(errors.contains(&why), "{errors}");
-        let args = ["train", "--config", "run.toml", "--name", "new", "--set", &set, "--set", "suites=[\"h3\"]"];
+        let args =
+            ["train", "--config", "run.toml", "--name", "new", "--set", &set, "--set", "suites=[\"h3\"]"];
         let errors = place.refused(&args, 1);
         assert!(errors.contains(&why), "{errors}");
         assert!(!place.path("runs/new").exists(), "nothing was begun");

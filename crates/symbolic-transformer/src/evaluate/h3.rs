@@ -6,6 +6,7 @@
 //!
 //! Formulas are those of the unfiltered set. Even ones choose heads and train probes, odd ones judge.
 
+mod minimise;
 mod numerals;
 mod probes;
 mod relations;
@@ -41,7 +42,7 @@ pub struct H3 {
     /// The formulas whose labels and activations were taken.
     pub formulas: usize,
     /// From an occurrence of a variable to its binder, from RPAREN to its LPAREN.
-    pub a: Structure,
+    pub a: Attention,
     /// Linear probes, layer after layer.
     pub b: Vec<Probe>,
     /// From the last token of a sub-formula to that of its sibling.
@@ -52,7 +53,7 @@ pub struct H3 {
 
 /// Attention to structure.
 #[derive(Debug, Clone, Serialize)]
-pub struct Structure {
+pub struct Attention {
     /// From the last token of a variable to the name behind its quantifier.
     pub binder: Attended,
     /// From a closing parenthesis to the opening one.
@@ -167,7 +168,7 @@ pub fn h3(
     let [binder, parenthesis, siblings] = related.map(|relation| relation.judge(heads));
     Ok(H3 {
         formulas: labels.iter().flatten().count(),
-        a: Structure { binder, parenthesis },
+        a: Attention { binder, parenthesis },
         b: examples.probes(seed),
         c: siblings,
         d: numerals::numerals(&vectors(model, theta, &code, train, signature), seed),
