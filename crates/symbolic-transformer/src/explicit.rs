@@ -81,9 +81,9 @@ pub struct Inspection {
 impl Inspection {
     /// How one head looked at one sequence of n rows: [query, key], each row sums to 1 over the keys up to its own.
     pub fn attention(&self, layer: usize, head: usize, sequence: usize) -> &[f32] {
-        let lengths = self.starts.windows(2).map(|w| w[1] - w[0]);
+        let mut lengths = self.starts.windows(2).map(|w| w[1] - w[0]);
         let before: usize = lengths.clone().take(sequence).map(|n| self.heads * n * n).sum();
-        let n = lengths.skip(sequence).next().unwrap_or(0);
+        let n = lengths.nth(sequence).unwrap_or(0);
         let from = before + head * n * n;
         self.weights.get(layer).and_then(|w| w.get(from..from + n * n)).unwrap_or_default()
     }

@@ -244,8 +244,8 @@ mod tests {
         let whole = Code::new(Tokenization::Atomic, Notation::Infix, &law.signature(), None).unwrap();
         for code in [Code::PLAIN, whole, Code::PLAIN.with_doubled(20).unwrap()] {
             let found = related(&code, &law, &[&uniform, &binder, &pair, &sibling]);
-            for (found, best) in found.iter().zip([2, 3, 4]) {
-                let head = Head { layer: (best + 1) / 2, head: (best + 1) % 2 + 1 };
+            for (found, best) in found.iter().zip([1, 2, 3]) {
+                let head = Head { layer: best / 2 + 1, head: best % 2 + 1 };
                 assert_eq!(found.head, Some(head));
                 let auc = found.auc.unwrap();
                 assert_eq!((auc.value, auc.se), (1.0, 0.0));
@@ -295,7 +295,7 @@ mod tests {
                         0.0
                     }
                 };
-                others.iter().map(|b| won(b)).sum::<f64>() / others.len() as f64
+                others.iter().map(won).sum::<f64>() / others.len() as f64
             });
             let shares: Vec<f64> = shares.collect();
             let mean = shares.iter().sum::<f64>() / shares.len() as f64;
