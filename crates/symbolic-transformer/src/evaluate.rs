@@ -5,9 +5,12 @@
 
 mod classes;
 pub mod generation;
+pub mod h3;
 pub mod iid;
+mod labels;
 pub mod novelty;
 mod statistics;
+pub mod structure;
 
 pub use classes::Class;
 pub use novelty::Known;

@@ -64,6 +64,31 @@ pub struct Explicit {
     saved: Saved,
 }
 
+/// What a pass without dropout computed on its way, for those who ask how.
+#[derive(Debug, Clone, Default)]
+pub struct Inspection {
+    /// [rows, V]
+    pub logits: Vec<f32>,
+    /// [rows, d] for each layer: what the embedding gives, then what each layer gives, before the final norm.
+    pub hidden: Vec<Vec<f32>>,
+    /// Of each layer the attention weights, [heads, n, n] sequence after sequence.
+    weights: Vec<Vec<f32>>,
+    /// Where the rows of each sequence begin, and one entry more.
+    starts: Vec<usize>,
+    heads: usize,
+}
+
+impl Inspection {
+    /// How one head looked at one sequence of n rows: [query, key], each row sums to 1 over the keys up to its own.
+    pub fn attention(&self, layer: usize, head: usize, sequence: usize) -> &[f32] {
+        let mut lengths = self.starts.windows(2).map(|w| w[1] - w[0]);
+        let before: usize = lengths.clone().take(sequence).map(|n| self.heads * n * n).sum();
+        let n = lengths.nth(sequence).unwrap_or(0);
+        let from = before + head * n * n;
+        self.weights.get(layer).and_then(|w| w.get(from..from + n * n)).unwrap_or_default()
+    }
+}
+
 /// One pass: the parameters, the rows, and the randomness where there is some.
 #[derive(Clone, Copy)]
 struct Pass<'a> {
@@ -110,6 +135,53 @@ impl Explicit {
     /// The shape.
     pub fn config(&self) -> &ModelConfig {
         &self.config
+    }
+
+    /// The vectors of all tokens, [V, d], without `scale_embedding`.
+    pub fn vectors<'a>(&'a mut self, theta: &'a [f32]) -> &'a [f32] {
+        self.embedding.forward(&self.places.embedding, theta)
+    }
+
+    /// A pass without dropout, with what it computed on its way.
+    ///
+    /// # Errors
+    /// As [`Network::logits`](crate::network::Network::logits).
+    pub fn inspect(&mut self, theta: &[f32], batch: &Batch) -> Result<Inspection> {
+        let mut hidden = Vec::with_capacity(self.config.n_layers + 1);
+        self.run(Pass { theta, batch, noise: None }, |h| hidden.push(h.to_vec()))?;
+        Ok(Inspection {
+            logits: self.saved.logits.clone(),
+            hidden,
+            weights: self.saved.layers.iter().map(|layer| layer.weights.clone()).collect(),
+            starts: batch.starts.clone(),
+            heads: self.config.n_heads,
+        })
+    }
+
+    /// Down the layers; `each` sees h behind the embedding and behind every layer.
+    fn run(&mut self, pass: Pass<'_>, mut each: impl FnMut(&[f32])) -> Result<()> {
+        let Pass { theta, batch, noise } = pass;
+        self.check(theta, batch)?;
+        let mut saved = std::mem::take(&mut self.saved);
+        let rows = batch.rows();
+        let d = self.config.d_model;
+        saved.positions = batch.positions();
+        self.embed(theta, batch, noise, &mut saved);
+        each(&saved.h);
+        for (n, block) in self.places.layers.iter().enumerate() {
+            let mut layer = std::mem::take(&mut saved.layers[n]);
+            self.layer_forward(pass, n, block, &mut layer, &mut saved);
+            saved.layers[n] = layer;
+            each(&saved.h);
+        }
+        match &self.places.norm {
+            Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
+            None => saved.last.clone_from(&saved.h),
+        }
+        let (weight, bias) = (self.head_weight(theta), &theta[self.places.head_bias.clone()]);
+        linear(&saved.last[..rows * d], weight, bias, sized(&mut saved.logits, rows * bias.len()), rows);
+        self.saved = saved;
+        Ok(())
     }
 
     fn check(&self, theta: &[f32], batch: &Batch) -> Result<()> {
@@ -314,24 +386,7 @@ impl ByHand for Explicit {
     }
 
     fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]> {
-        self.check(theta, batch)?;
-        let mut saved = std::mem::take(&mut self.saved);
-        let rows = batch.rows();
-        let d = self.config.d_model;
-        saved.positions = batch.positions();
-        self.embed(theta, batch, noise, &mut saved);
-        for (n, block) in self.places.layers.iter().enumerate() {
-            let mut layer = std::mem::take(&mut saved.layers[n]);
-            self.layer_forward(Pass { theta, batch, noise }, n, block, &mut layer, &mut saved);
-            saved.layers[n] = layer;
-        }
-        match &self.places.norm {
-            Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
-            None => saved.last.clone_from(&saved.h),
-        }
-        let (weight, bias) = (self.head_weight(theta), &theta[self.places.head_bias.clone()]);
-        linear(&saved.last[..rows * d], weight, bias, sized(&mut saved.logits, rows * bias.len()), rows);
-        self.saved = saved;
+        self.run(Pass { theta, batch, noise }, |_| {})?;
         Ok(&mut self.saved.logits)
     }
 

@@ -42,7 +42,8 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 5] = ["iid", "test", "generation", "completion", "transfer"];
+pub(crate) const SUITES: [&str; 7] =
+    ["iid", "test", "generation", "completion", "transfer", "structure", "h3"];
 
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,6 +191,15 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether there is something that the suite `h3` could look into.
+    pub(crate) fn check_h3(&self) -> Result<()> {
+        if self.model != Model::Transformer {
+            let model = self.model.name();
+            bail!("h3 looks into the attention of a transformer, and model = \"{model}\" has none");
+        }
+        Ok(())
+    }
+
     /// Ranges and cross-checks; every violation is listed.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let mut faults = Faults::default();
@@ -256,6 +266,10 @@ impl Config {
         named.sort_unstable();
         named.dedup();
         faults.demand(named.len() == self.transfer.len(), "transfer: a data set stands twice");
+        if self.suites.iter().any(|suite| suite == "h3") {
+            let refused = self.check_h3().err();
+            faults.demand(refused.is_none(), refused.map_or_else(String::new, |e| format!("suites: {e}")));
+        }
         if self.program.is_some() {
             let fits = self.model == Model::Transformer;
             faults.demand(fits, format!("program: with model = \"{}\" there is none", self.model.name()));
@@ -394,6 +408,24 @@ mod tests {
         assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");
         assert!(refusal("d_model = 8", &[]).contains("missing key \"n_layers\""));
         assert!(refusal(TINY, &["precision=bf16"]).contains("bf16"));
+        assert!(refusal(TINY, &["suites=[\"iid\", \"poetry\"]"]).contains("\"poetry\" is none of iid, test"));
+        let looked_into = |model: &str| {
+            Config::from_text(
+                "x",
+                TINY,
+                &["suites=[\"structure\", \"h3\"]".to_owned(), format!("model={model}")],
+            )
+        };
+        assert!(looked_into("transformer").is_ok());
+        for model in ["lstm", "ngram"] {
+            let why = looked_into(model).unwrap_err().to_string();
+            assert!(
+                why.contains(&format!(
+                    "suites: h3 looks into the attention of a transformer, and model = \"{model}\""
+                )),
+                "{why}"
+            );
+        }
         assert!(refusal(TINY, &["notation=postfix"]).contains("notation: unknown variant `postfix`"));
         assert!(refusal(TINY, &["entities=data"]).contains("atomic"));
         assert!(refusal(TINY, &["double_parentheses=100"]).contains("0 to 99"));

@@ -9,7 +9,10 @@ use fol::score::CodeScorer;
 use serde_json::{Map, Value, json};
 use symbolic_transformer::evaluate::Known;
 use symbolic_transformer::evaluate::generation::{Reference, judge};
+use symbolic_transformer::evaluate::h3::h3;
 use symbolic_transformer::evaluate::iid::{FormulaScore, Iid, iid};
+use symbolic_transformer::evaluate::structure::structure;
+use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, validate};
 use symbolic_transformer::ngram::Ngram;
 use symbolic_transformer::predictor::{ExactLaw, GrammarUniform, Predictor, Uniform, Weighted};
@@ -127,6 +130,8 @@ pub(super) fn evaluate_as(
             "generation" => judge.generation()?,
             "completion" => judge.completion(&data.test()?)?,
             "transfer" => judge.transfer(&mut found)?,
+            "structure" => judge.structure()?,
+            "h3" => judge.h3()?,
             other => bail!("suite {other} is none of {}", SUITES.join(", ")),
         };
         found.insert(suite.clone(), answer);
@@ -233,6 +238,11 @@ impl<'a> Judge<'a> {
     /// What the model loses on other data: target by target against the law of those data, or, where they are filtered,
     /// on their test set by whole formulas. What has no code in the run's vocabulary is said, and is no number.
     fn transfer(&mut self, found: &mut Map<String, Value>) -> Result<Value> {
+        if self.config.transfer.is_empty() {
+            bail!(
+                "suite transfer: the configuration of the run names no data sets in transfer; --data judges on one"
+            );
+        }
         let mut answers = Map::new();
         for name in &self.config.transfer {
             let data = crate::data::load_to_judge(name, true)?;
@@ -325,6 +335,22 @@ impl<'a> Judge<'a> {
         let Some((_, theta)) = &self.network else { bail!("no model") };
         let corpus = corpus.clone().in_code(&self.code, "test")?;
         completion::completion(self.config, theta, &self.data.law, &corpus)
+    }
+
+    fn structure(&mut self) -> Result<Value> {
+        let (law, code) = (&self.data.law, self.code.clone());
+        Ok(serde_json::to_value(self.with(|model| Ok(structure(model, law, &code)?))?)?)
+    }
+
+    /// Attention and activations are those of the explicit engine, whichever one trained.
+    fn h3(&self) -> Result<Value> {
+        self.config.check_h3()?;
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        let mut model = Explicit::new(self.config.shape(self.code.size())?)?;
+        let corpus = self.data.iid()?.in_code(&self.code, "iid")?;
+        let train = self.data.train()?.first(self.config.train_limit);
+        let signature = self.data.law.signature();
+        Ok(serde_json::to_value(h3(&mut model, theta, &corpus, &train, &signature, self.config.seed)?)?)
     }
 
     /// Free samples and valid ones.
@@ -434,5 +460,5 @@ pub(crate) fn in_short(evaluation: &Value) -> String {
             at("/generation/free/novel/K2"),
         ));
     }
-    text
+    text + &super::report::suites::in_short(evaluation)
 }

@@ -24,6 +24,9 @@ pub(crate) struct Ask<'a> {
 /// Judges; returns the exit status.
 pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Result<u8> {
     let config: Config = run_folder::config(folder)?;
+    if ask.suites.iter().any(|suite| suite == "h3") {
+        config.check_h3().map_err(|e| usage(format!("--suite h3: {e}")))?;
+    }
     training::threads::set(config.threads)?;
     let file = ask.data.map(Path::new).filter(|path| path.is_file());
     let other = ask.data.filter(|_| file.is_none());

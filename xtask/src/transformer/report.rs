@@ -2,13 +2,15 @@
 //!
 //! One run gives a page in its folder, several give one page with one table and shared axes. A page has no script,
 //! no font and no picture from elsewhere, and no clock: the same runs give the same bytes. What is read stands in
-//! [`mod@run`]; [`single`] and [`compare`] are the two pages.
+//! [`mod@run`]; [`single`] and [`compare`] are the two pages; [`suites`] shows
+//! what a run is not always judged on.
 
 mod compare;
 mod curves;
 pub(crate) mod run;
 mod samples;
 mod single;
+pub(crate) mod suites;
 
 use std::path::{Path, PathBuf};
 

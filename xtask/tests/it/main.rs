@@ -16,4 +16,5 @@ mod reports;
 mod rnn;
 mod runs_rnn;
 mod sample;
+mod suites;
 mod sweeps;

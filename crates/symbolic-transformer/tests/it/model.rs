@@ -67,6 +67,52 @@ fn a_later_token_changes_no_earlier_logit() {
     }
 }
 
+/// What is inspected is the plain pass: its logits, weights that sum to 1 and see nothing later, and a last layer from which
+/// the head gets the logits.
+#[test]
+fn an_inspected_pass_is_the_plain_one() {
+    let mut s = Family::named("inspected").stream(0);
+    for config in shapes() {
+        let (v, d, final_norm) = (config.vocab_size, config.d_model, config.final_norm);
+        let (layers, heads) = (config.n_layers, config.n_heads);
+        let tied = config.tie_output;
+        let mut model = Explicit::new(ModelConfig { dropout: 0.5, ..config }).unwrap();
+        let theta = weights(&model, 3);
+        let sequences: Vec<Vec<u16>> = (0..5).map(|_| sequence(&mut s, 30, v)).collect();
+        let batch = Batch::new(sequences.iter().map(Vec::as_slice));
+        let plain = model.logits(&theta, &batch).unwrap().to_vec();
+        let seen = model.inspect(&theta, &batch).unwrap();
+        assert_eq!(seen.logits, plain);
+        assert_eq!((seen.hidden.len(), seen.hidden[0].len()), (layers + 1, batch.rows() * d));
+        for (i, rows) in batch.ranges().enumerate() {
+            let n = rows.len();
+            let alone = model.inspect(&theta, &batch.piece(i..i + 1)).unwrap();
+            for (layer, head) in (0..layers).flat_map(|l| (0..heads).map(move |h| (l, h))) {
+                let weights = seen.attention(layer, head, i);
+                assert_eq!(weights.len(), n * n);
+                assert!(worst(weights, alone.attention(layer, head, 0)) < 1e-5);
+                for (query, row) in weights.chunks_exact(n).enumerate() {
+                    assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+                    assert!(row[query + 1..].iter().all(|&w| w == 0.0) && row.iter().all(|&w| w >= 0.0));
+                }
+            }
+        }
+        if !final_norm {
+            let find = |name: &str| model.layout().get(name).unwrap().range.clone();
+            let matrix = &theta[find(if tied { "embed.weight" } else { "head.weight" })];
+            let bias = &theta[find("head.bias")];
+            let last = &seen.hidden[layers];
+            for (h, logits) in last.chunks_exact(d).zip(plain.chunks_exact(v)) {
+                for ((w, b), z) in matrix.chunks_exact(d).zip(bias).zip(logits) {
+                    let sum: f32 = w.iter().zip(h).map(|(w, h)| w * h).sum();
+                    assert!((sum + b - z).abs() < 1e-4);
+                }
+            }
+        }
+    }
+    assert!(shapes().iter().any(|c| !c.final_norm), "some shape shows its last layer");
+}
+
 #[test]
 fn a_batch_of_mixed_lengths_equals_single_runs() {
     let mut s = Family::named("mixed").stream(0);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::curves::{self, Row};
 use super::run::Run;
-use super::samples;
+use super::{samples, suites};
 use crate::draw::html::{self, Cell, Column, Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, interval, p_value, percent};
 use crate::expect;
@@ -13,7 +13,7 @@ use crate::expect;
 /// The page of a run.
 pub(crate) fn page(run: &Run) -> String {
     let head = [html::heading(&run.name, &lead(run)), warnings(run), tiles(run)];
-    let parts = [
+    let mut parts = vec![
         ("Expected and measured", expect::table(&run.expectations())),
         ("Training", training(run)),
         ("Model, baselines and optimum", baselines(run)),
@@ -21,9 +21,11 @@ pub(crate) fn page(run: &Run) -> String {
         ("Where the loss above the optimum comes from", groups(run)),
         ("Calibration and classes", calibration(run)),
         ("Generation", generation(run)),
-        ("Twenty samples", samples::list(run)),
-        ("What was run", what_was_run(run)),
     ];
+    // Suites that few runs are judged on leave no gap where they are missing.
+    parts.extend(suites::structure(&run.eval).map(|part| ("Prefixes that show structure", part)));
+    parts.extend(suites::h3(&run.eval).map(|part| ("Structure inside the model", part)));
+    parts.extend([("Twenty samples", samples::list(run)), ("What was run", what_was_run(run))]);
     let parts = parts.iter().map(|(title, part)| html::section(title, part));
     html::page(&run.name, &html::join(head.into_iter().chain(parts)))
 }
