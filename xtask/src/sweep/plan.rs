@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn claims_that_nothing_could_decide_are_refused() {
-        let grid = "base = \"b\"\n[grid]\nd_ff = [16, 32]\nposition = [\"none\", \"rotary\"]\n";
+        let grid = "base = \"b\"\n[grid]\nd_ff = [16, 64]\nposition = [\"none\", \"rotary\"]\n";
         let claim = |rest: &str| {
             refusal(
                 &format!("{grid}[[claim]]\nname = \"H\"\nsays = \"so\"\n{rest}")
@@ -521,9 +521,10 @@ mod tests {
             (format!("{less}{left}right = {{ d_ff = 16, position = \"none\" }}"), "the same point"),
             (format!("{less}{left}margin = 0.1"), "only rule = \"equivalent\""),
             (format!("{less}{left}reaches = 0.1"), "only with along"),
-            (format!("{less}{left}along = \"d_ff\""), "needs a right side"),
+            (format!("{less}left = {{ position = \"none\" }}\nalong = \"d_ff\""), "needs a right side"),
+            (format!("{less}{left}along = \"d_ff\""), "at each of several d_ff"),
             (
-                format!("{less}along = \"position\"\nleft = {{ d_ff = 16 }}\nright = {{ d_ff = 32 }}"),
+                format!("{less}along = \"position\"\nleft = {{ d_ff = 16 }}\nright = {{ d_ff = 64 }}"),
                 "no number above 0",
             ),
             (format!("measure = \"bits_per_formula\"\nrule = \"equivalent\"\n{left}"), "needs a margin"),
@@ -539,7 +540,7 @@ mod tests {
             ),
             (format!("{less}{left}within = 0.1"), "only rule = \"equivalent\""),
             (
-                format!("{less}{left}right = {{ d_ff = 32, position = \"none\" }}\nmatched = true"),
+                format!("{less}{left}right = {{ d_ff = 64, position = \"none\" }}\nmatched = true"),
                 "3 % are allowed",
             ),
         ] {
