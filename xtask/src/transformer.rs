@@ -69,6 +69,8 @@ impl Learner for Config {
         "compute",
         "seconds",
         "transfer/",
+        "structure",
+        "h3/",
     ];
 
     fn optimum_of(measure: &str) -> Option<&'static str> {

@@ -1,5 +1,7 @@
 //! The page of several runs: one table, shared axes.
 
+use std::collections::BTreeMap;
+
 use maud::Markup;
 use serde_json::{Value, json};
 
@@ -157,6 +159,9 @@ pub(crate) fn numbers_of(run: &Run) -> Value {
     for (name, judged) in run.eval.get("transfer").and_then(Value::as_object).into_iter().flatten() {
         row[&format!("transfer/{name}")] = judged.pointer("/excess/value").cloned().unwrap_or(Value::Null);
     }
+    for (key, value) in structure_of(&run.eval) {
+        row[&key] = json!(value);
+    }
     row["best_validation"] = json!(run.best());
     row["updates"] = json!(run.updates());
     row["targets"] = json!(run.targets());
@@ -173,6 +178,35 @@ fn excess_of(eval: &Value, novelty: &str) -> Option<f64> {
         .iter()
         .find(|row| row.get("key").is_some_and(|k| k == novelty))?;
     row.pointer("/excess/value")?.as_f64()
+}
+
+/// What the suites `structure` and `h3` say in one number each: the mean KL over the kinds of prefixes; the AUC of the best
+/// head for each relation, the correlation of numerals, and of each probe the selectivity of its best layer.
+fn structure_of(eval: &Value) -> Vec<(String, Option<f64>)> {
+    let at = |pointer: &str| eval.pointer(pointer).and_then(Value::as_f64);
+    let list = |pointer: &str| eval.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let kl = list("/structure/families").filter_map(|f| f.pointer("/kl/value")?.as_f64());
+    let (sum, n) = kl.fold((0.0, 0.0), |(sum, n), kl| (sum + kl, n + 1.0));
+    let mut found = vec![("structure".to_owned(), (n > 0.0).then_some(sum / n))];
+    for (key, pointer) in [
+        ("binder", "/h3/a/binder/auc/value"),
+        ("parenthesis", "/h3/a/parenthesis/auc/value"),
+        ("sibling", "/h3/c/auc/value"),
+        ("numerals", "/h3/d/spearman"),
+    ] {
+        found.push((format!("h3/{key}"), at(pointer)));
+    }
+    let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    // Layer 0 is the embedding: what it gives is in the token.
+    for probe in list("/h3/b").filter(|p| p.get("layer").and_then(Value::as_u64).is_some_and(|l| l > 0)) {
+        let task = probe.get("task").and_then(Value::as_str).unwrap_or_default();
+        if let Some(value) = probe.pointer("/selectivity/value").and_then(Value::as_f64) {
+            let most = best.entry(format!("h3/probe-{}", task.replace(' ', "-"))).or_insert(value);
+            *most = most.max(value);
+        }
+    }
+    found.extend(best.into_iter().map(|(key, value)| (key, Some(value))));
+    found
 }
 
 fn baseline<'a>(eval: &'a Value, name: &str) -> Option<&'a Value> {
