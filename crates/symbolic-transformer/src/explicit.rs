@@ -4,6 +4,7 @@
 //! tensor for each operation, no padding. `Explicit::forward` goes down the layers and keeps what the way back
 //! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`.
 
+use fol::notation::Code;
 use training::kernels::{
     Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout,
     add_into, attention, attention_backward, dropout_in_place, layer_norm, layer_norm_backward, linear,
@@ -16,6 +17,7 @@ use crate::config::{ModelConfig, NormPlace, Position};
 use crate::embedding::{Table, weights_backward};
 use crate::network::{ByHand, Noise, Site};
 use crate::places::{Block, Linear, Norm, Places};
+use crate::tree::{self, Paths};
 
 /// A norm's x̂ and 1/deviation.
 #[derive(Debug, Default)]
@@ -49,15 +51,18 @@ struct Saved {
     branch: Vec<f32>, // [rows, d]
     wide: Vec<f32>,   // [rows, 3d] or [rows, f]
     positions: Vec<usize>,
+    paths: Paths,
 }
 
 /// The model with its buffers.
 #[derive(Debug)]
 pub struct Explicit {
     config: ModelConfig,
+    /// What tokens stand for, where positions are those of a tree.
+    code: Code,
     layout: Layout,
     places: Places,
-    /// The sinusoid table [max_len, d], or the rotary table, or nothing.
+    /// The sinusoid table [max_len, d] (a row more for tree positions), or the rotary table, or nothing.
     table: Vec<f32>,
     slopes: Option<Vec<f32>>,
     embedding: Table,
@@ -94,17 +99,25 @@ pub(crate) fn alibi_slopes(heads: usize) -> Vec<f32> {
 impl Explicit {
     /// A model of this shape.
     pub fn new(config: ModelConfig) -> Result<Self> {
+        Self::in_code(config, &Code::PLAIN)
+    }
+
+    /// The same over the tokens of a code, which tree positions read.
+    pub fn in_code(config: ModelConfig, code: &Code) -> Result<Self> {
         config.check()?;
+        tree::check(&config, code)?;
         let (layout, places) = Places::new(&config);
         let table = match config.position {
             Position::Sinusoidal => sinusoids(config.max_len, config.d_model),
+            Position::Tree => sinusoids(config.max_len + 1, config.d_model),
             Position::Rotary => rotary_table(config.max_len, config.head_size()),
             Position::Learned | Position::Alibi | Position::None => Vec::new(),
         };
         let slopes = (config.position == Position::Alibi).then(|| alibi_slopes(config.n_heads));
         let mut saved = Saved::default();
         saved.layers.resize_with(config.n_layers, SavedLayer::default);
-        Ok(Self { config, layout, places, table, slopes, embedding: Table::default(), saved })
+        let (code, embedding) = (code.clone(), Table::default());
+        Ok(Self { config, code, layout, places, table, slopes, embedding, saved })
     }
 
     /// The shape.
@@ -160,11 +173,16 @@ impl Explicit {
         let d = self.config.d_model;
         let scale = self.config.embedding_scale() as f32;
         let learned = self.places.position.clone().map(|r| &theta[r]);
-        let fixed = (self.config.position == Position::Sinusoidal).then_some(self.table.as_slice());
+        let tree = self.config.position == Position::Tree;
+        let fixed = (tree || self.config.position == Position::Sinusoidal).then_some(self.table.as_slice());
         let positions = learned.or(fixed);
+        if tree {
+            saved.paths = Paths::of(&self.code, batch);
+        }
+        let at = if tree { &saved.paths.inside } else { &saved.positions };
         let vectors = self.embedding.forward(&self.places.embedding, theta);
         let h = sized(&mut saved.h, batch.rows() * d);
-        for ((h, &token), &p) in h.chunks_exact_mut(d).zip(&batch.tokens).zip(&saved.positions) {
+        for ((h, &token), &p) in h.chunks_exact_mut(d).zip(&batch.tokens).zip(at) {
             let e = &vectors[token as usize * d..][..d];
             match positions {
                 Some(table) => {
@@ -173,6 +191,11 @@ impl Explicit {
                     }
                 }
                 None => h.iter_mut().zip(e).for_each(|(h, e)| *h = scale * e),
+            }
+        }
+        if let Some(decay) = self.places.decay.clone().map(|r| &theta[r]) {
+            for (h, entries) in saved.h.chunks_exact_mut(d).zip(saved.paths.rows()) {
+                tree::add_pattern(entries.iter().copied(), decay, h);
             }
         }
         dropout_in_place(self.dropout(noise, Site::Embedding), &mut saved.h, d, batch.first_row);
@@ -367,6 +390,9 @@ impl ByHand for Explicit {
         dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);
         if let Some(range) = &self.places.position {
             scatter(&saved.h, &saved.positions, 1.0, d, &mut gradient[range.clone()]);
+        }
+        if let Some(range) = &self.places.decay {
+            tree::decay_backward(&saved.paths, &saved.h, d, &mut gradient[range.clone()]);
         }
         let scale = self.config.embedding_scale() as f32;
         let tokens: Vec<usize> = batch.tokens.iter().map(|&t| t as usize).collect();
