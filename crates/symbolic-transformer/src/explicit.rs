@@ -2,7 +2,9 @@
 //!
 //! It computes what `model.rs` says, from the same parameters, at the speed of its matrix products: no graph, no
 //! tensor for each operation, no padding. `Explicit::forward` goes down the layers and keeps what the way back
-//! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`.
+//! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`. With gradient checkpointing (Chen
+//! et al. 2016) a layer keeps its input alone and is computed once more on the way up: the same numbers, because dropout
+//! is a function of site and element.
 
 use fol::notation::Code;
 use training::kernels::{
@@ -26,6 +28,12 @@ struct SavedNorm {
     inverse: Vec<f32>,
 }
 
+impl SavedNorm {
+    fn len(&self) -> usize {
+        self.normal.len() + self.inverse.len()
+    }
+}
+
 /// What one layer keeps for the way back.
 #[derive(Debug, Default)]
 struct SavedLayer {
@@ -40,10 +48,21 @@ struct SavedLayer {
     norm2: SavedNorm,
 }
 
+impl SavedLayer {
+    fn len(&self) -> usize {
+        let Self { attention_in, qkv, weights, context, ffn_in, hidden, slope, norm1, norm2 } = self;
+        let buffers = [attention_in, qkv, weights, context, ffn_in, hidden, slope];
+        buffers.map(Vec::len).iter().sum::<usize>() + norm1.len() + norm2.len()
+    }
+}
+
 /// Buffers that live from step to step.
 #[derive(Debug, Default)]
 struct Saved {
+    /// One for each layer; with checkpointing one in all, of the layer that was computed last.
     layers: Vec<SavedLayer>,
+    /// With checkpointing the input of each layer but the last, [rows, d].
+    inputs: Vec<Vec<f32>>,
     norm: SavedNorm,
     last: Vec<f32>,   // [rows, d], what the head sees
     logits: Vec<f32>, // [rows, V]
@@ -66,6 +85,8 @@ pub struct Explicit {
     table: Vec<f32>,
     slopes: Option<Vec<f32>>,
     embedding: Table,
+    /// Layers keep their inputs alone.
+    checkpointing: bool,
     saved: Saved,
 }
 
@@ -117,7 +138,17 @@ impl Explicit {
         let mut saved = Saved::default();
         saved.layers.resize_with(config.n_layers, SavedLayer::default);
         let (code, embedding) = (code.clone(), Table::default());
-        Ok(Self { config, code, layout, places, table, slopes, embedding, saved })
+        Ok(Self { config, code, layout, places, table, slopes, embedding, checkpointing: false, saved })
+    }
+
+    /// The same with gradient checkpointing: of each layer only the input is kept, and the layer is computed once more
+    /// on the way back. The gradient has the same bits.
+    #[must_use]
+    pub fn with_gradient_checkpointing(mut self) -> Self {
+        self.checkpointing = true;
+        self.saved.layers.resize_with(1, SavedLayer::default);
+        self.saved.inputs.resize_with(self.config.n_layers.saturating_sub(1), Vec::new);
+        self
     }
 
     /// The shape.
@@ -331,9 +362,36 @@ pub(crate) fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &
     }
 }
 
+impl Explicit {
+    /// Layer n forward, from and to `saved.h`.
+    fn keep_layer(&self, pass: Pass<'_>, n: usize, saved: &mut Saved) {
+        let slot = if self.checkpointing { 0 } else { n };
+        let mut layer = std::mem::take(&mut saved.layers[slot]);
+        self.layer_forward(pass, n, &self.places.layers[n], &mut layer, saved);
+        saved.layers[slot] = layer;
+    }
+
+    /// Computes layer n once more from its input; `saved.h`, the gradient, stays.
+    fn recompute_layer(&self, pass: Pass<'_>, n: usize, saved: &mut Saved) {
+        let input = std::mem::take(&mut saved.inputs[n]);
+        let gradient = std::mem::replace(&mut saved.h, input);
+        self.keep_layer(pass, n, saved);
+        // The buffer, for the next pass.
+        saved.inputs[n] = std::mem::replace(&mut saved.h, gradient);
+    }
+}
+
 impl ByHand for Explicit {
     fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    fn activation_bytes(&self) -> Option<usize> {
+        let Saved { layers, inputs, norm, last, logits, h, branch, wide, .. } = &self.saved;
+        let of_layers: usize = layers.iter().map(SavedLayer::len).sum();
+        let of_inputs: usize = inputs.iter().map(Vec::len).sum();
+        let others: usize = [last, logits, h, branch, wide].map(Vec::len).iter().sum();
+        Some(size_of::<f32>() * (of_layers + of_inputs + norm.len() + others))
     }
 
     fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]> {
@@ -343,10 +401,11 @@ impl ByHand for Explicit {
         let d = self.config.d_model;
         saved.positions = batch.positions();
         self.embed(theta, batch, noise, &mut saved);
-        for (n, block) in self.places.layers.iter().enumerate() {
-            let mut layer = std::mem::take(&mut saved.layers[n]);
-            self.layer_forward(Pass { theta, batch, noise }, n, block, &mut layer, &mut saved);
-            saved.layers[n] = layer;
+        for n in 0..self.config.n_layers {
+            if let (true, Some(input)) = (noise.is_some(), saved.inputs.get_mut(n)) {
+                input.clone_from(&saved.h);
+            }
+            self.keep_layer(Pass { theta, batch, noise }, n, &mut saved);
         }
         match &self.places.norm {
             Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
@@ -381,10 +440,15 @@ impl ByHand for Explicit {
             norm_backward(theta, norm, &mut saved.h, &saved.norm, gradient);
         }
         for (n, block) in self.places.layers.iter().enumerate().rev() {
-            let layer = std::mem::take(&mut saved.layers[n]);
             let pass = Pass { theta, batch, noise: Some(noise) };
+            // Of the last layer everything is still there.
+            if n < saved.inputs.len() {
+                self.recompute_layer(pass, n, &mut saved);
+            }
+            let slot = if self.checkpointing { 0 } else { n };
+            let layer = std::mem::take(&mut saved.layers[slot]);
             self.layer_backward(pass, n, block, &layer, &mut saved, gradient);
-            saved.layers[n] = layer;
+            saved.layers[slot] = layer;
         }
         // embedding
         dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);

@@ -30,6 +30,7 @@ fn shapes() -> Vec<ModelConfig> {
         ModelConfig { norm: NormPlace::Pre, position: Position::Learned, ..c.clone() },
         ModelConfig { position: Position::Rotary, tie_output: true, ..c.clone() },
         ModelConfig { position: Position::Alibi, final_norm: false, ..c.clone() },
+        ModelConfig { position: Position::Tree, ..c.clone() },
         // As many tokens as symbols would give is nothing special: more, and fewer.
         ModelConfig { vocab_size: 1288, ..c.clone() },
         ModelConfig { vocab_size: 44, tie_output: true, ..c },
