@@ -153,11 +153,12 @@ impl Pass<'_> {
         let (d, rows, time) = (self.model.config.d_model, self.batch.rows(), self.batch.longest() + 1);
         let paths = Paths::of(&self.model.code, self.batch);
         let (mut steps, mut places) = (vec![0.0; rows * tree::PATTERN], vec![0.0; tree::PATTERN * d]);
+        let set = |at: usize, row: &mut [f32]| row.iter_mut().skip(at).take(1).for_each(|x| *x = 1.0);
         for (entries, steps) in paths.rows().zip(steps.chunks_exact_mut(tree::PATTERN)) {
-            entries.iter().filter_map(|&e| Some(*steps.get_mut(e)? = 1.0)).count();
+            entries.iter().for_each(|&entry| set(entry, steps));
         }
         for (entry, places) in places.chunks_exact_mut(d).enumerate() {
-            tree::columns(entry, d).filter_map(|c| Some(*places.get_mut(c)? = 1.0)).count();
+            tree::columns(entry, d).for_each(|column| set(column, places));
         }
         let decay = self.weight("position.decay")?.reshape((tree::DEPTH, 1))?;
         let decay = decay.broadcast_as((tree::DEPTH, tree::WIDTH))?.reshape((1, tree::PATTERN))?;

@@ -14,14 +14,21 @@ use crate::symbol::{Numeral, SymbolId, SymbolKind};
 enum Kind {
     /// The root. Its parts are the formulas and terms of its statements; the next one is a term behind the head of a
     /// function or constant.
-    Text { term: bool },
+    Text {
+        term: bool,
+    },
     /// A binary formula; until its connective is read it may be a redundant pair of parentheses.
     Pair,
     Not,
-    Quantifier { sorted: bool },
+    Quantifier {
+        sorted: bool,
+    },
     Relation,
     /// A predicate or a function, in prefix notation with its arity.
-    Applied { category: SymbolId, arity: usize },
+    Applied {
+        category: SymbolId,
+        arity: usize,
+    },
     /// A variable or a constant.
     Leaf,
 }
@@ -340,10 +347,8 @@ impl Frame {
     fn takes(&self, symbol: SymbolId) -> bool {
         match self.kind {
             Kind::Text { .. } => {
-                matches!(
-                    symbol,
-                    SymbolId::COMMA | SymbolId::EQUIVALENT | SymbolId::DEFINE | SymbolId::DOT
-                ) || Turnstile::from_symbol(symbol).is_some()
+                matches!(symbol, SymbolId::COMMA | SymbolId::EQUIVALENT | SymbolId::DEFINE | SymbolId::DOT)
+                    || Turnstile::from_symbol(symbol).is_some()
             }
             Kind::Pair => {
                 symbol == SymbolId::RPAREN || (self.child == 0 && Connective::from_symbol(symbol).is_some())

@@ -232,8 +232,7 @@ fn place(tree: &TreePlace) -> Place {
 /// Compares every place of a text in a code; returns how many there were.
 fn check(code: &Code, symbols: &[SymbolId]) -> usize {
     let text = fol::decode(symbols).unwrap();
-    let (prefix, atomic) =
-        (code.notation() == Notation::Prefix, code.tokenization() == Tokenization::Atomic);
+    let (prefix, atomic) = (code.notation() == Notation::Prefix, code.tokenization() == Tokenization::Atomic);
     let mut walk = Walk { prefix, atomic, out: Vec::new(), instead: None };
     let end = walk.text(&text);
     let tokens = code.encode(symbols).unwrap();

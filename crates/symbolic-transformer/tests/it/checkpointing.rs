@@ -33,9 +33,8 @@ fn config(s: &mut Stream) -> ModelConfig {
 }
 
 fn batch(s: &mut Stream) -> Batch {
-    let sequences: Vec<Vec<u16>> = (0..1 + s.below(6))
-        .map(|_| (0..2 + s.below(30)).map(|_| s.below(663) as u16).collect())
-        .collect();
+    let sequences: Vec<Vec<u16>> =
+        (0..1 + s.below(6)).map(|_| (0..2 + s.below(30)).map(|_| s.below(663) as u16).collect()).collect();
     Batch::new(sequences.iter().map(Vec::as_slice))
 }
 

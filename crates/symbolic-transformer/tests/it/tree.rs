@@ -121,7 +121,9 @@ fn each_decay_acts_on_its_depth() {
         moved[decay.start + depth] += 0.5;
         let after = model.logits(&moved, &batch).unwrap();
         assert_eq!(before[..first * 663], after[..first * 663], "depth {depth}");
-        assert!(first == 8 || before[first * 663..(first + 1) * 663] != after[first * 663..(first + 1) * 663]);
+        assert!(
+            first == 8 || before[first * 663..(first + 1) * 663] != after[first * 663..(first + 1) * 663]
+        );
     }
 }
 
