@@ -89,6 +89,9 @@ impl Activation {
     }
 }
 
+/// Steps of a path in the tree that are told apart, each with a decay of its own.
+pub(crate) const TREE_DEPTH: usize = 32;
+
 /// A decoder-only transformer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelConfig {
@@ -226,7 +229,7 @@ impl ModelConfig {
         let head = if self.tie_output { v } else { v * d + v };
         let positions = match self.position {
             Position::Learned => self.max_len * d,
-            Position::Tree => crate::tree::DEPTH,
+            Position::Tree => TREE_DEPTH,
             Position::Sinusoidal | Position::Rotary | Position::Alibi | Position::None => 0,
         };
         embedding + self.n_layers * layer + norm + head + positions

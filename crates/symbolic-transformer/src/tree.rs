@@ -9,13 +9,11 @@ use fol::notation::{Code, Token, TreePlace};
 use training::{Refusal, Result};
 
 use crate::batch::Batch;
+pub(crate) use crate::config::TREE_DEPTH as DEPTH;
 use crate::config::{ModelConfig, Position};
 
 /// Child numbers that are told apart.
 pub(crate) const WIDTH: usize = 4;
-
-/// Steps of a path that are told apart, each with a decay of its own.
-pub(crate) const DEPTH: usize = 32;
 
 /// Entries of a pattern.
 pub(crate) const PATTERN: usize = WIDTH * DEPTH;

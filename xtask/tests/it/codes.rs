@@ -125,7 +125,8 @@ fn tree_positions_in_every_code() {
 #[test]
 fn gradient_checkpointing_changes_no_weight() {
     let place = place();
-    let sets = ["position=tree", "n_layers=3", "dropout=0.2", "schedule=constant", "suites=[]"];
+    let sets =
+        ["position=tree", "n_layers=3", "dropout=0.2", "schedule=constant", "warmup_steps=2", "suites=[]"];
     let weights =
         |name: &str| std::fs::read(place.path("runs").join(name).join("model.safetensors")).unwrap();
     let checkpointing = "gradient_checkpointing=true";
