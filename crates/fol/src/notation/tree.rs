@@ -105,7 +105,8 @@ impl TreePlace {
                 }
             },
             Some(Meaning::Entity(entity)) => {
-                if self.sign(code, entity.category) {
+                let fits = self.sign(code, entity.category);
+                if fits {
                     self.named(code, entity.index);
                 }
             }
