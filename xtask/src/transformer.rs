@@ -47,8 +47,16 @@ impl Learner for Config {
     type Subject = OnData;
 
     const KIND: Kind = Kind::Transformer;
-    const CHANGEABLE: &'static [&'static str] =
-        &["epochs", "max_steps", "patience", "log_every", "eval_every", "save_every", "threads"];
+    const CHANGEABLE: &'static [&'static str] = &[
+        "epochs",
+        "max_steps",
+        "patience",
+        "log_every",
+        "eval_every",
+        "save_every",
+        "threads",
+        "gradient_checkpointing",
+    ];
     const SILENT: &'static [&'static str] = &["expect", "suites", "transfer"];
     const JUDGES_DIVERGED: bool = false;
 
@@ -150,7 +158,8 @@ impl Learner for Config {
         let run = Run::read(folder)?;
         let judged = eval::is_whole(&run.eval, folder, self)?;
         // Whoever asks for other updates, intervals or patience than the run had is not answered by it.
-        let as_long = Self { threads: self.threads, expect: None, ..run.config.clone() }
+        let (threads, gradient_checkpointing) = (self.threads, self.gradient_checkpointing);
+        let as_long = Self { threads, gradient_checkpointing, expect: None, ..run.config.clone() }
             == Self { expect: None, ..self.clone() };
         Ok(judged && as_long && (!run.is_trained() || run.ended().is_some()))
     }

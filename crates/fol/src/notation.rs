@@ -11,6 +11,7 @@ mod doubled;
 mod entities;
 mod mask;
 mod prefix;
+mod tree;
 
 use std::fmt;
 
@@ -23,6 +24,7 @@ use crate::symbol::{BASE, SymbolId, VOCABULARY};
 pub use entities::{Entities, Entity};
 pub use mask::CodeMask;
 use prefix::Arities;
+pub use tree::TreePlace;
 
 /// How names are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,6 +49,9 @@ options! {
     Rotary "rotary",
     /// A linear penalty on distance (Press et al. 2021).
     Alibi "alibi",
+    /// The path of the next token's node from the root, with a learned decay for each depth (Shiv and Quirk 2019), and
+    /// the sinusoid of the position inside the node.
+    Tree "tree",
     /// Not at all.
     None "none",
 }
@@ -85,6 +88,9 @@ impl Activation {
         }
     }
 }
+
+/// Steps of a path in the tree that are told apart, each with a decay of its own.
+pub(crate) const TREE_DEPTH: usize = 32;
 
 /// A decoder-only transformer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -209,7 +215,8 @@ impl ModelConfig {
         if problems.is_empty() { Ok(()) } else { Err(Refusal::Setting(problems.join("\n"))) }
     }
 
-    /// V·d + L(4d² + 4d + 2df + f + d + 4d) + 2d·\[final norm\] + V·d·\[untied\] + V + max_len·d·\[learned positions\].
+    /// V·d + L(4d² + 4d + 2df + f + d + 4d) + 2d·\[final norm\] + V·d·\[untied\] + V + max_len·d·\[learned positions\] +
+    /// 32·\[tree positions\].
     pub fn parameters(&self) -> usize {
         let (v, d, f) = (self.vocab_size, self.d_model, self.d_ff);
         let embedding = match self.embedding {
@@ -220,7 +227,11 @@ impl ModelConfig {
         let layer = 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d;
         let norm = if self.final_norm { 2 * d } else { 0 };
         let head = if self.tie_output { v } else { v * d + v };
-        let positions = if self.position == Position::Learned { self.max_len * d } else { 0 };
+        let positions = match self.position {
+            Position::Learned => self.max_len * d,
+            Position::Tree => TREE_DEPTH,
+            Position::Sinusoidal | Position::Rotary | Position::Alibi | Position::None => 0,
+        };
         embedding + self.n_layers * layer + norm + head + positions
     }
 }
@@ -243,6 +254,8 @@ mod tests {
             // The public project counts one symbol less.
             let public = ModelConfig { vocab_size: 662, ..config };
             assert_eq!(public.parameters(), with - 2 * public.d_model - 1);
+            let tree = ModelConfig { position: Position::Tree, ..ModelConfig::size(name).unwrap() };
+            assert_eq!(tree.parameters(), with + 32);
         }
     }
 

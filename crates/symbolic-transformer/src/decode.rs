@@ -3,6 +3,7 @@
 //! A [`Decoder`] gives a state for each hypothesis; `step` moves several states by one token each, so that a beam or a
 //! set of samples shares its products. The logits equal those of the full pass (a test).
 
+use fol::notation::{Code, TreePlace};
 use training::kernels::{LayerNorm, activate, layer_norm, linear, rotary, rotary_table, softmax_in_place};
 use training::{Refusal, Result};
 
@@ -10,6 +11,7 @@ use crate::config::{ModelConfig, NormPlace, Position};
 use crate::embedding::Table;
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::places::{EmbeddingPlaces, Linear, Norm, Places};
+use crate::tree;
 
 /// Something that predicts the next symbol step by step.
 pub trait Decoder {
@@ -26,17 +28,19 @@ pub trait Decoder {
     fn vocabulary(&self) -> usize;
 }
 
-/// Keys and values of each layer, [time, d] each.
+/// Keys and values of each layer, [time, d] each, and where the next token stands in the tree.
 #[derive(Debug, Clone, Default)]
 pub struct Cache {
     layers: Vec<(Vec<f32>, Vec<f32>)>,
     time: usize,
+    place: TreePlace,
 }
 
 /// A transformer that decodes.
 #[derive(Debug)]
 pub struct CachedTransformer<'a> {
     config: &'a ModelConfig,
+    code: Code,
     places: Places,
     theta: &'a [f32],
     vectors: Vec<f32>,
@@ -48,7 +52,13 @@ pub struct CachedTransformer<'a> {
 impl<'a> CachedTransformer<'a> {
     /// The decoder of a model with these parameters.
     pub fn new(config: &'a ModelConfig, theta: &'a [f32]) -> Result<Self> {
+        Self::in_code(config, &Code::PLAIN, theta)
+    }
+
+    /// The same over the tokens of a code, which tree positions read.
+    pub fn in_code(config: &'a ModelConfig, code: &Code, theta: &'a [f32]) -> Result<Self> {
         config.check()?;
+        tree::check(config, code)?;
         let (layout, places) = Places::new(config);
         if layout.len() != theta.len() {
             return Err(Refusal::Learner("parameters of another model".to_owned()));
@@ -56,6 +66,7 @@ impl<'a> CachedTransformer<'a> {
         let vectors = Table::default().forward(&places.embedding, theta).to_vec();
         let positions = match config.position {
             Position::Sinusoidal => sinusoids(config.max_len, config.d_model),
+            Position::Tree => sinusoids(config.max_len + 1, config.d_model),
             Position::Rotary => rotary_table(config.max_len, config.head_size()),
             Position::Learned => places.position.clone().map(|r| theta[r].to_vec()).unwrap_or_default(),
             Position::Alibi | Position::None => Vec::new(),
@@ -65,7 +76,7 @@ impl<'a> CachedTransformer<'a> {
         } else {
             vec![0.0; config.n_heads]
         };
-        Ok(Self { config, places, theta, vectors, positions, slopes, logits: Vec::new() })
+        Ok(Self { config, code: code.clone(), places, theta, vectors, positions, slopes, logits: Vec::new() })
     }
 
     fn apply(&self, map: &Linear, x: &[f32], rows: usize) -> Vec<f32> {
@@ -97,6 +108,13 @@ impl<'a> CachedTransformer<'a> {
                 Position::Sinusoidal | Position::Learned => {
                     let p = &self.positions[state.time * d..][..d];
                     h.extend(e.iter().zip(p).map(|(e, p)| scale.mul_add(*e, *p)));
+                }
+                Position::Tree => {
+                    let p = &self.positions[state.place.inside() * d..][..d];
+                    let at = h.len();
+                    h.extend(e.iter().zip(p).map(|(e, p)| scale.mul_add(*e, *p)));
+                    let decay = self.places.decay.clone().map(|r| &self.theta[r]).unwrap_or_default();
+                    tree::add_pattern(tree::entries(&state.place), decay, &mut h[at..]);
                 }
                 Position::Rotary | Position::Alibi | Position::None => h.extend(e.iter().map(|e| scale * e)),
             }
@@ -158,11 +176,16 @@ impl Decoder for CachedTransformer<'_> {
     type State = Cache;
 
     fn start(&self) -> Cache {
-        Cache { layers: vec![(Vec::new(), Vec::new()); self.config.n_layers], time: 0 }
+        Cache { layers: vec![(Vec::new(), Vec::new()); self.config.n_layers], ..Cache::default() }
     }
 
     fn step(&mut self, states: &mut [&mut Cache], tokens: &[u32]) -> Result<&[f32]> {
         let rows = states.len();
+        if self.config.position == Position::Tree {
+            for (state, &token) in states.iter_mut().zip(tokens) {
+                tree::push(&mut state.place, &self.code, token);
+            }
+        }
         let mut h = self.embed(states, tokens)?; // [rows, d]
         for n in 0..self.config.n_layers {
             let block = &self.places.layers[n];

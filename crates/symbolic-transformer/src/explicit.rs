@@ -2,8 +2,11 @@
 //!
 //! It computes what `model.rs` says, from the same parameters, at the speed of its matrix products: no graph, no
 //! tensor for each operation, no padding. `Explicit::forward` goes down the layers and keeps what the way back
-//! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`.
+//! needs (`Saved`); `Explicit::backward` comes up. A test compares both with `model.rs`. With gradient checkpointing (Chen
+//! et al. 2016) a layer keeps its input alone and is computed once more on the way up: the same numbers, because dropout
+//! is a function of site and element.
 
+use fol::notation::Code;
 use training::kernels::{
     Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout,
     add_into, attention, attention_backward, dropout_in_place, layer_norm, layer_norm_backward, linear,
@@ -16,12 +19,19 @@ use crate::config::{ModelConfig, NormPlace, Position};
 use crate::embedding::{Table, weights_backward};
 use crate::network::{ByHand, Noise, Site};
 use crate::places::{Block, Linear, Norm, Places};
+use crate::tree::{self, Paths};
 
 /// A norm's x̂ and 1/deviation.
 #[derive(Debug, Default)]
 struct SavedNorm {
     normal: Vec<f32>,
     inverse: Vec<f32>,
+}
+
+impl SavedNorm {
+    fn len(&self) -> usize {
+        self.normal.len() + self.inverse.len()
+    }
 }
 
 /// What one layer keeps for the way back.
@@ -38,10 +48,21 @@ struct SavedLayer {
     norm2: SavedNorm,
 }
 
+impl SavedLayer {
+    fn len(&self) -> usize {
+        let Self { attention_in, qkv, weights, context, ffn_in, hidden, slope, norm1, norm2 } = self;
+        let buffers = [attention_in, qkv, weights, context, ffn_in, hidden, slope];
+        buffers.map(Vec::len).iter().sum::<usize>() + norm1.len() + norm2.len()
+    }
+}
+
 /// Buffers that live from step to step.
 #[derive(Debug, Default)]
 struct Saved {
+    /// One for each layer; with checkpointing one in all, of the layer that was computed last.
     layers: Vec<SavedLayer>,
+    /// With checkpointing the input of each layer but the last, [rows, d].
+    inputs: Vec<Vec<f32>>,
     norm: SavedNorm,
     last: Vec<f32>,   // [rows, d], what the head sees
     logits: Vec<f32>, // [rows, V]
@@ -49,18 +70,23 @@ struct Saved {
     branch: Vec<f32>, // [rows, d]
     wide: Vec<f32>,   // [rows, 3d] or [rows, f]
     positions: Vec<usize>,
+    paths: Paths,
 }
 
 /// The model with its buffers.
 #[derive(Debug)]
 pub struct Explicit {
     config: ModelConfig,
+    /// What tokens stand for, where positions are those of a tree.
+    code: Code,
     layout: Layout,
     places: Places,
-    /// The sinusoid table [max_len, d], or the rotary table, or nothing.
+    /// The sinusoid table [max_len, d] (a row more for tree positions), or the rotary table, or nothing.
     table: Vec<f32>,
     slopes: Option<Vec<f32>>,
     embedding: Table,
+    /// Layers keep their inputs alone.
+    checkpointing: bool,
     saved: Saved,
 }
 
@@ -119,17 +145,35 @@ pub(crate) fn alibi_slopes(heads: usize) -> Vec<f32> {
 impl Explicit {
     /// A model of this shape.
     pub fn new(config: ModelConfig) -> Result<Self> {
+        Self::in_code(config, &Code::PLAIN)
+    }
+
+    /// The same over the tokens of a code, which tree positions read.
+    pub fn in_code(config: ModelConfig, code: &Code) -> Result<Self> {
         config.check()?;
+        tree::check(&config, code)?;
         let (layout, places) = Places::new(&config);
         let table = match config.position {
             Position::Sinusoidal => sinusoids(config.max_len, config.d_model),
+            Position::Tree => sinusoids(config.max_len + 1, config.d_model),
             Position::Rotary => rotary_table(config.max_len, config.head_size()),
             Position::Learned | Position::Alibi | Position::None => Vec::new(),
         };
         let slopes = (config.position == Position::Alibi).then(|| alibi_slopes(config.n_heads));
         let mut saved = Saved::default();
         saved.layers.resize_with(config.n_layers, SavedLayer::default);
-        Ok(Self { config, layout, places, table, slopes, embedding: Table::default(), saved })
+        let (code, embedding) = (code.clone(), Table::default());
+        Ok(Self { config, code, layout, places, table, slopes, embedding, checkpointing: false, saved })
+    }
+
+    /// The same with gradient checkpointing: of each layer only the input is kept, and the layer is computed once more
+    /// on the way back. The gradient has the same bits.
+    #[must_use]
+    pub fn with_gradient_checkpointing(mut self) -> Self {
+        self.checkpointing = true;
+        self.saved.layers.resize_with(1, SavedLayer::default);
+        self.saved.inputs.resize_with(self.config.n_layers.saturating_sub(1), Vec::new);
+        self
     }
 
     /// The shape.
@@ -148,18 +192,23 @@ impl Explicit {
     /// As [`Network::logits`](crate::network::Network::logits).
     pub fn inspect(&mut self, theta: &[f32], batch: &Batch) -> Result<Inspection> {
         let mut hidden = Vec::with_capacity(self.config.n_layers + 1);
-        self.run(Pass { theta, batch, noise: None }, |h| hidden.push(h.to_vec()))?;
+        let mut weights = Vec::with_capacity(self.config.n_layers);
+        // Taken layer by layer: with checkpointing the layers share their room.
+        self.run(Pass { theta, batch, noise: None }, |h, layer| {
+            hidden.push(h.to_vec());
+            weights.extend(layer.map(<[f32]>::to_vec));
+        })?;
         Ok(Inspection {
             logits: self.saved.logits.clone(),
             hidden,
-            weights: self.saved.layers.iter().map(|layer| layer.weights.clone()).collect(),
+            weights,
             starts: batch.starts.clone(),
             heads: self.config.n_heads,
         })
     }
 
-    /// Down the layers; `each` sees h behind the embedding and behind every layer.
-    fn run(&mut self, pass: Pass<'_>, mut each: impl FnMut(&[f32])) -> Result<()> {
+    /// Down the layers; `each` sees h behind the embedding and behind every layer, there with its attention weights.
+    fn run(&mut self, pass: Pass<'_>, mut each: impl FnMut(&[f32], Option<&[f32]>)) -> Result<()> {
         let Pass { theta, batch, noise } = pass;
         self.check(theta, batch)?;
         let mut saved = std::mem::take(&mut self.saved);
@@ -167,12 +216,13 @@ impl Explicit {
         let d = self.config.d_model;
         saved.positions = batch.positions();
         self.embed(theta, batch, noise, &mut saved);
-        each(&saved.h);
-        for (n, block) in self.places.layers.iter().enumerate() {
-            let mut layer = std::mem::take(&mut saved.layers[n]);
-            self.layer_forward(pass, n, block, &mut layer, &mut saved);
-            saved.layers[n] = layer;
-            each(&saved.h);
+        each(&saved.h, None);
+        for n in 0..self.config.n_layers {
+            if let (true, Some(input)) = (noise.is_some(), saved.inputs.get_mut(n)) {
+                input.clone_from(&saved.h);
+            }
+            let slot = self.keep_layer(pass, n, &mut saved);
+            each(&saved.h, Some(&saved.layers[slot].weights));
         }
         match &self.places.norm {
             Some(norm) => norm_forward(theta, norm, &saved.h, &mut saved.norm, &mut saved.last),
@@ -232,11 +282,16 @@ impl Explicit {
         let d = self.config.d_model;
         let scale = self.config.embedding_scale() as f32;
         let learned = self.places.position.clone().map(|r| &theta[r]);
-        let fixed = (self.config.position == Position::Sinusoidal).then_some(self.table.as_slice());
+        let tree = self.config.position == Position::Tree;
+        let fixed = (tree || self.config.position == Position::Sinusoidal).then_some(self.table.as_slice());
         let positions = learned.or(fixed);
+        if tree {
+            saved.paths = Paths::of(&self.code, batch);
+        }
+        let at = if tree { &saved.paths.inside } else { &saved.positions };
         let vectors = self.embedding.forward(&self.places.embedding, theta);
         let h = sized(&mut saved.h, batch.rows() * d);
-        for ((h, &token), &p) in h.chunks_exact_mut(d).zip(&batch.tokens).zip(&saved.positions) {
+        for ((h, &token), &p) in h.chunks_exact_mut(d).zip(&batch.tokens).zip(at) {
             let e = &vectors[token as usize * d..][..d];
             match positions {
                 Some(table) => {
@@ -245,6 +300,11 @@ impl Explicit {
                     }
                 }
                 None => h.iter_mut().zip(e).for_each(|(h, e)| *h = scale * e),
+            }
+        }
+        if let Some(decay) = self.places.decay.clone().map(|r| &theta[r]) {
+            for (h, entries) in saved.h.chunks_exact_mut(d).zip(saved.paths.rows()) {
+                tree::add_pattern(entries.iter().copied(), decay, h);
             }
         }
         dropout_in_place(self.dropout(noise, Site::Embedding), &mut saved.h, d, batch.first_row);
@@ -380,13 +440,41 @@ pub(crate) fn scatter(rows: &[f32], to: &[usize], scale: f32, d: usize, table: &
     }
 }
 
+impl Explicit {
+    /// Layer n forward, from and to `saved.h`.
+    fn keep_layer(&self, pass: Pass<'_>, n: usize, saved: &mut Saved) -> usize {
+        let slot = if self.checkpointing { 0 } else { n };
+        let mut layer = std::mem::take(&mut saved.layers[slot]);
+        self.layer_forward(pass, n, &self.places.layers[n], &mut layer, saved);
+        saved.layers[slot] = layer;
+        slot
+    }
+
+    /// Computes layer n once more from its input; `saved.h`, the gradient, stays.
+    fn recompute_layer(&self, pass: Pass<'_>, n: usize, saved: &mut Saved) {
+        let input = std::mem::take(&mut saved.inputs[n]);
+        let gradient = std::mem::replace(&mut saved.h, input);
+        self.keep_layer(pass, n, saved);
+        // The buffer, for the next pass.
+        saved.inputs[n] = std::mem::replace(&mut saved.h, gradient);
+    }
+}
+
 impl ByHand for Explicit {
     fn layout(&self) -> &Layout {
         &self.layout
     }
 
+    fn activation_bytes(&self) -> Option<usize> {
+        let Saved { layers, inputs, norm, last, logits, h, branch, wide, .. } = &self.saved;
+        let of_layers: usize = layers.iter().map(SavedLayer::len).sum();
+        let of_inputs: usize = inputs.iter().map(Vec::len).sum();
+        let others: usize = [last, logits, h, branch, wide].map(Vec::len).iter().sum();
+        Some(size_of::<f32>() * (of_layers + of_inputs + norm.len() + others))
+    }
+
     fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]> {
-        self.run(Pass { theta, batch, noise }, |_| {})?;
+        self.run(Pass { theta, batch, noise }, |_, _| {})?;
         Ok(&mut self.saved.logits)
     }
 
@@ -413,15 +501,23 @@ impl ByHand for Explicit {
             norm_backward(theta, norm, &mut saved.h, &saved.norm, gradient);
         }
         for (n, block) in self.places.layers.iter().enumerate().rev() {
-            let layer = std::mem::take(&mut saved.layers[n]);
             let pass = Pass { theta, batch, noise: Some(noise) };
+            // Of the last layer everything is still there.
+            if n < saved.inputs.len() {
+                self.recompute_layer(pass, n, &mut saved);
+            }
+            let slot = if self.checkpointing { 0 } else { n };
+            let layer = std::mem::take(&mut saved.layers[slot]);
             self.layer_backward(pass, n, block, &layer, &mut saved, gradient);
-            saved.layers[n] = layer;
+            saved.layers[slot] = layer;
         }
         // embedding
         dropout_in_place(self.dropout(Some(noise), Site::Embedding), &mut saved.h, d, batch.first_row);
         if let Some(range) = &self.places.position {
             scatter(&saved.h, &saved.positions, 1.0, d, &mut gradient[range.clone()]);
+        }
+        if let Some(range) = &self.places.decay {
+            tree::decay_backward(&saved.paths, &saved.h, d, &mut gradient[range.clone()]);
         }
         let scale = self.config.embedding_scale() as f32;
         let tokens: Vec<usize> = batch.tokens.iter().map(|&t| t as usize).collect();

@@ -80,7 +80,7 @@ impl Tensors {
 /// Writes the folder: configuration, weights, tokenizer, model card and probe, each file whole or not at all.
 ///
 /// # Errors
-/// `NotRepresentable` for rotary or ALiBi positions, for pre-norm without a final norm, and for any code but that of
+/// `NotRepresentable` for rotary, ALiBi or tree positions, for pre-norm without a final norm, and for any code but that of
 /// canonical text; parameters of another model; whatever the operating system refuses.
 pub fn hf(config: &ModelConfig, code: &Code, theta: &[f32], about: &About, folder: &Path) -> Result<()> {
     config.check()?;
@@ -107,7 +107,7 @@ pub fn hf(config: &ModelConfig, code: &Code, theta: &[f32], about: &About, folde
 /// Refuses what neither class computes.
 fn representable(config: &ModelConfig, code: &Code) -> Result<()> {
     let reason = match (config.position, config.norm) {
-        (Position::Rotary | Position::Alibi, _) => {
+        (Position::Rotary | Position::Alibi | Position::Tree, _) => {
             format!(
                 "position = \"{}\": OPT and GPT-2 add a table of positions to the embedding, and nothing else; \
                  \"sinusoidal\", \"learned\" and \"none\" are possible",

@@ -30,6 +30,8 @@ pub mod network;
 
 mod places;
 
+mod tree;
+
 mod embedding;
 
 pub mod explicit;

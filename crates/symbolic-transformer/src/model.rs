@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{D, DType, Device, Tensor, Var};
 use candle_nn::{Embedding as Lookup, Module};
+use fol::notation::Code;
 use training::composed::{cross_entropy, gelu, gelu_tanh, layer_norm, linear, matmul, softmax};
 use training::kernels::{Dropout, rotary_table};
 use training::{Layout, Loss, Result};
@@ -18,11 +19,14 @@ use crate::embedding::glyph_cells;
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
 use crate::places::Places;
+use crate::tree::{self, Paths};
 
 /// The composed engine of one model.
 #[derive(Debug)]
 pub struct Composed {
     config: ModelConfig,
+    /// What tokens stand for, where positions are those of a tree.
+    code: Code,
     layout: Layout,
     device: Device,
     dtype: DType,
@@ -137,10 +141,32 @@ impl Pass<'_> {
                 self.constant(&sinusoids(time, c.d_model), &[time, c.d_model])?
             }
             Position::Learned => self.weight("position.weight")?.as_tensor().clone(),
+            Position::Tree => return self.tree_positions().map(Some),
             Position::Rotary | Position::Alibi | Position::None => return Ok(None),
         };
         let places = self.batch.positions().iter().map(|&p| p as u32).collect();
         Ok(Some(table.index_select(&self.index(places)?, 0)?))
+    }
+
+    /// The pattern of each row's path, and the sinusoid of its place inside its node.
+    fn tree_positions(&self) -> Result<Tensor> {
+        let (d, rows, time) = (self.model.config.d_model, self.batch.rows(), self.batch.longest() + 1);
+        let paths = Paths::of(&self.model.code, self.batch);
+        let (mut steps, mut places) = (vec![0.0; rows * tree::PATTERN], vec![0.0; tree::PATTERN * d]);
+        let set = |at: usize, row: &mut [f32]| row.iter_mut().skip(at).take(1).for_each(|x| *x = 1.0);
+        for (entries, steps) in paths.rows().zip(steps.chunks_exact_mut(tree::PATTERN)) {
+            entries.iter().for_each(|&entry| set(entry, steps));
+        }
+        for (entry, places) in places.chunks_exact_mut(d).enumerate() {
+            tree::columns(entry, d).for_each(|column| set(column, places));
+        }
+        let decay = self.weight("position.decay")?.reshape((tree::DEPTH, 1))?;
+        let decay = decay.broadcast_as((tree::DEPTH, tree::WIDTH))?.reshape((1, tree::PATTERN))?;
+        let steps = self.constant(&steps, &[rows, tree::PATTERN])?.broadcast_mul(&decay)?; // [rows, 128]
+        let pattern = matmul(&steps, &self.constant(&places, &[tree::PATTERN, d])?)?; // [rows, d]
+        let table = self.constant(&sinusoids(time, d), &[time, d])?;
+        let inside = self.index(paths.inside.iter().map(|&p| p as u32).collect())?;
+        Ok((pattern + table.index_select(&inside, 0)?)?)
     }
 
     /// x [batch, heads, time, size], pairs (2i, 2i+1) turned by the position.
@@ -234,9 +260,15 @@ impl Pass<'_> {
 impl Composed {
     /// A model of this shape, computed in `dtype` on `device`.
     pub fn new(config: ModelConfig, dtype: DType, device: Device) -> Result<Self> {
+        Self::in_code(config, &Code::PLAIN, dtype, device)
+    }
+
+    /// The same over the tokens of a code, which tree positions read.
+    pub fn in_code(config: ModelConfig, code: &Code, dtype: DType, device: Device) -> Result<Self> {
         config.check()?;
+        tree::check(&config, code)?;
         let (layout, _) = Places::new(&config);
-        Ok(Self { config, layout, device, dtype, logits: Vec::new() })
+        Ok(Self { config, code: code.clone(), layout, device, dtype, logits: Vec::new() })
     }
 
     /// The parameters as variables by name; `entries` may be of any precision.

@@ -26,6 +26,12 @@ pub trait Network {
 
     /// Adds the gradient of the summed loss to `gradient`; the loss it returns is the plain cross-entropy.
     fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss>;
+
+    /// Bytes of what the last pass holds beside the parameters, their gradient and what stays between passes: what the
+    /// way back needs, and the buffers in which it works. None where nobody counts.
+    fn activation_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A network whose two passes are written by hand.
@@ -38,6 +44,11 @@ pub(crate) trait ByHand {
 
     /// From the gradient of the logits, which stands in their place, to that of every parameter.
     fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]);
+
+    /// As of [`Network`].
+    fn activation_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl<N: ByHand> Network for N {
@@ -54,6 +65,10 @@ impl<N: ByHand> Network for N {
         let ce = cross_entropy(logits, &batch.targets, noise.smoothing as f32, true);
         self.backward(theta, batch, noise, gradient);
         Ok(Loss { sum: ce.loss, targets: ce.targets })
+    }
+
+    fn activation_bytes(&self) -> Option<usize> {
+        ByHand::activation_bytes(self)
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct Places {
     pub(crate) embedding: EmbeddingPlaces,
     /// [max_len, d]
     pub(crate) position: Option<Range<usize>>,
+    /// \[32\], of tree positions
+    pub(crate) decay: Option<Range<usize>>,
     pub(crate) layers: Vec<Block>,
     pub(crate) norm: Option<Norm>,
     /// [V, d]; `None` if tied
@@ -145,12 +147,16 @@ impl Places {
         let embedding = b.embedding(config);
         let position = (config.position == Position::Learned)
             .then(|| b.layout.add("position.weight", &[config.max_len, d], Decay::No, Initial::Normal(0.02)));
+        // At first all depths weigh the same.
+        let decay = (config.position == Position::Tree).then(|| {
+            b.layout.add("position.decay", &[crate::tree::DEPTH], Decay::No, Initial::Constant(1.0))
+        });
         let layers = (0..config.n_layers).map(|n| b.block(n, d, config.d_ff)).collect();
         let norm = config.final_norm.then(|| b.norm("norm", d));
         let head_weight = (!config.tie_output)
             .then(|| b.layout.add("head.weight", &[config.vocab_size, d], Decay::Yes, Initial::Normal(0.02)));
         let head_bias = b.bias("head", config.vocab_size);
-        (b.layout, Self { embedding, position, layers, norm, head_weight, head_bias })
+        (b.layout, Self { embedding, position, decay, layers, norm, head_weight, head_bias })
     }
 }
 
@@ -163,7 +169,7 @@ mod tests {
         for name in ["tiny", "small", "base"] {
             let config = ModelConfig::size(name).unwrap();
             for embedding in [Embedding::Learned, Embedding::GlyphLinear, Embedding::GlyphCnn] {
-                for position in [Position::Sinusoidal, Position::Learned] {
+                for position in [Position::Sinusoidal, Position::Learned, Position::Tree] {
                     let config = ModelConfig { embedding, position, ..config.clone() };
                     assert_eq!(Places::new(&config).0.len(), config.parameters());
                 }
@@ -188,5 +194,8 @@ mod tests {
         ] {
             assert!(names.contains(&name), "{name}");
         }
+        let tree = ModelConfig { position: Position::Tree, ..ModelConfig::size("tiny").unwrap() };
+        let decay = Places::new(&tree).0.iter().find(|p| p.name == "position.decay").cloned().unwrap();
+        assert_eq!((decay.shape, decay.decay), (vec![32], Decay::No));
     }
 }

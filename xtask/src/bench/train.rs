@@ -28,7 +28,8 @@ pub(super) fn figures(threads: usize, python: Option<&str>) -> Result<Vec<Figure
     for (size, sequences, tokens) in [("tiny", 64, 32), ("base", 4, 128)] {
         let Some(config) = ModelConfig::size(size) else { bail!("no size {size}") };
         let batch = batch(sequences, tokens);
-        let explicit = step(&mut Explicit::new(config.clone())?, &batch)?;
+        let mut plain = Explicit::new(config.clone())?;
+        let explicit = step(&mut plain, &batch)?;
         let name = format!("{size} {sequences}×{tokens}, explicit step");
         // Products only: 6 FLOP for each weight and token, and causal attention as if it were full.
         let matrices = config.parameters() - config.vocab_size * config.d_model;
@@ -36,6 +37,12 @@ pub(super) fn figures(threads: usize, python: Option<&str>) -> Result<Vec<Figure
         let flop = ((6 * matrices + attention) * batch.rows()) as f64;
         let reached = Figure::new(format!("{name}, products"), flop / explicit / 1e9, "GFLOP/s");
         figures.push(reached.against("the product alone, median", ceiling));
+        let mut less = Explicit::new(config.clone())?.with_gradient_checkpointing();
+        let (slower, name_less) = (step(&mut less, &batch)?, format!("{name}, gradient checkpointing"));
+        figures.push(Figure::new(&name_less, slower * 1e3, "ms").against("without", explicit * 1e3));
+        let megabytes = |network: &dyn Network| network.activation_bytes().unwrap_or(0) as f64 / 1e6;
+        let kept = Figure::new(format!("{name_less}, activations"), megabytes(&less), "MB");
+        figures.push(kept.against("without", megabytes(&plain)));
         let composed = step(&mut Composed::new(config.clone(), DType::F32, Device::Cpu)?, &batch)?;
         figures.push(Figure::new(&name, explicit * 1e3, "ms").against("composed", composed * 1e3));
         if let Some(python) = python {

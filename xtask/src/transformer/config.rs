@@ -104,6 +104,8 @@ pub(crate) struct Config {
     pub(crate) batching: Batching,
     pub(crate) pack_len: usize,
     pub(crate) accumulate: usize,
+    /// Layers keep their inputs alone and are computed once more on the way back: less memory, more time, the same bits.
+    pub(crate) gradient_checkpointing: bool,
     pub(crate) train_limit: usize,
     pub(crate) lr: f64,
     pub(crate) beta1: f64,
@@ -164,6 +166,7 @@ impl Default for Config {
             batching: Batching::Plain,
             pack_len: 512,
             accumulate: 1,
+            gradient_checkpointing: false,
             train_limit: 0,
             lr: 1e-4,
             beta1: 0.9,
@@ -279,6 +282,25 @@ impl Config {
             faults.demand(
                 smoothing == 0.0,
                 format!("program: label_smoothing = {smoothing}: a program has none"),
+            );
+        }
+        if self.gradient_checkpointing {
+            let model = self.model.name();
+            let fits = self.model == Model::Transformer;
+            faults.demand(
+                fits,
+                format!("gradient_checkpointing: model = \"{model}\" has no layers to compute once more"),
+            );
+            faults.demand(
+                self.program.is_none(),
+                "gradient_checkpointing: a program says itself what is computed, and when",
+            );
+            faults.demand(
+                self.device == "cpu",
+                format!(
+                    "gradient_checkpointing: only the engine of the cpu has it, not that of {}",
+                    self.device
+                ),
             );
         }
         if self.model != Model::Ngram {
@@ -430,6 +452,16 @@ mod tests {
         assert!(refusal(TINY, &["entities=data"]).contains("atomic"));
         assert!(refusal(TINY, &["double_parentheses=100"]).contains("0 to 99"));
         assert!(refusal(TINY, &["double_parentheses=15", "notation=prefix"]).contains("no parentheses"));
+        // Where there is nothing to compute once more.
+        for (set, found) in [
+            ("model=lstm", "gradient_checkpointing: model = \"lstm\""),
+            ("model=ngram", "gradient_checkpointing: model = \"ngram\""),
+            ("program=transformer.tl", "gradient_checkpointing: a program"),
+            ("device=cuda", "gradient_checkpointing: only the engine of the cpu"),
+        ] {
+            let refusal = refusal(TINY, &["gradient_checkpointing=true", set]);
+            assert!(refusal.contains(found), "{refusal}");
+        }
         // Whole names have no pictures.
         let pictures = ["tokenization=atomic", "embedding=glyph-linear"];
         assert!(refusal(TINY, &pictures).contains("a glyph embedding needs the vocabulary of 663 symbols"));
@@ -454,7 +486,7 @@ mod tests {
         let c = Config::from_text("x", TINY, &[]).unwrap();
         let again = Config::from_text("y", &c.to_toml().unwrap(), &[]).unwrap();
         assert_eq!(c, again);
-        let longer = Config { epochs: 99, threads: 2, ..c.clone() };
+        let longer = Config { epochs: 99, threads: 2, gradient_checkpointing: true, ..c.clone() };
         assert_eq!(c.digest().unwrap(), longer.digest().unwrap());
         assert_ne!(c.digest().unwrap(), Config { lr: 1.0, ..c }.digest().unwrap());
     }

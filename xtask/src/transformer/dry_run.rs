@@ -120,7 +120,7 @@ fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch, size: usi
     Ok(json!({
         "formulas": batch.sequences(), "targets": loss.targets, "loss": loss.sum / targets,
         "ln_vocabulary": (size as f64).ln(), "flop_per_token": flop,
-        "flop": flop as f64 * targets, "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
+        "activation_bytes": network.activation_bytes(), "flop": flop as f64 * targets, "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
     }))
 }
 
@@ -135,8 +135,10 @@ fn for_people(config: &Config, document: &Value) -> String {
     line(
         "memory",
         format!(
-            "{} of weights, gradient and moments; the process had {} at its peak, the data included",
+            "{} of weights, gradient and moments, {} of activations{}; the process had {} at its peak, the data included",
             mega("/parameters/state_bytes"),
+            mega("/step/activation_bytes"),
+            if config.gradient_checkpointing { " with gradient checkpointing" } else { "" },
             mega("/peak_bytes")
         ),
     );

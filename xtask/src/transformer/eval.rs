@@ -346,7 +346,7 @@ impl<'a> Judge<'a> {
     fn h3(&self) -> Result<Value> {
         self.config.check_h3()?;
         let Some((_, theta)) = &self.network else { bail!("no model") };
-        let mut model = Explicit::new(self.config.shape(self.code.size())?)?;
+        let mut model = Explicit::in_code(self.config.shape(self.code.size())?, &self.code)?;
         let corpus = self.data.iid()?.in_code(&self.code, "iid")?;
         let train = self.data.train()?.first(self.config.train_limit);
         let signature = self.data.law.signature();

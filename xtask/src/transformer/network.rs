@@ -29,9 +29,16 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
         return Ok(Box::new(Lstm::new(&shape)?));
     }
     match device {
-        DeviceSpec::Cpu => Ok(Box::new(Explicit::new(shape)?)),
+        DeviceSpec::Cpu => {
+            let network = Explicit::in_code(shape, code)?;
+            Ok(Box::new(if config.gradient_checkpointing {
+                network.with_gradient_checkpointing()
+            } else {
+                network
+            }))
+        }
         #[cfg(feature = "candle")]
-        _ => Ok(Box::new(Composed::new(shape, DType::F32, device.open()?)?)),
+        _ => Ok(Box::new(Composed::in_code(shape, code, DType::F32, device.open()?)?)),
         #[cfg(not(feature = "candle"))]
         _ => {
             device.check_built()?;

@@ -186,7 +186,7 @@ pub(crate) fn draw_from(
         Model::Transformer => {
             let room = shape.max_len.saturating_sub(request.prompt.len());
             let request = Request { max_tokens: request.max_tokens.min(room), ..request.clone() };
-            ask_decoder(&mut CachedTransformer::new(&shape, theta)?, &request, ask)
+            ask_decoder(&mut CachedTransformer::in_code(&shape, code, theta)?, &request, ask)
         }
         Model::Lstm => ask_decoder(&mut LstmDecoder::new(&shape, theta)?, request, ask),
         Model::Ngram => bail!("an n-gram run draws no samples"),
@@ -221,7 +221,7 @@ pub(crate) fn continuations(
             let room = |r: &Request| r.max_tokens.min(shape.max_len.saturating_sub(r.prompt.len()));
             let requests: Vec<Request> =
                 requests.iter().map(|r| Request { max_tokens: room(r), ..r.clone() }).collect();
-            best(&mut CachedTransformer::new(&shape, theta)?, &requests, beam)
+            best(&mut CachedTransformer::in_code(&shape, code, theta)?, &requests, beam)
         }
         Model::Lstm => best(&mut LstmDecoder::new(&shape, theta)?, requests, beam),
         Model::Ngram => bail!("an n-gram run draws no samples"),

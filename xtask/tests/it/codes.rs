@@ -101,6 +101,56 @@ fn a_resumed_run_keeps_its_list() {
     assert!(errors.contains("tokenizer.json") && errors.contains("Q0"), "{errors}");
 }
 
+/// Paths are read from tokens of every code: in training, sampled, within the grammar, resumed.
+#[test]
+fn tree_positions_in_every_code() {
+    let place = place();
+    for (tokenization, notation) in CODES {
+        let name = &format!("{tokenization}-{notation}");
+        let (t, n) = (format!("tokenization={tokenization}"), format!("notation={notation}"));
+        train(&place, name, &[&t, &n, "position=tree", "max_steps=15"]);
+        let about = document(&place, name, "config.json");
+        assert_eq!(about["position"], "tree");
+        let samples = place.json(&["sample", name, "--n", "5", "--valid", "--prompt", "∀x0", "--json"]);
+        assert!(samples["items"].as_array().unwrap().iter().all(|item| item["valid"] == true), "{samples}");
+        let beams = place.json(&["sample", name, "--beam", "3", "--json"]);
+        assert!(!beams["items"].as_array().unwrap().is_empty());
+        let errors = place.refused(&["export", name, "--format", "hf"], 1);
+        assert!(errors.contains("position = \"tree\""), "{errors}");
+        place.ok(&["train", "--resume", name, "--set", "max_steps=20", "--quiet"]);
+    }
+}
+
+/// The same weights, and a run may go on without what it began with, or with it.
+#[test]
+fn gradient_checkpointing_changes_no_weight() {
+    let place = place();
+    let sets =
+        ["position=tree", "n_layers=3", "dropout=0.2", "schedule=constant", "warmup_steps=2", "suites=[]"];
+    let weights =
+        |name: &str| std::fs::read(place.path("runs").join(name).join("model.safetensors")).unwrap();
+    let checkpointing = "gradient_checkpointing=true";
+    train(&place, "plain", &sets);
+    train(&place, "all", &[&sets[..], &[checkpointing]].concat());
+    assert!(weights("plain") == weights("all"));
+    train(&place, "part", &[&sets[..], &["max_steps=15"]].concat());
+    place.ok(&["train", "--resume", "part", "--set", "max_steps=30", "--set", checkpointing, "--quiet"]);
+    assert!(weights("plain") == weights("part"));
+
+    let kept = |sets: &[&str]| {
+        let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", *set]).collect();
+        let dry =
+            place.json(&[&["train", "--config", "run.toml", "--dry-run", "--json"][..], &sets].concat());
+        dry["step"]["activation_bytes"].as_u64().unwrap()
+    };
+    let (plain, less) = (kept(&["n_layers=9"]), kept(&["n_layers=9", checkpointing]));
+    let head = kept(&["n_layers=1"]);
+    assert!(2 * (less - head) < plain - head, "{plain} {less} {head}");
+    let sets = ["--set", "n_layers=9", "--set", checkpointing];
+    let said = place.ok(&[&["train", "--config", "run.toml", "--dry-run"][..], &sets].concat());
+    assert!(said.contains("of activations with gradient checkpointing"), "{said}");
+}
+
 #[test]
 fn what_has_no_code_is_refused_before_anything_is_trained() {
     let place = place();

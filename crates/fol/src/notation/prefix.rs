@@ -58,7 +58,8 @@ impl Arities {
         Ok(())
     }
 
-    fn of(&self, category: SymbolId, index: u64) -> Option<usize> {
+    /// The arity of a name.
+    pub(super) fn of(&self, category: SymbolId, index: u64) -> Option<usize> {
         let all = if category == SymbolId::PRED { &self.predicates } else { &self.functions };
         usize::try_from(index).ok().and_then(|index| all.get(index)).copied().flatten()
     }

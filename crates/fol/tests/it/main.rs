@@ -19,6 +19,7 @@ mod scorer;
 mod substitution;
 mod tptp;
 mod tptp_writing;
+mod tree_places;
 
 #[cfg(feature = "cli")]
 mod cases;

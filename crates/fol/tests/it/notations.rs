@@ -21,7 +21,7 @@ const ALL: [(Tokenization, Notation); 4] = [
 ];
 
 /// The codes that fit a law: all four, or two if it has no fixed arities.
-fn codes(law: &Law) -> Vec<Code> {
+pub(crate) fn codes(law: &Law) -> Vec<Code> {
     let signature = law.signature();
     ALL.iter().filter_map(|&(t, n)| Code::new(t, n, &signature, None).ok()).collect()
 }
@@ -31,7 +31,7 @@ fn symbols(text: &str) -> Vec<SymbolId> {
     parse(text, Source::Text, Mode::Lenient).unwrap().tokens
 }
 
-fn texts(law: &Law, number: u64) -> Vec<Vec<SymbolId>> {
+pub(crate) fn texts(law: &Law, number: u64) -> Vec<Vec<SymbolId>> {
     let mut sampler = Sampler::new(law).unwrap();
     let family = family("test", seeded::test_seed());
     let draw = |i| {
@@ -43,7 +43,7 @@ fn texts(law: &Law, number: u64) -> Vec<Vec<SymbolId>> {
 }
 
 /// Laws with fixed arities that between them reach every branch of the grammar, and two without.
-fn laws() -> Vec<Law> {
+pub(crate) fn laws() -> Vec<Law> {
     vec![
         law("public", &[]),
         law("public", &[("overloaded", "{ names = 700, arities = [[0,1],[1,2],[3,1]] }"), ("names", "2000")]),

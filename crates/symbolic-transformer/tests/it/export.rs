@@ -268,6 +268,7 @@ fn what_no_class_computes_is_refused() {
     for (config, word) in [
         (ModelConfig { position: Position::Rotary, ..good.clone() }, "rotary"),
         (ModelConfig { position: Position::Alibi, ..good.clone() }, "alibi"),
+        (ModelConfig { position: Position::Tree, ..good.clone() }, "tree"),
         (ModelConfig { norm: NormPlace::Pre, final_norm: false, ..good.clone() }, "final_norm"),
         (ModelConfig { vocab_size: 1288, ..good.clone() }, "1288"),
     ] {

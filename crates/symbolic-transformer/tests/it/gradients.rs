@@ -34,6 +34,11 @@ fn shapes() -> Vec<(&'static str, ModelConfig)> {
         ("learned positions", ModelConfig { position: Position::Learned, ..c.clone() }),
         ("rotary", ModelConfig { position: Position::Rotary, ..c.clone() }),
         ("alibi", ModelConfig { position: Position::Alibi, ..c.clone() }),
+        ("tree", ModelConfig { position: Position::Tree, ..c.clone() }),
+        (
+            "tree, wider than its pattern",
+            ModelConfig { position: Position::Tree, d_model: 132, n_layers: 1, ..c.clone() },
+        ),
         ("no positions", ModelConfig { position: Position::None, scale_embedding: false, ..c.clone() }),
         ("tied", ModelConfig { tie_output: true, ..c.clone() }),
         ("glyph-linear", ModelConfig { embedding: Embedding::GlyphLinear, ..c.clone() }),
@@ -45,9 +50,28 @@ fn shapes() -> Vec<(&'static str, ModelConfig)> {
     ]
 }
 
-fn batch(s: &mut Stream, sequences: u64, longest: u64, v: usize) -> Batch {
+fn batch(s: &mut Stream, sequences: u64, longest: u64, config: &ModelConfig) -> Batch {
+    if config.position == Position::Tree {
+        return formulas(s, sequences, 2 * longest);
+    }
+    let v = config.vocab_size;
     let sequences: Vec<Vec<u16>> = (0..sequences)
         .map(|_| (0..2 + s.below(longest - 1)).map(|_| s.below(v as u64) as u16).collect())
+        .collect();
+    Batch::new(sequences.iter().map(Vec::as_slice))
+}
+
+/// Beginnings of formulas: random tokens have no deep paths.
+fn formulas(s: &mut Stream, sequences: u64, longest: u64) -> Batch {
+    let law = fol::law::Law::named("public", &[]).unwrap();
+    let mut sampler = fol::sample::Sampler::new(&law).unwrap();
+    let mut text = Vec::new();
+    let sequences: Vec<Vec<u16>> = (0..sequences)
+        .map(|_| {
+            sampler.sample(s, &mut text);
+            let whole = [fol::symbol::SymbolId::BOS].into_iter().chain(text.iter().copied());
+            whole.map(fol::symbol::SymbolId::get).take(longest.min(16) as usize).collect()
+        })
         .collect();
     Batch::new(sequences.iter().map(Vec::as_slice))
 }
@@ -68,12 +92,11 @@ const NOISE: Noise = Noise { seed: 3, update: 5, smoothing: 0.1 };
 #[test]
 fn explicit_agrees_with_composed() {
     for (name, config) in shapes() {
-        let v = config.vocab_size;
         let mut s = Family::named(name).stream(0);
         let mut explicit = Explicit::new(config.clone()).unwrap();
         let mut composed = Composed::new(config, DType::F64, Device::Cpu).unwrap();
         for (count, longest) in [(1, 2), (1, 9), (5, 9), (3, 2)] {
-            let batch = batch(&mut s, count, longest, v);
+            let batch = batch(&mut s, count, longest, explicit.config());
             let theta = weights(explicit.layout(), &mut s);
             let (a, b) = (explicit.logits(&theta, &batch).unwrap(), composed.logits(&theta, &batch).unwrap());
             let scale = b.iter().fold(1.0_f32, |m, v| m.max(v.abs()));
@@ -100,10 +123,9 @@ fn explicit_agrees_with_composed() {
 #[test]
 fn every_parameter_has_a_gradient() {
     for (name, config) in shapes() {
-        let v = config.vocab_size;
         let mut s = Family::named(name).stream(1);
         let mut model = Explicit::new(config).unwrap();
-        let batch = batch(&mut s, 6, 9, v);
+        let batch = batch(&mut s, 6, 9, model.config());
         let theta = weights(model.layout(), &mut s);
         let mut g = vec![0.0; theta.len()];
         model.gradient(&theta, &batch, NOISE, &mut g).unwrap();
@@ -122,13 +144,12 @@ fn in_f64(model: &Composed, theta: &BTreeMap<String, Var>, batch: &Batch) -> Ten
 #[test]
 fn composed_agrees_with_differences_in_f64() {
     for (name, config) in shapes() {
-        let v = config.vocab_size;
         let mut s = Family::named(name).stream(2);
         // One layer: the convolutions over 663 pictures are slow enough.
         let layers = if config.embedding == Embedding::GlyphCnn { 1 } else { config.n_layers };
         let config = ModelConfig { n_layers: layers, ..config };
+        let batch = batch(&mut s, 3, 6, &config);
         let model = Composed::new(config, DType::F64, Device::Cpu).unwrap();
-        let batch = batch(&mut s, 3, 6, v);
         let flat = weights(model.layout(), &mut s);
         let vars = model.variables(&flat).unwrap();
         let store = in_f64(&model, &vars, &batch).backward().unwrap();

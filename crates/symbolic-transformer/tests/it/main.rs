@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at what should not be")]
 
+mod checkpointing;
 mod export;
 mod gradients;
 mod learning;
 mod lstm;
 mod model;
 mod moved;
+mod tree;

@@ -30,6 +30,7 @@ fn shapes() -> Vec<ModelConfig> {
         ModelConfig { norm: NormPlace::Pre, position: Position::Learned, ..c.clone() },
         ModelConfig { position: Position::Rotary, tie_output: true, ..c.clone() },
         ModelConfig { position: Position::Alibi, final_norm: false, ..c.clone() },
+        ModelConfig { position: Position::Tree, ..c.clone() },
         // As many tokens as symbols would give is nothing special: more, and fewer.
         ModelConfig { vocab_size: 1288, ..c.clone() },
         ModelConfig { vocab_size: 44, tie_output: true, ..c },
@@ -76,13 +77,22 @@ fn an_inspected_pass_is_the_plain_one() {
         let (v, d, final_norm) = (config.vocab_size, config.d_model, config.final_norm);
         let (layers, heads) = (config.n_layers, config.n_heads);
         let tied = config.tie_output;
-        let mut model = Explicit::new(ModelConfig { dropout: 0.5, ..config }).unwrap();
+        let config = ModelConfig { dropout: 0.5, ..config };
+        let mut model = Explicit::new(config.clone()).unwrap();
         let theta = weights(&model, 3);
         let sequences: Vec<Vec<u16>> = (0..5).map(|_| sequence(&mut s, 30, v)).collect();
         let batch = Batch::new(sequences.iter().map(Vec::as_slice));
         let plain = model.logits(&theta, &batch).unwrap().to_vec();
         let seen = model.inspect(&theta, &batch).unwrap();
         assert_eq!(seen.logits, plain);
+        // Layers that share their room show the same.
+        let mut less = Explicit::new(config).unwrap().with_gradient_checkpointing();
+        let seen_by_less = less.inspect(&theta, &batch).unwrap();
+        assert_eq!((&seen_by_less.logits, &seen_by_less.hidden), (&seen.logits, &seen.hidden));
+        for (layer, head) in (0..layers).flat_map(|l| (0..heads).map(move |h| (l, h))) {
+            let both = [&seen, &seen_by_less].map(|s| s.attention(layer, head, 4).to_vec());
+            assert_eq!(both[0], both[1]);
+        }
         assert_eq!((seen.hidden.len(), seen.hidden[0].len()), (layers + 1, batch.rows() * d));
         for (i, rows) in batch.ranges().enumerate() {
             let n = rows.len();
