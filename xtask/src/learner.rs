@@ -42,8 +42,9 @@ pub(crate) trait Learner:
     /// The number of parameters; none where it depends on data that need not be there.
     fn parameters(&self) -> Result<Option<usize>>;
 
-    /// Refuses what no claim can be about: data whose optimum nobody knows.
-    fn can_be_judged(&self) -> Result<()>;
+    /// Refuses what no claim can be about: data whose optimum nobody knows, and measures that mean something else for
+    /// the other side.
+    fn can_be_judged(&self, measure: &str, beside: &Self) -> Result<()>;
 
     /// Keys of a file beside the fields of its type.
     fn further_keys() -> Vec<&'static str> {

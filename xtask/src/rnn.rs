@@ -48,7 +48,7 @@ impl Learner for Config {
         Ok(Some(self.cell()?.count()))
     }
 
-    fn can_be_judged(&self) -> Result<()> {
+    fn can_be_judged(&self, _: &str, _: &Self) -> Result<()> {
         Ok(())
     }
 

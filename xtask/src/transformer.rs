@@ -43,6 +43,10 @@ use config::{Config, Model};
 use report::Run;
 use subject::OnData;
 
+/// Measures that count tokens.
+const PER_TOKEN: [&str; 8] =
+    ["excess", "kl", "nats_per_token", "top1", "top1_ratio", "excess_seen", "excess_new", "excess_renamed"];
+
 impl Learner for Config {
     type Subject = OnData;
 
@@ -68,6 +72,7 @@ impl Learner for Config {
         "kl",
         "nats_per_token",
         "bits_per_formula",
+        "excess_bits",
         "top1",
         "top1_ratio",
         "parsed",
@@ -97,7 +102,15 @@ impl Learner for Config {
         Ok(Some(network::of(self, &code)?.layout().len()))
     }
 
-    fn can_be_judged(&self) -> Result<()> {
+    fn can_be_judged(&self, measure: &str, beside: &Self) -> Result<()> {
+        // A text has fewer tokens in one code than in another, so what a token costs is no common measure.
+        let code = |c: &Self| (c.tokenization, c.notation, c.double_parentheses.unwrap_or(0));
+        if PER_TOKEN.contains(&measure) && code(self) != code(beside) {
+            bail!(
+                "measure = \"{measure}\" is per token, and left and right have other tokens: bits_per_formula and \
+                 excess_bits can be compared"
+            );
+        }
         if data::law_of_run(&self.data)?.has_statements() {
             bail!("data = \"{}\": of its law no optimum is known", self.data);
         }

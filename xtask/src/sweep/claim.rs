@@ -144,8 +144,9 @@ impl Claim {
     }
 
     fn check_pair<L: Learner>(&self, left: &Candidate<'_, L>, right: &Candidate<'_, L>) -> Result<()> {
-        for side in [left, right] {
-            side.config.can_be_judged().map_err(|e| e.context(format!("claim {}", self.name)))?;
+        for (side, other) in [(left, right), (right, left)] {
+            let judged = side.config.can_be_judged(&self.measure, &other.config);
+            judged.map_err(|e| e.context(format!("claim {}", self.name)))?;
         }
         if !self.matched {
             return Ok(());

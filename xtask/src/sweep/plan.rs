@@ -555,6 +555,12 @@ mod tests {
         assert!(one.contains("at least two seeds"), "{one}");
         let same = refusal("base = \"b\"\nseeds = [1]\n[[case]]\nd_ff = 16\n[[case]]\nn_heads = 2");
         assert!(same.contains("d_ff=16 and n_heads=2 are the same configuration"), "{same}");
+        // A text has other numbers of tokens in another code.
+        let codes = "base = \"b\"\nseeds = [0, 1]\n[[case]]\ntokenization = \"atomic\"\n[[case]]\nnotation = \"infix\"\n\
+                     [[claim]]\nname = \"H\"\nsays = \"so\"\nrule = \"less\"\nleft = { tokenization = \"atomic\" }\n";
+        let per_token = refusal(&format!("{codes}measure = \"excess\""));
+        assert!(per_token.contains("is per token"), "{per_token}");
+        assert!(plan(&format!("{codes}measure = \"excess_bits\"")).is_ok());
         // A law without an optimum.
         let full = refusal(
             &format!("{grid}[[claim]]\nname = \"H\"\nsays = \"so\"\n{less}{left}")

@@ -19,7 +19,7 @@ use crate::sweep::{Plan, Point, Summary};
 const MEASURES: [(&str, &str, usize); 6] = [
     ("excess", "excess, nats per token", 4),
     ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
-    ("bits_per_formula", "bits per formula, bits", 3),
+    ("excess_bits", "excess per formula, bits", 3),
     ("kl", "mean KL, nats per token", 4),
     ("top1_ratio", "top-1 ratio", 4),
     ("parsed", "parsed, share", 4),

@@ -145,6 +145,8 @@ pub(crate) fn numbers_of(run: &Run) -> Value {
     for (key, pointer) in MEASURES {
         row[key] = json!(run.eval(pointer));
     }
+    let over = |bits: f64| Some(bits - run.eval("/iid/optimum/bits_per_formula")?);
+    row["excess_bits"] = json!(run.eval("/iid/bits_per_formula").and_then(over));
     let unigram = baseline(&run.eval, "Kneser–Ney, order 1");
     for (k, key) in ["top1", "top5", "top10", "perplexity"].into_iter().enumerate() {
         let attained = if k < 3 { format!("/iid/{key}/observed") } else { format!("/iid/{key}") };
