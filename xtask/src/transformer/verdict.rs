@@ -140,12 +140,15 @@ pub(super) fn of<'a, L: Learner>(claims: &'a [Resolved], points: &[Showing]) -> 
             Rule::Equivalent => d.p_within(margin?),
             Rule::Less | Rule::Greater => d.p_differs(),
         });
+        let of_texts = ["excess", "nats_per_token", "bits_per_formula", "excess_bits"];
+        let costs = of_texts.contains(&claim.measure.as_str()) || claim.measure.starts_with("transfer/");
         let formulas = match claim.along {
-            None => {
+            None if costs => {
                 let apart = by_formula(claim, [&pair.left, &pair.right], points)?;
                 apart.and_then(|apart| bootstrap(&apart, &mut family.stream(verdicts.len() as u64)))
             }
-            Some(_) => None,
+            // What is no cost of a text is not a mean over texts.
+            None | Some(_) => None,
         };
         let word = Word::Undecided;
         verdicts.push(Verdict { claim, left, right, difference, margin, p, holm: None, formulas, word });
