@@ -89,7 +89,7 @@ impl Claim {
             Some(_) => self.measure.strip_prefix(known).is_some_and(|rest| !rest.is_empty()),
             None => *known == self.measure,
         };
-        if !L::MEASURES.iter().any(|known| is(known)) {
+        if !L::MEASURES.iter().any(is) {
             let known = if L::MEASURES.is_empty() { "none" } else { &L::MEASURES.join(", ") };
             bail!("claim {name}: measure = \"{}\": a sweep of {} has {known}", self.measure, L::KIND);
         }
