@@ -1,7 +1,7 @@
 //! The suite `structure`: prefixes of eight kinds, at each of which the law says exactly what may come.
 //!
-//! Enter at [`structure`]. [`cases`] draws texts of the law, writes them in the code and keeps of each kind a number of
-//! prefixes, all different; the same law and code give the same ones, whatever is judged. [`judge`] compares the
+//! Enter at [`structure`]. `cases` draws texts of the law, writes them in the code and keeps of each kind a number of
+//! prefixes, all different; the same law and code give the same ones, whatever is judged. `judge` compares the
 //! predictor with the law there. A kind that the law or the code cannot show is reported without numbers, with the
 //! reason.
 
