@@ -9,6 +9,7 @@ pub(crate) mod jobs;
 pub(crate) mod plan;
 pub(crate) mod statistics;
 mod summary;
+pub(crate) mod values;
 
 use std::path::{Path, PathBuf};
 

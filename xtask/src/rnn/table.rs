@@ -17,7 +17,7 @@ use crate::draw::plot::{Mark, Plot, Point as Dot};
 use crate::draw::{Axis, Scale};
 use crate::record::{Record, document};
 use crate::run_folder;
-use crate::sweep::plan::shown;
+use crate::sweep::values::shown;
 use crate::sweep::{Plan, Point, Summary};
 
 /// The measures of a test.

@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::plan::{name_of, same, shown};
+use super::values::{name_of, same, shown};
 use crate::learner::Learner;
 
 /// What the difference of two arms must be.

@@ -11,8 +11,8 @@ use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, plus_minus};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
 use crate::draw::{Axis, Scale};
-use crate::sweep::plan::shown;
 use crate::sweep::statistics::{Mean, mean};
+use crate::sweep::values::shown;
 use crate::sweep::{Plan, Point, Summary};
 
 /// What is compared: key of a run, name for people with the unit, digits.
