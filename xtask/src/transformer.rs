@@ -105,7 +105,8 @@ impl Learner for Config {
     fn can_be_judged(&self, measure: &str, beside: &Self) -> Result<()> {
         // A text has fewer tokens in one code than in another, so what a token costs is no common measure.
         let code = |c: &Self| (c.tokenization, c.notation, c.double_parentheses.unwrap_or(0));
-        if PER_TOKEN.contains(&measure) && code(self) != code(beside) {
+        let per_token = PER_TOKEN.contains(&measure) || measure.starts_with("transfer/");
+        if per_token && code(self) != code(beside) {
             bail!(
                 "measure = \"{measure}\" is per token, and left and right have other tokens: bits_per_formula and \
                  excess_bits can be compared"

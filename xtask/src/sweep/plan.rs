@@ -532,8 +532,10 @@ mod tests {
         // A text has other numbers of tokens in another code.
         let codes = "base = \"b\"\nseeds = [0, 1]\n[[case]]\ntokenization = \"atomic\"\n[[case]]\nnotation = \"infix\"\n\
                      [[claim]]\nname = \"H\"\nsays = \"so\"\nrule = \"less\"\nleft = { tokenization = \"atomic\" }\n";
-        let per_token = refusal(&format!("{codes}measure = \"excess\""));
-        assert!(per_token.contains("is per token"), "{per_token}");
+        for measure in ["excess", "transfer/public-pairs"] {
+            let per_token = refusal(&format!("{codes}measure = \"{measure}\""));
+            assert!(per_token.contains("is per token"), "{per_token}");
+        }
         assert!(plan(&format!("{codes}measure = \"excess_bits\"")).is_ok());
         // A law without an optimum.
         let full = refusal(
