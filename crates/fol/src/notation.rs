@@ -264,8 +264,7 @@ impl Code {
         self.cut(symbols)?;
         let text = crate::decode(symbols)?;
         let Some(formula) = text.as_formula() else {
-            let message = "redundant parentheses are for texts of one formula";
-            return Err(Refusal::new(Kind::NotAFormula, message));
+            return Err(doubled::not_a_formula());
         };
         let (symbols, nll) = doubled::write(formula, self.doubled, stream);
         Ok((self.cut(&symbols)?, nll))
@@ -332,14 +331,23 @@ impl Code {
             let refusal = Refusal::new(Kind::UnexpectedSymbol, "a text without boundaries is wanted");
             return Err(refusal.at(at).found(SymbolId::BOS.label()));
         }
+        let mut pairs = Vec::new();
         let (written, refused) = match &self.arities {
-            None if self.doubled > 0 => (doubled::strip(&spelled)?, None),
+            None if self.doubled > 0 => {
+                let (left, taken) = doubled::strip(&spelled)?;
+                pairs = taken;
+                (left, None)
+            }
             None => (spelled, None),
             Some(arities) => prefix::read(&spelled, tokens.len(), arities),
         };
         let symbols: Vec<SymbolId> = written.iter().map(|w| w.0).collect();
         let place = |at: usize| written.get(at).map_or(tokens.len(), |w| w.1);
-        let strict = crate::decode(&symbols).err().map(|mut refusal| {
+        let text = crate::decode(&symbols);
+        if let Ok(text) = &text {
+            doubled::confirm(text, &pairs)?;
+        }
+        let strict = text.err().map(|mut refusal| {
             if !self.is_plain() {
                 // What could stand there is said in symbols of another order.
                 refusal.expected = None;

@@ -2,7 +2,7 @@
 
 use seeded::Stream;
 
-use crate::ast::{Connective, Formula, Relation};
+use crate::ast::{Connective, Formula, Relation, Text};
 use crate::encode::encode;
 use crate::error::{Kind, Refusal, Stage};
 use crate::symbol::{SymbolId, SymbolKind};
@@ -10,27 +10,46 @@ use crate::symbol::{SymbolId, SymbolKind};
 /// The symbols of a text of one formula, in which each binary or atomic formula is put into one more pair of
 /// parentheses in so many of 100 cases, and −ln of the probability of these draws.
 pub(super) fn write(formula: &Formula, percent: u8, stream: &mut Stream) -> (Vec<SymbolId>, f64) {
-    let mut writer = Writer { percent, stream, out: Vec::new(), nll: 0.0 };
+    let mut nll = 0.0;
+    let mut writer = Writer {
+        draw: || {
+            let doubled = stream.below(100) < u64::from(percent);
+            nll -= (f64::from(if doubled { percent } else { 100 - percent }) / 100.0).ln();
+            doubled
+        },
+        out: Vec::new(),
+        spans: Vec::new(),
+    };
     writer.formula(formula);
-    (writer.out, writer.nll)
+    let out = writer.out;
+    (out, nll)
 }
 
-struct Writer<'a> {
-    percent: u8,
-    stream: &'a mut Stream,
-    out: Vec<SymbolId>,
-    nll: f64,
-}
-
-impl Writer<'_> {
-    /// Draws for a formula whether it is doubled.
-    fn draw(&mut self) -> bool {
-        let doubled = self.stream.below(100) < u64::from(self.percent);
-        let share = f64::from(if doubled { self.percent } else { 100 - self.percent }) / 100.0;
-        self.nll -= share.ln();
-        doubled
+/// Refuses a pair that was taken out and stood around anything but one binary or atomic formula: what is left may be a
+/// text all the same, `∃(x0 ∀x1 x0 = x1)` without its parentheses. `pairs` come in the order in which they end.
+pub(super) fn confirm(text: &Text, pairs: &[Pair]) -> Result<(), Refusal> {
+    let Some(first) = pairs.first() else { return Ok(()) };
+    let Some(formula) = text.as_formula() else {
+        return Err(not_a_formula().at(first.token).found(SymbolId::RPAREN.label()));
+    };
+    let mut writer = Writer { draw: || false, out: Vec::new(), spans: Vec::new() };
+    writer.formula(formula);
+    writer.spans.sort_unstable();
+    match pairs.iter().find(|pair| writer.spans.binary_search(&pair.around).is_err()) {
+        Some(pair) => Err(misplaced(SymbolId::RPAREN, pair.token)),
+        None => Ok(()),
     }
+}
 
+struct Writer<F> {
+    /// Draws for a formula whether it is doubled.
+    draw: F,
+    out: Vec<SymbolId>,
+    /// Where each binary and atomic formula begins and ends, without its second pair.
+    spans: Vec<(usize, usize)>,
+}
+
+impl<F: FnMut() -> bool> Writer<F> {
     /// As deep as the tree, which the reader has bounded (F8).
     fn formula(&mut self, formula: &Formula) {
         match formula {
@@ -42,33 +61,34 @@ impl Writer<'_> {
                 // All but the body, which is written instead of a formula of one symbol.
                 let truth = Box::new(Formula::Truth(true));
                 let head = Formula::Quantified(*quantifier, *variable, *sort, truth);
-                let mut symbols = encode(&crate::ast::Text::formula(head));
+                let mut symbols = encode(&Text::formula(head));
                 symbols.pop();
                 self.out.append(&mut symbols);
                 self.formula(body);
             }
-            Formula::Binary(connective, left, right) => {
-                let doubled = self.draw();
-                self.pairs(doubled, SymbolId::LPAREN);
-                self.out.push(SymbolId::LPAREN);
-                self.formula(left);
-                self.out.push(connective.symbol());
-                self.formula(right);
-                self.out.push(SymbolId::RPAREN);
-                self.pairs(doubled, SymbolId::RPAREN);
-            }
-            Formula::Truth(_) | Formula::Predicate(..) | Formula::Relation(..) => {
-                let doubled = self.draw();
-                self.pairs(doubled, SymbolId::LPAREN);
-                self.out.append(&mut encode(&crate::ast::Text::formula(formula.clone())));
-                self.pairs(doubled, SymbolId::RPAREN);
-            }
+            Formula::Binary(connective, left, right) => self.twice(|writer| {
+                writer.out.push(SymbolId::LPAREN);
+                writer.formula(left);
+                writer.out.push(connective.symbol());
+                writer.formula(right);
+                writer.out.push(SymbolId::RPAREN);
+            }),
+            Formula::Truth(_) | Formula::Predicate(..) | Formula::Relation(..) => self.twice(|writer| {
+                writer.out.append(&mut encode(&Text::formula(formula.clone())));
+            }),
         }
     }
 
-    fn pairs(&mut self, doubled: bool, symbol: SymbolId) {
+    fn twice(&mut self, write: impl FnOnce(&mut Self)) {
+        let doubled = (self.draw)();
         if doubled {
-            self.out.push(symbol);
+            self.out.push(SymbolId::LPAREN);
+        }
+        let begin = self.out.len();
+        write(self);
+        self.spans.push((begin, self.out.len()));
+        if doubled {
+            self.out.push(SymbolId::RPAREN);
         }
     }
 }
@@ -85,10 +105,22 @@ struct Open {
     relation: bool,
 }
 
-/// Symbols without redundant parentheses. A pair around anything but one binary or atomic formula, or around one that has
+/// A pair that was taken out.
+pub(super) struct Pair {
+    /// The token of its closing parenthesis.
+    token: usize,
+    /// Where what it stood around begins and ends among the symbols that are left.
+    around: (usize, usize),
+}
+
+/// Symbols, each with the position of its token.
+type Located = Vec<(SymbolId, usize)>;
+
+/// Symbols without redundant parentheses, and the pairs that were taken out. A pair around anything but one binary or atomic formula, or around one that has
 /// its second pair already, is refused at the closing parenthesis.
-pub(super) fn strip(symbols: &[(SymbolId, usize)]) -> Result<Vec<(SymbolId, usize)>, Refusal> {
+pub(super) fn strip(symbols: &[(SymbolId, usize)]) -> Result<(Located, Vec<Pair>), Refusal> {
     let mut redundant = vec![false; symbols.len()];
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     // The category of the name that has just been read, and the pair of a binary formula that has just been closed.
     let (mut category, mut closed) = (SymbolId::PAD, None);
@@ -113,6 +145,7 @@ pub(super) fn strip(symbols: &[(SymbolId, usize)]) -> Result<Vec<(SymbolId, usiz
                     if !once {
                         return Err(misplaced(symbol, token));
                     }
+                    pairs.push((pair.at, at));
                     for place in [pair.at, at] {
                         if let Some(mark) = redundant.get_mut(place) {
                             *mark = true;
@@ -142,7 +175,26 @@ pub(super) fn strip(symbols: &[(SymbolId, usize)]) -> Result<Vec<(SymbolId, usiz
             category = symbol;
         }
     }
-    Ok(symbols.iter().zip(redundant).filter(|(_, mark)| !mark).map(|(s, _)| *s).collect())
+    // How many symbols are left before each place.
+    let left: Vec<usize> = redundant
+        .iter()
+        .scan(0, |count, mark| {
+            let before = *count;
+            *count += usize::from(!mark);
+            Some(before)
+        })
+        .collect();
+    let before = |at: usize| left.get(at).copied().unwrap_or(0);
+    let pairs = pairs.into_iter().map(|(begin, end)| Pair {
+        token: symbols.get(end).map_or(end, |s| s.1),
+        around: (before(begin), before(end)),
+    });
+    let pairs = pairs.collect();
+    Ok((symbols.iter().zip(redundant).filter(|(_, mark)| !mark).map(|(s, _)| *s).collect(), pairs))
+}
+
+pub(super) fn not_a_formula() -> Refusal {
+    Refusal::new(Kind::NotAFormula, "redundant parentheses are for texts of one formula")
 }
 
 fn misplaced(symbol: SymbolId, token: usize) -> Refusal {

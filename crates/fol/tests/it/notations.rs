@@ -1,6 +1,6 @@
 //! Codes of texts: both directions, what is refused, the exact probability of every next token, masks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use fol::ast::{Formula, Text};
 use fol::error::{Kind, Refusal};
@@ -727,6 +727,47 @@ fn changed_second_pairs_are_refused_or_read_back() {
     }
 }
 
+/// One pair wherever there is room for it: read exactly where it is a way to write a text.
+#[test]
+fn a_pair_at_every_two_places() {
+    let law = law("seed", &[("depth_mix", "[[2,1]]"), ("levels", "[]")]);
+    let mut accepted = 0;
+    for code in doubled(&law, 30) {
+        let paren = |symbol| code.token(symbol).unwrap();
+        for text in texts(&law, 60) {
+            let tokens = code.encode(&text).unwrap();
+            let all: HashSet<Vec<Token>> = match fol::decode(&text).unwrap().as_formula() {
+                Some(formula) => variants(formula, 0.5).iter().map(|(v, _)| code.cut(v).unwrap()).collect(),
+                None => unreachable!("the law draws formulas"),
+            };
+            for begin in 0..tokens.len() {
+                for end in begin..=tokens.len() {
+                    let (before, rest) = tokens.split_at(begin);
+                    let (inner, after) = rest.split_at(end - begin);
+                    let changed =
+                        [before, &[paren(SymbolId::LPAREN)], inner, &[paren(SymbolId::RPAREN)], after]
+                            .concat();
+                    match code.decode(&changed) {
+                        Ok(read) if all.contains(&changed) => {
+                            assert_eq!(read, text);
+                            accepted += 1;
+                        }
+                        // Two parentheses that do not belong together, before and behind others: not this text.
+                        Ok(read) => {
+                            let tree = fol::decode(&read).unwrap();
+                            let others = variants(tree.as_formula().unwrap(), 0.5);
+                            let known = others.iter().any(|(v, _)| code.cut(v).unwrap() == changed);
+                            assert!(known, "{}", code.words(&changed));
+                        }
+                        Err(_) => assert!(!all.contains(&changed), "{}", code.words(&changed)),
+                    }
+                }
+            }
+        }
+    }
+    assert!(accepted > 100);
+}
+
 #[test]
 fn refusals_of_second_pairs() {
     let law = law("seed", &[]);
@@ -743,6 +784,13 @@ fn refusals_of_second_pairs() {
     assert_eq!(decode("LPAREN RPAREN"), refused(1));
     assert_eq!(decode(&format!("LPAREN LPAREN LPAREN {atom} AND {atom} RPAREN RPAREN RPAREN")), refused(18));
     assert_eq!(decode(&format!("LPAREN {atom}")), Err((Kind::UnexpectedEnd, Some(7))));
+    // What is left is a text, but the pair stood around no formula.
+    assert_eq!(decode("EXISTS LPAREN VAR 0 FORALL VAR 1 VAR 0 EQUALS VAR 1 RPAREN"), refused(12));
+    assert_eq!(decode("FORALL LPAREN VAR 0 VAR 1 EQUALS VAR 2 RPAREN"), refused(9));
+    assert_eq!(decode("LPAREN VAR 0 EQUALS RPAREN VAR 1"), refused(4));
+    assert_eq!(decode("LPAREN FUNC 0 LPAREN VAR 1 RPAREN EQUALS RPAREN VAR 1"), refused(8));
+    assert_eq!(decode(&format!("LPAREN {atom} DOT RPAREN {atom}")), Err((Kind::NotAFormula, Some(8))));
+    assert_eq!(decode(&format!("LPAREN {atom} RPAREN DOT {atom}")), Err((Kind::NotAFormula, Some(7))));
     // Terms, sorts and parts of names have none.
     assert_eq!(decode("PRED 0 LPAREN LPAREN CONST 0 RPAREN RPAREN"), refused(6));
     assert_eq!(decode("LPAREN CONST 1 RPAREN EQUALS CONST 2"), refused(3));
