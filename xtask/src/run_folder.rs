@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 use training::files::{Lock, Sharing};
@@ -142,8 +143,14 @@ pub(crate) fn name<L: Learner>(given: Option<&str>, file: &str, config: &L) -> R
     Ok(format!("{stem}-{}", all.get(..8).unwrap_or_default()))
 }
 
-/// The commit of the source, with `+changes` if the tree is dirty; `unknown` outside a repository.
+/// The commit of the source, with `+changes` if the tree is dirty; `unknown` outside a repository. As it was when this
+/// process first asked: what is checked out while a sweep runs is not what runs.
 pub(crate) fn commit() -> String {
+    static COMMIT: OnceLock<String> = OnceLock::new();
+    COMMIT.get_or_init(checked_out).clone()
+}
+
+fn checked_out() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|o| o.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())

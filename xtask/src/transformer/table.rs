@@ -25,6 +25,23 @@ const MEASURES: [(&str, &str, usize); 6] = [
     ("parsed", "parsed, share", 4),
 ];
 
+/// A measure and its unit, for people.
+pub(super) fn in_words(measure: &str) -> String {
+    if let Some((_, words, _)) = MEASURES.iter().find(|m| m.0 == measure) {
+        return (*words).to_owned();
+    }
+    match measure {
+        "bits_per_formula" => "bits per formula".to_owned(),
+        "nats_per_token" => "nats per token".to_owned(),
+        "excess_seen" => "excess on what was seen, nats per token".to_owned(),
+        "excess_new" => "excess on what is new, nats per token".to_owned(),
+        _ => match measure.strip_prefix("transfer/") {
+            Some(data) => format!("excess on {data}, nats per token"),
+            None => measure.replace('_', " "),
+        },
+    }
+}
+
 /// A point with what its runs showed.
 struct Row<'a> {
     point: &'a Point<Config>,
@@ -121,7 +138,7 @@ fn line(point: &Point<Config>, run: &Run) -> Map<String, Value> {
             line.entry(key).or_insert(value);
         }
     }
-    line.insert("commit".to_owned(), run.eval.get("commit").cloned().unwrap_or(Value::Null));
+    line.insert("commit".to_owned(), json!(run.commit()));
     line
 }
 

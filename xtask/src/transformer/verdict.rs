@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::scores;
+use super::{scores, table::in_words};
 use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{MISSING, count, fixed, p_value, plus_minus};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
@@ -355,8 +355,8 @@ pub(super) fn plots(verdicts: &[Verdict<'_>]) -> Vec<(String, Plot)> {
         let Some(key) = &v.claim.along else { continue };
         let mut plot = Plot::new(
             &v.claim.name,
-            Axis::new(key, Scale::Log),
-            Axis::new(&v.claim.measure, Scale::FromZero),
+            Axis::new(if key == "train_limit" { "formulas of training" } else { key }, Scale::Log),
+            Axis::new(&in_words(&v.claim.measure), Scale::FromZero),
         )
         .noted(format!("{}; mean and 95 % interval over seeds", v.claim.says))
         .level("level", v.claim.reaches);

@@ -14,7 +14,9 @@ const RUN: &str = "data = \"few\"\nsuites = [\"iid\", \"test\"]\nd_model = 16\nn
     max_steps = 60\nbatch = 16\naccumulate = 2\nlr = 1e-2\neval_every = 20\nlog_every = 7\nsave_every = 1\nema = 0.9\n\
     max_len = 200\nthreads = 1\n";
 const DATA: &str = "law = \"public\"\nstream = { train = 300, val = 40, test = 40 }\niid = 40\n";
-const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n";
+const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n\
+    [[claim]]\nname = \"order\"\nsays = \"places help\"\nmeasure = \"bits_per_formula\"\nrule = \"less\"\n\
+    left = { position = \"sinusoidal\" }\nright = { position = \"none\" }\n";
 
 /// What makes of it a run whose forward pass, loss and gradients are those of a program of the equation language.
 #[cfg(feature = "programs")]
@@ -190,6 +192,14 @@ fn table(place: &Place) -> Vec<String> {
     lines.map(row).collect()
 }
 
+/// What a sweep decided, with the interval over formulas that the scores of the runs gave.
+fn claims(place: &Place) -> serde_json::Value {
+    let text = std::fs::read_to_string(place.path("runs/two/table.json")).unwrap();
+    let claims = serde_json::from_str::<serde_json::Value>(&text).unwrap()["claims"].take();
+    assert!(claims[0]["p"].is_number() && claims[0]["bits_per_formula_bootstrap_95"][1].is_number());
+    claims
+}
+
 #[test]
 fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_twice() {
     let slow = std::env::var_os("CALCULEMUS_SLOW").is_some();
@@ -221,6 +231,7 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
     }
     place.ok(&["sweep", "--config", "two.toml", "--quiet"]);
     assert_eq!(table(&whole), table(&place));
+    assert_eq!(claims(&whole), claims(&place));
     // A further call finds every run finished: no evaluation is written again.
     let written = |run: &String| {
         let path = place.path(run).join("eval.json");

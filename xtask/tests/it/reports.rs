@@ -146,6 +146,40 @@ fn several_runs_make_one_page() {
     assert!(rows["runs"][2]["excess"].is_null());
 }
 
+/// Suites that some runs were judged on and others were not.
+#[test]
+fn several_runs_show_every_suite() {
+    let structure = r#""structure":{"families":[{"family":"arity <i>","kl":{"value":0.0123,"se":0.001}},
+        {"family":"index 99","kl":null,"reason":"no name"}]},"#;
+    let h3 = r#""h3":{"a":{"binder":{"auc":{"value":0.625}},"parenthesis":{"auc":null}},"c":{"auc":{"value":0.75}},"d":{"spearman":0.5},
+        "b":[{"layer":0,"task":"next word","selectivity":{"value":0.955}},{"layer":1,"task":"next word","selectivity":{"value":0.375}}]},"#;
+    let transfer = r#""transfer":{"far":{"excess":{"value":0.25,"se":0.125}},"further":{"excess":{"value":0.5,"se":0.0}}},"#;
+    let place = Place::new(&[]);
+    record(&place, "a", METRICS, &EVAL.replacen('{', &format!("{{{structure}{transfer}"), 1));
+    record(&place, "b", METRICS, &EVAL.replacen('{', &format!("{{{h3}"), 1));
+    record(&place, "c", METRICS, EVAL);
+    place.ok(&["report", "a", "b", "c", "--out", "page.html"]);
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    for part in [
+        "arity &lt;i&gt;",
+        "0.0123 ± 0.0020",
+        "no name",
+        "probe next word",
+        "0.375",
+        "0.625",
+        "Excess on other data",
+        "0.2500 ± 0.2450",
+        ">further<",
+    ] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+    assert!(!page.contains("0.955"), "what the embedding gives is in the token");
+    record(&place, "d", METRICS, EVAL);
+    place.ok(&["report", "c", "d", "--out", "page.html"]);
+    let page = std::fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(!page.contains("Seen inside") && !page.contains("other data"));
+}
+
 #[test]
 fn metrics_as_csv() {
     let place = Place::new(&[]);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use maud::Markup;
 use serde_json::{Value, json};
 
-use super::curves;
 use super::run::Run;
-use crate::draw::html::{self, Column, Table, number, text};
+use super::{curves, suites};
+use crate::draw::html::{self, Cell, Column, Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, percent};
 use crate::expect;
 
@@ -34,10 +34,79 @@ pub(crate) fn parts(runs: &[Run]) -> Markup {
                 "Left out: no run has an eval.json with the suite iid.",
             ),
         ),
-        ("Data and commits", origins(runs)),
     ];
-    let parts = parts.iter().map(|(title, part)| html::section(title, part));
+    // Suites that are not everyone's.
+    let suites = [
+        ("Mean KL on prefixes of each kind", families(runs)),
+        ("Seen inside", inside(runs)),
+        ("Excess on other data", transfers(runs)),
+    ];
+    let suites = suites.into_iter().filter_map(|(title, part)| Some((title, part?)));
+    let parts = parts.into_iter().chain(suites).chain([("Data and commits", origins(runs))]);
+    let parts = parts.map(|(title, part)| html::section(title, &part));
     html::join(std::iter::once(warnings(runs)).chain(parts))
+}
+
+/// A row a run, a column for each name that any run has a cell for, in the order in which they are first found.
+fn by_run(runs: &[Run], cells: impl Fn(&Run) -> Vec<(String, Cell)>) -> Option<Table> {
+    let found: Vec<Vec<(String, Cell)>> = runs.iter().map(cells).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in found.iter().flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let head = std::iter::once("run".to_owned()).chain(names.iter().map(|name| format!("#{name}")));
+    let mut table = Table::new(head);
+    for (run, cells) in runs.iter().zip(&found).filter(|(_, cells)| !cells.is_empty()) {
+        let cell = |name: &&String| {
+            let of_run = cells.iter().find(|(n, _)| n == *name);
+            of_run.map_or_else(|| number(crate::draw::numbers::MISSING.to_owned()), |(_, cell)| cell.clone())
+        };
+        table.row(std::iter::once(text(run.name.clone())).chain(names.iter().map(cell)).collect());
+    }
+    (!table.is_empty()).then_some(table)
+}
+
+/// What the suite `structure` says of each run.
+fn families(runs: &[Run]) -> Option<Markup> {
+    let table = by_run(runs, |run| {
+        let families = run.eval.pointer("/structure/families").and_then(Value::as_array);
+        let cell = |row: &Value| Some((row.get("family")?.as_str()?.to_owned(), suites::mean(row, "kl")));
+        families.into_iter().flatten().filter_map(cell).collect()
+    })?;
+    Some(html::join([
+        table.html(),
+        html::note("Nats; the optimum has 0. ± half of a 95 % interval over texts."),
+    ]))
+}
+
+/// What the suite `h3` says of each run, a number for each of its measures.
+fn inside(runs: &[Run]) -> Option<Markup> {
+    let table = by_run(runs, |run| {
+        if !run.eval.get("h3").is_some_and(Value::is_object) {
+            return Vec::new();
+        }
+        let measures = structure_of(&run.eval).into_iter();
+        let cell = |(key, value): (String, Option<f64>)| {
+            Some((key.strip_prefix("h3/")?.replace('-', " "), number(fixed(value, 3))))
+        };
+        measures.filter_map(cell).collect()
+    })?;
+    let note = "AUC of the best head for binders, parentheses and siblings (1/2: attention by place alone), rank correlation of \
+                numerals, and of each probe the selectivity at its best layer above the embedding.";
+    Some(html::join([table.html(), html::note(note)]))
+}
+
+/// What the suite `transfer` says of each run.
+fn transfers(runs: &[Run]) -> Option<Markup> {
+    let table = by_run(runs, |run| {
+        let judged = run.eval.get("transfer").and_then(Value::as_object);
+        let cell = |(name, row): (&String, &Value)| (name.clone(), suites::mean(row, "excess"));
+        judged.into_iter().flatten().map(cell).collect()
+    })?;
+    let note = "Nats per token over the optimum of each data set's own law. ± half of a 95 % interval over formulas.";
+    Some(html::join([table.html(), html::note(note)]))
 }
 
 fn figures(plots: Vec<crate::draw::plot::Plot>, otherwise: &str) -> Markup {

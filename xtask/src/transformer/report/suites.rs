@@ -19,7 +19,7 @@ fn whole(value: &Value, pointer: &str) -> Cell {
 }
 
 /// A mean with its interval, or why there is none.
-fn mean(value: &Value, key: &str) -> Cell {
+pub(super) fn mean(value: &Value, key: &str) -> Cell {
     match (words(value, "reason"), at(value, &format!("/{key}/value"))) {
         (Some(reason), None) => text(reason),
         (_, mean) => number(interval(mean, at(value, &format!("/{key}/se")))),
