@@ -128,8 +128,12 @@ pub(crate) trait Learner:
     /// The learner on its data; data that are not those of the run in the folder are refused.
     fn open(&self, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self::Subject>;
 
-    /// Shows what would be done; returns the exit status.
-    fn dry_run(&self, json: bool) -> Result<u8>;
+    /// What a run would be, with a step of it made in memory; nothing is written. Where they are known: `params`,
+    /// `total_updates`, `seconds_estimated`, `flop_estimated`, and `step.seconds` for `step.items` of `step.unit`.
+    fn forecast(&self) -> Result<Value>;
+
+    /// A forecast for people.
+    fn forecast_in_words(&self, forecast: &Value) -> Result<String>;
 
     /// Writes the page of a finished run and returns its path.
     fn report(folder: &Path) -> Result<PathBuf>;

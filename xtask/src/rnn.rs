@@ -18,6 +18,7 @@ use linear_logic_rnn::options::CellKind;
 use serde_json::{Value, json};
 
 use crate::answer::{give, print_json, print_text};
+use crate::draw::numbers::{count, duration};
 use crate::learner::{self, Learner};
 use crate::record::{Record, document};
 use crate::run_folder;
@@ -80,16 +81,22 @@ impl Learner for Config {
         Ok(())
     }
 
-    fn dry_run(&self, json: bool) -> Result<u8> {
+    fn forecast(&self) -> Result<Value> {
         let cell = self.cell()?;
+        let step = run::one_step(self, &cell)?;
+        let seconds = step.get("seconds").and_then(Value::as_f64).map(|s| s * self.updates as f64);
         let weights: serde_json::Map<String, Value> =
             cell.step.trained().map(|(_, w)| (w.name.clone(), json!(w.shape))).collect();
         let document = json!({
             "schema": "xtask/1", "command": "train", "params": cell.count(), "weights": weights,
             "sizes": self.resolved_sizes()?, "total_updates": self.updates, "config": toml::Table::try_from(self)?,
+            "step": step, "seconds_estimated": seconds,
         });
-        give(json, &document, || self.dry_run_text(&cell))?;
-        Ok(0)
+        Ok(document)
+    }
+
+    fn forecast_in_words(&self, forecast: &Value) -> Result<String> {
+        Ok(self.dry_run_text(&self.cell()?, forecast))
     }
 
     fn headline(&self) -> Result<String> {
@@ -155,17 +162,22 @@ impl Tables for Config {
 
 impl Config {
     /// The size of a run, for people.
-    fn dry_run_text(&self, cell: &Cell) -> String {
-        let (count, updates, batch, longest) = (cell.count(), self.updates, self.batch, self.max_length);
-        let memory = 16.0 * count as f64 / 1e3;
-        let mut text = format!("{:18} {count}, {memory:.1} kB with gradient and two moments\n", "weights");
+    fn dry_run_text(&self, cell: &Cell, forecast: &Value) -> String {
+        let (weights, updates, batch, longest) = (cell.count(), self.updates, self.batch, self.max_length);
+        let memory = 16.0 * weights as f64 / 1e3;
+        let mut text = format!("{:18} {weights}, {memory:.1} kB with gradient and two moments\n", "weights");
         for (_, weight) in cell.step.trained() {
             let shape: Vec<String> = weight.shape.iter().map(ToString::to_string).collect();
             text += &format!("  {:16} {}\n", weight.name, shape.join(" × "));
         }
         let steps = updates.saturating_mul(batch as u64).saturating_mul(longest as u64);
         let most = format!("at most {longest} steps: at most {steps} steps");
-        text + &format!("{:18} {updates} updates of {batch} sequences of {most}\n", "the run")
+        text += &format!("{:18} {updates} updates of {batch} sequences of {most}\n", "the run");
+        let at = |path: &str| forecast.pointer(path).and_then(Value::as_f64);
+        let speed =
+            at("/step/items").zip(at("/step/seconds")).map(|(items, seconds)| (items / seconds) as u64);
+        let whole = duration(at("/seconds_estimated"));
+        text + &format!("{:18} {} steps of sequences a second, about {whole} in all\n", "speed", count(speed))
     }
 }
 

@@ -5,6 +5,7 @@
 //! said by the learner ([`Tables`]) and written by [`Summary`].
 
 pub(crate) mod claim;
+pub(crate) mod forecast;
 pub(crate) mod jobs;
 pub(crate) mod plan;
 pub(crate) mod statistics;

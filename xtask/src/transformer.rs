@@ -147,8 +147,12 @@ impl Learner for Config {
         data::load(shared, quiet, stop).map(|_| ())
     }
 
-    fn dry_run(&self, json: bool) -> Result<u8> {
-        dry_run::dry_run(self, json)
+    fn forecast(&self) -> Result<Value> {
+        dry_run::forecast(self)
+    }
+
+    fn forecast_in_words(&self, forecast: &Value) -> Result<String> {
+        Ok(dry_run::in_words(self, forecast))
     }
 
     fn headline(&self) -> Result<String> {

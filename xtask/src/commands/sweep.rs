@@ -7,7 +7,7 @@ use crate::answer::{give, say};
 use crate::learner::Kind;
 use crate::signals::{self, Stop};
 use crate::sweep::plan::Draft;
-use crate::sweep::{Plan, Swept, Tables, jobs, sweep};
+use crate::sweep::{Plan, Swept, Tables, forecast, jobs, sweep};
 use crate::{keys, place, rnn, run_folder, transformer};
 
 /// Options of `sweep`.
@@ -19,6 +19,9 @@ pub(crate) struct SweepArgs {
     /// Runs at the same time; each has the threads of its configuration; 0 there shares all cores.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
+    /// Says what each point would cost, by one step of it, and writes nothing.
+    #[arg(long)]
+    dry_run: bool,
     /// Prints the table as one JSON document to standard output.
     #[arg(long)]
     json: bool,
@@ -44,6 +47,11 @@ fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8
         return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
     }
     let folder = place::runs().join(&plan.name);
+    if args.dry_run {
+        let forecast = forecast::forecast(plan, &folder, usize::from(args.jobs))?;
+        give(args.json, &forecast, || forecast::in_words(plan, &forecast))?;
+        return Ok(0);
+    }
     std::fs::create_dir_all(&folder)?;
     let _alone = run_folder::lock(&folder)?;
     let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop };

@@ -129,7 +129,11 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
     let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;
     if args.dry_run {
-        return config.dry_run(args.json);
+        training::threads::set(config.threads())?;
+        let forecast = config.forecast()?;
+        let words = config.forecast_in_words(&forecast)?;
+        give(args.json, &forecast, || words)?;
+        return Ok(0);
     }
     let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
     let folder = place::runs().join(&name);

@@ -8,7 +8,7 @@ use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::learner::Learner as Recurrent;
 use serde_json::{Value, json};
 use training::schedule::{Decline, Schedule};
-use training::{Settings, Task};
+use training::{Piece, Settings, Task};
 
 use super::config::Config;
 use crate::answer::say;
@@ -63,6 +63,25 @@ impl Subject for OnTask {
         };
         evaluate(&self.config, &self.cell, &mut self.learner, folder, status, quiet)
     }
+}
+
+/// Forward and backward through the first batches of a run, without an update: the mean of at most eight, or of half a
+/// second.
+pub(super) fn one_step(config: &Config, cell: &Cell) -> Result<Value> {
+    let mut learner = config.learner(cell)?;
+    let theta = learner.layout().initialise(config.seed);
+    let mut gradient = vec![0.0; theta.len()];
+    let (mut items, mut updates) = (0, 0_u32);
+    let clock = std::time::Instant::now();
+    while updates == 0 || updates < 8 && clock.elapsed().as_secs_f64() < 0.5 {
+        let batch = learner.batch(0, u64::from(updates))?;
+        items += batch.steps * batch.sequences;
+        learner.gradient(&theta, &batch, Piece { part: 0, parts: 1 }, 1, &mut gradient)?;
+        updates += 1;
+    }
+    let seconds = clock.elapsed().as_secs_f64() / f64::from(updates);
+    let items = items as f64 / f64::from(updates);
+    Ok(json!({"items": items, "unit": "steps of sequences", "seconds": seconds}))
 }
 
 /// How words are read, for reports.

@@ -80,9 +80,14 @@ fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::
 /// The stack of a thread of a pool: candle's backward pass recurses.
 const STACK: usize = 16 << 20;
 
+/// The threads of a run.
+pub(crate) fn pool<L: Learner>(config: &L, at_once: usize) -> Result<rayon::ThreadPool> {
+    let threads = training::threads::resolve(config.threads(), at_once);
+    Ok(rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?)
+}
+
 fn one<L: Learner>(job: &Job<L>, how: &How<'_>) -> Result<()> {
-    let threads = training::threads::resolve(job.config.threads(), how.at_once);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build()?;
+    let pool = pool(&job.config, how.at_once)?;
     // With several at a time their lines and bars would mix.
     let quiet = how.quiet || how.at_once > 1;
     match pool.install(|| train_in(&job.config, &job.folder, quiet, how.stop))? {

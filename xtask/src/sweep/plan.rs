@@ -353,12 +353,22 @@ impl<L: Learner> Plan<L> {
         Ok(candidates)
     }
 
+    /// The points as far as they are known: with what their candidates chose, or before that with the first that could be
+    /// chosen.
+    pub(crate) fn expected_points(&self, root: &Path, candidates: &[Point<L>]) -> Result<Vec<Point<L>>> {
+        for job in candidates.iter().flat_map(|c| &c.runs) {
+            if !super::jobs::is_finished(job)? {
+                let first = self.select.as_ref().and_then(|s| s.0.first()).cloned().unwrap_or_default();
+                return self.points_with(root, |_| Ok(first.clone()));
+            }
+        }
+        self.points(root, candidates)
+    }
+
     /// The points, with what their candidates chose: the least mean of the best validation losses; ties keep the
     /// earlier one.
     pub(crate) fn points(&self, root: &Path, candidates: &[Point<L>]) -> Result<Vec<Point<L>>> {
-        let mut points = Vec::new();
-        for keys in &self.points {
-            let name = name_of(keys);
+        self.points_with(root, |name| {
             let mut best: Option<(f64, &Table)> = None;
             for candidate in candidates.iter().filter(|c| c.name == name) {
                 let loss = mean_validation(candidate)?;
@@ -366,7 +376,15 @@ impl<L: Learner> Plan<L> {
                     best = Some((loss, &candidate.selected));
                 }
             }
-            let selected = best.map(|b| b.1.clone()).unwrap_or_default();
+            Ok(best.map(|b| b.1.clone()).unwrap_or_default())
+        })
+    }
+
+    fn points_with(&self, root: &Path, chosen: impl Fn(&str) -> Result<Table>) -> Result<Vec<Point<L>>> {
+        let mut points = Vec::new();
+        for keys in &self.points {
+            let name = name_of(keys);
+            let selected = chosen(&name)?;
             let runs: Result<Vec<Job<L>>> =
                 self.seeds.iter().map(|&s| self.job(root.join(&name), keys, &selected, s)).collect();
             points.push(Point { name, keys: keys.clone(), selected, runs: runs? });

@@ -9,14 +9,12 @@ use symbolic_transformer::order::{BatchUnit, Order};
 
 use super::config::{Config, Model};
 use super::{code, network};
-use crate::answer::give;
 use crate::data;
 use crate::draw::numbers::{count, duration};
 use crate::run_folder::peak_bytes;
 
-/// Says what a run would be; returns the exit status.
-pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
-    training::threads::set(config.threads)?;
+/// What a run would be.
+pub(crate) fn forecast(config: &Config) -> Result<Value> {
     let present = data::open_if_present(&config.data)?;
     let mut document = json!({
         "schema": "xtask/1", "command": "train", "params": null, "targets_per_epoch": null,
@@ -52,12 +50,16 @@ pub(crate) fn dry_run(config: &Config, json: bool) -> Result<u8> {
             let optimum = data.optimum().map(|nats| code::optimum(nats, &corpus));
             fields.insert("optimum_nats_per_token".to_owned(), json!(optimum));
             schedule(config, &corpus, &order, &step, fields)?;
+        } else if config.max_steps > 0 {
+            // How many updates is known without the data set, and how long they take by the batch at hand.
+            let total = |key: &str| Some(step.get(key)?.as_f64()? * config.max_steps as f64);
+            fields.insert("seconds_estimated".to_owned(), json!(total("seconds")));
+            fields.insert("flop_estimated".to_owned(), json!(total("flop")));
         }
         fields.insert("step".to_owned(), step);
         fields.insert("peak_bytes".to_owned(), json!(peak_bytes()));
     }
-    give(json, &document, || for_people(config, &document))?;
-    Ok(0)
+    Ok(document)
 }
 
 /// Updates, rates and the whole time.
@@ -114,17 +116,27 @@ fn one_step(network: &mut dyn Network, config: &Config, batch: &Batch, size: usi
     let noise = Noise { seed: config.seed, update: 1, smoothing: 0.0 };
     let clock = std::time::Instant::now();
     let loss = network.gradient(&theta, batch, noise, &mut gradient)?;
-    let seconds = clock.elapsed().as_secs_f64();
+    let mut seconds = clock.elapsed().as_secs_f64();
+    // The first step of a small model is mostly memory that it asks for.
+    let mut again = 0;
+    while again < 3 && clock.elapsed().as_secs_f64() < 0.5 {
+        let clock = std::time::Instant::now();
+        network.gradient(&theta, batch, noise, &mut gradient)?;
+        seconds = seconds.min(clock.elapsed().as_secs_f64());
+        again += 1;
+    }
     let targets = loss.targets.max(1) as f64;
     let flop = 6 * theta.len();
     Ok(json!({
         "formulas": batch.sequences(), "targets": loss.targets, "loss": loss.sum / targets,
         "ln_vocabulary": (size as f64).ln(), "flop_per_token": flop,
         "activation_bytes": network.activation_bytes(), "flop": flop as f64 * targets, "padding": 0.0, "seconds": seconds, "seconds_per_target": seconds / targets,
+        "items": loss.targets, "unit": "targets",
     }))
 }
 
-fn for_people(config: &Config, document: &Value) -> String {
+/// The same for people.
+pub(crate) fn in_words(config: &Config, document: &Value) -> String {
     let at = |path: &str| document.pointer(path).and_then(Value::as_f64);
     let whole = |path: &str| count(document.pointer(path).and_then(Value::as_u64));
     let mega = |path: &str| at(path).map_or_else(|| "–".to_owned(), |b| format!("{:.1} MB", b / 1e6));

@@ -321,6 +321,11 @@ fn a_configuration_is_printed_and_tried_without_a_trace() {
     assert_eq!((document["sizes"]["hidden"].as_u64(), document["params"].as_u64()), (Some(9), Some(452)));
     assert_eq!(document["weights"]["R"], serde_json::json!([36, 9]));
     assert_eq!(document["total_updates"], 120);
+    let second = document["step"]["seconds"].as_f64().unwrap();
+    assert!((document["seconds_estimated"].as_f64().unwrap() / (120.0 * second) - 1.0).abs() < 1e-9);
+    assert!(
+        place.ok(&["train", "--config", "run.toml", "--dry-run"]).contains("steps of sequences a second")
+    );
     assert!(!place.path("runs").exists());
 }
 

@@ -16,6 +16,21 @@ fn a_sweep_runs_selects_skips_and_tabulates() {
     let place = Place::new(&[("base.toml", BASE), ("data/small.toml", DATA), ("two.toml", SWEEP)]);
     let folder = place.path("runs/two");
     let args = ["sweep", "--config", "two.toml", "--jobs", "2", "--quiet", "--json"];
+    // What it will cost is said first, and nothing is written.
+    let forecast = || place.json(&["sweep", "--config", "two.toml", "--dry-run", "--json"]);
+    let before = forecast();
+    assert!(!place.path("runs").exists() && !place.path("data").join("small").exists());
+    assert_eq!((before["runs"].as_f64(), before["runs_left"].as_f64()), (Some(8.0), Some(8.0)));
+    let rows = before["points"].as_array().unwrap();
+    assert_eq!(
+        rows.iter().map(|row| row["chooses"] == true).collect::<Vec<_>>(),
+        [true, true, true, true, false, false]
+    );
+    for row in rows {
+        assert!(row["seconds"].as_f64().unwrap() > 0.0 && row["per_second"].as_f64().unwrap() > 0.0);
+    }
+    let said = place.ok(&["sweep", "--config", "two.toml", "--dry-run", "--jobs", "2"]);
+    assert!(said.contains("to choose: lr=0.01") && said.contains("8 runs to make"), "{said}");
     let document = place.json(&args);
 
     // A learning rate of next to nothing is never chosen.
@@ -33,6 +48,10 @@ fn a_sweep_runs_selects_skips_and_tabulates() {
     let csv = std::fs::read_to_string(folder.join("table.csv")).unwrap();
     assert_eq!(csv.lines().count(), 5, "a row a run\n{csv}");
     assert!(std::fs::read_to_string(folder.join("report.html")).unwrap().contains("position=sinusoidal"));
+
+    let after = forecast();
+    assert_eq!((after["runs"].as_f64(), after["runs_left"].as_f64()), (Some(8.0), Some(0.0)));
+    assert_eq!(after["seconds_left"], 0.0);
 
     // Everything is finished: the second time nothing is run, and every byte stays.
     let weights = folder.join("position=none/seed-0/model.safetensors");
