@@ -39,7 +39,7 @@ use crate::data;
 use crate::learner::{Kind, Learner};
 use crate::signals::Stop;
 use crate::sweep::{Plan, Point, Summary, Tables};
-use config::{Config, Model};
+use config::Config;
 use report::Run;
 use subject::OnData;
 
@@ -95,7 +95,7 @@ impl Learner for Config {
     }
 
     fn parameters(&self) -> Result<Option<usize>> {
-        if self.model == Model::Ngram || self.entities == Some(config::NamesOf::Data) {
+        if !self.model.has_weights() || self.entities == Some(config::NamesOf::Data) {
             return Ok(None);
         }
         let code = code::of_law(self, &data::law_of_run(&self.data)?)?;
@@ -184,7 +184,9 @@ impl Learner for Config {
 
     fn best_loss(&self, folder: &Path) -> Result<f64> {
         Run::read(folder)?.best().ok_or_else(|| match self.model {
-            Model::Ngram => anyhow!("[select]: an n-gram run has no validation loss"),
+            model if !model.has_weights() => {
+                anyhow!("[select]: a run of model = \"{}\" has no validation loss", model.name())
+            }
             _ => anyhow!("[select]: {} has no validation loss", folder.display()),
         })
     }

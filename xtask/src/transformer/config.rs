@@ -13,11 +13,15 @@ use crate::keys::Faults;
 
 /// The learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Model {
     Transformer,
     Lstm,
     Ngram,
+    /// Every token alike.
+    Uniform,
+    /// Every token alike that may stand there.
+    GrammarUniform,
 }
 
 impl Model {
@@ -27,6 +31,16 @@ impl Model {
             Self::Transformer => "transformer",
             Self::Lstm => "lstm",
             Self::Ngram => "ngram",
+            Self::Uniform => "uniform",
+            Self::GrammarUniform => "grammar-uniform",
+        }
+    }
+
+    /// Whether it has weights, which are trained.
+    pub(crate) fn has_weights(self) -> bool {
+        match self {
+            Self::Transformer | Self::Lstm => true,
+            Self::Ngram | Self::Uniform | Self::GrammarUniform => false,
         }
     }
 }
@@ -252,6 +266,10 @@ impl Config {
             "double_parentheses: notation = \"prefix\" has no parentheses",
         );
         faults.demand(
+            doubled == 0 || self.model != Model::GrammarUniform,
+            "double_parentheses: model = \"grammar-uniform\" needs masks, and such a code has none",
+        );
+        faults.demand(
             self.entities.is_none() || self.tokenization == Tokenization::Atomic,
             "entities: only with tokenization = \"atomic\" are names whole tokens",
         );
@@ -303,7 +321,7 @@ impl Config {
                 ),
             );
         }
-        if self.model != Model::Ngram {
+        if self.model.has_weights() {
             // The number of tokens is known with the law; of an atomic vocabulary here only that it has no pictures.
             let signs = fol::symbol::VOCABULARY - usize::from(fol::symbol::BASE);
             let size = match self.tokenization {

@@ -7,7 +7,7 @@ use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::order::{BatchUnit, Order};
 
-use super::config::{Config, Model};
+use super::config::Config;
 use super::{code, network};
 use crate::data;
 use crate::draw::numbers::{count, duration};
@@ -22,7 +22,7 @@ pub(crate) fn forecast(config: &Config) -> Result<Value> {
         "data_present": present.is_some(),
     });
     let Value::Object(fields) = &mut document else { bail!("no document") };
-    if config.model == Model::Ngram {
+    if !config.model.has_weights() {
         fields.insert("params".to_owned(), json!(0));
     } else {
         // Without the data set as many texts of its law, drawn in memory.

@@ -39,7 +39,7 @@ const REFERENCE: u64 = 100_000;
 /// The order of the n-gram baseline.
 const ORDER: usize = 7;
 
-/// The digest of the weights that a run is judged by; none for an n-gram run, which has no weights.
+/// The digest of the weights that a run is judged by; none for a run that has no weights.
 fn model_digest(folder: &Path) -> Result<Option<String>> {
     match std::fs::read(run_folder::weights(folder)) {
         Ok(bytes) => Ok(Some(blake3::hash(&bytes).to_hex().to_string())),
@@ -50,7 +50,7 @@ fn model_digest(folder: &Path) -> Result<Option<String>> {
 
 /// Whether an evaluation has every suite of a configuration, and is about the weights that the run has now.
 pub(crate) fn is_whole(evaluation: &Value, folder: &Path, config: &Config) -> Result<bool> {
-    let trained = config.model != Model::Ngram;
+    let trained = config.model.has_weights();
     let whole = config.suites.iter().all(|s| evaluation.get(s).is_some_and(|v| !v.is_null() || !trained));
     let judged = evaluation.get("model_digest").and_then(Value::as_str);
     Ok(evaluation.is_object() && whole && judged == model_digest(folder)?.as_deref())
@@ -126,7 +126,7 @@ pub(super) fn evaluate_as(
             },
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?, "test", "test")?,
             "test" => judge.full(&data.test()?, &data.law, ["test"; 2], &mut found)?,
-            "generation" | "completion" if config.model == Model::Ngram => Value::Null,
+            "generation" | "completion" if !config.model.has_weights() => Value::Null,
             "generation" => judge.generation()?,
             "completion" => judge.completion(&data.test()?)?,
             "transfer" => judge.transfer(&mut found)?,
@@ -156,33 +156,40 @@ struct Judge<'a> {
     /// How texts are given to the model.
     code: Code,
     network: Option<(Box<dyn symbolic_transformer::network::Network>, Vec<f32>)>,
-    ngram: Option<Ngram>,
+    /// A model without weights.
+    counted: Option<Box<dyn Predictor>>,
     /// What the model was trained on; made when it is first asked for.
     known: Option<Known>,
 }
 
 impl<'a> Judge<'a> {
     fn new(folder: &'a Path, config: &'a Config, data: &'a Data, what: &'a What) -> Result<Self> {
-        let code = match config.model {
-            Model::Ngram => {
-                code::to_train(config, None, &data.law, &data.train()?.first(config.train_limit))?
-            }
-            Model::Transformer | Model::Lstm => code::of_run(folder, config)?,
+        let train = || Ok::<Corpus, anyhow::Error>(data.train()?.first(config.train_limit));
+        let code = if config.model.has_weights() {
+            code::of_run(folder, config)?
+        } else {
+            code::to_train(config, None, &data.law, &train()?)?
         };
-        let (network, ngram) = match config.model {
+        let counted: Option<Box<dyn Predictor>> = match config.model {
+            Model::Transformer | Model::Lstm => None,
             Model::Ngram => {
-                let train = data.train()?.first(config.train_limit).in_code(&code, "train")?;
-                (None, Some(Ngram::train(&train, config.order.unwrap_or(ORDER))))
+                let train = train()?.in_code(&code, "train")?;
+                Some(Box::new(Ngram::train(&train, config.order.unwrap_or(ORDER))))
             }
-            Model::Transformer | Model::Lstm => {
-                let loaded = match what.checkpoint {
-                    Some(step) => network::load_checkpoint(folder, config, &code, step)?,
-                    None => network::load(folder, config, &code)?,
-                };
-                (Some(loaded), None)
+            Model::Uniform => Some(Box::new(Uniform { size: code.size() })),
+            Model::GrammarUniform if !sampling::has_mask(&code, &data.law) => {
+                bail!("model = \"grammar-uniform\": there are no masks of this law in this code")
+            }
+            Model::GrammarUniform => {
+                Some(Box::new(GrammarUniform { mask: sampling::valid_mask(&code, &data.law, usize::MAX)? }))
             }
         };
-        Ok(Self { folder, what, config, data, code, network, ngram, known: None })
+        let network = match (&counted, what.checkpoint) {
+            (Some(_), _) => None,
+            (None, Some(step)) => Some(network::load_checkpoint(folder, config, &code, step)?),
+            (None, None) => Some(network::load(folder, config, &code)?),
+        };
+        Ok(Self { folder, what, config, data, code, network, counted, known: None })
     }
 
     /// Takes the keys of the training set; whoever takes them puts them back.
@@ -194,9 +201,9 @@ impl<'a> Judge<'a> {
     }
 
     fn with<T>(&mut self, f: impl FnOnce(&mut dyn Predictor) -> Result<T>) -> Result<T> {
-        match (&mut self.network, &mut self.ngram) {
+        match (&mut self.network, &mut self.counted) {
             (Some((network, theta)), _) => f(&mut Weighted { network: network.as_mut(), theta }),
-            (None, Some(ngram)) => f(ngram),
+            (None, Some(counted)) => f(counted.as_mut()),
             (None, None) => bail!("no model"),
         }
     }

@@ -25,7 +25,7 @@ pub(crate) fn write_about(
 ) -> Result<()> {
     let (class, kind) = match config.model {
         Model::Lstm => ("SymbolicLstm", "symbolic-lstm"),
-        Model::Transformer | Model::Ngram => ("SymbolicTransformer", "symbolic-transformer"),
+        _ => ("SymbolicTransformer", "symbolic-transformer"),
     };
     let id = |symbol: SymbolId| code.token(symbol).map(Token::get);
     let mut about = json!({

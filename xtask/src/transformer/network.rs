@@ -121,8 +121,8 @@ pub(crate) fn load_checkpoint(
 
 /// The network and the best weights of a run.
 pub(crate) fn load(folder: &Path, config: &Config, code: &Code) -> Result<(Box<dyn Network>, Vec<f32>)> {
-    if config.model == Model::Ngram {
-        bail!("{}: an n-gram run has no weights", folder.display());
+    if !config.model.has_weights() {
+        bail!("{}: a run of model = \"{}\" has no weights", folder.display(), config.model.name());
     }
     let network = of(config, code)?;
     let path = run_folder::weights(folder);

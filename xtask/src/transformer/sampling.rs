@@ -189,7 +189,7 @@ pub(crate) fn draw_from(
             ask_decoder(&mut CachedTransformer::in_code(&shape, code, theta)?, &request, ask)
         }
         Model::Lstm => ask_decoder(&mut LstmDecoder::new(&shape, theta)?, request, ask),
-        Model::Ngram => bail!("an n-gram run draws no samples"),
+        model => bail!("a run of model = \"{}\" draws no samples", model.name()),
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn continuations(
             best(&mut CachedTransformer::in_code(&shape, code, theta)?, &requests, beam)
         }
         Model::Lstm => best(&mut LstmDecoder::new(&shape, theta)?, requests, beam),
-        Model::Ngram => bail!("an n-gram run draws no samples"),
+        model => bail!("a run of model = \"{}\" draws no samples", model.name()),
     }
 }
 

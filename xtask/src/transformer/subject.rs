@@ -16,7 +16,7 @@ use crate::learner::{Learner as _, State, Subject};
 use crate::run_folder;
 use crate::signals::Stop;
 
-/// A configuration, its data, and the learner; none for an n-gram model, which is counted when it is judged.
+/// A configuration, its data, and the learner; none for a model without weights, which is made when it is judged.
 pub(crate) struct OnData {
     config: Config,
     data: Data,
@@ -28,7 +28,7 @@ impl OnData {
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
         let data = data::load(&config.data, quiet, stop)?;
         run_folder::check_data(folder, &config.data, data.digest())?;
-        let learner = (config.model != Model::Ngram).then(|| learner(config, folder, &data)).transpose()?;
+        let learner = config.model.has_weights().then(|| learner(config, folder, &data)).transpose()?;
         Ok(Self { config: config.clone(), data, learner })
     }
 }
@@ -41,7 +41,8 @@ impl Subject for OnData {
     }
 
     fn settings(&self) -> Result<Settings> {
-        let learner = self.learner.as_ref().ok_or_else(|| anyhow!("an n-gram model is not trained"))?;
+        let learner =
+            self.learner.as_ref().ok_or_else(|| anyhow!("a model without weights is not trained"))?;
         settings(&self.config, &self.data, learner)
     }
 

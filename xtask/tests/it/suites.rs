@@ -51,11 +51,19 @@ fn both_suites_in_each_code_and_on_the_page() {
 #[test]
 fn baselines_are_judged_at_prefixes_and_have_no_attention() {
     let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA)]);
-    for model in ["lstm", "ngram"] {
+    for model in ["lstm", "ngram", "uniform", "grammar-uniform"] {
         let set = format!("model={model}");
         train(&place, model, &[&set]);
         let judged = place.json(&["eval", model, "--suite", "structure", "--json", "--quiet"]);
         assert!(family(&judged, "calibrated choice")["kl"]["value"].as_f64().unwrap() > 0.0);
+        if model.ends_with("uniform") {
+            // As a run it is what it is as a baseline of every run.
+            let whole = place.json(&["eval", model, "--suite", "iid", "--json", "--quiet"]);
+            let rows = whole["baselines"].as_array().unwrap();
+            let row = rows.iter().find(|row| row["name"] == model).unwrap();
+            assert_eq!(row["nats_per_token"], whole["iid"]["nats_per_token"]);
+            assert!(whole["iid"]["excess"]["value"].as_f64().unwrap() > 0.0);
+        }
         let why = format!("h3 looks into the attention of a transformer, and model = \"{model}\" has none");
         let errors = place.refused(&["eval", model, "--suite", "structure", "--suite", "h3"], 2);
         assert!(errors.contains(&why), "{errors}");

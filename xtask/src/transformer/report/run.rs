@@ -62,6 +62,8 @@ impl Run {
             (Model::Lstm, _) => "LSTM".to_owned(),
             (Model::Ngram, Some(order)) => format!("Kneser–Ney model of order {order}"),
             (Model::Ngram, None) => "Kneser–Ney model".to_owned(),
+            (Model::Uniform, _) => "uniform".to_owned(),
+            (Model::GrammarUniform, _) => "uniform within the grammar".to_owned(),
         }
     }
 
@@ -177,7 +179,7 @@ impl Run {
 
     /// Whether the model is a network that is trained step by step.
     pub(crate) fn is_trained(&self) -> bool {
-        self.config.model != Model::Ngram
+        self.config.model.has_weights()
     }
 }
 

@@ -25,7 +25,7 @@ const CELL: f64 = 1.0;
 /// The list, or a line that says why there is none.
 pub(crate) fn list(run: &Run) -> Markup {
     if !run.is_trained() {
-        return html::left_out("Left out: an n-gram run draws no samples.");
+        return html::left_out("Left out: a model without weights draws no samples.");
     }
     if !run_folder::weights(&run.folder).is_file() {
         return html::left_out("Left out: the run has no model.safetensors.");

@@ -85,7 +85,7 @@ fn training(run: &Run) -> Markup {
         return html::left_out(if run.is_trained() {
             "Left out: the run has no metrics.jsonl."
         } else {
-            "Left out: an n-gram model is counted, not trained, so there are no metrics."
+            "Left out: a model without weights is not trained, so there are no metrics."
         });
     }
     let mut facts = vec![
@@ -269,7 +269,7 @@ fn generation(run: &Run) -> Markup {
         return if run.is_trained() {
             no_suite("generation")
         } else {
-            html::left_out("Left out: an n-gram run draws no samples.")
+            html::left_out("Left out: a model without weights draws no samples.")
         };
     }
     let ways = [("free", "free"), ("valid", "within the grammar")];
