@@ -114,8 +114,9 @@ impl Context<'_> {
                 Ok(sum)
             }
             Op::Sharpen { address, exponent } => {
-                let logs = (get(address)? + 1e-6)?.log()?;
-                let powers = logs.broadcast_mul(get(exponent)?)?.exp()?;
+                let logs = (get(address)? + 1e-6)?.log()?.broadcast_mul(get(exponent)?)?;
+                // The maximum changes nothing but the range of what is added, so it has no gradient.
+                let powers = logs.broadcast_sub(&logs.detach().max_keepdim(1)?)?.exp()?;
                 powers.broadcast_div(&powers.sum_keepdim(1)?)
             }
             Op::Read { memory, address } => {
