@@ -147,6 +147,12 @@ pub(crate) trait Learner:
     /// The least validation loss of a run.
     fn best_loss(&self, folder: &Path) -> Result<f64>;
 
+    /// What its model is, whatever its keys are called: two points of a sweep with one text are one arm. None where nothing
+    /// but equal keys makes equal models.
+    fn identity(&self) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// What a sweep demands of a configuration beyond what a run does.
     fn check_in_sweep(&self) -> Result<()>;
 }

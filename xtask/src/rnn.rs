@@ -12,6 +12,7 @@ pub(crate) mod task;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
+use linear_logic_rnn::arms;
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::error::{Kind, Refusal};
 use linear_logic_rnn::options::CellKind;
@@ -32,7 +33,7 @@ impl Learner for Config {
     const KIND: learner::Kind = learner::Kind::Recurrent;
     const CHANGEABLE: &'static [&'static str] =
         &["eval_every", "save_every", "threads", "eval_lengths", "eval_sequences"];
-    const SILENT: &'static [&'static str] = &["expect", "name", "allow_gap"];
+    const SILENT: &'static [&'static str] = &["expect", "name", "allow_gap", "placebo"];
     const JUDGES_DIVERGED: bool = true;
 
     const EXPECTS: &'static [&'static str] =
@@ -140,7 +141,26 @@ impl Learner for Config {
         best.map(|best| best.0).ok_or_else(|| anyhow!("{} has no validation loss", folder.display()))
     }
 
+    fn identity(&self) -> Result<Option<String>> {
+        if self.placebo {
+            return Ok(None);
+        }
+        let model = arms::identity(&self.options.of(self.cell.parse()?)?, &self.resolved_sizes()?)?;
+        let mut rest = toml::Table::try_from(self)?;
+        let sizes = ["hidden", "aux", "aux2", "readout", "addresses", "content", "pattern_addresses"];
+        for key in sizes
+            .into_iter()
+            .chain(["cell", "budget"])
+            .chain(Self::further_keys())
+            .chain(Self::SILENT.iter().copied())
+        {
+            rest.remove(key);
+        }
+        Ok(Some(format!("{rest}{model}")))
+    }
+
     fn check_in_sweep(&self) -> Result<()> {
+        arms::check_rank(&self.options.of(self.cell.parse()?)?, &self.resolved_sizes()?)?;
         let Some(budget) = self.budget.filter(|_| !self.allow_gap) else { return Ok(()) };
         let count = self.cell()?.count();
         if count * 100 < budget * 97 || count * 100 > budget * 103 {

@@ -39,6 +39,14 @@ pub(crate) fn config<L: Learner>(folder: &Path) -> Result<L> {
     L::from_text(&name, &text, &[])
 }
 
+/// The commit that trained a run, as stands below its configuration.
+pub(crate) fn trained_by(folder: &Path) -> Result<String> {
+    let (_, text) = text(folder)?;
+    let version = text.lines().rfind(|line| line.starts_with("# version "));
+    let commit = version.and_then(|line| line.split_once("commit ")).map(|(_, commit)| commit.trim());
+    Ok(commit.unwrap_or("unknown").to_owned())
+}
+
 /// The learner of a run.
 pub(crate) fn kind(folder: &Path) -> Result<Kind> {
     let (name, text) = text(folder)?;

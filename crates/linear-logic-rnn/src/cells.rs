@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::options::{Configuration, Sizes};
 use crate::step::Builder;
 pub(crate) use glue::{Glue, Notes};
+pub(crate) use linear_logic::Choices;
 use turing::Patterns;
 
 /// Writes a cell.

@@ -36,6 +36,8 @@ kinds! {
     WalkOutOfRange = "walk-out-of-range",
     Tape = "tape",
     BudgetGap = "budget-gap",
+    RankWaste = "rank-waste",
+    DuplicateArm = "duplicate-arm",
 }
 
 /// Why a cell, a task or their configuration is refused.

@@ -11,7 +11,7 @@ use training::{DeviceSpec, Layout, lines::Lines};
 use crate::cell::Cell;
 #[cfg(feature = "candle")]
 use crate::composed::Composed;
-use crate::engine::{Engine, Inputs, Objective, Predictions, Sequences, Targets};
+use crate::engine::{Engine, Inputs, LANES, Objective, Predictions, Sequences, Targets};
 use crate::metrics::Score;
 use crate::task::batch::{Batch, LossMean};
 use crate::task::batches::Batches;
@@ -34,8 +34,8 @@ enum Computing {
     Composed(Composed),
 }
 
-/// The most numbers of the values of all steps of a block: 4 GB in f32, and as much again for their gradients.
-const MOST_NUMBERS: usize = 1 << 30;
+/// The most bytes of the values of all steps, and of their gradients, of the blocks that are computed at once.
+const MOST_BYTES: usize = 8 << 30;
 
 impl Computing {
     fn set(&mut self, theta: &[f32]) -> training::Result<()> {
@@ -50,16 +50,23 @@ impl Computing {
         Ok(())
     }
 
-    /// Refuses sequences whose gradient does not fit into memory.
-    fn check(&self, steps: usize) -> training::Result<()> {
-        let numbers = match self {
-            Self::F32(engine) => engine.numbers(steps),
-            Self::F64(engine) => engine.numbers(steps),
+    /// Refuses sequences whose gradient does not fit into memory. Each of `threads` has room for a block of its own.
+    fn check(&self, steps: usize, sequences: usize, threads: usize) -> training::Result<()> {
+        let bytes = match self {
+            Self::F32(engine) => engine.numbers(steps).saturating_mul(size_of::<f32>()),
+            Self::F64(engine) => engine.numbers(steps).saturating_mul(size_of::<f64>()),
             #[cfg(feature = "candle")]
             Self::Composed(_) => 0,
         };
-        if numbers > MOST_NUMBERS {
-            let message = format!("{steps} steps of this cell are too many to be kept for a gradient");
+        let at_once = sequences.div_ceil(LANES).min(threads.max(1));
+        let bytes = bytes.saturating_mul(2 * at_once);
+        if bytes > MOST_BYTES {
+            let message = format!(
+                "{steps} steps of this cell are too many to be kept for a gradient: {at_once} blocks of {LANES} sequences at \
+                 a time would take {} GB, and at most {} are taken; use shorter sequences or fewer threads",
+                bytes.div_ceil(1 << 30),
+                MOST_BYTES >> 30
+            );
             return Err(training::Refusal::Setting(message));
         }
         Ok(())
@@ -206,7 +213,7 @@ impl training::Task for Learner {
         _update: u64,
         gradient: &mut [f32],
     ) -> training::Result<Loss> {
-        self.computing.check(batch.steps)?;
+        self.computing.check(batch.steps, batch.sequences, rayon::current_num_threads())?;
         self.computing.set(theta)?;
         let part;
         let batch = if piece.parts > 1 {
@@ -355,6 +362,15 @@ mod tests {
     #[test]
     fn sequences_that_do_not_fit_into_memory_are_refused() {
         let learner = learner(Precision::F32, LossMean::Mean);
-        assert!(learner.computing.check(1000).is_ok() && learner.computing.check(usize::MAX).is_err());
+        let check = |steps, sequences, threads| learner.computing.check(steps, sequences, threads);
+        assert!(check(1000, 128, 4).is_ok() && check(usize::MAX, 1, 1).is_err());
+        // What one thread may take, several may not each, unless there is no more than one block.
+        let Computing::F32(engine) = &learner.computing else { panic!("32 bits") };
+        let most = (0..60).map(|power| 1_usize << power);
+        let most = most.take_while(|steps| 8 * engine.numbers(*steps) <= MOST_BYTES).last().unwrap();
+        assert!(check(most, 128, 1).is_ok() && check(most, 32, 4).is_ok() && check(most, 128, 4).is_err());
+        assert!(check(most, 33, 2).is_err() && check(most / 2, 33, 2).is_ok());
+        let refusal = check(most, 128, 4).unwrap_err().to_string();
+        assert!(refusal.contains("4 blocks of 32 sequences"), "{refusal}");
     }
 }

@@ -39,6 +39,8 @@ pub mod learner;
 
 pub mod statistics;
 
+pub mod arms;
+
 pub use program::ProgramText;
 
 /// The README's example is a test.

@@ -63,6 +63,8 @@ pub(crate) struct Config {
     pub(crate) hidden: Option<Size>,
     pub(crate) budget: Option<usize>,
     pub(crate) allow_gap: bool,
+    /// Another model in what it computes with, as good as another arm of a sweep by what it can compute.
+    pub(crate) placebo: bool,
     pub(crate) aux: Option<Size>,
     pub(crate) aux2: Option<Size>,
     pub(crate) readout: Option<usize>,
@@ -117,6 +119,7 @@ impl Default for Config {
             hidden: None,
             budget: None,
             allow_gap: false,
+            placebo: false,
             aux: None,
             aux2: None,
             readout: None,

@@ -3,7 +3,7 @@
 //! A *variant* is a point of the sweep without its task. For each task the best `ll` variant by validation loss meets
 //! the strongest baseline (section 12); a sweep of `ll` alone compares its arms, key by key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -37,6 +37,7 @@ struct Run {
     status: String,
     seconds: f64,
     validation: f64,
+    commit: String,
     entries: Vec<Entry>,
 }
 
@@ -47,6 +48,7 @@ struct Arm<'a> {
     name: String,
     keys: &'a toml::Table,
     longest_training: usize,
+    longest_test: u64,
     runs: Vec<Run>,
 }
 
@@ -74,6 +76,7 @@ impl Arm<'_> {
             name,
             keys: &point.keys,
             longest_training: config.max_length,
+            longest_test: config.lengths().into_iter().max().unwrap_or(0) as u64,
             runs,
         }))
     }
@@ -87,18 +90,19 @@ impl Arm<'_> {
         lengths
     }
 
-    /// One value for each seed.
+    /// One value for each seed; a run that has none counts as the worst there is.
     fn values(&self, length: u64, measure: &str) -> Vec<f64> {
         let of = |run: &Run| {
             let entry = run.entries.iter().find(|e| e.length == length)?;
-            entry.values.get(measure).copied()
+            entry.values.get(measure).copied().filter(|value| value.is_finite())
         };
-        self.runs.iter().filter_map(of).collect()
+        let worst = if measure == "symbol_error" { 1.0 } else { 0.0 };
+        self.runs.iter().map(|run| of(run).unwrap_or(worst)).collect()
     }
 
-    /// The primary measure at the longest length.
+    /// The primary measure at the longest length of the sweep's test.
     fn sample(&self) -> Sample {
-        let longest = self.lengths().last().copied().unwrap_or(0);
+        let longest = self.longest_test;
         Sample { name: self.name.clone(), values: self.values(longest, primary(&self.task)) }
     }
 
@@ -130,6 +134,7 @@ impl Run {
             status: eval.get("status").and_then(Value::as_str).unwrap_or("unfinished").to_owned(),
             seconds: eval.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
             validation: Record::read(folder)?.best("loss").map_or(f64::INFINITY, |best| best.0),
+            commit: run_folder::trained_by(folder)?,
             entries,
         })
     }
@@ -157,12 +162,12 @@ pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<S
     );
     let document = json!({
         "schema": "xtask/1", "command": "sweep", "name": plan.name, "seeds": plan.seeds,
-        "commit": run_folder::commit(), "verdict": found, "rows": lines,
+        "commits": commits(&arms), "verdict": found, "rows": lines,
     });
     Ok(Summary {
         lines,
         columns: &COLUMNS,
-        origin: origin(plan),
+        origin: origin(plan, &arms),
         tables,
         plots: plots(&arms),
         further: html::join([]),
@@ -234,15 +239,28 @@ where
 }
 
 fn verdict(name: &str, arms: &[Arm<'_>]) -> Report {
-    let has_baselines = arms.iter().any(|arm| arm.cell != "ll");
-    let question = if has_baselines {
-        format!("{name}: does the best linear-logic cell do better than the strongest baseline?")
-    } else {
-        format!("{name}: does the first of two settings do better than the second, each with its best arm?")
+    let (proofs, others) = (arms.iter().any(|arm| arm.cell == "ll"), arms.iter().any(|arm| arm.cell != "ll"));
+    let question = match (proofs, others) {
+        (true, true) => {
+            format!("{name}: does the best linear-logic cell do better than the strongest baseline?")
+        }
+        (false, true) => {
+            format!("{name}: does the best cell, by validation, do better than the strongest other?")
+        }
+        (_, false) => {
+            format!(
+                "{name}: does the first of two settings do better than the second, each with its best arm?"
+            )
+        }
     };
     let mut rows = Vec::new();
     for (task, arms) in by_task(arms) {
-        if has_baselines {
+        if others && !proofs {
+            let Some(candidate) = best(arms.iter().copied()) else { continue };
+            let rest = arms.iter().filter(|arm| !std::ptr::eq(**arm, candidate));
+            let rest: Vec<Sample> = rest.map(|arm| arm.sample()).collect();
+            rows.extend(strongest(&rest).map(|other| Row::new(task, &candidate.sample(), other)));
+        } else if others {
             let baselines: Vec<Sample> =
                 arms.iter().filter(|arm| arm.cell != "ll").map(|arm| arm.sample()).collect();
             let candidate = best(arms.iter().copied().filter(|arm| arm.cell == "ll"));
@@ -318,12 +336,19 @@ fn table(task: &str, arms: &[&Arm<'_>]) -> Table {
     table
 }
 
-fn origin(plan: &Plan<Config>) -> String {
+fn origin(plan: &Plan<Config>, arms: &[Arm<'_>]) -> String {
     format!(
-        "Median (worst) over {} seeds; lr chosen by validation loss on other seeds where the sweep selects. Commit {}.",
+        "Median (worst) over {} seeds; lr chosen by validation loss on other seeds where the sweep selects. Commit that \
+         trained: {}.",
         plan.seeds.len(),
-        run_folder::commit()
+        commits(arms).join(", ")
     )
+}
+
+/// The commits that trained the runs.
+fn commits(arms: &[Arm<'_>]) -> Vec<String> {
+    let all: BTreeSet<&String> = arms.iter().flat_map(|arm| arm.runs.iter().map(|run| &run.commit)).collect();
+    all.into_iter().cloned().collect()
 }
 
 /// Known limits, which every report states.
@@ -381,4 +406,43 @@ fn plots(arms: &[Arm<'_>]) -> Vec<(String, Plot)> {
         (format!("accuracy-{task}"), plot.shaded(longest as f64))
     };
     by_task(arms).into_iter().map(plot).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(seed: u64, value: Option<f64>) -> Run {
+        let entries = value.map(|v| Entry { length: 9, values: [("last_symbol", v)].into() });
+        let (status, commit) = ("done".to_owned(), "c".to_owned());
+        Run {
+            seed,
+            lr: 0.1,
+            params: 1,
+            status,
+            seconds: 1.0,
+            validation: 0.5,
+            commit,
+            entries: entries.into_iter().collect(),
+        }
+    }
+
+    /// Five seeds, of which two never came to a result: they are not left out.
+    #[test]
+    fn a_run_without_a_result_counts_as_the_worst() {
+        let keys = toml::Table::new();
+        let runs = [Some(0.9), None, Some(1.0), Some(f64::NAN), Some(0.8)];
+        let arm = Arm {
+            task: "parity".to_owned(),
+            cell: "gru".to_owned(),
+            name: "gru".to_owned(),
+            keys: &keys,
+            longest_training: 5,
+            longest_test: 9,
+            runs: (0..).zip(runs).map(|(seed, value)| run(seed, value)).collect(),
+        };
+        assert_eq!(arm.sample().values, [0.9, 0.0, 1.0, 0.0, 0.8]);
+        assert_eq!(arm.spread(9, "last_symbol"), Some((0.8, 0.0)));
+        assert_eq!(arm.spread(9, "symbol_error"), Some((1.0, 1.0)));
+    }
 }

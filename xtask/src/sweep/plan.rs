@@ -16,6 +16,7 @@
 //! ```
 //! What the runs are to decide is in [`claim`](super::claim).
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -265,6 +266,7 @@ impl<L: Learner> Plan<L> {
         let tried = self.select.as_ref().map_or(&none, |s| &s.0);
         let mut names: Vec<String> = Vec::new();
         let mut made: Vec<(String, L)> = Vec::new();
+        let mut models: HashMap<String, String> = HashMap::new();
         for point in &self.points {
             for candidate in tried {
                 let config = self.config(point, candidate, 0)?;
@@ -273,6 +275,15 @@ impl<L: Learner> Plan<L> {
                 let same = made.iter().find(|(other, before)| *before == config && *other != name);
                 if let Some((other, _)) = same {
                     bail!("{}: {other} and {name} are the same configuration", self.source);
+                }
+                if let Some(model) = config.identity()?
+                    && let Some(other) = models.insert(model, name.clone())
+                {
+                    bail!(
+                        "{}: duplicate-arm: {other} and {name} are one model in two words; leave one out, or say of it \
+                         placebo = true",
+                        self.source
+                    );
                 }
                 made.push((name, config));
             }

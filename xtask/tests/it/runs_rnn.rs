@@ -389,3 +389,83 @@ fn a_sweep_refuses_cells_that_leave_the_budget() {
     write("hidden = 3\nallow_gap = true\nupdates = 1");
     place.ok(&["sweep", "--config", "gap.toml", "--quiet"]);
 }
+
+/// Arms that are one model in two words, and arms that waste weights, by name; a placebo is neither.
+#[test]
+fn a_sweep_refuses_arms_that_are_no_arms() {
+    let place = place();
+    let head = "base = \"run.toml\"\nseeds = [0]\n[[override]]\nset = { cell = \"ll\", preset = \"stable\", updates = 1 }\n";
+    let answer = |cases: &[&str]| {
+        let cases: String = cases.iter().map(|case| format!("[[case]]\n{case}\n")).collect();
+        std::fs::write(place.path("configs/arms.toml"), format!("{head}{cases}")).unwrap();
+        let output = place.command(&["sweep", "--config", "arms.toml", "--dry-run"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        match output.status.code() {
+            Some(0) => "taken".to_owned(),
+            Some(1) if !place.path("runs").exists() => said,
+            other => panic!("{other:?}: {said}"),
+        }
+    };
+    let full = "name = \"full\"\nlambda = []\npi = [\"0\", \"10\"]\naux = 3";
+    // An empty list has no space.
+    let two = "name = \"two\"\nlambda = []\npi = [\"0\", \"10\"]\nv = \"two-space\"\naux = 7\naux2 = 3";
+    let same = answer(&[full, two]);
+    assert!(
+        same.contains("duplicate-arm") && same.contains("name=full") && same.contains("name=two"),
+        "{same}"
+    );
+    assert_eq!(answer(&[full, &format!("{two}\nplacebo = true")]), "taken");
+    assert_eq!(answer(&[full, &two.replace("aux2 = 3", "aux2 = 2")]), "taken");
+    assert_eq!(answer(&[full, &format!("{two}\nlr = 3e-3")]), "taken");
+    let diagonal = "name = \"diagonal\"\nlambda = [1, 2]\nv = \"diag\"\naux = 5";
+    let words =
+        "name = \"words\"\nlambda = [1, 2]\nv = \"two-space\"\naux = 5\naux2 = 2\nv_init = \"identity\"";
+    assert!(answer(&[diagonal, words]).contains("duplicate-arm"));
+    // Under softmax gates equal programs share their weight; other gates add up.
+    let (once, twice) =
+        ("name = \"once\"\nlambda = [1]\naux = 4", "name = \"twice\"\nlambda = [1, \"mult [1] 1\"]\naux = 4");
+    assert!(answer(&[once, twice]).contains("duplicate-arm"));
+    let sigmoid = |case: &str| format!("{case}\ngate_act = \"sigmoid\"");
+    assert_eq!(answer(&[&sigmoid(once), &sigmoid(twice)]), "taken");
+    // Hidden is 4.
+    let waste = |case: &str| answer(&[&format!("{case}\naux = 5")]);
+    for wasted in ["lambda = [1]", "lambda = [1, 1]\npi = [\"0\", \"1\"]", "pi = [\"1\"]", "lambda = [0, 1]"]
+    {
+        let refusal = waste(wasted);
+        assert!(refusal.contains("rank-waste") && refusal.contains("at most rank 4"), "{wasted}: {refusal}");
+    }
+    for taken in ["lambda = [1, 2]", "pi = [\"0\", \"10\"]", "lambda = [1]\nv = \"diag\"", "lambda = []"] {
+        assert_eq!(waste(taken), "taken", "{taken}");
+    }
+    assert_eq!(answer(&["lambda = [1]\nproject = \"identity\""]), "taken");
+    assert_eq!(answer(&["lambda = [1]\naux = 4"]), "taken");
+    let second = "pi = [\"1\"]\nv = \"two-space\"\naux = 9\naux2 = ";
+    assert!(answer(&[&format!("{second}5")]).contains("rank-waste"));
+    assert_eq!(answer(&[&format!("{second}4")]), "taken");
+}
+
+/// A sweep without a linear-logic cell has a verdict, and runs without a result count as the worst there is.
+#[test]
+fn every_sweep_has_a_verdict() {
+    let place = place();
+    let text = "base = \"run.toml\"\nseeds = [0, 1, 2, 3, 4]\n[grid]\ncell = [\"elman\", \"gru\", \"lstm\"]\n\
+                [[override]]\nset = { updates = 5 }\n";
+    std::fs::write(place.path("configs/others.toml"), text).unwrap();
+    let document = place.json(&["sweep", "--config", "others.toml", "--quiet", "--json"]);
+    let rows = document["verdict"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1);
+    let cells = ["elman", "gru", "lstm"];
+    let [candidate, baseline] =
+        ["candidate", "baseline"].map(|side| rows[0][side].as_str().unwrap().to_owned());
+    assert!(candidate != baseline && cells.contains(&&*candidate) && cells.contains(&&*baseline));
+    assert_ne!(document["verdict"]["verdict"], "no verdict");
+    // What ran is named, not what is checked out when the table is made.
+    let config = place.path("runs/others/cell=gru/seed-0/config.toml");
+    let other = std::fs::read_to_string(&config).unwrap();
+    let (before, after) = other.split_once("commit ").unwrap();
+    let (_, after) = after.split_once('\n').unwrap();
+    std::fs::write(&config, format!("{before}commit 0123456789ab\n{after}")).unwrap();
+    let document = place.json(&["sweep", "--config", "others.toml", "--quiet", "--json"]);
+    assert!(document["commits"].as_array().unwrap().contains(&"0123456789ab".into()));
+    assert!(std::fs::read_to_string(place.path("runs/others/table.md")).unwrap().contains("0123456789ab"));
+}

@@ -108,6 +108,21 @@ impl Settings {
     }
 }
 
+/// Of the options, after the preset, those that say what a space is.
+pub(crate) struct Choices {
+    pub(crate) v: Operators,
+    pub(crate) project: Projection,
+    pub(crate) gate_act: GateAct,
+}
+
+impl Choices {
+    /// Those of the options.
+    pub(crate) fn of(options: &of::LinearLogic) -> Result<Self> {
+        let Settings { v, project, gate_act, .. } = Settings::new(options)?;
+        Ok(Self { v, project, gate_act })
+    }
+}
+
 /// The text of a proof of Λ, and how reports name it.
 fn lambda_subject(at: usize, numeral: &Numeral) -> Subject {
     let text = match numeral {

@@ -12,7 +12,7 @@ use linear_logic::parse;
 use linear_logic::program::Program;
 use linear_logic::ring::{Double, Epsilons, Infinitesimal, Ring};
 use linear_logic_rnn::cell::Cell;
-use linear_logic_rnn::engine::{Engine, Inputs, Objective, Sequences, Starts};
+use linear_logic_rnn::engine::{Engine, Inputs, Objective, Sequences, Starts, Targets};
 use linear_logic_rnn::step::Part;
 use seeded::Stream;
 use serde_json::{Value, json};
@@ -264,6 +264,34 @@ fn a_master_turns_an_address_as_the_machine_does() {
             before = after;
         }
     }
+}
+
+/// A uniform address over 128, sharpened by 21: each power is below the least number in 32 bits.
+#[test]
+fn sharpening_has_no_range() {
+    let n = 128;
+    let sizes = json!({"input": 1, "hidden": 2, "addresses": n, "content": 1, "output": 2});
+    let machine = cell("ntm", &sizes, &json!({"powers": (0..n).collect::<Vec<usize>>()}));
+    // Equal rotations by every power make every address uniform; g.b = 20 makes the exponent 21.
+    let theta: Vec<f32> = machine
+        .step
+        .trained()
+        .flat_map(|(_, weight)| {
+            let value = if weight.name.ends_with(".g.b") { 20.0 } else { 0.0 };
+            vec![value; weight.len()]
+        })
+        .collect();
+    let inputs = [1.0; 3];
+    for after in observed(&machine, &theta, &Starts::default(), &inputs, 3, "1.r") {
+        assert!(after.iter().all(|x| (x * n as f64 - 1.0).abs() < 1e-4), "{after:?}");
+    }
+    let engine = Engine::new(machine.step.clone(), &theta);
+    let sequences = Sequences { inputs: Inputs::Dense(&inputs), length: 3, count: 1 };
+    let mut gradient = vec![0.0_f32; theta.len()];
+    let (classes, mask) = ([0, 1, 0], [true; 3]);
+    let objective = Objective::CrossEntropy(Targets { classes: &classes, mask: &mask });
+    assert!(engine.gradient(sequences, objective, &mut gradient).is_finite());
+    assert!(gradient.iter().all(|g| g.is_finite()));
 }
 
 #[test]
