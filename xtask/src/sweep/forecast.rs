@@ -14,7 +14,11 @@ use crate::learner::Learner;
 /// The cost of all points as one document, with a step of each measured.
 pub(crate) fn forecast<L: Learner>(plan: &Plan<L>, folder: &Path, at_once: usize) -> Result<Value> {
     let candidates = plan.candidates(folder)?;
-    let points = plan.expected_points(folder, &candidates)?;
+    let mut chosen = true;
+    for job in candidates.iter().flat_map(|c| &c.runs) {
+        chosen &= jobs::is_finished(job)?;
+    }
+    let points = plan.expected_points(folder, &candidates, chosen)?;
     let mut rows = Vec::new();
     for (point, chooses) in candidates.iter().map(|c| (c, true)).chain(points.iter().map(|p| (p, false))) {
         rows.push(row(point, chooses, at_once).with_context(|| format!("point {}", point.name))?);

@@ -366,14 +366,17 @@ impl<L: Learner> Plan<L> {
 
     /// The points as far as they are known: with what their candidates chose, or before that with the first that could be
     /// chosen.
-    pub(crate) fn expected_points(&self, root: &Path, candidates: &[Point<L>]) -> Result<Vec<Point<L>>> {
-        for job in candidates.iter().flat_map(|c| &c.runs) {
-            if !super::jobs::is_finished(job)? {
-                let first = self.select.as_ref().and_then(|s| s.0.first()).cloned().unwrap_or_default();
-                return self.points_with(root, |_| Ok(first.clone()));
-            }
+    pub(crate) fn expected_points(
+        &self,
+        root: &Path,
+        candidates: &[Point<L>],
+        chosen: bool,
+    ) -> Result<Vec<Point<L>>> {
+        if chosen {
+            return self.points(root, candidates);
         }
-        self.points(root, candidates)
+        let first = self.select.as_ref().and_then(|s| s.0.first()).cloned().unwrap_or_default();
+        self.points_with(root, |_| Ok(first.clone()))
     }
 
     /// The points, with what their candidates chose: the least mean of the best validation losses; ties keep the

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::config::Config;
 use super::report::{Run, comparison, numbers_of};
-use super::verdict::{self, Showing};
+use super::verdict::{self, MEASURES, Showing};
 use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, plus_minus};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
@@ -14,33 +14,6 @@ use crate::draw::{Axis, Scale};
 use crate::sweep::statistics::{Mean, mean};
 use crate::sweep::values::shown;
 use crate::sweep::{Plan, Point, Summary};
-
-/// What is compared: key of a run, name for people with the unit, digits.
-const MEASURES: [(&str, &str, usize); 6] = [
-    ("excess", "excess, nats per token", 4),
-    ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
-    ("excess_bits", "excess per formula, bits", 3),
-    ("kl", "mean KL, nats per token", 4),
-    ("top1_ratio", "top-1 ratio", 4),
-    ("parsed", "parsed, share", 4),
-];
-
-/// A measure and its unit, for people.
-pub(super) fn in_words(measure: &str) -> String {
-    if let Some((_, words, _)) = MEASURES.iter().find(|m| m.0 == measure) {
-        return (*words).to_owned();
-    }
-    match measure {
-        "bits_per_formula" => "bits per formula".to_owned(),
-        "nats_per_token" => "nats per token".to_owned(),
-        "excess_seen" => "excess on what was seen, nats per token".to_owned(),
-        "excess_new" => "excess on what is new, nats per token".to_owned(),
-        _ => match measure.strip_prefix("transfer/") {
-            Some(data) => format!("excess on {data}, nats per token"),
-            None => measure.replace('_', " "),
-        },
-    }
-}
 
 /// A point with what its runs showed.
 struct Row<'a> {
