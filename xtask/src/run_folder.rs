@@ -39,12 +39,15 @@ pub(crate) fn config<L: Learner>(folder: &Path) -> Result<L> {
     L::from_text(&name, &text, &[])
 }
 
-/// The commit that trained a run, as stands below its configuration.
-pub(crate) fn trained_by(folder: &Path) -> Result<String> {
-    let (_, text) = text(folder)?;
-    let version = text.lines().rfind(|line| line.starts_with("# version "));
-    let commit = version.and_then(|line| line.split_once("commit ")).map(|(_, commit)| commit.trim());
-    Ok(commit.unwrap_or("unknown").to_owned())
+/// What stands after a word in the last comment of a run's configuration that begins with it.
+pub(crate) fn made_with_of<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let after = |line: &'a str| line.strip_prefix("# ")?.strip_prefix(word)?.strip_prefix(' ');
+    text.lines().rev().find_map(after).map(str::trim)
+}
+
+/// The commit that trained a run, by the text of its configuration.
+pub(crate) fn trained_by(text: &str) -> &str {
+    made_with_of(text, "version").and_then(|v| v.split_once("commit ")).map_or("unknown", |c| c.1)
 }
 
 /// The learner of a run.

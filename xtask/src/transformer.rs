@@ -6,6 +6,7 @@ pub(crate) mod code;
 
 pub(crate) mod network;
 
+mod measures;
 mod model_files;
 
 pub(crate) mod sampling;

@@ -13,10 +13,10 @@ use crate::options::{Configuration, GateAct, Numeral, Operators, Projection, Siz
 pub fn check_rank(configuration: &Configuration, sizes: &Sizes) -> Result<()> {
     let Configuration::LinearLogic(options) = configuration else { return Ok(()) };
     let choices = Choices::of(options)?;
-    let (spaces, width): (&[&str], _) = match choices.v {
+    let (spaces, size, width): (&[&str], _, _) = match choices.v {
         Operators::Diag => return Ok(()),
-        Operators::Full => (&["lambda", "pi"], sizes.aux),
-        Operators::TwoSpace => (&["pi"], sizes.aux2),
+        Operators::Full => (&["lambda", "pi"], "aux", sizes.aux),
+        Operators::TwoSpace => (&["pi"], "aux2", sizes.aux2),
     };
     let (Some(width), hidden) = (width, sizes.need("hidden")?) else { return Ok(()) };
     if choices.project == Projection::Identity || width <= hidden {
@@ -33,8 +33,8 @@ pub fn check_rank(configuration: &Configuration, sizes: &Sizes) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "a full V in {width} dimensions over a state of {hidden}, where every program applies it once: I·V·J has at most rank \
-         {hidden}, so weights are wasted; take aux ≤ hidden"
+        "a full V in {width} dimensions over a state of {hidden}, where no program applies it twice: I·V·J has at most rank \
+         {hidden}, so weights are wasted; take {size} ≤ hidden"
     );
     Err(Refusal::new(Kind::RankWaste, message))
 }

@@ -134,7 +134,7 @@ impl Run {
             status: eval.get("status").and_then(Value::as_str).unwrap_or("unfinished").to_owned(),
             seconds: eval.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
             validation: Record::read(folder)?.best("loss").map_or(f64::INFINITY, |best| best.0),
-            commit: run_folder::trained_by(folder)?,
+            commit: run_folder::trained_by(&run_folder::text(folder)?.1).to_owned(),
             entries,
         })
     }

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 use super::config::Config;
+use super::measures::MEASURES;
 use super::report::{Run, comparison, numbers_of};
-use super::verdict::{self, MEASURES, Showing};
+use super::verdict::{self, Showing};
 use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{count, duration, fixed, plus_minus};
 use crate::draw::plot::{Mark, Plot, Point as Dot};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
+use super::measures::in_words;
 use super::scores;
 use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{MISSING, count, fixed, p_value, plus_minus};
@@ -15,33 +16,6 @@ use crate::learner::Learner;
 use crate::record;
 use crate::sweep::claim::{Arm, Claim, Resolved, Rule, first_at, mean_over_log};
 use crate::sweep::statistics::{Sample, bootstrap, holm, mean};
-
-/// What is compared: key of a run, name for people with the unit, digits.
-pub(super) const MEASURES: [(&str, &str, usize); 6] = [
-    ("excess", "excess, nats per token", 4),
-    ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
-    ("excess_bits", "excess per formula, bits", 3),
-    ("kl", "mean KL, nats per token", 4),
-    ("top1_ratio", "top-1 ratio", 4),
-    ("parsed", "parsed, share", 4),
-];
-
-/// A measure and its unit, for people.
-fn in_words(measure: &str) -> String {
-    if let Some((_, words, _)) = MEASURES.iter().find(|m| m.0 == measure) {
-        return (*words).to_owned();
-    }
-    match measure {
-        "bits_per_formula" => "bits per formula".to_owned(),
-        "nats_per_token" => "nats per token".to_owned(),
-        "excess_seen" => "excess on what was seen, nats per token".to_owned(),
-        "excess_new" => "excess on what is new, nats per token".to_owned(),
-        _ => match measure.strip_prefix("transfer/") {
-            Some(data) => format!("excess on {data}, nats per token"),
-            None => measure.replace('_', " "),
-        },
-    }
-}
 
 /// What a point showed: the numbers of its runs and their folders, seed by seed in one order.
 pub(super) struct Showing {

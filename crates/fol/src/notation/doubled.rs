@@ -116,8 +116,9 @@ pub(super) struct Pair {
 /// Symbols, each with the position of its token.
 type Located = Vec<(SymbolId, usize)>;
 
-/// Symbols without redundant parentheses, and the pairs that were taken out. A pair around anything but one binary or atomic formula, or around one that has
-/// its second pair already, is refused at the closing parenthesis.
+/// Symbols without redundant parentheses, and the pairs that were taken out. A pair around what by its symbols is no
+/// binary or atomic formula, or around one that has its second pair already, is refused at the closing parenthesis; the
+/// tree decides the rest ([`confirm`]).
 pub(super) fn strip(symbols: &[(SymbolId, usize)]) -> Result<(Located, Vec<Pair>), Refusal> {
     let mut redundant = vec![false; symbols.len()];
     let mut pairs: Vec<(usize, usize)> = Vec::new();

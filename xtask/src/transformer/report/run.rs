@@ -147,19 +147,12 @@ impl Run {
 
     /// The last comment of `config.toml` that begins with a word.
     pub(crate) fn made_with(&self, word: &str) -> Option<&str> {
-        let line = |l: &'_ str| {
-            l.strip_prefix("# ")
-                .and_then(|l| l.strip_prefix(word))
-                .and_then(|l| l.strip_prefix(' '))
-                .is_some()
-        };
-        let found = self.config_text.lines().rfind(|l| line(l))?;
-        found.strip_prefix("# ")?.strip_prefix(word).map(str::trim)
+        run_folder::made_with_of(&self.config_text, word)
     }
 
     /// The commit that trained it.
     pub(crate) fn commit(&self) -> &str {
-        self.made_with("version").and_then(|v| v.split_once("commit ")).map_or("unknown", |c| c.1)
+        run_folder::trained_by(&self.config_text)
     }
 
     /// A field of the lines of a kind over targets seen; thinned out to means of neighbours where there are many.

@@ -1,0 +1,28 @@
+//! What sweeps compare, and how it is called.
+
+/// What is compared: key of a run, name for people with the unit, digits.
+pub(super) const MEASURES: [(&str, &str, usize); 6] = [
+    ("excess", "excess, nats per token", 4),
+    ("excess_renamed", "excess on what is new up to renaming, nats per token", 4),
+    ("excess_bits", "excess per formula, bits", 3),
+    ("kl", "mean KL, nats per token", 4),
+    ("top1_ratio", "top-1 ratio", 4),
+    ("parsed", "parsed, share", 4),
+];
+
+/// A measure and its unit, for people.
+pub(super) fn in_words(measure: &str) -> String {
+    if let Some((_, words, _)) = MEASURES.iter().find(|m| m.0 == measure) {
+        return (*words).to_owned();
+    }
+    match measure {
+        "bits_per_formula" => "bits per formula".to_owned(),
+        "nats_per_token" => "nats per token".to_owned(),
+        "excess_seen" => "excess on what was seen, nats per token".to_owned(),
+        "excess_new" => "excess on what is new, nats per token".to_owned(),
+        _ => match measure.strip_prefix("transfer/") {
+            Some(data) => format!("excess on {data}, nats per token"),
+            None => measure.replace('_', " "),
+        },
+    }
+}
