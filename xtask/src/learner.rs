@@ -54,6 +54,11 @@ pub(crate) trait Learner:
     /// Ranges, required keys and what must fit together; every fault is said.
     fn check(&self, name: &str) -> Result<()>;
 
+    /// Whether another value of the key would be another run; a key that is of no use here is not varied.
+    fn varies(&self, _key: &str) -> bool {
+        true
+    }
+
     /// Whether there is such a key.
     fn knows(key: &str) -> bool {
         judge::<Self>(&toml::Table::from_iter([(key.to_owned(), true.into())]), false).is_ok()

@@ -16,6 +16,7 @@ use linear_logic_rnn::arms;
 use linear_logic_rnn::cell::Cell;
 use linear_logic_rnn::error::{Kind, Refusal};
 use linear_logic_rnn::options::CellKind;
+use linear_logic_rnn::step::Part;
 use serde_json::{Value, json};
 
 use crate::answer::{give, print_json, print_text};
@@ -52,6 +53,13 @@ impl Learner for Config {
 
     fn can_be_judged(&self, _: &str, _: &Self) -> Result<()> {
         Ok(())
+    }
+
+    fn varies(&self, key: &str) -> bool {
+        let Ok(kind) = self.cell.parse::<CellKind>() else { return true };
+        let is_one = || self.options.of(kind).is_ok_and(|options| arms::has_no_gates(&options));
+        !Self::further_keys().contains(&key)
+            || kind.options().contains(&key) && !(key == "gate_bias" && is_one())
     }
 
     fn further_keys() -> Vec<&'static str> {
@@ -150,7 +158,7 @@ impl Learner for Config {
         let sizes = ["hidden", "aux", "aux2", "readout", "addresses", "content", "pattern_addresses"];
         for key in sizes
             .into_iter()
-            .chain(["cell", "budget"])
+            .chain(["cell", "budget", "cell_budget"])
             .chain(Self::further_keys())
             .chain(Self::SILENT.iter().copied())
         {
@@ -161,14 +169,17 @@ impl Learner for Config {
 
     fn check_in_sweep(&self) -> Result<()> {
         arms::check_rank(&self.options.of(self.cell.parse()?)?, &self.resolved_sizes()?)?;
-        let Some(budget) = self.budget.filter(|_| !self.allow_gap) else { return Ok(()) };
-        let count = self.cell()?.count();
-        if count * 100 < budget * 97 || count * 100 > budget * 103 {
-            let message = format!(
-                "{} has {count} weights, not within 3 % of the budget of {budget}; other sizes, or allow_gap = true",
-                self.cell
-            );
-            return Err(Refusal::new(Kind::BudgetGap, message).into());
+        let cell = self.cell()?;
+        let (all, alone) = (cell.count(), cell.step.count(Part::Cell));
+        for (budget, count, of) in [(self.budget, all, ""), (self.cell_budget, alone, " in its cell")] {
+            let Some(budget) = budget.filter(|_| !self.allow_gap) else { continue };
+            if count * 100 < budget * 97 || count * 100 > budget * 103 {
+                let message = format!(
+                    "{} has {count} weights{of}, not within 3 % of the budget of {budget}; other sizes, or allow_gap = true",
+                    self.cell
+                );
+                return Err(Refusal::new(Kind::BudgetGap, message).into());
+            }
         }
         Ok(())
     }

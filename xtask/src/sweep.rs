@@ -39,11 +39,15 @@ pub(crate) enum Swept {
 
 /// Runs a plan in a folder: first what selects, then the points.
 pub(crate) fn sweep<L: Tables>(plan: &Plan<L>, folder: &Path, how: &jobs::How<'_>) -> Result<Swept> {
-    let candidates = plan.candidates(folder)?;
-    if let Some(signal) = jobs::all(candidates.iter().flat_map(|c| &c.runs), how)? {
+    let mut signal = None;
+    let chosen = plan.choose(folder, &mut |round| {
+        signal = jobs::all(round.iter().flat_map(|c| &c.runs), how)?;
+        Ok(signal.is_none())
+    })?;
+    if let Some(signal) = signal {
         return Ok(Swept::Interrupted(signal));
     }
-    let points = plan.points(folder, &candidates)?;
+    let points = plan.points(folder, chosen.as_deref())?;
     if let Some(signal) = jobs::all(points.iter().flat_map(|p| &p.runs), how)? {
         return Ok(Swept::Interrupted(signal));
     }

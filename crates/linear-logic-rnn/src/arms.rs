@@ -43,6 +43,12 @@ fn word(canonical: &str) -> Option<usize> {
     canonical.bytes().all(|b| b == b'0' || b == b'1').then_some(canonical.len())
 }
 
+/// Whether a cell has no gates with weights: their start changes nothing.
+pub fn has_no_gates(configuration: &Configuration) -> bool {
+    let Configuration::LinearLogic(options) = configuration else { return true };
+    Choices::of(options).is_ok_and(|choices| choices.gate_act == GateAct::One)
+}
+
 /// What the model is, whatever its options are called: two configurations with one text are one model. An empty list of
 /// programs removes its space, and programs that are equal under softmax gates are one.
 ///

@@ -81,6 +81,8 @@ pub struct Learner {
     batches: Batches,
     mean: LossMean,
     valid: Vec<Batch>,
+    /// The goal, and the sequences of the longest training length that it is judged on.
+    goal: Option<(f64, Vec<Batch>)>,
     scratch: Vec<f32>,
 }
 
@@ -120,7 +122,17 @@ impl Learner {
             Precision::F64 => Computing::F64(Engine::new(cell.step.clone(), &vec![0.0; layout.len()])),
         };
         let valid = batches.valid()?;
-        Ok(Self { scratch: zeros, layout, computing, batches, mean, valid })
+        Ok(Self { scratch: zeros, layout, computing, batches, mean, valid, goal: None })
+    }
+
+    /// The same with a goal: this share of the sequences of the longest training length right, by the last symbol where
+    /// a task follows a state, else by every symbol. Evaluations say so, and their lines hold it as `longest`.
+    ///
+    /// # Errors
+    /// As for [`Batches::valid`].
+    pub fn with_goal(mut self, share: f64) -> crate::error::Result<Self> {
+        self.goal = Some((share, self.batches.longest()?));
+        Ok(self)
     }
 
     /// The same on a device.
@@ -253,7 +265,18 @@ impl training::Task for Learner {
         let tested = self.judge(theta, batches.iter().cloned().map(training::Result::Ok), |_| ());
         self.valid = batches;
         let tested = tested?;
-        Ok(Evaluation { watched: tested.loss, fields: tested.score.fields() })
+        let mut evaluation =
+            Evaluation { watched: tested.loss, reached: false, fields: tested.score.fields() };
+        if let Some((share, longest)) = self.goal.take() {
+            let judged = self.judge(theta, longest.iter().cloned().map(training::Result::Ok), |_| ());
+            self.goal = Some((share, longest));
+            let score = judged?.score;
+            let is_state = self.batches.task().is_state();
+            let right = if is_state { score.last_symbol() } else { score.sequence_exact() };
+            evaluation.reached = right >= share;
+            evaluation.fields.insert("longest".to_owned(), right.into());
+        }
+        Ok(evaluation)
     }
 
     fn lines(&self) -> Lines {

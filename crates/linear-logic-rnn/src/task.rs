@@ -33,7 +33,7 @@ use crate::error::{Kind, Refusal, Result};
 use crate::nearest::did_you_mean;
 
 use aligned::Aligned;
-use group::Group;
+use group::{Group, Rule};
 pub use settings::Settings;
 use tape::{Divider, Size, Transform, Variable};
 use walk::Pattern;
@@ -53,7 +53,7 @@ enum Form {
     Aligned(Aligned),
     /// The sum so far, modulo this.
     Sum(u32),
-    Group(Group),
+    Group(Group, Rule),
     Tape(Transform),
 }
 
@@ -82,7 +82,8 @@ impl Task {
     /// Every name.
     pub fn names() -> Vec<&'static str> {
         let aligned = Aligned::NAMED.iter().map(|(name, _)| *name);
-        aligned.chain(["parity", "mod-sum", "s3", "s5", "d5"]).chain(TAPES).collect()
+        let sums = aligned.chain(["parity", "mod-sum"]);
+        sums.chain(GROUPS.iter().map(|(name, _, _)| *name)).chain(TAPES).collect()
     }
 
     /// The task of this name. Refused: `unknown-task`, `config`, `walk`.
@@ -92,10 +93,10 @@ impl Task {
             (Some((_, aligned)), _) => Form::Aligned(*aligned),
             (_, "parity") => Form::Sum(2),
             (_, "mod-sum") => Form::Sum(settings.modulus.unwrap_or(5).max(1)),
-            (_, "s3") => Form::Group(Group::symmetric(3)),
-            (_, "s5") => Form::Group(Group::symmetric(5)),
-            (_, "d5") => Form::Group(Group::dihedral(5)),
-            _ => Form::Tape(transform(name, settings)?),
+            _ => match GROUPS.iter().find(|(known, _, _)| *known == name) {
+                Some((_, group, rule)) => Form::Group(group::group(group)?, *rule),
+                None => Form::Tape(transform(name, settings)?),
+            },
         };
         Ok(Self { name: name.to_owned(), form })
     }
@@ -107,9 +108,10 @@ impl Task {
 
     /// The number of input symbols: the width of their one-hot vectors.
     pub fn symbols(&self) -> u32 {
-        match self.form {
-            Form::Aligned(_) | Form::Group(_) => 2,
-            Form::Sum(modulus) => modulus,
+        match &self.form {
+            Form::Aligned(_) => 2,
+            Form::Group(group, rule) => group.letters(*rule),
+            Form::Sum(modulus) => *modulus,
             Form::Tape(_) => tape::SYMBOLS,
         }
     }
@@ -119,9 +121,30 @@ impl Task {
         match &self.form {
             Form::Aligned(_) => 2,
             Form::Sum(modulus) => *modulus,
-            Form::Group(group) => group.order(),
+            Form::Group(group, _) => group.order(),
             Form::Tape(_) => tape::SYMBOLS,
         }
+    }
+
+    /// Whether the class at each step is the state of an automaton: what a sequence leads to is its last symbol.
+    pub fn is_state(&self) -> bool {
+        matches!(self.form, Form::Sum(_) | Form::Group(..))
+    }
+
+    /// Which of two programs of a cell each state asks for, where the task was made so: 0 or 1 for every class.
+    pub fn planted(&self) -> Option<Vec<usize>> {
+        match &self.form {
+            // The words stand in the order 10, 01; the second rule is s·x·x′, which the word 01 is.
+            Form::Group(group, Rule::Numerals | Rule::Words) => {
+                Some((0..group.order()).map(|state| usize::from(group.is_second(state))).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// The automaton that it follows, if it does.
+    pub fn automaton(&self) -> Option<Automaton<'_>> {
+        self.is_state().then_some(Automaton(&self.form))
     }
 
     /// Whether it works on a tape.
@@ -140,7 +163,8 @@ impl Task {
     /// The tokens of a text: digits, or integers between spaces or commas, or letters for groups. For tapes it is the
     /// content alone. Refused: `symbol`.
     pub fn parse(&self, text: &str) -> Result<Vec<u32>> {
-        let symbols = if matches!(self.form, Form::Group(_)) { Symbols::Letters } else { Symbols::Digits };
+        let letters = matches!(self.form, Form::Group(_, Rule::Generators));
+        let symbols = if letters { Symbols::Letters } else { Symbols::Digits };
         input::tokens(text, symbols)
     }
 
@@ -190,7 +214,7 @@ impl Task {
                 targets.map(|t| (t.is_some(), t.unwrap_or(0))).unzip()
             }
             Form::Sum(modulus) => counted(sums(&input, *modulus)),
-            Form::Group(group) => counted(group.states(&input)),
+            Form::Group(group, rule) => counted(group.states(*rule, &input)),
             Form::Tape(_) => counted(Vec::new()),
         };
         Example { input, target, mask, walk: None }
@@ -206,6 +230,54 @@ fn sums(tokens: &[u32], modulus: u32) -> Vec<u32> {
     };
     tokens.iter().scan(0, step).collect()
 }
+
+/// The automaton that a task follows.
+#[derive(Debug, Clone, Copy)]
+pub struct Automaton<'a>(&'a Form);
+
+impl Automaton<'_> {
+    /// The state before the first letter.
+    pub fn start(&self) -> u32 {
+        if let Form::Group(group, _) = self.0 { group.identity() } else { 0 }
+    }
+
+    /// The letter that stands before the first: one that changes nothing.
+    pub fn first(&self) -> u32 {
+        self.start()
+    }
+
+    /// Whether the state after a letter depends on the letter before it too.
+    pub fn looks_back(&self) -> bool {
+        matches!(self.0, Form::Group(_, Rule::Words))
+    }
+
+    /// The state after a letter.
+    pub fn step(&self, state: u32, before: u32, letter: u32) -> Option<u32> {
+        match self.0 {
+            Form::Group(group, rule) => group.step(*rule, state, before, letter),
+            Form::Sum(modulus) if letter < *modulus && state < *modulus => {
+                Some(((u64::from(state) + u64::from(letter)) % u64::from(*modulus)) as u32)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The tasks in groups: the name, the group, what a letter does.
+const GROUPS: [(&str, &str, Rule); 12] = [
+    ("s3", "s3", Rule::Generators),
+    ("s5", "s5", Rule::Generators),
+    ("d5", "d5", Rule::Generators),
+    ("word-s3", "s3", Rule::Letters),
+    ("word-s4", "s4", Rule::Letters),
+    ("word-s5", "s5", Rule::Letters),
+    ("word-a5", "a5", Rule::Letters),
+    ("word-d5", "d5", Rule::Letters),
+    ("planted-lambda-d5", "d5", Rule::Numerals),
+    ("planted-lambda-z7", "z7", Rule::Numerals),
+    ("planted-pi-s3", "s3", Rule::Words),
+    ("planted-pi-s4", "s4", Rule::Words),
+];
 
 const TAPES: [&str; 17] = [
     "copy",

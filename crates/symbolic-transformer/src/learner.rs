@@ -277,7 +277,7 @@ impl Task for Learner<'_> {
             serde_json::Value::Object(fields) => fields,
             _ => return Err(Refusal::Learner("no fields".to_owned())),
         };
-        Ok(Evaluation { watched, fields })
+        Ok(Evaluation { watched, reached: false, fields })
     }
 }
 

@@ -31,6 +31,9 @@ pub struct State {
     pub plateau: Option<f64>,
     /// Evaluations since `plateau` was set.
     pub waited: u64,
+    /// Evaluations in a row that reached the goal of the run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reached: u64,
     /// Valid targets since the start.
     pub targets: u64,
     /// Skipped updates since the start.

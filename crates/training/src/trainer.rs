@@ -36,6 +36,8 @@ pub struct Loss {
 pub struct Evaluation {
     /// The loss on the validation set: lower is better, and the best checkpoint is chosen by it.
     pub watched: f64,
+    /// Whether what the run is for was reached: so many times in a row as [`Settings::goal`] says end it.
+    pub reached: bool,
     /// Further fields of the `eval` line.
     pub fields: Map<String, Value>,
 }
@@ -131,6 +133,8 @@ pub struct Settings {
     pub patience: u64,
     /// What counts as a gain, in nats per token.
     pub min_delta: f64,
+    /// Evaluations in a row that [reached](Evaluation::reached) the goal and end the run; 0: none do.
+    pub goal: u64,
     /// Updates between evaluations.
     pub eval_every: u64,
     /// Updates between `update` lines.
@@ -152,7 +156,7 @@ pub struct Settings {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is finished; the reason is `steps` or `patience`.
+    /// It is finished; the reason is `steps`, `patience` or `goal`.
     Finished(String),
     /// A signal stopped it after a checkpoint; its number.
     Interrupted(usize),
@@ -288,12 +292,9 @@ impl<'a, T: Task> Trainer<'a, T> {
             if step.is_multiple_of(self.settings.log_every) || step == total {
                 self.log_interval(progress)?;
             }
-            let patience_ended = (step.is_multiple_of(self.settings.eval_every) || step == total)
-                .then(|| self.evaluate(progress))
-                .transpose()?
-                .unwrap_or(false);
-            if step == total || patience_ended {
-                let reason = if step == total { "steps" } else { "patience" };
+            let judged = step.is_multiple_of(self.settings.eval_every) || step == total;
+            let early = if judged { self.evaluate(progress)? } else { None };
+            if let Some(reason) = if step == total { Some("steps") } else { early } {
                 return self.end(reason);
             }
             let signal = stop.load(Ordering::Relaxed);
@@ -417,8 +418,8 @@ impl<'a, T: Task> Trainer<'a, T> {
         format!("loss {loss:.4}{excess}")
     }
 
-    /// Evaluates, writes the line, keeps the best weights. True if patience has run out.
-    fn evaluate(&mut self, progress: &Progress) -> Result<bool> {
+    /// Evaluates, writes the line, keeps the best weights. The reason to end early, if there is one.
+    fn evaluate(&mut self, progress: &Progress) -> Result<Option<&'static str>> {
         let clock = Instant::now();
         let weights = self.at.moments.ema.as_deref().unwrap_or(&self.at.theta);
         let evaluation = self.task.evaluate(weights)?;
@@ -448,7 +449,8 @@ impl<'a, T: Task> Trainer<'a, T> {
         } else {
             state.waited += 1;
         }
-        Ok(self.settings.patience > 0 && state.waited >= self.settings.patience)
+        state.reached = if evaluation.reached { state.reached + 1 } else { 0 };
+        Ok(early_end(state, &self.settings))
     }
 
     /// Writes the checkpoint, unless the weights have left the numbers: the last good one stays then.
@@ -474,15 +476,24 @@ impl<'a, T: Task> Trainer<'a, T> {
     }
 }
 
-/// Why a run is over, if it is under these settings: all its updates are done, or patience has run out. A resumed run
-/// may ask for more updates or more patience than it had, and goes on then.
-fn end_of(state: &State, settings: &Settings) -> Option<&'static str> {
-    let patient = settings.patience == 0 || state.waited < settings.patience;
-    match state.ended.as_deref() {
-        Some("patience") if !patient => Some("patience"),
-        _ if state.step >= settings.schedule.total => Some("steps"),
-        _ => None,
+/// What ends a run before its last update: the goal, or patience that has run out.
+fn early_end(state: &State, settings: &Settings) -> Option<&'static str> {
+    if settings.goal > 0 && state.reached >= settings.goal {
+        Some("goal")
+    } else if settings.patience > 0 && state.waited >= settings.patience {
+        Some("patience")
+    } else {
+        None
     }
+}
+
+/// Why a run is over, if it is under these settings: all its updates are done, patience has run out, or its goal is
+/// reached. A resumed run may ask for more of each than it had, and goes on then.
+fn end_of(state: &State, settings: &Settings) -> Option<&'static str> {
+    if state.step >= settings.schedule.total {
+        return Some("steps");
+    }
+    early_end(state, settings).filter(|_| matches!(state.ended.as_deref(), Some("patience" | "goal")))
 }
 
 fn check_digest(folder: &Path, what: &str, found: &str, now: &str) -> Result<()> {

@@ -62,6 +62,8 @@ pub(crate) struct Config {
     pub(crate) cell: String,
     pub(crate) hidden: Option<Size>,
     pub(crate) budget: Option<usize>,
+    /// Like `budget`, but of the cell alone, without its readout; only judged.
+    pub(crate) cell_budget: Option<usize>,
     pub(crate) allow_gap: bool,
     /// Another model in what it computes with, as good as another arm of a sweep by what it can compute.
     pub(crate) placebo: bool,
@@ -88,6 +90,10 @@ pub(crate) struct Config {
     pub(crate) max_skipped: u64,
     pub(crate) eval_every: u64,
     pub(crate) save_every: u64,
+    /// The share of sequences of the longest training length whose being right ends a run, at `stop_after` evaluations
+    /// in a row.
+    pub(crate) stop_at: Option<f64>,
+    pub(crate) stop_after: u64,
 
     pub(crate) eval_lengths: Option<Vec<usize>>,
     pub(crate) eval_sequences: usize,
@@ -118,6 +124,7 @@ impl Default for Config {
             cell: String::new(),
             hidden: None,
             budget: None,
+            cell_budget: None,
             allow_gap: false,
             placebo: false,
             aux: None,
@@ -142,6 +149,8 @@ impl Default for Config {
             max_skipped: 10,
             eval_every: 500,
             save_every: 1000,
+            stop_at: None,
+            stop_after: 3,
             eval_lengths: None,
             eval_sequences: 1000,
             options: Options::default(),
@@ -169,9 +178,13 @@ impl Config {
             ("eval_every", self.eval_every),
             ("save_every", self.save_every),
             ("max_skipped", self.max_skipped),
+            ("stop_after", self.stop_after),
             ("eval_sequences", self.eval_sequences as u64),
         ] {
             faults.demand(value >= 1, format!("{key} = {value}: at least 1"));
+        }
+        if let Some(share) = self.stop_at {
+            faults.demand(share > 0.0 && share <= 1.0, format!("stop_at = {share}: above 0, at most 1"));
         }
         faults.refuse(name)?;
         let whole = || -> Result<()> {
@@ -190,7 +203,7 @@ impl Config {
     }
 
     /// The task.
-    fn task(&self) -> Result<Task> {
+    pub(crate) fn task(&self) -> Result<Task> {
         let mut settings = Settings::default();
         for (key, value) in
             [("modulus", &self.modulus), ("pattern", &self.pattern), ("patterns", &self.patterns)]
@@ -230,7 +243,10 @@ impl Config {
 
     /// Cell and task as what is trained, on the device.
     pub(crate) fn learner(&self, cell: &Cell) -> Result<Learner> {
-        let learner = Learner::new(cell, self.batches()?, self.dtype, self.loss)?;
+        let mut learner = Learner::new(cell, self.batches()?, self.dtype, self.loss)?;
+        if let Some(share) = self.stop_at {
+            learner = learner.with_goal(share)?;
+        }
         Ok(learner.on(self.device.parse()?)?)
     }
 

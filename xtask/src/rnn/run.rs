@@ -5,8 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use linear_logic_rnn::cell::Cell;
+use linear_logic_rnn::gates;
 use linear_logic_rnn::learner::Learner as Recurrent;
-use serde_json::{Value, json};
+use linear_logic_rnn::step::Part;
+use serde_json::{Map, Value, json};
 use training::schedule::{Decline, Schedule};
 use training::{Piece, Settings, Task};
 
@@ -104,6 +106,7 @@ fn settings(config: &Config) -> Result<Settings> {
         accumulate: 1,
         patience: 0,
         min_delta: 0.0,
+        goal: if config.stop_at.is_some() { config.stop_after } else { 0 },
         eval_every: config.eval_every,
         log_every: LOG_EVERY,
         save_every: config.save_every,
@@ -154,14 +157,39 @@ fn evaluate(
         lengths.push(line);
     }
     let record = Record::read(folder)?;
-    let document = json!({
+    let mut document = json!({
         "task": config.task, "cell": config.cell, "order": order(config), "seed": config.seed,
         "total_params": cell.count(), "best_update": record.best("loss").map(|best| best.1), "status": status,
         "seconds": seconds(&record), "steps_per_second": speed(&record), "lengths": lengths,
-        "commit": run_folder::commit(),
+        "commit": run_folder::commit(), "cell_params": cell.step.count(Part::Cell),
     });
+    if let (Some(share), Value::Object(fields)) = (config.stop_at, &mut document) {
+        fields.insert("reached_at".to_owned(), json!(reached_at(&record, share)));
+    }
+    if let (Some(share), Value::Object(fields)) = (gates_right(config, cell, &theta, learner)?, &mut document) {
+        fields.insert("gates_right".to_owned(), json!(share));
+    }
     write_document(&folder.join("eval.json"), &document)?;
     Ok(document)
+}
+
+/// The first update at whose evaluation this share of the sequences of the longest training length was right.
+fn reached_at(record: &Record, share: f64) -> Option<u64> {
+    let reached = |line: &&Map<String, Value>| field(line, "longest").is_some_and(|right| right >= share);
+    record.lines("eval").find(reached).and_then(|line| line.get("step")?.as_u64())
+}
+
+/// Sequences on which it is asked what gates say.
+const READ_BACK: usize = 128;
+
+/// The share of steps at which the gates name the planted program, on test sequences of the longest training length.
+fn gates_right(config: &Config, cell: &Cell, theta: &[f32], learner: &Recurrent) -> Result<Option<f64>> {
+    let task = config.task()?;
+    if task.planted().is_none() {
+        return Ok(None);
+    }
+    let examples = learner.batches().examples(config.max_length, READ_BACK)?;
+    Ok(gates::share_right(cell, theta, &task, &examples))
 }
 
 /// Judges a run once more.

@@ -13,12 +13,17 @@ use crate::learner::Learner;
 
 /// The cost of all points as one document, with a step of each measured.
 pub(crate) fn forecast<L: Learner>(plan: &Plan<L>, folder: &Path, at_once: usize) -> Result<Value> {
-    let candidates = plan.candidates(folder)?;
-    let mut chosen = true;
-    for job in candidates.iter().flat_map(|c| &c.runs) {
-        chosen &= jobs::is_finished(job)?;
-    }
-    let points = plan.expected_points(folder, &candidates, chosen)?;
+    // The rounds that are known: the next is made of what this one shows.
+    let mut candidates = Vec::new();
+    let chosen = plan.choose(folder, &mut |round| {
+        candidates.extend_from_slice(round);
+        let mut done = true;
+        for job in round.iter().flat_map(|c| &c.runs) {
+            done &= jobs::is_finished(job)?;
+        }
+        Ok(done)
+    })?;
+    let points = plan.points(folder, chosen.as_deref())?;
     let mut rows = Vec::new();
     for (point, chooses) in candidates.iter().map(|c| (c, true)).chain(points.iter().map(|p| (p, false))) {
         rows.push(row(point, chooses, at_once).with_context(|| format!("point {}", point.name))?);

@@ -13,7 +13,12 @@
 //! [select]                   # these keys of the grid are chosen for each point by validation loss
 //! over  = ["lr"]
 //! seeds = [101]
+//! set   = { updates = 4000 } # what runs that choose have otherwise
+//! thin  = 4                  # after the first seed, only the best fourth of the candidates runs the others
+//! extend = { lr = [1e-5, 1e-2] } # tried if the least of lr, or the greatest, is what would be chosen
 //! ```
+//! A key of `over` that a point's learner has no use for is not varied for it.
+//!
 //! What the runs are to decide is in [`claim`](super::claim).
 
 use std::collections::HashMap;
@@ -59,6 +64,23 @@ struct Override {
 struct Select {
     over: Vec<String>,
     seeds: Vec<u64>,
+    #[serde(default)]
+    set: Table,
+    thin: Option<usize>,
+    #[serde(default)]
+    extend: Table,
+}
+
+/// How the values of some keys are chosen.
+#[derive(Debug)]
+struct Selection {
+    /// The keys with their values.
+    over: Table,
+    seeds: Vec<u64>,
+    set: Table,
+    thin: Option<usize>,
+    /// For each key that may be extended, the value below its least and the one above its greatest.
+    extend: Vec<(String, [Value; 2])>,
 }
 
 /// A sweep that is understood and checked.
@@ -72,8 +94,7 @@ pub(crate) struct Plan<L> {
     base: Table,
     points: Vec<Table>,
     overrides: Vec<Override>,
-    /// What is chosen: each candidate's values, and the seeds.
-    select: Option<(Vec<Table>, Vec<u64>)>,
+    select: Option<Selection>,
     /// What the runs are to decide, by the numbers of the points.
     pub(crate) claims: Vec<Resolved>,
     learner: PhantomData<L>,
@@ -205,7 +226,15 @@ impl<L: Learner> Plan<L> {
                         .ok_or_else(|| refuse(format!("select.over: `{key}` has no values in [grid]")))?;
                     over.insert(key.clone(), values);
                 }
-                Some((product(&over), select.seeds))
+                if select.thin == Some(0) {
+                    return Err(refuse("select.thin = 0: at least 1".to_owned()));
+                }
+                if select.set.contains_key("seed") {
+                    return Err(refuse("`seed` is set by select.seeds alone".to_owned()));
+                }
+                let extend = extensions(&select.extend, &over).map_err(refuse)?;
+                let Select { seeds, set, thin, .. } = select;
+                Some(Selection { over: over.clone(), seeds, set, thin, extend })
             }
         };
         // With both, every case stands at every point of the grid.
@@ -242,10 +271,9 @@ impl<L: Learner> Plan<L> {
 
     /// The claims, each with the points that it is about.
     fn resolve(&self, claims: Vec<Claim>) -> Result<Vec<Resolved>> {
-        let first = self.select.as_ref().and_then(|s| s.0.first()).cloned().unwrap_or_default();
         let mut points = Vec::new();
         for keys in &self.points {
-            let config = self.config(keys, &first, 0)?;
+            let config = self.config(keys, &self.first(keys), 0)?;
             points.push(Candidate { keys, filled: Table::try_from(&config)?, config });
         }
         let mut names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
@@ -262,13 +290,15 @@ impl<L: Learner> Plan<L> {
 
     /// Every configuration of the plan is made once, every point has a name of its own, and none repeats another.
     fn check(&self) -> Result<()> {
-        let none = vec![Table::new()];
-        let tried = self.select.as_ref().map_or(&none, |s| &s.0);
-        let mut names: Vec<String> = Vec::new();
+        let mut names: Vec<Vec<String>> = Vec::new();
         let mut made: Vec<(String, L)> = Vec::new();
         let mut models: HashMap<String, String> = HashMap::new();
         for point in &self.points {
-            for candidate in tried {
+            let tried = self.tried(point);
+            for candidate in &tried {
+                if let Some(selection) = &self.select {
+                    self.chooser(selection, point, candidate, 0)?;
+                }
                 let config = self.config(point, candidate, 0)?;
                 let name = [point, candidate].map(name_of).join(" with ");
                 let name = if candidate.is_empty() { name_of(point) } else { name };
@@ -287,27 +317,48 @@ impl<L: Learner> Plan<L> {
                 }
                 made.push((name, config));
             }
-            names.push(name_of(point));
+            names.push(vec![name_of(point)]);
+            self.twice(&tried.iter().map(name_of).collect::<Vec<_>>())?;
         }
-        for names in [names, tried.iter().map(name_of).collect()] {
-            if let Some(twice) =
-                names.iter().enumerate().find(|(i, n)| names.iter().take(*i).any(|m| m == *n))
-            {
-                bail!("{}: the point {} occurs twice", self.source, twice.1);
-            }
+        self.twice(&names.concat())
+    }
+
+    /// Refuses a name that stands there twice.
+    fn twice(&self, names: &[String]) -> Result<()> {
+        match names.iter().enumerate().find(|(i, n)| names.iter().take(*i).any(|m| m == *n)) {
+            Some((_, twice)) => bail!("{}: the point {twice} occurs twice", self.source),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What a point may choose from: each candidate's values; one without any where nothing is chosen.
+    fn tried(&self, point: &Table) -> Vec<Table> {
+        let Some(selection) = &self.select else { return vec![Table::new()] };
+        product(&self.varied(selection, point))
+    }
+
+    /// The keys that are chosen for a point, with their values.
+    fn varied(&self, selection: &Selection, point: &Table) -> Table {
+        let mut over = selection.over.clone();
+        // A point that cannot be made without them varies them all.
+        if let Ok(bare) = self.config(point, &Table::new(), 0) {
+            over.retain(|key, _| bare.varies(key));
+        }
+        over
+    }
+
+    /// What stands for the choice of a point before it is made.
+    fn first(&self, point: &Table) -> Table {
+        self.tried(point).into_iter().next().unwrap_or_default()
     }
 
     /// Whether some run is one of a program of the equation language, which this build has not.
     #[cfg(not(feature = "programs"))]
     pub(crate) fn has_programs(&self) -> Result<bool> {
-        let none = vec![Table::new()];
-        let tried = self.select.as_ref().map_or(&none, |s| &s.0);
         let mut found = false;
         for point in &self.points {
-            for candidate in tried {
-                found |= self.config(point, candidate, 0)?.is_program();
+            for candidate in self.tried(point) {
+                found |= self.config(point, &candidate, 0)?.is_program();
             }
         }
         Ok(found)
@@ -316,12 +367,17 @@ impl<L: Learner> Plan<L> {
     /// The configuration of a point with chosen values and a seed: the base, the point, then each override that
     /// matches what stands there by then, defaults included.
     fn config(&self, point: &Table, chosen: &Table, seed: u64) -> Result<L> {
+        self.config_with(point, chosen, seed, &Table::new())
+    }
+
+    /// The configuration of a run that chooses.
+    fn chooser(&self, selection: &Selection, point: &Table, candidate: &Table, seed: u64) -> Result<L> {
+        self.config_with(point, candidate, seed, &selection.set)
+    }
+
+    /// The same, and `last` over all of it.
+    fn config_with(&self, point: &Table, chosen: &Table, seed: u64, last: &Table) -> Result<L> {
         let what = format!("{}, point {}", self.source, name_of(point));
-        let resolve = |table: &Table| {
-            let config = L::from_text(&what, &table.to_string(), &[])?;
-            config.check_in_sweep().with_context(|| what.clone())?;
-            Ok(config)
-        };
         let mut table = self.base.clone();
         keys::merge(&mut table, point.clone());
         keys::merge(&mut table, chosen.clone());
@@ -336,75 +392,179 @@ impl<L: Learner> Plan<L> {
                 bail!("{}: override.when: unknown key \"{unknown}\"", self.source);
             }
         }
-        resolve(&table)
+        keys::merge(&mut table, last.clone());
+        let config = L::from_text(&what, &table.to_string(), &[])?;
+        config.check_in_sweep().with_context(|| what.clone())?;
+        Ok(config)
     }
 
     fn job(&self, folder: PathBuf, point: &Table, chosen: &Table, seed: u64) -> Result<Job<L>> {
         Ok(Job { folder: folder.join(format!("seed-{seed}")), config: self.config(point, chosen, seed)? })
     }
 
-    /// The runs that choose: for each point and each combination of the keys to be chosen. None without `[select]`.
-    pub(crate) fn candidates(&self, root: &Path) -> Result<Vec<Point<L>>> {
-        let Some((tried, seeds)) = &self.select else { return Ok(Vec::new()) };
-        let mut candidates = Vec::new();
-        for point in &self.points {
-            let name = name_of(point);
-            for selected in tried {
-                let folder = root.join(&name).join("select").join(name_of(selected));
-                let runs: Result<Vec<Job<L>>> =
-                    seeds.iter().map(|&s| self.job(folder.clone(), point, selected, s)).collect();
-                candidates.push(Point {
-                    name: name.clone(),
-                    keys: point.clone(),
-                    selected: selected.clone(),
-                    runs: runs?,
-                });
-            }
-        }
-        Ok(candidates)
-    }
-
-    /// The points as far as they are known: with what their candidates chose, or before that with the first that could be
-    /// chosen.
-    pub(crate) fn expected_points(
+    /// Chooses for each point. `done` is given the runs of a round and says whether all of them are finished; the
+    /// next round is made of what they showed. `None` if they are not.
+    ///
+    /// First every candidate runs the first seed (without `thin`, all of them), then the best share of them the others.
+    /// What is chosen has the least mean of the best validation losses; ties keep the earlier. If that is the least or
+    /// greatest value of a key that may be extended, the value beyond it is tried likewise, once.
+    pub(crate) fn choose(
         &self,
         root: &Path,
-        candidates: &[Point<L>],
-        chosen: bool,
-    ) -> Result<Vec<Point<L>>> {
-        if chosen {
-            return self.points(root, candidates);
-        }
-        let first = self.select.as_ref().and_then(|s| s.0.first()).cloned().unwrap_or_default();
-        self.points_with(root, |_| Ok(first.clone()))
-    }
-
-    /// The points, with what their candidates chose: the least mean of the best validation losses; ties keep the
-    /// earlier one.
-    pub(crate) fn points(&self, root: &Path, candidates: &[Point<L>]) -> Result<Vec<Point<L>>> {
-        self.points_with(root, |name| {
-            let mut best: Option<(f64, &Table)> = None;
-            for candidate in candidates.iter().filter(|c| c.name == name) {
-                let loss = mean_validation(candidate)?;
-                if best.is_none_or(|(least, _)| loss < least) {
-                    best = Some((loss, &candidate.selected));
+        done: &mut dyn FnMut(&[Point<L>]) -> Result<bool>,
+    ) -> Result<Option<Vec<Table>>> {
+        let Some(selection) = &self.select else { return Ok(Some(vec![Table::new(); self.points.len()])) };
+        let mut tried: Vec<Vec<Table>> = self.points.iter().map(|point| self.tried(point)).collect();
+        let mut judged: Vec<Vec<(f64, Table)>> = vec![Vec::new(); self.points.len()];
+        for is_extended in [false, true] {
+            let rounds = selection.rounds();
+            for (at, seeds) in rounds.iter().enumerate() {
+                let mut round = Vec::new();
+                for (point, tried) in self.points.iter().zip(&tried) {
+                    for candidate in tried {
+                        round.push(self.candidate(root, selection, point, candidate, seeds)?);
+                    }
+                }
+                if !done(&round)? {
+                    return Ok(None);
+                }
+                let mut round = round.into_iter();
+                for tried in &mut tried {
+                    let of_point: Vec<Point<L>> = round.by_ref().take(tried.len()).collect();
+                    if at + 1 < rounds.len() {
+                        *tried = selection.best(&of_point)?;
+                    }
                 }
             }
-            Ok(best.map(|b| b.1.clone()).unwrap_or_default())
-        })
+            for ((point, tried), judged) in self.points.iter().zip(&tried).zip(&mut judged) {
+                for candidate in tried {
+                    let all = self.candidate(root, selection, point, candidate, &selection.seeds)?;
+                    judged.push((mean_validation(&all)?, candidate.clone()));
+                }
+            }
+            if is_extended || selection.extend.is_empty() {
+                break;
+            }
+            let beyond = |(point, judged): (&Table, &Vec<(f64, Table)>)| {
+                let varied = self.varied(selection, point);
+                least(judged).map(|chosen| selection.beyond(&varied, chosen)).unwrap_or_default()
+            };
+            tried = self.points.iter().zip(&judged).map(beyond).collect();
+        }
+        Ok(Some(judged.iter().map(|judged| least(judged).cloned().unwrap_or_default()).collect()))
     }
 
-    fn points_with(&self, root: &Path, chosen: impl Fn(&str) -> Result<Table>) -> Result<Vec<Point<L>>> {
+    fn candidate(
+        &self,
+        root: &Path,
+        selection: &Selection,
+        point: &Table,
+        candidate: &Table,
+        seeds: &[u64],
+    ) -> Result<Point<L>> {
+        let name = name_of(point);
+        let folder = root.join(&name).join("select").join(name_of(candidate));
+        let run = |&seed: &u64| {
+            let config = self.chooser(selection, point, candidate, seed)?;
+            Ok(Job { folder: folder.join(format!("seed-{seed}")), config })
+        };
+        let runs = seeds.iter().map(run).collect::<Result<Vec<Job<L>>>>()?;
+        Ok(Point { name, keys: point.clone(), selected: candidate.clone(), runs })
+    }
+
+    /// The points with what was chosen for them; where nothing is yet, with the first that could be.
+    pub(crate) fn points(&self, root: &Path, chosen: Option<&[Table]>) -> Result<Vec<Point<L>>> {
         let mut points = Vec::new();
-        for keys in &self.points {
+        for (at, keys) in self.points.iter().enumerate() {
             let name = name_of(keys);
-            let selected = chosen(&name)?;
+            let selected = chosen.and_then(|all| all.get(at)).cloned().unwrap_or_else(|| self.first(keys));
             let runs: Result<Vec<Job<L>>> =
                 self.seeds.iter().map(|&s| self.job(root.join(&name), keys, &selected, s)).collect();
             points.push(Point { name, keys: keys.clone(), selected, runs: runs? });
         }
         Ok(points)
     }
+}
+
+impl Selection {
+    /// The seeds of each round.
+    fn rounds(&self) -> Vec<&[u64]> {
+        match (self.thin, self.seeds.split_at_checked(1)) {
+            (Some(_), Some((first, rest))) if !rest.is_empty() => vec![first, rest],
+            _ => vec![&self.seeds],
+        }
+    }
+
+    /// The candidates of a point that go on: those with the best validation, of equal ones the earlier, in their order.
+    fn best<L: Learner>(&self, round: &[Point<L>]) -> Result<Vec<Table>> {
+        let mut order: Vec<(f64, usize)> = Vec::new();
+        for (at, candidate) in round.iter().enumerate() {
+            order.push((mean_validation(candidate)?, at));
+        }
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        order.truncate(round.len().div_ceil(self.thin.unwrap_or(1)));
+        order.sort_by_key(|(_, at)| *at);
+        let kept = order.into_iter().filter_map(|(_, at)| Some(round.get(at)?.selected.clone()));
+        Ok(kept.collect())
+    }
+
+    /// What is tried beyond a choice at an edge: the further value with every value of the other keys.
+    fn beyond(&self, varied: &Table, chosen: &Table) -> Vec<Table> {
+        let mut beyond = Vec::new();
+        for (key, [below, above]) in &self.extend {
+            let values = varied.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let is = |edge: Option<&Value>| edge.zip(chosen.get(key)).is_some_and(|(e, c)| same(e, c));
+            let number = |v: &&Value| as_number(v);
+            let (least, greatest) = (
+                values.iter().min_by(|a, b| number(a).total_cmp(&number(b))),
+                values.iter().max_by(|a, b| number(a).total_cmp(&number(b))),
+            );
+            let next = if is(greatest) {
+                above
+            } else if is(least) {
+                below
+            } else {
+                continue;
+            };
+            let mut varied = varied.clone();
+            varied.insert(key.clone(), Value::Array(vec![next.clone()]));
+            beyond.extend(product(&varied));
+        }
+        beyond
+    }
+}
+
+/// The candidate with the least loss; of equal ones the first.
+fn least(judged: &[(f64, Table)]) -> Option<&Table> {
+    judged.iter().reduce(|best, next| if next.0 < best.0 { next } else { best }).map(|best| &best.1)
+}
+
+fn as_number(value: &Value) -> f64 {
+    value.as_float().or_else(|| value.as_integer().map(|i| i as f64)).unwrap_or(f64::NAN)
+}
+
+/// The values beyond the edges of keys, checked.
+fn extensions(extend: &Table, over: &Table) -> std::result::Result<Vec<(String, [Value; 2])>, String> {
+    let mut found = Vec::new();
+    for (key, values) in extend {
+        let Some(known) = over.get(key).and_then(Value::as_array) else {
+            return Err(format!("select.extend: `{key}` is not in select.over"));
+        };
+        let numbers: Vec<f64> = known.iter().map(as_number).collect();
+        let pair = values.as_array().and_then(|v| <[Value; 2]>::try_from(v.clone()).ok());
+        let fits = |[below, above]: &[Value; 2]| {
+            numbers.iter().all(|n| as_number(below) < *n && *n < as_number(above))
+        };
+        match pair.filter(fits) {
+            Some(pair) => found.push((key.clone(), pair)),
+            None => {
+                return Err(format!(
+                    "select.extend.{key} is {values}: two numbers are wanted, below and above all of grid.{key}"
+                ));
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn mean_validation<L: Learner>(candidate: &Point<L>) -> Result<f64> {
@@ -451,7 +611,7 @@ mod tests {
              [[override]]\nwhen = { lr = 5e-4, batch = 32.0, d_ff = 32 }\nset = { dropout = 0.0 }\n",
         )
         .unwrap();
-        let points = plan.points(Path::new("r"), &[]).unwrap();
+        let points = plan.points(Path::new("r"), None).unwrap();
         let names: Vec<&str> = points.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(
             names,
@@ -473,21 +633,100 @@ mod tests {
     fn cases_stand_alone_and_nothing_is_the_base() {
         let with = plan("base = \"b\"\nseeds = [1]\n[[case]]\nd_ff = 32\n[[case]]\ndata = \"a/b\"").unwrap();
         let names: Vec<String> =
-            with.points(Path::new("r"), &[]).unwrap().into_iter().map(|p| p.name).collect();
+            with.points(Path::new("r"), None).unwrap().into_iter().map(|p| p.name).collect();
         assert_eq!(names, ["d_ff=32", "data=a_b"]);
         assert_eq!(
-            plan("base = \"b\"\nseeds = [1]").unwrap().points(Path::new("r"), &[]).unwrap()[0].name,
+            plan("base = \"b\"\nseeds = [1]").unwrap().points(Path::new("r"), None).unwrap()[0].name,
             "base"
         );
     }
 
     #[test]
     fn candidates_have_folders_and_seeds_of_their_own() {
-        let plan = plan("base = \"b\"\nseeds = [0]\n[grid]\nlr = [1e-3, 1e-4]\nd_ff = [16, 32]\n[select]\nover = [\"lr\"]\nseeds = [101]").unwrap();
-        let candidates = plan.candidates(Path::new("r")).unwrap();
+        let text = "base = \"b\"\nseeds = [0]\n[grid]\nlr = [1e-3, 1e-4]\nd_ff = [16, 32]\n\
+                    [select]\nover = [\"lr\"]\nseeds = [101]\nset = { max_steps = 7 }";
+        let plan = plan(text).unwrap();
+        let mut candidates = Vec::new();
+        let chosen = plan.choose(Path::new("r"), &mut |round| {
+            candidates.extend_from_slice(round);
+            Ok(false)
+        });
+        assert!(chosen.unwrap().is_none());
         assert_eq!(candidates.len(), 4);
         assert_eq!(candidates[1].runs[0].folder, Path::new("r/d_ff=16/select/lr=0.0001/seed-101"));
         assert_eq!(candidates[1].runs[0].config.lr.to_bits(), 1e-4_f64.to_bits());
+        assert_eq!(candidates[1].runs[0].config.max_steps, 7);
+        assert_eq!(plan.points(Path::new("r"), None).unwrap()[0].runs[0].config.max_steps, 0);
+    }
+
+    /// What is chosen where every run that chooses ends with the loss that `loss` says, and the names of all of them.
+    fn choice(text: &str, loss: impl Fn(&Point<Config>, u64) -> f64) -> (Table, Vec<String>) {
+        let plan = plan(text).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let mut made = Vec::new();
+        let chosen = plan.choose(root.path(), &mut |round| {
+            for point in round {
+                for job in &point.runs {
+                    std::fs::create_dir_all(&job.folder)?;
+                    let line = format!(
+                        "{{\"kind\":\"eval\",\"step\":1,\"split\":\"valid\",\"loss\":{}}}\n",
+                        loss(point, job.config.seed)
+                    );
+                    std::fs::write(job.folder.join("metrics.jsonl"), line)?;
+                    made.push(format!("{} {}", name_of(&point.selected), job.config.seed));
+                }
+            }
+            Ok(true)
+        });
+        (chosen.unwrap().unwrap().remove(0), made)
+    }
+
+    #[test]
+    fn candidates_are_thinned_and_an_edge_is_passed_once() {
+        let text = |more: &str| {
+            format!(
+                "base = \"b\"\nseeds = [0]\n[grid]\nlr = [1e-4, 1e-3, 1e-2]\ndropout = [0.0, 0.1]\n\
+                 [select]\nover = [\"lr\", \"dropout\"]\nseeds = [101, 102]\n{more}"
+            )
+        };
+        let of = |point: &Point<Config>| point.runs[0].config.clone();
+        // The second seed turns the order of the best two around; dropout costs a little.
+        let loss = |point: &Point<Config>, seed: u64| {
+            let config = of(point);
+            let far = (config.lr.log10() + 3.0).abs() + f64::from(config.dropout);
+            if seed == 102 && config.lr > 9e-4 && config.lr < 2e-3 { far + 3.0 } else { far }
+        };
+        let all = choice(&text(""), loss);
+        assert_eq!((name_of(&all.0).as_str(), all.1.len()), ("dropout=0.0,lr=0.0001", 12));
+        // A third of six run the second seed: 1e-3 with either dropout.
+        let (chosen, made) = choice(&text("thin = 3"), loss);
+        assert_eq!((name_of(&chosen).as_str(), made.len()), ("dropout=0.0,lr=0.001", 8));
+        assert_eq!(made[6..], ["dropout=0.0,lr=0.001 102", "dropout=0.1,lr=0.001 102"]);
+        // The least rate is best: one below is tried, with either dropout, and no further one.
+        let falls = |point: &Point<Config>, _: u64| of(point).lr + f64::from(of(point).dropout) * 1e-9;
+        let (chosen, made) = choice(&text("extend = { lr = [1e-5, 1e-1] }\nthin = 3"), falls);
+        assert_eq!(name_of(&chosen), "dropout=0.0,lr=0.00001");
+        assert_eq!(
+            made[8..],
+            ["dropout=0.0,lr=0.00001 101", "dropout=0.1,lr=0.00001 101", "dropout=0.0,lr=0.00001 102"]
+        );
+        // One above; in the middle none. What lies beyond may be worse.
+        let rises = |point: &Point<Config>, _: u64| (of(point).lr - 1e-2).abs();
+        let (chosen, made) = choice(&text("extend = { lr = [1e-5, 1e-1] }"), rises);
+        assert_eq!((name_of(&chosen).as_str(), made.len()), ("dropout=0.0,lr=0.01", 16));
+        let middle = |point: &Point<Config>, _: u64| (of(point).lr - 1e-3).abs();
+        assert_eq!(choice(&text("extend = { lr = [1e-5, 1e-1] }"), middle).1.len(), 12);
+        for (more, part) in [
+            ("thin = 0", "at least 1"),
+            ("extend = { lr = [1e-3, 1e-1] }", "below and above"),
+            ("extend = { lr = 1e-3 }", "two numbers"),
+            ("extend = { batch = [1, 2] }", "not in select.over"),
+            ("set = { seed = 3 }", "seeds alone"),
+            ("set = { lrr = 3 }", "unknown key"),
+        ] {
+            let refusal = refusal(&text(more));
+            assert!(refusal.contains(part), "{more}: {refusal}");
+        }
     }
 
     #[test]

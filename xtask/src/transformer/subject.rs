@@ -154,6 +154,7 @@ fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<S
         accumulate: config.accumulate,
         patience: config.patience,
         min_delta: config.min_delta,
+        goal: 0,
         eval_every: if config.eval_every > 0 { config.eval_every } else { per_epoch },
         log_every: config.log_every,
         save_every: config.save_every,

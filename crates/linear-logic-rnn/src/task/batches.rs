@@ -5,6 +5,7 @@
 //! | `train` | the update, from 1 | the length, then the sequences in order |
 //! | `train` | 2⁶⁴ − 1 | the order of `split = "enumerate"` |
 //! | `valid` | the number of the batch, from 0 | the length, then the sequences in order |
+//! | `valid` | 2³² + the number of the batch | sequences of the longest training length |
 //! | `test` | length · 2³² + number of the sequence | the sequence |
 //!
 //! The key is `linear-logic-rnn-v1:PURPOSE:SEED`. Nothing depends on threads or on what was drawn before.
@@ -14,11 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
 use super::pool::Pool;
-use super::{LONGEST, Task};
+use super::{Example, LONGEST, Task};
 use crate::error::{Refusal, Result};
 
 /// Sequences of a validation.
 pub const VALIDATION: usize = 512;
+/// The first item of the sequences of the longest training length.
+const LONGEST_ITEM: u64 = 1 << 32;
 /// Sequences of one length in a batch of the validation.
 const VALIDATION_BATCH: usize = 32;
 /// Sequences in a batch of the test.
@@ -150,6 +153,24 @@ impl Batches {
         (0..VALIDATION / VALIDATION_BATCH).map(draw).collect()
     }
 
+    /// Sequences of the longest training length, as many as those of the validation and others.
+    ///
+    /// # Errors
+    /// As for a draw.
+    pub fn longest(&self) -> Result<Vec<Batch>> {
+        if self.pool.is_some() {
+            return self.valid();
+        }
+        let draw = |item: usize| {
+            let mut stream = family("valid", self.plan.seed).stream(LONGEST_ITEM + item as u64);
+            let length = self.plan.max_length;
+            let examples: Result<Vec<_>> =
+                (0..TEST_BATCH).map(|_| self.task.draw(length, &mut stream)).collect();
+            Ok(Batch::new(&examples?))
+        };
+        (0..VALIDATION / TEST_BATCH).map(draw).collect()
+    }
+
     /// The batches of the test at one length, one after the other: `sequences` of them, or, where the split lists the
     /// strings of this length, the test part of the list.
     pub fn test(&self, length: usize, sequences: usize) -> impl Iterator<Item = Result<Batch>> + '_ {
@@ -167,9 +188,21 @@ impl Batches {
     }
 
     fn tested(&self, length: usize, range: std::ops::Range<usize>) -> Result<Batch> {
+        Ok(Batch::new(&self.test_examples(length, range)?))
+    }
+
+    /// The first sequences of the test at a length, one by one; drawn, whatever the split.
+    ///
+    /// # Errors
+    /// As for a draw.
+    pub fn examples(&self, length: usize, sequences: usize) -> Result<Vec<Example>> {
+        self.test_examples(length, 0..sequences)
+    }
+
+    fn test_examples(&self, length: usize, range: std::ops::Range<usize>) -> Result<Vec<Example>> {
         let family = family("test", self.plan.seed);
         let draw = |item| self.task.draw(length, &mut family.stream(((length as u64) << 32) | item as u64));
-        Ok(Batch::new(&range.map(draw).collect::<Result<Vec<_>>>()?))
+        range.map(draw).collect()
     }
 
     /// Sequences of one length, uniform from the least one to `greatest`.

@@ -94,6 +94,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
         accumulate: 1,
         patience: 0,
         min_delta: 0.0,
+        goal: 0,
         eval_every: total,
         log_every: 50,
         save_every: total,

@@ -27,6 +27,8 @@ struct Linear {
     /// Whether the weight is cut off from the loss.
     cut: bool,
     evaluations: Vec<f64>,
+    /// What the goal is.
+    goal_below: f64,
     /// How long a judgement takes.
     judged_in: std::time::Duration,
     lines: Lines,
@@ -46,6 +48,7 @@ impl Linear {
             broken: 0..0,
             cut: false,
             evaluations: Vec::new(),
+            goal_below: 0.0,
             judged_in: std::time::Duration::ZERO,
             lines: Lines::Tokens,
         }
@@ -111,7 +114,7 @@ impl Task for Linear {
         let x = vec![1.0; IN];
         let watched = (0..OUT).map(|o| f64::from(Self::error(theta, &x, o)).powi(2)).sum();
         let watched = self.evaluations.pop().unwrap_or(watched);
-        Ok(Evaluation { watched, fields: Map::new() })
+        Ok(Evaluation { watched, reached: watched < self.goal_below, fields: Map::new() })
     }
 
     fn lines(&self) -> Lines {
@@ -136,6 +139,7 @@ fn settings(total: u64) -> Settings {
         accumulate: 2,
         patience: 0,
         min_delta: 1e-3,
+        goal: 0,
         eval_every: 6,
         log_every: 4,
         save_every: 3,
@@ -274,6 +278,31 @@ fn no_gain_ends_the_run_and_the_best_is_kept() {
     assert_eq!(outcome, Outcome::Finished("patience".to_owned()));
     let end = lines(folder.path()).pop().unwrap();
     assert_eq!((end["step"].as_u64(), end["best_step"].as_u64()), (Some(24), Some(18)));
+}
+
+#[test]
+fn a_goal_that_is_reached_twice_in_a_row_ends_the_run_wherever_it_was_stopped() {
+    // From the back: reached at updates 6, 18 and 24.
+    let task = |values: &[f64]| Linear { evaluations: values.to_vec(), goal_below: 0.5, ..Linear::new() };
+    let values = [0.1, 0.3, 0.2, 0.9, 0.1, 0.9];
+    let wanted = Settings { goal: 2, ..settings(600) };
+    let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (outcome, expected) = train(&mut task(&values), wanted.clone(), whole.path()).unwrap();
+    assert_eq!(outcome, Outcome::Finished("goal".to_owned()));
+    assert_eq!(lines(whole.path()).pop().unwrap()["step"], 24);
+    let mut first = Linear { stop_at: 20, ..task(&values) };
+    let (outcome, _) = train(&mut first, wanted.clone(), broken.path()).unwrap();
+    assert_eq!(outcome, Outcome::Interrupted(2));
+    let (outcome, weights) = train(&mut task(&values[..2]), wanted.clone(), broken.path()).unwrap();
+    assert_eq!((outcome, weights), (Outcome::Finished("goal".to_owned()), expected));
+    assert_eq!(lines(broken.path()), lines(whole.path()));
+    // Asked again it is over, and with a goal that takes more it goes on.
+    let (outcome, _) = train(&mut task(&[]), wanted, broken.path()).unwrap();
+    assert_eq!(outcome, Outcome::Finished("goal".to_owned()));
+    let further = Settings { goal: 3, ..settings(40) };
+    let (outcome, _) = train(&mut task(&values[..1]), further, broken.path()).unwrap();
+    assert_eq!(outcome, Outcome::Finished("goal".to_owned()));
+    assert_eq!(lines(broken.path()).pop().unwrap()["step"], 30);
 }
 
 #[test]
@@ -450,7 +479,7 @@ impl Task for Sloped {
     }
 
     fn evaluate(&mut self, _: &[f32]) -> Result<Evaluation> {
-        Ok(Evaluation { watched: 1.0, fields: Map::new() })
+        Ok(Evaluation { watched: 1.0, reached: false, fields: Map::new() })
     }
 
     fn mean_targets(&self) -> Option<f64> {
