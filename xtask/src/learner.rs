@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use training::{Settings, Task};
 
+use crate::contrast::Contrast;
 use crate::keys::{self, Wrong, merge, parse_set, parse_table, place};
 use crate::signals::Stop;
 
@@ -45,6 +46,11 @@ pub(crate) trait Learner:
     /// Refuses what no claim can be about: data whose optimum nobody knows, and measures that mean something else for
     /// the other side.
     fn can_be_judged(&self, measure: &str, beside: &Self) -> Result<()>;
+
+    /// Refuses contrasts that could not be decided; `arms` are the points of the sweep.
+    fn check_contrasts(_contrasts: &[Contrast], _arms: &[Self]) -> Result<()> {
+        bail!("[[contrast]] is of sweeps of cells; a sweep of {} has [[claim]]", Self::KIND)
+    }
 
     /// Keys of a file beside the fields of its type.
     fn further_keys() -> Vec<&'static str> {

@@ -9,6 +9,7 @@ mod bench;
 #[path = "bench_elsewhere.rs"]
 mod bench;
 mod commands;
+mod contrast;
 mod data;
 mod draw;
 #[cfg(not(feature = "bench"))]

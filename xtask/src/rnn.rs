@@ -1,8 +1,10 @@
 //! The recurrent learner: its configuration, its runs, what sweeps of it show, and the commands that print exact
 //! values.
 
+mod arm;
 pub(crate) mod cell;
 pub(crate) mod config;
+mod contrast;
 pub(crate) mod optim;
 mod page;
 pub(crate) mod run;
@@ -20,6 +22,7 @@ use linear_logic_rnn::step::Part;
 use serde_json::{Value, json};
 
 use crate::answer::{give, print_json, print_text};
+use crate::contrast::Contrast;
 use crate::draw::numbers::{count, duration};
 use crate::learner::{self, Learner};
 use crate::record::{Record, document};
@@ -52,6 +55,23 @@ impl Learner for Config {
     }
 
     fn can_be_judged(&self, _: &str, _: &Self) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_contrasts(contrasts: &[Contrast], arms: &[Self]) -> Result<()> {
+        let named: Vec<(&str, &str)> =
+            arms.iter().map(|arm| (arm.task.as_str(), arm.name.as_deref().unwrap_or(&arm.cell))).collect();
+        for contrast in contrasts {
+            contrast.check(&named)?;
+            let judged = |arm: &&Self| contrast.tasks.contains(&arm.task);
+            if let Some(arm) = arms.iter().filter(judged).find(|arm| arm.stop_at.is_none()) {
+                bail!(
+                    "contrast {}: the runs of {} have no stop_at, so none reaches a goal",
+                    contrast.name,
+                    arm.task
+                );
+            }
+        }
         Ok(())
     }
 

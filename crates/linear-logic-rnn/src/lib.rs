@@ -41,6 +41,8 @@ pub mod gates;
 
 pub mod statistics;
 
+pub mod contrast;
+
 pub mod arms;
 
 pub use program::ProgramText;

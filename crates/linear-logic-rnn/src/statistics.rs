@@ -49,14 +49,14 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
 }
 
 /// Twice the mean of the ranks, from 1, that the values equal to `value` share: an integer.
-fn twice_midrank(all: &[f64], value: f64) -> usize {
+pub(crate) fn twice_midrank(all: &[f64], value: f64) -> usize {
     let below = all.iter().filter(|v| **v < value).count();
     let equal = all.iter().filter(|v| **v == value).count();
     2 * below + equal + 1
 }
 
 /// The number of choices of `size` ranks for every sum. The numbers are integers in f64: exact below 2⁵³.
-fn rank_sums(ranks: &[usize], size: usize) -> Vec<f64> {
+pub(crate) fn rank_sums(ranks: &[usize], size: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     // ways[k][s]: choices of k of the ranks seen so far with the sum s.
     let mut ways = vec![vec![0.0; most + 1]; size + 1];

@@ -166,7 +166,8 @@ fn evaluate(
     if let (Some(share), Value::Object(fields)) = (config.stop_at, &mut document) {
         fields.insert("reached_at".to_owned(), json!(reached_at(&record, share)));
     }
-    if let (Some(share), Value::Object(fields)) = (gates_right(config, cell, &theta, learner)?, &mut document) {
+    if let (Some(share), Value::Object(fields)) = (gates_right(config, cell, &theta, learner)?, &mut document)
+    {
         fields.insert("gates_right".to_owned(), json!(share));
     }
     write_document(&folder.join("eval.json"), &document)?;

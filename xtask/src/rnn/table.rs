@@ -3,148 +3,21 @@
 //! A *variant* is a point of the sweep without its task. For each task the best `ll` variant by validation loss meets
 //! the strongest baseline (section 12); a sweep of `ll` alone compares its arms, key by key.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 use linear_logic_rnn::statistics::{Report, Row, Sample, median, strongest};
 use serde_json::{Map, Value, json};
 
+use super::arm::{Arm, MEASURES, Run, primary, word};
 use super::config::Config;
+use super::contrast;
 use crate::draw::html::{self, Column, Table};
 use crate::draw::numbers::{count, fixed, p_value};
 use crate::draw::plot::{Mark, Plot, Point as Dot};
 use crate::draw::{Axis, Scale};
-use crate::record::{Record, document};
-use crate::run_folder;
-use crate::sweep::values::shown;
+use crate::sweep::values::{name_of, shown};
 use crate::sweep::{Plan, Point, Summary};
-
-/// The measures of a test.
-const MEASURES: [&str; 3] = ["symbol_error", "sequence_exact", "last_symbol"];
-
-/// One run at one length.
-struct Entry {
-    length: u64,
-    values: BTreeMap<&'static str, f64>,
-}
-
-/// A finished run.
-struct Run {
-    seed: u64,
-    lr: f64,
-    params: u64,
-    status: String,
-    seconds: f64,
-    validation: f64,
-    commit: String,
-    entries: Vec<Entry>,
-}
-
-/// A variant on a task, with its runs.
-struct Arm<'a> {
-    task: String,
-    cell: String,
-    name: String,
-    keys: &'a toml::Table,
-    longest_training: usize,
-    longest_test: u64,
-    runs: Vec<Run>,
-}
-
-impl Arm<'_> {
-    fn read<'a>(point: &'a Point<Config>) -> Result<Option<Arm<'a>>> {
-        let Some(first) = point.runs.first() else { return Ok(None) };
-        let config = &first.config;
-        let part = |(key, value): (&String, &toml::Value)| match value {
-            toml::Value::String(word) if key == "cell" => word.clone(),
-            _ => format!("{key}={}", shown(value)),
-        };
-        let words: Vec<String> = point.keys.iter().filter(|(key, _)| *key != "task").map(part).collect();
-        let name = match &config.name {
-            Some(name) => name.clone(),
-            None if words.is_empty() => config.cell.clone(),
-            None => words.join(" "),
-        };
-        let mut runs = Vec::new();
-        for job in &point.runs {
-            runs.push(Run::read(&job.config, &job.folder)?);
-        }
-        Ok(Some(Arm {
-            task: config.task.clone(),
-            cell: config.cell.clone(),
-            name,
-            keys: &point.keys,
-            longest_training: config.max_length,
-            longest_test: config.lengths().into_iter().max().unwrap_or(0) as u64,
-            runs,
-        }))
-    }
-
-    /// The lengths of the test.
-    fn lengths(&self) -> Vec<u64> {
-        let mut lengths: Vec<u64> =
-            self.runs.iter().flat_map(|r| r.entries.iter().map(|e| e.length)).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        lengths
-    }
-
-    /// One value for each seed; a run that has none counts as the worst there is.
-    fn values(&self, length: u64, measure: &str) -> Vec<f64> {
-        let of = |run: &Run| {
-            let entry = run.entries.iter().find(|e| e.length == length)?;
-            entry.values.get(measure).copied().filter(|value| value.is_finite())
-        };
-        let worst = if measure == "symbol_error" { 1.0 } else { 0.0 };
-        self.runs.iter().map(|run| of(run).unwrap_or(worst)).collect()
-    }
-
-    /// The primary measure at the longest length of the sweep's test.
-    fn sample(&self) -> Sample {
-        let longest = self.longest_test;
-        Sample { name: self.name.clone(), values: self.values(longest, primary(&self.task)) }
-    }
-
-    fn validation(&self) -> f64 {
-        let losses: Vec<f64> = self.runs.iter().map(|r| r.validation).collect();
-        median(&losses).unwrap_or(f64::INFINITY)
-    }
-
-    /// Median and worst over seeds.
-    fn spread(&self, length: u64, measure: &str) -> Option<(f64, f64)> {
-        let values = self.values(length, measure);
-        let worst = if measure == "symbol_error" { f64::max } else { f64::min };
-        Some((median(&values)?, values.iter().copied().reduce(worst)?))
-    }
-}
-
-impl Run {
-    fn read(config: &Config, folder: &Path) -> Result<Self> {
-        let eval = document(&folder.join("eval.json"))?;
-        let mut entries = Vec::new();
-        for line in eval.get("lengths").and_then(Value::as_array).into_iter().flatten() {
-            let values = MEASURES.iter().filter_map(|m| Some((*m, line.get(*m)?.as_f64()?))).collect();
-            entries.push(Entry { length: line.get("length").and_then(Value::as_u64).unwrap_or(0), values });
-        }
-        Ok(Self {
-            seed: config.seed,
-            lr: config.optimiser()?.lr,
-            params: eval.get("total_params").and_then(Value::as_u64).unwrap_or(0),
-            status: eval.get("status").and_then(Value::as_str).unwrap_or("unfinished").to_owned(),
-            seconds: eval.get("seconds").and_then(Value::as_f64).unwrap_or(0.0),
-            validation: Record::read(folder)?.best("loss").map_or(f64::INFINITY, |best| best.0),
-            commit: run_folder::trained_by(&run_folder::text(folder)?.1).to_owned(),
-            entries,
-        })
-    }
-}
-
-/// What a task is judged by.
-fn primary(task: &str) -> &'static str {
-    let follows = ["parity", "mod-sum", "s3", "s5", "d5"];
-    if follows.contains(&task) { "last_symbol" } else { "sequence_exact" }
-}
 
 /// What the runs of a sweep showed.
 pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<Summary> {
@@ -153,6 +26,9 @@ pub(crate) fn summary(plan: &Plan<Config>, points: &[Point<Config>]) -> Result<S
         arms.extend(Arm::read(point)?);
     }
     let lines = lines(&arms);
+    if !plan.contrasts.is_empty() {
+        return contrasted(plan, &arms, lines);
+    }
     let report = verdict(&plan.name, &arms);
     let found = serde_json::to_value(&report)?;
     let notes = vec![report.question.clone(), LIMITS.to_owned()];
@@ -208,6 +84,12 @@ fn lines(arms: &[Arm<'_>]) -> Vec<Map<String, Value>> {
                 put("length", json!(entry.length));
                 for measure in MEASURES {
                     put(measure, json!(entry.values.get(measure)));
+                }
+                if arm.has_goal {
+                    put("cell_params", json!(run.cell_params));
+                    put("reached_at", json!(run.reached_at));
+                    put("gates_right", json!(run.gates_right));
+                    put("selected", json!(arm.selected));
                 }
                 put("status", json!(run.status));
                 put("seconds", json!(run.seconds));
@@ -306,11 +188,46 @@ fn settings(task: &str, arms: &[&Arm<'_>]) -> Vec<Row> {
     rows
 }
 
+/// What the runs of a sweep with contrasts showed.
+fn contrasted(plan: &Plan<Config>, arms: &[Arm<'_>], lines: Vec<Map<String, Value>>) -> Result<Summary> {
+    let found = contrast::judge(&plan.contrasts, arms)?;
+    let notes = plan.contrasts.iter().map(|c| format!("{}: {}", c.name, c.says)).collect();
+    let mut tables = vec![("Verdict".to_owned(), contrast::table(&found), notes)];
+    tables.extend(
+        by_task(arms).into_iter().map(|(task, arms)| (task.to_owned(), table(task, &arms), Vec::new())),
+    );
+    let found = json!({"contrasts": found, "commits": commits(arms)});
+    let document = json!({
+        "schema": "xtask/1", "command": "sweep", "name": plan.name, "seeds": plan.seeds, "verdict": found, "rows": lines,
+    });
+    Ok(Summary {
+        lines,
+        columns: &COLUMNS,
+        origin: origin(plan, arms),
+        tables,
+        plots: plots(arms),
+        further: html::join([]),
+        file: ("verdict.json", found),
+        document,
+    })
+}
+
 /// The arms of a task.
 fn table(task: &str, arms: &[&Arm<'_>]) -> Table {
     let measure = primary(task);
     let lengths = arms.first().map(|arm| arm.lengths()).unwrap_or_default();
-    let mut head = ["variant", "#weights", "#lr", "#validation"].map(ToOwned::to_owned).to_vec();
+    let has_goal = arms.iter().any(|arm| arm.has_goal);
+    let is_planted = arms.iter().any(|arm| arm.runs.iter().any(|run| run.gates_right.is_some()));
+    let mut head = vec!["variant", "#weights"];
+    head.push(if has_goal { "chosen" } else { "#lr" });
+    head.push("#validation");
+    if has_goal {
+        head.extend(["#reached", "#updates until then", "#solved"]);
+    }
+    if is_planted {
+        head.push("#gates right");
+    }
+    let mut head: Vec<String> = head.into_iter().map(ToOwned::to_owned).collect();
     head.extend(lengths.iter().map(|length| format!("#{measure} at {length}")));
     head.extend(["#diverged", "#seconds"].map(ToOwned::to_owned));
     let mut table = Table::new(head);
@@ -318,10 +235,35 @@ fn table(task: &str, arms: &[&Arm<'_>]) -> Table {
         let first = arm.runs.first();
         let mut cells = vec![
             html::text(arm.name.clone()),
-            html::number(count(first.map(|r| r.params))),
-            html::number(first.map_or_else(String::new, |r| r.lr.to_string())),
+            html::number(match first {
+                Some(Run { params, cell_params: Some(cell), .. }) if arm.has_goal => {
+                    format!("{params} ({cell})")
+                }
+                first => count(first.map(|r| r.params)),
+            }),
+            if has_goal {
+                html::text(name_of(arm.selected))
+            } else {
+                html::number(first.map_or_else(String::new, |r| r.lr.to_string()))
+            },
             html::number(fixed(Some(arm.validation()).filter(|v| v.is_finite()), 4)),
         ];
+        if has_goal {
+            let reached = arm.runs.iter().filter(|run| run.reached_at.is_some()).count();
+            let solved = contrast::trials(arm).iter().filter(|trial| trial.solved).count();
+            let runs = arm.runs.len();
+            // Runs that never reached it stand behind all others.
+            let updates: Vec<f64> =
+                arm.runs.iter().map(|run| run.reached_at.map_or(f64::INFINITY, |at| at as f64)).collect();
+            let middle = median(&updates).filter(|m| m.is_finite());
+            cells.push(html::number(format!("{reached} of {runs}")));
+            cells.push(html::number(middle.map_or_else(|| "never".to_owned(), |m| m.to_string())));
+            cells.push(html::number(format!("{solved} of {runs}")));
+        }
+        if is_planted {
+            let shares: Vec<f64> = arm.runs.iter().filter_map(|run| run.gates_right).collect();
+            cells.push(html::number(fixed(median(&shares), 3)));
+        }
         for length in &lengths {
             cells.push(html::number(match arm.spread(*length, measure) {
                 Some((middle, worst)) => format!("{middle:.4} ({worst:.4})"),
@@ -369,14 +311,6 @@ fn verdict_table(report: &Report) -> Table {
     Table::of(&report.rows, columns)
 }
 
-/// The word by which something is serialised.
-fn word(value: &impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(Value::String(word)) => word,
-        _ => String::new(),
-    }
-}
-
 /// Accuracy against length, one picture for each task.
 fn plots(arms: &[Arm<'_>]) -> Vec<(String, Plot)> {
     let plot = |(task, arms): (&str, Vec<&Arm<'_>>)| {
@@ -406,43 +340,4 @@ fn plots(arms: &[Arm<'_>]) -> Vec<(String, Plot)> {
         (format!("accuracy-{task}"), plot.shaded(longest as f64))
     };
     by_task(arms).into_iter().map(plot).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(seed: u64, value: Option<f64>) -> Run {
-        let entries = value.map(|v| Entry { length: 9, values: [("last_symbol", v)].into() });
-        let (status, commit) = ("done".to_owned(), "c".to_owned());
-        Run {
-            seed,
-            lr: 0.1,
-            params: 1,
-            status,
-            seconds: 1.0,
-            validation: 0.5,
-            commit,
-            entries: entries.into_iter().collect(),
-        }
-    }
-
-    /// Five seeds, of which two never came to a result: they are not left out.
-    #[test]
-    fn a_run_without_a_result_counts_as_the_worst() {
-        let keys = toml::Table::new();
-        let runs = [Some(0.9), None, Some(1.0), Some(f64::NAN), Some(0.8)];
-        let arm = Arm {
-            task: "parity".to_owned(),
-            cell: "gru".to_owned(),
-            name: "gru".to_owned(),
-            keys: &keys,
-            longest_training: 5,
-            longest_test: 9,
-            runs: (0..).zip(runs).map(|(seed, value)| run(seed, value)).collect(),
-        };
-        assert_eq!(arm.sample().values, [0.9, 0.0, 1.0, 0.0, 0.8]);
-        assert_eq!(arm.spread(9, "last_symbol"), Some((0.8, 0.0)));
-        assert_eq!(arm.spread(9, "symbol_error"), Some((1.0, 1.0)));
-    }
 }

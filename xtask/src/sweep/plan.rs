@@ -31,6 +31,7 @@ use toml::{Table, Value};
 
 use super::claim::{Candidate, Claim, Resolved};
 use super::values::{name_of, same};
+use crate::contrast::Contrast;
 use crate::learner::{Kind, Learner};
 use crate::{keys, place};
 
@@ -49,6 +50,8 @@ struct File {
     select: Option<Select>,
     #[serde(default)]
     claim: Vec<Claim>,
+    #[serde(default)]
+    contrast: Vec<Contrast>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -97,6 +100,8 @@ pub(crate) struct Plan<L> {
     select: Option<Selection>,
     /// What the runs are to decide, by the numbers of the points.
     pub(crate) claims: Vec<Resolved>,
+    /// The deciding comparisons of cells.
+    pub(crate) contrasts: Vec<Contrast>,
     learner: PhantomData<L>,
 }
 
@@ -154,6 +159,7 @@ fn known(table: &Table) -> std::result::Result<(), keys::Wrong> {
         all.filter_map(Value::as_table).try_for_each(|inner| keys::check(inner, known))
     };
     each("override", keys::of::<Override>())?;
+    each("contrast", keys::of::<Contrast>())?;
     each("claim", keys::of::<Claim>())
 }
 
@@ -262,10 +268,12 @@ impl<L: Learner> Plan<L> {
             overrides: file.overrides,
             select,
             claims: Vec::new(),
+            contrasts: file.contrast,
             learner: PhantomData,
         };
         plan.check()?;
         plan.claims = plan.resolve(file.claim)?;
+        plan.check_contrasts()?;
         Ok(plan)
     }
 
@@ -286,6 +294,24 @@ impl<L: Learner> Plan<L> {
         }
         let resolve = |claim: Claim| claim.resolve(&points).with_context(|| self.source.clone());
         claims.into_iter().map(resolve).collect()
+    }
+
+    /// Every contrast has its arms.
+    fn check_contrasts(&self) -> Result<()> {
+        if self.contrasts.is_empty() {
+            return Ok(());
+        }
+        let mut arms = Vec::new();
+        for keys in &self.points {
+            arms.push(self.config(keys, &self.first(keys), 0)?);
+        }
+        L::check_contrasts(&self.contrasts, &arms).with_context(|| self.source.clone())?;
+        if self.seeds.len() < 2 {
+            bail!("{}: contrasts need at least two seeds", self.source);
+        }
+        let mut names: Vec<String> = self.contrasts.iter().map(|c| c.name.clone()).collect();
+        names.sort_unstable();
+        self.twice(&names)
     }
 
     /// Every configuration of the plan is made once, every point has a name of its own, and none repeats another.

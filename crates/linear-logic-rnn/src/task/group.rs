@@ -307,7 +307,8 @@ mod tests {
         }
         // Planted at the reflections of D₅, the numerals would be: s·x·x is a reflection again.
         let mut reflections = Group::dihedral(5);
-        let is_reflection = |s: u32| reflections.product(s, s) == Some(reflections.identity) && s != reflections.identity;
+        let is_reflection =
+            |s: u32| reflections.product(s, s) == Some(reflections.identity) && s != reflections.identity;
         let second: Vec<bool> = (0..reflections.order()).map(is_reflection).collect();
         reflections.second = second.clone();
         for state in (0..reflections.order()).filter(|s| second[*s as usize]) {
