@@ -9,6 +9,7 @@ mod forward;
 mod frame;
 mod lanes;
 mod loss;
+mod one_hot;
 mod pack;
 mod real;
 mod tiled;
@@ -22,6 +23,7 @@ use training::kernels::{Kernel, vectorised};
 use crate::step::{Start, Step, ValueId, WeightId};
 use forward::Machine;
 use frame::{Code, Place};
+use one_hot::{NONE, Tokens};
 pub use lanes::LANES;
 use loss::{Wanted, classes, cross_entropy};
 use pack::{Prepared, norm_backward};
@@ -163,8 +165,23 @@ impl<T: Real> Engine<T> {
         length.saturating_add(1).saturating_mul(self.code.rows * LANES)
     }
 
-    fn machine(&self) -> Machine<'_, T> {
-        Machine { step: &self.step, code: &self.code, prepared: &self.prepared }
+    fn machine<'a>(&'a self, tokens: Option<&'a Tokens>) -> Machine<'a, T> {
+        let hot = self.code.one_hot.as_ref().zip(tokens.map(Vec::as_slice));
+        Machine { step: &self.step, code: &self.code, prepared: &self.prepared, hot }
+    }
+
+    /// The tokens of a block, if its inputs are read by them: before the first step, then step by step.
+    fn tokens(&self, sequences: Sequences<'_>, block: usize) -> Option<Tokens> {
+        let Inputs::Tokens(tokens) = sequences.inputs else { return None };
+        if self.code.one_hot.is_none() || self.starts.previous.is_some() {
+            return None;
+        }
+        let of = |time: usize| {
+            let lane = |lane: usize| if block + lane < sequences.count { block + lane } else { block };
+            std::array::from_fn(|at| tokens[time * sequences.count + lane(at)])
+        };
+        let first = if self.step.previous == Start::First && sequences.length > 0 { of(0) } else { [NONE; LANES] };
+        Some(std::iter::once(first).chain((0..sequences.length).map(of)).collect())
     }
 
     fn take(&self) -> Buffers<T> {
@@ -216,13 +233,16 @@ impl<T: Real> Engine<T> {
     /// Objective and sums of one block. Its frames are free for the next block of this thread.
     fn block(&self, sequences: Sequences<'_>, block: usize, objective: Objective<'_>) -> (f64, Vec<Vec<T>>) {
         let mut buffers = self.take();
-        let machine = self.machine();
+        let tokens = self.tokens(sequences, block);
+        let machine = self.machine(tokens.as_ref());
         let len = (sequences.length + 1) * machine.frame();
         buffers.frames.resize(len, T::ZERO);
         buffers.gradients.resize(len, T::ZERO);
         let mut sums: Vec<Vec<T>> = self.step.weights.iter().map(|w| vec![T::ZERO; w.len()]).collect();
         self.start(&mut buffers.frames, sequences, block);
-        for (time, frame) in buffers.frames.chunks_exact_mut(machine.frame()).enumerate().skip(1) {
+        // Frames that are read by tokens hold none of their inputs.
+        let written = if machine.hot.is_some() { 0 } else { sequences.length };
+        for (time, frame) in buffers.frames.chunks_exact_mut(machine.frame()).enumerate().skip(1).take(written) {
             self.fill(frame, sequences, block, time - 1);
         }
         let logits = self.step.logits.map(|value| self.code.places[value.index()]);
@@ -292,7 +312,8 @@ impl<T: Real> Engine<T> {
                 let (mut found, mut loss) = (Vec::with_capacity(sequences.length), 0.0);
                 let logits = self.step.logits.map(|value| self.code.places[value.index()]);
                 let mut scratch = vec![T::ZERO; logits.map_or(0, |place| place.rows * LANES)];
-                self.roll(sequences, *block, |time, frame| {
+                let tokens = self.tokens(sequences, *block);
+                self.roll(sequences, *block, tokens.as_ref(), |time, frame| {
                     let Some(place) = logits else { return };
                     let logits = &frame[place.at * LANES..(place.at + place.rows) * LANES];
                     let wanted = targets.wanted(time, sequences.count, *block);
@@ -318,17 +339,26 @@ impl<T: Real> Engine<T> {
 
     /// Runs one sequence (the first) and shows every step, counted from 0.
     pub fn observe(&self, sequences: Sequences<'_>, mut see: impl FnMut(usize, Seen<'_, T>)) {
-        self.roll(sequences, 0, |time, frame| see(time, Seen { code: &self.code, frame }));
+        // Reports may be of what is not written where tokens choose.
+        self.roll(sequences, 0, None, |time, frame| see(time, Seen { code: &self.code, frame }));
     }
 
     /// Runs a block with two frames.
-    fn roll(&self, sequences: Sequences<'_>, block: usize, mut see: impl FnMut(usize, &[T])) {
-        let machine = self.machine();
+    fn roll(
+        &self,
+        sequences: Sequences<'_>,
+        block: usize,
+        tokens: Option<&Tokens>,
+        mut see: impl FnMut(usize, &[T]),
+    ) {
+        let machine = self.machine(tokens);
         let frame = machine.frame();
         let mut frames = vec![T::ZERO; 2 * frame];
         self.start(&mut frames, sequences, block);
         for time in 0..sequences.length {
-            self.fill(&mut frames[frame..], sequences, block, time);
+            if machine.hot.is_none() {
+                self.fill(&mut frames[frame..], sequences, block, time);
+            }
             vectorised(OneStep { machine, frames: &mut frames, time: time + 1 });
             see(time, &frames[frame..]);
             frames.copy_within(frame.., 0);

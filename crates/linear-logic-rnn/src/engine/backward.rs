@@ -6,6 +6,7 @@
 use super::forward::{Machine, SHARPEN, members};
 use super::frame::{Flow, Line, slope};
 use super::lanes::{LANES, gate, inner, map, product, zip};
+use super::one_hot::{Chosen, OneHot, chosen};
 use super::real::Real;
 use crate::step::{Act, Groups, Op};
 
@@ -13,12 +14,45 @@ impl<T: Real> Machine<'_, T> {
     /// Turns the gradients of the frame that begins at `here` into those of what it was made of.
     #[inline(always)]
     pub(super) fn backward(&self, frames: &[T], gradients: &mut [T], here: usize) {
-        for line in self.code.lines.iter().rev().filter(|line| line.carries) {
+        for (number, line) in self.code.lines.iter().enumerate().rev().filter(|(_, line)| line.carries) {
+            if let Some((hot, tokens)) = self.hot
+                && let Some(readers) = &hot.readers[number]
+            {
+                self.operators_backward((number, line), readers, (hot, tokens), gradients, here);
+                continue;
+            }
             let start = self.start(line.out, here);
             let (before, rest) = gradients.split_at_mut(start);
             let gradient = &rest[..line.out.rows * LANES];
             let value = &frames[start..start + line.out.rows * LANES];
-            self.line_backward(line, frames, before, gradient, value, here);
+            self.line_backward((number, line), frames, before, gradient, value, here);
+        }
+    }
+
+    /// From the gradients of the lines that read an x ⊗ z which was not written to that of z.
+    #[inline(always)]
+    fn operators_backward(
+        &self,
+        (_, line): (usize, &Line),
+        readers: &[(usize, usize)],
+        (hot, tokens): (&OneHot, &[[u32; LANES]]),
+        gradients: &mut [T],
+        here: usize,
+    ) {
+        let time = here / self.frame();
+        // z stands in front of the lines that read it.
+        let (before, rest) = gradients.split_at_mut(self.start(line.out, here));
+        let mut adds = None;
+        for (reader, term) in readers.iter().filter(|(reader, _)| self.code.lines[*reader].carries) {
+            let Chosen::Operator { back, .. } = hot.terms[*reader][*term] else { continue };
+            let Some((dz, first)) = self.towards(line, 1, before, here) else { return };
+            let out = self.code.lines[*reader].out;
+            let from = (out.at - line.out.at) * LANES;
+            let dy = &rest[from..from + out.rows * LANES];
+            let factor = self.code.lines[*reader].factors[*term];
+            let table = &self.prepared.by_token(self.code, factor).backward;
+            chosen(dz, table, dy, &tokens[time - back], adds.unwrap_or(first));
+            adds = Some(true);
         }
     }
 
@@ -41,14 +75,25 @@ impl<T: Real> Machine<'_, T> {
     }
 
     #[inline(always)]
-    fn line_backward(&self, line: &Line, frames: &[T], before: &mut [T], dy: &[T], y: &[T], here: usize) {
+    fn line_backward(
+        &self,
+        (number, line): (usize, &Line),
+        frames: &[T],
+        before: &mut [T],
+        dy: &[T],
+        y: &[T],
+        here: usize,
+    ) {
         let operand = |at: usize| self.get(frames, line.operands[at], here);
         match &self.step.node(line.value).op {
             Op::Input | Op::Previous | Op::State(_) | Op::Vector(_) | Op::Row(_) => {}
             Op::Affine { terms, add, .. } => {
                 for (at, factor) in line.factors.iter().enumerate() {
+                    if self.hot.is_some_and(|(hot, _)| hot.terms[number][at] != Chosen::No) {
+                        continue;
+                    }
                     if let Some((dx, adds)) = self.towards(line, at, before, here) {
-                        product(dx, &self.prepared.packed[*factor].backward, dy, adds);
+                        product(dx, &self.prepared.packed(self.code, *factor).backward, dy, adds);
                     }
                 }
                 for at in terms.len()..terms.len() + add.len() {

@@ -2,6 +2,7 @@
 
 use super::frame::{Code, Line, Place};
 use super::lanes::{LANES, gate, inner, map, product, spread, zip};
+use super::one_hot::{Chosen, OneHot, chosen, column};
 use super::pack::Prepared;
 use super::real::Real;
 use crate::step::{Act, Groups, Op, Step};
@@ -12,6 +13,8 @@ pub(super) struct Machine<'a, T> {
     pub(super) step: &'a Step,
     pub(super) code: &'a Code,
     pub(super) prepared: &'a Prepared<T>,
+    /// The tokens of the block, before the first step and then step by step, if inputs are read by them.
+    pub(super) hot: Option<(&'a OneHot, &'a [[u32; LANES]])>,
 }
 
 impl<T> Machine<'_, T> {
@@ -39,15 +42,25 @@ impl<T: Real> Machine<'_, T> {
     /// Computes the frame that begins at `here`; its input stands there already. `time` counts from 1.
     #[inline(always)]
     pub(super) fn forward(&self, frames: &mut [T], here: usize, time: usize) {
-        for line in &self.code.lines {
+        for (number, line) in self.code.lines.iter().enumerate() {
+            if self.hot.is_some_and(|(hot, _)| hot.readers[number].is_some()) {
+                continue;
+            }
             let (before, rest) = frames.split_at_mut(self.start(line.out, here));
-            self.line(line, before, &mut rest[..line.out.rows * LANES], here, time);
+            self.line((number, line), before, &mut rest[..line.out.rows * LANES], here, time);
         }
     }
 
     /// Computes one value; its operands lie in front of it.
     #[inline(always)]
-    fn line(&self, line: &Line, before: &[T], out: &mut [T], here: usize, time: usize) {
+    fn line(
+        &self,
+        (number, line): (usize, &Line),
+        before: &[T],
+        out: &mut [T],
+        here: usize,
+        time: usize,
+    ) {
         let operand = |at: usize| self.get(before, line.operands[at], here);
         match &self.step.node(line.value).op {
             Op::Input | Op::Previous | Op::State(_) => {}
@@ -64,7 +77,20 @@ impl<T: Real> Machine<'_, T> {
                     adds = true;
                 }
                 for (at, factor) in line.factors.iter().enumerate() {
-                    product(out, &self.prepared.packed[*factor].forward, operand(at), adds);
+                    match self.hot.map(|(hot, tokens)| (hot.terms[number][at], tokens)) {
+                        None | Some((Chosen::No, _)) => {
+                            let packed = self.prepared.packed(self.code, *factor);
+                            product(out, &packed.forward, operand(at), adds);
+                        }
+                        Some((Chosen::Column { back }, tokens)) => {
+                            let table = &self.prepared.by_token(self.code, *factor).forward;
+                            column(out, table, &tokens[time - back], adds);
+                        }
+                        Some((Chosen::Operator { back, z }, tokens)) => {
+                            let table = &self.prepared.by_token(self.code, *factor).forward;
+                            chosen(out, table, self.get(before, z, here), &tokens[time - back], adds);
+                        }
+                    }
                     adds = true;
                 }
             }

@@ -1,6 +1,9 @@
 //! Weights as the engine reads them: done to what is done before use, and matrices in tiles.
 
+use std::sync::OnceLock;
+
 use super::frame::Code;
+use super::one_hot::ByToken;
 use super::real::Real;
 use super::tiled::{Packed, Tiled};
 use crate::step::{Norm, Step};
@@ -10,8 +13,9 @@ use crate::step::{Norm, Step};
 pub(super) struct Prepared<T> {
     /// Entries after the norm, weight by weight.
     pub(super) weights: Vec<Vec<T>>,
-    /// One for each factor of [`Code`].
-    pub(super) packed: Vec<Packed<T>>,
+    /// One for each factor of [`Code`], made when it is used.
+    packed: Vec<OnceLock<Packed<T>>>,
+    by_token: Vec<OnceLock<ByToken<T>>>,
 }
 
 impl<T: Real> Prepared<T> {
@@ -30,9 +34,26 @@ impl<T: Real> Prepared<T> {
             };
             weights.push(normed(weight.norm, &weight.shape, entries));
         }
-        let pack = |tiled: &Tiled| tiled.pack(&weights[tiled.factor.weight.index()]);
-        let packed = code.factors.iter().map(pack).collect();
-        Self { weights, packed }
+        let (packed, by_token) = code.factors.iter().map(|_| (OnceLock::new(), OnceLock::new())).unzip();
+        Self { weights, packed, by_token }
+    }
+
+    /// A factor in tiles.
+    #[inline(always)]
+    pub(super) fn packed(&self, code: &Code, factor: usize) -> &Packed<T> {
+        self.packed[factor].get_or_init(|| {
+            let tiled: &Tiled = &code.factors[factor];
+            tiled.pack(&self.weights[tiled.factor.weight.index()])
+        })
+    }
+
+    /// A factor by token.
+    #[inline(always)]
+    pub(super) fn by_token(&self, code: &Code, factor: usize) -> &ByToken<T> {
+        self.by_token[factor].get_or_init(|| {
+            let tiled = &code.factors[factor];
+            ByToken::new(tiled, code.input.rows, &self.weights[tiled.factor.weight.index()])
+        })
     }
 }
 

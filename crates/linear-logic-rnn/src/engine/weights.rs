@@ -3,6 +3,7 @@
 use super::forward::Machine;
 use super::frame::Place;
 use super::lanes::{LANES, Series, outer_sums, row_sum};
+use super::one_hot::{Chosen, chosen_sums};
 use super::real::Real;
 use crate::step::{Op, Start};
 
@@ -17,13 +18,41 @@ impl<T: Real> Machine<'_, T> {
             stride,
             rows: place.rows,
         };
-        for line in self.code.lines.iter().filter(|line| line.carries) {
+        let mut scratch = Vec::new();
+        for (number, line) in self.code.lines.iter().enumerate().filter(|(_, line)| line.carries) {
             let out = series(gradients, line.out);
             match &self.step.node(line.value).op {
                 Op::Affine { bias, .. } => {
                     for (at, factor) in line.factors.iter().enumerate() {
                         let tiled = &self.code.factors[*factor];
                         let sum = &mut sums[tiled.factor.weight.index()];
+                        if let Some((hot, tokens)) = self.hot
+                            && hot.terms[number][at] != Chosen::No
+                        {
+                            for time in 1..=steps {
+                                let here = time * stride;
+                                let dy = self.get(gradients, line.out, here);
+                                match hot.terms[number][at] {
+                                    Chosen::No => {}
+                                    Chosen::Column { back } => {
+                                        let entries = |row: usize| &tiled.entries[row * tiled.columns..];
+                                        for (lane, token) in tokens[time - back].iter().enumerate() {
+                                            let token = *token as usize;
+                                            if token < tiled.columns {
+                                                for (row, dy) in dy.chunks_exact(LANES).enumerate() {
+                                                    sum[entries(row)[token]] += dy[lane];
+                                                }
+                                            }
+                                        }
+                                    }
+                                    Chosen::Operator { back, z } => {
+                                        let z = self.get(frames, z, here);
+                                        chosen_sums(sum, dy, z, &tokens[time - back], &mut scratch);
+                                    }
+                                }
+                            }
+                            continue;
+                        }
                         let x = series(frames, line.operands[at]);
                         outer_sums(out, x, steps, |r, c, g| sum[tiled.entries[r * tiled.columns + c]] += g);
                     }

@@ -6,6 +6,7 @@ mod cells;
 mod common;
 mod configurations;
 mod gradients;
+mod one_hot;
 mod pages;
 mod plain;
 mod refusals;
