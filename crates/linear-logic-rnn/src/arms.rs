@@ -40,7 +40,7 @@ pub fn check_rank(configuration: &Configuration, sizes: &Sizes) -> Result<()> {
 }
 
 fn word(canonical: &str) -> Option<usize> {
-    canonical.bytes().all(|b| b == b'0' || b == b'1').then_some(canonical.len())
+    canonical.bytes().all(|b| b.is_ascii_digit()).then_some(canonical.len())
 }
 
 /// Whether a cell has no gates with weights: their start changes nothing.

@@ -70,7 +70,7 @@ pub(crate) struct Compiled {
 pub(crate) struct Subject {
     pub(crate) what: String,
     pub(crate) text: String,
-    pub(crate) against: Option<&'static str>,
+    pub(crate) against: Option<String>,
 }
 
 /// Checks texts and compiles them to one program whose results are vectors.
@@ -90,7 +90,7 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         let located = |inner: Inner| proof(&subject.what, &inner);
         let source = Source::new("<proof>", subject.text.clone().into_bytes());
         let query = parse::query(&source).map_err(located)?;
-        let found = match subject.against {
+        let found = match &subject.against {
             None => elaborate(&program, &source, &query).map_err(located)?,
             Some(text) => {
                 let wanted = Source::new("<type>", text.as_bytes().to_vec());

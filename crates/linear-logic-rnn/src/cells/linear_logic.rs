@@ -26,6 +26,8 @@ use crate::step::{Act, Builder, Factor, Groups, Norm, Start, ValueId, View, Weig
 struct Settings {
     lambda: Vec<Numeral>,
     pi: Vec<String>,
+    /// The places that words are over.
+    window: usize,
     order: Order,
     v: Operators,
     project: Projection,
@@ -69,6 +71,7 @@ impl Settings {
         let settings = Self {
             lambda: options.lambda.clone().unwrap_or_default(),
             pi: options.pi.clone().unwrap_or_default(),
+            window: options.window.unwrap_or(SHORTEST_WINDOW),
             order: options.order.map_or(Order::Literal, |order| order.order()),
             v,
             project: options.project.unwrap_or(Projection::Learned),
@@ -101,6 +104,20 @@ impl Settings {
         if self.gate_act == GateAct::One && self.table.is_some() {
             return Err(Refusal::config("`gate_act` = \"one\" has no weights, so it has no table"));
         }
+        if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&self.window) {
+            return Err(Refusal::config(format!(
+                "`window` = {}: words are over {SHORTEST_WINDOW} to {LONGEST_WINDOW} places, one for each digit",
+                self.window
+            )));
+        }
+        if self.window > SHORTEST_WINDOW && self.pi.is_empty() {
+            return Err(Refusal::config("`window` is of the words of `pi`, and there is none"));
+        }
+        if self.window > SHORTEST_WINDOW && self.x0 == FirstInput::First {
+            return Err(Refusal::config(
+                "`x0` = \"first\" stands before the first input alone; with a longer `window` it is \"zero\" or \"learned\"",
+            ));
+        }
         if !self.bias.is_finite() {
             return Err(Refusal::config("`gate_bias` is not a number"));
         }
@@ -129,15 +146,46 @@ fn lambda_subject(at: usize, numeral: &Numeral) -> Subject {
         Numeral::Number(n) => n.to_string(),
         Numeral::Text(text) => text.clone(),
     };
-    Subject { what: format!("lambda[{at}]"), text, against: Some(INT) }
+    Subject { what: format!("lambda[{at}]"), text, against: Some(INT.to_owned()) }
 }
 
 /// A text of digits is a word, the empty text the empty word; others are texts of the language.
-fn pi_subject(at: usize, text: &str) -> Subject {
-    let is_word = text.bytes().all(|digit| digit == b'0' || digit == b'1');
-    let text = if is_word { format!("0b{text}") } else { text.to_owned() };
-    Subject { what: format!("pi[{at}]"), text, against: Some(BINT) }
+///
+/// Over more than two places a word is written out: the digits 0, 1, 2 of `order = "literal"` are
+/// `\x0 x1 x2 z. derelict x0 (derelict x1 (derelict x2 z))`.
+fn pi_subject(at: usize, text: &str, settings: &Settings) -> Subject {
+    let what = format!("pi[{at}]");
+    if settings.window == SHORTEST_WINDOW {
+        let is_word = text.bytes().all(|digit| digit == b'0' || digit == b'1');
+        let text = if is_word { format!("0b{text}") } else { text.to_owned() };
+        return Subject { what, text, against: Some(BINT.to_owned()) };
+    }
+    let places: String = (0..settings.window).map(|place| format!("x{place} ")).collect();
+    let operators: String = (0..settings.window).map(|_| "!(k -o k) -o ").collect();
+    let against = format!("\\{places}z. z : {operators}k -o k");
+    let text = match word_over(text, settings.window) {
+        None => text.to_owned(),
+        Some(mut digits) => {
+            if settings.order == Order::FirstDigitFirst {
+                digits.reverse();
+            }
+            let applied: String = digits.iter().map(|digit| format!("derelict x{digit} (")).collect();
+            format!("\\{places}z. {applied}z{}", ")".repeat(digits.len()))
+        }
+    };
+    Subject { what, text, against: Some(against) }
 }
+
+/// The digits of a word over so many places; `None` of a text that is none.
+fn word_over(text: &str, window: usize) -> Option<Vec<usize>> {
+    let digit = |c: char| c.to_digit(10).map(|d| d as usize).filter(|d| *d < window);
+    text.chars().map(digit).collect()
+}
+
+/// Places of the words of Definition 2.9: the input before this one, and this one.
+const SHORTEST_WINDOW: usize = 2;
+/// One for each digit.
+const LONGEST_WINDOW: usize = 10;
 
 /// Closed terms of the types that the proofs of Λ and Π must have.
 const INT: &str = "0";
@@ -152,11 +200,34 @@ pub(super) fn linear_logic(
     let settings = Settings::new(options)?;
     let lambda: Vec<Subject> =
         settings.lambda.iter().enumerate().map(|(at, n)| lambda_subject(at, n)).collect();
-    let pi: Vec<Subject> = settings.pi.iter().enumerate().map(|(at, text)| pi_subject(at, text)).collect();
+    let words: Vec<Option<Vec<usize>>> =
+        settings.pi.iter().map(|text| word_over(text, settings.window)).collect();
+    let pi: Vec<Subject> =
+        settings.pi.iter().enumerate().map(|(at, text)| pi_subject(at, text, &settings)).collect();
     let lambda = programs(&lambda, 1, settings.order, "lambda", notes)?;
-    let pi = programs(&pi, 2, settings.order, "pi", notes)?;
+    let mut pi = programs(&pi, settings.window, settings.order, "pi", notes)?;
+    if settings.window > SHORTEST_WINDOW {
+        // Written out, they are shown as the words that they are.
+        let shown = notes.programs.iter_mut().filter(|program| program.place.starts_with("pi["));
+        for ((program, word), text) in shown.zip(&words).zip(&settings.pi) {
+            program.text.clone_from(text);
+            if word.is_some() {
+                program.canonical.clone_from(text);
+            }
+        }
+        pi.recognised = Vec::new();
+    }
     if settings.v == Operators::Diag {
-        commuting(&pi, settings.allow_degenerate, notes)?;
+        let known = |found: &Option<Recognised>| match found {
+            Some(Recognised::Word(digits)) => Some(digits.iter().map(|d| usize::from(*d)).collect()),
+            _ => None,
+        };
+        let words = if settings.window > SHORTEST_WINDOW {
+            words
+        } else {
+            pi.recognised.iter().map(known).collect()
+        };
+        commuting(&words, settings.window, settings.allow_degenerate, notes)?;
     }
 
     let start = match settings.h0 {
@@ -169,9 +240,9 @@ pub(super) fn linear_logic(
         FirstInput::First => Start::First,
         FirstInput::Learned => Start::Weight(b.bias("x0", simple.input, 0.0)),
     };
-    b.start_previous(first);
+    b.start_previous(first.clone());
 
-    let mut spaces = Spaces { b, settings: &settings, simple: &simple, sizes };
+    let mut spaces = Spaces { b, settings: &settings, simple: &simple, sizes, before: first };
     let z = match settings.v {
         Operators::TwoSpace => {
             let of_lambda = spaces.space(&lambda, None, "1")?;
@@ -220,13 +291,12 @@ fn programs(
 }
 
 /// Diagonal operators commute: a word acts through its counts of digits.
-fn commuting(pi: &Compiled, allowed: bool, notes: &mut Notes) -> Result<()> {
-    let mut seen: Vec<((usize, usize), String)> = Vec::new();
-    for found in &pi.recognised {
-        let Some(Recognised::Word(digits)) = found else { continue };
-        let text: String = digits.iter().map(|d| if *d { '1' } else { '0' }).collect();
-        let ones = digits.iter().filter(|d| **d).count();
-        let counts = (digits.len() - ones, ones);
+fn commuting(words: &[Option<Vec<usize>>], window: usize, allowed: bool, notes: &mut Notes) -> Result<()> {
+    let mut seen: Vec<(Vec<usize>, String)> = Vec::new();
+    for digits in words.iter().flatten() {
+        let text: String = digits.iter().map(ToString::to_string).collect();
+        let count = |digit: usize| digits.iter().filter(|d| **d == digit).count();
+        let counts: Vec<usize> = (0..window).map(count).collect();
         if let Some((_, other)) = seen.iter().find(|(known, _)| *known == counts)
             && !allowed
         {
@@ -238,7 +308,7 @@ fn commuting(pi: &Compiled, allowed: bool, notes: &mut Notes) -> Result<()> {
                 ),
             ));
         }
-        if counts.0 > 0 && counts.1 > 0 {
+        if counts.iter().filter(|count| **count > 0).count() > 1 {
             notes.warnings.push(Warning {
                 kind: "diagonal-commutes",
                 message: format!("with a diagonal V the order of the digits of `{text}` does not matter"),
@@ -255,6 +325,8 @@ struct Spaces<'a> {
     settings: &'a Settings,
     simple: &'a Simple,
     sizes: &'a Sizes,
+    /// x⁽⁰⁾ and what stands before it.
+    before: Start,
 }
 
 impl Spaces<'_> {
@@ -308,6 +380,26 @@ impl Spaces<'_> {
         Ok(Some(back.map_or(mixture, |back| self.b.product(back, mixture))))
     }
 
+    /// The inputs that the digits of words stand for: the oldest first, this step's last.
+    fn inputs(&mut self) -> Vec<ValueId> {
+        let (b, start) = (&mut *self.b, self.before.clone());
+        let mut inputs = vec![self.simple.x];
+        for back in 1..self.settings.window {
+            let input = if back == 1 {
+                b.previous()
+            } else {
+                // What was older by one step is handed on.
+                let newer = inputs.last().copied().unwrap_or(self.simple.x);
+                let (state, older) = b.state(format!("x{back}"), self.simple.input, start.clone());
+                b.set_state(state, newer);
+                older
+            };
+            inputs.push(input);
+        }
+        inputs.reverse();
+        inputs
+    }
+
     /// ⟦λ⟧(V(x)) u, or ⟦π⟧(V(x′), V(x)) u, of every program.
     fn items(
         &mut self,
@@ -317,9 +409,10 @@ impl Spaces<'_> {
         is_diagonal: bool,
         is_lambda: bool,
     ) -> Result<Vec<ValueId>> {
-        let current = self.simple.x;
+        let inputs = if is_lambda { vec![self.simple.x] } else { self.inputs() };
         let mut operate = |b: &mut Builder, slot: usize, z: ValueId| {
-            let x = if is_lambda || slot == 1 { current } else { b.previous() };
+            let unknown = || Refusal::new(Kind::Proof, "an operator that is no input");
+            let x = inputs.get(slot).copied().ok_or_else(unknown)?;
             Ok(if is_diagonal {
                 let operator = b.select(v, x);
                 b.mul(operator, z)

@@ -44,6 +44,7 @@ keys! {
     preset: Preset,
     lambda: Vec<Numeral>,
     pi: Vec<String>,
+    window: usize,
     order: WordOrder,
     v: Operators,
     project: Projection,
@@ -129,7 +130,7 @@ cells! {
     Gru = "gru" {}
     /// The cell of Definition 2.9.
     LinearLogic = "ll" {
-        preset, lambda, pi, order, v, project, gate, gate_act, gate_source, table_len, act, x0, h0, v_norm, hh,
+        preset, lambda, pi, window, order, v, project, gate, gate_act, gate_source, table_len, act, x0, h0, v_norm, hh,
         v_init, gate_bias, allow_degenerate,
     }
     /// A cell from proofs.

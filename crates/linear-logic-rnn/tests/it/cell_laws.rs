@@ -374,13 +374,18 @@ fn linear_logic_cells_are_their_loops() {
         let (act, sigma) = [gates[0], gates[1], gates[3]][s.below(3) as usize];
         let is_full = s.below(2) == 0;
         let lambda: Vec<u32> = (0..s.below(4)).map(|_| s.below(5) as u32).collect();
-        let pi: Vec<&str> = (0..s.below(4)).map(|_| pick(&mut s, &words)).collect();
+        let window = if s.below(2) == 0 { 2 } else { 3 + s.below(2) as usize };
+        let longer = ["", "0", "2", "102", "021", "2210"];
+        let list = if window == 2 { &words[..] } else { &longer[..] };
+        let pi: Vec<&str> = (0..s.below(4)).map(|_| list[s.below(list.len() as u64) as usize]).collect();
+        let window = if pi.is_empty() { 2 } else { window };
         if lambda.is_empty() && pi.is_empty() {
             continue;
         }
         let proofs = plain::Proofs {
             lambda: &lambda,
             pi: &pi,
+            window,
             is_literal: s.below(2) == 0,
             is_full,
             is_diagonal_gate: s.below(2) == 0,
@@ -390,7 +395,7 @@ fn linear_logic_cells_are_their_loops() {
         let options = json!({"preset": "paper", "v": if is_full { "full" } else { "diag" }, "lambda": lambda,
             "pi": pi, "order": if proofs.is_literal { "literal" } else { "first-digit-first" },
             "gate": if proofs.is_diagonal_gate { "diagonal" } else { "scalar" }, "gate_act": gate_act,
-            "act": act, "allow_degenerate": true});
+            "act": act, "allow_degenerate": true, "window": window});
         let cell = cell("ll", &json!({"input": 2, "hidden": 3, "aux": 4}), &options);
         let theta = small_weights(&mut s, &cell);
         let (rows, flat) = inputs(&mut s, 5, 2);

@@ -12,7 +12,7 @@ fn values() -> Value {
         "act": "tanh", "hh": false, "mi_weights": "ones", "preset": "stable", "lambda": [1, "mult [2] 1"],
         "pi": ["10", ""], "order": "fdf", "v": "full", "project": "learned", "gate": "diagonal", "gate_act": "tanh",
         "gate_source": "table", "table_len": 3, "x0": "learned", "h0": "zero", "v_norm": "tanh",
-        "v_init": "identity", "gate_bias": 0.5, "allow_degenerate": true, "powers": [0, 1],
+        "window": 3, "v_init": "identity", "gate_bias": 0.5, "allow_degenerate": true, "powers": [0, 1],
         "pattern_powers": [0, 2], "pattern_start": 1.5,
         "masters": [{"proof": "\\v. v : (h -o h) -o h -o h", "state": "h", "dims": {"h": 2},
             "slots": [{"kind": "param"}], "place": "out", "project": {"share": 0}, "order": "literal"}],

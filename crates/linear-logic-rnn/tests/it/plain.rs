@@ -95,6 +95,8 @@ pub(crate) fn gru(w: Weights<'_>, inputs: &[Vec<f64>], h0: &[f64]) -> Vec<Vec<f6
 pub(crate) struct Proofs<'a> {
     pub(crate) lambda: &'a [u32],
     pub(crate) pi: &'a [&'a str],
+    /// The places of words.
+    pub(crate) window: usize,
     pub(crate) is_literal: bool,
     pub(crate) is_full: bool,
     pub(crate) is_diagonal_gate: bool,
@@ -106,12 +108,14 @@ impl Proofs<'_> {
     /// h after every step, by Definition 2.9.
     pub(crate) fn run(&self, w: Weights<'_>, inputs: &[Vec<f64>], h0: &[f64]) -> Vec<Vec<f64>> {
         let mut h = h0.to_vec();
-        let mut before = vec![0.0; inputs.first().map_or(0, Vec::len)];
+        // The inputs before this one, the newest first.
+        let mut before = vec![vec![0.0; inputs.first().map_or(0, Vec::len)]; self.window - 1];
         let mut all = Vec::new();
         for x in inputs {
             let u = w.times("J", &h);
             let mut mixture = vec![0.0; u.len()];
-            let lambda = self.lambda.iter().map(|n| "1".repeat(*n as usize)).collect::<Vec<String>>();
+            let newest = (self.window - 1).to_string();
+            let lambda = self.lambda.iter().map(|n| newest.repeat(*n as usize)).collect::<Vec<String>>();
             let pi = self.pi.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
             for (weight, bias, words) in [("P", "C", lambda), ("Q", "D", pi)] {
                 if words.is_empty() {
@@ -127,7 +131,8 @@ impl Proofs<'_> {
                         digits.reverse();
                     }
                     for digit in digits {
-                        z = self.apply(w.get("V"), if digit == '1' { x } else { &before }, &z);
+                        let back = self.window - 1 - digit.to_digit(10).unwrap() as usize;
+                        z = self.apply(w.get("V"), if back == 0 { x } else { &before[back - 1] }, &z);
                     }
                     for (k, z) in z.iter().enumerate() {
                         mixture[k] += (self.gate)(gates[k % each]) * z;
@@ -136,7 +141,8 @@ impl Proofs<'_> {
             }
             let rest = plus(&plus(&w.times("H", &h), &w.times("U", x)), w.get("B"));
             h = plus(&w.times("I", &mixture), &rest).into_iter().map(self.act).collect();
-            before = x.clone();
+            before.insert(0, x.clone());
+            before.truncate(self.window - 1);
             all.push(h.clone());
         }
         all

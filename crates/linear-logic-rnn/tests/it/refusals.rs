@@ -296,6 +296,22 @@ fn words_that_a_diagonal_v_cannot_tell_apart() {
     for pi in [json!(["10", "01"]), json!(["0", "11", "0"]), json!(["flip 0b10", "10"])] {
         check("degenerate-pi", &linear_logic(&json!({"v": "diag", "pi": pi})), &["allow_degenerate"]);
     }
+    let three = json!({"v": "diag", "window": 3, "pi": ["201", "012"]});
+    check("degenerate-pi", &linear_logic(&three), &["`201` and `012`"]);
+}
+
+#[test]
+fn windows_that_words_do_not_have() {
+    for (options, part) in [
+        (json!({"window": 1, "pi": ["0"]}), "2 to 10 places"),
+        (json!({"window": 11, "pi": ["0"]}), "2 to 10 places"),
+        (json!({"window": 3, "lambda": [1]}), "there is none"),
+        (json!({"window": 3, "pi": ["2"], "x0": "first"}), "before the first input"),
+    ] {
+        check("config", &linear_logic(&options), &[part]);
+    }
+    // A digit beyond the window is no digit, so the text is one of the language.
+    check("proof", &linear_logic(&json!({"window": 3, "pi": ["3"]})), &["pi[0]"]);
 }
 
 #[test]
