@@ -23,9 +23,9 @@ use training::kernels::{Kernel, vectorised};
 use crate::step::{Start, Step, ValueId, WeightId};
 use forward::Machine;
 use frame::{Code, Place};
-use one_hot::{NONE, Tokens};
 pub use lanes::LANES;
 use loss::{Wanted, classes, cross_entropy};
+use one_hot::{NONE, OneHot, Tokens};
 use pack::{Prepared, norm_backward};
 pub use real::Real;
 
@@ -102,6 +102,8 @@ pub struct Starts {
 pub struct Engine<T> {
     step: Arc<Step>,
     code: Code,
+    /// How one-hot inputs are read by their tokens, if they may be.
+    one_hot: Option<OneHot>,
     prepared: Prepared<T>,
     starts: Starts,
     // Buffers are kept: fresh pages cost as much as a small cell's arithmetic.
@@ -135,7 +137,8 @@ impl<T: Real> Engine<T> {
     pub fn new(step: Arc<Step>, theta: &[T]) -> Self {
         let code = Code::new(&step);
         let prepared = Prepared::new(&step, &code, theta);
-        Self { step, code, prepared, starts: Starts::default(), buffers: Mutex::default() }
+        let one_hot = OneHot::new(&step, &code);
+        Self { step, code, one_hot, prepared, starts: Starts::default(), buffers: Mutex::default() }
     }
 
     /// The same with given starts.
@@ -166,21 +169,22 @@ impl<T: Real> Engine<T> {
     }
 
     fn machine<'a>(&'a self, tokens: Option<&'a Tokens>) -> Machine<'a, T> {
-        let hot = self.code.one_hot.as_ref().zip(tokens.map(Vec::as_slice));
+        let hot = self.one_hot.as_ref().zip(tokens.map(Vec::as_slice));
         Machine { step: &self.step, code: &self.code, prepared: &self.prepared, hot }
     }
 
     /// The tokens of a block, if its inputs are read by them: before the first step, then step by step.
     fn tokens(&self, sequences: Sequences<'_>, block: usize) -> Option<Tokens> {
         let Inputs::Tokens(tokens) = sequences.inputs else { return None };
-        if self.code.one_hot.is_none() || self.starts.previous.is_some() {
+        if self.one_hot.is_none() || self.starts.previous.is_some() {
             return None;
         }
         let of = |time: usize| {
             let lane = |lane: usize| if block + lane < sequences.count { block + lane } else { block };
             std::array::from_fn(|at| tokens[time * sequences.count + lane(at)])
         };
-        let first = if self.step.previous == Start::First && sequences.length > 0 { of(0) } else { [NONE; LANES] };
+        let first =
+            if self.step.previous == Start::First && sequences.length > 0 { of(0) } else { [NONE; LANES] };
         Some(std::iter::once(first).chain((0..sequences.length).map(of)).collect())
     }
 
@@ -242,7 +246,9 @@ impl<T: Real> Engine<T> {
         self.start(&mut buffers.frames, sequences, block);
         // Frames that are read by tokens hold none of their inputs.
         let written = if machine.hot.is_some() { 0 } else { sequences.length };
-        for (time, frame) in buffers.frames.chunks_exact_mut(machine.frame()).enumerate().skip(1).take(written) {
+        for (time, frame) in
+            buffers.frames.chunks_exact_mut(machine.frame()).enumerate().skip(1).take(written)
+        {
             self.fill(frame, sequences, block, time - 1);
         }
         let logits = self.step.logits.map(|value| self.code.places[value.index()]);

@@ -694,11 +694,10 @@ mod tests {
             for point in round {
                 for job in &point.runs {
                     std::fs::create_dir_all(&job.folder)?;
-                    let line = format!(
-                        "{{\"kind\":\"eval\",\"step\":1,\"split\":\"valid\",\"loss\":{}}}\n",
-                        loss(point, job.config.seed)
-                    );
-                    std::fs::write(job.folder.join("metrics.jsonl"), line)?;
+                    let loss = loss(point, job.config.seed);
+                    let line = serde_json::json!({"kind": "eval", "step": 1, "nats_per_token": loss});
+                    std::fs::write(job.folder.join("metrics.jsonl"), format!("{line}\n"))?;
+                    std::fs::write(job.folder.join("config.toml"), job.config.to_toml()?)?;
                     made.push(format!("{} {}", name_of(&point.selected), job.config.seed));
                 }
             }

@@ -222,11 +222,8 @@ pub(super) fn linear_logic(
             Some(Recognised::Word(digits)) => Some(digits.iter().map(|d| usize::from(*d)).collect()),
             _ => None,
         };
-        let words = if settings.window > SHORTEST_WINDOW {
-            words
-        } else {
-            pi.recognised.iter().map(known).collect()
-        };
+        let words =
+            if settings.window > SHORTEST_WINDOW { words } else { pi.recognised.iter().map(known).collect() };
         commuting(&words, settings.window, settings.allow_degenerate, notes)?;
     }
 

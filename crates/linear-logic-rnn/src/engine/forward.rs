@@ -53,14 +53,7 @@ impl<T: Real> Machine<'_, T> {
 
     /// Computes one value; its operands lie in front of it.
     #[inline(always)]
-    fn line(
-        &self,
-        (number, line): (usize, &Line),
-        before: &[T],
-        out: &mut [T],
-        here: usize,
-        time: usize,
-    ) {
+    fn line(&self, (number, line): (usize, &Line), before: &[T], out: &mut [T], here: usize, time: usize) {
         let operand = |at: usize| self.get(before, line.operands[at], here);
         match &self.step.node(line.value).op {
             Op::Input | Op::Previous | Op::State(_) => {}

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 
-use super::one_hot::OneHot;
 use super::tiled::Tiled;
 use crate::step::{Act, Op, Start, Step, ValueId};
 
@@ -71,8 +70,6 @@ pub(super) struct Code {
     pub(super) input: Place,
     /// The places of the states' next values.
     pub(super) next: Vec<Place>,
-    /// How one-hot inputs may be read by their tokens, if they may.
-    pub(super) one_hot: Option<OneHot>,
     /// Rows whose gradient must be cleared in the last frame, because a later step would have stored it.
     pub(super) carried: Vec<Place>,
 }
@@ -98,20 +95,11 @@ impl Code {
                 _ => {}
             }
         }
-        let mut code = Self {
-            rows,
-            lines: Vec::new(),
-            factors: Vec::new(),
-            places,
-            input,
-            next,
-            one_hot: None,
-            carried: Vec::new(),
-        };
+        let mut code =
+            Self { rows, lines: Vec::new(), factors: Vec::new(), places, input, next, carried: Vec::new() };
         let (trained, needed) = (code.trained(step), code.needed(step));
         code.write_lines(step, &trained, &needed);
         code.flow(step, &trained);
-        code.one_hot = OneHot::new(step, &code);
         code
     }
 

@@ -69,10 +69,8 @@ impl OneHot {
             _ => None,
         };
         let line_of = |value: ValueId| code.lines.iter().position(|line| line.value == value);
-        let mut found = Self {
-            terms: vec![Vec::new(); code.lines.len()],
-            readers: vec![None; code.lines.len()],
-        };
+        let mut found =
+            Self { terms: vec![Vec::new(); code.lines.len()], readers: vec![None; code.lines.len()] };
         for (at, line) in code.lines.iter().enumerate() {
             match node(line.value) {
                 Op::Outer(x, z) if back(*x).is_some() => {
@@ -224,7 +222,13 @@ pub(super) fn column<T: Real>(y: &mut [T], table: &[T], tokens: &[u32; LANES], a
 
 /// sum\[token\]\[r\]\[c\] += dy_r x_c for every sequence; `entry` says where (token, r, 0) stands, and columns follow it.
 #[inline(always)]
-pub(super) fn chosen_sums<T: Real>(sum: &mut [T], dy: &[T], x: &[T], tokens: &[u32; LANES], scratch: &mut Vec<T>) {
+pub(super) fn chosen_sums<T: Real>(
+    sum: &mut [T],
+    dy: &[T],
+    x: &[T],
+    tokens: &[u32; LANES],
+    scratch: &mut Vec<T>,
+) {
     let (rows, columns) = (dy.len() / LANES, x.len() / LANES);
     let size = rows * columns;
     scratch.resize(columns, T::ZERO);

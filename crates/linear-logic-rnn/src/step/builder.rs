@@ -105,8 +105,7 @@ impl Builder {
     pub fn set_state(&mut self, state: StateId, next: ValueId) {
         // A value that is itself a state or an input, or already some state's next, is copied: each state has a place
         // of its own.
-        let is_elsewhere =
-            matches!(self.step.nodes[next.0].op, Op::State(_) | Op::Input | Op::Previous);
+        let is_elsewhere = matches!(self.step.nodes[next.0].op, Op::State(_) | Op::Input | Op::Previous);
         let taken = self.next.contains(&Some(next)) || is_elsewhere;
         let next = if taken { self.copy(next) } else { next };
         self.next[state.0] = Some(next);
