@@ -469,3 +469,76 @@ fn every_sweep_has_a_verdict() {
     assert!(document["commits"].as_array().unwrap().contains(&"0123456789ab".into()));
     assert!(std::fs::read_to_string(place.path("runs/others/table.md")).unwrap().contains("0123456789ab"));
 }
+
+/// A sweep that asks whether a program beats its placebo: goals end runs, what is chosen is thinned, the gate is another
+/// sweep, and the verdict is what the runs say.
+#[test]
+fn contrasts_are_judged_by_their_rule() {
+    let place = place();
+    let sweep = |name: &str, task: &str, gate: &str| {
+        let case = |name: &str, pi: &str, placebo: bool| {
+            format!("[[case]]\nname = \"{name}\"\npi = {pi}\nplacebo = {placebo}\n")
+        };
+        let text = format!(
+            "base = \"run.toml\"\nseeds = [0, 1, 2, 3, 4]\n[grid]\nlr = [1e-9, 1e-2]\nv_init = [\"glorot\", \"identity\"]\n\
+             gate_bias = [0.0]\n[select]\nover = [\"lr\", \"v_init\", \"gate_bias\"]\nseeds = [8, 9]\nthin = 4\n\
+             set = {{ updates = 30 }}\nextend = {{ lr = [1e-10, 2e-2] }}\n\
+             [[contrast]]\nname = \"H\"\nsays = \"words help\"\ntasks = [\"{task}\"]\npairs = [[\"words\", \"same\"]]\n{gate}\n\
+             {}{}[[override]]\n[override.set]\ncell = \"ll\"\npreset = \"paper\"\nact = \"tanh\"\nv = \"full\"\n\
+             project = \"identity\"\ngate_act = \"sigmoid\"\nlambda = [1]\ntask = \"{task}\"\nupdates = 200\neval_every = 20\n\
+             stop_at = 0.9\nmin_length = 1\nmax_length = 4\neval_lengths = [4, 8]\nhidden = 4\n",
+            case("words", "[\"10\", \"01\"]", false),
+            case("same", "[\"00\", \"00\"]", true),
+        );
+        std::fs::write(place.path("configs").join(format!("{name}.toml")), text).unwrap();
+    };
+    sweep("planted", "planted-pi-s3", "");
+    sweep("asked", "parity", "gate = { sweep = \"planted.toml\", tasks = [\"planted-pi-s3\"] }");
+    let contrast = |name: &str| {
+        let document =
+            place.json(&["sweep", "--config", &format!("{name}.toml"), "--jobs", "2", "--quiet", "--json"]);
+        let verdict: Value = serde_json::from_slice(
+            &std::fs::read(place.path("runs").join(name).join("verdict.json")).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(document["verdict"], verdict);
+        (document["rows"].as_array().unwrap().clone(), verdict["contrasts"][0].clone())
+    };
+    // The gate was not run: nothing can be said.
+    let (rows, found) = contrast("asked");
+    assert_eq!((found["gate"].clone(), found["outcome"].clone()), (Value::Null, "undecided".into()));
+    assert_eq!(found["program"]["runs"], 5);
+    // Parity of four bits is learned, and the run ends there.
+    let learned: Vec<&Value> = rows.iter().filter(|row| row["reached_at"].is_u64()).collect();
+    assert!(learned.len() >= 4, "{rows:?}");
+    // What was chosen stands there: the greatest rate of the grid, or what lies beyond it; one of four candidates ran
+    // the second seed, and of the two beyond one.
+    let folder = place.path("runs/asked");
+    let select = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path().join("select"));
+    for select in select.filter(|select| select.is_dir()) {
+        let candidates: Vec<_> = std::fs::read_dir(&select).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let second = candidates.iter().filter(|candidate| candidate.join("seed-9").is_dir()).count();
+        assert_eq!((candidates.len(), second), (6, 2), "{select:?}");
+    }
+    assert!(rows.iter().all(|row| row["selected"]["lr"].as_f64().unwrap() >= 1e-2));
+    let (rows, planted) = contrast("planted");
+    assert!(planted["test"]["p"].as_f64().unwrap() <= 1.0 && planted["gate"].is_null());
+    assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row["gates_right"].as_f64().unwrap())));
+    let (_, found) = contrast("asked");
+    assert_eq!(found["gate"], planted["test"], "the same runs, judged by the same test");
+    // What could not be decided is refused before anything is spent.
+    let text = std::fs::read_to_string(place.path("configs/asked.toml")).unwrap();
+    for (from, to, part) in [
+        ("[\"words\", \"same\"]", "[\"words\", \"other\"]", "no arm of parity has the name \"other\""),
+        ("[\"words\", \"same\"]", "[\"words\", \"words\"]", "compared with itself"),
+        ("tasks = [\"parity\"]", "tasks = []", "needs tasks"),
+        ("stop_at = 0.9\n", "", "no stop_at"),
+        ("stop_at = 0.9\n", "stop_at = 1.5\n", "above 0, at most 1"),
+        ("says =", "say =", "unknown key \"say\""),
+    ] {
+        std::fs::write(place.path("configs/wrong.toml"), text.replace(from, to)).unwrap();
+        let errors = place.refused(&["sweep", "--config", "wrong.toml", "--quiet"], 1);
+        assert!(errors.contains(part), "{errors}");
+        assert!(!place.path("runs/wrong").exists());
+    }
+}
