@@ -258,7 +258,7 @@ impl Run<'_> {
             Given::Dense(entries) => Inputs::Dense(entries),
         };
         let sequences = Sequences { inputs, length, count: 1 };
-        if self.gradient.is_some() && engine.numbers(length) > MOST_NUMBERS {
+        if self.gradient.is_some() && engine.numbers(length, 1) > MOST_NUMBERS {
             return Err(Refusal::config(format!("{length} steps are too many for a gradient")));
         }
         let mut steps = Vec::new();

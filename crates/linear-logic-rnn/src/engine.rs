@@ -1,6 +1,6 @@
 //! The engine that trains: a step run over blocks of sequences, forward and backward, without a graph.
 //!
-//! Enter at [`Engine::gradient`]. A block of [`LANES`] sequences is run from the first step to the last and back,
+//! Enter at [`Engine::gradient`]. A block of [`LANES`] sequences, or of [`NARROW`] in a small batch, is run from the first step to the last and back,
 //! alone, so blocks go to threads; their gradients are added in the order of the blocks, so that the number of
 //! threads changes nothing. Lanes that no sequence fills repeat the block's first sequence and weigh nothing.
 
@@ -23,7 +23,7 @@ use training::kernels::{Kernel, vectorised};
 use crate::step::{Start, Step, ValueId, WeightId};
 use forward::Machine;
 use frame::{Code, Place};
-pub use lanes::LANES;
+pub use lanes::{LANES, NARROW, lanes};
 use loss::{Wanted, classes, cross_entropy};
 use one_hot::{NONE, OneHot, Tokens};
 use pack::{Prepared, norm_backward};
@@ -59,9 +59,9 @@ pub struct Targets<'a> {
 }
 
 impl Targets<'_> {
-    fn wanted(&self, time: usize, count: usize, block: usize) -> Wanted {
-        let mut wanted = Wanted { targets: [0; LANES], weights: [0.0; LANES] };
-        for lane in 0..LANES.min(count - block) {
+    fn wanted<const L: usize>(&self, time: usize, count: usize, block: usize) -> Wanted<L> {
+        let mut wanted = Wanted { targets: [0; L], weights: [0.0; L] };
+        for lane in 0..L.min(count - block) {
             let at = time * count + block + lane;
             wanted.targets[lane] = self.classes[at];
             wanted.weights[lane] = f32::from(u8::from(self.mask[at]));
@@ -127,7 +127,7 @@ impl<T: Real> Seen<'_, T> {
     /// A value that is computed in this step.
     pub fn value(&self, value: ValueId) -> Vec<f64> {
         let place = self.code.places[value.index()];
-        let rows = self.frame[place.at * LANES..(place.at + place.rows) * LANES].chunks_exact(LANES);
+        let rows = self.frame[place.at * NARROW..(place.at + place.rows) * NARROW].chunks_exact(NARROW);
         rows.map(|row| row[0].to_f64()).collect()
     }
 }
@@ -163,18 +163,18 @@ impl<T: Real> Engine<T> {
         Arc::clone(&self.step)
     }
 
-    /// The numbers that the values of so many steps take, for one block.
-    pub fn numbers(&self, length: usize) -> usize {
-        length.saturating_add(1).saturating_mul(self.code.rows * LANES)
+    /// The numbers that the values of so many steps take, for one block of a batch of so many sequences.
+    pub fn numbers(&self, length: usize, count: usize) -> usize {
+        length.saturating_add(1).saturating_mul(self.code.rows * lanes(count))
     }
 
-    fn machine<'a>(&'a self, tokens: Option<&'a Tokens>) -> Machine<'a, T> {
+    fn machine<'a, const L: usize>(&'a self, tokens: Option<&'a Tokens<L>>) -> Machine<'a, T, L> {
         let hot = self.one_hot.as_ref().zip(tokens.map(Vec::as_slice));
         Machine { step: &self.step, code: &self.code, prepared: &self.prepared, hot }
     }
 
     /// The tokens of a block, if its inputs are read by them: before the first step, then step by step.
-    fn tokens(&self, sequences: Sequences<'_>, block: usize) -> Option<Tokens> {
+    fn tokens<const L: usize>(&self, sequences: Sequences<'_>, block: usize) -> Option<Tokens<L>> {
         let Inputs::Tokens(tokens) = sequences.inputs else { return None };
         if self.one_hot.is_none() || self.starts.previous.is_some() {
             return None;
@@ -184,7 +184,7 @@ impl<T: Real> Engine<T> {
             std::array::from_fn(|at| tokens[time * sequences.count + lane(at)])
         };
         let first =
-            if self.step.previous == Start::First && sequences.length > 0 { of(0) } else { [NONE; LANES] };
+            if self.step.previous == Start::First && sequences.length > 0 { of(0) } else { [NONE; L] };
         Some(std::iter::once(first).chain((0..sequences.length).map(of)).collect())
     }
 
@@ -199,9 +199,13 @@ impl<T: Real> Engine<T> {
 
     /// The objective over all sequences; writes its gradient over `gradient`, weight after weight like `theta`.
     pub fn gradient(&self, sequences: Sequences<'_>, objective: Objective<'_>, gradient: &mut [T]) -> f64 {
-        let blocks: Vec<usize> = (0..sequences.count).step_by(LANES).collect();
-        let done: Vec<(f64, Vec<Vec<T>>)> =
-            blocks.par_iter().map(|block| self.block(sequences, *block, objective)).collect();
+        let lanes = lanes(sequences.count);
+        let blocks: Vec<usize> = (0..sequences.count).step_by(lanes).collect();
+        let block = |block: &usize| match lanes {
+            NARROW => self.block::<NARROW>(sequences, *block, objective),
+            _ => self.block::<LANES>(sequences, *block, objective),
+        };
+        let done: Vec<(f64, Vec<Vec<T>>)> = blocks.par_iter().map(block).collect();
         gradient.fill(T::ZERO);
         let mut total = 0.0;
         for (loss, sums) in done {
@@ -235,21 +239,26 @@ impl<T: Real> Engine<T> {
     }
 
     /// Objective and sums of one block. Its frames are free for the next block of this thread.
-    fn block(&self, sequences: Sequences<'_>, block: usize, objective: Objective<'_>) -> (f64, Vec<Vec<T>>) {
+    fn block<const L: usize>(
+        &self,
+        sequences: Sequences<'_>,
+        block: usize,
+        objective: Objective<'_>,
+    ) -> (f64, Vec<Vec<T>>) {
         let mut buffers = self.take();
-        let tokens = self.tokens(sequences, block);
+        let tokens = self.tokens::<L>(sequences, block);
         let machine = self.machine(tokens.as_ref());
         let len = (sequences.length + 1) * machine.frame();
         buffers.frames.resize(len, T::ZERO);
         buffers.gradients.resize(len, T::ZERO);
         let mut sums: Vec<Vec<T>> = self.step.weights.iter().map(|w| vec![T::ZERO; w.len()]).collect();
-        self.start(&mut buffers.frames, sequences, block);
+        self.start::<L>(&mut buffers.frames, sequences, block);
         // Frames that are read by tokens hold none of their inputs.
         let written = if machine.hot.is_some() { 0 } else { sequences.length };
         for (time, frame) in
             buffers.frames.chunks_exact_mut(machine.frame()).enumerate().skip(1).take(written)
         {
-            self.fill(frame, sequences, block, time - 1);
+            self.fill::<L>(frame, sequences, block, time - 1);
         }
         let logits = self.step.logits.map(|value| self.code.places[value.index()]);
         let pass =
@@ -260,21 +269,21 @@ impl<T: Real> Engine<T> {
     }
 
     /// Writes what stands before the first step into frame 0.
-    fn start(&self, frames: &mut [T], sequences: Sequences<'_>, block: usize) {
+    fn start<const L: usize>(&self, frames: &mut [T], sequences: Sequences<'_>, block: usize) {
         for (at, (state, place)) in self.step.states.iter().zip(&self.code.next).enumerate() {
             let given = if at == 0 { self.starts.state.as_deref() } else { None };
-            self.spread(frames, *place, &state.start, given);
+            self.spread::<L>(frames, *place, &state.start, given);
         }
         let given = self.starts.previous.as_deref();
         if self.step.previous == Start::First && given.is_none() && sequences.length > 0 {
-            self.fill(&mut frames[..self.code.rows * LANES], sequences, block, 0);
+            self.fill::<L>(&mut frames[..self.code.rows * L], sequences, block, 0);
         } else {
-            self.spread(frames, self.code.input, &self.step.previous, given);
+            self.spread::<L>(frames, self.code.input, &self.step.previous, given);
         }
     }
 
-    fn spread(&self, frame: &mut [T], place: Place, start: &Start, given: Option<&[f64]>) {
-        let rows = frame[place.at * LANES..(place.at + place.rows) * LANES].chunks_exact_mut(LANES);
+    fn spread<const L: usize>(&self, frame: &mut [T], place: Place, start: &Start, given: Option<&[f64]>) {
+        let rows = frame[place.at * L..(place.at + place.rows) * L].chunks_exact_mut(L);
         for (at, row) in rows.enumerate() {
             let value = match (given, start) {
                 (Some(given), _) => given.get(at).map_or(T::ZERO, |x| T::from_f64(*x)),
@@ -287,22 +296,22 @@ impl<T: Real> Engine<T> {
     }
 
     /// Writes the input of step `time` (from 0) into a frame.
-    fn fill(&self, frame: &mut [T], sequences: Sequences<'_>, block: usize, time: usize) {
-        let rows = &mut frame[..self.code.input.rows * LANES];
+    fn fill<const L: usize>(&self, frame: &mut [T], sequences: Sequences<'_>, block: usize, time: usize) {
+        let rows = &mut frame[..self.code.input.rows * L];
         rows.fill(T::ZERO);
-        for lane in 0..LANES {
+        for lane in 0..L {
             let sequence = if block + lane < sequences.count { block + lane } else { block };
             let at = time * sequences.count + sequence;
             match sequences.inputs {
                 Inputs::Tokens(tokens) => {
-                    if let Some(entry) = rows.get_mut(tokens[at] as usize * LANES + lane) {
+                    if let Some(entry) = rows.get_mut(tokens[at] as usize * L + lane) {
                         *entry = T::ONE;
                     }
                 }
                 Inputs::Dense(entries) => {
                     let width = self.code.input.rows;
                     for (feature, x) in entries[at * width..(at + 1) * width].iter().enumerate() {
-                        rows[feature * LANES + lane] = T::from_f64(*x);
+                        rows[feature * L + lane] = T::from_f64(*x);
                     }
                 }
             }
@@ -311,18 +320,25 @@ impl<T: Real> Engine<T> {
 
     /// Classes and loss, without a gradient; memory does not grow with the length.
     pub fn predict(&self, sequences: Sequences<'_>, targets: Targets<'_>) -> Predictions {
-        let blocks: Vec<usize> = (0..sequences.count).step_by(LANES).collect();
-        let done: Vec<(Vec<[u32; LANES]>, f64)> = blocks
+        match lanes(sequences.count) {
+            NARROW => self.predict_in::<NARROW>(sequences, targets),
+            _ => self.predict_in::<LANES>(sequences, targets),
+        }
+    }
+
+    fn predict_in<const L: usize>(&self, sequences: Sequences<'_>, targets: Targets<'_>) -> Predictions {
+        let blocks: Vec<usize> = (0..sequences.count).step_by(L).collect();
+        let done: Vec<(Vec<[u32; L]>, f64)> = blocks
             .par_iter()
             .map(|block| {
                 let (mut found, mut loss) = (Vec::with_capacity(sequences.length), 0.0);
                 let logits = self.step.logits.map(|value| self.code.places[value.index()]);
-                let mut scratch = vec![T::ZERO; logits.map_or(0, |place| place.rows * LANES)];
-                let tokens = self.tokens(sequences, *block);
+                let mut scratch = vec![T::ZERO; logits.map_or(0, |place| place.rows * L)];
+                let tokens = self.tokens::<L>(sequences, *block);
                 self.roll(sequences, *block, tokens.as_ref(), |time, frame| {
                     let Some(place) = logits else { return };
-                    let logits = &frame[place.at * LANES..(place.at + place.rows) * LANES];
-                    let wanted = targets.wanted(time, sequences.count, *block);
+                    let logits = &frame[place.at * L..(place.at + place.rows) * L];
+                    let wanted = targets.wanted::<L>(time, sequences.count, *block);
                     let (best, part) = vectorised(Judged { logits, wanted, scratch: &mut scratch });
                     found.push(best);
                     loss += part;
@@ -335,7 +351,7 @@ impl<T: Real> Engine<T> {
         for (block, (found, part)) in blocks.iter().zip(&done) {
             loss += part;
             for (time, found) in found.iter().enumerate() {
-                let lanes = LANES.min(sequences.count - block);
+                let lanes = L.min(sequences.count - block);
                 let at = time * sequences.count + block;
                 classes[at..at + lanes].copy_from_slice(&found[..lanes]);
             }
@@ -346,24 +362,24 @@ impl<T: Real> Engine<T> {
     /// Runs one sequence (the first) and shows every step, counted from 0.
     pub fn observe(&self, sequences: Sequences<'_>, mut see: impl FnMut(usize, Seen<'_, T>)) {
         // Reports may be of what is not written where tokens choose.
-        self.roll(sequences, 0, None, |time, frame| see(time, Seen { code: &self.code, frame }));
+        self.roll::<NARROW>(sequences, 0, None, |time, frame| see(time, Seen { code: &self.code, frame }));
     }
 
     /// Runs a block with two frames.
-    fn roll(
+    fn roll<const L: usize>(
         &self,
         sequences: Sequences<'_>,
         block: usize,
-        tokens: Option<&Tokens>,
+        tokens: Option<&Tokens<L>>,
         mut see: impl FnMut(usize, &[T]),
     ) {
         let machine = self.machine(tokens);
         let frame = machine.frame();
         let mut frames = vec![T::ZERO; 2 * frame];
-        self.start(&mut frames, sequences, block);
+        self.start::<L>(&mut frames, sequences, block);
         for time in 0..sequences.length {
             if machine.hot.is_none() {
-                self.fill(&mut frames[frame..], sequences, block, time);
+                self.fill::<L>(&mut frames[frame..], sequences, block, time);
             }
             vectorised(OneStep { machine, frames: &mut frames, time: time + 1 });
             see(time, &frames[frame..]);
@@ -372,13 +388,13 @@ impl<T: Real> Engine<T> {
     }
 }
 
-struct OneStep<'a, T> {
-    machine: Machine<'a, T>,
+struct OneStep<'a, T, const L: usize> {
+    machine: Machine<'a, T, L>,
     frames: &'a mut [T],
     time: usize,
 }
 
-impl<T: Real> Kernel for OneStep<'_, T> {
+impl<T: Real, const L: usize> Kernel for OneStep<'_, T, L> {
     type Output = ();
 
     #[inline(always)]
@@ -388,24 +404,24 @@ impl<T: Real> Kernel for OneStep<'_, T> {
 }
 
 /// Classes and loss of one step.
-struct Judged<'a, T> {
+struct Judged<'a, T, const L: usize> {
     logits: &'a [T],
-    wanted: Wanted,
+    wanted: Wanted<L>,
     scratch: &'a mut [T],
 }
 
-impl<T: Real> Kernel for Judged<'_, T> {
-    type Output = ([u32; LANES], f64);
+impl<T: Real, const L: usize> Kernel for Judged<'_, T, L> {
+    type Output = ([u32; L], f64);
 
     #[inline(always)]
     fn run(self) -> Self::Output {
-        (classes(self.logits), cross_entropy(self.logits, &self.wanted, self.scratch))
+        (classes::<_, L>(self.logits), cross_entropy(self.logits, &self.wanted, self.scratch))
     }
 }
 
 /// A block, forward and backward.
-struct Pass<'a, T> {
-    machine: Machine<'a, T>,
+struct Pass<'a, T, const L: usize> {
+    machine: Machine<'a, T, L>,
     buffers: &'a mut Buffers<T>,
     sums: &'a mut [Vec<T>],
     sequences: Sequences<'a>,
@@ -414,7 +430,7 @@ struct Pass<'a, T> {
     logits: Option<Place>,
 }
 
-impl<T: Real> Kernel for Pass<'_, T> {
+impl<T: Real, const L: usize> Kernel for Pass<'_, T, L> {
     type Output = f64;
 
     #[inline(always)]
@@ -427,16 +443,14 @@ impl<T: Real> Kernel for Pass<'_, T> {
         // Frame 0 is cleared too: a start that no step reads has the gradient 0.
         for end in [0, length * frame] {
             for place in &machine.code.carried {
-                gradients[end + place.at * LANES..end + (place.at + place.rows) * LANES].fill(T::ZERO);
+                gradients[end + place.at * L..end + (place.at + place.rows) * L].fill(T::ZERO);
             }
         }
         let mut total = 0.0;
         if let (Objective::LastState, Some(place)) = (self.objective, machine.code.next.first()) {
-            let rows = length * frame + place.at * LANES..length * frame + (place.at + place.rows) * LANES;
-            let lanes = LANES.min(self.sequences.count - self.block);
-            for (g, h) in
-                gradients[rows.clone()].chunks_exact_mut(LANES).zip(frames[rows].chunks_exact(LANES))
-            {
+            let rows = length * frame + place.at * L..length * frame + (place.at + place.rows) * L;
+            let lanes = L.min(self.sequences.count - self.block);
+            for (g, h) in gradients[rows.clone()].chunks_exact_mut(L).zip(frames[rows].chunks_exact(L)) {
                 g[..lanes].iter_mut().for_each(|g| *g += T::ONE);
                 total += h[..lanes].iter().map(|h| h.to_f64()).sum::<f64>();
             }
@@ -444,12 +458,12 @@ impl<T: Real> Kernel for Pass<'_, T> {
         for time in (1..=length).rev() {
             let here = time * frame;
             if let Some(place) = self.logits {
-                let rows = here + place.at * LANES..here + (place.at + place.rows) * LANES;
+                let rows = here + place.at * L..here + (place.at + place.rows) * L;
                 let gradient = &mut gradients[rows.clone()];
                 match self.objective {
                     Objective::CrossEntropy(targets) => {
-                        let wanted = targets.wanted(time - 1, self.sequences.count, self.block);
-                        total += cross_entropy(&frames[rows], &wanted, gradient);
+                        let wanted = targets.wanted::<L>(time - 1, self.sequences.count, self.block);
+                        total += cross_entropy::<_, L>(&frames[rows], &wanted, gradient);
                     }
                     Objective::LastState => gradient.fill(T::ZERO),
                 }

@@ -11,7 +11,7 @@ use training::{DeviceSpec, Layout, lines::Lines};
 use crate::cell::Cell;
 #[cfg(feature = "candle")]
 use crate::composed::Composed;
-use crate::engine::{Engine, Inputs, LANES, Objective, Predictions, Sequences, Targets};
+use crate::engine::{self, Engine, Inputs, Objective, Predictions, Sequences, Targets};
 use crate::metrics::Score;
 use crate::task::batch::{Batch, LossMean};
 use crate::task::batches::Batches;
@@ -53,16 +53,17 @@ impl Computing {
     /// Refuses sequences whose gradient does not fit into memory. Each of `threads` has room for a block of its own.
     fn check(&self, steps: usize, sequences: usize, threads: usize) -> training::Result<()> {
         let bytes = match self {
-            Self::F32(engine) => engine.numbers(steps).saturating_mul(size_of::<f32>()),
-            Self::F64(engine) => engine.numbers(steps).saturating_mul(size_of::<f64>()),
+            Self::F32(engine) => engine.numbers(steps, sequences).saturating_mul(size_of::<f32>()),
+            Self::F64(engine) => engine.numbers(steps, sequences).saturating_mul(size_of::<f64>()),
             #[cfg(feature = "candle")]
             Self::Composed(_) => 0,
         };
-        let at_once = sequences.div_ceil(LANES).min(threads.max(1));
+        let lanes = engine::lanes(sequences);
+        let at_once = sequences.div_ceil(lanes).min(threads.max(1));
         let bytes = bytes.saturating_mul(2 * at_once);
         if bytes > MOST_BYTES {
             let message = format!(
-                "{steps} steps of this cell are too many to be kept for a gradient: {at_once} blocks of {LANES} sequences at \
+                "{steps} steps of this cell are too many to be kept for a gradient: {at_once} blocks of {lanes} sequences at \
                  a time would take {} GB, and at most {} are taken; use shorter sequences or fewer threads",
                 bytes.div_ceil(1 << 30),
                 MOST_BYTES >> 30
@@ -390,7 +391,7 @@ mod tests {
         // What one thread may take, several may not each, unless there is no more than one block.
         let Computing::F32(engine) = &learner.computing else { panic!("32 bits") };
         let most = (0..60).map(|power| 1_usize << power);
-        let most = most.take_while(|steps| 8 * engine.numbers(*steps) <= MOST_BYTES).last().unwrap();
+        let most = most.take_while(|steps| 8 * engine.numbers(*steps, 128) <= MOST_BYTES).last().unwrap();
         assert!(check(most, 128, 1).is_ok() && check(most, 32, 4).is_ok() && check(most, 128, 4).is_err());
         assert!(check(most, 33, 2).is_err() && check(most / 2, 33, 2).is_ok());
         let refusal = check(most, 128, 4).unwrap_err().to_string();

@@ -516,7 +516,8 @@ fn contrasts_are_judged_by_their_rule() {
     let folder = place.path("runs/asked");
     let select = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path().join("select"));
     for select in select.filter(|select| select.is_dir()) {
-        let candidates: Vec<_> = std::fs::read_dir(&select).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let candidates: Vec<_> =
+            std::fs::read_dir(&select).unwrap().map(|entry| entry.unwrap().path()).collect();
         let second = candidates.iter().filter(|candidate| candidate.join("seed-9").is_dir()).count();
         assert_eq!((candidates.len(), second), (6, 2), "{select:?}");
     }

@@ -5,12 +5,12 @@
 
 use super::forward::{Machine, SHARPEN, members};
 use super::frame::{Flow, Line, slope};
-use super::lanes::{LANES, gate, inner, map, product, zip};
+use super::lanes::{gate, inner, map, product, zip};
 use super::one_hot::{Chosen, OneHot, chosen};
 use super::real::Real;
 use crate::step::{Act, Groups, Op};
 
-impl<T: Real> Machine<'_, T> {
+impl<T: Real, const L: usize> Machine<'_, T, L> {
     /// Turns the gradients of the frame that begins at `here` into those of what it was made of.
     #[inline(always)]
     pub(super) fn backward(&self, frames: &[T], gradients: &mut [T], here: usize) {
@@ -23,8 +23,8 @@ impl<T: Real> Machine<'_, T> {
             }
             let start = self.start(line.out, here);
             let (before, rest) = gradients.split_at_mut(start);
-            let gradient = &rest[..line.out.rows * LANES];
-            let value = &frames[start..start + line.out.rows * LANES];
+            let gradient = &rest[..line.out.rows * L];
+            let value = &frames[start..start + line.out.rows * L];
             self.line_backward((number, line), frames, before, gradient, value, here);
         }
     }
@@ -35,7 +35,7 @@ impl<T: Real> Machine<'_, T> {
         &self,
         (_, line): (usize, &Line),
         readers: &[(usize, usize)],
-        (hot, tokens): (&OneHot, &[[u32; LANES]]),
+        (hot, tokens): (&OneHot, &[[u32; L]]),
         gradients: &mut [T],
         here: usize,
     ) {
@@ -47,11 +47,11 @@ impl<T: Real> Machine<'_, T> {
             let Chosen::Operator { back, .. } = hot.terms[*reader][*term] else { continue };
             let Some((dz, first)) = self.towards(line, 1, before, here) else { return };
             let out = self.code.lines[*reader].out;
-            let from = (out.at - line.out.at) * LANES;
-            let dy = &rest[from..from + out.rows * LANES];
+            let from = (out.at - line.out.at) * L;
+            let dy = &rest[from..from + out.rows * L];
             let factor = self.code.lines[*reader].factors[*term];
             let table = &self.prepared.by_token(self.code, factor).backward;
-            chosen(dz, table, dy, &tokens[time - back], adds.unwrap_or(first));
+            chosen::<_, L>(dz, table, dy, &tokens[time - back], adds.unwrap_or(first));
             adds = Some(true);
         }
     }
@@ -71,7 +71,7 @@ impl<T: Real> Machine<'_, T> {
         }
         let place = line.operands[at];
         let start = self.start(place, here);
-        Some((&mut before[start..start + place.rows * LANES], flow.adds()))
+        Some((&mut before[start..start + place.rows * L], flow.adds()))
     }
 
     #[inline(always)]
@@ -93,7 +93,7 @@ impl<T: Real> Machine<'_, T> {
                         continue;
                     }
                     if let Some((dx, adds)) = self.towards(line, at, before, here) {
-                        product(dx, &self.prepared.packed(self.code, *factor).backward, dy, adds);
+                        product::<_, L>(dx, &self.prepared.packed(self.code, *factor).backward, dy, adds);
                     }
                 }
                 for at in terms.len()..terms.len() + add.len() {
@@ -105,13 +105,13 @@ impl<T: Real> Machine<'_, T> {
             Op::Outer(..) => {
                 let (x, z) = (operand(0), operand(1));
                 if let Some((dx, adds)) = self.towards(line, 0, before, here) {
-                    for (dx, dy) in dx.chunks_exact_mut(LANES).zip(dy.chunks_exact(z.len())) {
-                        inner(dx, dy, z, adds);
+                    for (dx, dy) in dx.chunks_exact_mut(L).zip(dy.chunks_exact(z.len())) {
+                        inner::<_, L>(dx, dy, z, adds);
                     }
                 }
                 if let Some((dz, adds)) = self.towards(line, 1, before, here) {
-                    for (at, (x, dy)) in x.chunks_exact(LANES).zip(dy.chunks_exact(z.len())).enumerate() {
-                        gate(dz, x, dy, adds || at > 0);
+                    for (at, (x, dy)) in x.chunks_exact(L).zip(dy.chunks_exact(z.len())).enumerate() {
+                        gate::<_, L>(dz, x, dy, adds || at > 0);
                     }
                 }
             }
@@ -122,14 +122,14 @@ impl<T: Real> Machine<'_, T> {
                     if is_whole {
                         zip(da, dy, b, adds, |g, b| g * b);
                     } else {
-                        inner(da, dy, b, adds);
+                        inner::<_, L>(da, dy, b, adds);
                     }
                 }
                 if let Some((db, adds)) = self.towards(line, 1, before, here) {
                     if is_whole {
                         zip(db, dy, a, adds, |g, a| g * a);
                     } else {
-                        gate(db, a, dy, adds);
+                        gate::<_, L>(db, a, dy, adds);
                     }
                 }
             }
@@ -144,8 +144,8 @@ impl<T: Real> Machine<'_, T> {
                 let each = gates.len() / items.len();
                 if let Some((dg, adds)) = self.towards(line, 0, before, here) {
                     for (at, dg) in dg.chunks_exact_mut(each).enumerate() {
-                        if each == LANES {
-                            inner(dg, dy, operand(at + 1), adds);
+                        if each == L {
+                            inner::<_, L>(dg, dy, operand(at + 1), adds);
                         } else {
                             zip(dg, dy, operand(at + 1), adds, |g, y| g * y);
                         }
@@ -153,8 +153,8 @@ impl<T: Real> Machine<'_, T> {
                 }
                 for (at, g) in gates.chunks_exact(each).enumerate() {
                     if let Some((dx, adds)) = self.towards(line, at + 1, before, here) {
-                        if each == LANES {
-                            gate(dx, g, dy, adds);
+                        if each == L {
+                            gate::<_, L>(dx, g, dy, adds);
                         } else {
                             zip(dx, g, dy, adds, |g, dy| g * dy);
                         }
@@ -173,7 +173,7 @@ impl<T: Real> Machine<'_, T> {
             }
             Op::Softmax(groups, _) => {
                 if let Some((dx, adds)) = self.towards(line, 0, before, here) {
-                    softmax_backward(dx, dy, y, *groups, adds);
+                    softmax_backward::<_, L>(dx, dy, y, *groups, adds);
                 }
             }
             Op::Slice { start, .. } => {
@@ -181,39 +181,37 @@ impl<T: Real> Machine<'_, T> {
                     if !adds {
                         dx.fill(T::ZERO);
                     }
-                    map(&mut dx[start * LANES..start * LANES + dy.len()], dy, true, |g| g);
+                    map(&mut dx[start * L..start * L + dy.len()], dy, true, |g| g);
                 }
             }
             Op::Apply { .. } => {
                 let (matrix, z) = (operand(0), operand(1));
                 if let Some((da, adds)) = self.towards(line, 0, before, here) {
-                    for (da, dy) in da.chunks_exact_mut(z.len()).zip(dy.chunks_exact(LANES)) {
-                        gate(da, dy, z, adds);
+                    for (da, dy) in da.chunks_exact_mut(z.len()).zip(dy.chunks_exact(L)) {
+                        gate::<_, L>(da, dy, z, adds);
                     }
                 }
                 if let Some((dz, adds)) = self.towards(line, 1, before, here) {
-                    for (at, (row, dy)) in
-                        matrix.chunks_exact(z.len()).zip(dy.chunks_exact(LANES)).enumerate()
-                    {
-                        gate(dz, dy, row, adds || at > 0);
+                    for (at, (row, dy)) in matrix.chunks_exact(z.len()).zip(dy.chunks_exact(L)).enumerate() {
+                        gate::<_, L>(dz, dy, row, adds || at > 0);
                     }
                 }
             }
             Op::Turn { powers, .. } => {
                 let (q, v) = (operand(0), operand(1));
                 if let Some((dq, adds)) = self.towards(line, 0, before, here) {
-                    for (dq, power) in dq.chunks_exact_mut(LANES).zip(powers) {
-                        let shift = turned(*power, v.len());
-                        inner(dq, &dy[shift..], &v[..v.len() - shift], adds);
-                        inner(dq, &dy[..shift], &v[v.len() - shift..], true);
+                    for (dq, power) in dq.chunks_exact_mut(L).zip(powers) {
+                        let shift = turned::<L>(*power, v.len());
+                        inner::<_, L>(dq, &dy[shift..], &v[..v.len() - shift], adds);
+                        inner::<_, L>(dq, &dy[..shift], &v[v.len() - shift..], true);
                     }
                 }
                 if let Some((dv, adds)) = self.towards(line, 1, before, here) {
-                    for (j, (q, power)) in q.chunks_exact(LANES).zip(powers).enumerate() {
-                        let shift = turned(*power, v.len());
+                    for (j, (q, power)) in q.chunks_exact(L).zip(powers).enumerate() {
+                        let shift = turned::<L>(*power, v.len());
                         let (front, back) = dv.split_at_mut(v.len() - shift);
-                        gate(front, q, &dy[shift..], adds || j > 0);
-                        gate(back, q, &dy[..shift], adds || j > 0);
+                        gate::<_, L>(front, q, &dy[shift..], adds || j > 0);
+                        gate::<_, L>(back, q, &dy[..shift], adds || j > 0);
                     }
                 }
             }
@@ -221,13 +219,13 @@ impl<T: Real> Machine<'_, T> {
             Op::Read { .. } => {
                 let (memory, r) = (operand(0), operand(1));
                 if let Some((dm, adds)) = self.towards(line, 0, before, here) {
-                    for (dm, r) in dm.chunks_exact_mut(dy.len()).zip(r.chunks_exact(LANES)) {
-                        gate(dm, r, dy, adds);
+                    for (dm, r) in dm.chunks_exact_mut(dy.len()).zip(r.chunks_exact(L)) {
+                        gate::<_, L>(dm, r, dy, adds);
                     }
                 }
                 if let Some((dr, adds)) = self.towards(line, 1, before, here) {
-                    for (dr, m) in dr.chunks_exact_mut(LANES).zip(memory.chunks_exact(dy.len())) {
-                        inner(dr, m, dy, adds);
+                    for (dr, m) in dr.chunks_exact_mut(L).zip(memory.chunks_exact(dy.len())) {
+                        inner::<_, L>(dr, m, dy, adds);
                     }
                 }
             }
@@ -242,13 +240,13 @@ impl<T: Real> Machine<'_, T> {
         let small = T::from_f64(SHARPEN);
         let v = self.get(frames, line.operands[0], here);
         let exponent = self.get(frames, line.operands[1], here);
-        let mut dot = [T::ZERO; LANES];
-        inner(&mut dot, dy, y, false);
+        let mut dot = [T::ZERO; L];
+        inner::<_, L>(&mut dot, dy, y, false);
         if let Some((dv, adds)) = self.towards(line, 0, before, here) {
-            for (at, dv) in dv.chunks_exact_mut(LANES).enumerate() {
-                let rows = at * LANES..(at + 1) * LANES;
+            for (at, dv) in dv.chunks_exact_mut(L).enumerate() {
+                let rows = at * L..(at + 1) * L;
                 let (v, dy, y) = (&v[rows.clone()], &dy[rows.clone()], &y[rows]);
-                for l in 0..LANES {
+                for l in 0..L {
                     let g = y[l] * (dy[l] - dot[l]) * exponent[l] / (v[l] + small);
                     dv[l] = if adds { dv[l] + g } else { g };
                 }
@@ -258,8 +256,8 @@ impl<T: Real> Machine<'_, T> {
             if !adds {
                 dg.fill(T::ZERO);
             }
-            for (v, (dy, y)) in v.chunks_exact(LANES).zip(dy.chunks_exact(LANES).zip(y.chunks_exact(LANES))) {
-                for l in 0..LANES {
+            for (v, (dy, y)) in v.chunks_exact(L).zip(dy.chunks_exact(L).zip(y.chunks_exact(L))) {
+                for l in 0..L {
                     dg[l] += y[l] * (dy[l] - dot[l]) * (v[l] + small).ln();
                 }
             }
@@ -272,15 +270,15 @@ impl<T: Real> Machine<'_, T> {
         let operand = |at: usize| self.get(frames, line.operands[at], here);
         let (memory, w, erase, add) = (operand(0), operand(1), operand(2), operand(3));
         let content = erase.len();
-        let addresses = w.len() / LANES;
+        let addresses = w.len() / L;
         let of = |n: usize| n * content..(n + 1) * content;
-        let weight = |n: usize| &w[n * LANES..(n + 1) * LANES];
+        let weight = |n: usize| &w[n * L..(n + 1) * L];
         if let Some((dm, adds)) = self.towards(line, 0, before, here) {
             for n in 0..addresses {
-                let rows = dm[of(n)].chunks_exact_mut(LANES).zip(dy[of(n)].chunks_exact(LANES));
-                for ((dm, g), e) in rows.zip(erase.chunks_exact(LANES)) {
+                let rows = dm[of(n)].chunks_exact_mut(L).zip(dy[of(n)].chunks_exact(L));
+                for ((dm, g), e) in rows.zip(erase.chunks_exact(L)) {
                     let w = weight(n);
-                    for l in 0..LANES {
+                    for l in 0..L {
                         let kept = g[l] - g[l] * w[l] * e[l];
                         dm[l] = if adds { dm[l] + kept } else { kept };
                     }
@@ -288,13 +286,13 @@ impl<T: Real> Machine<'_, T> {
             }
         }
         if let Some((dw, adds)) = self.towards(line, 1, before, here) {
-            for (n, dw) in dw.chunks_exact_mut(LANES).enumerate() {
+            for (n, dw) in dw.chunks_exact_mut(L).enumerate() {
                 if !adds {
                     dw.fill(T::ZERO);
                 }
-                let rows = dy[of(n)].chunks_exact(LANES).zip(memory[of(n)].chunks_exact(LANES));
-                for ((g, m), (e, a)) in rows.zip(erase.chunks_exact(LANES).zip(add.chunks_exact(LANES))) {
-                    for l in 0..LANES {
+                let rows = dy[of(n)].chunks_exact(L).zip(memory[of(n)].chunks_exact(L));
+                for ((g, m), (e, a)) in rows.zip(erase.chunks_exact(L).zip(add.chunks_exact(L))) {
+                    for l in 0..L {
                         dw[l] = g[l].fma(a[l] - m[l] * e[l], dw[l]);
                     }
                 }
@@ -305,10 +303,10 @@ impl<T: Real> Machine<'_, T> {
                 de.fill(T::ZERO);
             }
             for n in 0..addresses {
-                let rows = dy[of(n)].chunks_exact(LANES).zip(memory[of(n)].chunks_exact(LANES));
-                for (de, (g, m)) in de.chunks_exact_mut(LANES).zip(rows) {
+                let rows = dy[of(n)].chunks_exact(L).zip(memory[of(n)].chunks_exact(L));
+                for (de, (g, m)) in de.chunks_exact_mut(L).zip(rows) {
                     let w = weight(n);
-                    for l in 0..LANES {
+                    for l in 0..L {
                         de[l] = (-(g[l] * m[l])).fma(w[l], de[l]);
                     }
                 }
@@ -316,34 +314,34 @@ impl<T: Real> Machine<'_, T> {
         }
         if let Some((da, adds)) = self.towards(line, 3, before, here) {
             for n in 0..addresses {
-                gate(da, weight(n), &dy[of(n)], adds || n > 0);
+                gate::<_, L>(da, weight(n), &dy[of(n)], adds || n > 0);
             }
         }
     }
 }
 
 #[inline(always)]
-fn turned(power: i64, len: usize) -> usize {
-    power.rem_euclid((len / LANES) as i64) as usize * LANES
+fn turned<const L: usize>(power: i64, len: usize) -> usize {
+    power.rem_euclid((len / L) as i64) as usize * L
 }
 
 /// dx_k = y_k (g_k − Σ g y) in every group.
 #[inline(always)]
-fn softmax_backward<T: Real>(dx: &mut [T], dy: &[T], y: &[T], groups: Groups, adds: bool) {
-    let (count, len, far, near) = members(groups, y.len() / LANES);
+fn softmax_backward<T: Real, const L: usize>(dx: &mut [T], dy: &[T], y: &[T], groups: Groups, adds: bool) {
+    let (count, len, far, near) = members(groups, y.len() / L);
     let rows = |group: usize, member: usize| {
-        let at = (group * far + member * near) * LANES;
-        at..at + LANES
+        let at = (group * far + member * near) * L;
+        at..at + L
     };
     for group in 0..count {
-        let mut dot = [T::ZERO; LANES];
+        let mut dot = [T::ZERO; L];
         for member in 0..len {
-            inner(&mut dot, &dy[rows(group, member)], &y[rows(group, member)], true);
+            inner::<_, L>(&mut dot, &dy[rows(group, member)], &y[rows(group, member)], true);
         }
         for member in 0..len {
             let at = rows(group, member);
             let (dx, dy, y) = (&mut dx[at.clone()], &dy[at.clone()], &y[at]);
-            for l in 0..LANES {
+            for l in 0..L {
                 let g = y[l] * (dy[l] - dot[l]);
                 dx[l] = if adds { dx[l] + g } else { g };
             }

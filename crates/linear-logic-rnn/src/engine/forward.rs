@@ -1,7 +1,7 @@
 //! One step forward on a block of sequences.
 
 use super::frame::{Code, Line, Place};
-use super::lanes::{LANES, gate, inner, map, product, spread, zip};
+use super::lanes::{gate, inner, map, product, spread, zip};
 use super::one_hot::{Chosen, OneHot, chosen, column};
 use super::pack::Prepared;
 use super::real::Real;
@@ -9,36 +9,36 @@ use crate::step::{Act, Groups, Op, Step};
 
 /// What a step needs besides its frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Machine<'a, T> {
+pub(super) struct Machine<'a, T, const L: usize> {
     pub(super) step: &'a Step,
     pub(super) code: &'a Code,
     pub(super) prepared: &'a Prepared<T>,
     /// The tokens of the block, before the first step and then step by step, if inputs are read by them.
-    pub(super) hot: Option<(&'a OneHot, &'a [[u32; LANES]])>,
+    pub(super) hot: Option<(&'a OneHot, &'a [[u32; L]])>,
 }
 
-impl<T> Machine<'_, T> {
+impl<T, const L: usize> Machine<'_, T, L> {
     /// The numbers of a frame.
     #[inline(always)]
     pub(super) fn frame(&self) -> usize {
-        self.code.rows * LANES
+        self.code.rows * L
     }
 
     /// Where the rows of a place begin, for the frame that begins at `here`.
     #[inline(always)]
     pub(super) fn start(&self, place: Place, here: usize) -> usize {
-        here - place.back * self.frame() + place.at * LANES
+        here - place.back * self.frame() + place.at * L
     }
 
     /// The rows of a place.
     #[inline(always)]
     pub(super) fn get<'b>(&self, frames: &'b [T], place: Place, here: usize) -> &'b [T] {
         let start = self.start(place, here);
-        &frames[start..start + place.rows * LANES]
+        &frames[start..start + place.rows * L]
     }
 }
 
-impl<T: Real> Machine<'_, T> {
+impl<T: Real, const L: usize> Machine<'_, T, L> {
     /// Computes the frame that begins at `here`; its input stands there already. `time` counts from 1.
     #[inline(always)]
     pub(super) fn forward(&self, frames: &mut [T], here: usize, time: usize) {
@@ -47,7 +47,7 @@ impl<T: Real> Machine<'_, T> {
                 continue;
             }
             let (before, rest) = frames.split_at_mut(self.start(line.out, here));
-            self.line((number, line), before, &mut rest[..line.out.rows * LANES], here, time);
+            self.line((number, line), before, &mut rest[..line.out.rows * L], here, time);
         }
     }
 
@@ -57,12 +57,12 @@ impl<T: Real> Machine<'_, T> {
         let operand = |at: usize| self.get(before, line.operands[at], here);
         match &self.step.node(line.value).op {
             Op::Input | Op::Previous | Op::State(_) => {}
-            Op::Vector(weight) => spread(out, &self.prepared.weights[weight.index()]),
-            Op::Row(weight) => spread(out, self.table_row(weight.index(), line.out.rows, time)),
+            Op::Vector(weight) => spread::<_, L>(out, &self.prepared.weights[weight.index()]),
+            Op::Row(weight) => spread::<_, L>(out, self.table_row(weight.index(), line.out.rows, time)),
             Op::Affine { terms, bias, add } => {
                 let mut adds = true;
                 match bias {
-                    Some(bias) => spread(out, &self.prepared.weights[bias.index()]),
+                    Some(bias) => spread::<_, L>(out, &self.prepared.weights[bias.index()]),
                     None => adds = false,
                 }
                 for at in 0..add.len() {
@@ -73,15 +73,15 @@ impl<T: Real> Machine<'_, T> {
                     match self.hot.map(|(hot, tokens)| (hot.terms[number][at], tokens)) {
                         None | Some((Chosen::No, _)) => {
                             let packed = self.prepared.packed(self.code, *factor);
-                            product(out, &packed.forward, operand(at), adds);
+                            product::<_, L>(out, &packed.forward, operand(at), adds);
                         }
                         Some((Chosen::Column { back }, tokens)) => {
                             let table = &self.prepared.by_token(self.code, *factor).forward;
-                            column(out, table, &tokens[time - back], adds);
+                            column::<_, L>(out, table, &tokens[time - back], adds);
                         }
                         Some((Chosen::Operator { back, z }, tokens)) => {
                             let table = &self.prepared.by_token(self.code, *factor).forward;
-                            chosen(out, table, self.get(before, z, here), &tokens[time - back], adds);
+                            chosen::<_, L>(out, table, self.get(before, z, here), &tokens[time - back], adds);
                         }
                     }
                     adds = true;
@@ -89,14 +89,14 @@ impl<T: Real> Machine<'_, T> {
             }
             Op::Outer(..) => {
                 let z = operand(1);
-                for (out, x) in out.chunks_exact_mut(z.len()).zip(operand(0).chunks_exact(LANES)) {
-                    gate(out, x, z, false);
+                for (out, x) in out.chunks_exact_mut(z.len()).zip(operand(0).chunks_exact(L)) {
+                    gate::<_, L>(out, x, z, false);
                 }
             }
             Op::Mul(..) if line.operands[0].rows == line.out.rows => {
                 zip(out, operand(0), operand(1), false, |a, b| a * b);
             }
-            Op::Mul(..) => gate(out, operand(0), operand(1), false),
+            Op::Mul(..) => gate::<_, L>(out, operand(0), operand(1), false),
             Op::Scale(c, _) => {
                 let c = T::from_f64(*c);
                 map(out, operand(0), false, |x| c * x);
@@ -104,8 +104,8 @@ impl<T: Real> Machine<'_, T> {
             Op::Mix { items, .. } => {
                 let gates = operand(0).chunks_exact(operand(0).len() / items.len());
                 for (at, g) in gates.enumerate() {
-                    if g.len() == LANES {
-                        gate(out, g, operand(at + 1), at > 0);
+                    if g.len() == L {
+                        gate::<_, L>(out, g, operand(at + 1), at > 0);
                     } else {
                         zip(out, g, operand(at + 1), at > 0, |g, y| g * y);
                     }
@@ -117,31 +117,31 @@ impl<T: Real> Machine<'_, T> {
                 Act::Tanh => map(out, operand(0), false, T::tanh),
                 Act::Sigmoid => map(out, operand(0), false, T::logistic),
             },
-            Op::Softmax(groups, _) => softmax(out, operand(0), *groups),
+            Op::Softmax(groups, _) => softmax::<_, L>(out, operand(0), *groups),
             Op::Slice { start, .. } => {
-                let from = start * LANES;
+                let from = start * L;
                 out.copy_from_slice(&operand(0)[from..from + out.len()]);
             }
             Op::Apply { .. } => {
                 let z = operand(1);
-                for (out, row) in out.chunks_exact_mut(LANES).zip(operand(0).chunks_exact(z.len())) {
-                    inner(out, row, z, false);
+                for (out, row) in out.chunks_exact_mut(L).zip(operand(0).chunks_exact(z.len())) {
+                    inner::<_, L>(out, row, z, false);
                 }
             }
-            Op::Turn { powers, .. } => turn(out, operand(0), operand(1), powers),
-            Op::Sharpen { .. } => sharpen(out, operand(0), operand(1)),
+            Op::Turn { powers, .. } => turn::<_, L>(out, operand(0), operand(1), powers),
+            Op::Sharpen { .. } => sharpen::<_, L>(out, operand(0), operand(1)),
             Op::Read { .. } => {
                 out.fill(T::ZERO);
-                let address = operand(1).chunks_exact(LANES);
+                let address = operand(1).chunks_exact(L);
                 for (row, r) in operand(0).chunks_exact(out.len()).zip(address) {
-                    gate(out, r, row, true);
+                    gate::<_, L>(out, r, row, true);
                 }
             }
             Op::Write { .. } => {
                 let (erase, add) = (operand(2), operand(3));
-                let memory = operand(0).chunks_exact(erase.len()).zip(operand(1).chunks_exact(LANES));
+                let memory = operand(0).chunks_exact(erase.len()).zip(operand(1).chunks_exact(L));
                 for (out, (m, w)) in out.chunks_exact_mut(erase.len()).zip(memory) {
-                    write_row(out, m, w, erase, add);
+                    write_row::<_, L>(out, m, w, erase, add);
                 }
             }
         }
@@ -173,34 +173,34 @@ pub(super) fn members(groups: Groups, rows: usize) -> (usize, usize, usize, usiz
 }
 
 #[inline(always)]
-fn row<T>(x: &[T], at: usize) -> &[T] {
-    &x[at * LANES..(at + 1) * LANES]
+fn row<T, const L: usize>(x: &[T], at: usize) -> &[T] {
+    &x[at * L..(at + 1) * L]
 }
 
 #[inline(always)]
-fn row_mut<T>(x: &mut [T], at: usize) -> &mut [T] {
-    &mut x[at * LANES..(at + 1) * LANES]
+fn row_mut<T, const L: usize>(x: &mut [T], at: usize) -> &mut [T] {
+    &mut x[at * L..(at + 1) * L]
 }
 
 #[inline(always)]
-fn softmax<T: Real>(out: &mut [T], x: &[T], groups: Groups) {
-    let (count, len, far, near) = members(groups, x.len() / LANES);
+fn softmax<T: Real, const L: usize>(out: &mut [T], x: &[T], groups: Groups) {
+    let (count, len, far, near) = members(groups, x.len() / L);
     for group in 0..count {
-        let mut greatest = [T::from_f64(f64::NEG_INFINITY); LANES];
+        let mut greatest = [T::from_f64(f64::NEG_INFINITY); L];
         for member in 0..len {
-            for (m, x) in greatest.iter_mut().zip(row(x, group * far + member * near)) {
+            for (m, x) in greatest.iter_mut().zip(row::<_, L>(x, group * far + member * near)) {
                 *m = x.greater(*m);
             }
         }
-        let mut total = [T::ZERO; LANES];
+        let mut total = [T::ZERO; L];
         for member in 0..len {
             let at = group * far + member * near;
-            let row = row_mut(out, at);
-            zip(row, self::row(x, at), &greatest, false, |x, m| (x - m).exp());
+            let row = row_mut::<_, L>(out, at);
+            zip(row, self::row::<_, L>(x, at), &greatest, false, |x, m| (x - m).exp());
             map(&mut total, row, true, |e| e);
         }
         for member in 0..len {
-            for (y, total) in row_mut(out, group * far + member * near).iter_mut().zip(&total) {
+            for (y, total) in row_mut::<_, L>(out, group * far + member * near).iter_mut().zip(&total) {
                 *y = *y / *total;
             }
         }
@@ -209,14 +209,14 @@ fn softmax<T: Real>(out: &mut [T], x: &[T], groups: Groups) {
 
 /// out_k = Σ_j q_j v_{(k − p_j) mod N}
 #[inline(always)]
-fn turn<T: Real>(out: &mut [T], q: &[T], v: &[T], powers: &[i64]) {
-    let n = v.len() / LANES;
+fn turn<T: Real, const L: usize>(out: &mut [T], q: &[T], v: &[T], powers: &[i64]) {
+    let n = v.len() / L;
     for (j, power) in powers.iter().enumerate() {
         // Rows 0…n−s−1 of v go to s…n−1, the last s to the front.
-        let shift = power.rem_euclid(n as i64) as usize * LANES;
-        let (q, (front, back)) = (row(q, j), out.split_at_mut(shift));
-        gate(back, q, &v[..v.len() - shift], j > 0);
-        gate(front, q, &v[v.len() - shift..], j > 0);
+        let shift = power.rem_euclid(n as i64) as usize * L;
+        let (q, (front, back)) = (row::<_, L>(q, j), out.split_at_mut(shift));
+        gate::<_, L>(back, q, &v[..v.len() - shift], j > 0);
+        gate::<_, L>(front, q, &v[v.len() - shift..], j > 0);
     }
 }
 
@@ -226,23 +226,23 @@ pub(super) const SHARPEN: f64 = 1e-6;
 /// (v_k + ε)^γ = e^{γ ln(v_k + ε)}, over the sum: the softmax of γ ln(v_k + ε). Its maximum is subtracted, because a
 /// power of every entry may be below the least number (a uniform address over 128, γ = 21 in 32 bits).
 #[inline(always)]
-fn sharpen<T: Real>(out: &mut [T], v: &[T], exponent: &[T]) {
+fn sharpen<T: Real, const L: usize>(out: &mut [T], v: &[T], exponent: &[T]) {
     let small = T::from_f64(SHARPEN);
-    let mut most = [T::from_f64(f64::NEG_INFINITY); LANES];
-    for (out, v) in out.chunks_exact_mut(LANES).zip(v.chunks_exact(LANES)) {
+    let mut most = [T::from_f64(f64::NEG_INFINITY); L];
+    for (out, v) in out.chunks_exact_mut(L).zip(v.chunks_exact(L)) {
         zip(out, v, exponent, false, |v, g| g * (v + small).ln());
         for (most, u) in most.iter_mut().zip(out.iter()) {
             *most = most.greater(*u);
         }
     }
-    let mut total = [T::ZERO; LANES];
-    for out in out.chunks_exact_mut(LANES) {
+    let mut total = [T::ZERO; L];
+    for out in out.chunks_exact_mut(L) {
         for (u, most) in out.iter_mut().zip(&most) {
             *u = (*u - *most).exp();
         }
         map(&mut total, out, true, |u| u);
     }
-    for out in out.chunks_exact_mut(LANES) {
+    for out in out.chunks_exact_mut(L) {
         for (y, total) in out.iter_mut().zip(&total) {
             *y = *y / *total;
         }
@@ -251,10 +251,10 @@ fn sharpen<T: Real>(out: &mut [T], v: &[T], exponent: &[T]) {
 
 /// m − m ∘ w e + w a, for the contents of one address.
 #[inline(always)]
-fn write_row<T: Real>(out: &mut [T], m: &[T], w: &[T], erase: &[T], add: &[T]) {
-    let rows = out.chunks_exact_mut(LANES).zip(m.chunks_exact(LANES));
-    for ((out, m), (e, a)) in rows.zip(erase.chunks_exact(LANES).zip(add.chunks_exact(LANES))) {
-        for l in 0..LANES {
+fn write_row<T: Real, const L: usize>(out: &mut [T], m: &[T], w: &[T], erase: &[T], add: &[T]) {
+    let rows = out.chunks_exact_mut(L).zip(m.chunks_exact(L));
+    for ((out, m), (e, a)) in rows.zip(erase.chunks_exact(L).zip(add.chunks_exact(L))) {
+        for l in 0..L {
             out[l] = w[l].fma(a[l] - m[l] * e[l], m[l]);
         }
     }

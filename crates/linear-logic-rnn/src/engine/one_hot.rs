@@ -3,10 +3,9 @@
 //! For i symbols a product with x, or with x ⊗ z, is i times as much arithmetic as what its one entry chooses. Where
 //! every use of an input is such a product, and inputs come as tokens, the products are made sequence by sequence from
 //! the chosen operator; x and x ⊗ z are not written at all. The lane of a sequence is a column of a block, so entries
-//! of one sequence lie [`LANES`] apart: few numbers are moved, and the arithmetic is contiguous in the operator.
+//! of one sequence lie a row apart: few numbers are moved, and the arithmetic is contiguous in the operator.
 
 use super::frame::{Code, Line, Place};
-use super::lanes::LANES;
 use super::real::Real;
 use super::tiled::Tiled;
 use crate::step::{Op, Start, Step, ValueId, View};
@@ -15,7 +14,7 @@ use crate::step::{Op, Start, Step, ValueId, View};
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The tokens of a block: before the first step, then step by step.
-pub(super) type Tokens = Vec<[u32; LANES]>;
+pub(super) type Tokens<const L: usize> = Vec<[u32; L]>;
 
 /// Entries that are computed together.
 const WIDE: usize = 8;
@@ -175,27 +174,33 @@ impl<T: Real> ByToken<T> {
 
 /// y ← W[token] x for every sequence, or y ← y + that. `table` is [token, entry of x, entry of y], padded.
 #[inline(always)]
-pub(super) fn chosen<T: Real>(y: &mut [T], table: &[T], x: &[T], tokens: &[u32; LANES], adds: bool) {
-    let (rows, columns) = (y.len() / LANES, x.len() / LANES);
+pub(super) fn chosen<T: Real, const L: usize>(
+    y: &mut [T],
+    table: &[T],
+    x: &[T],
+    tokens: &[u32; L],
+    adds: bool,
+) {
+    let (rows, columns) = (y.len() / L, x.len() / L);
     let wide = rows.next_multiple_of(WIDE);
     let size = columns * wide;
     for (lane, token) in tokens.iter().enumerate() {
         let operator = (*token as usize).checked_mul(size).and_then(|at| table.get(at..at + size));
         let Some(operator) = operator else {
             if !adds {
-                y.iter_mut().skip(lane).step_by(LANES).for_each(|y| *y = T::ZERO);
+                y.iter_mut().skip(lane).step_by(L).for_each(|y| *y = T::ZERO);
             }
             continue;
         };
         for start in (0..rows).step_by(WIDE) {
             let mut sums = [T::ZERO; WIDE];
-            for (column, x) in operator.chunks_exact(wide).zip(x.chunks_exact(LANES)) {
+            for (column, x) in operator.chunks_exact(wide).zip(x.chunks_exact(L)) {
                 let (w, x) = (&column[start..start + WIDE], x[lane]);
                 for l in 0..WIDE {
                     sums[l] = x.fma(w[l], sums[l]);
                 }
             }
-            for (y, sum) in y[start * LANES..].chunks_exact_mut(LANES).zip(sums) {
+            for (y, sum) in y[start * L..].chunks_exact_mut(L).zip(sums) {
                 y[lane] = if adds { y[lane] + sum } else { sum };
             }
         }
@@ -204,15 +209,15 @@ pub(super) fn chosen<T: Real>(y: &mut [T], table: &[T], x: &[T], tokens: &[u32; 
 
 /// y ← the column of every sequence's token, or y ← y + that.
 #[inline(always)]
-pub(super) fn column<T: Real>(y: &mut [T], table: &[T], tokens: &[u32; LANES], adds: bool) {
-    let wide = (y.len() / LANES).next_multiple_of(WIDE);
+pub(super) fn column<T: Real, const L: usize>(y: &mut [T], table: &[T], tokens: &[u32; L], adds: bool) {
+    let wide = (y.len() / L).next_multiple_of(WIDE);
     for (lane, token) in tokens.iter().enumerate() {
         let entries = (*token as usize).checked_mul(wide).and_then(|at| table.get(at..at + wide));
         match entries {
             None if adds => {}
-            None => y.iter_mut().skip(lane).step_by(LANES).for_each(|y| *y = T::ZERO),
+            None => y.iter_mut().skip(lane).step_by(L).for_each(|y| *y = T::ZERO),
             Some(entries) => {
-                for (y, w) in y.chunks_exact_mut(LANES).zip(entries) {
+                for (y, w) in y.chunks_exact_mut(L).zip(entries) {
                     y[lane] = if adds { y[lane] + *w } else { *w };
                 }
             }
@@ -222,23 +227,23 @@ pub(super) fn column<T: Real>(y: &mut [T], table: &[T], tokens: &[u32; LANES], a
 
 /// sum\[token\]\[r\]\[c\] += dy_r x_c for every sequence; `entry` says where (token, r, 0) stands, and columns follow it.
 #[inline(always)]
-pub(super) fn chosen_sums<T: Real>(
+pub(super) fn chosen_sums<T: Real, const L: usize>(
     sum: &mut [T],
     dy: &[T],
     x: &[T],
-    tokens: &[u32; LANES],
+    tokens: &[u32; L],
     scratch: &mut Vec<T>,
 ) {
-    let (rows, columns) = (dy.len() / LANES, x.len() / LANES);
+    let (rows, columns) = (dy.len() / L, x.len() / L);
     let size = rows * columns;
     scratch.resize(columns, T::ZERO);
     for (lane, token) in tokens.iter().enumerate() {
         let at = (*token as usize).checked_mul(size);
         let Some(sum) = at.and_then(|at| sum.get_mut(at..at + size)) else { continue };
-        for (to, x) in scratch.iter_mut().zip(x.chunks_exact(LANES)) {
+        for (to, x) in scratch.iter_mut().zip(x.chunks_exact(L)) {
             *to = x[lane];
         }
-        for (sum, dy) in sum.chunks_exact_mut(columns).zip(dy.chunks_exact(LANES)) {
+        for (sum, dy) in sum.chunks_exact_mut(columns).zip(dy.chunks_exact(L)) {
             let dy = dy[lane];
             for (sum, x) in sum.iter_mut().zip(scratch.iter()) {
                 *sum = dy.fma(*x, *sum);

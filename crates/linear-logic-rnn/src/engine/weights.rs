@@ -2,17 +2,17 @@
 
 use super::forward::Machine;
 use super::frame::Place;
-use super::lanes::{LANES, Series, outer_sums, row_sum};
+use super::lanes::{Series, outer_sums, row_sum};
 use super::one_hot::{Chosen, chosen_sums};
 use super::real::Real;
 use crate::step::{Op, Start};
 
-impl<T: Real> Machine<'_, T> {
+impl<T: Real, const L: usize> Machine<'_, T, L> {
     /// Adds the gradient of every weight, after its norm, to `sums`. Frame 0 stands before the first step.
     #[inline(always)]
     pub(super) fn weights_backward(&self, frames: &[T], gradients: &[T], steps: usize, sums: &mut [Vec<T>]) {
         let stride = self.frame();
-        let series = |frames, place: Place| Series {
+        let series = |frames, place: Place| Series::<'_, T, L> {
             frames,
             start: self.start(place, stride),
             stride,
@@ -39,7 +39,7 @@ impl<T: Real> Machine<'_, T> {
                                         for (lane, token) in tokens[time - back].iter().enumerate() {
                                             let token = *token as usize;
                                             if token < tiled.columns {
-                                                for (row, dy) in dy.chunks_exact(LANES).enumerate() {
+                                                for (row, dy) in dy.chunks_exact(L).enumerate() {
                                                     sum[entries(row)[token]] += dy[lane];
                                                 }
                                             }
@@ -47,14 +47,16 @@ impl<T: Real> Machine<'_, T> {
                                     }
                                     Chosen::Operator { back, z } => {
                                         let z = self.get(frames, z, here);
-                                        chosen_sums(sum, dy, z, &tokens[time - back], &mut scratch);
+                                        chosen_sums::<_, L>(sum, dy, z, &tokens[time - back], &mut scratch);
                                     }
                                 }
                             }
                             continue;
                         }
                         let x = series(frames, line.operands[at]);
-                        outer_sums(out, x, steps, |r, c, g| sum[tiled.entries[r * tiled.columns + c]] += g);
+                        outer_sums::<_, L>(out, x, steps, |r, c, g| {
+                            sum[tiled.entries[r * tiled.columns + c]] += g
+                        });
                     }
                     if let Some(bias) = bias {
                         self.rows_backward(gradients, line.out, steps, |_, r| r, &mut sums[bias.index()]);
@@ -77,7 +79,7 @@ impl<T: Real> Machine<'_, T> {
             if let Start::Weight(weight) = start {
                 let sum = &mut sums[weight.index()];
                 for (r, sum) in sum.iter_mut().enumerate() {
-                    *sum += row_sum(&gradients[(place.at + r) * LANES..]);
+                    *sum += row_sum::<_, L>(&gradients[(place.at + r) * L..]);
                 }
             }
         }
@@ -96,7 +98,7 @@ impl<T: Real> Machine<'_, T> {
         for step in 0..steps {
             let start = self.start(place, (step + 1) * self.frame());
             for row in 0..place.rows {
-                sums[entry(step, row)] += row_sum(&gradients[start + row * LANES..]);
+                sums[entry(step, row)] += row_sum::<_, L>(&gradients[start + row * L..]);
             }
         }
     }

@@ -451,7 +451,7 @@ fn sizes_that_mean_harm() {
     let text = elman("weights.B", &json!("HERE")).to_string().replace("\"HERE\"", &nested);
     check_text("config", &text, &["recursion"]);
     let h = 64;
-    let steps = json!({"cell": "elman", "sizes": {"input": 1, "hidden": h}, "tokens": vec![0; 100_000],
+    let steps = json!({"cell": "elman", "sizes": {"input": 1, "hidden": h}, "tokens": vec![0; 200_000],
         "weights": {"H": vec![vec![0; h]; h], "U": vec![[0]; h], "B": vec![0; h]}, "grad": "sum-last-state"});
     check("config", &steps, &["too many"]);
 }
