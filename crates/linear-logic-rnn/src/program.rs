@@ -3,15 +3,16 @@
 //! A proof becomes a straight-line program of the crate `linear-logic` whose operators are the cell's slots; here its
 //! instructions become operations on vectors. An operator is never made: it is applied.
 
-use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile_within};
+use linear_logic::compile::{Backend, Degree, Instruction, Plan, Slot, compile_within};
 use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
 use linear_logic::error::{Refusal as Inner, Source};
+use linear_logic::formula::Formula;
 use linear_logic::literal::Order;
 use linear_logic::parse;
 use linear_logic::program::{Checked, Program};
 use linear_logic::recognise::{Recognised, recognise};
 use linear_logic::stack::on_large_stack;
-use num_traits::{One, ToPrimitive};
+use num_traits::ToPrimitive;
 
 use crate::error::{Kind, Refusal, Result};
 use crate::nearest::cut;
@@ -26,6 +27,8 @@ pub struct ProgramText {
     pub text: String,
     /// What it is: a numeral, a word, or its type.
     pub canonical: String,
+    /// Its degree in its operators and in the coefficients of its mixtures.
+    pub degree: Degree,
 }
 
 /// A refusal of the language as one of ours.
@@ -59,10 +62,63 @@ pub(crate) struct Compiled {
     pub(crate) recognised: Vec<Option<Recognised>>,
     /// The printed types of the subjects.
     pub(crate) types: Vec<String>,
-    /// For each argument of the first subject, the atoms of the operator that it is.
-    pub(crate) arguments: Vec<Option<(String, String)>>,
-    /// The atoms of the result of the first subject.
+    /// The type of the first subject, taken apart.
+    pub(crate) signature: Signature,
+}
+
+/// A type S₁ ⊸ … ⊸ Sₙ ⊸ R, taken apart at the first R that is an operator α ⊸ β between atoms.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Signature {
+    /// The whole, printed.
+    pub(crate) text: String,
+    /// The Sᵢ.
+    pub(crate) arguments: Vec<Argument>,
+    /// α and β.
     pub(crate) result: Option<(String, String)>,
+}
+
+/// An argument of a proof.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Argument {
+    /// Its type, printed.
+    pub(crate) text: String,
+    /// α and β, if it is α ⊸ β or !(α ⊸ β).
+    pub(crate) operator: Option<(String, String)>,
+}
+
+impl Signature {
+    fn of(formula: &Formula) -> Self {
+        let atoms = |formula: &Formula| formula.as_operator().map(|(a, b)| (a.to_string(), b.to_string()));
+        let text = cut(&formula.short(), MOST_SHOWN);
+        let (mut arguments, mut rest) = (Vec::new(), formula);
+        while rest.as_operator().is_none() {
+            let Some((domain, codomain)) = rest.as_lolli() else { break };
+            let operator = atoms(domain.as_bang().unwrap_or(domain));
+            arguments.push(Argument { text: cut(&domain.short(), MOST_SHOWN), operator });
+            rest = codomain;
+        }
+        Self { text, arguments, result: atoms(rest) }
+    }
+
+    /// What keeps these slots from filling the arguments: their number, or an operator where none fits.
+    pub(crate) fn misfit(&self, slots: &[Slot]) -> Option<String> {
+        let (found, expected) = (slots.len(), self.arguments.len());
+        if found != expected {
+            let types: Vec<String> = self.arguments.iter().map(|a| format!("`{}`", a.text)).collect();
+            let types = if types.is_empty() { String::new() } else { format!(" ({})", types.join(", ")) };
+            return Some(format!(
+                "the proof takes {expected} arguments before the state{}, and there are {found} slots",
+                cut(&types, MOST_SHOWN)
+            ));
+        }
+        self.arguments.iter().zip(slots).enumerate().find_map(|(number, (argument, slot))| {
+            let is_misfit = *slot == Slot::Operator && argument.operator.is_none();
+            is_misfit.then(|| {
+                let text = &argument.text;
+                format!("argument {number} has the type `{text}`, which no operator fits; fill it with a `program`")
+            })
+        })
+    }
 }
 
 /// A subject: a text, and the type that it must have, if one is asked for.
@@ -104,27 +160,34 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         checked.push(found);
     }
     let what = subjects.first().map_or("", |subject| subject.what.as_str());
-    let plan = compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS)
-        .map_err(|inner| proof(what, &inner))?;
-    let mut arguments = Vec::new();
-    let mut result = None;
-    if let Some(first) = checked.first() {
-        let mut formula = &first.formula;
-        while formula.as_operator().is_none() {
-            let Some((domain, codomain)) = formula.as_lolli() else { break };
-            let inner = domain.as_bang().unwrap_or(domain);
-            arguments.push(inner.as_operator().map(|(a, b)| (a.to_string(), b.to_string())));
-            formula = codomain;
+    let signature = checked.first().map(|first| Signature::of(&first.formula)).unwrap_or_default();
+    let plan = compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS).map_err(|inner| {
+        let mut refusal = proof(what, &inner);
+        if let Some(why) = signature.misfit(slots) {
+            refusal.message = format!("{}: {why}", refusal.message);
         }
-        result = formula.as_operator().map(|(a, b)| (a.to_string(), b.to_string()));
-    }
+        refusal
+    })?;
     Ok(Compiled {
         plan,
         recognised: checked.iter().map(|c| recognise(&c.term, &c.formula, order)).collect(),
         types: checked.iter().map(|c| c.formula.short()).collect(),
-        arguments,
-        result,
+        signature,
     })
+}
+
+/// The type of a text, for who needs no program yet.
+///
+/// # Errors
+/// `proof`, with the refusal of the language inside.
+pub(crate) fn signature(what: &str, text: &str, order: Order) -> Result<Signature> {
+    let made = on_large_stack(|| {
+        let program = Program::new(order, Mode::default()).map_err(|inner| proof("the library", &inner))?;
+        let source = Source::new("<proof>", text.as_bytes().to_vec());
+        let found = parse::query(&source).and_then(|query| elaborate(&program, &source, &query));
+        found.map(|found| Signature::of(&found.formula)).map_err(|inner| proof(what, &inner))
+    });
+    made.map_err(|error| Refusal::new(Kind::Proof, format!("no thread for the checker: {error}")))?
 }
 
 /// Applies the operator in a slot to a vector.
@@ -213,30 +276,33 @@ impl Writer<'_> {
         })
     }
 
-    /// (Σ c ∏ coefficients) · of
+    /// (Σ c ∏ coefficients) · of. The factor is made before it meets the vector: numbers cost less than vectors.
     fn scale(
         &self,
         b: &mut Builder,
         by: &linear_logic::compile::Coefficient,
         of: ValueId,
     ) -> Result<ValueId> {
-        let mut parts = Vec::with_capacity(by.len());
+        let (mut factors, mut parts) = (Vec::with_capacity(by.len()), Vec::new());
         for (c, product) in by {
-            let c_number = c.to_f64().ok_or_else(|| strange("a coefficient is not a number"))?;
-            let mut part = of;
+            let number = c.to_f64().ok_or_else(|| strange("a coefficient is not a number"))?;
+            let mut factor = None;
             for (slot, index) in product {
                 let all = self.coefficients.get(*slot).copied().flatten();
                 let all = all.ok_or_else(|| strange("a coefficient is missing"))?;
                 let one = b.slice(all, *index, 1);
-                part = b.mul(one, part);
+                factor = Some(factor.map_or(one, |factor| b.mul(factor, one)));
             }
-            parts.push(if c.is_one() { part } else { b.scale(c_number, part) });
+            match factor {
+                Some(factor) => factors.push(b.scale(number, factor)),
+                None => parts.push(b.scale(number, of)),
+            }
         }
-        Ok(match parts.as_slice() {
-            [] => b.scale(0.0, of),
-            [one] => *one,
-            all => b.sum(all),
-        })
+        if !factors.is_empty() {
+            let factor = b.sum(&factors);
+            parts.push(b.mul(factor, of));
+        }
+        Ok(if parts.is_empty() { b.scale(0.0, of) } else { b.sum(&parts) })
     }
 }
 
