@@ -161,13 +161,14 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
     }
     let what = subjects.first().map_or("", |subject| subject.what.as_str());
     let signature = checked.first().map(|first| Signature::of(&first.formula)).unwrap_or_default();
-    let plan = compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS).map_err(|inner| {
-        let mut refusal = proof(what, &inner);
-        if let Some(why) = signature.misfit(slots) {
-            refusal.message = format!("{}: {why}", refusal.message);
-        }
-        refusal
-    })?;
+    let plan =
+        compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS).map_err(|inner| {
+            let mut refusal = proof(what, &inner);
+            if let Some(why) = signature.misfit(slots) {
+                refusal.message = format!("{}: {why}", refusal.message);
+            }
+            refusal
+        })?;
     Ok(Compiled {
         plan,
         recognised: checked.iter().map(|c| recognise(&c.term, &c.formula, order)).collect(),

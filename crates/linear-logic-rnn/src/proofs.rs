@@ -12,7 +12,7 @@
 //!     .slot(Slot::programs(["1", "2"]).act(GateAct::Softmax))
 //!     .slot(Slot::input());
 //! let cell = Proofs::new().input(2).hidden(16).act(Sigma::Tanh).and(proof).cell()?;
-//! assert_eq!((cell.count(), cell.multiply_adds()), (850, 1472));
+//! assert_eq!((cell.count(), cell.multiply_adds()), (850, 1440));
 //! assert_eq!((cell.degree().between, cell.degree().operators), (2, 2));
 //!
 //! let refusal = Proofs::new().input(2).hidden(16).and(Proof::new("2{h}")).cell().unwrap_err();
@@ -95,7 +95,8 @@ impl Proof {
         let state = match signature.result {
             Some((from, to)) if from == to => from,
             _ => {
-                let why = format!("the proof has the type `{}`, which does not end in `α -o α`", signature.text);
+                let why =
+                    format!("the proof has the type `{}`, which does not end in `α -o α`", signature.text);
                 return Err(Refusal::new(Kind::Proof, format!("{what}: {why}")));
             }
         };

@@ -81,12 +81,12 @@ impl Step {
             let degree = match &node.op {
                 Op::Input | Op::Previous | Op::Vector(_) | Op::Row(_) => Some(0),
                 Op::State(_) => Some(1),
-                Op::Affine { terms, add, .. } => {
-                    greatest(terms.iter().map(|(_, x)| x).chain(add).map(of))
-                }
+                Op::Affine { terms, add, .. } => greatest(terms.iter().map(|(_, x)| x).chain(add).map(of)),
                 Op::Outer(a, b) | Op::Mul(a, b) => product(of(a), of(b)),
                 Op::Turn { by: a, address: b, .. } => product(of(a), of(b)),
-                Op::Apply { matrix: a, vector: b } | Op::Read { memory: a, address: b } => product(of(a), of(b)),
+                Op::Apply { matrix: a, vector: b } | Op::Read { memory: a, address: b } => {
+                    product(of(a), of(b))
+                }
                 Op::Mix { gates, items } => product(of(gates), greatest(items.iter().map(of))),
                 Op::Scale(_, x) | Op::Act(Act::Identity, x) | Op::Slice { of: x, .. } => of(x),
                 Op::Act(_, x) | Op::Softmax(_, x) => function(of(x)),

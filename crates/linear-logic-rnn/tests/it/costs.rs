@@ -116,9 +116,10 @@ impl<'a> Naive<'a> {
                     sum
                 })
                 .collect(),
-            Op::Outer(x, z) => {
-                get(x).iter().flat_map(|x| get(z).iter().map(|z| m.times(*x, *z)).collect::<Vec<f64>>()).collect()
-            }
+            Op::Outer(x, z) => get(x)
+                .iter()
+                .flat_map(|x| get(z).iter().map(|z| m.times(*x, *z)).collect::<Vec<f64>>())
+                .collect(),
             Op::Mul(a, b) => {
                 let a = get(a);
                 get(b).iter().enumerate().map(|(k, b)| m.times(a[k % a.len()], *b)).collect()
@@ -127,7 +128,9 @@ impl<'a> Naive<'a> {
             Op::Mix { gates, items } => {
                 let each = get(gates).len() / items.len();
                 let gate = |item: usize, k: usize| get(gates)[item * each + k % each];
-                let part = |k: usize| (0..items.len()).map(|item| m.times(gate(item, k), get(&items[item])[k])).sum();
+                let part = |k: usize| {
+                    (0..items.len()).map(|item| m.times(gate(item, k), get(&items[item])[k])).sum()
+                };
                 (0..len).map(part).collect()
             }
             Op::Act(act, x) => {
@@ -146,15 +149,16 @@ impl<'a> Naive<'a> {
                 (0..len).map(|at| softmax(&group(at % width))[at / width]).collect()
             }
             Op::Slice { of, start } => get(of)[*start..start + len].to_vec(),
-            Op::Apply { matrix, vector } => {
-                get(matrix).chunks(get(vector).len()).map(|row| m.inner(row.iter().copied(), get(vector))).collect()
-            }
+            Op::Apply { matrix, vector } => get(matrix)
+                .chunks(get(vector).len())
+                .map(|row| m.inner(row.iter().copied(), get(vector)))
+                .collect(),
             Op::Turn { by, address, powers } => {
                 let v = get(address);
-                let from = |k: usize, power: i64| (k as i64 - power.rem_euclid(len as i64)).rem_euclid(len as i64);
-                let part = |k: usize| {
-                    m.inner(powers.iter().map(|power| v[from(k, *power) as usize]), get(by))
-                };
+                let from =
+                    |k: usize, power: i64| (k as i64 - power.rem_euclid(len as i64)).rem_euclid(len as i64);
+                let part =
+                    |k: usize| m.inner(powers.iter().map(|power| v[from(k, *power) as usize]), get(by));
                 (0..len).map(part).collect()
             }
             Op::Sharpen { address, exponent } => {

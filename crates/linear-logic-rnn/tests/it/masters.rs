@@ -46,7 +46,8 @@ impl Section {
     fn degrees(&self) -> [u64; 3] {
         let parts: Vec<&str> = self.row("degrees").split(", ").collect();
         let [a, b, c] = parts[..] else { panic!("{}", self.name) };
-        [("operators ", a), ("between ", b), ("h ", c)].map(|(name, text)| text.strip_prefix(name).unwrap().parse().unwrap())
+        [("operators ", a), ("between ", b), ("h ", c)]
+            .map(|(name, text)| text.strip_prefix(name).unwrap().parse().unwrap())
     }
 }
 
@@ -57,7 +58,8 @@ fn sections() -> Option<(String, Vec<Section>)> {
         let (name, rest) = text.split_once('\n').unwrap();
         let (_, rest) = rest.split_once("```json\n").unwrap();
         let (master, rest) = rest.split_once("```\n").unwrap();
-        let rows = rest.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+        let rows =
+            rest.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
         let rows = rows.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Section { name: name.to_owned(), master: serde_json::from_str(master).unwrap(), rows }
     });
@@ -119,7 +121,11 @@ fn the_documents_of_the_page_are_answered_as_it_says() {
     assert_eq!(serde_json::to_string(&answer(document, true).unwrap()).unwrap(), wanted);
     // The line of Rust.
     let built = Proofs::new().input(2).hidden(3).and(Proof::new("2{h}").slot(Slot::input())).cell().unwrap();
-    assert!(page.contains("`Proofs::new().input(2).hidden(3).and(Proof::new(\"2{h}\").slot(Slot::input())).cell()`"));
+    assert!(
+        page.contains(
+            "`Proofs::new().input(2).hidden(3).and(Proof::new(\"2{h}\").slot(Slot::input())).cell()`"
+        )
+    );
     let relu = json!({"masters": [sections[0].master]});
     assert_eq!(built, cell("master", &whole["sizes"], &relu));
 }
@@ -301,9 +307,8 @@ fn differences_of_one_order_more_than_the_degree_vanish() {
         // Along a line of states, and along a line of all operators: those slots that have no bias.
         let of_state = |t: f64| step(&theta, plus(&h, &scaled(t, &along)));
         let names: Vec<String> = cell.step.trained().map(|(_, w)| w.name.clone()).collect();
-        let is_operator = |name: &str| {
-            name.strip_suffix(".W").is_some_and(|slot| !names.contains(&format!("{slot}.b")))
-        };
+        let is_operator =
+            |name: &str| name.strip_suffix(".W").is_some_and(|slot| !names.contains(&format!("{slot}.b")));
         let of_operators = |t: f64| {
             let mut at = 0;
             let mut moved = theta.clone();
@@ -316,7 +321,9 @@ fn differences_of_one_order_more_than_the_degree_vanish() {
             step(&moved, h.clone())
         };
         let name = &section.name;
-        for (what, degree, f) in [("h", state, &of_state as &dyn Fn(f64) -> Vec<f64>), ("operators", operators, &of_operators)] {
+        for (what, degree, f) in
+            [("h", state, &of_state as &dyn Fn(f64) -> Vec<f64>), ("operators", operators, &of_operators)]
+        {
             let (above, at) = (difference(degree + 1, f), difference(degree, f));
             assert!(above < 1e-11, "{name}: {what}: order {} is {above:e}", degree + 1);
             assert!(at > 1e-7, "{name}: {what}: order {degree} is {at:e}: the bound is not met");
@@ -372,12 +379,20 @@ fn proofs_that_do_not_fit_are_refused_with_what_is_wrong() {
         (Proofs::new().input(2).hidden(3), "config", &["at least one"]),
         (whole(numeral().dimension("h", 4)), "config", &["masters[0]", "`hidden` = 3", "not 4"]),
         (
-            whole(Proof::new(r"\f g z. g (f z) : (h -o k) -o (k -o h) -o h -o h").slot(Slot::weight()).slot(Slot::weight())),
+            whole(
+                Proof::new(r"\f g z. g (f z) : (h -o k) -o (k -o h) -o h -o h")
+                    .slot(Slot::weight())
+                    .slot(Slot::weight()),
+            ),
             "config",
             &["masters[0]", "how large k is"],
         ),
         // Slots that do not fit the type.
-        (whole(Proof::new("2{h}")), "proof", &["masters[0]", "takes 1 arguments", "(`!(h -o h)`)", "0 slots"]),
+        (
+            whole(Proof::new("2{h}")),
+            "proof",
+            &["masters[0]", "takes 1 arguments", "(`!(h -o h)`)", "0 slots"],
+        ),
         (whole(numeral().slot(Slot::input())), "proof", &["masters[0]", "takes 1 arguments", "2 slots"]),
         (
             whole(iterate().slot(Slot::input()).slot(Slot::input())),
@@ -389,7 +404,11 @@ fn proofs_that_do_not_fit_are_refused_with_what_is_wrong() {
             "proof",
             &["masters[0]", "type-mismatch"],
         ),
-        (whole(iterate().slot(Slot::programs(["1"])).slot(Slot::programs(["1"]))), "proof", &["type-mismatch"]),
+        (
+            whole(iterate().slot(Slot::programs(["1"])).slot(Slot::programs(["1"]))),
+            "proof",
+            &["type-mismatch"],
+        ),
         (whole(Proof::new(r"\x. x * x : !h -o !h * !h")), "proof", &["masters[0]", "does not end in"]),
         (
             whole(Proof::new(r"\f z. f z : (h -o k) -o h -o k").slot(Slot::weight())),
@@ -402,14 +421,24 @@ fn proofs_that_do_not_fit_are_refused_with_what_is_wrong() {
         // The second of two is the one that is named.
         (whole(numeral()).and(Proof::new("nothing{h}")), "proof", &["masters[1]", "unbound"]),
         // Keys of a slot that do not belong there.
-        (whole(Proof::new("2{h}").slot(Slot::input().act(GateAct::Tanh))), "config", &["masters[0].slots[0]", "`act`"]),
-        (whole(Proof::new("2{h}").slot(Slot::weight().diagonal())), "config", &["masters[0].slots[0]", "`shape`"]),
+        (
+            whole(Proof::new("2{h}").slot(Slot::input().act(GateAct::Tanh))),
+            "config",
+            &["masters[0].slots[0]", "`act`"],
+        ),
+        (
+            whole(Proof::new("2{h}").slot(Slot::weight().diagonal())),
+            "config",
+            &["masters[0].slots[0]", "`shape`"],
+        ),
         (whole(Proof::new("2{h}").slot(Slot::matrix(vec![vec![1.0]]))), "shape", &["3 rows of 3"]),
         (whole(Proof::new("2{h}").slot(Slot::input().shared(0, 0))), "config", &["`share`"]),
     ];
     for (proofs, kind, words) in cases {
         let refusal = proofs.cell().unwrap_err();
         assert_eq!(refusal.kind.name(), kind, "{refusal}");
-        words.iter().for_each(|word| assert!(refusal.message.contains(word), "`{word}` is not in: {refusal}"));
+        words
+            .iter()
+            .for_each(|word| assert!(refusal.message.contains(word), "`{word}` is not in: {refusal}"));
     }
 }
