@@ -172,7 +172,10 @@ fn diagonal_programs_cannot_tell_some_words_apart() {
 
 /// A random proof of `int{a}` or `bint{a}` from the library, and how many operators it takes.
 fn random_program(stream: &mut Stream, fuel: u64, is_word: bool) -> String {
-    let mut part = |is_word: bool| format!("({})", random_program(stream, fuel / 2, is_word));
+    let mut part = |is_word: bool| {
+        let formula = if is_word { "bint" } else { "int" };
+        format!("({} : {formula})", random_program(stream, fuel / 2, is_word))
+    };
     if fuel == 0 {
         let n = stream.below(4);
         return match (is_word, n) {
