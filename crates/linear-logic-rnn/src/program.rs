@@ -3,10 +3,11 @@
 //! A proof becomes a straight-line program of the crate `linear-logic` whose operators are the cell's slots; here its
 //! instructions become operations on vectors. An operator is never made: it is applied.
 
+mod signature;
+
 use linear_logic::compile::{Backend, Degree, Instruction, Plan, Slot, compile_within};
 use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
 use linear_logic::error::{Refusal as Inner, Source};
-use linear_logic::formula::Formula;
 use linear_logic::literal::Order;
 use linear_logic::parse;
 use linear_logic::program::{Checked, Program};
@@ -17,6 +18,8 @@ use num_traits::ToPrimitive;
 use crate::error::{Kind, Refusal, Result};
 use crate::nearest::cut;
 use crate::step::{Builder, ValueId};
+use signature::faulty_term;
+pub(crate) use signature::{Signature, signature};
 
 /// A proof of a cell, for reports.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,61 +69,6 @@ pub(crate) struct Compiled {
     pub(crate) signature: Signature,
 }
 
-/// A type S₁ ⊸ … ⊸ Sₙ ⊸ R, taken apart at the first R that is an operator α ⊸ β between atoms.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Signature {
-    /// The whole, printed.
-    pub(crate) text: String,
-    /// The Sᵢ.
-    pub(crate) arguments: Vec<Argument>,
-    /// α and β.
-    pub(crate) result: Option<(String, String)>,
-}
-
-/// An argument of a proof.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Argument {
-    /// Its type, printed.
-    pub(crate) text: String,
-    /// α and β, if it is α ⊸ β or !(α ⊸ β).
-    pub(crate) operator: Option<(String, String)>,
-}
-
-impl Signature {
-    fn of(formula: &Formula) -> Self {
-        let atoms = |formula: &Formula| formula.as_operator().map(|(a, b)| (a.to_string(), b.to_string()));
-        let text = cut(&formula.short(), MOST_SHOWN);
-        let (mut arguments, mut rest) = (Vec::new(), formula);
-        while rest.as_operator().is_none() {
-            let Some((domain, codomain)) = rest.as_lolli() else { break };
-            let operator = atoms(domain.as_bang().unwrap_or(domain));
-            arguments.push(Argument { text: cut(&domain.short(), MOST_SHOWN), operator });
-            rest = codomain;
-        }
-        Self { text, arguments, result: atoms(rest) }
-    }
-
-    /// What keeps these slots from filling the arguments: their number, or an operator where none fits.
-    pub(crate) fn misfit(&self, slots: &[Slot]) -> Option<String> {
-        let (found, expected) = (slots.len(), self.arguments.len());
-        if found != expected {
-            let types: Vec<String> = self.arguments.iter().map(|a| format!("`{}`", a.text)).collect();
-            let types = if types.is_empty() { String::new() } else { format!(" ({})", types.join(", ")) };
-            return Some(format!(
-                "the proof takes {expected} arguments before the state{}, and there are {found} slots",
-                cut(&types, MOST_SHOWN)
-            ));
-        }
-        self.arguments.iter().zip(slots).enumerate().find_map(|(number, (argument, slot))| {
-            let is_misfit = *slot == Slot::Operator && argument.operator.is_none();
-            is_misfit.then(|| {
-                let text = &argument.text;
-                format!("argument {number} has the type `{text}`, which no operator fits; fill it with a `program`")
-            })
-        })
-    }
-}
-
 /// A subject: a text, and the type that it must have, if one is asked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
@@ -164,7 +112,8 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
     let plan =
         compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS).map_err(|inner| {
             let mut refusal = proof(what, &inner);
-            if let Some(why) = signature.misfit(slots) {
+            let why = signature.misfit(slots).or_else(|| faulty_term(&program, checked.first(), slots));
+            if let Some(why) = why {
                 refusal.message = format!("{}: {why}", refusal.message);
             }
             refusal
@@ -175,20 +124,6 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         types: checked.iter().map(|c| c.formula.short()).collect(),
         signature,
     })
-}
-
-/// The type of a text, for who needs no program yet.
-///
-/// # Errors
-/// `proof`, with the refusal of the language inside.
-pub(crate) fn signature(what: &str, text: &str, order: Order) -> Result<Signature> {
-    let made = on_large_stack(|| {
-        let program = Program::new(order, Mode::default()).map_err(|inner| proof("the library", &inner))?;
-        let source = Source::new("<proof>", text.as_bytes().to_vec());
-        let found = parse::query(&source).and_then(|query| elaborate(&program, &source, &query));
-        found.map(|found| Signature::of(&found.formula)).map_err(|inner| proof(what, &inner))
-    });
-    made.map_err(|error| Refusal::new(Kind::Proof, format!("no thread for the checker: {error}")))?
 }
 
 /// Applies the operator in a slot to a vector.

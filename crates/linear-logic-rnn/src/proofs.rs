@@ -103,7 +103,11 @@ impl Proof {
         let mut dims = self.dims.clone();
         let project = match self.projected {
             Some(n) => {
-                dims.insert(state.clone(), n);
+                let given = dims.insert(state.clone(), n);
+                if let Some(given) = given.filter(|given| *given != n) {
+                    let why = format!("{state} has {given} dimensions, and the projection goes to {n}");
+                    return Err(Refusal::config(format!("{what}: {why}")));
+                }
                 MasterProjection::Learned
             }
             None => {

@@ -402,8 +402,14 @@ fn proofs_that_do_not_fit_are_refused_with_what_is_wrong() {
         (
             whole(iterate().slot(Slot::programs(["0b1"])).slot(Slot::input())),
             "proof",
-            &["masters[0]", "type-mismatch"],
+            &["masters[0]", "type-mismatch", "`list[0]` of slot 0", "`int{h}` is wanted"],
         ),
+        (
+            whole(iterate().slot(Slot::programs(["1", "2", "0b1"])).slot(Slot::input())),
+            "proof",
+            &["`list[2]` of slot 0"],
+        ),
+        (whole(numeral().dimension("h", 4).projected(5)), "config", &["masters[0]", "h has 4", "goes to 5"]),
         (
             whole(iterate().slot(Slot::programs(["1"])).slot(Slot::programs(["1"]))),
             "proof",
