@@ -16,7 +16,7 @@
 //! assert_eq!((cell.degree().between, cell.degree().operators), (2, 2));
 //!
 //! let refusal = Proofs::new().input(2).hidden(16).and(Proof::new("2{h}")).cell().unwrap_err();
-//! assert!(refusal.message.contains("takes 1 arguments before the state (`!(h -o h)`)"));
+//! assert!(refusal.message.contains("before the state: 1 (`!(h -o h)`); slots: 0"));
 //! # Ok::<(), linear_logic_rnn::error::Refusal>(())
 //! ```
 

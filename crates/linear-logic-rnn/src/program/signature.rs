@@ -54,7 +54,7 @@ impl Signature {
             let types: Vec<String> = self.arguments.iter().map(|a| format!("`{}`", a.text)).collect();
             let types = if types.is_empty() { String::new() } else { format!(" ({})", types.join(", ")) };
             return Some(format!(
-                "the proof takes {expected} arguments before the state{}, and there are {found} slots",
+                "arguments of the proof before the state: {expected}{}; slots: {found}",
                 cut(&types, MOST_SHOWN)
             ));
         }

@@ -391,9 +391,9 @@ fn proofs_that_do_not_fit_are_refused_with_what_is_wrong() {
         (
             whole(Proof::new("2{h}")),
             "proof",
-            &["masters[0]", "takes 1 arguments", "(`!(h -o h)`)", "0 slots"],
+            &["masters[0]", "before the state: 1 (`!(h -o h)`)", "slots: 0"],
         ),
-        (whole(numeral().slot(Slot::input())), "proof", &["masters[0]", "takes 1 arguments", "2 slots"]),
+        (whole(numeral().slot(Slot::input())), "proof", &["masters[0]", "before the state: 1", "slots: 2"]),
         (
             whole(iterate().slot(Slot::input()).slot(Slot::input())),
             "proof",
