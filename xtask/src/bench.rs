@@ -9,6 +9,7 @@ mod equations;
 mod fol;
 mod ill;
 mod learners;
+mod masters;
 mod pgm;
 mod relational;
 mod rnn;
@@ -28,14 +29,14 @@ const NAMES: [&str; 3] = ["fol", "ill", "train"];
 /// Options of `bench`.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `tl [CASE]...` (R1 to R12),
+    /// fol, ill, train; without a name all of these. Or one of `rnn [CASE]...`, `masters [CASE]...`, `tl [CASE]...` (R1 to R12),
     /// `einsum [CASE]...` (E1 to E7), `pgm [CASE]...` (G1 to G14), `relational [CASE]...`, `dense [NAME]...`, `learners [NAME]...`, `cliffs [CASE]...`,
     /// `sparse` and `inputs [CASE]...`.
     names: Vec<String>,
     /// Threads of our side and of the peer.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// A Python with PyTorch, the peer of `train` and `rnn`, or with duckdb, one of `tl`; without it the peer is left out.
+    /// A Python with PyTorch, the peer of `train`, `rnn` and `masters`, or with duckdb, one of `tl`; without it the peer is left out.
     #[arg(long, value_name = "PYTHON")]
     python: Option<String>,
     /// The folder of the peers of `tl` and `einsum` (default `xtask/peers`; its README says how they are installed).
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some((first, further)) = args.names.split_first() {
         match first.as_str() {
             "rnn" => return rnn::run(args, further),
+            "masters" => return masters::run(args, further),
             "tl" => return tl::run(args, further),
             "pgm" => return pgm::run(args, further),
             "relational" => return relational::run(args, further),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use training::{Decay, Layout};
 
 use crate::cells::{self, Notes};
@@ -22,6 +23,27 @@ pub struct Cell {
     pub warnings: Vec<Warning>,
     /// Its proofs.
     pub programs: Vec<ProgramText>,
+}
+
+/// Bounds on the degrees of a step as a polynomial: how much it multiplies of what changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Degree {
+    /// Of the next states in the states. `None` if it is no polynomial in them: a function lies between, such as a σ or a γ
+    /// that is not the identity.
+    pub state: Option<u64>,
+    /// Of all that the next states are made of, in the states and in what functions give: σ(…) and γ(…) are variables. For
+    /// a proof inside σ it is one, the state, and the coefficients that are multiplied with it.
+    pub between: u64,
+    /// Of the proofs in the entries of their operators, V(x), V(x′), data and matrices together; 0 without proofs. It is
+    /// the degree of the polynomials of `linear_logic::polynomial`, unless terms cancel there.
+    pub operators: u64,
+}
+
+impl Degree {
+    /// `{"state", "between", "operators"}`
+    pub fn json(&self) -> Value {
+        json!({"state": self.state, "between": self.between, "operators": self.operators})
+    }
 }
 
 impl Cell {
@@ -71,6 +93,21 @@ impl Cell {
     /// Trained weights of cell and readout together.
     pub fn count(&self) -> usize {
         self.step.count(Part::Cell) + self.step.count(Part::Readout)
+    }
+
+    /// The multiplications, each with its addition, of one step of one sequence, cell and readout together:
+    /// [`Step::multiply_adds`] says what is counted.
+    pub fn multiply_adds(&self) -> usize {
+        self.step.multiply_adds(Part::Cell) + self.step.multiply_adds(Part::Readout)
+    }
+
+    /// Bounds on the degrees of the cell, without its readout.
+    pub fn degree(&self) -> Degree {
+        Degree {
+            state: self.step.degree_in_state(),
+            between: self.step.degree_between_functions(),
+            operators: self.programs.iter().map(|program| program.degree.operators).max().unwrap_or(0),
+        }
     }
 
     /// The trained weights as one buffer, in the order of the step. All of them decay.

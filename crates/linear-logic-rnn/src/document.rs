@@ -106,7 +106,7 @@ pub fn refused(refusals: &[Refusal]) -> Value {
     json!({"ok": false, "errors": refusals.iter().map(Refusal::json).collect::<Vec<_>>()})
 }
 
-/// Counts, warnings, programs.
+/// Counts, cost, degrees, warnings, programs.
 fn counts(cell: &Cell) -> Map<String, Value> {
     let params: Map<String, Value> =
         cell.step.trained().map(|(_, weight)| (weight.name.clone(), json!(weight.len()))).collect();
@@ -119,6 +119,8 @@ fn counts(cell: &Cell) -> Map<String, Value> {
     answer.insert("cell_params".to_owned(), json!(cell.step.count(Part::Cell)));
     answer.insert("readout_params".to_owned(), json!(cell.step.count(Part::Readout)));
     answer.insert("total_params".to_owned(), json!(cell.count()));
+    answer.insert("multiply_adds".to_owned(), json!(cell.multiply_adds()));
+    answer.insert("degree".to_owned(), cell.degree().json());
     if !programs.is_empty() {
         answer.insert("programs".to_owned(), json!(programs));
     }

@@ -1,7 +1,7 @@
 //! Recurrent cells whose step is a proof of linear logic (Hu & Murfet 2016), and the cells they are compared with.
 //!
-//! What a cell is told is an [`options::Configuration`]; [`cell::Cell`] writes it as a [`step::Step`]; [`engine`] runs
-//! that, forward and backward, and [`composed`] runs it on candle. Comments that speak of "section 3" mean the sections
+//! What a cell is told is an [`options::Configuration`], which [`proofs`] make from texts of the language; [`cell::Cell`]
+//! writes it as a [`step::Step`], with its number of weights, its cost and its degree; [`engine`] runs that, forward and backward, and [`composed`] runs it on candle. Comments that speak of "section 3" mean the sections
 //! of the page on the rules of the cells, `docs/linear-logic/cells.md`. The features `cuda` and `metal`, off by default,
 //! give the composed engine a GPU.
 
@@ -19,6 +19,8 @@ pub mod cell;
 mod cells;
 
 mod program;
+
+pub mod proofs;
 
 pub mod engine;
 

@@ -3,7 +3,9 @@
 //! A proof becomes a straight-line program of the crate `linear-logic` whose operators are the cell's slots; here its
 //! instructions become operations on vectors. An operator is never made: it is applied.
 
-use linear_logic::compile::{Backend, Instruction, Plan, Slot, compile_within};
+mod signature;
+
+use linear_logic::compile::{Backend, Degree, Instruction, Plan, Slot, compile_within};
 use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
 use linear_logic::error::{Refusal as Inner, Source};
 use linear_logic::literal::Order;
@@ -11,11 +13,13 @@ use linear_logic::parse;
 use linear_logic::program::{Checked, Program};
 use linear_logic::recognise::{Recognised, recognise};
 use linear_logic::stack::on_large_stack;
-use num_traits::{One, ToPrimitive};
+use num_traits::ToPrimitive;
 
 use crate::error::{Kind, Refusal, Result};
 use crate::nearest::cut;
 use crate::step::{Builder, ValueId};
+use signature::faulty_term;
+pub(crate) use signature::{Signature, signature};
 
 /// A proof of a cell, for reports.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +30,8 @@ pub struct ProgramText {
     pub text: String,
     /// What it is: a numeral, a word, or its type.
     pub canonical: String,
+    /// Its degree in its operators and in the coefficients of its mixtures.
+    pub degree: Degree,
 }
 
 /// A refusal of the language as one of ours.
@@ -59,10 +65,8 @@ pub(crate) struct Compiled {
     pub(crate) recognised: Vec<Option<Recognised>>,
     /// The printed types of the subjects.
     pub(crate) types: Vec<String>,
-    /// For each argument of the first subject, the atoms of the operator that it is.
-    pub(crate) arguments: Vec<Option<(String, String)>>,
-    /// The atoms of the result of the first subject.
-    pub(crate) result: Option<(String, String)>,
+    /// The type of the first subject, taken apart.
+    pub(crate) signature: Signature,
 }
 
 /// A subject: a text, and the type that it must have, if one is asked for.
@@ -104,26 +108,21 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         checked.push(found);
     }
     let what = subjects.first().map_or("", |subject| subject.what.as_str());
-    let plan = compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS)
-        .map_err(|inner| proof(what, &inner))?;
-    let mut arguments = Vec::new();
-    let mut result = None;
-    if let Some(first) = checked.first() {
-        let mut formula = &first.formula;
-        while formula.as_operator().is_none() {
-            let Some((domain, codomain)) = formula.as_lolli() else { break };
-            let inner = domain.as_bang().unwrap_or(domain);
-            arguments.push(inner.as_operator().map(|(a, b)| (a.to_string(), b.to_string())));
-            formula = codomain;
-        }
-        result = formula.as_operator().map(|(a, b)| (a.to_string(), b.to_string()));
-    }
+    let signature = checked.first().map(|first| Signature::of(&first.formula)).unwrap_or_default();
+    let plan =
+        compile_within(&program, &checked, slots, Backend::Vector, MOST_INSTRUCTIONS).map_err(|inner| {
+            let mut refusal = proof(what, &inner);
+            let why = signature.misfit(slots).or_else(|| faulty_term(&program, checked.first(), slots));
+            if let Some(why) = why {
+                refusal.message = format!("{}: {why}", refusal.message);
+            }
+            refusal
+        })?;
     Ok(Compiled {
         plan,
         recognised: checked.iter().map(|c| recognise(&c.term, &c.formula, order)).collect(),
         types: checked.iter().map(|c| c.formula.short()).collect(),
-        arguments,
-        result,
+        signature,
     })
 }
 
@@ -213,30 +212,33 @@ impl Writer<'_> {
         })
     }
 
-    /// (Σ c ∏ coefficients) · of
+    /// (Σ c ∏ coefficients) · of. The factor is made before it meets the vector: numbers cost less than vectors.
     fn scale(
         &self,
         b: &mut Builder,
         by: &linear_logic::compile::Coefficient,
         of: ValueId,
     ) -> Result<ValueId> {
-        let mut parts = Vec::with_capacity(by.len());
+        let (mut factors, mut parts) = (Vec::with_capacity(by.len()), Vec::new());
         for (c, product) in by {
-            let c_number = c.to_f64().ok_or_else(|| strange("a coefficient is not a number"))?;
-            let mut part = of;
+            let number = c.to_f64().ok_or_else(|| strange("a coefficient is not a number"))?;
+            let mut factor = None;
             for (slot, index) in product {
                 let all = self.coefficients.get(*slot).copied().flatten();
                 let all = all.ok_or_else(|| strange("a coefficient is missing"))?;
                 let one = b.slice(all, *index, 1);
-                part = b.mul(one, part);
+                factor = Some(factor.map_or(one, |factor| b.mul(factor, one)));
             }
-            parts.push(if c.is_one() { part } else { b.scale(c_number, part) });
+            match factor {
+                Some(factor) => factors.push(b.scale(number, factor)),
+                None => parts.push(b.scale(number, of)),
+            }
         }
-        Ok(match parts.as_slice() {
-            [] => b.scale(0.0, of),
-            [one] => *one,
-            all => b.sum(all),
-        })
+        if !factors.is_empty() {
+            let factor = b.sum(&factors);
+            parts.push(b.mul(factor, of));
+        }
+        Ok(if parts.is_empty() { b.scale(0.0, of) } else { b.sum(&parts) })
     }
 }
 

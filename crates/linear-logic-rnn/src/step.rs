@@ -6,6 +6,7 @@
 //! operands are one value, so what two programs of a cell have in common is computed once.
 
 mod builder;
+mod cost;
 mod data;
 
 pub use builder::Builder;

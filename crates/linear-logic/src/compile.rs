@@ -8,7 +8,7 @@ mod plan;
 mod run;
 
 use builder::{Builder, MAX_INSTRUCTIONS};
-pub use plan::{Backend, Coefficient, Instruction, Plan};
+pub use plan::{Backend, Coefficient, Degree, Instruction, Plan};
 pub use run::{Inputs, Operand};
 
 use crate::argument::supported;

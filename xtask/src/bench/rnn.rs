@@ -26,9 +26,9 @@ use crate::rnn::config::Config;
 const PEER: &str = include_str!("../../peers/torch_rnn.py");
 
 /// Turns of each side.
-const TURNS: usize = 5;
+pub(super) const TURNS: usize = 5;
 /// Seconds of a turn; at least one update is made.
-const SECONDS: f64 = 0.5;
+pub(super) const SECONDS: f64 = 0.5;
 
 /// What is measured.
 struct Case {
@@ -66,7 +66,7 @@ const CASES: [Case; 6] = [
 /// `bench rnn [CASE]...`; returns the exit status.
 pub(super) fn run(args: &BenchArgs, names: &[String]) -> Result<u8> {
     training::threads::set(args.threads)?;
-    let mut peer = Peer::start(args.python.as_deref().unwrap_or("python3"), args.threads);
+    let mut peer = Peer::start(args, PEER);
     let mut rows = Vec::new();
     for case in chosen(&CASES, |case| case.name, names)? {
         let row =
@@ -115,13 +115,14 @@ impl Row<'_> {
 }
 
 fn measure<'a>(case: &'a Case, peer: Option<&mut Peer>) -> Result<Row<'a>> {
-    let mut ours = Ours::new(case)?;
+    let mut ours = Ours::new(case.name, case.keys, case.batch, case.times_peer.is_some())?;
     ours.turn(0.0)?;
     let (mut own, mut others) = (Vec::new(), Vec::new());
     let mut peer = peer.filter(|_| case.times_peer.is_some());
+    let question = json!({"case": case.name, "batch": case.batch, "seconds": SECONDS});
     for _ in 0..TURNS {
         if let Some(peer) = &mut peer {
-            others.push(peer.turn(case)?);
+            others.push(peer.number(&question, "steps_per_second")?);
         }
         own.push(ours.turn(SECONDS)?);
     }
@@ -130,10 +131,10 @@ fn measure<'a>(case: &'a Case, peer: Option<&mut Peer>) -> Result<Row<'a>> {
 }
 
 /// Our side of a case.
-struct Ours {
-    learner: Learner,
-    batch: Batch,
-    theta: Vec<f32>,
+pub(super) struct Ours {
+    pub(super) learner: Learner,
+    pub(super) batch: Batch,
+    pub(super) theta: Vec<f32>,
     work: Work,
 }
 
@@ -145,25 +146,26 @@ enum Work {
 }
 
 impl Ours {
-    fn new(case: &Case) -> Result<Self> {
-        let text = format!("kind = \"rnn\"\n{}updates = 1\nbatch = {}\n", case.keys, case.batch);
-        let config = Config::from_text(case.name, &text, &[])?;
+    /// What a run with these keys has in hand at its first batch: for updates, or for the automaton alone.
+    pub(super) fn new(name: &str, keys: &str, batch: usize, learns: bool) -> Result<Self> {
+        let text = format!("kind = \"rnn\"\n{keys}updates = 1\nbatch = {batch}\n");
+        let config = Config::from_text(name, &text, &[])?;
         let learner = config.learner(&config.cell()?)?;
         let batch = learner.batches().train(1)?;
         let mut theta = learner.layout().initialise(config.seed);
-        let work = if case.times_peer.is_none() {
-            theta = automaton(&learner, &batch)?;
-            Work::Forward
-        } else {
+        let work = if learns {
             let optimiser = config.optimiser()?;
             let (moments, gradient) = (optimiser.fused().start(&theta), vec![0.0; theta.len()]);
             Work::Update { optimiser, moments, gradient, number: 0 }
+        } else {
+            theta = automaton(&learner, &batch)?;
+            Work::Forward
         };
         Ok(Self { learner, batch, theta, work })
     }
 
     /// Works for so many seconds, at least once; sequence-steps a second.
-    fn turn(&mut self, seconds: f64) -> Result<f64> {
+    pub(super) fn turn(&mut self, seconds: f64) -> Result<f64> {
         let clock = Instant::now();
         let mut done = 0;
         loop {
@@ -219,18 +221,18 @@ fn automaton(learner: &Learner, batch: &Batch) -> Result<Vec<f32>> {
 }
 
 /// The process of the peer.
-struct Peer {
-    name: String,
+pub(super) struct Peer {
+    pub(super) name: String,
     child: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
 impl Peer {
-    /// Nothing if there is no such Python, or no PyTorch in it.
-    fn start(python: &str, threads: usize) -> Option<Self> {
-        let mut child = Command::new(python)
-            .args(["-c", PEER, &threads.to_string()])
+    /// A script that answers questions. Nothing if there is no such Python, or no PyTorch in it.
+    pub(super) fn start(args: &BenchArgs, script: &str) -> Option<Self> {
+        let mut child = Command::new(args.python.as_deref().unwrap_or("python3"))
+            .args(["-c", script, &args.threads.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -249,11 +251,11 @@ impl Peer {
         serde_json::from_str(&line).context("the peer did not answer")
     }
 
-    fn turn(&mut self, case: &Case) -> Result<f64> {
-        let question = json!({"case": case.name, "batch": case.batch, "seconds": SECONDS});
+    /// The number of this name in the answer to a question.
+    pub(super) fn number(&mut self, question: &Value, name: &str) -> Result<f64> {
         writeln!(self.questions, "{question}").context("the peer is gone")?;
         let answer = self.answer()?;
-        answer.get("steps_per_second").and_then(Value::as_f64).ok_or_else(|| anyhow!("the peer: {answer}"))
+        answer.get(name).and_then(Value::as_f64).ok_or_else(|| anyhow!("the peer: {answer}"))
     }
 }
 

@@ -272,6 +272,7 @@ fn programs(
         return Ok(Compiled::default());
     }
     let made = compiled(subjects, &vec![Slot::Operator; operators], order)?;
+    let degrees = made.plan.degrees();
     for (at, (subject, found)) in subjects.iter().zip(&made.recognised).enumerate() {
         let canonical = match found {
             Some(Recognised::Numeral(n)) => n.to_string(),
@@ -282,6 +283,7 @@ fn programs(
             place: format!("{list}[{at}]"),
             text: subject.text.clone(),
             canonical,
+            degree: degrees.get(at).copied().unwrap_or_default(),
         });
     }
     Ok(made)

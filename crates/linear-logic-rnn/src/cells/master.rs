@@ -11,6 +11,7 @@ use super::glue::{Glue, Notes};
 use super::linear_logic::activate;
 use super::recurrent::Simple;
 use crate::error::{Kind, Refusal, Result};
+use crate::nearest::shortened;
 use crate::options::{
     GateAct, MOST_MASTERS, MOST_PROGRAMS, Master, MasterPlace, MasterProjection, Sizes, Slot, SlotKind,
     SlotShape, not_too_many, of,
@@ -106,23 +107,21 @@ fn proof_of(at: usize, master: &Master, notes: &mut Notes) -> Result<Compiled> {
     let what = format!("masters[{at}]");
     let subject = Subject { what, text: master.proof.clone(), against: None };
     let made = compiled(&[subject], &slots, master.order.order())?;
-    let expected = master.slots.len();
-    if made.arguments.len() != expected {
-        let found = made.arguments.len();
-        return Err(unfit(at, format!("the proof takes {found} arguments before the state, not {expected}")));
+    if let Some(why) = made.signature.misfit(&slots) {
+        return Err(unfit(at, why));
     }
-    if made.result.as_ref() != Some(&(master.state.clone(), master.state.clone())) {
-        let (state, found) = (&master.state, made.types.first().map_or("", String::as_str));
-        return Err(unfit(
-            at,
-            format!("the proof has the type {found}, which does not end in {state} -o {state}"),
-        ));
+    if made.signature.result.as_ref() != Some(&(master.state.clone(), master.state.clone())) {
+        let (state, found) = (shortened(&master.state), &made.signature.text);
+        let why = format!("the proof has the type `{found}`, which does not end in `{state} -o {state}`");
+        return Err(unfit(at, why));
     }
     let canonical = made.types.first().cloned().unwrap_or_default();
+    let degree = made.plan.degrees().first().copied().unwrap_or_default();
     notes.programs.push(ProgramText {
         place: format!("masters[{at}]"),
         text: master.proof.clone(),
         canonical,
+        degree,
     });
     Ok(made)
 }
@@ -160,7 +159,7 @@ fn weights<'a>(
     };
     let mut fillings = Vec::new();
     for (number, slot) in master.slots.iter().enumerate() {
-        let atoms = made.arguments.get(number).cloned().flatten();
+        let atoms = made.signature.arguments.get(number).and_then(|argument| argument.operator.clone());
         fillings.push(filling(b, simple, (at, number), master, slot, atoms)?);
     }
     Ok(Ready { master, made, fillings, projection })
@@ -294,7 +293,8 @@ fn share(ready: &mut [Ready<'_>], simple: &Simple) -> Result<()> {
 /// Whether a slot can use another's weights.
 fn fits(found: &Filling, ready: &[Ready<'_>], (at, number): (usize, usize), _simple: &Simple) -> bool {
     let master = ready[at].master;
-    let Some((from_atom, to_atom)) = ready[at].made.arguments.get(number).cloned().flatten() else {
+    let argument = ready[at].made.signature.arguments.get(number);
+    let Some((from_atom, to_atom)) = argument.and_then(|argument| argument.operator.clone()) else {
         return false;
     };
     let wanted = (master.dims.get(&from_atom).copied(), master.dims.get(&to_atom).copied());

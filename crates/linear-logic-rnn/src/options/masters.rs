@@ -82,6 +82,61 @@ pub struct Slot {
     pub value: Option<Vec<Vec<f64>>>,
 }
 
+impl Slot {
+    /// One of a kind, with nothing said beside it.
+    pub fn of(kind: SlotKind) -> Self {
+        Self { kind, list: None, act: None, from: None, to: None, shape: None, share: None, value: None }
+    }
+
+    /// A mixture of closed terms, Σ γ(W h + b)_k t_k; γ is relu if nothing is said.
+    pub fn programs<T: Into<String>>(terms: impl IntoIterator<Item = T>) -> Self {
+        Self { list: Some(terms.into_iter().map(Into::into).collect()), ..Self::of(SlotKind::Program) }
+    }
+
+    /// V(x), a matrix from a trained stack by the input.
+    pub fn input() -> Self {
+        Self::of(SlotKind::Input)
+    }
+
+    /// V(x′), likewise by the input before.
+    pub fn previous() -> Self {
+        Self::of(SlotKind::PreviousInput)
+    }
+
+    /// γ(W h + b), a matrix from the state; γ is relu if nothing is said.
+    pub fn data() -> Self {
+        Self::of(SlotKind::Data)
+    }
+
+    /// A trained matrix.
+    pub fn weight() -> Self {
+        Self::of(SlotKind::Param)
+    }
+
+    /// This matrix, row by row.
+    pub fn matrix(value: Vec<Vec<f64>>) -> Self {
+        Self { value: Some(value), ..Self::of(SlotKind::Constant) }
+    }
+
+    /// γ, of programs and of data.
+    #[must_use]
+    pub fn act(self, act: GateAct) -> Self {
+        Self { act: Some(act), ..self }
+    }
+
+    /// Diagonal operators, of an input and of the one before.
+    #[must_use]
+    pub fn diagonal(self) -> Self {
+        Self { shape: Some(SlotShape::Diag), ..self }
+    }
+
+    /// The weights of another slot: the number of its proof, and its own.
+    #[must_use]
+    pub fn shared(self, proof: usize, slot: usize) -> Self {
+        Self { share: Some([proof, slot]), ..self }
+    }
+}
+
 choice! {
     /// The kinds of slots.
     SlotKind { /// A mixture of closed terms.

@@ -98,7 +98,7 @@ fn masters() -> Vec<Value> {
 }
 
 /// Every cell of these tests with its name.
-fn cells() -> Vec<(String, Cell)> {
+pub(crate) fn cells() -> Vec<(String, Cell)> {
     let mut documents: Vec<(&str, Value, Value)> = Vec::new();
     let small = |readout: u64| json!({"input": 2, "hidden": 3, "aux": 2, "output": 3, "readout": readout});
     for act in ["relu", "tanh", "identity"] {

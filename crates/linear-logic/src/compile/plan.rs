@@ -156,6 +156,36 @@ pub struct Plan {
     pub results: Vec<usize>,
 }
 
+/// Bounds on the degrees of a result, a polynomial in the entries of its operators and in the coefficients of its mixtures.
+///
+/// They are met unless terms cancel, and terms do so only where a proof, a coefficient or a ring brings negative numbers.
+/// A degree of 2⁶⁴ or more is `u64::MAX`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Degree {
+    /// In the entries of all operators together, their coefficients held fast.
+    pub operators: u64,
+    /// In the coefficients of all mixtures together, the operators held fast.
+    pub coefficients: u64,
+}
+
+impl Degree {
+    /// That of a product.
+    fn and(self, other: Self) -> Self {
+        Self {
+            operators: self.operators.saturating_add(other.operators),
+            coefficients: self.coefficients.saturating_add(other.coefficients),
+        }
+    }
+
+    /// That of a sum.
+    fn or(self, other: Self) -> Self {
+        Self {
+            operators: self.operators.max(other.operators),
+            coefficients: self.coefficients.max(other.coefficients),
+        }
+    }
+}
+
 /// The instructions that are counted, in the order of reports.
 const COUNTED: [&str; 5] = ["mul", "apply", "pow", "add", "scale"];
 
@@ -177,6 +207,33 @@ impl Plan {
     /// How many instructions of this name there are.
     pub fn count(&self, name: &str) -> usize {
         self.instructions.iter().filter(|instruction| instruction.name() == name).count()
+    }
+
+    /// The degree of each result, subject by subject.
+    pub fn degrees(&self) -> Vec<Degree> {
+        let mut known: Vec<Degree> = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            let of = |id: &usize| known.get(*id).copied().unwrap_or_default();
+            let degree = match instruction {
+                Instruction::Identity | Instruction::Zero | Instruction::Vector => Degree::default(),
+                Instruction::Input { .. } => Degree { operators: 1, coefficients: 0 },
+                Instruction::Mul(a, b) | Instruction::Apply { operator: a, vector: b } => of(a).and(of(b)),
+                Instruction::Add(all) => all.iter().map(of).fold(Degree::default(), Degree::or),
+                Instruction::Scale { by, of: scaled } => {
+                    let most = by.iter().map(|(_, product)| product.len()).max().unwrap_or(0);
+                    of(scaled).and(Degree { operators: 0, coefficients: most as u64 })
+                }
+                Instruction::Pow { of: base, exponent } => {
+                    let base = of(base);
+                    Degree {
+                        operators: base.operators.saturating_mul(*exponent),
+                        coefficients: base.coefficients.saturating_mul(*exponent),
+                    }
+                }
+            };
+            known.push(degree);
+        }
+        self.results.iter().map(|id| known.get(*id).copied().unwrap_or_default()).collect()
     }
 
     /// `instructions`, `results` and `stats`.

@@ -9,10 +9,13 @@ use linear_logic::error::Source;
 use linear_logic::json::Json;
 use linear_logic::literal::Order;
 use linear_logic::parse;
+use linear_logic::polynomial::polynomial;
 use linear_logic::program::{Checked, Program};
 use linear_logic::ring::{Double, Integers, Modular, Rationals, Ring};
 use num_bigint::BigInt;
-use seeded::Family;
+use seeded::{Family, Stream};
+
+use crate::terms::numbers;
 
 fn program() -> Program {
     Program::new(Order::Literal, Mode::default()).unwrap()
@@ -165,4 +168,94 @@ fn diagonal_programs_cannot_tell_some_words_apart() {
     let diagonal = plan(&program, &["0b0110", "0b1100", "0b0111"], &[], Backend::Diagonal);
     assert_eq!(diagonal.results[0], diagonal.results[1]);
     assert_ne!(diagonal.results[0], diagonal.results[2]);
+}
+
+/// A random proof of `int{a}` or `bint{a}` from the library, and how many operators it takes.
+fn random_program(stream: &mut Stream, fuel: u64, is_word: bool) -> String {
+    let mut part = |is_word: bool| {
+        let formula = if is_word { "bint" } else { "int" };
+        format!("({} : {formula})", random_program(stream, fuel / 2, is_word))
+    };
+    if fuel == 0 {
+        let n = stream.below(4);
+        return match (is_word, n) {
+            (false, n) => n.to_string(),
+            (true, 0) => "0b".to_owned(),
+            (true, n) => format!("0b{}", &["0", "10", "01"][n as usize - 1]),
+        };
+    }
+    let (number, word) = (part(false), part(true));
+    let (other, another) = (part(is_word), part(true));
+    match (is_word, stream.below(6)) {
+        (false, 0) => format!("add {number} {other}"),
+        (false, 1) => format!("mult [{number}] {other}"),
+        (false, 2) => format!("feed [{number}] [{other}] {word}"),
+        (false, 3) => format!("length {word}"),
+        (false, 4) => format!("tt{{int}} <{number}, {other}>"),
+        (false, _) => format!("\\v z. tt <{number} v z, z>"),
+        (true, 0) => format!("concat {word} {other}"),
+        (true, 1) => format!("repeat [{word}]"),
+        (true, 2) => format!("subst {word} [{other}] [{another}]"),
+        (true, 3) => format!("flip {word}"),
+        (true, 4) => format!("case inl{{bint}} {word} of inl s -> concat s {other} | inr s -> s"),
+        (true, _) => format!("\\p q z. ff <{word} p q z, {other} p q z>"),
+    }
+}
+
+/// The degrees of compiled programs beside those of the polynomials, whose terms have positive coefficients and so never
+/// cancel: they are equal, on every back end.
+#[test]
+fn degrees_are_those_of_the_polynomials() {
+    let program = program();
+    let mut met = BTreeSet::new();
+    for seed in numbers(300) {
+        let mut stream = Family::named("linear-logic:degrees").stream(seed);
+        let is_word = stream.below(2) == 0;
+        let fuel = stream.below(4);
+        let text = random_program(&mut stream, fuel, is_word);
+        let subject = read(&program, &format!("{text} : {}", if is_word { "bint" } else { "int" }));
+        let found: Vec<u64> = [Backend::Matrix, Backend::Vector, Backend::Diagonal]
+            .iter()
+            .map(|backend| {
+                let plan = compile(&program, std::slice::from_ref(&subject), &[], *backend).unwrap();
+                assert_eq!(plan.degrees().len(), 1);
+                assert_eq!(plan.degrees()[0].coefficients, 0, "{text}");
+                plan.degrees()[0].operators
+            })
+            .collect();
+        assert!(found.iter().all(|degree| *degree == found[0]), "seed {seed}: {text}: {found:?}");
+        if found[0] > 9 {
+            continue;
+        }
+        let polynomial = polynomial(&program, &subject, &[], &BTreeMap::from([("a".into(), 2)])).unwrap();
+        let degree = polynomial.entries.iter().flatten().map(|(_, exponents)| exponents.iter().sum::<u64>());
+        assert_eq!(degree.max(), Some(found[0]), "seed {seed}: {text}");
+        met.insert(found[0]);
+    }
+    assert!(met.len() >= 8, "only degrees {met:?}");
+}
+
+#[test]
+fn degrees_of_mixtures_and_of_large_programs() {
+    let program = program();
+    let degree = |text: &str, slots: &[Slot], backend: Backend| {
+        plan(&program, &[text], slots, backend)
+            .degrees()
+            .iter()
+            .map(|d| (d.operators, d.coefficients))
+            .collect::<Vec<_>>()
+    };
+    let mix = |terms: &[&str]| Slot::Mix(terms.iter().map(|term| (*term).to_owned()).collect());
+    for backend in [Backend::Matrix, Backend::Vector] {
+        // Linear where there is no `!`; as often as the second number says where there is one.
+        let slots = [mix(&["1", "2"]), mix(&["1", "3"])];
+        assert_eq!(degree("add", &slots, backend), [(5, 2)]);
+        assert_eq!(degree("mult", &slots, backend), [(6, 4)]);
+        assert_eq!(degree("repeat", &[mix(&["0b01", "0b1"])], backend), [(4, 2)]);
+    }
+    assert_eq!(degree("0b", &[], Backend::Matrix), [(0, 0)]);
+    // 2⁴⁰ by squares, and 2¹⁰⁰, which is beyond what is counted.
+    let nested = |levels: usize| format!("{}0b1{}", "repeat [".repeat(levels), "]".repeat(levels));
+    assert_eq!(degree(&nested(40), &[], Backend::Matrix), [(1 << 40, 0)]);
+    assert_eq!(degree(&nested(100), &[], Backend::Matrix), [(u64::MAX, 0)]);
 }
