@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use linear_logic_rnn::statistics::{Sample, median};
+use linear_logic_rnn::step::Part;
 use linear_logic_rnn::task::{Settings, Task};
 use serde_json::Value;
 
@@ -49,6 +50,8 @@ pub(super) struct Arm<'a> {
     pub(super) keys: &'a toml::Table,
     /// What was chosen for it.
     pub(super) selected: &'a toml::Table,
+    /// Multiply-adds of one step of its cell, without the readout.
+    pub(super) multiply_adds: usize,
     /// Whether its runs have a goal.
     pub(super) has_goal: bool,
     pub(super) longest_training: usize,
@@ -80,6 +83,7 @@ impl Arm<'_> {
             name,
             keys: &point.keys,
             selected: &point.selected,
+            multiply_adds: config.cell()?.step.multiply_adds(Part::Cell),
             has_goal: config.stop_at.is_some(),
             longest_training: config.max_length,
             longest_test: config.lengths().into_iter().max().unwrap_or(0) as u64,
@@ -196,6 +200,7 @@ mod tests {
             name: "gru".to_owned(),
             keys: &keys,
             selected: &keys,
+            multiply_adds: 1,
             has_goal: false,
             longest_training: 5,
             longest_test: 9,

@@ -219,6 +219,9 @@ fn table(task: &str, arms: &[&Arm<'_>]) -> Table {
     let has_goal = arms.iter().any(|arm| arm.has_goal);
     let is_planted = arms.iter().any(|arm| arm.runs.iter().any(|run| run.gates_right.is_some()));
     let mut head = vec!["variant", "#weights"];
+    if has_goal {
+        head.push("#multiply-adds");
+    }
     head.push(if has_goal { "chosen" } else { "#lr" });
     head.push("#validation");
     if has_goal {
@@ -241,13 +244,14 @@ fn table(task: &str, arms: &[&Arm<'_>]) -> Table {
                 }
                 first => count(first.map(|r| r.params)),
             }),
-            if has_goal {
-                html::text(name_of(arm.selected))
-            } else {
-                html::number(first.map_or_else(String::new, |r| r.lr.to_string()))
-            },
-            html::number(fixed(Some(arm.validation()).filter(|v| v.is_finite()), 4)),
         ];
+        if has_goal {
+            cells.push(html::number(arm.multiply_adds.to_string()));
+            cells.push(html::text(name_of(arm.selected)));
+        } else {
+            cells.push(html::number(first.map_or_else(String::new, |r| r.lr.to_string())));
+        }
+        cells.push(html::number(fixed(Some(arm.validation()).filter(|v| v.is_finite()), 4)));
         if has_goal {
             let reached = arm.runs.iter().filter(|run| run.reached_at.is_some()).count();
             let solved = contrast::trials(arm).iter().filter(|trial| trial.solved).count();
