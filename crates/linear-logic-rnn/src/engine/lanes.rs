@@ -211,22 +211,38 @@ pub(super) fn outer_sums<T: Real, const L: usize>(
     dy: Series<'_, T, L>,
     x: Series<'_, T, L>,
     steps: usize,
+    add: impl FnMut(usize, usize, T),
+) {
+    // The halves of four rows and of one: as numbers, so that no place is looked up with a check.
+    if L == HALF {
+        outer_sums_of::<T, L, 4, 1>(dy, x, steps, add);
+    } else {
+        outer_sums_of::<T, L, 8, 2>(dy, x, steps, add);
+    }
+}
+
+#[inline(always)]
+fn outer_sums_of<T: Real, const L: usize, const FOUR: usize, const ONE: usize>(
+    dy: Series<'_, T, L>,
+    x: Series<'_, T, L>,
+    steps: usize,
     mut add: impl FnMut(usize, usize, T),
 ) {
     let (whole_rows, whole_columns) = (dy.rows / 4 * 4, x.rows / 4 * 4);
-    let n = L / HALF;
     for r in (0..whole_rows).step_by(4) {
         for c in (0..whole_columns).step_by(4) {
             let (mut p, mut q, mut u, mut v) = (Four::new(), Four::new(), Four::new(), Four::new());
             for step in 0..steps {
-                // Of a length that is known: no place is looked up with a check.
-                let (a, b) = (&dy.four(r, step)[..4 * n], &x.four(c, step)[..4 * n]);
-                for half in 0..n {
-                    let x = [b[half], b[n + half], b[2 * n + half], b[3 * n + half]];
+                let (a, b) = (dy.four(r, step), x.four(c, step));
+                let (Ok(a), Ok(b)) = (<&[Half<T>; FOUR]>::try_from(a), <&[Half<T>; FOUR]>::try_from(b)) else {
+                    return;
+                };
+                for half in 0..ONE {
+                    let x = [b[half], b[ONE + half], b[2 * ONE + half], b[3 * ONE + half]];
                     p.add(&a[half], &x);
-                    q.add(&a[n + half], &x);
-                    u.add(&a[2 * n + half], &x);
-                    v.add(&a[3 * n + half], &x);
+                    q.add(&a[ONE + half], &x);
+                    u.add(&a[2 * ONE + half], &x);
+                    v.add(&a[3 * ONE + half], &x);
                 }
             }
             for (i, four) in [p, q, u, v].iter().enumerate() {
@@ -239,13 +255,21 @@ pub(super) fn outer_sums<T: Real, const L: usize>(
     for r in 0..dy.rows {
         let from = if r < whole_rows { whole_columns } else { 0 };
         for c in from..x.rows {
-            let mut sums = [[T::ZERO; HALF]; 2];
+            let mut sums = [[T::ZERO; HALF]; ONE];
             for step in 0..steps {
-                for (sum, (a, b)) in sums.iter_mut().zip(dy.one(r, step).iter().zip(x.one(c, step))) {
-                    multiplied(sum, a, b);
+                let (a, b) = (dy.one(r, step), x.one(c, step));
+                let (Ok(a), Ok(b)) = (<&[Half<T>; ONE]>::try_from(a), <&[Half<T>; ONE]>::try_from(b)) else {
+                    return;
+                };
+                for half in 0..ONE {
+                    multiplied(&mut sums[half], &a[half], &b[half]);
                 }
             }
-            add(r, c, sum(&sums[0]) + sum(&sums[1]));
+            let mut total = T::ZERO;
+            for half in &sums {
+                total += sum(half);
+            }
+            add(r, c, total);
         }
     }
 }
