@@ -2,6 +2,7 @@
 //! values.
 
 pub(crate) mod cell;
+pub(crate) mod certify;
 pub(crate) mod config;
 pub(crate) mod optim;
 mod page;

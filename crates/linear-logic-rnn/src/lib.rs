@@ -37,6 +37,8 @@ pub mod metrics;
 
 pub mod learner;
 
+pub mod certify;
+
 pub mod statistics;
 
 pub mod arms;

@@ -60,6 +60,16 @@ impl Group {
         self.table.len() as u32
     }
 
+    /// The state before the first token.
+    pub fn identity(&self) -> u32 {
+        self.identity
+    }
+
+    /// The states that the tokens lead to from a state.
+    pub fn row(&self, state: u32) -> &[u32] {
+        self.table.get(state as usize).map_or(&[], |row| row.as_slice())
+    }
+
     /// The state after each token, from the identity.
     pub fn states(&self, tokens: &[u32]) -> Vec<u32> {
         let step = |state: &mut u32, &token: &u32| {

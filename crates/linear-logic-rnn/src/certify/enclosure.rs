@@ -1,0 +1,196 @@
+//! Enclosures: a step on sets, every rounding bounded. The arithmetic of the checker, and of nothing else.
+//!
+//! Every number of a step is an affine form: `mid + Σ coef·s`, up to `rem`, for symbols s in [−1, 1]. What rounding does to
+//! `mid` is computed exactly (two-sum, and the product by fma), what it does to `coef` is bounded, and both go to `rem`,
+//! which is rounded up. So what is exact in f64 has no remainder, and automata that a cell computes exactly are certified
+//! as well as those that it approaches.
+
+use super::certificate::refused;
+use crate::error::Result;
+use crate::step::{Act, Groups, Op, Step, ValueId};
+
+/// What exp, tanh and the logistic function are wrong by, relatively. Of exp and tanh glibc says at most 2 ulp, other
+/// libraries 3; the logistic function adds three roundings to them.
+const LIBRARY: f64 = 16.0 * f64::EPSILON;
+/// What a product loses besides if it is too small for 53 bits: far more than the least number, 5·10⁻³²⁴.
+const TINY: f64 = 1e-290;
+
+/// A number that is not known exactly.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Form {
+    pub(super) mid: f64,
+    coef: Vec<f64>,
+    rem: f64,
+    /// Σ |coef|, or more.
+    spread: f64,
+}
+
+/// a + b and a·b of numbers that are not negative, rounded up; exact where one is 0.
+fn plus(a: f64, b: f64) -> f64 {
+    if a == 0.0 || b == 0.0 { a + b } else { (a + b).next_up() }
+}
+fn times(a: f64, b: f64) -> f64 {
+    if a == 0.0 || b == 0.0 { 0.0 } else { (a * b).next_up() }
+}
+
+impl Form {
+    /// A sum of n numbers is wrong by n roundings at most.
+    pub(super) fn tight(mut self) -> Self {
+        let roundings = (self.coef.len() + 2) as f64 * f64::EPSILON;
+        self.spread = times(self.coef.iter().map(|c| c.abs()).sum(), 1.0 + roundings);
+        self
+    }
+    /// How far the number may be from its middle.
+    pub(super) fn radius(&self) -> f64 {
+        plus(self.spread, self.rem)
+    }
+    /// self + w·x
+    pub(super) fn add(&mut self, w: f64, x: &Self) {
+        let product = w * x.mid;
+        let sum = self.mid + product;
+        let back = sum - self.mid;
+        let lost = ((self.mid - (sum - back)) + (product - back)).abs() + w.mul_add(x.mid, -product).abs();
+        let tiny = if w != 0.0 && x.mid != 0.0 && product.abs() < 1e-250 { TINY } else { 0.0 };
+        self.mid = sum;
+        self.rem = plus(plus(self.rem, times(w.abs(), x.rem)), plus(times(lost, 1.0 + f64::EPSILON), tiny));
+        if w != 0.0 && x.spread != 0.0 {
+            self.coef.resize(self.coef.len().max(x.coef.len()), 0.0);
+            self.coef.iter_mut().zip(&x.coef).for_each(|(c, x)| *c += w * x);
+            // Half an ulp of each product and of each sum; twice that is taken, which is room for `spread` itself.
+            self.spread = plus(self.spread, times(w.abs(), x.spread));
+            self.rem = plus(self.rem, plus(times(2.0 * f64::EPSILON, self.spread), TINY));
+        }
+    }
+    /// Lower and upper bound; without a radius the number itself.
+    pub(super) fn bounds(&self) -> (f64, f64) {
+        match self.radius() {
+            0.0 => (self.mid, self.mid),
+            radius => ((self.mid - radius).next_down(), (self.mid + radius).next_up()),
+        }
+    }
+    /// self + a·b = self + mid(a) b + mid(b) (a − mid(a)) + what is left
+    fn add_product(&mut self, a: &Self, b: &Self) {
+        self.add(a.mid, b);
+        self.add(b.mid, &Self { mid: 0.0, ..a.clone() });
+        self.rem = plus(self.rem, times(a.radius(), b.radius()));
+    }
+    /// f(m + d) = f(m) + s·d for a slope s between m − r and m + r. Slopes are monotone but for a peak at 0.
+    fn through(&self, f: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64, peak: Option<f64>) -> Self {
+        let (radius, value) = (self.radius(), f(self.mid));
+        let mut to = Self { mid: value, rem: plus(times(value.abs(), LIBRARY), TINY), ..Self::default() };
+        let (low, high) = ((self.mid - radius).next_down(), (self.mid + radius).next_up());
+        let (a, b) = (slope(low), slope(high));
+        let (least, most) = if a > b { (b, a) } else { (a, b) };
+        let most = peak.filter(|_| low <= 0.0 && high >= 0.0).unwrap_or(most);
+        to.add(least.midpoint(most), &Self { mid: 0.0, ..self.clone() });
+        // A slope is made of at most two of these functions and four roundings, of numbers below 1 and itself.
+        let wrong = 4.0 * LIBRARY * (1.0 + a.abs() + b.abs());
+        to.rem = plus(to.rem, times(plus((most - least) / 2.0, wrong).next_up(), radius));
+        to.tight()
+    }
+    fn act(&self, act: Act) -> Self {
+        let (radius, logistic) = (self.radius(), |x: f64| 1.0 / (1.0 + (-x).exp()));
+        match act {
+            Act::Identity => self.clone(),
+            Act::Relu if self.mid >= radius => self.clone(),
+            Act::Relu if self.mid <= -radius => Self::default(),
+            Act::Relu => Self { rem: plus(self.mid.abs(), radius), ..Self::default() },
+            Act::Tanh => self.through(f64::tanh, |x| 1.0 - x.tanh() * x.tanh(), Some(1.0)),
+            Act::Sigmoid => self.through(logistic, |x| logistic(x) * logistic(-x), Some(0.25)),
+        }
+    }
+}
+
+pub(super) fn known(all: &[f64]) -> Vec<Form> {
+    all.iter().map(|x| Form { mid: *x, ..Form::default() }).collect()
+}
+
+pub(super) fn one_hot(len: usize, letter: u32) -> Vec<Form> {
+    known(&(0..len).map(|at| f64::from(u8::from(at == letter as usize))).collect::<Vec<f64>>())
+}
+
+/// Entry i of a softmax, 1 / (1 + Σ_j e^(z_j − z_i)). The sum is 1 at least, whatever the bounds say.
+fn softmax(z: &[Form], i: usize, others: impl Iterator<Item = usize>) -> Form {
+    let mut sum = Form { mid: 1.0, ..Form::default() };
+    for j in others.filter(|j| *j != i) {
+        let mut apart = z[j].clone();
+        apart.add(-1.0, &z[i]);
+        sum.add(1.0, &apart.tight().through(f64::exp, f64::exp, None));
+    }
+    sum.tight().through(|x| 1.0 / x, |x| -1.0 / (x.max(1.0) * x.max(1.0)), None)
+}
+
+/// Every value of a step.
+pub(super) fn run(step: &Step, w: &[Vec<f64>], states: &[Form], previous: &[Form], letter: u32) -> Result<Vec<Vec<Form>>> {
+    let mut values: Vec<Vec<Form>> = Vec::new();
+    for node in &step.nodes {
+        let of = |id: &ValueId| &values[id.index()];
+        let mut to = vec![Form::default(); node.len];
+        match &node.op {
+            Op::Input => to = one_hot(node.len, letter),
+            Op::Previous => to = previous.to_vec(),
+            Op::State(id) => to = states[step.place_of(*id)].to_vec(),
+            Op::Vector(weight) => to = known(&w[weight.index()]),
+            Op::Affine { terms, bias, add } => {
+                to = bias.map_or(to, |bias| known(&w[bias.index()]));
+                for (factor, x) in terms {
+                    let w = &w[factor.weight.index()];
+                    for (r, c) in (0..node.len).flat_map(|r| (0..of(x).len()).map(move |c| (r, c))) {
+                        to[r].add(w[step.entry_of(*factor, r, c)], &of(x)[c]);
+                    }
+                }
+                add.iter().for_each(|x| to.iter_mut().zip(of(x)).for_each(|(to, x)| to.add(1.0, x)));
+            }
+            Op::Outer(x, z) => {
+                let pairs = of(x).iter().flat_map(|x| of(z).iter().map(move |z| (x, z)));
+                to.iter_mut().zip(pairs).for_each(|(to, (x, z))| to.add_product(x, z));
+            }
+            Op::Mul(a, b) => {
+                let pairs = of(a).iter().cycle().zip(of(b));
+                to.iter_mut().zip(pairs).for_each(|(to, (a, b))| to.add_product(a, b));
+            }
+            Op::Mix { gates, items } => {
+                let n = of(gates).len() / items.len();
+                for (k, m) in (0..node.len).flat_map(|k| (0..items.len()).map(move |m| (k, m))) {
+                    to[k].add_product(&of(gates)[m * n + k % n], &of(&items[m])[k]);
+                }
+            }
+            Op::Scale(c, x) => to.iter_mut().zip(of(x)).for_each(|(to, x)| to.add(*c, x)),
+            Op::Act(act, x) => to = of(x).iter().map(|x| x.act(*act)).collect(),
+            Op::Softmax(groups, x) => {
+                let (n, apart, len) = match groups {
+                    Groups::Rows(n) => (*n, 1, *n),
+                    Groups::Blocks(n) => (node.len, node.len / n, node.len),
+                };
+                let others = |i: usize| (i / n * n + i % n % apart..i / n * n + len).step_by(apart);
+                to = (0..node.len).map(|i| softmax(of(x), i, others(i))).collect();
+            }
+            Op::Slice { of: x, start } => to = of(x)[*start..start + node.len].to_vec(),
+            op => return Err(refused(format!("the operation {op:?} is not certified"))),
+        }
+        values.push(to.into_iter().map(Form::tight).collect());
+    }
+    Ok(values)
+}
+
+/// Numbers between bounds, with a symbol for each.
+pub(super) fn of_box(bounds: &[[f64; 2]]) -> Vec<Form> {
+    let form = |(at, [low, high]): (usize, &[f64; 2])| {
+        let mid = low.midpoint(*high);
+        let radius = if low == high { 0.0 } else { (high - mid).max(mid - low).next_up() };
+        let coef = (0..=at).map(|k| if k == at { radius } else { 0.0 }).collect();
+        Form { mid, coef, ..Form::default() }.tight()
+    };
+    bounds.iter().enumerate().map(form).collect()
+}
+
+/// The same numbers, where each remainder has become a symbol of its own, which later numbers share.
+pub(super) fn renewed(mut forms: Vec<Form>) -> Vec<Form> {
+    let symbols = forms.iter().map(|form| form.coef.len()).max().unwrap_or(0);
+    for (at, form) in forms.iter_mut().enumerate().filter(|(_, form)| form.rem > 0.0) {
+        form.coef.resize(symbols + at, 0.0);
+        form.coef.push(std::mem::take(&mut form.rem));
+        *form = std::mem::take(form).tight();
+    }
+    forms
+}
