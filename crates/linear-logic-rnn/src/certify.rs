@@ -25,7 +25,6 @@ pub mod counterexample;
 use crate::error::Result;
 use certificate::{Certificate, Subject};
 use counterexample::Counterexample;
-use search::Failure;
 
 /// What was found out about a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +33,8 @@ pub enum Verdict {
     Certified(Box<Certificate>, usize),
     /// The cell is wrong on a sequence.
     Counterexample(Counterexample),
-    /// Neither: what failed at each width, or what the checker says.
-    Undecided(Vec<Failure>),
+    /// Neither, and why.
+    Undecided(String),
 }
 
 /// Certifies a cell with these trained weights, or finds where it is wrong.
@@ -45,18 +44,17 @@ pub enum Verdict {
 pub fn certify(subject: &Subject, theta: &[f32]) -> Result<Verdict> {
     let (cell, machine) = (subject.cell()?, subject.machine()?);
     search::check_step(&cell.step, &machine, theta)?;
-    if let Some(found) = counterexample::find(&cell.step, theta, &machine) {
+    if let Some(found) = counterexample::find(&cell.step, theta, &machine)? {
         return Ok(Verdict::Counterexample(found));
     }
     let certificate = match search::search(subject, &cell.step, theta, &machine)? {
         Ok(certificate) => certificate,
-        Err(failures) => return Ok(Verdict::Undecided(failures)),
+        Err(why) => return Ok(Verdict::Undecided(why)),
     };
     match checker::check(&certificate, theta) {
         Ok(images) => Ok(Verdict::Certified(Box::new(certificate), images)),
         Err(refusal) => {
-            let why = format!("the checker refuses what was found: {}", refusal.message);
-            Ok(Verdict::Undecided(vec![Failure { width: 0.0, why }]))
+            Ok(Verdict::Undecided(format!("the checker refuses what was found: {}", refusal.message)))
         }
     }
 }

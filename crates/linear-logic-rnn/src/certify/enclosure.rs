@@ -74,18 +74,28 @@ impl Form {
         self.add(b.mid, &Self { mid: 0.0, ..a.clone() });
         self.rem = plus(self.rem, times(a.radius(), b.radius()));
     }
-    /// f(m + d) = f(m) + s·d for a slope s between m − r and m + r. Slopes are monotone but for a peak at 0.
-    fn through(&self, f: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64, peak: Option<f64>) -> Self {
-        let (radius, value) = (self.radius(), f(self.mid));
-        let mut to = Self { mid: value, rem: plus(times(value.abs(), LIBRARY), TINY), ..Self::default() };
+    /// A line and what the function leaves of it. Where the function bends one way only: `f − slope·d` lies between its
+    /// values at the ends and the tangent in the middle. Else it lies between the least and the greatest slope, which is
+    /// at 0.
+    fn through(&self, f: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64, is_convex: bool) -> Self {
+        let radius = self.radius();
         let (low, high) = ((self.mid - radius).next_down(), (self.mid + radius).next_up());
-        let (a, b) = (slope(low), slope(high));
-        let (least, most) = if a > b { (b, a) } else { (a, b) };
-        let most = peak.filter(|_| low <= 0.0 && high >= 0.0).unwrap_or(most);
-        to.add(least.midpoint(most), &Self { mid: 0.0, ..self.clone() });
-        // A slope is made of at most two of these functions and four roundings, of numbers below 1 and itself.
-        let wrong = 4.0 * LIBRARY * (1.0 + a.abs() + b.abs());
-        to.rem = plus(to.rem, times(plus((most - least) / 2.0, wrong).next_up(), radius));
+        let (a, mid, b) = (f(low), f(self.mid), f(high));
+        let (line, least, most) = if is_convex || low >= 0.0 || high <= 0.0 {
+            let line = if radius > 0.0 { (b - a) / (high - low) } else { 0.0 };
+            let (a, b) = (a - line * (low - self.mid), b - line * (high - self.mid));
+            let tangent = ((slope(self.mid) - line) * (high - low) / 2.0).abs();
+            (line, a.min(b).min(mid - tangent), a.max(b).max(mid + tangent))
+        } else {
+            let (least, most) = (slope(low).min(slope(high)), slope(0.0));
+            let rest = (most - least) / 2.0 * ((high - low) / 2.0);
+            (least.midpoint(most), mid - rest, mid + rest)
+        };
+        // What f and its slope are wrong by, and a dozen roundings of numbers that are no larger than these.
+        let size = 1.0 + a.abs() + mid.abs() + b.abs() + (line.abs() + 1.0) * (high - low);
+        let rem = plus((most - least) / 2.0, 4.0 * LIBRARY * size);
+        let mut to = Self { mid: least.midpoint(most), rem, ..Self::default() };
+        to.add(line, &Self { mid: 0.0, ..self.clone() });
         to.tight()
     }
     fn act(&self, act: Act) -> Self {
@@ -95,8 +105,8 @@ impl Form {
             Act::Relu if self.mid >= radius => self.clone(),
             Act::Relu if self.mid <= -radius => Self::default(),
             Act::Relu => Self { rem: plus(self.mid.abs(), radius), ..Self::default() },
-            Act::Tanh => self.through(f64::tanh, |x| 1.0 - x.tanh() * x.tanh(), Some(1.0)),
-            Act::Sigmoid => self.through(logistic, |x| logistic(x) * logistic(-x), Some(0.25)),
+            Act::Tanh => self.through(f64::tanh, |x| 1.0 - x.tanh() * x.tanh(), false),
+            Act::Sigmoid => self.through(logistic, |x| logistic(x) * logistic(-x), false),
         }
     }
 }
@@ -109,15 +119,17 @@ pub(super) fn one_hot(len: usize, letter: u32) -> Vec<Form> {
     known(&(0..len).map(|at| f64::from(u8::from(at == letter as usize))).collect::<Vec<f64>>())
 }
 
-/// Entry i of a softmax, 1 / (1 + Σ_j e^(z_j − z_i)). The sum is 1 at least, whatever the bounds say.
+/// Entry i of a softmax, 1 / (1 + Σ_j e^(z_j − z_i)). The sum is 1 at least; below
+/// that the inverse goes on straight, so that it is convex.
 fn softmax(z: &[Form], i: usize, others: impl Iterator<Item = usize>) -> Form {
     let mut sum = Form { mid: 1.0, ..Form::default() };
     for j in others.filter(|j| *j != i) {
         let mut apart = z[j].clone();
         apart.add(-1.0, &z[i]);
-        sum.add(1.0, &apart.tight().through(f64::exp, f64::exp, None));
+        sum.add(1.0, &apart.tight().through(f64::exp, f64::exp, true));
     }
-    sum.tight().through(|x| 1.0 / x, |x| -1.0 / (x.max(1.0) * x.max(1.0)), None)
+    let inverse = |x: f64| if x < 1.0 { 2.0 - x } else { 1.0 / x };
+    sum.tight().through(inverse, |x| -1.0 / (x * x).max(1.0), true)
 }
 
 /// Every value of a step.

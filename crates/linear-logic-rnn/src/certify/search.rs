@@ -17,26 +17,21 @@ use crate::error::Result;
 use crate::step::Step;
 use crate::task::machine::Machine;
 
-/// What was found, or what failed at each width.
-pub type Found = std::result::Result<Certificate, Vec<Failure>>;
+/// What was found, or why not.
+pub type Found = std::result::Result<Certificate, String>;
 
-/// Why boxes of a width did not do.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
-    /// The greatest width of a box, as a share of the range of each number.
-    pub width: f64,
-    /// In words.
-    pub why: String,
-}
-
-/// The widths that are tried, as shares of the range of each number.
-const WIDTHS: [f64; 7] = [0.5, 0.25, 0.12, 0.06, 0.03, 0.015, 0.007];
+/// The greatest width of a box at first, as a share of the range of each number.
+const WIDEST: f64 = 0.5;
+/// Boxes that do not do are replaced by boxes of half their width, so often.
+const HALVINGS: i32 = 10;
 /// An image is narrow where it has at most this share of the width of a box.
 const NARROW: f64 = 0.35;
 /// The longest word between two boxes.
-const LONGEST_WORD: usize = 16;
+const LONGEST_WORD: usize = 64;
+/// The most sets between a box and others.
+const MOST_TWIGS: usize = 300;
 /// The most multiplications for all widths together: about ten seconds.
-const MOST_WORK: u64 = 6_000_000_000;
+const MOST_WORK: u64 = 15_000_000_000;
 /// Sequences that are sampled, and their length.
 const SAMPLES: (usize, usize) = (64, 64);
 
@@ -51,6 +46,10 @@ struct Anchor {
     /// Words from here, as a tree; the root is the box itself. Empty: to be followed.
     tree: Vec<Twig>,
     is_waiting: bool,
+    /// Its greatest width, as a share of the cap.
+    share: f64,
+    /// Whether it has been given up: smaller ones take its place.
+    is_dead: bool,
     /// How often it has grown.
     grown: u64,
 }
@@ -82,25 +81,15 @@ pub(super) fn check_step(step: &Arc<Step>, machine: &Machine, theta: &[f32]) -> 
 pub fn search(subject: &Subject, step: &Arc<Step>, theta: &[f32], machine: &Machine) -> Result<Found> {
     let tube = Tube::new(step, theta)?;
     let samples = sampled(&tube, machine);
-    let ranges = ranges(&samples);
-    let mut failures = Vec::new();
-    for width in WIDTHS {
-        let cap: Vec<f64> = ranges.iter().map(|range| range * width).collect();
-        let mut cover = Cover { tube: &tube, machine, cap, anchors: Vec::new(), queue: VecDeque::new() };
-        cover.seed(&samples);
-        match cover.close() {
-            Ok(()) => {
-                let states = cover.states();
-                let (schema, subject, weights) = (SCHEMA.to_owned(), subject.clone(), digest(theta));
-                return Ok(Ok(Certificate { schema, subject, weights, states }));
-            }
-            Err(why) => failures.push(Failure { width, why }),
-        }
-        if tube.work() > MOST_WORK {
-            break;
-        }
-    }
-    Ok(Err(failures))
+    let cap: Vec<f64> = ranges(&samples).iter().map(|range| range * WIDEST).collect();
+    let mut cover = Cover { tube: &tube, machine, cap, anchors: Vec::new(), queue: VecDeque::new() };
+    cover.seed(&samples);
+    Ok(cover.close().map(|()| Certificate {
+        schema: SCHEMA.to_owned(),
+        subject: subject.clone(),
+        weights: digest(theta),
+        states: cover.states(),
+    }))
 }
 
 /// States that random sequences lead to.
@@ -182,8 +171,38 @@ impl Cover<'_> {
     }
 
     fn add(&mut self, key: Key, low: Vec<f64>, high: Vec<f64>) -> usize {
-        self.anchors.push(Anchor { key, low, high, tree: Vec::new(), is_waiting: false, grown: 0 });
+        let share = self.share(key, &low, &high);
+        let tree = Vec::new();
+        self.anchors.push(Anchor { key, low, high, tree, is_waiting: false, share, is_dead: false, grown: 0 });
         self.anchors.len() - 1
+    }
+
+    /// How wide boxes may be here, as a share of the cap: half as wide as those that did not do.
+    fn share(&self, key: Key, low: &[f64], high: &[f64]) -> f64 {
+        let is_here = |dead: &&Anchor| {
+            let bounds = dead.low.iter().zip(&dead.high);
+            dead.is_dead
+                && dead.key == key
+                && bounds.zip(low.iter().zip(high)).all(|((from, to), (low, high))| {
+                    let mid = low.midpoint(*high);
+                    *from <= mid && mid <= *to
+                })
+        };
+        self.anchors.iter().filter(is_here).map(|dead| dead.share / 2.0).fold(1.0, f64::min)
+    }
+
+    /// Gives a box up; what leads to it is followed again.
+    fn give_up(&mut self, at: usize) {
+        let anchor = &mut self.anchors[at];
+        anchor.is_dead = true;
+        anchor.tree = Vec::new();
+        let leads = |to: &To| matches!(to, To::Anchor(to) if *to == at);
+        for other in 0..self.anchors.len() {
+            if self.anchors[other].tree.iter().any(|twig| twig.next.iter().any(leads)) {
+                self.anchors[other].tree = Vec::new();
+                self.await_turn(other);
+            }
+        }
     }
 
     /// The greatest width of a box with this in it too, as a share of the cap; none above it.
@@ -191,7 +210,7 @@ impl Cover<'_> {
         let mut worst = 0.0_f64;
         for (at, cap) in self.cap.iter().enumerate() {
             let width = anchor.high[at].max(high[at]) - anchor.low[at].min(low[at]);
-            worst = worst.max(width / cap);
+            worst = worst.max(width / (cap * anchor.share));
             // The rest is room for rounding.
             if worst > 0.999 {
                 return None;
@@ -204,9 +223,20 @@ impl Cover<'_> {
     fn close(&mut self) -> std::result::Result<(), String> {
         while let Some(at) = self.queue.pop_front() {
             self.anchors[at].is_waiting = false;
-            self.follow(at)?;
+            if self.anchors[at].is_dead {
+                continue;
+            }
+            if let Err(why) = self.follow(at) {
+                // The start is a point, and nothing smaller is there.
+                let is_least = self.anchors[at].share < 2.0_f64.powi(-HALVINGS);
+                if at == 0 || is_least {
+                    return Err(why);
+                }
+                self.give_up(at);
+            }
             if self.tube.work() > MOST_WORK {
-                return Err(format!("not done after {MOST_WORK} multiplications, with {} boxes", self.anchors.len()));
+                let boxes = self.anchors.iter().filter(|anchor| !anchor.is_dead).count();
+                return Err(format!("not done after {MOST_WORK} multiplications, with {boxes} boxes"));
             }
         }
         Ok(())
@@ -233,11 +263,12 @@ impl Cover<'_> {
                 let radius: Vec<f64> = (0..n).map(|at| image.state.radius(at)).collect();
                 let low: Vec<f64> = image.state.mids.iter().zip(&radius).map(|(m, r)| m - r).collect();
                 let high: Vec<f64> = image.state.mids.iter().zip(&radius).map(|(m, r)| m + r).collect();
-                let is_narrow = radius.iter().zip(&self.cap).all(|(r, cap)| 2.0 * r <= NARROW * cap);
+                let share = self.share(next, &low, &high);
+                let is_narrow = radius.iter().zip(&self.cap).all(|(r, cap)| 2.0 * r <= NARROW * cap * share);
                 let to = match self.inside(next, &low, &high) {
                     Some(to) => To::Anchor(to),
                     None if is_narrow => To::Anchor(self.attach(next, &low, &high)),
-                    None if word.len() >= LONGEST_WORD || radius.iter().any(|r| !r.is_finite()) => {
+                    None if word.len() >= LONGEST_WORD || tree.len() >= MOST_TWIGS || self.is_lost(&radius) => {
                         return Err(format!("the image is still wide {}", said()));
                     }
                     None => {
@@ -261,10 +292,15 @@ impl Cover<'_> {
         Ok(())
     }
 
+    /// Whether a set is so wide that nothing is known of it.
+    fn is_lost(&self, radius: &[f64]) -> bool {
+        radius.iter().zip(&self.cap).any(|(r, cap)| !(WIDEST * r < cap * 1.0))
+    }
+
     /// A box is followed once it is reached, and again when it has changed.
     fn await_turn(&mut self, at: usize) {
         let anchor = &mut self.anchors[at];
-        if anchor.tree.is_empty() && !anchor.is_waiting {
+        if anchor.tree.is_empty() && !anchor.is_waiting && !anchor.is_dead {
             anchor.is_waiting = true;
             self.queue.push_back(at);
         }
@@ -274,6 +310,7 @@ impl Cover<'_> {
     fn inside(&self, key: Key, low: &[f64], high: &[f64]) -> Option<usize> {
         self.anchors.iter().position(|anchor| {
             anchor.key == key
+                && !anchor.is_dead
                 && low.iter().zip(&anchor.low).all(|(x, bound)| within(*x - bound, *bound))
                 && high.iter().zip(&anchor.high).all(|(x, bound)| within(bound - *x, *bound))
                 && low.iter().zip(high).zip(anchor.low.iter().zip(&anchor.high)).all(|((low, high), bounds)| {
@@ -286,7 +323,8 @@ impl Cover<'_> {
     /// The box that grows by a set, or becomes it.
     fn attach(&mut self, key: Key, low: &[f64], high: &[f64]) -> usize {
         let near = |(at, anchor): (usize, &Anchor)| {
-            let ratio = (anchor.key == key).then(|| self.ratio(anchor, low, high))??;
+            // The start stays the point that it is.
+            let ratio = (at > 0 && anchor.key == key && !anchor.is_dead).then(|| self.ratio(anchor, low, high))??;
             Some((at, ratio))
         };
         let nearest = self.anchors.iter().enumerate().filter_map(near).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -302,7 +340,7 @@ impl Cover<'_> {
         for k in 0..low.len() {
             let anchor = &self.anchors[at];
             let union = (anchor.low[k].min(low[k]), anchor.high[k].max(high[k]));
-            let more = more(k).min((self.cap[k] - (union.1 - union.0)) / 2.0);
+            let more = more(k).min((self.cap[k] * anchor.share - (union.1 - union.0)) / 2.0);
             let (needs_low, needs_high) = (
                 !within(low[k] - anchor.low[k], anchor.low[k]),
                 !within(anchor.high[k] - high[k], anchor.high[k]),

@@ -84,8 +84,12 @@ impl Bundle {
         self.coefs[to * self.symbols..(to + 1) * self.symbols].iter_mut().for_each(|c| *c *= slope);
     }
 
-    /// The same with more symbols; each number's remainder becomes one of its own.
+    /// The same with more symbols; each number's remainder becomes one of its own. Of many symbols the smallest are
+    /// forgotten before that, which the checker does not do.
     fn renewed(&self) -> Self {
+        if self.symbols > MOST_SYMBOLS * self.mids.len() {
+            return self.forgotten().renewed();
+        }
         let (n, symbols) = (self.mids.len(), self.symbols + self.mids.len());
         let mut set = Self { mids: self.mids.clone(), ..Self::zeros(n, symbols) };
         for at in 0..n {
@@ -96,8 +100,35 @@ impl Bundle {
     }
 }
 
+/// The most symbols that are kept, for each number, and how many are left when some are forgotten.
+const MOST_SYMBOLS: usize = 8;
+const KEPT_SYMBOLS: usize = 4;
+
+impl Bundle {
+    /// Without its smallest symbols: what they do goes to the remainders.
+    fn forgotten(&self) -> Self {
+        let n = self.mids.len();
+        let size = |k: usize| (0..n).map(|at| self.coefs[at * self.symbols + k].abs()).sum::<f64>();
+        let mut order: Vec<(f64, usize)> = (0..self.symbols).map(|k| (size(k), k)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let kept = (KEPT_SYMBOLS * n).min(self.symbols);
+        let mut set = Self { mids: self.mids.clone(), rems: self.rems.clone(), ..Self::zeros(n, kept) };
+        for (place, (_, k)) in order.iter().enumerate() {
+            for at in 0..n {
+                let coef = self.coefs[at * self.symbols + k];
+                if place < kept {
+                    set.coefs[at * kept + place] = coef;
+                } else {
+                    set.rems[at] += coef.abs();
+                }
+            }
+        }
+        set
+    }
+}
+
 /// The functions of the operations.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Function {
     Relu,
     Tanh,
@@ -114,7 +145,7 @@ struct Line {
 }
 
 /// What the checker adds for the functions of the standard library, and as much again.
-const FUNCTION: f64 = 1e-14;
+const FUNCTION: f64 = 1e-13;
 
 impl Function {
     fn value(self, x: f64) -> f64 {
@@ -123,7 +154,8 @@ impl Function {
             Self::Tanh => x.tanh(),
             Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
             Self::Exp => x.exp(),
-            Self::Inverse => 1.0 / x,
+            // What is inverted is 1 at least; below, bounds go on straight.
+            Self::Inverse => if x < 1.0 { 2.0 - x } else { 1.0 / x },
         }
     }
 
@@ -133,26 +165,32 @@ impl Function {
             Self::Tanh => 1.0 - x.tanh().powi(2),
             Self::Sigmoid => self.value(x) * self.value(-x),
             Self::Exp => x.exp(),
-            Self::Inverse => -1.0 / (x * x),
+            Self::Inverse => -1.0 / (x * x).max(1.0),
         }
     }
 
-    /// By the mean value theorem, with the slopes between the ends.
+    /// Whether it is convex everywhere; the others bend one way on each side of 0.
+    fn bends_once(self) -> bool {
+        matches!(self, Self::Exp | Self::Inverse | Self::Relu)
+    }
+
+    /// The chord where the function bends one way only, and else by the mean value theorem.
     fn line(self, mid: f64, radius: f64) -> Line {
-        let (low, high) = (mid - radius, mid + radius);
-        let ends = (self.slope(low), self.slope(high));
-        let (mut least, mut most) = (ends.0.min(ends.1), ends.0.max(ends.1));
-        if low <= 0.0 && high >= 0.0 {
-            match self {
-                Self::Relu if radius > 0.0 => (least, most) = (0.0, 1.0),
-                Self::Tanh => most = 1.0,
-                Self::Sigmoid => most = 0.25,
-                Self::Inverse => (least, most) = (f64::NEG_INFINITY, f64::INFINITY),
-                Self::Relu | Self::Exp => least = least.min(most),
-            }
+        let (low, high, value) = (mid - radius, mid + radius, self.value(mid));
+        let rounding = if self == Self::Relu { 0.0 } else { FUNCTION * (1.0 + value.abs()) };
+        if radius == 0.0 {
+            return Line { slope: self.slope(mid), value, gap: rounding };
         }
-        let value = self.value(mid);
-        let rounding = if matches!(self, Self::Relu) { 0.0 } else { FUNCTION * value.abs().max(radius) };
+        if self.bends_once() || low >= 0.0 || high <= 0.0 {
+            let slope = (self.value(high) - self.value(low)) / (high - low);
+            let ends = (self.value(low) + slope * radius, self.value(high) - slope * radius);
+            let tangent = (self.slope(mid) - slope).abs() * radius;
+            let least = ends.0.min(ends.1).min(value - tangent);
+            let most = ends.0.max(ends.1).max(value + tangent);
+            return Line { slope, value: least.midpoint(most), gap: (most - least) / 2.0 + rounding };
+        }
+        let ends = (self.slope(low), self.slope(high));
+        let (least, most) = (ends.0.min(ends.1), self.slope(0.0).max(ends.0).max(ends.1));
         Line { slope: least.midpoint(most), value, gap: (most - least) / 2.0 * radius + rounding }
     }
 }
@@ -279,7 +317,7 @@ impl Tube {
                         Act::Tanh => Some(Function::Tanh),
                         Act::Sigmoid => Some(Function::Sigmoid),
                     };
-                    for function in function {
+                    if let Some(function) = function {
                         (0..node.len).for_each(|at| to.apply(at, function));
                     }
                 }
