@@ -21,6 +21,7 @@ pub mod search;
 
 pub mod counterexample;
 
+pub mod minimal;
 
 use crate::error::Result;
 use certificate::{Certificate, Subject};

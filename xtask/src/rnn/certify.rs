@@ -37,11 +37,20 @@ pub(crate) fn run(args: &CertifyArgs) -> Result<u8> {
     let theta = training::checkpoint::load_weights(&run_folder::weights(&folder), &config.cell()?.layout())
         .context("the model of the run")?;
     let subject = Subject {
-        cell: config.cell.clone(), sizes: config.resolved_sizes()?, options: config.options.clone(), task: config.task.clone(), modulus: None };
+        cell: config.cell.clone(),
+        sizes: config.resolved_sizes()?,
+        options: config.options.clone(),
+        task: config.task.clone(),
+        modulus: None,
+    };
     let clock = Instant::now();
     let v = certify(&subject, &theta)?;
     let text = match &v {
-        Verdict::Certified(c, images) => format!("certified {} states {} boxes {images} images", c.states.len(), c.states.iter().filter(|s| s.bounds.is_some()).count()),
+        Verdict::Certified(c, images) => format!(
+            "certified {} states {} boxes {images} images",
+            c.states.len(),
+            c.states.iter().filter(|s| s.bounds.is_some()).count()
+        ),
         Verdict::Counterexample(c) => format!("counterexample {} {:?}", c.word.len(), (c.told, c.right)),
         Verdict::Undecided(f) => format!("undecided {f:?}"),
     };

@@ -16,7 +16,8 @@ use crate::step::{Norm, Start};
 /// # Errors
 /// `certificate`, with the state and the symbol where something does not hold; what refuses cells and tasks.
 pub fn check(certificate: &Certificate, theta: &[f32]) -> Result<usize> {
-    let (cell, machine, states) = (certificate.subject.cell()?, certificate.subject.machine()?, &certificate.states);
+    let (cell, machine, states) =
+        (certificate.subject.cell()?, certificate.subject.machine()?, &certificate.states);
     let step = &*cell.step;
     ensure(certificate.is_about(theta), || "the model has other weights".to_owned())?;
     let trained: usize = step.trained().map(|(_, weight)| weight.len()).sum();
@@ -42,7 +43,9 @@ pub fn check(certificate: &Certificate, theta: &[f32]) -> Result<usize> {
         let mut open = vec![(at, of_box(bounds))];
         while let Some((from, forms)) = open.pop() {
             let state = &states[from];
-            ensure(state.next.len() == step.input, || format!("state {from} has not {} next states", step.input))?;
+            ensure(state.next.len() == step.input, || {
+                format!("state {from} has not {} next states", step.input)
+            })?;
             for (letter, next) in (0..).zip(&state.next) {
                 let here = || format!("state {from}, symbol {letter}");
                 let to = states.get(*next).ok_or_else(|| refused(format!("{}: no state {next}", here())))?;
@@ -57,13 +60,16 @@ pub fn check(certificate: &Certificate, theta: &[f32]) -> Result<usize> {
                 let values = run(step, &weights, &forms, &previous, letter)?;
                 let logits = step.logits.map(|id| &*values[id.index()]).unwrap_or_default();
                 ensure(is_certain(logits, to.class as usize), || format!("{}: no certain readout", here()))?;
-                let image: Vec<Form> = step.states.iter().flat_map(|s| values[s.next.index()].clone()).collect();
+                let image: Vec<Form> =
+                    step.states.iter().flat_map(|s| values[s.next.index()].clone()).collect();
                 images += 1;
                 if to.bounds.is_some() {
                     ensure(holds(to, &image), || format!("{}: the image leaves state {next}", here()))?;
                 } else {
                     // One way in: so every set is followed once, and the way ends.
-                    ensure(!is_entered[*next], || format!("{}: state {next} has two ways in and no bounds", here()))?;
+                    ensure(!is_entered[*next], || {
+                        format!("{}: state {next} has two ways in and no bounds", here())
+                    })?;
                     is_entered[*next] = true;
                     open.push((*next, renewed(image)));
                 }
@@ -79,7 +85,8 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<()> {
 
 /// Whether the box of a state holds what is enclosed.
 fn holds(state: &State, forms: &[Form]) -> bool {
-    let inside = |([low, high], form): (&[f64; 2], &Form)| *low <= form.bounds().0 && form.bounds().1 <= *high;
+    let inside =
+        |([low, high], form): (&[f64; 2], &Form)| *low <= form.bounds().0 && form.bounds().1 <= *high;
     let bounds = state.bounds.as_deref().unwrap_or_default();
     bounds.len() == forms.len() && bounds.iter().zip(forms).all(inside)
 }

@@ -3,8 +3,8 @@
 //! All short sequences are tried, and long random ones. Then states that sequences lead to are followed in the order of
 //! how nearly the readout is wrong there, none twice: that finds sequences that chance does not.
 
-use std::collections::{BTreeSet, BinaryHeap};
 use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use seeded::Family;
@@ -107,12 +107,14 @@ fn followed(tube: &Tube, machine: &Machine) -> Option<Vec<u32>> {
             return None;
         }
         let Place { state, class, from } = &places[at];
-        let (set, class, last) = (Bundle::point(state.clone()), *class as usize, from.map(|(_, letter)| letter));
+        let (set, class, last) =
+            (Bundle::point(state.clone()), *class as usize, from.map(|(_, letter)| letter));
         for (letter, right) in (0..).zip(machine.next.get(class)?) {
             let after = tube.step(&set, last.filter(|_| tube.reads_previous), letter);
             let logits = &after.logits.mids;
             let others = (0..logits.len()).filter(|other| *other != *right as usize);
-            let margin = others.map(|other| logits[*right as usize] - logits[other]).fold(f64::INFINITY, f64::min);
+            let margin =
+                others.map(|other| logits[*right as usize] - logits[other]).fold(f64::INFINITY, f64::min);
             let state = after.state.mids;
             scale = state.iter().map(|x| x.abs()).fold(scale, f64::max);
             let grains: Vec<i64> = state.iter().map(|x| (x / (GRAIN * scale)).round() as i64).collect();

@@ -133,7 +133,13 @@ fn softmax(z: &[Form], i: usize, others: impl Iterator<Item = usize>) -> Form {
 }
 
 /// Every value of a step.
-pub(super) fn run(step: &Step, w: &[Vec<f64>], states: &[Form], previous: &[Form], letter: u32) -> Result<Vec<Vec<Form>>> {
+pub(super) fn run(
+    step: &Step,
+    w: &[Vec<f64>],
+    states: &[Form],
+    previous: &[Form],
+    letter: u32,
+) -> Result<Vec<Vec<Form>>> {
     let mut values: Vec<Vec<Form>> = Vec::new();
     for node in &step.nodes {
         let of = |id: &ValueId| &values[id.index()];
@@ -205,4 +211,145 @@ pub(super) fn renewed(mut forms: Vec<Form>) -> Vec<Form> {
         *form = std::mem::take(form).tight();
     }
     forms
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use seeded::{Family, Stream};
+
+    use super::*;
+    use crate::cell::Cell;
+    use crate::engine::{Engine, Inputs, Sequences, Starts};
+    use crate::options::{Options, Sizes};
+
+    fn uniform(s: &mut Stream, spread: f64) -> f64 {
+        (2.0 * s.uniform() - 1.0) * spread
+    }
+
+    /// Cells with every operation that is certified: softmax over programs and coordinate by coordinate, words that read
+    /// the symbol before, gates that are cut and multiplied.
+    fn cells() -> Vec<(&'static str, &'static str)> {
+        vec![
+            ("elman", "{}"),
+            ("elman", r#"{"act": "tanh"}"#),
+            ("second-order", r#"{"act": "tanh"}"#),
+            ("mrnn", r#"{"act": "tanh"}"#),
+            ("mi", r#"{"act": "tanh"}"#),
+            ("lstm", "{}"),
+            ("gru", "{}"),
+            ("ll", r#"{"preset": "stable", "lambda": [1, 2], "pi": ["0", "10"]}"#),
+            ("ll", r#"{"preset": "stable", "lambda": [0, 1, 2], "gate": "diagonal"}"#),
+            ("ll", r#"{"preset": "coded", "lambda": [1, 2], "pi": ["1"], "gate_act": "sigmoid"}"#),
+            ("ll", r#"{"preset": "paper", "v": "two-space", "lambda": [1], "pi": ["10"]}"#),
+        ]
+    }
+
+    /// What the engine computes from points of a box lies in the enclosure of the box, at every number of the step.
+    #[test]
+    fn points_of_a_box_stay_in_its_image() {
+        let sizes: Sizes =
+            serde_json::from_str(r#"{"input": 2, "hidden": 4, "aux": 3, "aux2": 3, "output": 3}"#).unwrap();
+        let mut widths = Vec::new();
+        for (at, (kind, options)) in cells().into_iter().enumerate() {
+            let options: Options = serde_json::from_str(options).unwrap();
+            let cell = Cell::new(kind.parse().unwrap(), &sizes, &options).unwrap();
+            let step = &cell.step;
+            for round in 0..8 {
+                let mut s = Family::named("enclosure").stream((100 * at + round) as u64);
+                let theta: Vec<f64> = (0..cell.count()).map(|_| uniform(&mut s, 1.5)).collect();
+                let n = step.states[0].len;
+                let spread = [0.0, 1e-6, 0.02, 0.5][round % 4];
+                // States after the first start at 0, where the engine starts them.
+                let bounds: Vec<[f64; 2]> = (0..step.states.iter().map(|state| state.len).sum::<usize>())
+                    .map(|k| {
+                        let mid = if k < n { uniform(&mut s, 1.0) } else { 0.0 };
+                        if k < n { [mid - spread, mid + spread] } else { [0.0; 2] }
+                    })
+                    .collect();
+                let letters = [s.below(2) as u32, s.below(2) as u32];
+                let weights = step.entries(&theta);
+                let first = run(step, &weights, &of_box(&bounds), &one_hot(2, 1), letters[0]).unwrap();
+                let states = step.states.iter().flat_map(|state| first[state.next.index()].clone()).collect();
+                let second =
+                    run(step, &weights, &renewed(states), &one_hot(2, letters[0]), letters[1]).unwrap();
+                for point in 0..20 {
+                    let share = |s: &mut Stream| if point % 2 == 0 { s.uniform() } else { s.below(2) as f64 };
+                    let state =
+                        bounds[..n].iter().map(|[low, high]| low + share(&mut s) * (high - low)).collect();
+                    let starts = Starts { state: Some(state), previous: Some(vec![0.0, 1.0]) };
+                    let engine = Engine::new(Arc::clone(step), &theta).with_starts(starts);
+                    let sequences = Sequences { inputs: Inputs::Tokens(&letters), length: 2, count: 1 };
+                    engine.observe(sequences, |time, seen| {
+                        for (name, id) in &step.reports {
+                            let forms = &[&first, &second][time][id.index()];
+                            for (form, x) in forms.iter().zip(seen.value(*id)) {
+                                let (low, high) = form.bounds();
+                                // The engine rounds, too.
+                                let wrong = 1e-13 * (1.0 + x.abs());
+                                assert!(
+                                    low - wrong <= x && x <= high + wrong,
+                                    "{kind} {name}: {low} {x} {high}"
+                                );
+                                widths.push((spread, high - low));
+                            }
+                        }
+                    });
+                }
+            }
+        }
+        // An enclosure that held everything would hold points, too.
+        let widest = |of: f64| widths.iter().filter(|(s, _)| *s == of).map(|w| w.1).fold(0.0, f64::max);
+        assert!(widest(0.0) < 1e-11 && widest(1e-6) < 1e-3 && widest(1e-6) > 1e-7, "{}", widest(1e-6));
+    }
+
+    #[test]
+    fn what_is_exact_has_no_remainder() {
+        let mut sum = Form::default();
+        for (w, x) in [(3.0, 0.5), (-1.0, 7.0), (0.25, 1e6)] {
+            sum.add(w, &known(&[x])[0]);
+        }
+        assert_eq!((sum.mid, sum.radius()), (250_000.0 - 5.5, 0.0));
+        // 0.1 and 0.2 are no numbers of f64 whose product is one.
+        sum.add(0.1, &known(&[0.2])[0]);
+        assert!(sum.radius() > 0.0 && sum.radius() < 1e-9);
+        let product = |a: f64, b: f64| {
+            let mut form = Form::default();
+            form.add_product(&known(&[a])[0], &known(&[b])[0]);
+            form.bounds()
+        };
+        assert_eq!(product(3.0, 5.0), (15.0, 15.0));
+        // Far below the least number the product is not 0.
+        let (low, high) = product(1e-200, 1e-200);
+        assert!(low <= 0.0 && high > 0.0);
+    }
+
+    /// Functions over intervals, at their ends and between them.
+    #[test]
+    fn functions_stay_in_their_enclosures() {
+        let mut s = Family::named("functions").stream(0);
+        for _ in 0..2000 {
+            let (mid, radius) =
+                (uniform(&mut s, 6.0), 10.0_f64.powf(-uniform(&mut s, 1.0) * 6.0 - 4.0) * 1e4);
+            let form = &of_box(&[[mid - radius, mid + radius]])[0];
+            for share in [-1.0, -0.5, 0.0, 0.3, 1.0] {
+                let x = mid + share * radius * (1.0 - 1e-12);
+                for (act, value) in [
+                    (Act::Tanh, x.tanh()),
+                    (Act::Sigmoid, 1.0 / (1.0 + (-x).exp())),
+                    (Act::Relu, x.max(0.0)),
+                    (Act::Identity, x),
+                ] {
+                    let (low, high) = form.act(act).bounds();
+                    assert!(
+                        low <= value && value <= high,
+                        "{act:?} of {mid} ± {radius} at {x}: {low} {value} {high}"
+                    );
+                }
+            }
+            let (low, high) = form.act(Act::Tanh).bounds();
+            assert!(high - low <= 8.0 * radius + 1e-10, "{mid} {radius}: {}", high - low);
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! The search for a certificate: boxes that are mapped into boxes.
 //!
-//! States that the cell reaches are sampled and gathered into boxes, none of them wider than a share of the range. From
-//! a box, words are followed ([`super::tube`]) until the image is narrow: a cell that forgets contracts, though one step may
-//! stretch. A narrow image lies in a box, or a box near it grows, or it becomes a new one. When no box has changed, the
-//! boxes with the words between them are the automaton. Where a readout is not certain, or a set does not become narrow,
-//! narrower boxes are tried.
+//! States that the cell reaches are sampled and gathered into boxes, none of them wider than a share of the range of each
+//! number. From a box, words are followed ([`super::tube`]) until the image is narrow: a cell that forgets contracts, though
+//! one step may stretch. A narrow image lies in a box, or a box near it grows, or it becomes a new one. Where a readout is not
+//! certain, or a set does not become narrow, the box is given up, and boxes of half its width take its place. When no box
+//! changes any more, the boxes with the words between them are the automaton.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const NARROW: f64 = 0.35;
 const LONGEST_WORD: usize = 64;
 /// The most sets between a box and others.
 const MOST_TWIGS: usize = 300;
-/// The most multiplications for all widths together: about ten seconds.
+/// The most multiplications of a search: about ten seconds.
 const MOST_WORK: u64 = 15_000_000_000;
 /// Sequences that are sampled, and their length.
 const SAMPLES: (usize, usize) = (64, 64);
@@ -173,7 +173,16 @@ impl Cover<'_> {
     fn add(&mut self, key: Key, low: Vec<f64>, high: Vec<f64>) -> usize {
         let share = self.share(key, &low, &high);
         let tree = Vec::new();
-        self.anchors.push(Anchor { key, low, high, tree, is_waiting: false, share, is_dead: false, grown: 0 });
+        self.anchors.push(Anchor {
+            key,
+            low,
+            high,
+            tree,
+            is_waiting: false,
+            share,
+            is_dead: false,
+            grown: 0,
+        });
         self.anchors.len() - 1
     }
 
@@ -255,7 +264,8 @@ impl Cover<'_> {
                 let image = self.tube.step(&set, key.1, letter);
                 let next = after(self.tube, self.machine, key, letter);
                 let word: Vec<u32> = word.iter().copied().chain([letter]).collect();
-                let said = || format!("after the word {word:?} from a box of the state {}", self.anchors[at].key.0);
+                let said =
+                    || format!("after the word {word:?} from a box of the state {}", self.anchors[at].key.0);
                 if !is_certain(&image.logits, next.0) {
                     return Err(format!("the readout is not certain {}", said()));
                 }
@@ -268,7 +278,10 @@ impl Cover<'_> {
                 let to = match self.inside(next, &low, &high) {
                     Some(to) => To::Anchor(to),
                     None if is_narrow => To::Anchor(self.attach(next, &low, &high)),
-                    None if word.len() >= LONGEST_WORD || tree.len() >= MOST_TWIGS || self.is_lost(&radius) => {
+                    None if word.len() >= LONGEST_WORD
+                        || tree.len() >= MOST_TWIGS
+                        || self.is_lost(&radius) =>
+                    {
                         return Err(format!("the image is still wide {}", said()));
                     }
                     None => {
@@ -294,7 +307,7 @@ impl Cover<'_> {
 
     /// Whether a set is so wide that nothing is known of it.
     fn is_lost(&self, radius: &[f64]) -> bool {
-        radius.iter().zip(&self.cap).any(|(r, cap)| !(WIDEST * r < cap * 1.0))
+        radius.iter().zip(&self.cap).any(|(r, cap)| !(WIDEST * r < *cap))
     }
 
     /// A box is followed once it is reached, and again when it has changed.
@@ -313,10 +326,12 @@ impl Cover<'_> {
                 && !anchor.is_dead
                 && low.iter().zip(&anchor.low).all(|(x, bound)| within(*x - bound, *bound))
                 && high.iter().zip(&anchor.high).all(|(x, bound)| within(bound - *x, *bound))
-                && low.iter().zip(high).zip(anchor.low.iter().zip(&anchor.high)).all(|((low, high), bounds)| {
-                    // A set that is no point lies in no point.
-                    low == high || bounds.0 < bounds.1
-                })
+                && low.iter().zip(high).zip(anchor.low.iter().zip(&anchor.high)).all(
+                    |((low, high), bounds)| {
+                        // A set that is no point lies in no point.
+                        low == high || bounds.0 < bounds.1
+                    },
+                )
         })
     }
 
@@ -324,7 +339,8 @@ impl Cover<'_> {
     fn attach(&mut self, key: Key, low: &[f64], high: &[f64]) -> usize {
         let near = |(at, anchor): (usize, &Anchor)| {
             // The start stays the point that it is.
-            let ratio = (at > 0 && anchor.key == key && !anchor.is_dead).then(|| self.ratio(anchor, low, high))??;
+            let ratio =
+                (at > 0 && anchor.key == key && !anchor.is_dead).then(|| self.ratio(anchor, low, high))??;
             Some((at, ratio))
         };
         let nearest = self.anchors.iter().enumerate().filter_map(near).min_by(|a, b| a.1.total_cmp(&b.1));
@@ -385,7 +401,8 @@ impl Cover<'_> {
                     To::Anchor(to) => places[*to].unwrap_or(0),
                     To::Twig(to) => base + to,
                 };
-                let bounds = || anchor.low.iter().zip(&anchor.high).map(|(low, high)| [*low, *high]).collect();
+                let bounds =
+                    || anchor.low.iter().zip(&anchor.high).map(|(low, high)| [*low, *high]).collect();
                 states.push(State {
                     class: twig.key.0,
                     last: twig.key.1,

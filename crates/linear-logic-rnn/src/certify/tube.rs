@@ -155,7 +155,13 @@ impl Function {
             Self::Sigmoid => 1.0 / (1.0 + (-x).exp()),
             Self::Exp => x.exp(),
             // What is inverted is 1 at least; below, bounds go on straight.
-            Self::Inverse => if x < 1.0 { 2.0 - x } else { 1.0 / x },
+            Self::Inverse => {
+                if x < 1.0 {
+                    2.0 - x
+                } else {
+                    1.0 / x
+                }
+            }
         }
     }
 
@@ -228,10 +234,18 @@ impl Tube {
             return Err(refused("this cell has no readout"));
         }
         if let Some(weight) = step.weights.iter().find(|weight| weight.norm != Norm::None) {
-            return Err(refused(format!("`{}` is normed; only weights as they are are certified", weight.name)));
+            return Err(refused(format!(
+                "`{}` is normed; only weights as they are are certified",
+                weight.name
+            )));
         }
         let weights = step.entries(&theta.iter().map(|w| f64::from(*w)).collect::<Vec<f64>>());
-        Ok(Self { reads_previous: step.reads_previous(), step: Arc::clone(step), weights, work: Counter::new(0) })
+        Ok(Self {
+            reads_previous: step.reads_previous(),
+            step: Arc::clone(step),
+            weights,
+            work: Counter::new(0),
+        })
     }
 
     /// Multiplications so far.
@@ -322,7 +336,9 @@ impl Tube {
                     }
                 }
                 Op::Softmax(groups, x) => softmax(&mut to, *groups, value(x)),
-                Op::Slice { of, start } => (0..node.len).for_each(|at| to.add(at, 1.0, value(of), start + at)),
+                Op::Slice { of, start } => {
+                    (0..node.len).for_each(|at| to.add(at, 1.0, value(of), start + at))
+                }
                 Op::Apply { matrix, vector } => {
                     let (matrix, vector) = (value(matrix), value(vector));
                     let len = vector.mids.len();
