@@ -25,7 +25,7 @@ pub mod minimal;
 
 use crate::error::Result;
 use certificate::{Certificate, Subject};
-use counterexample::Counterexample;
+use counterexample::{Counterexample, Effort};
 
 /// What was found out about a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,12 +45,15 @@ pub enum Verdict {
 pub fn certify(subject: &Subject, theta: &[f32]) -> Result<Verdict> {
     let (cell, machine) = (subject.cell()?, subject.machine()?);
     search::check_step(&cell.step, &machine, theta)?;
-    if let Some(found) = counterexample::find(&cell.step, theta, &machine)? {
+    if let Some(found) = counterexample::find(&cell.step, theta, &machine, Effort::SHORT)? {
         return Ok(Verdict::Counterexample(found));
     }
     let certificate = match search::search(subject, &cell.step, theta, &machine)? {
         Ok(certificate) => certificate,
-        Err(why) => return Ok(Verdict::Undecided(why)),
+        Err(why) => {
+            let found = counterexample::find(&cell.step, theta, &machine, Effort::LONG)?;
+            return Ok(found.map_or(Verdict::Undecided(why), Verdict::Counterexample));
+        }
     };
     match checker::check(&certificate, theta) {
         Ok(images) => Ok(Verdict::Certified(Box::new(certificate), images)),

@@ -19,12 +19,22 @@ use crate::task::machine::Machine;
 const MOST_SHORT: usize = 4096;
 /// Random sequences, and their length.
 const LONG: (usize, usize) = (256, 512);
-/// States that are followed in the order of their margin.
-const MOST_FOLLOWED: usize = 60_000;
-/// Multiplications for that.
-const MOST_WORK: u64 = 400_000_000;
-/// Two states of a cell are one where all numbers agree to this share of the greatest.
-const GRAIN: f64 = 0.02;
+
+/// How long states are followed in the order of their margin.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    states: usize,
+    multiplications: u64,
+    /// Two states of a cell are one where all numbers agree to this share of the greatest.
+    grain: f64,
+}
+
+impl Effort {
+    /// What is spent before anything else: some tenths of a second.
+    pub const SHORT: Self = Self { states: 60_000, multiplications: 400_000_000, grain: 0.02 };
+    /// What is spent where no certificate is found: some seconds.
+    pub const LONG: Self = Self { states: 600_000, multiplications: 5_000_000_000, grain: 0.005 };
+}
 
 /// A sequence after whose last symbol the cell tells another state than the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +51,12 @@ pub struct Counterexample {
 ///
 /// # Errors
 /// `certificate` for a step that cannot be certified.
-pub fn find(step: &Arc<Step>, theta: &[f32], machine: &Machine) -> Result<Option<Counterexample>> {
+pub fn find(
+    step: &Arc<Step>,
+    theta: &[f32],
+    machine: &Machine,
+    effort: Effort,
+) -> Result<Option<Counterexample>> {
     let wide: Vec<f64> = theta.iter().map(|w| f64::from(*w)).collect();
     let engine = Engine::new(Arc::clone(step), &wide);
     let letters = machine.next.first().map_or(0, Vec::len).max(1);
@@ -61,7 +76,7 @@ pub fn find(step: &Arc<Step>, theta: &[f32], machine: &Machine) -> Result<Option
             return Ok(found);
         }
     }
-    let Some(word) = followed(&Tube::new(step, theta)?, machine) else { return Ok(None) };
+    let Some(word) = followed(&Tube::new(step, theta)?, machine, effort) else { return Ok(None) };
     Ok(judged(&engine, machine, &word, word.len(), 1))
 }
 
@@ -97,13 +112,13 @@ struct Place {
 }
 
 /// A word after which the readout seems to be wrong.
-fn followed(tube: &Tube, machine: &Machine) -> Option<Vec<u32>> {
+fn followed(tube: &Tube, machine: &Machine, effort: Effort) -> Option<Vec<u32>> {
     let mut places = vec![Place { state: tube.start(), class: machine.start, from: None }];
     let mut open = BinaryHeap::from([Reverse((Margin(0.0), 0))]);
     let mut seen = BTreeSet::new();
     let (mut scale, before) = (1.0_f64, tube.work());
     while let Some(Reverse((_, at))) = open.pop() {
-        if places.len() > MOST_FOLLOWED || tube.work() - before > MOST_WORK {
+        if places.len() > effort.states || tube.work() - before > effort.multiplications {
             return None;
         }
         let Place { state, class, from } = &places[at];
@@ -117,7 +132,8 @@ fn followed(tube: &Tube, machine: &Machine) -> Option<Vec<u32>> {
                 others.map(|other| logits[*right as usize] - logits[other]).fold(f64::INFINITY, f64::min);
             let state = after.state.mids;
             scale = state.iter().map(|x| x.abs()).fold(scale, f64::max);
-            let grains: Vec<i64> = state.iter().map(|x| (x / (GRAIN * scale)).round() as i64).collect();
+            let grains: Vec<i64> =
+                state.iter().map(|x| (x / (effort.grain * scale)).round() as i64).collect();
             if seen.insert((*right, letter, grains)) {
                 places.push(Place { state, class: *right, from: Some((at, letter)) });
                 open.push(Reverse((Margin(margin), places.len() - 1)));

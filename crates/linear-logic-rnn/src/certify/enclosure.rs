@@ -61,9 +61,10 @@ impl Form {
             self.rem = plus(self.rem, plus(times(2.0 * f64::EPSILON, self.spread), TINY));
         }
     }
-    /// Lower and upper bound; without a radius the number itself.
+    /// Lower and upper bound; without a radius the number itself, and no bounds where numbers were left.
     pub(super) fn bounds(&self) -> (f64, f64) {
         match self.radius() {
+            radius if !(radius + self.mid).is_finite() => (f64::NEG_INFINITY, f64::INFINITY),
             0.0 => (self.mid, self.mid),
             radius => ((self.mid - radius).next_down(), (self.mid + radius).next_up()),
         }

@@ -124,11 +124,12 @@ fn cells_that_contract_are_certified_and_damage_is_refused() {
 
         // A weight that matters: the cell is another, with the digest of the other it is still not right.
         let mut damaged = theta.clone();
-        damaged[0] += 3.0;
+        let carries = damaged.iter().position(|v| *v == 6.0).unwrap();
+        damaged[carries] = -6.0;
         refused(&certificate, &damaged, "other weights");
         let renamed = Certificate { weights: digest(&damaged), ..certificate.clone() };
         refused(&renamed, &damaged, "state");
-        assert!(!matches!(certify(&subject, &damaged).unwrap(), Verdict::Certified(..)));
+        assert!(matches!(certify(&subject, &damaged).unwrap(), Verdict::Counterexample(..)));
 
         // Every number of every box, shrunk to the middle of another; every transition; every class.
         let boxes = certificate.states.iter().enumerate().filter(|(_, state)| state.bounds.is_some());
@@ -227,24 +228,20 @@ fn what_cannot_be_certified_says_why() {
     assert!(says("gru", other, json!({}), "s3").contains("inputs"));
 }
 
-/// A cell that is wrong on a sequence that chance does not find: it counts to three only as long as no more than 20 symbols
-/// 0 came in a row.
+/// A cell that forgets: right on all short sequences and nearly all long ones, wrong behind enough symbols 0 in a row.
 #[test]
 fn a_cell_that_is_wrong_has_a_counterexample() {
     let (subject, mut theta) = exact("parity");
-    // A state that forgets a little at every symbol 0: V[0] is 0.97 on the diagonal, and a bias turns what is left.
-    for at in 0..4 {
-        theta[at] *= 0.9;
-    }
-    let Verdict::Counterexample(found) = ({
-        let cell = subject.cell().unwrap();
-        let f = theta.len() - 2;
-        theta[f] = 0.05;
-        assert_eq!(cell.count(), theta.len());
-        certify(&subject, &theta).unwrap()
-    }) else {
+    // V[0] is 0.8 on the diagonal, and V[1] makes good one loss; the readout has a bias of 0.005 for the class 0. A state
+    // that is not renewed falls below it after some twenty symbols.
+    theta[..4].iter_mut().for_each(|v| *v *= 0.8);
+    theta[4..8].iter_mut().for_each(|v| *v *= 1.25);
+    let bias = theta.len() - 2;
+    theta[bias] = 0.005;
+    let Verdict::Counterexample(found) = certify(&subject, &theta).unwrap() else {
         panic!("no counterexample")
     };
+    assert!(found.word.len() > 12, "{found:?}");
     let task = subject.task().unwrap();
     let example = task.example(&found.word, Size::default()).unwrap();
     let wide: Vec<f64> = theta.iter().map(|w| f64::from(*w)).collect();
