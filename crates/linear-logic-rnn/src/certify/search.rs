@@ -6,7 +6,8 @@
 //! certain, or a set does not become narrow, the box is given up, and boxes of half its width take its place. When no box
 //! changes any more, the boxes with the words between them are the automaton.
 
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use seeded::Family;
@@ -59,6 +60,33 @@ struct Twig {
     key: Key,
     next: Vec<To>,
 }
+
+/// A set whose images are not known yet, ordered by its width.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    width: f64,
+    twig: usize,
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.width.total_cmp(&other.width).then(self.twig.cmp(&other.twig))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Open {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Open {}
 
 #[derive(Debug, Clone, Copy)]
 enum To {
@@ -257,8 +285,11 @@ impl Cover<'_> {
         let grown = anchor.grown;
         let root = Twig { key: anchor.key, next: Vec::new() };
         let mut tree = vec![root];
-        let mut open = vec![(0, Bundle::of_box(&anchor.low, &anchor.high), Vec::new())];
-        while let Some((twig, set, word)) = open.pop() {
+        // The widest first: where a box does not do, that is seen soon.
+        let mut open = BinaryHeap::from([Open { width: 0.0, twig: 0 }]);
+        let mut sets = vec![Some((Bundle::of_box(&anchor.low, &anchor.high), Vec::new()))];
+        while let Some(Open { twig, .. }) = open.pop() {
+            let Some((set, word)) = sets[twig].take() else { continue };
             let key = tree[twig].key;
             for letter in 0..self.machine.next.first().map_or(0, Vec::len) as u32 {
                 let image = self.tube.step(&set, key.1, letter);
@@ -286,7 +317,9 @@ impl Cover<'_> {
                     }
                     None => {
                         tree.push(Twig { key: next, next: Vec::new() });
-                        open.push((tree.len() - 1, image.state, word));
+                        let widths = radius.iter().zip(&self.cap).map(|(r, cap)| r / cap);
+                        open.push(Open { width: widths.fold(0.0, f64::max), twig: tree.len() - 1 });
+                        sets.push(Some((image.state, word)));
                         To::Twig(tree.len() - 1)
                     }
                 };
@@ -307,7 +340,7 @@ impl Cover<'_> {
 
     /// Whether a set is so wide that nothing is known of it.
     fn is_lost(&self, radius: &[f64]) -> bool {
-        radius.iter().zip(&self.cap).any(|(r, cap)| !(WIDEST * r < *cap))
+        radius.iter().zip(&self.cap).any(|(r, cap)| r.is_nan() || WIDEST * r >= *cap)
     }
 
     /// A box is followed once it is reached, and again when it has changed.
