@@ -2,4 +2,4 @@
 
 pub(crate) mod csv;
 
-pub(crate) use calculemus_draw::{Axis, Scale, html, numbers, plot};
+pub(crate) use calculemus_draw::{Axis, Scale, graph, html, numbers, plot};

@@ -66,6 +66,8 @@ enum Command {
     Runs(commands::runs::RunsArgs),
     /// Run the project's tests, with --slow also their slow halves.
     Test(commands::test::TestArgs),
+    /// Prove that a trained cell is right on sequences of any length, or find one where it is wrong.
+    Certify(rnn::certify::CertifyArgs),
     /// Show one cell's exact values, with given weights.
     Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Runs(args) => commands::runs::run(args),
         Command::Test(args) => commands::test::run(args),
+        Command::Certify(args) => rnn::certify::run(args),
         Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),

@@ -3,6 +3,7 @@
 
 mod arm;
 pub(crate) mod cell;
+pub(crate) mod certify;
 pub(crate) mod config;
 mod contrast;
 pub(crate) mod optim;

@@ -38,6 +38,7 @@ kinds! {
     BudgetGap = "budget-gap",
     RankWaste = "rank-waste",
     DuplicateArm = "duplicate-arm",
+    Certificate = "certificate",
 }
 
 /// Why a cell, a task or their configuration is refused.

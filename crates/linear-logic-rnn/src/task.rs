@@ -14,6 +14,8 @@ pub mod walk;
 
 pub mod tape;
 
+pub mod machine;
+
 mod input;
 
 mod draw;

@@ -202,8 +202,8 @@ impl Config {
         whole().map_err(|error| anyhow!("{name}: {error}"))
     }
 
-    /// The task.
-    pub(crate) fn task(&self) -> Result<Task> {
+    /// The settings of the task.
+    pub(crate) fn settings(&self) -> Result<Settings> {
         let mut settings = Settings::default();
         for (key, value) in
             [("modulus", &self.modulus), ("pattern", &self.pattern), ("patterns", &self.patterns)]
@@ -212,7 +212,12 @@ impl Config {
                 settings.set(key, &serde_json::to_value(value)?)?;
             }
         }
-        Ok(Task::new(&self.task, &settings)?)
+        Ok(settings)
+    }
+
+    /// The task.
+    pub(crate) fn task(&self) -> Result<Task> {
+        Ok(Task::new(&self.task, &self.settings()?)?)
     }
 
     /// Where batches come from.

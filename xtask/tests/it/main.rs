@@ -5,6 +5,7 @@
 mod common;
 
 mod architecture;
+mod certify;
 mod codes;
 mod commands;
 mod docs_rnn;

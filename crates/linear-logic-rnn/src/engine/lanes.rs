@@ -234,7 +234,8 @@ fn outer_sums_of<T: Real, const L: usize, const FOUR: usize, const ONE: usize>(
             let (mut p, mut q, mut u, mut v) = (Four::new(), Four::new(), Four::new(), Four::new());
             for step in 0..steps {
                 let (a, b) = (dy.four(r, step), x.four(c, step));
-                let (Ok(a), Ok(b)) = (<&[Half<T>; FOUR]>::try_from(a), <&[Half<T>; FOUR]>::try_from(b)) else {
+                let (Ok(a), Ok(b)) = (<&[Half<T>; FOUR]>::try_from(a), <&[Half<T>; FOUR]>::try_from(b))
+                else {
                     return;
                 };
                 for half in 0..ONE {

@@ -1,5 +1,7 @@
 //! The parts of a step.
 
+use std::ops::Range;
+
 use training::Initial;
 
 /// A value of the step.
@@ -302,6 +304,38 @@ impl Step {
                 (rows, last * front.checked_div(rows).unwrap_or(0))
             }
         }
+    }
+
+    /// Where an entry of a factor stands in its weight.
+    pub fn entry_of(&self, factor: Factor, row: usize, column: usize) -> usize {
+        let (rows, columns) = self.shape_of(factor);
+        let last = self.weights[factor.weight.0].shape.last().copied().unwrap_or(1).max(1);
+        match factor.view {
+            View::Plain => row * columns + column,
+            View::Transposed => column * rows + row,
+            View::Stacked => (column / last * rows + row) * last + column % last,
+        }
+    }
+
+    /// Where the numbers of a state stand among those of all states, one state after another.
+    pub fn place_of(&self, state: StateId) -> Range<usize> {
+        let before: usize = self.states[..state.0].iter().map(|state| state.len).sum();
+        before..before + self.states[state.0].len
+    }
+
+    /// Whether x⁽ᵗ⁻¹⁾ is read.
+    pub fn reads_previous(&self) -> bool {
+        self.nodes.iter().any(|node| node.op == Op::Previous)
+    }
+
+    /// All weights, one by one, before their norms; `theta` holds those that are trained.
+    pub fn entries(&self, theta: &[f64]) -> Vec<Vec<f64>> {
+        let mut rest = theta.iter().copied();
+        let of = |weight: &Weight| match &weight.fixed {
+            Some(entries) => entries.clone(),
+            None => rest.by_ref().take(weight.len()).collect(),
+        };
+        self.weights.iter().map(of).collect()
     }
 
     /// The weights that training changes.

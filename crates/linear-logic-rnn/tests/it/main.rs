@@ -3,6 +3,7 @@
 
 mod cell_laws;
 mod cells;
+mod certificates;
 mod common;
 mod configurations;
 mod costs;
