@@ -16,7 +16,9 @@ fn any_cell(s: &mut Stream, symbols: u64) -> Cell {
     let mut sizes = json!({
         "input": symbols, "hidden": 1 + s.below(17), "aux": 1 + s.below(10), "output": 5, "readout": 3 * s.below(2),
     });
-    let kind = pick(s, &["ll", "ll", "ll", "elman", "second-order", "mrnn", "mi", "lstm", "gru"]);
+    let kinds =
+        ["ll", "ll", "ll", "elman", "second-order", "mrnn", "mi", "lstm", "gru", "ntm", "master", "master"];
+    let kind = pick(s, &kinds);
     let mut options = json!({});
     if kind == "ll" {
         let project = pick(s, &["learned", "identity"]);
@@ -35,6 +37,26 @@ fn any_cell(s: &mut Stream, symbols: u64) -> Cell {
             sizes["aux"] = Value::Null;
             sizes["aux2"] = Value::Null;
         }
+    }
+    if kind == "master" {
+        // Operators of this input and of the one before, shared and not, diagonal and full.
+        let shape = pick(s, &["full", "diag"]);
+        let hidden = sizes["hidden"].clone();
+        let input = |kind: &str| json!({"kind": kind, "from": "h", "to": "h", "shape": shape});
+        let two = r"\x y z. derelict x (derelict y (derelict x z)) : !(h -o h) -o !(h -o h) -o h -o h";
+        let one = r"\v. derelict v : !(h -o h) -o h -o h";
+        options = json!({"act": "tanh", "masters": [
+            {"proof": one, "state": "h", "dims": {"h": hidden}, "slots": [input("input")]},
+            {"proof": two, "state": "h", "dims": {"h": hidden}, "slots": [input("input"), input("previous-input")]},
+        ]});
+    }
+    if kind == "ll" && s.below(4) == 0 && options["x0"] != "first" {
+        options["window"] = json!(3);
+        options["pi"] = json!(["201"]);
+    }
+    if kind == "ntm" {
+        sizes["addresses"] = json!(4);
+        sizes["content"] = json!(3);
     }
     cell(kind, &sizes, &options)
 }
