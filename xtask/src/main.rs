@@ -68,6 +68,8 @@ enum Command {
     Test(commands::test::TestArgs),
     /// Prove that a trained cell is right on sequences of any length, or find one where it is wrong.
     Certify(rnn::certify::CertifyArgs),
+    /// Read a trained cell back as proofs and matrices of 0 and 1.
+    Snap(rnn::snap::SnapArgs),
     /// Show one cell's exact values, with given weights.
     Cell(rnn::cell::CellArgs),
     /// Show the target and the mask of a sequence of a task.
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Command::Runs(args) => commands::runs::run(args),
         Command::Test(args) => commands::test::run(args),
         Command::Certify(args) => rnn::certify::run(args),
+        Command::Snap(args) => rnn::snap::run(args),
         Command::Cell(args) => rnn::cell::run(args),
         Command::Task(args) => rnn::task::run(args),
         Command::Optim(args) => rnn::optim::run(args),

@@ -9,6 +9,7 @@ mod contrast;
 pub(crate) mod optim;
 mod page;
 pub(crate) mod run;
+pub(crate) mod snap;
 mod table;
 pub(crate) mod task;
 

@@ -41,6 +41,8 @@ pub mod learner;
 
 pub mod gates;
 
+pub mod snap;
+
 pub mod certify;
 
 pub mod statistics;

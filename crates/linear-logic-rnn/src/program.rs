@@ -10,8 +10,10 @@ use linear_logic::elaborate::{Mode, elaborate, elaborate_against};
 use linear_logic::error::{Refusal as Inner, Source};
 use linear_logic::literal::Order;
 use linear_logic::parse;
+use linear_logic::print::canonical;
 use linear_logic::program::{Checked, Program};
 use linear_logic::recognise::{Recognised, recognise};
+use linear_logic::reduce::{Limits, normalize};
 use linear_logic::stack::on_large_stack;
 use num_traits::ToPrimitive;
 
@@ -124,6 +126,24 @@ fn compile_here(subjects: &[Subject], slots: &[Slot], order: Order) -> Result<Co
         types: checked.iter().map(|c| c.formula.short()).collect(),
         signature,
     })
+}
+
+/// The normal form of a closed text of the language, in its canonical spelling.
+///
+/// # Errors
+/// `proof`, with the refusal of the language inside.
+pub(crate) fn normal_form(text: &str) -> Result<String> {
+    let made = on_large_stack(|| {
+        let refused = |inner: Inner| proof(text, &inner);
+        let program = Program::new(Order::Literal, Mode::default()).map_err(refused)?;
+        let source = Source::new("<proof>", text.as_bytes().to_vec());
+        let query = parse::query(&source).map_err(refused)?;
+        let checked = elaborate(&program, &source, &query).map_err(refused)?;
+        let limits = Limits::default();
+        let normal = normalize(&checked.term, program.order(), limits, |_, _| Ok(())).map_err(refused)?;
+        Ok(canonical(&normal.term))
+    });
+    made.map_err(|error| Refusal::new(Kind::Proof, format!("no thread for the checker: {error}")))?
 }
 
 /// Applies the operator in a slot to a vector.
