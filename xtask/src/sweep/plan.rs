@@ -718,7 +718,7 @@ mod tests {
         // The second seed turns the order of the best two around; dropout costs a little.
         let loss = |point: &Point<Config>, seed: u64| {
             let config = of(point);
-            let far = (config.lr.log10() + 3.0).abs() + f64::from(config.dropout);
+            let far = (config.lr.log10() + 3.0).abs() + config.dropout;
             if seed == 102 && config.lr > 9e-4 && config.lr < 2e-3 { far + 3.0 } else { far }
         };
         let all = choice(&text(""), loss);
@@ -728,7 +728,7 @@ mod tests {
         assert_eq!((name_of(&chosen).as_str(), made.len()), ("dropout=0.0,lr=0.001", 8));
         assert_eq!(made[6..], ["dropout=0.0,lr=0.001 102", "dropout=0.1,lr=0.001 102"]);
         // The least rate is best: one below is tried, with either dropout, and no further one.
-        let falls = |point: &Point<Config>, _: u64| of(point).lr + f64::from(of(point).dropout) * 1e-9;
+        let falls = |point: &Point<Config>, _: u64| of(point).lr + of(point).dropout * 1e-9;
         let (chosen, made) = choice(&text("extend = { lr = [1e-5, 1e-1] }\nthin = 3"), falls);
         assert_eq!(name_of(&chosen), "dropout=0.0,lr=0.00001");
         assert_eq!(
