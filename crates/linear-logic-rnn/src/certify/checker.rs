@@ -1,5 +1,5 @@
 //! The checker: what has to be believed of a certificate, beside what a step is ([`crate::step`]), what the task is
-//! ([`crate::task::machine`]) and the arithmetic ([`super::enclosure`]). It shares nothing with the search.
+//! ([`crate::task::machine`]) and the arithmetic (`enclosure`). It shares nothing with the search.
 //!
 //! By induction over the length of a sequence: the state of the cell before the first symbol lies in state 0 of the
 //! certificate; if it lies in a state, then after a symbol it lies in the next state by that symbol; and on every image the

@@ -1,7 +1,7 @@
 //! The search for a certificate: boxes that are mapped into boxes.
 //!
 //! States that the cell reaches are sampled and gathered into boxes, none of them wider than a share of the range of each
-//! number. From a box, words are followed ([`super::tube`]) until the image is narrow: a cell that forgets contracts, though
+//! number. From a box, words are followed (`tube`) until the image is narrow: a cell that forgets contracts, though
 //! one step may stretch. A narrow image lies in a box, or a box near it grows, or it becomes a new one. Where a readout is not
 //! certain, or a set does not become narrow, the box is given up, and boxes of half its width take its place. When no box
 //! changes any more, the boxes with the words between them are the automaton.
