@@ -160,7 +160,8 @@ impl<T: Real> ByToken<T> {
             }
         }
         let mut backward = Vec::new();
-        if columns > 1 {
+        // An operator on one number has one column too.
+        if tiled.factor.view == View::Stacked {
             backward = vec![T::ZERO; symbols * rows * wide];
             for (at, to) in backward.chunks_exact_mut(wide).enumerate() {
                 for (column, to) in to.iter_mut().take(columns).enumerate() {

@@ -13,8 +13,11 @@ fn pick<'a>(s: &mut Stream, values: &[&'a str]) -> &'a str {
 
 /// A cell of any kind on so many symbols.
 fn any_cell(s: &mut Stream, symbols: u64) -> Cell {
+    // One dimension is where an operator looks like a column.
+    let most = if s.below(4) == 0 { 2 } else { 17 };
+    let hidden = 1 + s.below(most);
     let mut sizes = json!({
-        "input": symbols, "hidden": 1 + s.below(17), "aux": 1 + s.below(10), "output": 5, "readout": 3 * s.below(2),
+        "input": symbols, "hidden": hidden, "aux": 1 + s.below(10), "output": 5, "readout": 3 * s.below(2),
     });
     let kinds =
         ["ll", "ll", "ll", "elman", "second-order", "mrnn", "mi", "lstm", "gru", "ntm", "master", "master"];
