@@ -23,13 +23,8 @@ pub fn check_rank(configuration: &Configuration, sizes: &Sizes) -> Result<()> {
         return Ok(());
     }
     let cell = Cell::of(configuration, sizes)?;
-    let mut degrees =
-        cell.programs.iter().filter(|p| spaces.iter().any(|s| p.place.starts_with(s))).map(|p| {
-            // A numeral applies the operator so often, a word once for each digit; what is neither is not known.
-            if p.place.starts_with("lambda") { p.canonical.parse::<usize>().ok() } else { word(&p.canonical) }
-        });
-    let first = degrees.next();
-    if first.is_none() || !first.into_iter().chain(degrees).all(|degree| degree.is_some_and(|d| d <= 1)) {
+    let mut here = cell.programs.iter().filter(|p| spaces.iter().any(|s| p.place.starts_with(s))).peekable();
+    if here.peek().is_none() || here.any(|program| program.degree.operators > 1) {
         return Ok(());
     }
     let message = format!(
@@ -37,10 +32,6 @@ pub fn check_rank(configuration: &Configuration, sizes: &Sizes) -> Result<()> {
          {hidden}, so weights are wasted; take {size} ≤ hidden"
     );
     Err(Refusal::new(Kind::RankWaste, message))
-}
-
-fn word(canonical: &str) -> Option<usize> {
-    canonical.bytes().all(|b| b.is_ascii_digit()).then_some(canonical.len())
 }
 
 /// Whether a cell has no gates with weights: their start changes nothing.

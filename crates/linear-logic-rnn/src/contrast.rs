@@ -204,19 +204,10 @@ impl Contrast {
         contrast
     }
 
-    /// Corrects the p of all contrasts that are judged together, and decides each.
-    pub fn correct(contrasts: &mut [Self]) {
-        let mut order: Vec<(usize, f64)> =
-            contrasts.iter().enumerate().filter_map(|(at, c)| Some((at, c.test?.p))).collect();
-        order.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let (count, mut least) = (order.len(), 0.0_f64);
-        for (before, (at, p)) in order.into_iter().enumerate() {
-            least = least.max(p * (count - before) as f64).min(1.0);
-            if let Some(contrast) = contrasts.get_mut(at) {
-                contrast.p_holm = Some(least);
-            }
-        }
-        contrasts.iter_mut().for_each(Self::decide);
+    /// Takes the p that is corrected for all contrasts that are judged together (Holm 1979), and decides again.
+    pub fn correct(&mut self, p_holm: f64) {
+        self.p_holm = Some(p_holm);
+        self.decide();
     }
 
     fn decide(&mut self) {
@@ -336,19 +327,12 @@ mod tests {
     }
 
     #[test]
-    fn two_contrasts_are_corrected() {
-        let of = |program: &[u64], placebo: &[u64]| Contrast::new("H", &[stratum(program, placebo)], None);
-        // p = 10/252 alone: below .05, and not for two.
-        let mut both = [of(&[1, 2, 3, 5, 7], &[4, 6, 8, 9, 10]), of(&[1, 2, 3, 4, 5], &[6, 7, 8, 9, 10])];
-        let alone = both[0].test.unwrap().p;
-        Contrast::correct(&mut both);
-        assert_eq!(both[1].p_holm, Some(4.0 / 252.0));
-        assert_eq!(both[0].p_holm, Some(alone));
-        let mut equal = [of(&[1, 2, 3, 4, 7], &[5, 6, 8, 9, 10]), of(&[1, 2, 3, 4, 7], &[5, 6, 8, 9, 10])];
-        let p = equal[0].test.unwrap().p;
-        assert!(equal[0].outcome == Outcome::Better && p < 0.05, "{p}");
-        Contrast::correct(&mut equal);
-        assert_eq!(equal[0].p_holm, Some(2.0 * p));
-        assert_eq!(equal[0].outcome == Outcome::Better, 2.0 * p < 0.05);
+    fn a_corrected_p_decides() {
+        let strata = [stratum(&[1, 2, 3, 4, 7], &[5, 6, 8, 9, 10])];
+        let mut contrast = Contrast::new("H", &strata, None);
+        let p = contrast.test.unwrap().p;
+        assert!(contrast.outcome == Outcome::Better && p < 0.05 && 2.0 * p > 0.05, "{p}");
+        contrast.correct(2.0 * p);
+        assert_eq!((contrast.p_holm, contrast.outcome), (Some(2.0 * p), Outcome::Undecided));
     }
 }

@@ -32,6 +32,9 @@ pub struct ProgramText {
     pub text: String,
     /// What it is: a numeral, a word, or its type.
     pub canonical: String,
+    /// Of a numeral or a word, the operators in the order in which they are applied, however words are read: of Λ 0 alone,
+    /// of Π the digit, w − 1 for this input and 0 for the oldest.
+    pub applied: Option<Vec<usize>>,
     /// Its degree in its operators and in the coefficients of its mixtures.
     pub degree: Degree,
 }

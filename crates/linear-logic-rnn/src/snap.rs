@@ -19,7 +19,7 @@ use crate::cell::Cell;
 use crate::engine::{Engine, Inputs, Sequences, Targets};
 use crate::error::{Kind, Refusal, Result};
 use crate::options::{CellKind, Options, Sizes};
-use crate::program::normal_form;
+use crate::program::{ProgramText, normal_form};
 use crate::task::Task;
 
 /// Sequences that are run to read a cell, and their length.
@@ -100,9 +100,14 @@ pub fn snap(cell: &Cell, theta: &[f32], task: &Task) -> Result<Reading> {
     let words = programs(cell, "pi[");
     let looks_back = !words.is_empty();
     let programs = if looks_back { words } else { programs(cell, "lambda[") };
-    let Some(digits) = programs.iter().map(|p| digits(p, looks_back)).collect::<Option<Vec<_>>>() else {
-        return Err(refuse("a program is neither a numeral nor a word over two places"));
+    // Words over more places are no programs of this letter and the one before.
+    if cell.step.states.len() > 1 {
+        return Err(refuse("words over more than two places are not read"));
+    }
+    let Some(digits) = programs.into_iter().map(|p| digits(p, looks_back)).collect::<Option<Vec<_>>>() else {
+        return Err(refuse("a program is neither a numeral nor a word"));
     };
+    let programs: Vec<String> = digits.iter().map(|digits| spelling(digits, looks_back)).collect();
     let report = if looks_back { "q" } else { "p" };
     let gates = cell.step.reports.iter().find(|(name, _)| name == report).map(|(_, value)| *value);
     let gates = match gates {
@@ -179,25 +184,23 @@ pub fn snap(cell: &Cell, theta: &[f32], task: &Task) -> Result<Reading> {
     })))
 }
 
-/// The canonical texts of the programs of a list.
-fn programs(cell: &Cell, list: &str) -> Vec<String> {
-    let of = cell.programs.iter().filter(|program| program.place.starts_with(list));
-    of.map(|program| program.canonical.clone()).collect()
+/// The programs of a list.
+fn programs<'a>(cell: &'a Cell, list: &str) -> Vec<&'a ProgramText> {
+    cell.programs.iter().filter(|program| program.place.starts_with(list)).collect()
 }
 
 /// The operators of a program in the order in which they are applied: true for this letter, false for the one before.
-fn digits(canonical: &str, is_word: bool) -> Option<Vec<bool>> {
+fn digits(program: &ProgramText, is_word: bool) -> Option<Vec<bool>> {
+    let applied = program.applied.as_ref()?;
+    Some(applied.iter().map(|digit| !is_word || *digit == 1).collect())
+}
+
+/// A numeral, or a word as `order = "literal"` has it: the last digit is applied first.
+fn spelling(digits: &[bool], is_word: bool) -> String {
     if is_word {
-        let digit = |c: char| match c {
-            '0' => Some(false),
-            '1' => Some(true),
-            _ => None,
-        };
-        // Canonical words are literal: the last digit is applied first.
-        return canonical.chars().rev().map(digit).collect();
+        return digits.iter().rev().map(|is_this| if *is_this { '1' } else { '0' }).collect();
     }
-    let n: usize = canonical.parse().ok().filter(|n| *n <= 64)?;
-    Some(vec![true; n])
+    digits.len().to_string()
 }
 
 /// The value with the greatest count, and its share.
@@ -438,7 +441,7 @@ mod tests {
         let task = task(name);
         let automaton = task.automaton().unwrap();
         let looks_back = automaton.looks_back();
-        let program = task.planted().unwrap_or_else(|| vec![0; task.classes() as usize]);
+        let program = task.planted().map_or_else(|| vec![0; task.classes() as usize], |planted| planted.at);
         let unit = automaton.first();
         let map = |x: u32| (0..task.classes()).map(|s| product(&task, s, x)).collect();
         let maps: Vec<Vec<u32>> = (0..task.symbols()).map(map).collect();
@@ -478,13 +481,36 @@ mod tests {
             assert_eq!(texts, programs, "{name}");
             if let Some(planted) = task.planted() {
                 for (at, program) in found.programs.iter().enumerate() {
-                    assert!(program.states.iter().all(|state| planted[*state as usize] == at));
+                    assert!(program.states.iter().all(|state| planted.at[*state as usize] == at));
                 }
             }
             // A numeral of one, and a word, written out.
             assert!(found.programs.iter().all(|p| p.normal.starts_with('\\')), "{:?}", found.programs);
             assert!(found.theta.iter().all(|w| *w == 0.0 || *w == 1.0));
         }
+    }
+
+    /// However words are read, what is applied first is applied first.
+    #[test]
+    fn words_are_read_in_their_order() {
+        let (cell, theta, task) = planted("planted-pi-s3", &["10", "01"]);
+        let options = serde_json::json!({
+            "preset": "paper", "v": "full", "project": "identity", "hh": false, "h0": "learned", "x0": "learned",
+            "pi": ["01", "10"], "order": "first-digit-first",
+        });
+        let sizes =
+            Sizes { input: Some(6), hidden: Some(6), output: Some(6), readout: Some(0), ..Sizes::default() };
+        let turned = |options: &serde_json::Value| {
+            Cell::new(CellKind::LinearLogic, &sizes, &Options::read(options).unwrap()).unwrap()
+        };
+        let Reading::Snapped(literal) = snap(&cell, &theta, &task).unwrap() else { panic!("literal") };
+        let Reading::Snapped(other) = snap(&turned(&options), &theta, &task).unwrap() else { panic!("fdf") };
+        assert_eq!((other.wrong, &other.programs, &other.maps), (0, &literal.programs, &literal.maps));
+        let longer = serde_json::json!({
+            "preset": "paper", "v": "full", "project": "identity", "hh": false, "h0": "learned", "x0": "learned",
+            "pi": ["10", "01"], "window": 3,
+        });
+        assert!(snap(&turned(&longer), &theta, &task).unwrap_err().message.contains("two places"));
     }
 
     #[test]

@@ -133,15 +133,16 @@ impl Task {
         matches!(self.form, Form::Sum(_) | Form::Group(..))
     }
 
-    /// Which of two programs of a cell each state asks for, where the task was made so: 0 or 1 for every class.
-    pub fn planted(&self) -> Option<Vec<usize>> {
-        match &self.form {
-            // The words stand in the order 10, 01; the second rule is s·x·x′, which the word 01 is.
-            Form::Group(group, Rule::Numerals | Rule::Words) => {
-                Some((0..group.order()).map(|state| usize::from(group.is_second(state))).collect())
-            }
-            _ => None,
-        }
+    /// The two programs that the task was made with, and which of them each state asks for, if it was made so.
+    pub fn planted(&self) -> Option<Planted> {
+        let (group, programs) = match &self.form {
+            Form::Group(group, Rule::Numerals) => (group, [vec![0], vec![0, 0]]),
+            // s·x′·x: the letter before is multiplied first; s·x·x′.
+            Form::Group(group, Rule::Words) => (group, [vec![0, 1], vec![1, 0]]),
+            _ => return None,
+        };
+        let at = (0..group.order()).map(|state| usize::from(group.is_second(state))).collect();
+        Some(Planted { programs, at })
     }
 
     /// The automaton that it follows, if it does.
@@ -231,6 +232,16 @@ fn sums(tokens: &[u32], modulus: u32) -> Vec<u32> {
         Some(*sum as u32)
     };
     tokens.iter().scan(0, step).collect()
+}
+
+/// What a task was made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planted {
+    /// The operators of either program in the order in which they are applied, as
+    /// [`ProgramText::applied`](crate::ProgramText) has them.
+    pub programs: [Vec<usize>; 2],
+    /// The number of the program of each state.
+    pub at: Vec<usize>,
 }
 
 /// The automaton that a task follows.

@@ -15,9 +15,9 @@ use linear_logic_rnn::certify::{Verdict, certify, checker};
 use serde_json::{Value, json};
 
 use super::config::Config;
+use super::run::Trained;
 use crate::answer::give;
 use crate::draw::graph::{Direction, Graph, Node, Shape};
-use crate::learner::Kind;
 use crate::run_folder;
 
 /// The exit status of a cell that is wrong.
@@ -41,15 +41,8 @@ pub(crate) struct CertifyArgs {
 
 /// Certifies a run; returns the exit status.
 pub(crate) fn run(args: &CertifyArgs) -> Result<u8> {
-    let folder = run_folder::find(&args.run)?;
-    if run_folder::kind(&folder)? != Kind::Recurrent {
-        bail!("{}: only recurrent runs are certified", folder.display());
-    }
-    let config: Config = run_folder::config(&folder)?;
+    let Trained { folder, config, theta, .. } = Trained::open(&args.run, "are certified")?;
     let subject = subject(&config)?;
-    let weights = run_folder::weights(&folder);
-    let theta = training::checkpoint::load_weights(&weights, &config.cell()?.layout())
-        .context("the model of the run; `cargo xtask train` makes it")?;
     let clock = Instant::now();
     if args.check {
         let certificate = read(&folder)?;

@@ -9,6 +9,7 @@ use crate::contrast::Contrast as Asked;
 use crate::draw::html::{self, Table};
 use crate::draw::numbers::p_value;
 use crate::sweep::plan::Draft;
+use crate::sweep::statistics::holm;
 use crate::sweep::{Plan, Point, jobs};
 use crate::{keys, place};
 
@@ -70,7 +71,10 @@ pub(super) fn judge(asked: &[Asked], arms: &[Arm<'_>]) -> Result<Vec<Contrast>> 
         let strata = strata(asked, &asked.tasks, arms)?;
         found.push(Contrast::new(&asked.name, &strata, gate.as_deref()));
     }
-    Contrast::correct(&mut found);
+    // Those without a test are no tests of the family.
+    let p: Vec<f64> = found.iter().filter_map(|contrast| Some(contrast.test?.p)).collect();
+    let judged = found.iter_mut().filter(|contrast| contrast.test.is_some());
+    judged.zip(holm(&p)).for_each(|(contrast, p)| contrast.correct(p));
     Ok(found)
 }
 

@@ -1,6 +1,6 @@
 //! A recurrent run in its folder: training, the test at each length, `eval.json`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
@@ -14,7 +14,7 @@ use training::{Piece, Settings, Task};
 
 use super::config::Config;
 use crate::answer::say;
-use crate::learner::{Learner as _, State, Subject};
+use crate::learner::{Kind, Learner as _, State, Subject};
 use crate::record::{Record, document, field, write_document};
 use crate::run_folder;
 
@@ -64,6 +64,30 @@ impl Subject for OnTask {
             State::Diverged => "diverged",
         };
         evaluate(&self.config, &self.cell, &mut self.learner, folder, status, quiet)
+    }
+}
+
+/// A run that is trained, opened to look into its weights.
+pub(super) struct Trained {
+    pub(super) folder: PathBuf,
+    pub(super) config: Config,
+    pub(super) cell: Cell,
+    /// In the order of the step.
+    pub(super) theta: Vec<f32>,
+}
+
+impl Trained {
+    /// The run of a name or a folder; `what` is what only recurrent runs have.
+    pub(super) fn open(run: &str, what: &str) -> Result<Self> {
+        let folder = run_folder::find(run)?;
+        if run_folder::kind(&folder)? != Kind::Recurrent {
+            bail!("{}: only recurrent runs {what}", folder.display());
+        }
+        let config: Config = run_folder::config(&folder)?;
+        let cell = config.cell()?;
+        let theta = training::checkpoint::load_weights(&run_folder::weights(&folder), &cell.layout())
+            .context("the model of the run; `cargo xtask train` makes it")?;
+        Ok(Self { folder, config, cell, theta })
     }
 }
 

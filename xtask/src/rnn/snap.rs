@@ -2,14 +2,13 @@
 //!
 //! The run's folder gets `snap.json`: what was read, and the document of the cell that `cargo xtask cell` takes.
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use clap::Args;
 use linear_logic_rnn::snap::{Reading, Snapped, TESTED, snap};
 use serde_json::{Value, json};
 
-use super::config::Config;
+use super::run::Trained;
 use crate::answer::give;
-use crate::learner::Kind;
 use crate::record::write_document;
 use crate::run_folder;
 
@@ -29,14 +28,7 @@ pub(crate) struct SnapArgs {
 
 /// Reads a run back; returns the exit status.
 pub(crate) fn run(args: &SnapArgs) -> Result<u8> {
-    let folder = run_folder::find(&args.run)?;
-    if run_folder::kind(&folder)? != Kind::Recurrent {
-        bail!("{}: only recurrent runs have programs", folder.display());
-    }
-    let config: Config = run_folder::config(&folder)?;
-    let cell = config.cell()?;
-    let theta = training::checkpoint::load_weights(&run_folder::weights(&folder), &cell.layout())
-        .context("the model of the run; `cargo xtask train` makes it")?;
+    let Trained { folder, config, cell, theta } = Trained::open(&args.run, "have programs")?;
     let reading = snap(&cell, &theta, &config.task()?)?;
     let document = match &reading {
         Reading::Snapped(found) => snapped(found),

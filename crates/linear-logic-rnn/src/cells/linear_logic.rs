@@ -211,8 +211,13 @@ pub(super) fn linear_logic(
         let shown = notes.programs.iter_mut().filter(|program| program.place.starts_with("pi["));
         for ((program, word), text) in shown.zip(&words).zip(&settings.pi) {
             program.text.clone_from(text);
-            if word.is_some() {
+            if let Some(digits) = word {
                 program.canonical.clone_from(text);
+                let mut applied = digits.clone();
+                if settings.order == Order::Literal {
+                    applied.reverse();
+                }
+                program.applied = Some(applied);
             }
         }
         pi.recognised = Vec::new();
@@ -279,10 +284,19 @@ fn programs(
             Some(Recognised::Word(digits)) => digits.iter().map(|d| if *d { '1' } else { '0' }).collect(),
             None => made.types.get(at).cloned().unwrap_or_default(),
         };
+        let applied = match found {
+            Some(Recognised::Numeral(n)) => usize::try_from(*n).ok().map(|n| vec![0; n]),
+            // Of a product the last factor is applied first.
+            Some(Recognised::Word(digits)) => {
+                Some(order.product(digits).iter().rev().map(|digit| usize::from(*digit)).collect())
+            }
+            None => None,
+        };
         notes.programs.push(ProgramText {
             place: format!("{list}[{at}]"),
             text: subject.text.clone(),
             canonical,
+            applied,
             degree: degrees.get(at).copied().unwrap_or_default(),
         });
     }

@@ -121,6 +121,7 @@ fn proof_of(at: usize, master: &Master, notes: &mut Notes) -> Result<Compiled> {
         place: format!("masters[{at}]"),
         text: master.proof.clone(),
         canonical,
+        applied: None,
         degree,
     });
     Ok(made)
