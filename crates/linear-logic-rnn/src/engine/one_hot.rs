@@ -19,8 +19,12 @@ pub(super) type Tokens<const L: usize> = Vec<[u32; L]>;
 /// Entries that are computed together.
 const WIDE: usize = 8;
 
-/// Symbols from which choosing is worth it: measured on cells of 4 to 30 dimensions.
-const FEWEST: usize = 12;
+/// Symbols from which choosing is worth it where operators are chosen. Measured with H 4 to 25 on 4 to 48 symbols: 0.7 to 1.0
+/// times as fast on 4, 1.0 to 1.7 on 8, 1.0 to 6.9 on 48 (`docs/results/LOG.md`, 2026-11-25).
+const FEWEST: usize = 8;
+
+/// The same where nothing but columns is chosen: 0.8 to 1.0 on 8, 1.0 to 1.1 on 48, 1.2 to 1.3 on 120.
+const FEWEST_COLUMNS: usize = 48;
 
 /// What an affine term or an outer product reads of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +58,13 @@ impl OneHot {
     /// `None` where some use of an input is not a product, or choosing would not be worth it.
     pub(super) fn new(step: &Step, code: &Code) -> Option<Self> {
         let is_known = matches!(step.previous, Start::Zero | Start::First);
-        if step.input < FEWEST || !is_known {
+        if !is_known {
             return None;
         }
-        Self::of(step, code)
+        let found = Self::of(step, code)?;
+        let has_operators = found.readers.iter().any(Option::is_some);
+        let fewest = if has_operators { FEWEST } else { FEWEST_COLUMNS };
+        (step.input >= fewest).then_some(found)
     }
 
     fn of(step: &Step, code: &Code) -> Option<Self> {

@@ -69,7 +69,7 @@ fn tokens_are_one_hot_vectors() {
     let mut chosen = 0;
     for item in 0..150 {
         let mut s = draws("one-hot", item);
-        let symbols = 2 + s.below(40);
+        let symbols = 2 + s.below(70);
         let cell = any_cell(&mut s, symbols);
         let (length, count) = (1 + s.below(6) as usize, 1 + s.below(70) as usize);
         let tokens: Vec<u32> = (0..length * count).map(|_| s.below(symbols) as u32).collect();
