@@ -16,6 +16,8 @@ pub enum DeviceSpec {
     Metal(usize),
     /// `rocm` or `rocm:N`: understood, and refused.
     Rocm(usize),
+    /// `vulkan` or `vulkan:N`
+    Vulkan(usize),
 }
 
 impl std::str::FromStr for DeviceSpec {
@@ -31,13 +33,16 @@ impl std::str::FromStr for DeviceSpec {
             "cuda" => Ok(Self::Cuda(number)),
             "metal" => Ok(Self::Metal(number)),
             "rocm" => Ok(Self::Rocm(number)),
+            "vulkan" => Ok(Self::Vulkan(number)),
             _ => Err(unknown(s)),
         }
     }
 }
 
 fn unknown(s: &str) -> Refusal {
-    Refusal::Device(format!("device `{s}` is not known; say cpu, cuda, cuda:N, metal or metal:N"))
+    Refusal::Device(format!(
+        "device `{s}` is not known; say cpu, vulkan, cuda, rocm or metal, the last four with :N for one of several"
+    ))
 }
 
 impl std::fmt::Display for DeviceSpec {
@@ -47,6 +52,7 @@ impl std::fmt::Display for DeviceSpec {
             Self::Cuda(n) => write!(f, "cuda:{n}"),
             Self::Metal(n) => write!(f, "metal:{n}"),
             Self::Rocm(n) => write!(f, "rocm:{n}"),
+            Self::Vulkan(n) => write!(f, "vulkan:{n}"),
         }
     }
 }
@@ -58,15 +64,19 @@ impl DeviceSpec {
             Self::Cpu => return Ok(()),
             Self::Cuda(_) if cfg!(feature = "cuda") => return Ok(()),
             Self::Metal(_) if cfg!(feature = "metal") => return Ok(()),
+            Self::Vulkan(_) if cfg!(feature = "vulkan") => return Ok(()),
+            Self::Vulkan(_) => "this build was made without the feature `vulkan`",
             Self::Cuda(_) => "this build was made without the feature `cuda`",
             Self::Metal(_) => "this build was made without the feature `metal`",
             Self::Rocm(_) => "there is no `rocm` feature yet",
         };
-        let available: Vec<&str> =
-            [("cpu", true), ("cuda", cfg!(feature = "cuda")), ("metal", cfg!(feature = "metal"))]
-                .into_iter()
-                .filter_map(|(name, built)| built.then_some(name))
-                .collect();
+        let built = [
+            ("cpu", true),
+            ("vulkan", cfg!(feature = "vulkan")),
+            ("cuda", cfg!(feature = "cuda")),
+            ("metal", cfg!(feature = "metal")),
+        ];
+        let available: Vec<&str> = built.iter().filter_map(|(name, built)| built.then_some(*name)).collect();
         let available = available.join(", ");
         Err(Refusal::Device(format!(
             "device `{self}` is not in this build: {feature}. Available here: {available}."
@@ -80,6 +90,11 @@ impl DeviceSpec {
         match self {
             Self::Cuda(n) => open_cuda(n),
             Self::Metal(n) => Ok(Device::new_metal(n)?),
+            Self::Vulkan(_) => {
+                let reason =
+                    format!("device `{self}` trains the explicit engine; this model has the composed one");
+                Err(Refusal::Device(reason))
+            }
             Self::Cpu | Self::Rocm(_) => Ok(Device::Cpu),
         }
     }

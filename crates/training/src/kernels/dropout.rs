@@ -44,6 +44,12 @@ impl Dropout {
         Some(Self { key, threshold, scale: (1.0 / (1.0 - p)) as f32 })
     }
 
+    /// The key of the site, the threshold below which a hash drops its element, and 1/(1 − p): what a device needs to make
+    /// the same masks.
+    pub fn counters(&self) -> (u64, u32, f32) {
+        (self.key, self.threshold, self.scale)
+    }
+
     /// The key of one row.
     pub(crate) fn row(&self, row: u64) -> u32 {
         (mix64(self.key ^ row.wrapping_mul(0xd1b5_4a32_d192_ed03)) >> 32) as u32

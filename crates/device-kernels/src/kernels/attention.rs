@@ -1,0 +1,362 @@
+//! Causal attention over ragged sequences without a stored score (after Dao et al. 2022): a cube has a tile of rows of one
+//! sequence and one head, a unit a row, and keys and values come by in tiles. The way back computes the weights once more
+//! from the logarithm of each row's sum. Nothing is added by two units, so nothing depends on their order.
+
+use cubecl::prelude::*;
+
+use super::arithmetic::{drop_factor, exponential, row_key};
+use super::rows::{Masks, entry};
+
+/// Rows of a tile, and units of a cube.
+pub(crate) const TILE: u32 = 32;
+
+/// What attention is told.
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+pub(crate) struct Form {
+    pub(crate) heads: u32,
+    /// Rows of the batch.
+    pub(crate) rows: u32,
+    /// 1/√size
+    pub(crate) scale: f32,
+}
+
+/// Rows `at ..` of one part of x into shared memory, [TILE, size]; 0 beyond `end`.
+#[cube]
+fn fetch(
+    x: &Array<f32>,
+    to: &mut SharedMemory<f32>,
+    at: u32,
+    end: u32,
+    stride: u32,
+    offset: u32,
+    #[comptime] size: u32,
+) {
+    for e in range_stepped(UNIT_POS, TILE * size, TILE) {
+        let r = at + e / size;
+        let mut value = 0.0f32;
+        if r < end {
+            value = x[(r * stride + offset + e % size) as usize];
+        }
+        to[e as usize] = value;
+    }
+}
+
+/// context ← softmax(q·kᵀ/√size)·v, and of each row and head the logarithm of its sum. `tiles` has for each tile the first
+/// row of its sequence, the row behind the last, and the tile's own first row.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn forward(
+    qkv: &Array<f32>,
+    tiles: &Array<u32>,
+    slopes: &Array<f32>,
+    context: &mut Array<f32>,
+    sums: &mut Array<f32>,
+    form: Form,
+    masks: Masks,
+    #[comptime] size: u32,
+    #[comptime] penalised: bool,
+    #[comptime] dropped: bool,
+) {
+    let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
+    let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
+    let tile = (CUBE_POS_X * 3u32) as usize;
+    let begin = tiles[tile];
+    let end = tiles[tile + 1];
+    let first = tiles[tile + 2];
+    let head = CUBE_POS_Y;
+    let width = form.heads * size;
+    let stride = 3u32 * width;
+    let offset = head * size;
+    let r = first + UNIT_POS;
+    let active = r < end;
+
+    let mut q = Array::<f32>::new(size as usize);
+    let mut out = Array::<f32>::new(size as usize);
+    #[unroll]
+    for c in 0..size {
+        let mut value = 0.0f32;
+        if active {
+            value = qkv[(r * stride + offset + c) as usize] * form.scale;
+        }
+        q[c as usize] = value;
+        out[c as usize] = 0.0f32;
+    }
+    let mut slope = 0.0f32;
+    if penalised {
+        slope = slopes[head as usize];
+    }
+    let key = row_key(masks.key_high, masks.key_low, (masks.first_row + r) * form.heads + head);
+    let mut largest = f32::new(-3.0e38);
+    let mut sum = 0.0f32;
+    let seen = select(first + TILE < end, first + TILE, end);
+    for t in range_stepped(begin, seen, TILE) {
+        sync_cube();
+        fetch(qkv, &mut keys, t, end, stride, width + offset, size);
+        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size);
+        sync_cube();
+        if active {
+            let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
+            for j in t..last {
+                let at = (j - t) * size;
+                let mut score = 0.0f32;
+                #[unroll]
+                for c in 0..size {
+                    score = fma(q[c as usize], keys[(at + c) as usize], score);
+                }
+                if penalised {
+                    score -= slope * f32::cast_from(r - j);
+                }
+                let higher = select(score > largest, score, largest);
+                let fade = exponential(largest - higher);
+                let weight = exponential(score - higher);
+                sum = fma(sum, fade, weight);
+                let mut applied = weight;
+                if dropped {
+                    applied *= drop_factor(key, j - begin, masks.threshold, masks.scale);
+                }
+                #[unroll]
+                for c in 0..size {
+                    out[c as usize] = fma(out[c as usize], fade, applied * values[(at + c) as usize]);
+                }
+                largest = higher;
+            }
+        }
+    }
+    if active {
+        let inverse = 1.0f32 / sum;
+        #[unroll]
+        for c in 0..size {
+            context[(r * width + offset + c) as usize] = out[c as usize] * inverse;
+        }
+        sums[(head * form.rows + r) as usize] = largest + sum.ln();
+    }
+}
+
+/// What a row loses along its own weights, Σ dcontext·context over its head: \[heads, rows\].
+#[cube(launch_unchecked)]
+pub(crate) fn along(
+    dcontext: &Array<f32>,
+    context: &Array<f32>,
+    sums: &mut Array<f32>,
+    rows: u32,
+    heads: u32,
+    size: u32,
+    len: u32,
+) {
+    let i = entry();
+    if i < len {
+        let head = i / rows;
+        let r = i % rows;
+        let at = r * heads * size + head * size;
+        let mut sum = 0.0f32;
+        for c in 0..size {
+            sum = fma(dcontext[(at + c) as usize], context[(at + c) as usize], sum);
+        }
+        sums[i as usize] = sum;
+    }
+}
+
+/// The gradient of the queries: a unit has a row, keys and values come by.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn backward_queries(
+    qkv: &Array<f32>,
+    tiles: &Array<u32>,
+    slopes: &Array<f32>,
+    dcontext: &Array<f32>,
+    sums: &Array<f32>,
+    along: &Array<f32>,
+    dqkv: &mut Array<f32>,
+    form: Form,
+    masks: Masks,
+    #[comptime] size: u32,
+    #[comptime] penalised: bool,
+    #[comptime] dropped: bool,
+) {
+    let mut keys = SharedMemory::<f32>::new((TILE * size) as usize);
+    let mut values = SharedMemory::<f32>::new((TILE * size) as usize);
+    let tile = (CUBE_POS_X * 3u32) as usize;
+    let begin = tiles[tile];
+    let end = tiles[tile + 1];
+    let first = tiles[tile + 2];
+    let head = CUBE_POS_Y;
+    let width = form.heads * size;
+    let stride = 3u32 * width;
+    let offset = head * size;
+    let r = first + UNIT_POS;
+    let active = r < end;
+
+    let mut q = Array::<f32>::new(size as usize);
+    let mut g = Array::<f32>::new(size as usize);
+    let mut dq = Array::<f32>::new(size as usize);
+    #[unroll]
+    for c in 0..size {
+        let mut of_q = 0.0f32;
+        let mut of_g = 0.0f32;
+        if active {
+            of_q = qkv[(r * stride + offset + c) as usize] * form.scale;
+            of_g = dcontext[(r * width + offset + c) as usize];
+        }
+        q[c as usize] = of_q;
+        g[c as usize] = of_g;
+        dq[c as usize] = 0.0f32;
+    }
+    let mut slope = 0.0f32;
+    if penalised {
+        slope = slopes[head as usize];
+    }
+    let key = row_key(masks.key_high, masks.key_low, (masks.first_row + r) * form.heads + head);
+    let mut of_row = 0.0f32;
+    let mut of_along = 0.0f32;
+    if active {
+        of_row = sums[(head * form.rows + r) as usize];
+        of_along = along[(head * form.rows + r) as usize];
+    }
+    let seen = select(first + TILE < end, first + TILE, end);
+    for t in range_stepped(begin, seen, TILE) {
+        sync_cube();
+        fetch(qkv, &mut keys, t, end, stride, width + offset, size);
+        fetch(qkv, &mut values, t, end, stride, 2u32 * width + offset, size);
+        sync_cube();
+        if active {
+            let last = select(t + TILE < r + 1u32, t + TILE, r + 1u32);
+            for j in t..last {
+                let at = (j - t) * size;
+                let mut score = 0.0f32;
+                let mut slant = 0.0f32;
+                #[unroll]
+                for c in 0..size {
+                    score = fma(q[c as usize], keys[(at + c) as usize], score);
+                    slant = fma(g[c as usize], values[(at + c) as usize], slant);
+                }
+                if penalised {
+                    score -= slope * f32::cast_from(r - j);
+                }
+                if dropped {
+                    slant *= drop_factor(key, j - begin, masks.threshold, masks.scale);
+                }
+                let ds = exponential(score - of_row) * (slant - of_along);
+                #[unroll]
+                for c in 0..size {
+                    dq[c as usize] = fma(ds, keys[(at + c) as usize], dq[c as usize]);
+                }
+            }
+        }
+    }
+    if active {
+        #[unroll]
+        for c in 0..size {
+            dqkv[(r * stride + offset + c) as usize] = dq[c as usize] * form.scale;
+        }
+    }
+}
+
+/// The gradients of the keys and values: a unit has the key of a row, queries and gradients of the later rows come by.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn backward_keys(
+    qkv: &Array<f32>,
+    tiles: &Array<u32>,
+    slopes: &Array<f32>,
+    dcontext: &Array<f32>,
+    sums: &Array<f32>,
+    along: &Array<f32>,
+    dqkv: &mut Array<f32>,
+    form: Form,
+    masks: Masks,
+    #[comptime] size: u32,
+    #[comptime] penalised: bool,
+    #[comptime] dropped: bool,
+) {
+    let mut queries = SharedMemory::<f32>::new((TILE * size) as usize);
+    let mut gradients = SharedMemory::<f32>::new((TILE * size) as usize);
+    let mut row_sums = SharedMemory::<f32>::new(TILE as usize);
+    let mut row_along = SharedMemory::<f32>::new(TILE as usize);
+    let mut row_keys = SharedMemory::<u32>::new(TILE as usize);
+    let tile = (CUBE_POS_X * 3u32) as usize;
+    let begin = tiles[tile];
+    let end = tiles[tile + 1];
+    let first = tiles[tile + 2];
+    let head = CUBE_POS_Y;
+    let width = form.heads * size;
+    let stride = 3u32 * width;
+    let offset = head * size;
+    let j = first + UNIT_POS;
+    let active = j < end;
+
+    let mut k = Array::<f32>::new(size as usize);
+    let mut v = Array::<f32>::new(size as usize);
+    let mut dk = Array::<f32>::new(size as usize);
+    let mut dv = Array::<f32>::new(size as usize);
+    #[unroll]
+    for c in 0..size {
+        let mut of_k = 0.0f32;
+        let mut of_v = 0.0f32;
+        if active {
+            of_k = qkv[(j * stride + width + offset + c) as usize] * form.scale;
+            of_v = qkv[(j * stride + 2u32 * width + offset + c) as usize];
+        }
+        k[c as usize] = of_k;
+        v[c as usize] = of_v;
+        dk[c as usize] = 0.0f32;
+        dv[c as usize] = 0.0f32;
+    }
+    let mut slope = 0.0f32;
+    if penalised {
+        slope = slopes[head as usize];
+    }
+    for t in range_stepped(first, end, TILE) {
+        sync_cube();
+        fetch(qkv, &mut queries, t, end, stride, offset, size);
+        fetch(dcontext, &mut gradients, t, end, width, offset, size);
+        let mine = t + UNIT_POS;
+        if mine < end {
+            row_sums[UNIT_POS as usize] = sums[(head * form.rows + mine) as usize];
+            row_along[UNIT_POS as usize] = along[(head * form.rows + mine) as usize];
+            if dropped {
+                row_keys[UNIT_POS as usize] =
+                    row_key(masks.key_high, masks.key_low, (masks.first_row + mine) * form.heads + head);
+            }
+        }
+        sync_cube();
+        if active {
+            let from = select(t > j, t, j);
+            let last = select(t + TILE < end, t + TILE, end);
+            for i in from..last {
+                let of_tile = i - t;
+                let at = of_tile * size;
+                let mut score = 0.0f32;
+                let mut slant = 0.0f32;
+                #[unroll]
+                for c in 0..size {
+                    score = fma(k[c as usize], queries[(at + c) as usize], score);
+                    slant = fma(v[c as usize], gradients[(at + c) as usize], slant);
+                }
+                if penalised {
+                    score -= slope * f32::cast_from(i - j);
+                }
+                let weight = exponential(score - row_sums[of_tile as usize]);
+                let mut applied = weight;
+                if dropped {
+                    let factor =
+                        drop_factor(row_keys[of_tile as usize], j - begin, masks.threshold, masks.scale);
+                    applied *= factor;
+                    slant *= factor;
+                }
+                let ds = weight * (slant - row_along[of_tile as usize]);
+                #[unroll]
+                for c in 0..size {
+                    dv[c as usize] = fma(applied, gradients[(at + c) as usize], dv[c as usize]);
+                    dk[c as usize] = fma(ds, queries[(at + c) as usize], dk[c as usize]);
+                }
+            }
+        }
+    }
+    if active {
+        #[unroll]
+        for c in 0..size {
+            dqkv[(j * stride + width + offset + c) as usize] = dk[c as usize] * form.scale;
+            dqkv[(j * stride + 2u32 * width + offset + c) as usize] = dv[c as usize];
+        }
+    }
+}

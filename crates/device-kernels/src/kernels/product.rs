@@ -1,0 +1,147 @@
+//! The matrix product, in tiles of 64 × 64: a cube of 256 units, each with 4 × 4 sums, and two stages of shared memory,
+//! so that the next tile is fetched while one is multiplied.
+
+use cubecl::prelude::*;
+
+/// Rows and columns of a tile.
+pub(crate) const TILE: u32 = 64;
+/// Terms of a stage.
+const DEPTH: u32 = 16;
+const STAGE: u32 = TILE * DEPTH;
+/// Units of a cube.
+pub(crate) const UNITS: u32 = 256;
+
+/// Where a matrix stands in its buffer: entry (r, c) at `at + r·stride + c`, or the other way around where it is turned.
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) at: u32,
+    pub(crate) stride: u32,
+}
+
+/// The sizes of a product: [m, k] · [k, n].
+#[derive(CubeType, CubeLaunch, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+}
+
+/// One stage of one operand into shared memory, [DEPTH, TILE]: `wide` entries along the tile, `deep` along the terms.
+/// Reads run along the buffer's rows in both orders.
+#[cube]
+#[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
+fn fetch(
+    from: &Array<f32>,
+    place: Place,
+    to: &mut SharedMemory<f32>,
+    stage: u32,
+    tile_at: u32,
+    wide: u32,
+    term_at: u32,
+    deep: u32,
+    #[comptime] along_terms: bool,
+) {
+    #[unroll]
+    for step in 0..STAGE / UNITS {
+        let e = step * UNITS + UNIT_POS;
+        let (w, d) = if along_terms { (e / DEPTH, e % DEPTH) } else { (e % TILE, e / TILE) };
+        let inside = (tile_at + w < wide) && (term_at + d < deep);
+        let mut value = 0.0f32;
+        if inside {
+            let entry = if along_terms {
+                place.at + (tile_at + w) * place.stride + term_at + d
+            } else {
+                place.at + (term_at + d) * place.stride + tile_at + w
+            };
+            value = from[entry as usize];
+        }
+        to[(stage * STAGE + d * TILE + w) as usize] = value;
+    }
+}
+
+/// c ← a·b, or c + a·b, or a·b + bias (which stands in b's buffer). Terms from `CUBE_POS_Z`·`chunk` on, at most
+/// `chunk` of them, go to the matrix number `CUBE_POS_Z` of c.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn product(
+    a: &Array<f32>,
+    b: &Array<f32>,
+    c: &mut Array<f32>,
+    sizes: Sizes,
+    a_place: Place,
+    b_place: Place,
+    c_place: Place,
+    bias_at: u32,
+    chunk: u32,
+    #[comptime] a_turned: bool,
+    #[comptime] b_turned: bool,
+    #[comptime] accumulate: bool,
+    #[comptime] with_bias: bool,
+) {
+    let mut left = SharedMemory::<f32>::new(2usize * STAGE as usize);
+    let mut right = SharedMemory::<f32>::new(2usize * STAGE as usize);
+    let row_at = CUBE_POS_Y * TILE;
+    let column_at = CUBE_POS_X * TILE;
+    let begin = CUBE_POS_Z * chunk;
+    let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
+    let unit_row = (UNIT_POS / 16u32) * 4u32;
+    let unit_column = (UNIT_POS % 16u32) * 4u32;
+
+    let mut sums = Array::<f32>::new(16usize);
+    #[unroll]
+    for e in 0..16u32 {
+        sums[e as usize] = 0.0f32;
+    }
+    let stages = (end - begin + DEPTH - 1u32) / DEPTH;
+    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned);
+    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned);
+    sync_cube();
+    for s in 0..stages {
+        let stage = s % 2u32;
+        if s + 1u32 < stages {
+            let next = begin + (s + 1u32) * DEPTH;
+            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned);
+            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned);
+        }
+        #[unroll]
+        for d in 0..DEPTH {
+            let at = stage * STAGE + d * TILE;
+            let mut x = Array::<f32>::new(4usize);
+            let mut y = Array::<f32>::new(4usize);
+            #[unroll]
+            for i in 0..4u32 {
+                x[i as usize] = left[(at + unit_row + i) as usize];
+                y[i as usize] = right[(at + unit_column + i) as usize];
+            }
+            #[unroll]
+            for i in 0..4u32 {
+                #[unroll]
+                for j in 0..4u32 {
+                    let e = (i * 4u32 + j) as usize;
+                    sums[e] = fma(x[i as usize], y[j as usize], sums[e]);
+                }
+            }
+        }
+        sync_cube();
+    }
+    #[unroll]
+    for i in 0..4u32 {
+        #[unroll]
+        for j in 0..4u32 {
+            let row = row_at + unit_row + i;
+            let column = column_at + unit_column + j;
+            if row < sizes.m && column < sizes.n {
+                let entry =
+                    (c_place.at + CUBE_POS_Z * sizes.m * sizes.n + row * c_place.stride + column) as usize;
+                let mut value = sums[(i * 4u32 + j) as usize];
+                if with_bias {
+                    value += b[(bias_at + column) as usize];
+                }
+                if accumulate {
+                    value += c[entry];
+                }
+                c[entry] = value;
+            }
+        }
+    }
+}

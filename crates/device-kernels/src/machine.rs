@@ -1,0 +1,1121 @@
+//! A device that was opened, and what it does.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use cubecl::prelude::*;
+use cubecl::server::Handle;
+use training::kernels::{Activation, Dropout};
+
+use crate::error::{Refusal, Result};
+use crate::kernels::rows::{MasksLaunch, UNITS};
+use crate::kernels::{attention, product, rows, update};
+
+/// Rows that one entry of a partial sum has, and terms that one partial product has: fixed, so that the order of a sum
+/// depends on nothing.
+const BLOCK: usize = 256;
+
+/// ε of every norm, as on the CPU.
+const EPSILON: f32 = 1e-5;
+
+/// Numbers on a device: `f32`, or `u32` where they are places.
+#[derive(Clone)]
+pub struct Buffer {
+    handle: Handle,
+    len: usize,
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl Buffer {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// A parameter in the buffer of all.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// All parameters, or the gradient of all.
+    pub of: &'a Buffer,
+    /// The place of the first entry.
+    pub at: usize,
+}
+
+/// Rows of one width.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows {
+    /// How many.
+    pub rows: usize,
+    /// Their width.
+    pub width: usize,
+}
+
+impl Rows {
+    fn len(self) -> usize {
+        self.rows * self.width
+    }
+}
+
+/// Masks of dropout for rows from a row of the whole batch on.
+#[derive(Debug, Clone, Copy)]
+pub struct Masks {
+    /// The masks; nothing is dropped without them.
+    pub dropout: Option<Dropout>,
+    /// The number of the first row in the whole batch.
+    pub first_row: usize,
+}
+
+/// One layer's attention over a ragged batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Attention<'a> {
+    /// The number of heads.
+    pub heads: usize,
+    /// The width of a head.
+    pub size: usize,
+    /// Rows of the batch.
+    pub rows: usize,
+    /// Slopes of the distance penalty, \[heads\], if there is one.
+    pub slopes: Option<&'a Buffer>,
+    /// Dropout of the weights; a row is a row of the batch and a head, a column a position in the sequence.
+    pub masks: Masks,
+    /// For each tile of rows the first row of its sequence, the row behind the last, its own first row; see
+    /// [`Machine::tiles`].
+    pub tiles: &'a Buffer,
+}
+
+/// The scalars of an update of AdamW.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// What multiplies the gradient first.
+    pub clip: f32,
+    /// β₁
+    pub beta1: f32,
+    /// β₂
+    pub beta2: f32,
+    /// lr/(1 − β₁ᵗ)
+    pub rate: f32,
+    /// 1/(1 − β₂ᵗ)
+    pub correction: f32,
+    /// ε
+    pub eps: f32,
+}
+
+/// A device that was opened. Operations are handed over and done in their order; [`Machine::read`] waits for them, and is
+/// where a device that failed says so. Shapes are those of `training::kernels`.
+pub trait Machine: Send {
+    /// As the user named it.
+    fn name(&self) -> &str;
+
+    /// Numbers go there.
+    fn upload(&self, values: &[f32]) -> Buffer;
+
+    /// Places go there.
+    fn upload_places(&self, places: &[u32]) -> Buffer;
+
+    /// Room for numbers, not filled.
+    fn room(&self, len: usize) -> Buffer;
+
+    /// Numbers come back, and what was handed over before is done.
+    ///
+    /// # Errors
+    /// What the driver said of anything since the last time.
+    fn read(&self, buffer: &Buffer) -> Result<Vec<f32>>;
+
+    /// x ← value
+    fn fill(&self, x: &Buffer, value: f32);
+
+    /// to ← from, over the length of `from`.
+    fn copy(&self, to: &Buffer, from: &Buffer);
+
+    /// h ← scale·e\[token\] + p\[place\]
+    fn embed(
+        &self,
+        vectors: Part<'_>,
+        positions: Option<(Part<'_>, &Buffer)>,
+        tokens: &Buffer,
+        scale: f32,
+        h: &Buffer,
+        shape: Rows,
+    );
+
+    /// x̂, 1/deviation and y of each row.
+    #[expect(clippy::too_many_arguments, reason = "three results of one pass")]
+    fn norm(
+        &self,
+        x: &Buffer,
+        theta: &Buffer,
+        weight: usize,
+        bias: usize,
+        normal: &Buffer,
+        inverse: &Buffer,
+        y: &Buffer,
+        shape: Rows,
+    );
+
+    /// dy becomes dx; the gradients of weight and bias are added to.
+    #[expect(clippy::too_many_arguments, reason = "the operands of one pass")]
+    fn norm_backward(
+        &self,
+        theta: &Buffer,
+        weight: usize,
+        bias: usize,
+        dy: &Buffer,
+        normal: &Buffer,
+        inverse: &Buffer,
+        gradient: &Buffer,
+        shape: Rows,
+    );
+
+    /// y ← x·Wᵀ + b; `shape` is that of x, `out` the width of y.
+    fn linear(
+        &self,
+        x: &Buffer,
+        theta: &Buffer,
+        weight: usize,
+        bias: usize,
+        y: &Buffer,
+        shape: Rows,
+        out: usize,
+    );
+
+    /// dx ← dy·W, or dx + dy·W; `shape` is that of dx.
+    #[expect(clippy::too_many_arguments, reason = "the operands of one product")]
+    fn linear_backward_input(
+        &self,
+        dy: &Buffer,
+        theta: &Buffer,
+        weight: usize,
+        dx: &Buffer,
+        shape: Rows,
+        out: usize,
+        accumulate: bool,
+    );
+
+    /// dW += dyᵀ·x and db += Σ dy; `shape` is that of x.
+    #[expect(clippy::too_many_arguments, reason = "the operands of one product")]
+    fn linear_backward_weights(
+        &self,
+        dy: &Buffer,
+        x: &Buffer,
+        gradient: &Buffer,
+        weight: usize,
+        bias: usize,
+        shape: Rows,
+        out: usize,
+    );
+
+    /// Turns queries and keys; `positions` \[rows\] are places in the table.
+    fn rotary(
+        &self,
+        table: &Buffer,
+        qkv: &Buffer,
+        positions: &Buffer,
+        heads: usize,
+        size: usize,
+        backward: bool,
+    );
+
+    /// The tiles of a ragged batch, for [`Attention`].
+    fn tiles(&self, starts: &[usize]) -> Buffer;
+
+    /// context \[rows, width\], and \[heads, rows\] logarithms of sums for the way back.
+    ///
+    /// # Errors
+    /// A head that is wider than the device has room for.
+    fn attention(&self, form: Attention<'_>, qkv: &Buffer, context: &Buffer, sums: &Buffer) -> Result<()>;
+
+    /// dqkv from dcontext.
+    fn attention_backward(
+        &self,
+        form: Attention<'_>,
+        qkv: &Buffer,
+        context: &Buffer,
+        sums: &Buffer,
+        dcontext: &Buffer,
+        dqkv: &Buffer,
+    );
+
+    /// x ← f(x), slope ← f′(x)
+    fn activate(&self, kind: Activation, x: &Buffer, slope: &Buffer);
+
+    /// x ← x·y
+    fn multiply(&self, x: &Buffer, y: &Buffer);
+
+    /// x\[at ..\] ← x + y
+    fn add(&self, x: Part<'_>, y: &Buffer);
+
+    /// x ← x·mask
+    fn drop_in_place(&self, masks: Masks, x: &Buffer, width: usize);
+
+    /// to ← to + x·mask
+    fn add_dropped(&self, masks: Masks, to: &Buffer, x: &Buffer, width: usize);
+
+    /// The loss of each row into `losses` \[rows\]; with `gradient` that of the smoothed loss over the logits.
+    fn cross_entropy(
+        &self,
+        logits: &Buffer,
+        targets: &Buffer,
+        smoothing: f32,
+        losses: &Buffer,
+        shape: Rows,
+        gradient: bool,
+    );
+
+    /// total\[at + to\[g\]·width ..\] += scale·Σ of the rows of group g, whose members stand in `members` from `starts`\[g\] on.
+    #[expect(clippy::too_many_arguments, reason = "a scatter by groups")]
+    fn add_groups(&self, x: &Buffer, groups: &Groups, total: Part<'_>, scale: f32, width: usize);
+
+    /// y\[i\] ← x\[places\[i\]\]; `u32::MAX` gives 0.
+    fn gather(&self, x: &Buffer, places: &Buffer, y: &Buffer);
+
+    /// y\[i\] ← Σ of the members of group i.
+    fn gather_sum(&self, x: &Buffer, starts: &Buffer, members: &Buffer, y: &Buffer);
+
+    /// total\[at ..\] += Σ of the rows of x.
+    fn add_columns(&self, x: &Buffer, total: Part<'_>, shape: Rows);
+
+    /// h\[r\] += the pattern of row r: each of its entries e adds decay\[e / 4\] in the columns that `fol`'s tree places have.
+    fn add_patterns(&self, h: &Buffer, decay: Part<'_>, starts: &Buffer, entries: &Buffer, shape: Rows);
+
+    /// The gradient of the decays, \[depths\], is added to.
+    fn patterns_backward(
+        &self,
+        dh: &Buffer,
+        starts: &Buffer,
+        entries: &Buffer,
+        total: Part<'_>,
+        depths: usize,
+        shape: Rows,
+    );
+
+    /// out\[at\] ← Σ x, or Σ x²
+    fn sum(&self, x: &Buffer, squared: bool, out: &Buffer, at: usize);
+
+    /// AdamW on parameters `at .. at + len`; the gradient is cleared. `keep` is 1 − lr·λ.
+    #[expect(clippy::too_many_arguments, reason = "four buffers move together")]
+    fn adamw(
+        &self,
+        theta: &Buffer,
+        m: &Buffer,
+        v: &Buffer,
+        gradient: &Buffer,
+        step: Step,
+        keep: f32,
+        at: usize,
+        len: usize,
+    );
+
+    /// average ← β·average + (1 − β)·θ
+    fn average(&self, average: &Buffer, theta: &Buffer, beta: f32);
+}
+
+/// Rows by where they go: group g has the rows `members[starts[g] .. starts[g + 1]]`, in their order.
+#[derive(Debug, Clone)]
+pub struct Groups {
+    to: Buffer,
+    starts: Buffer,
+    members: Buffer,
+}
+
+impl Groups {
+    /// The rows that go to each place.
+    pub fn new(machine: &dyn Machine, to: impl Iterator<Item = usize>) -> Self {
+        let mut pairs: Vec<(u32, u32)> = to.zip(0..).map(|(to, row)| (to as u32, row)).collect();
+        pairs.sort_unstable();
+        let (mut groups, mut starts) = (Vec::new(), Vec::new());
+        for (i, (to, _)) in (0..).zip(&pairs) {
+            if groups.last() != Some(to) {
+                groups.push(*to);
+                starts.push(i);
+            }
+        }
+        starts.push(pairs.len() as u32);
+        let members: Vec<u32> = pairs.iter().map(|(_, row)| *row).collect();
+        Self {
+            to: machine.upload_places(&groups),
+            starts: machine.upload_places(&starts),
+            members: machine.upload_places(&members),
+        }
+    }
+}
+
+/// The lines of a driver's message that say something, in one.
+fn short(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let useful = lines.filter(|line| !line.starts_with("Caused by") && !line.contains("acktrace"));
+    useful.take(12).collect::<Vec<_>>().join(" / ")
+}
+
+/// Launches a kernel whose accesses it checks itself.
+macro_rules! launch {
+    ($on:ident, $kernel:path, $count:expr, $units:expr, $($arg:expr),* $(,)?) => {
+        // SAFETY: every access of a kernel is inside the sizes that it is given, and these are those of its buffers.
+        #[expect(unsafe_code, reason = "bounds are checked in the kernel once, not at every access")]
+        unsafe {
+            use $kernel as kernel;
+            kernel::launch_unchecked::<R>(&$on.client, $count, CubeDim::new_1d($units), $($arg),*);
+        }
+    };
+}
+
+/// A device of one kind of driver.
+pub(crate) struct On<R: Runtime> {
+    client: ComputeClient<R>,
+    name: String,
+    /// What a kernel gets where it reads nothing.
+    nothing: Buffer,
+    no_places: Buffer,
+}
+
+impl<R: Runtime> On<R> {
+    /// A device that was opened, as the user named it.
+    ///
+    /// # Errors
+    /// It cannot hold a few numbers.
+    pub(crate) fn new(client: ComputeClient<R>, name: String) -> Result<Self> {
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            let nothing = Buffer { handle: client.create_from_slice(f32::as_bytes(&[0.0])), len: 1 };
+            let no_places = Buffer { handle: client.create_from_slice(u32::as_bytes(&[0, 0])), len: 2 };
+            (nothing, no_places)
+        }));
+        let (nothing, no_places) =
+            made.map_err(|p| Refusal::Failed { name: name.clone(), reason: said(&p) })?;
+        Ok(Self { client, name, nothing, no_places })
+    }
+
+    fn failed(&self, reason: String) -> Refusal {
+        Refusal::Failed { name: self.name.clone(), reason }
+    }
+
+    /// Cubes for so many, laid out in two directions: one has at most 65,535.
+    fn cubes(count: usize) -> CubeCount {
+        const SIDE: usize = 32_768;
+        let count = count.max(1);
+        CubeCount::Static(count.min(SIDE) as u32, count.div_ceil(SIDE) as u32, 1)
+    }
+
+    /// A unit for each of `len` entries.
+    fn entries(len: usize) -> CubeCount {
+        Self::cubes(len.div_ceil(UNITS as usize))
+    }
+
+    fn arg(buffer: &Buffer) -> ArrayArg<R> {
+        // SAFETY: the buffer was made with this length.
+        #[expect(unsafe_code, reason = "the only way to hand a buffer to a kernel")]
+        unsafe {
+            ArrayArg::from_raw_parts(buffer.handle.clone(), buffer.len)
+        }
+    }
+
+    fn masks(masks: Masks) -> MasksLaunch<R> {
+        let (key, threshold, scale) = masks.dropout.map_or((0, 0, 1.0), |d| d.counters());
+        MasksLaunch::new((key >> 32) as u32, key as u32, threshold, scale, masks.first_row as u32)
+    }
+
+    /// c ← α·a·b (+ c, + bias).
+    fn multiply_matrices(&self, p: Product<'_>) {
+        let (m, n, k) = p.sizes;
+        let tile = product::TILE as usize;
+        let chunk = p.chunk.unwrap_or(k).max(1);
+        let count = CubeCount::Static(
+            n.div_ceil(tile).max(1) as u32,
+            m.div_ceil(tile).max(1) as u32,
+            k.div_ceil(chunk).max(1) as u32,
+        );
+        launch!(
+            self,
+            product::product,
+            count,
+            product::UNITS,
+            Self::arg(p.a.0),
+            Self::arg(p.b.0),
+            Self::arg(p.c.0),
+            product::SizesLaunch::new(m as u32, n as u32, k as u32),
+            product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
+            product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
+            product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
+            p.bias.unwrap_or(0) as u32,
+            chunk as u32,
+            p.a_turned,
+            p.b_turned,
+            p.accumulate,
+            p.bias.is_some(),
+        );
+    }
+}
+
+/// A product of matrices in buffers, each with its place and its stride.
+struct Product<'a> {
+    a: (&'a Buffer, usize, usize),
+    b: (&'a Buffer, usize, usize),
+    c: (&'a Buffer, usize, usize),
+    sizes: (usize, usize, usize),
+    a_turned: bool,
+    b_turned: bool,
+    accumulate: bool,
+    bias: Option<usize>,
+    /// Terms of each partial product, where the product is cut along its terms.
+    chunk: Option<usize>,
+}
+
+/// What a panic of a driver said.
+fn said(panic: &Box<dyn std::any::Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason is known").to_owned()
+}
+
+impl<R: Runtime> Machine for On<R> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn upload(&self, values: &[f32]) -> Buffer {
+        let values = if values.is_empty() { &[0.0] } else { values };
+        Buffer { handle: self.client.create_from_slice(f32::as_bytes(values)), len: values.len() }
+    }
+
+    fn upload_places(&self, places: &[u32]) -> Buffer {
+        let places = if places.is_empty() { &[0] } else { places };
+        Buffer { handle: self.client.create_from_slice(u32::as_bytes(places)), len: places.len() }
+    }
+
+    fn room(&self, len: usize) -> Buffer {
+        let len = len.max(1);
+        Buffer { handle: self.client.empty(len * size_of::<f32>()), len }
+    }
+
+    fn read(&self, buffer: &Buffer) -> Result<Vec<f32>> {
+        // The driver's own faults come as panics: a device that is lost must not take the run with it. A kernel that was
+        // refused is told by `flush` alone: reading what it should have written succeeds.
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            self.client.flush()?;
+            self.client.read_one(buffer.handle.clone())
+        }));
+        let bytes =
+            read.map_err(|p| self.failed(said(&p)))?.map_err(|e| self.failed(short(&e.to_string())))?;
+        Ok(f32::from_bytes(&bytes).get(..buffer.len).unwrap_or_default().to_vec())
+    }
+
+    fn fill(&self, x: &Buffer, value: f32) {
+        launch!(self, rows::fill, Self::entries(x.len), UNITS, Self::arg(x), value, x.len as u32);
+    }
+
+    fn copy(&self, to: &Buffer, from: &Buffer) {
+        let len = from.len.min(to.len);
+        launch!(self, rows::copy, Self::entries(len), UNITS, Self::arg(to), Self::arg(from), len as u32);
+    }
+
+    fn embed(
+        &self,
+        vectors: Part<'_>,
+        positions: Option<(Part<'_>, &Buffer)>,
+        tokens: &Buffer,
+        scale: f32,
+        h: &Buffer,
+        shape: Rows,
+    ) {
+        // Positions that are learned stand among the parameters, as the vectors do: one buffer is bound once.
+        let own = positions.filter(|(part, _)| !std::ptr::eq(part.of, vectors.of));
+        let (table, at) = own.map_or((&self.nothing, 0), |(part, _)| (part.of, part.at));
+        let places = positions.map_or(&self.no_places, |(_, places)| places);
+        launch!(
+            self,
+            rows::embed,
+            Self::entries(shape.len()),
+            UNITS,
+            Self::arg(vectors.of),
+            Self::arg(table),
+            Self::arg(tokens),
+            Self::arg(if own.is_some() { places } else { &self.no_places }),
+            Self::arg(h),
+            vectors.at as u32,
+            at as u32,
+            scale,
+            shape.width as u32,
+            shape.len() as u32,
+            own.is_some(),
+        );
+        if let (Some((part, places)), None) = (positions, own) {
+            launch!(
+                self,
+                rows::add_rows,
+                Self::entries(shape.len()),
+                UNITS,
+                Self::arg(h),
+                Self::arg(part.of),
+                Self::arg(places),
+                part.at as u32,
+                shape.width as u32,
+                shape.len() as u32,
+            );
+        }
+    }
+
+    fn norm(
+        &self,
+        x: &Buffer,
+        theta: &Buffer,
+        weight: usize,
+        bias: usize,
+        normal: &Buffer,
+        inverse: &Buffer,
+        y: &Buffer,
+        shape: Rows,
+    ) {
+        launch!(
+            self,
+            rows::norm,
+            Self::cubes(shape.rows),
+            UNITS,
+            Self::arg(x),
+            Self::arg(theta),
+            Self::arg(normal),
+            Self::arg(inverse),
+            Self::arg(y),
+            weight as u32,
+            bias as u32,
+            shape.rows as u32,
+            shape.width as u32,
+            EPSILON,
+        );
+    }
+
+    fn norm_backward(
+        &self,
+        theta: &Buffer,
+        weight: usize,
+        bias: usize,
+        dy: &Buffer,
+        normal: &Buffer,
+        inverse: &Buffer,
+        gradient: &Buffer,
+        shape: Rows,
+    ) {
+        self.sum_columns(dy, Some(normal), Part { of: gradient, at: weight }, shape);
+        self.sum_columns(dy, None, Part { of: gradient, at: bias }, shape);
+        launch!(
+            self,
+            rows::norm_backward,
+            Self::cubes(shape.rows),
+            UNITS,
+            Self::arg(dy),
+            Self::arg(normal),
+            Self::arg(inverse),
+            Self::arg(theta),
+            weight as u32,
+            shape.rows as u32,
+            shape.width as u32,
+        );
+    }
+
+    fn linear(
+        &self,
+        x: &Buffer,
+        theta: &Buffer,
+        weight: usize,
+        bias: usize,
+        y: &Buffer,
+        shape: Rows,
+        out: usize,
+    ) {
+        self.multiply_matrices(Product {
+            a: (x, 0, shape.width),
+            b: (theta, weight, shape.width),
+            c: (y, 0, out),
+            sizes: (shape.rows, out, shape.width),
+            a_turned: false,
+            b_turned: true,
+            accumulate: false,
+            bias: Some(bias),
+            chunk: None,
+        });
+    }
+
+    fn linear_backward_input(
+        &self,
+        dy: &Buffer,
+        theta: &Buffer,
+        weight: usize,
+        dx: &Buffer,
+        shape: Rows,
+        out: usize,
+        accumulate: bool,
+    ) {
+        self.multiply_matrices(Product {
+            a: (dy, 0, out),
+            b: (theta, weight, shape.width),
+            c: (dx, 0, shape.width),
+            sizes: (shape.rows, shape.width, out),
+            a_turned: false,
+            b_turned: false,
+            accumulate,
+            bias: None,
+            chunk: None,
+        });
+    }
+
+    fn linear_backward_weights(
+        &self,
+        dy: &Buffer,
+        x: &Buffer,
+        gradient: &Buffer,
+        weight: usize,
+        bias: usize,
+        shape: Rows,
+        out: usize,
+    ) {
+        // Cut along the rows: a weight has few entries beside a device's units, and many rows.
+        let parts = shape.rows.div_ceil(BLOCK).max(1);
+        let partial = self.room(parts * out * shape.width);
+        self.multiply_matrices(Product {
+            a: (dy, 0, out),
+            b: (x, 0, shape.width),
+            c: (&partial, 0, shape.width),
+            sizes: (out, shape.width, shape.rows),
+            a_turned: true,
+            b_turned: false,
+            accumulate: false,
+            bias: None,
+            chunk: Some(BLOCK),
+        });
+        self.add_partial(&partial, Part { of: gradient, at: weight }, out * shape.width, parts);
+        self.add_columns(dy, Part { of: gradient, at: bias }, Rows { rows: shape.rows, width: out });
+    }
+
+    fn rotary(
+        &self,
+        table: &Buffer,
+        qkv: &Buffer,
+        positions: &Buffer,
+        heads: usize,
+        size: usize,
+        backward: bool,
+    ) {
+        // Queries and keys of a row together have as many pairs as the model is wide.
+        let (width, sign) = (heads * size, if backward { -1.0 } else { 1.0 });
+        let len = positions.len * width;
+        launch!(
+            self,
+            rows::rotary,
+            Self::entries(len),
+            UNITS,
+            Self::arg(table),
+            Self::arg(qkv),
+            Self::arg(positions),
+            sign,
+            size as u32,
+            width as u32,
+            len as u32,
+        );
+    }
+
+    fn tiles(&self, starts: &[usize]) -> Buffer {
+        let mut tiles = Vec::new();
+        for pair in starts.windows(2) {
+            if let &[begin, end] = pair {
+                for first in (begin..end).step_by(attention::TILE as usize) {
+                    tiles.extend([begin as u32, end as u32, first as u32]);
+                }
+            }
+        }
+        self.upload_places(&tiles)
+    }
+
+    fn attention(&self, form: Attention<'_>, qkv: &Buffer, context: &Buffer, sums: &Buffer) -> Result<()> {
+        let hardware = &self.client.properties().hardware;
+        let bytes = (2 * form.size + 3) * attention::TILE as usize * size_of::<f32>();
+        if bytes > hardware.max_shared_memory_size {
+            let has = hardware.max_shared_memory_size;
+            return Err(Refusal::Limit {
+                name: self.name.clone(),
+                what: format!(
+                    "a head of {} columns wants {bytes} bytes of shared memory, and it has {has}",
+                    form.size
+                ),
+            });
+        }
+        launch!(
+            self,
+            attention::forward,
+            CubeCount::Static((form.tiles.len / 3) as u32, form.heads as u32, 1),
+            attention::TILE,
+            Self::arg(qkv),
+            Self::arg(form.tiles),
+            Self::arg(form.slopes.unwrap_or(&self.nothing)),
+            Self::arg(context),
+            Self::arg(sums),
+            Self::form(form),
+            Self::masks(form.masks),
+            form.size as u32,
+            form.slopes.is_some(),
+            form.masks.dropout.is_some(),
+        );
+        Ok(())
+    }
+
+    fn attention_backward(
+        &self,
+        form: Attention<'_>,
+        qkv: &Buffer,
+        context: &Buffer,
+        sums: &Buffer,
+        dcontext: &Buffer,
+        dqkv: &Buffer,
+    ) {
+        let along = self.room(form.heads * form.rows);
+        launch!(
+            self,
+            attention::along,
+            Self::entries(along.len),
+            UNITS,
+            Self::arg(dcontext),
+            Self::arg(context),
+            Self::arg(&along),
+            form.rows as u32,
+            form.heads as u32,
+            form.size as u32,
+            along.len as u32,
+        );
+        launch!(
+            self,
+            attention::backward_queries,
+            CubeCount::Static((form.tiles.len / 3) as u32, form.heads as u32, 1),
+            attention::TILE,
+            Self::arg(qkv),
+            Self::arg(form.tiles),
+            Self::arg(form.slopes.unwrap_or(&self.nothing)),
+            Self::arg(dcontext),
+            Self::arg(sums),
+            Self::arg(&along),
+            Self::arg(dqkv),
+            Self::form(form),
+            Self::masks(form.masks),
+            form.size as u32,
+            form.slopes.is_some(),
+            form.masks.dropout.is_some(),
+        );
+        launch!(
+            self,
+            attention::backward_keys,
+            CubeCount::Static((form.tiles.len / 3) as u32, form.heads as u32, 1),
+            attention::TILE,
+            Self::arg(qkv),
+            Self::arg(form.tiles),
+            Self::arg(form.slopes.unwrap_or(&self.nothing)),
+            Self::arg(dcontext),
+            Self::arg(sums),
+            Self::arg(&along),
+            Self::arg(dqkv),
+            Self::form(form),
+            Self::masks(form.masks),
+            form.size as u32,
+            form.slopes.is_some(),
+            form.masks.dropout.is_some(),
+        );
+    }
+
+    fn activate(&self, kind: Activation, x: &Buffer, slope: &Buffer) {
+        let kind = match kind {
+            Activation::Gelu => 0,
+            Activation::GeluTanh => 1,
+            Activation::Relu => 2,
+        };
+        launch!(
+            self,
+            rows::activate,
+            Self::entries(x.len),
+            UNITS,
+            Self::arg(x),
+            Self::arg(slope),
+            x.len as u32,
+            kind
+        );
+    }
+
+    fn multiply(&self, x: &Buffer, y: &Buffer) {
+        launch!(self, rows::multiply, Self::entries(x.len), UNITS, Self::arg(x), Self::arg(y), x.len as u32);
+    }
+
+    fn add(&self, x: Part<'_>, y: &Buffer) {
+        launch!(
+            self,
+            rows::add,
+            Self::entries(y.len),
+            UNITS,
+            Self::arg(x.of),
+            Self::arg(y),
+            x.at as u32,
+            y.len as u32
+        );
+    }
+
+    fn drop_in_place(&self, masks: Masks, x: &Buffer, width: usize) {
+        if masks.dropout.is_some() {
+            launch!(
+                self,
+                rows::drop_in_place,
+                Self::entries(x.len),
+                UNITS,
+                Self::arg(x),
+                Self::masks(masks),
+                width as u32,
+                x.len as u32
+            );
+        }
+    }
+
+    fn add_dropped(&self, masks: Masks, to: &Buffer, x: &Buffer, width: usize) {
+        if masks.dropout.is_none() {
+            return self.add(Part { of: to, at: 0 }, x);
+        }
+        launch!(
+            self,
+            rows::add_dropped,
+            Self::entries(x.len),
+            UNITS,
+            Self::arg(to),
+            Self::arg(x),
+            Self::masks(masks),
+            width as u32,
+            x.len as u32
+        );
+    }
+
+    fn cross_entropy(
+        &self,
+        logits: &Buffer,
+        targets: &Buffer,
+        smoothing: f32,
+        losses: &Buffer,
+        shape: Rows,
+        gradient: bool,
+    ) {
+        launch!(
+            self,
+            rows::cross_entropy,
+            Self::cubes(shape.rows),
+            UNITS,
+            Self::arg(logits),
+            Self::arg(targets),
+            Self::arg(losses),
+            smoothing,
+            shape.rows as u32,
+            shape.width as u32,
+            gradient,
+        );
+    }
+
+    fn add_groups(&self, x: &Buffer, groups: &Groups, total: Part<'_>, scale: f32, width: usize) {
+        let len = (groups.starts.len - 1) * width;
+        launch!(
+            self,
+            rows::add_groups,
+            Self::entries(len),
+            UNITS,
+            Self::arg(x),
+            Self::arg(&groups.to),
+            Self::arg(&groups.starts),
+            Self::arg(&groups.members),
+            Self::arg(total.of),
+            total.at as u32,
+            scale,
+            width as u32,
+            len as u32,
+        );
+    }
+
+    fn gather(&self, x: &Buffer, places: &Buffer, y: &Buffer) {
+        launch!(
+            self,
+            rows::gather,
+            Self::entries(y.len),
+            UNITS,
+            Self::arg(x),
+            Self::arg(places),
+            Self::arg(y),
+            y.len as u32
+        );
+    }
+
+    fn gather_sum(&self, x: &Buffer, starts: &Buffer, members: &Buffer, y: &Buffer) {
+        launch!(
+            self,
+            rows::gather_sum,
+            Self::entries(y.len),
+            UNITS,
+            Self::arg(x),
+            Self::arg(starts),
+            Self::arg(members),
+            Self::arg(y),
+            y.len as u32,
+        );
+    }
+
+    fn add_columns(&self, x: &Buffer, total: Part<'_>, shape: Rows) {
+        self.sum_columns(x, None, total, shape);
+    }
+
+    fn add_patterns(&self, h: &Buffer, decay: Part<'_>, starts: &Buffer, entries: &Buffer, shape: Rows) {
+        launch!(
+            self,
+            rows::add_patterns,
+            Self::entries(shape.len()),
+            UNITS,
+            Self::arg(h),
+            Self::arg(decay.of),
+            Self::arg(starts),
+            Self::arg(entries),
+            decay.at as u32,
+            shape.width as u32,
+            shape.len() as u32,
+        );
+    }
+
+    fn patterns_backward(
+        &self,
+        dh: &Buffer,
+        starts: &Buffer,
+        entries: &Buffer,
+        total: Part<'_>,
+        depths: usize,
+        shape: Rows,
+    ) {
+        let partial = self.room(shape.rows * depths);
+        launch!(
+            self,
+            rows::pattern_sums,
+            Self::entries(partial.len),
+            UNITS,
+            Self::arg(dh),
+            Self::arg(starts),
+            Self::arg(entries),
+            Self::arg(&partial),
+            depths as u32,
+            shape.width as u32,
+            partial.len as u32,
+        );
+        self.add_columns(&partial, total, Rows { rows: shape.rows, width: depths });
+    }
+
+    fn sum(&self, x: &Buffer, squared: bool, out: &Buffer, at: usize) {
+        let stretches = x.len.div_ceil(update::STRETCH as usize).max(1);
+        let partial = self.room(stretches);
+        launch!(
+            self,
+            update::stretch_sums,
+            Self::cubes(stretches),
+            UNITS,
+            Self::arg(x),
+            Self::arg(&partial),
+            x.len as u32,
+            stretches as u32,
+            squared,
+        );
+        launch!(
+            self,
+            update::total,
+            Self::cubes(1),
+            UNITS,
+            Self::arg(&partial),
+            Self::arg(out),
+            at as u32,
+            stretches as u32
+        );
+    }
+
+    fn adamw(
+        &self,
+        theta: &Buffer,
+        m: &Buffer,
+        v: &Buffer,
+        gradient: &Buffer,
+        step: Step,
+        keep: f32,
+        at: usize,
+        len: usize,
+    ) {
+        let Step { clip, beta1, beta2, rate, correction, eps } = step;
+        launch!(
+            self,
+            update::adamw,
+            Self::entries(len),
+            UNITS,
+            Self::arg(theta),
+            Self::arg(m),
+            Self::arg(v),
+            Self::arg(gradient),
+            update::StepLaunch::new(clip, beta1, beta2, rate, correction, eps),
+            keep,
+            at as u32,
+            len as u32,
+        );
+    }
+
+    fn average(&self, average: &Buffer, theta: &Buffer, beta: f32) {
+        launch!(
+            self,
+            update::average,
+            Self::entries(theta.len),
+            UNITS,
+            Self::arg(average),
+            Self::arg(theta),
+            beta,
+            theta.len as u32
+        );
+    }
+}
+
+impl<R: Runtime> On<R> {
+    fn form(form: Attention<'_>) -> attention::FormLaunch<R> {
+        let scale = 1.0 / (form.size as f32).sqrt();
+        attention::FormLaunch::new(form.heads as u32, form.rows as u32, scale)
+    }
+
+    /// total\[at ..\] += Σ over the rows of x, or of x·y.
+    fn sum_columns(&self, x: &Buffer, y: Option<&Buffer>, total: Part<'_>, shape: Rows) {
+        const ROWS: usize = 64;
+        let blocks = shape.rows.div_ceil(ROWS).max(1);
+        let partial = self.room(blocks * shape.width);
+        launch!(
+            self,
+            rows::column_blocks,
+            Self::entries(partial.len),
+            UNITS,
+            Self::arg(x),
+            Self::arg(y.unwrap_or(&self.nothing)),
+            Self::arg(&partial),
+            shape.rows as u32,
+            shape.width as u32,
+            ROWS as u32,
+            partial.len as u32,
+            y.is_some(),
+        );
+        self.add_partial(&partial, total, shape.width, blocks);
+    }
+
+    /// total\[at ..\] += the sum of `parts` stretches of `width` entries.
+    fn add_partial(&self, partial: &Buffer, total: Part<'_>, width: usize, parts: usize) {
+        launch!(
+            self,
+            rows::column_totals,
+            Self::entries(width),
+            UNITS,
+            Self::arg(partial),
+            Self::arg(total.of),
+            total.at as u32,
+            width as u32,
+            parts as u32,
+        );
+    }
+}

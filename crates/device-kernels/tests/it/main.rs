@@ -1,0 +1,4 @@
+//! The kernels on every device of this machine against those of the CPU and against loops in f64.
+#![cfg(feature = "vulkan")]
+
+mod operations;

@@ -1,0 +1,404 @@
+//! Each operation, with random sizes, beside loops in f64 or the kernels of the CPU.
+
+use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};
+use seeded::{Family, Stream};
+use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
+
+/// The first device, or nothing where the driver is not installed; the suite says so once.
+fn machine() -> Option<Box<dyn Machine>> {
+    match device_kernels::open(training::DeviceSpec::Vulkan(0)) {
+        Ok(machine) => Some(machine),
+        Err(refusal) => {
+            calculemus_base::stream::say(&format!("not tested: {refusal}"));
+            None
+        }
+    }
+}
+
+fn stream(name: &str) -> Stream {
+    Family::named(&format!("device-kernels:{name}")).stream(seeded::test_seed())
+}
+
+fn normal(s: &mut Stream, len: usize) -> Vec<f32> {
+    (0..len).map(|_| s.normal() as f32).collect()
+}
+
+/// The largest distance, in units of the largest entry.
+fn distance(found: &[f32], right: &[f64]) -> f64 {
+    assert_eq!(found.len(), right.len());
+    let largest = right.iter().fold(1e-30_f64, |m, v| m.max(v.abs()));
+    found.iter().zip(right).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max) / largest
+}
+
+fn wide(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|&v| f64::from(v)).collect()
+}
+
+fn read(m: &dyn Machine, b: &Buffer) -> Vec<f32> {
+    m.read(b).unwrap()
+}
+
+#[test]
+fn products() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("products");
+    for _ in 0..12 {
+        let (rows, inner, out) =
+            (1 + s.below(150) as usize, 1 + s.below(90) as usize, 1 + s.below(140) as usize);
+        let at = s.below(7) as usize;
+        let (x, dy) = (normal(&mut s, rows * inner), normal(&mut s, rows * out));
+        let theta = normal(&mut s, at + out * inner + out);
+        let (w, b) = (&theta[at..][..out * inner], &theta[at + out * inner..]);
+        let bias_at = at + out * inner;
+        let shape = Rows { rows, width: inner };
+        let (on_x, on_dy, on_theta) = (m.upload(&x), m.upload(&dy), m.upload(&theta));
+
+        let y = m.room(rows * out);
+        m.linear(&on_x, &on_theta, at, bias_at, &y, shape, out);
+        let right: Vec<f64> = (0..rows * out)
+            .map(|e| {
+                let (r, c) = (e / out, e % out);
+                let dot: f64 =
+                    (0..inner).map(|i| f64::from(x[r * inner + i]) * f64::from(w[c * inner + i])).sum();
+                dot + f64::from(b[c])
+            })
+            .collect();
+        assert!(distance(&read(&*m, &y), &right) < 1e-6, "{rows} {inner} {out}");
+
+        let before = normal(&mut s, rows * inner);
+        let dx = m.upload(&before);
+        m.linear_backward_input(&on_dy, &on_theta, at, &dx, shape, out, true);
+        let right: Vec<f64> = (0..rows * inner)
+            .map(|e| {
+                let (r, c) = (e / inner, e % inner);
+                let dot: f64 =
+                    (0..out).map(|o| f64::from(dy[r * out + o]) * f64::from(w[o * inner + c])).sum();
+                dot + f64::from(before[e])
+            })
+            .collect();
+        assert!(distance(&read(&*m, &dx), &right) < 1e-6);
+
+        let gradient = normal(&mut s, theta.len());
+        let on_gradient = m.upload(&gradient);
+        m.linear_backward_weights(&on_dy, &on_x, &on_gradient, at, bias_at, shape, out);
+        let mut right = wide(&gradient);
+        for r in 0..rows {
+            for o in 0..out {
+                let g = f64::from(dy[r * out + o]);
+                for i in 0..inner {
+                    right[at + o * inner + i] += g * f64::from(x[r * inner + i]);
+                }
+                right[bias_at + o] += g;
+            }
+        }
+        assert!(distance(&read(&*m, &on_gradient), &right) < 1e-6);
+    }
+}
+
+#[test]
+fn norms() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("norms");
+    for mean in [0.0, 1000.0] {
+        let (rows, width) = (1 + s.below(200) as usize, 1 + s.below(300) as usize);
+        let x: Vec<f32> = normal(&mut s, rows * width).iter().map(|v| v + mean).collect();
+        let theta = normal(&mut s, 2 * width + 3);
+        let (weight, bias) = (3, 3 + width);
+        let (on_x, on_theta) = (m.upload(&x), m.upload(&theta));
+        let (n, inverse, y) = (m.room(x.len()), m.room(rows), m.room(x.len()));
+        let shape = Rows { rows, width };
+        m.norm(&on_x, &on_theta, weight, bias, &n, &inverse, &y, shape);
+        let (mut right_n, mut right_y, mut right_inverse) = (x.clone(), vec![0.0; x.len()], vec![0.0; rows]);
+        let norm = LayerNorm { weight: &theta[weight..][..width], bias: &theta[bias..] };
+        kernels::layer_norm(norm, &mut right_n, &mut right_y, &mut right_inverse);
+        let tolerance = if mean > 0.0 { 3e-4 } else { 1e-6 };
+        assert!(distance(&read(&*m, &y), &wide(&right_y)) < tolerance, "{rows} {width}");
+
+        let dy = normal(&mut s, x.len());
+        let gradient = normal(&mut s, theta.len());
+        let (on_dy, on_gradient) = (m.upload(&dy), m.upload(&gradient));
+        let (n, inverse) = (m.upload(&right_n), m.upload(&right_inverse));
+        m.norm_backward(&on_theta, weight, bias, &on_dy, &n, &inverse, &on_gradient, shape);
+        let (mut right_dx, mut right_gradient) = (dy.clone(), gradient.clone());
+        let (w, b) = right_gradient[weight..].split_at_mut(width);
+        kernels::layer_norm_backward(norm.weight, &mut right_dx, &right_n, &right_inverse, w, b);
+        assert!(distance(&read(&*m, &on_dy), &wide(&right_dx)) < 2e-6);
+        assert!(distance(&read(&*m, &on_gradient), &wide(&right_gradient)) < 2e-6);
+    }
+}
+
+#[test]
+fn activations() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("activations");
+    let mut x: Vec<f32> = normal(&mut s, 3000).iter().map(|v| v * 4.0).collect();
+    x.extend([0.0, -0.0, 100.0, -100.0, 1e-20]);
+    for kind in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+        let (on_x, slope) = (m.upload(&x), m.room(x.len()));
+        m.activate(kind, &on_x, &slope);
+        let (mut right, mut right_slope) = (x.clone(), vec![0.0; x.len()]);
+        kernels::activate(kind, &mut right, &mut right_slope, 1);
+        assert!(distance(&read(&*m, &on_x), &wide(&right)) < 1e-6, "{kind:?}");
+        assert!(distance(&read(&*m, &slope), &wide(&right_slope)) < 1e-6, "{kind:?}");
+        let g = m.upload(&x);
+        m.multiply(&g, &slope);
+        let right: Vec<f64> =
+            x.iter().zip(&right_slope).map(|(a, b)| f64::from(*a) * f64::from(*b)).collect();
+        assert!(distance(&read(&*m, &g), &right) < 1e-6);
+    }
+}
+
+#[test]
+fn masks_are_those_of_the_cpu_bit_for_bit() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("masks");
+    for _ in 0..4 {
+        let (rows, width) = (1 + s.below(100) as usize, 1 + s.below(100) as usize);
+        let first_row = s.below(100_000) as usize;
+        let dropout = Dropout::new(0.3, s.below(u64::MAX), s.below(1 << 40), s.below(100));
+        let masks = Masks { dropout, first_row };
+        let (x, to) = (normal(&mut s, rows * width), normal(&mut s, rows * width));
+        let on_x = m.upload(&x);
+        m.drop_in_place(masks, &on_x, width);
+        let mut right = x.clone();
+        kernels::dropout_in_place(dropout, &mut right, width, first_row);
+        assert!(read(&*m, &on_x) == right);
+        let (on_to, on_x) = (m.upload(&to), m.upload(&x));
+        m.add_dropped(masks, &on_to, &on_x, width);
+        let mut right = to.clone();
+        kernels::add_dropout(dropout, &mut right, &x, width, first_row);
+        assert!(distance(&read(&*m, &on_to), &wide(&right)) < 1e-7);
+    }
+}
+
+#[test]
+fn attention() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("attention");
+    for (case, size) in [(0, 16), (1, 32), (2, 5), (3, 24)] {
+        let heads = 1 + s.below(3) as usize;
+        let mut starts = vec![0];
+        for _ in 0..1 + s.below(5) {
+            // Some sequences of one row, some of more than two tiles.
+            starts.push(starts.last().unwrap() + 1 + s.below(if case == 1 { 90 } else { 40 }) as usize);
+        }
+        let (rows, width) = (*starts.last().unwrap(), heads * size);
+        let slopes: Vec<f32> = (1..=heads).map(|h| 0.5_f32.powi(h as i32)).collect();
+        let dropout = if case % 2 == 0 { Dropout::new(0.2, 3, 5, 7) } else { None };
+        let first_row = s.below(1000) as usize;
+        let (qkv, dcontext) = (normal(&mut s, rows * 3 * width), normal(&mut s, rows * width));
+        let (on_tiles, on_slopes) = (m.tiles(&starts), m.upload(&slopes));
+        let penalised = case < 2;
+        let form = Attention {
+            heads,
+            size,
+            rows,
+            slopes: penalised.then_some(&on_slopes),
+            masks: Masks { dropout, first_row },
+            tiles: &on_tiles,
+        };
+        let on_qkv = m.upload(&qkv);
+        let (context, sums) = (m.room(rows * width), m.room(heads * rows));
+        m.attention(form, &on_qkv, &context, &sums).unwrap();
+        let right_form = kernels::Attention {
+            heads,
+            size,
+            slopes: penalised.then_some(&slopes),
+            dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row }),
+        };
+        let sequences = Sequences { starts: &starts };
+        let mut weights = vec![0.0; heads * sequences.squares()];
+        let mut right = vec![0.0; rows * width];
+        kernels::attention(right_form, sequences, &qkv, &mut weights, &mut right);
+        assert!(distance(&read(&*m, &context), &wide(&right)) < 2e-6, "{case}");
+
+        let (on_dcontext, dqkv) = (m.upload(&dcontext), m.room(qkv.len()));
+        m.attention_backward(form, &on_qkv, &context, &sums, &on_dcontext, &dqkv);
+        let mut right = vec![0.0; qkv.len()];
+        kernels::attention_backward(right_form, sequences, &qkv, &weights, &dcontext, &mut right);
+        assert!(distance(&read(&*m, &dqkv), &wide(&right)) < 3e-6, "{case}");
+    }
+}
+
+#[test]
+fn losses() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("losses");
+    let (rows, width) = (50, 663);
+    let logits: Vec<f32> = normal(&mut s, rows * width).iter().map(|v| v * 5.0).collect();
+    let mut targets: Vec<u32> = (0..rows).map(|_| s.below(width as u64) as u32).collect();
+    targets[7] = u32::MAX;
+    for smoothing in [0.0, 0.1] {
+        let (on_logits, on_targets) = (m.upload(&logits), m.upload_places(&targets));
+        let (losses, total) = (m.room(rows), m.upload(&[0.0; 3]));
+        m.cross_entropy(&on_logits, &on_targets, smoothing, &losses, Rows { rows, width }, true);
+        m.sum(&losses, false, &total, 2);
+        let mut right = logits.clone();
+        let ce = kernels::cross_entropy(&mut right, &targets, smoothing, true);
+        assert!(distance(&read(&*m, &on_logits), &wide(&right)) < 1e-6);
+        let found = f64::from(read(&*m, &total)[2]);
+        assert!((found / ce.loss - 1.0).abs() < 1e-6, "{found} {}", ce.loss);
+    }
+}
+
+#[test]
+fn rows_that_are_picked_and_added() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("rows");
+    let (rows, d, tokens) = (70, 24, 30);
+    let theta = normal(&mut s, 5 + tokens * d + 40 * d);
+    let ids: Vec<u32> = (0..rows).map(|_| s.below(tokens as u64) as u32).collect();
+    let places: Vec<u32> = (0..rows).map(|_| s.below(40) as u32).collect();
+    let at = 5 + tokens * d;
+    let (on_theta, on_ids, on_places) = (m.upload(&theta), m.upload_places(&ids), m.upload_places(&places));
+    let (h, shape) = (m.room(rows * d), Rows { rows, width: d });
+    let vectors = Part { of: &on_theta, at: 5 };
+    let apart = m.upload(&theta[at..]);
+    for (part, placed) in
+        [(Part { of: &on_theta, at }, true), (Part { of: &apart, at: 0 }, true), (vectors, false)]
+    {
+        m.embed(vectors, placed.then_some((part, &on_places)), &on_ids, 3.0, &h, shape);
+        let right: Vec<f64> = (0..rows * d)
+            .map(|e| {
+                let (r, c) = (e / d, e % d);
+                let own = f64::from(theta[5 + ids[r] as usize * d + c]);
+                let place = if placed { f64::from(theta[at + places[r] as usize * d + c]) } else { 0.0 };
+                3.0 * own + place
+            })
+            .collect();
+        assert!(distance(&read(&*m, &h), &right) < 1e-6);
+    }
+
+    let (x, gradient) = (normal(&mut s, rows * d), normal(&mut s, theta.len()));
+    let (on_x, on_gradient) = (m.upload(&x), m.upload(&gradient));
+    let groups = Groups::new(&*m, ids.iter().map(|&id| id as usize));
+    m.add_groups(&on_x, &groups, Part { of: &on_gradient, at: 5 }, 2.0, d);
+    let mut right = wide(&gradient);
+    for (r, &id) in ids.iter().enumerate() {
+        for c in 0..d {
+            right[5 + id as usize * d + c] += 2.0 * f64::from(x[r * d + c]);
+        }
+    }
+    assert!(distance(&read(&*m, &on_gradient), &right) < 1e-6);
+
+    let picks: Vec<u32> =
+        (0..500).map(|i| if i % 7 == 0 { u32::MAX } else { s.below(x.len() as u64) as u32 }).collect();
+    let y = m.room(picks.len());
+    m.gather(&on_x, &m.upload_places(&picks), &y);
+    let right: Vec<f64> = picks.iter().map(|&p| x.get(p as usize).map_or(0.0, |&v| f64::from(v))).collect();
+    assert!(wide(&read(&*m, &y)) == right);
+    let starts: Vec<u32> = (0..=100).map(|i| i * 5).collect();
+    let members: Vec<u32> = (0..500).map(|_| s.below(x.len() as u64) as u32).collect();
+    let y = m.room(100);
+    m.gather_sum(&on_x, &m.upload_places(&starts), &m.upload_places(&members), &y);
+    let right: Vec<f64> =
+        members.chunks(5).map(|c| c.iter().map(|&p| f64::from(x[p as usize])).sum()).collect();
+    assert!(distance(&read(&*m, &y), &right) < 1e-6);
+
+    let to = m.upload(&x);
+    m.add(Part { of: &to, at: 0 }, &on_x);
+    m.copy(&h, &to);
+    let right: Vec<f32> = x.iter().map(|v| v + v).collect();
+    assert!(read(&*m, &h) == right);
+    m.fill(&h, 2.5);
+    assert!(read(&*m, &h).iter().all(|&v| v == 2.5));
+}
+
+#[test]
+fn turns() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("turns");
+    let (rows, heads, size) = (40, 3, 8);
+    let table = kernels::rotary_table(60, size);
+    let positions: Vec<usize> = (0..rows).map(|_| s.below(60) as usize).collect();
+    let qkv = normal(&mut s, rows * 3 * heads * size);
+    let places: Vec<u32> = positions.iter().map(|&p| p as u32).collect();
+    let (on_table, on_qkv, on_places) = (m.upload(&table), m.upload(&qkv), m.upload_places(&places));
+    m.rotary(&on_table, &on_qkv, &on_places, heads, size, false);
+    let mut right = qkv.clone();
+    kernels::rotary(&table, &mut right, &positions, heads, size, false);
+    assert!(distance(&read(&*m, &on_qkv), &wide(&right)) < 1e-6);
+    m.rotary(&on_table, &on_qkv, &on_places, heads, size, true);
+    assert!(distance(&read(&*m, &on_qkv), &wide(&qkv)) < 1e-6);
+}
+
+#[test]
+fn a_hundred_updates() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("updates");
+    let n = 5000;
+    let theta = normal(&mut s, n);
+    let (beta1, beta2, eps, lr, decay, ema): (f64, f64, f64, f64, f64, f64) =
+        (0.9, 0.98, 1e-9, 1e-2, 0.1, 0.95);
+    let mut right = wide(&theta);
+    let (mut rm, mut rv, mut average) = (vec![0.0; n], vec![0.0; n], right.clone());
+    let on = [m.upload(&theta), m.upload(&vec![0.0; n]), m.upload(&vec![0.0; n]), m.upload(&theta)];
+    let gradient = m.room(n);
+    for t in 1..=100 {
+        let g = normal(&mut s, n);
+        m.copy(&gradient, &m.upload(&g));
+        let norm = m.upload(&[0.0]);
+        m.sum(&gradient, true, &norm, 0);
+        let square: f64 = g.iter().map(|&v| f64::from(v).powi(2)).sum();
+        assert!((f64::from(read(&*m, &norm)[0]) / square - 1.0).abs() < 1e-6);
+        let step = Step {
+            clip: 0.5,
+            beta1: beta1 as f32,
+            beta2: beta2 as f32,
+            rate: (lr / (1.0 - beta1.powi(t))) as f32,
+            correction: (1.0 / (1.0 - beta2.powi(t))) as f32,
+            eps: eps as f32,
+        };
+        // The first 3,000 decay, the others do not.
+        m.adamw(&on[0], &on[1], &on[2], &gradient, step, (1.0 - lr * decay) as f32, 0, 3000);
+        m.adamw(&on[0], &on[1], &on[2], &gradient, step, 1.0, 3000, n - 3000);
+        m.average(&on[3], &on[0], ema as f32);
+        for i in 0..n {
+            let gi = 0.5 * f64::from(g[i]);
+            rm[i] = beta1 * rm[i] + (1.0 - beta1) * gi;
+            rv[i] = beta2 * rv[i] + (1.0 - beta2) * gi * gi;
+            let (mh, vh): (f64, f64) = (rm[i] / (1.0 - beta1.powi(t)), rv[i] / (1.0 - beta2.powi(t)));
+            let lambda = if i < 3000 { decay } else { 0.0 };
+            right[i] -= lr * (mh / (vh.sqrt() + eps) + lambda * right[i]);
+            average[i] = ema * average[i] + (1.0 - ema) * right[i];
+        }
+        assert!(t % 20 != 0 || read(&*m, &gradient).iter().all(|&v| v == 0.0));
+    }
+    assert!(distance(&read(&*m, &on[0]), &right) < 2e-5);
+    assert!(distance(&read(&*m, &on[3]), &average) < 2e-5);
+}
+
+#[test]
+fn patterns() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("patterns");
+    for d in [8, 128, 200] {
+        let rows = 40;
+        let mut starts = vec![0];
+        let mut entries = Vec::new();
+        for _ in 0..rows {
+            entries.extend((0..s.below(33) as u32).map(|depth| 4 * depth + s.below(4) as u32));
+            starts.push(entries.len() as u32);
+        }
+        let (theta, h) = (normal(&mut s, 40), normal(&mut s, rows * d));
+        let columns = |e: usize| (e..d.max(128)).step_by(128).map(move |c| c % d);
+        let mut right = wide(&h);
+        let mut decays = wide(&theta);
+        for r in 0..rows {
+            for &e in &entries[starts[r] as usize..starts[r + 1] as usize] {
+                for c in columns(e as usize) {
+                    right[r * d + c] += f64::from(theta[8 + e as usize / 4]);
+                    decays[8 + e as usize / 4] += f64::from(h[r * d + c]);
+                }
+            }
+        }
+        let (on_theta, on_h) = (m.upload(&theta), m.upload(&h));
+        let (on_starts, on_entries) = (m.upload_places(&starts), m.upload_places(&entries));
+        let shape = Rows { rows, width: d };
+        let gradient = m.upload(&theta);
+        m.patterns_backward(&on_h, &on_starts, &on_entries, Part { of: &gradient, at: 8 }, 32, shape);
+        assert!(distance(&read(&*m, &gradient), &decays) < 2e-6, "{d}");
+        m.add_patterns(&on_h, Part { of: &on_theta, at: 8 }, &on_starts, &on_entries, shape);
+        assert!(distance(&read(&*m, &on_h), &right) < 1e-6, "{d}");
+    }
+}
