@@ -90,6 +90,51 @@ fn channels_first<T: Real>(x: &[T], back: bool) -> Vec<T> {
     y
 }
 
+/// The two convolutions as places, for a device that gathers.
+#[cfg(feature = "vulkan")]
+pub(crate) struct GlyphPlan {
+    /// What the first convolution reads, [663·169, 9]
+    pub(crate) patches: Vec<f32>,
+    /// Entries of [663·169, 16] that the second reads, [663·49, 144]; `u32::MAX` on the border.
+    pub(crate) second: Vec<u32>,
+    /// Of each entry of [663·169, 16] the patches that it stands in: where they begin, and which.
+    pub(crate) back_starts: Vec<u32>,
+    pub(crate) back_members: Vec<u32>,
+    /// [663·49, 16] with its channels first, and back.
+    pub(crate) first: Vec<u32>,
+    pub(crate) last: Vec<u32>,
+}
+
+#[cfg(feature = "vulkan")]
+impl GlyphPlan {
+    pub(crate) fn new() -> Self {
+        let mut second = Vec::new();
+        let mut readers = vec![Vec::new(); SYMBOLS * 169 * 16];
+        SECOND.visit(SYMBOLS, |entry, place| {
+            second.push(place.map_or(u32::MAX, |place| place as u32));
+            if let Some(readers) = place.and_then(|place| readers.get_mut(place)) {
+                readers.push(entry as u32);
+            }
+        });
+        let (mut back_starts, mut back_members) = (vec![0], Vec::new());
+        for mut of_entry in readers {
+            back_members.append(&mut of_entry);
+            back_starts.push(back_members.len() as u32);
+        }
+        // A gather reads: entry `to` of the result comes from `from`, the other way around than `channels_first` goes.
+        let turned = |back: bool| {
+            (0..SYMBOLS as u32 * 784)
+                .map(|to| {
+                    let (picture, i) = (to / 784 * 784, to % 784);
+                    picture + if back { (i % 16) * 49 + i / 16 } else { (i % 49) * 16 + i / 49 }
+                })
+                .collect()
+        };
+        let patches = FIRST.patches(&glyph_cells(), SYMBOLS);
+        Self { patches, second, back_starts, back_members, first: turned(false), last: turned(true) }
+    }
+}
+
 /// The intermediate values of the convolutional embedding.
 #[derive(Debug, Default)]
 struct Convolved {

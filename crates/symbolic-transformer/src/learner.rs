@@ -264,6 +264,10 @@ impl Task for Learner<'_> {
         self.network.gradient(theta, batch, noise, gradient)
     }
 
+    fn resident(&mut self) -> Option<&mut dyn training::Resident> {
+        self.network.resident()
+    }
+
     fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation> {
         let scores = validate(self.network.as_mut(), theta, &self.validation)?;
         let n = scores.targets.max(1) as f64;

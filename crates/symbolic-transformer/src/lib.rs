@@ -36,6 +36,9 @@ mod embedding;
 
 pub mod explicit;
 
+#[cfg(feature = "vulkan")]
+pub mod on_device;
+
 pub mod order;
 
 pub mod learner;

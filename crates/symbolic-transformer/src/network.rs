@@ -27,6 +27,11 @@ pub trait Network {
     /// Adds the gradient of the summed loss to `gradient`; the loss it returns is the plain cross-entropy.
     fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss>;
 
+    /// Where the parameters lie, if they are on a device while it trains; `gradient` is then called with empty slices.
+    fn resident(&mut self) -> Option<&mut dyn training::Resident> {
+        None
+    }
+
     /// Bytes of what the last pass holds beside the parameters, their gradient and what stays between passes: what the
     /// way back needs, and the buffers in which it works. None where nobody counts.
     fn activation_bytes(&self) -> Option<usize> {

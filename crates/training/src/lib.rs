@@ -24,6 +24,8 @@ pub mod optimiser;
 
 pub mod rules;
 
+pub mod resident;
+
 pub mod schedule;
 
 pub mod trainer;
@@ -46,6 +48,7 @@ pub use lines::Lines;
 pub use optimiser::Optimiser;
 pub use parameters::{Decay, Initial, Layout};
 pub use progress::Progress;
+pub use resident::Resident;
 pub use trainer::{Evaluation, Loss, Outcome, Piece, Settings, Task, Trainer};
 
 /// The README's program is run with the tests of the documentation.

@@ -17,6 +17,7 @@ use crate::metrics::{From, Metrics};
 use crate::optimiser::{Optimiser, Update, clip_factor, global_norm};
 use crate::parameters::Layout;
 use crate::progress::Progress;
+use crate::resident::Resident;
 use crate::schedule::Schedule;
 
 /// Skipped updates in a row that end a run, if nothing else is said.
@@ -66,6 +67,13 @@ pub trait Task {
         update: u64,
         gradient: &mut [f32],
     ) -> Result<Loss>;
+
+    /// Where the parameters lie, if they are not in this process's memory. Then [`gradient`](Self::gradient) is called with
+    /// empty slices and adds to the gradient there; what it returns has the number of targets, and the loss comes from
+    /// [`Resident::measure`].
+    fn resident(&mut self) -> Option<&mut dyn Resident> {
+        None
+    }
 
     /// Judges weights on the validation set.
     fn evaluate(&mut self, theta: &[f32]) -> Result<Evaluation>;
@@ -168,8 +176,13 @@ pub struct Trainer<'a, T: Task> {
     task: &'a mut T,
     settings: Settings,
     folder: PathBuf,
+    /// The state of the run; while the parameters lie on a device its weights and moments are those of the last time that
+    /// they came back.
     at: Checkpoint,
+    /// Empty where the gradient lies on a device.
     gradient: Vec<f32>,
+    /// The parameters lie on a device, which has what `at` does not.
+    away: bool,
     metrics: Metrics,
     watch: Watch,
 }
@@ -243,9 +256,9 @@ impl<'a, T: Task> Trainer<'a, T> {
                 Self::first(task.layout(), &settings)
             }
         };
-        let gradient = vec![0.0; at.theta.len()];
+        let gradient = vec![0.0; if task.resident().is_some() { 0 } else { at.theta.len() }];
         let watch = Watch::start(&at.state);
-        Ok(Self { task, settings, folder: folder.to_owned(), at, gradient, metrics, watch })
+        Ok(Self { task, settings, folder: folder.to_owned(), at, gradient, away: false, metrics, watch })
     }
 
     fn first(layout: &Layout, settings: &Settings) -> Checkpoint {
@@ -293,12 +306,18 @@ impl<'a, T: Task> Trainer<'a, T> {
                 self.log_interval(progress)?;
             }
             let judged = step.is_multiple_of(self.settings.eval_every) || step == total;
+            if judged {
+                self.come_back()?;
+            }
             let early = if judged { self.evaluate(progress)? } else { None };
             if let Some(reason) = if step == total { Some("steps") } else { early } {
                 return self.end(reason);
             }
             let signal = stop.load(Ordering::Relaxed);
             if step.is_multiple_of(self.settings.save_every) || signal != 0 {
+                if !judged {
+                    self.come_back()?;
+                }
                 self.save()?;
             }
             if signal != 0 {
@@ -314,11 +333,22 @@ impl<'a, T: Task> Trainer<'a, T> {
         let batch = self.task.batch(state.epoch, state.position)?;
         let parts = self.settings.accumulate.max(1);
         let mut loss = Loss::default();
+        if let (Some(there), false) = (self.task.resident(), self.away) {
+            there.load(&self.at.theta, &self.at.moments)?;
+            self.away = true;
+        }
+        let theta: &[f32] = if self.away { &[] } else { &self.at.theta };
         for part in 0..parts {
             let piece = Piece { part, parts };
-            let l = self.task.gradient(&self.at.theta, &batch, piece, update, &mut self.gradient)?;
+            let l = self.task.gradient(theta, &batch, piece, update, &mut self.gradient)?;
             loss = Loss { sum: loss.sum + l.sum, targets: loss.targets + l.targets };
         }
+        let mut norm = None;
+        if let Some(there) = self.task.resident() {
+            let (sum, found) = there.measure()?;
+            (loss.sum, norm) = (sum, Some(found));
+        }
+        let state = &mut self.at.state;
         state.step = update;
         state.position += 1;
         if state.position >= self.task.updates_per_epoch() {
@@ -327,7 +357,8 @@ impl<'a, T: Task> Trainer<'a, T> {
         state.targets += loss.targets;
         state.sequence_steps += self.task.sequence_steps(&batch);
 
-        let norm = global_norm(self.task.layout(), &self.gradient) / loss.targets.max(1) as f64;
+        let norm = norm.unwrap_or_else(|| global_norm(self.task.layout(), &self.gradient));
+        let norm = norm / loss.targets.max(1) as f64;
         if !loss.sum.is_finite() || !norm.is_finite() {
             return self.skip(loss);
         }
@@ -347,16 +378,39 @@ impl<'a, T: Task> Trainer<'a, T> {
         let at = &mut self.at;
         let done = update - at.state.skipped; // the bias correction counts real updates
         let step = Update { number: done, lr: rate, factor };
+        if self.away {
+            let layout = self.task.layout().clone();
+            if let Some(there) = self.task.resident() {
+                there.update(&layout, &self.settings.optimiser, step)?;
+            }
+            return Ok(());
+        }
         let layout = self.task.layout();
         self.settings.optimiser.update(layout, &mut at.theta, &mut at.moments, &mut self.gradient, step);
         Ok(())
     }
 
+    /// Weights and moments come back from where they lie, and stay there too.
+    fn come_back(&mut self) -> Result<()> {
+        if let (Some(there), true) = (self.task.resident(), self.away) {
+            there.store(&mut self.at.theta, &mut self.at.moments)?;
+        }
+        Ok(())
+    }
+
+    /// The gradient, from wherever it lies.
+    fn gradient_now(&mut self) -> Result<Vec<f32>> {
+        match self.task.resident() {
+            Some(there) => there.gradient(),
+            None => Ok(self.gradient.clone()),
+        }
+    }
+
     /// A weight matrix whose gradient is zero everywhere was cut off from the loss.
-    fn check_gradient(&self) -> Result<()> {
+    fn check_gradient(&mut self) -> Result<()> {
+        let gradient = self.gradient_now()?;
         let cut = self.task.layout().iter().find(|p| {
-            p.shape.len() > 1
-                && self.gradient.get(p.range.clone()).is_some_and(|g| g.iter().all(|&x| x == 0.0))
+            p.shape.len() > 1 && gradient.get(p.range.clone()).is_some_and(|g| g.iter().all(|&x| x == 0.0))
         });
         match cut {
             Some(p) => Err(Refusal::MissingGradient { name: p.name.clone() }),
@@ -375,12 +429,16 @@ impl<'a, T: Task> Trainer<'a, T> {
         let skipped = state.skipped_in_a_row;
         if skipped >= self.settings.max_skipped {
             let bad = |g: &[f32]| g.iter().any(|x| !x.is_finite());
+            let gradient = self.gradient_now()?;
             let by_name = self.task.layout().by_name();
-            let first = by_name.iter().find(|p| self.gradient.get(p.range.clone()).is_some_and(bad));
+            let first = by_name.iter().find(|p| gradient.get(p.range.clone()).is_some_and(bad));
             let parameter = first.map_or_else(|| "none".to_owned(), |p| format!("`{}`", p.name));
             return Err(Refusal::Diverged { skipped, step, parameter });
         }
         self.gradient.fill(0.0);
+        if let Some(there) = self.task.resident() {
+            there.clear();
+        }
         Ok(())
     }
 

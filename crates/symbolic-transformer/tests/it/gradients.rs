@@ -24,7 +24,7 @@ fn small() -> ModelConfig {
 }
 
 /// Every combination that shares code with no other.
-fn shapes() -> Vec<(&'static str, ModelConfig)> {
+pub(crate) fn shapes() -> Vec<(&'static str, ModelConfig)> {
     let c = small();
     vec![
         ("post", c.clone()),
@@ -50,7 +50,7 @@ fn shapes() -> Vec<(&'static str, ModelConfig)> {
     ]
 }
 
-fn batch(s: &mut Stream, sequences: u64, longest: u64, config: &ModelConfig) -> Batch {
+pub(crate) fn batch(s: &mut Stream, sequences: u64, longest: u64, config: &ModelConfig) -> Batch {
     if config.position == Position::Tree {
         return formulas(s, sequences, 2 * longest);
     }
@@ -77,7 +77,7 @@ fn formulas(s: &mut Stream, sequences: u64, longest: u64) -> Batch {
 }
 
 /// Weights away from their initial values, so that no gradient is small by symmetry.
-fn weights(layout: &training::Layout, s: &mut Stream) -> Vec<f32> {
+pub(crate) fn weights(layout: &training::Layout, s: &mut Stream) -> Vec<f32> {
     let mut theta = layout.initialise(1);
     for p in layout.iter() {
         // 625 cells are summed by a glyph embedding: small weights keep the softmax from saturating.
@@ -87,7 +87,7 @@ fn weights(layout: &training::Layout, s: &mut Stream) -> Vec<f32> {
     theta
 }
 
-const NOISE: Noise = Noise { seed: 3, update: 5, smoothing: 0.1 };
+pub(crate) const NOISE: Noise = Noise { seed: 3, update: 5, smoothing: 0.1 };
 
 #[test]
 fn explicit_agrees_with_composed() {

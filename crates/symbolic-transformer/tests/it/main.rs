@@ -9,4 +9,6 @@ mod learning;
 mod lstm;
 mod model;
 mod moved;
+#[cfg(feature = "vulkan")]
+mod on_device;
 mod tree;

@@ -1,0 +1,725 @@
+//! The explicit engine on a device: the passes of `explicit.rs`, with parameters, gradient and activations there.
+//!
+//! What goes over in an update is its tokens, and the loss and a norm come back. Attention stores no scores (the kernels
+//! compute them once more on the way back), so nothing grows with the square of a length. A test compares every logit and
+//! every gradient of every variant with `explicit.rs`, dropout included.
+
+use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};
+use fol::notation::Code;
+use training::kernels::{Activation, Dropout, rotary_table};
+use training::optimiser::{Moments, Update};
+use training::{Decay, Layout, Loss, Optimiser, Refusal, Resident, Result};
+
+use crate::batch::Batch;
+use crate::config::{ModelConfig, NormPlace, Position};
+use crate::embedding::{GlyphPlan, glyph_cells};
+use crate::explicit::{alibi_slopes, sinusoids};
+use crate::network::{Network, Noise, Site};
+use crate::places::{Block, EmbeddingPlaces, Linear, Norm, Places};
+use crate::tree::{self, DEPTH, Paths};
+
+/// The pictures of the symbols and what a convolution reads, on the device.
+struct Glyphs {
+    /// [663, 625]
+    cells: Buffer,
+    convolved: Option<Convolutions>,
+}
+
+/// The plan of the two convolutions.
+struct Convolutions {
+    /// [663·169, 9]
+    patches: Buffer,
+    /// The entries of the second patches, and which patches an entry is in.
+    second: Buffer,
+    back_starts: Buffer,
+    back_members: Buffer,
+    /// Channels first, and back.
+    first: Buffer,
+    last: Buffer,
+}
+
+/// What the embedding of a pass keeps.
+struct Convolved {
+    slope1: Buffer,
+    patches2: Buffer,
+    slope2: Buffer,
+    features: Buffer,
+}
+
+/// x̂ and 1/deviation of a norm.
+struct KeptNorm {
+    normal: Buffer,
+    inverse: Buffer,
+}
+
+/// What one layer keeps for the way back.
+struct KeptLayer {
+    attention_in: Buffer,
+    qkv: Buffer,
+    sums: Buffer,
+    context: Buffer,
+    ffn_in: Buffer,
+    hidden: Buffer,
+    slope: Buffer,
+    norm1: KeptNorm,
+    norm2: KeptNorm,
+}
+
+/// A batch over there.
+struct There {
+    tokens: Buffer,
+    places: Option<Buffer>,
+    /// Of tree positions: where the entries of each row begin, and the entries.
+    paths: Option<(Buffer, Buffer)>,
+    tiles: Buffer,
+}
+
+/// What a pass keeps.
+struct Kept {
+    there: There,
+    convolved: Option<Convolved>,
+    layers: Vec<KeptLayer>,
+    norm: Option<KeptNorm>,
+    last: Buffer,
+    logits: Buffer,
+}
+
+/// The parameters of a run that lie on the device.
+struct State {
+    theta: Buffer,
+    m: Buffer,
+    v: Buffer,
+    ema: Option<Buffer>,
+    gradient: Buffer,
+    /// Σ loss since the last measure, piece by piece: each has an entry of its own.
+    losses: Vec<Buffer>,
+}
+
+/// The model on a device.
+pub struct OnDevice {
+    machine: Box<dyn Machine>,
+    config: ModelConfig,
+    code: Code,
+    layout: Layout,
+    places: Places,
+    /// The sinusoid table or the rotary one.
+    table: Option<Buffer>,
+    slopes: Option<Buffer>,
+    glyphs: Option<Glyphs>,
+    state: Option<State>,
+    /// Weights that were shown last, and their copy there: an evaluation shows the same for all its batches.
+    shown: Option<(Vec<f32>, Buffer)>,
+    logits: Vec<f32>,
+}
+
+impl std::fmt::Debug for OnDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnDevice")
+            .field("device", &self.machine.name())
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+fn failed(refusal: device_kernels::Refusal) -> Refusal {
+    Refusal::Device(refusal.to_string())
+}
+
+fn numbers(places: &[usize]) -> Vec<u32> {
+    places.iter().map(|&p| p as u32).collect()
+}
+
+impl OnDevice {
+    /// The model over the tokens of a code, on a device that was opened.
+    ///
+    /// # Errors
+    /// A shape that is none, or a code that tree positions do not read.
+    pub fn new(config: ModelConfig, code: &Code, machine: Box<dyn Machine>) -> Result<Self> {
+        config.check()?;
+        tree::check(&config, code)?;
+        let (layout, places) = Places::new(&config);
+        let table = match config.position {
+            Position::Sinusoidal => Some(sinusoids(config.max_len, config.d_model)),
+            Position::Tree => Some(sinusoids(config.max_len + 1, config.d_model)),
+            Position::Rotary => Some(rotary_table(config.max_len, config.head_size())),
+            Position::Learned | Position::Alibi | Position::None => None,
+        };
+        let table = table.map(|table| machine.upload(&table));
+        let slopes =
+            (config.position == Position::Alibi).then(|| machine.upload(&alibi_slopes(config.n_heads)));
+        let glyphs = match &places.embedding {
+            EmbeddingPlaces::Table(_) => None,
+            EmbeddingPlaces::GlyphLinear(_) => {
+                Some(Glyphs { cells: machine.upload(&glyph_cells()), convolved: None })
+            }
+            EmbeddingPlaces::GlyphCnn(_) => {
+                let plan = GlyphPlan::new();
+                let convolved = Convolutions {
+                    patches: machine.upload(&plan.patches),
+                    second: machine.upload_places(&plan.second),
+                    back_starts: machine.upload_places(&plan.back_starts),
+                    back_members: machine.upload_places(&plan.back_members),
+                    first: machine.upload_places(&plan.first),
+                    last: machine.upload_places(&plan.last),
+                };
+                Some(Glyphs { cells: machine.upload(&[]), convolved: Some(convolved) })
+            }
+        };
+        let code = code.clone();
+        let (state, shown, logits) = (None, None, Vec::new());
+        Ok(Self { machine, config, code, layout, places, table, slopes, glyphs, state, shown, logits })
+    }
+
+    /// The shape.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    fn check(&self, batch: &Batch) -> Result<()> {
+        let longest = batch.longest();
+        if longest > self.config.max_len {
+            let max = self.config.max_len;
+            return Err(Refusal::Learner(format!(
+                "a sequence of {longest} tokens is longer than max_len = {max}"
+            )));
+        }
+        match batch.tokens.iter().find(|&&t| t as usize >= self.config.vocab_size) {
+            Some(t) => Err(Refusal::Learner(format!(
+                "token {t} is outside the vocabulary of {}",
+                self.config.vocab_size
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The weights there: those that were shown last, if they are the same.
+    fn show(&mut self, theta: &[f32]) -> Result<Buffer> {
+        if theta.len() != self.layout.len() {
+            return Err(Refusal::Learner("parameters of another model".to_owned()));
+        }
+        if let Some((shown, there)) = &self.shown
+            && shown == theta
+        {
+            return Ok(there.clone());
+        }
+        let there = self.machine.upload(theta);
+        self.shown = Some((theta.to_vec(), there.clone()));
+        Ok(there)
+    }
+
+    fn masks(&self, noise: Option<Noise>, site: Site, batch: &Batch) -> Masks {
+        let dropout = noise.and_then(|n| Dropout::new(self.config.dropout, n.seed, n.update, site.number()));
+        Masks { dropout, first_row: batch.first_row }
+    }
+
+    fn attention_form<'a>(
+        &'a self,
+        there: &'a There,
+        layer: usize,
+        batch: &Batch,
+        noise: Option<Noise>,
+    ) -> Attention<'a> {
+        Attention {
+            heads: self.config.n_heads,
+            size: self.config.head_size(),
+            rows: batch.rows(),
+            slopes: self.slopes.as_ref(),
+            masks: self.masks(noise, Site::AttentionWeights(layer), batch),
+            tiles: &there.tiles,
+        }
+    }
+
+    fn send(&self, batch: &Batch) -> There {
+        let m = &*self.machine;
+        let tree = self.config.position == Position::Tree;
+        let paths = tree.then(|| Paths::of(&self.code, batch));
+        let places = match (&self.config.position, &paths) {
+            (_, Some(paths)) => Some(m.upload_places(&numbers(&paths.inside))),
+            (Position::Sinusoidal | Position::Learned | Position::Rotary, _) => {
+                Some(m.upload_places(&numbers(&batch.positions())))
+            }
+            _ => None,
+        };
+        let paths = paths.map(|paths| {
+            let (mut starts, mut entries) = (vec![0], Vec::new());
+            for row in paths.rows() {
+                entries.extend(numbers(row));
+                starts.push(entries.len() as u32);
+            }
+            (m.upload_places(&starts), m.upload_places(&entries))
+        });
+        There { tokens: m.upload_places(&batch.tokens), places, paths, tiles: m.tiles(&batch.starts) }
+    }
+
+    fn norm_forward(&self, theta: &Buffer, norm: &Norm, x: &Buffer, y: &Buffer, shape: Rows) -> KeptNorm {
+        let kept = KeptNorm { normal: self.machine.room(x.len()), inverse: self.machine.room(shape.rows) };
+        self.machine.norm(
+            x,
+            theta,
+            norm.weight.start,
+            norm.bias.start,
+            &kept.normal,
+            &kept.inverse,
+            y,
+            shape,
+        );
+        kept
+    }
+
+    fn norm_backward(
+        &self,
+        theta: &Buffer,
+        norm: &Norm,
+        dy: &Buffer,
+        kept: &KeptNorm,
+        gradient: &Buffer,
+        shape: Rows,
+    ) {
+        let (weight, bias) = (norm.weight.start, norm.bias.start);
+        self.machine.norm_backward(theta, weight, bias, dy, &kept.normal, &kept.inverse, gradient, shape);
+    }
+
+    fn apply(&self, theta: &Buffer, map: &Linear, x: &Buffer, y: &Buffer, shape: Rows) {
+        self.machine.linear(x, theta, map.weight.start, map.bias.start, y, shape, map.bias.len());
+    }
+
+    fn weights_backward(&self, map: &Linear, dy: &Buffer, x: &Buffer, gradient: &Buffer, shape: Rows) {
+        let (weight, bias) = (map.weight.start, map.bias.start);
+        self.machine.linear_backward_weights(dy, x, gradient, weight, bias, shape, map.bias.len());
+    }
+
+    fn input_backward(
+        &self,
+        theta: &Buffer,
+        map: &Linear,
+        dy: &Buffer,
+        dx: &Buffer,
+        shape: Rows,
+        accumulate: bool,
+    ) {
+        let out = map.bias.len();
+        self.machine.linear_backward_input(dy, theta, map.weight.start, dx, shape, out, accumulate);
+    }
+
+    /// The table of symbol vectors where it is computed, [663, d].
+    fn vectors(&self, theta: &Buffer) -> (Option<Buffer>, Option<Convolved>) {
+        const SYMBOLS: usize = fol::symbol::VOCABULARY;
+        let m = &*self.machine;
+        match (&self.places.embedding, &self.glyphs) {
+            (EmbeddingPlaces::GlyphLinear(map), Some(glyphs)) => {
+                let vectors = m.room(SYMBOLS * map.bias.len());
+                self.apply(theta, map, &glyphs.cells, &vectors, Rows { rows: SYMBOLS, width: 625 });
+                (Some(vectors), None)
+            }
+            (
+                EmbeddingPlaces::GlyphCnn([first, second, last]),
+                Some(Glyphs { convolved: Some(plan), .. }),
+            ) => {
+                let convolve = |map: &Linear, patches: &Buffer, shape: Rows| {
+                    let (y, slope) = (m.room(shape.rows * 16), m.room(shape.rows * 16));
+                    self.apply(theta, map, patches, &y, shape);
+                    m.activate(Activation::Relu, &y, &slope);
+                    (y, slope)
+                };
+                let (y, slope1) = convolve(first, &plan.patches, Rows { rows: SYMBOLS * 169, width: 9 });
+                let patches2 = m.room(plan.second.len());
+                m.gather(&y, &plan.second, &patches2);
+                let (y, slope2) = convolve(second, &patches2, Rows { rows: SYMBOLS * 49, width: 144 });
+                let features = m.room(SYMBOLS * 784);
+                m.gather(&y, &plan.first, &features);
+                let vectors = m.room(SYMBOLS * last.bias.len());
+                self.apply(theta, last, &features, &vectors, Rows { rows: SYMBOLS, width: 784 });
+                (Some(vectors), Some(Convolved { slope1, patches2, slope2, features }))
+            }
+            _ => (None, None),
+        }
+    }
+
+    fn vectors_backward(&self, theta: &Buffer, dvectors: &Buffer, kept: &Kept, gradient: &Buffer) {
+        const SYMBOLS: usize = fol::symbol::VOCABULARY;
+        let m = &*self.machine;
+        match (&self.places.embedding, &self.glyphs, &kept.convolved) {
+            (EmbeddingPlaces::GlyphLinear(map), Some(glyphs), _) => {
+                let shape = Rows { rows: SYMBOLS, width: 625 };
+                self.weights_backward(map, dvectors, &glyphs.cells, gradient, shape);
+            }
+            (
+                EmbeddingPlaces::GlyphCnn([first, second, last]),
+                Some(Glyphs { convolved: Some(plan), .. }),
+                Some(convolved),
+            ) => {
+                let shape = Rows { rows: SYMBOLS, width: 784 };
+                self.weights_backward(last, dvectors, &convolved.features, gradient, shape);
+                let dfeatures = m.room(SYMBOLS * 784);
+                self.input_backward(theta, last, dvectors, &dfeatures, shape, false);
+                let dy = m.room(dfeatures.len());
+                m.gather(&dfeatures, &plan.last, &dy);
+                m.multiply(&dy, &convolved.slope2);
+                let shape = Rows { rows: SYMBOLS * 49, width: 144 };
+                self.weights_backward(second, &dy, &convolved.patches2, gradient, shape);
+                let dpatches = m.room(convolved.patches2.len());
+                self.input_backward(theta, second, &dy, &dpatches, shape, false);
+                let dy = m.room(SYMBOLS * 169 * 16);
+                m.gather_sum(&dpatches, &plan.back_starts, &plan.back_members, &dy);
+                m.multiply(&dy, &convolved.slope1);
+                let shape = Rows { rows: SYMBOLS * 169, width: 9 };
+                self.weights_backward(first, &dy, &plan.patches, gradient, shape);
+            }
+            _ => {}
+        }
+    }
+
+    fn head_weight(&self) -> usize {
+        match (&self.places.head_weight, &self.places.embedding) {
+            (Some(range), _) | (None, EmbeddingPlaces::Table(range)) => range.start,
+            // `ModelConfig::check` refuses a tied head with a glyph embedding.
+            (None, _) => 0,
+        }
+    }
+
+    fn forward(&self, theta: &Buffer, batch: &Batch, noise: Option<Noise>) -> Result<Kept> {
+        let m = &*self.machine;
+        let (rows, d) = (batch.rows(), self.config.d_model);
+        let shape = Rows { rows, width: d };
+        let there = self.send(batch);
+        let h = m.room(rows * d);
+        // h = dropout(scale·E[token] + P[position])
+        let (vectors, convolved) = self.vectors(theta);
+        let own = match &self.places.embedding {
+            EmbeddingPlaces::Table(range) => Part { of: theta, at: range.start },
+            _ => Part { of: vectors.as_ref().unwrap_or(theta), at: 0 },
+        };
+        let positions = match (&self.places.position, self.config.position, &self.table) {
+            (Some(range), ..) => Some(Part { of: theta, at: range.start }),
+            (None, Position::Sinusoidal | Position::Tree, Some(table)) => Some(Part { of: table, at: 0 }),
+            _ => None,
+        };
+        let positions = positions.zip(there.places.as_ref());
+        m.embed(own, positions, &there.tokens, self.config.embedding_scale() as f32, &h, shape);
+        if let (Some(range), Some((starts, entries))) = (&self.places.decay, &there.paths) {
+            m.add_patterns(&h, Part { of: theta, at: range.start }, starts, entries, shape);
+        }
+        m.drop_in_place(self.masks(noise, Site::Embedding, batch), &h, d);
+        let mut layers = Vec::with_capacity(self.config.n_layers);
+        let mut h = h;
+        for (n, block) in self.places.layers.iter().enumerate() {
+            let layer;
+            (layer, h) = self.layer_forward(theta, batch, &there, noise, n, block, h)?;
+            layers.push(layer);
+        }
+        let (norm, last) = match &self.places.norm {
+            Some(norm) => {
+                let y = m.room(rows * d);
+                (Some(self.norm_forward(theta, norm, &h, &y, shape)), y)
+            }
+            None => (None, h),
+        };
+        let v = self.config.vocab_size;
+        let logits = m.room(rows * v);
+        m.linear(&last, theta, self.head_weight(), self.places.head_bias.start, &logits, shape, v);
+        Ok(Kept { there, convolved, layers, norm, last, logits })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a layer of a pass")]
+    fn layer_forward(
+        &self,
+        theta: &Buffer,
+        batch: &Batch,
+        there: &There,
+        noise: Option<Noise>,
+        n: usize,
+        block: &Block,
+        h: Buffer,
+    ) -> Result<(KeptLayer, Buffer)> {
+        let m = &*self.machine;
+        let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
+        let (shape, wide) = (Rows { rows, width: d }, Rows { rows, width: f });
+        let pre = self.config.norm == NormPlace::Pre;
+        let attention_in = m.room(rows * d);
+        let before = if pre {
+            Some(self.norm_forward(theta, &block.norm1, &h, &attention_in, shape))
+        } else {
+            m.copy(&attention_in, &h);
+            None
+        };
+        let qkv = m.room(rows * 3 * d);
+        self.apply(theta, &block.qkv, &attention_in, &qkv, shape);
+        self.turn(&qkv, there, false);
+        let (context, sums) = (m.room(rows * d), m.room(self.config.n_heads * rows));
+        m.attention(self.attention_form(there, n, batch, noise), &qkv, &context, &sums).map_err(failed)?;
+        let branch = m.room(rows * d);
+        self.apply(theta, &block.output, &context, &branch, shape);
+        m.add_dropped(self.masks(noise, Site::AttentionOutput(n), batch), &h, &branch, d);
+        let ffn_in = m.room(rows * d);
+        let (norm1, behind) = match before {
+            Some(norm1) => (norm1, Some(self.norm_forward(theta, &block.norm2, &h, &ffn_in, shape))),
+            None => {
+                let norm1 = self.norm_forward(theta, &block.norm1, &h, &ffn_in, shape);
+                m.copy(&h, &ffn_in);
+                (norm1, None)
+            }
+        };
+        let (hidden, slope) = (m.room(rows * f), m.room(rows * f));
+        self.apply(theta, &block.up, &ffn_in, &hidden, shape);
+        m.activate(self.config.activation.kernel(), &hidden, &slope);
+        self.apply(theta, &block.down, &hidden, &branch, wide);
+        m.add_dropped(self.masks(noise, Site::FeedForward(n), batch), &h, &branch, d);
+        let (norm2, h) = match behind {
+            Some(norm2) => (norm2, h),
+            None => (self.norm_forward(theta, &block.norm2, &h, &branch, shape), branch),
+        };
+        Ok((KeptLayer { attention_in, qkv, sums, context, ffn_in, hidden, slope, norm1, norm2 }, h))
+    }
+
+    fn turn(&self, qkv: &Buffer, there: &There, backward: bool) {
+        if let (Position::Rotary, Some(table), Some(places)) =
+            (self.config.position, &self.table, &there.places)
+        {
+            self.machine.rotary(table, qkv, places, self.config.n_heads, self.config.head_size(), backward);
+        }
+    }
+
+    /// From the gradient of the logits, which stands in their place, to that of every parameter.
+    fn backward(&self, theta: &Buffer, batch: &Batch, noise: Noise, kept: &Kept, gradient: &Buffer) {
+        let m = &*self.machine;
+        let (rows, d, v) = (batch.rows(), self.config.d_model, self.config.vocab_size);
+        let shape = Rows { rows, width: d };
+        let head = self.head_weight();
+        m.linear_backward_weights(
+            &kept.logits,
+            &kept.last,
+            gradient,
+            head,
+            self.places.head_bias.start,
+            shape,
+            v,
+        );
+        let h = m.room(rows * d);
+        m.linear_backward_input(&kept.logits, theta, head, &h, shape, v, false);
+        if let (Some(norm), Some(kept)) = (&self.places.norm, &kept.norm) {
+            self.norm_backward(theta, norm, &h, kept, gradient, shape);
+        }
+        for (n, (block, layer)) in self.places.layers.iter().zip(&kept.layers).enumerate().rev() {
+            self.layer_backward(theta, batch, &kept.there, noise, n, block, layer, &h, gradient);
+        }
+        m.drop_in_place(self.masks(Some(noise), Site::Embedding, batch), &h, d);
+        if let Some(range) = &self.places.position {
+            let groups = Groups::new(m, batch.positions().into_iter());
+            m.add_groups(&h, &groups, Part { of: gradient, at: range.start }, 1.0, d);
+        }
+        if let (Some(range), Some((starts, entries))) = (&self.places.decay, &kept.there.paths) {
+            m.patterns_backward(&h, starts, entries, Part { of: gradient, at: range.start }, DEPTH, shape);
+        }
+        let scale = self.config.embedding_scale() as f32;
+        let groups = Groups::new(m, batch.tokens.iter().map(|&t| t as usize));
+        if let EmbeddingPlaces::Table(range) = &self.places.embedding {
+            m.add_groups(&h, &groups, Part { of: gradient, at: range.start }, scale, d);
+        } else {
+            let dvectors = m.room(v * d);
+            m.fill(&dvectors, 0.0);
+            m.add_groups(&h, &groups, Part { of: &dvectors, at: 0 }, scale, d);
+            self.vectors_backward(theta, &dvectors, kept, gradient);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a layer of a pass")]
+    fn layer_backward(
+        &self,
+        theta: &Buffer,
+        batch: &Batch,
+        there: &There,
+        noise: Noise,
+        n: usize,
+        block: &Block,
+        layer: &KeptLayer,
+        h: &Buffer,
+        gradient: &Buffer,
+    ) {
+        let m = &*self.machine;
+        let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
+        let (shape, wide) = (Rows { rows, width: d }, Rows { rows, width: f });
+        let pre = self.config.norm == NormPlace::Pre;
+        if !pre {
+            self.norm_backward(theta, &block.norm2, h, &layer.norm2, gradient, shape);
+        }
+        let branch = m.room(rows * d);
+        m.copy(&branch, h);
+        m.drop_in_place(self.masks(Some(noise), Site::FeedForward(n), batch), &branch, d);
+        self.weights_backward(&block.down, &branch, &layer.hidden, gradient, wide);
+        let dhidden = m.room(rows * f);
+        self.input_backward(theta, &block.down, &branch, &dhidden, wide, false);
+        m.multiply(&dhidden, &layer.slope);
+        self.weights_backward(&block.up, &dhidden, &layer.ffn_in, gradient, shape);
+        if pre {
+            self.input_backward(theta, &block.up, &dhidden, &branch, shape, false);
+            self.norm_backward(theta, &block.norm2, &branch, &layer.norm2, gradient, shape);
+            m.add(Part { of: h, at: 0 }, &branch);
+        } else {
+            self.input_backward(theta, &block.up, &dhidden, h, shape, true);
+            self.norm_backward(theta, &block.norm1, h, &layer.norm1, gradient, shape);
+        }
+        m.copy(&branch, h);
+        m.drop_in_place(self.masks(Some(noise), Site::AttentionOutput(n), batch), &branch, d);
+        self.weights_backward(&block.output, &branch, &layer.context, gradient, shape);
+        let dcontext = m.room(rows * d);
+        self.input_backward(theta, &block.output, &branch, &dcontext, shape, false);
+        let dqkv = m.room(rows * 3 * d);
+        let form = self.attention_form(there, n, batch, Some(noise));
+        m.attention_backward(form, &layer.qkv, &layer.context, &layer.sums, &dcontext, &dqkv);
+        self.turn(&dqkv, there, true);
+        self.weights_backward(&block.qkv, &dqkv, &layer.attention_in, gradient, shape);
+        if pre {
+            self.input_backward(theta, &block.qkv, &dqkv, &branch, shape, false);
+            self.norm_backward(theta, &block.norm1, &branch, &layer.norm1, gradient, shape);
+            m.add(Part { of: h, at: 0 }, &branch);
+        } else {
+            self.input_backward(theta, &block.qkv, &dqkv, h, shape, true);
+        }
+    }
+
+    /// Forward and backward; the losses of the rows stay there.
+    fn pass(&self, theta: &Buffer, batch: &Batch, noise: Noise, gradient: &Buffer) -> Result<Buffer> {
+        let m = &*self.machine;
+        let kept = self.forward(theta, batch, Some(noise))?;
+        let losses = m.room(batch.rows());
+        let shape = Rows { rows: batch.rows(), width: self.config.vocab_size };
+        let targets = m.upload_places(&batch.targets);
+        m.cross_entropy(&kept.logits, &targets, noise.smoothing as f32, &losses, shape, true);
+        self.backward(theta, batch, noise, &kept, gradient);
+        Ok(losses)
+    }
+}
+
+/// The targets that count.
+fn targets(batch: &Batch, width: usize) -> u64 {
+    batch.targets.iter().filter(|&&t| (t as usize) < width).count() as u64
+}
+
+impl Network for OnDevice {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]> {
+        self.check(batch)?;
+        let theta = self.show(theta)?;
+        let kept = self.forward(&theta, batch, None)?;
+        self.logits = self.machine.read(&kept.logits).map_err(failed)?;
+        self.logits.truncate(batch.rows() * self.config.vocab_size);
+        Ok(&self.logits)
+    }
+
+    fn gradient(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]) -> Result<Loss> {
+        self.check(batch)?;
+        let count = targets(batch, self.config.vocab_size);
+        if theta.is_empty()
+            && let Some(state) = &self.state
+        {
+            let losses = self.pass(&state.theta, batch, noise, &state.gradient)?;
+            if let Some(state) = &mut self.state {
+                state.losses.push(losses);
+            }
+            return Ok(Loss { sum: 0.0, targets: count });
+        }
+        let theta = self.show(theta)?;
+        let there = self.machine.upload(gradient);
+        let losses = self.pass(&theta, batch, noise, &there)?;
+        let total = self.machine.room(1);
+        self.machine.sum(&losses, false, &total, 0);
+        let sum = self.machine.read(&total).map_err(failed)?.first().copied().map_or(f64::NAN, f64::from);
+        gradient.copy_from_slice(&self.machine.read(&there).map_err(failed)?);
+        Ok(Loss { sum, targets: count })
+    }
+
+    fn resident(&mut self) -> Option<&mut dyn Resident> {
+        Some(self)
+    }
+}
+
+fn not_loaded() -> Refusal {
+    Refusal::Learner("a device was asked for an update before it had parameters".to_owned())
+}
+
+impl Resident for OnDevice {
+    fn load(&mut self, theta: &[f32], moments: &Moments) -> Result<()> {
+        let m = &*self.machine;
+        let gradient = m.room(theta.len());
+        m.fill(&gradient, 0.0);
+        self.state = Some(State {
+            theta: m.upload(theta),
+            m: m.upload(&moments.m),
+            v: m.upload(&moments.v),
+            ema: moments.ema.as_ref().map(|ema| m.upload(ema)),
+            gradient,
+            losses: Vec::new(),
+        });
+        Ok(())
+    }
+
+    fn measure(&mut self) -> Result<(f64, f64)> {
+        let (m, state) = (&*self.machine, self.state.as_mut().ok_or_else(not_loaded)?);
+        let losses = std::mem::take(&mut state.losses);
+        let found = m.room(losses.len() + 1);
+        m.sum(&state.gradient, true, &found, 0);
+        for (i, losses) in losses.iter().enumerate() {
+            m.sum(losses, false, &found, i + 1);
+        }
+        let found = m.read(&found).map_err(failed)?;
+        let (square, sums) = found.split_first().ok_or_else(not_loaded)?;
+        Ok((sums.iter().map(|&sum| f64::from(sum)).sum(), f64::from(*square).sqrt()))
+    }
+
+    fn update(&mut self, layout: &Layout, optimiser: &Optimiser, update: Update) -> Result<()> {
+        let Optimiser::AdamW(adamw) = optimiser else {
+            let name = self.machine.name();
+            return Err(Refusal::Setting(format!("optimizer: device `{name}` has AdamW alone")));
+        };
+        let (m, state) = (&*self.machine, self.state.as_ref().ok_or_else(not_loaded)?);
+        let Update { number: t, lr, factor } = update;
+        let bias = |beta: f64| 1.0 - beta.powf(t as f64);
+        let step = Step {
+            clip: factor as f32,
+            beta1: adamw.beta1 as f32,
+            beta2: adamw.beta2 as f32,
+            rate: (lr / bias(adamw.beta1)) as f32,
+            correction: (1.0 / bias(adamw.beta2)) as f32,
+            eps: adamw.eps as f32,
+        };
+        let parameters: Vec<_> = layout.iter().collect();
+        // Neighbours that decay alike go together.
+        for group in parameters.chunk_by(|a, b| a.decay == b.decay) {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            let decay = if first.decay == Decay::Yes { adamw.weight_decay } else { 0.0 };
+            let (at, len) = (first.range.start, last.range.end - first.range.start);
+            let keep = (1.0 - lr * decay) as f32;
+            m.adamw(&state.theta, &state.m, &state.v, &state.gradient, step, keep, at, len);
+        }
+        if let Some(ema) = &state.ema {
+            let beta = adamw.ema.min((1.0 + t as f64) / (10.0 + t as f64)) as f32;
+            m.average(ema, &state.theta, beta);
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        if let Some(state) = &self.state {
+            self.machine.fill(&state.gradient, 0.0);
+        }
+    }
+
+    fn gradient(&mut self) -> Result<Vec<f32>> {
+        let state = self.state.as_ref().ok_or_else(not_loaded)?;
+        self.machine.read(&state.gradient).map_err(failed)
+    }
+
+    fn store(&mut self, theta: &mut Vec<f32>, moments: &mut Moments) -> Result<()> {
+        let (m, state) = (&*self.machine, self.state.as_ref().ok_or_else(not_loaded)?);
+        let read = |buffer: &Buffer| m.read(buffer).map_err(failed);
+        // All of them before any is put in its place: what a device that fails had given is no state.
+        let found = (read(&state.theta)?, read(&state.m)?, read(&state.v)?);
+        let average = state.ema.as_ref().map(read).transpose()?;
+        (*theta, moments.m, moments.v) = found;
+        moments.ema = average;
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! The engine of a device beside the explicit one: logits, gradients, and twenty updates of tiny.
+
+use std::sync::atomic::AtomicUsize;
+
+use device_kernels::Machine;
+use seeded::Family;
+use symbolic_transformer::batch::Batch;
+use symbolic_transformer::config::{Embedding, ModelConfig};
+use symbolic_transformer::explicit::Explicit;
+use symbolic_transformer::learner::{Corpus, Learner};
+use symbolic_transformer::network::{Network, Noise};
+use symbolic_transformer::on_device::OnDevice;
+use symbolic_transformer::order::{BatchUnit, Batching, Order};
+use training::optimiser::AdamW;
+use training::schedule::{Decline, Schedule};
+use training::{DeviceSpec, Settings, Trainer};
+
+use crate::gradients::{NOISE, batch, shapes, weights};
+
+/// The first device, or nothing where no driver is installed; then it says so.
+fn machine() -> Option<Box<dyn Machine>> {
+    match device_kernels::open(DeviceSpec::Vulkan(0)) {
+        Ok(machine) => Some(machine),
+        Err(refusal) => {
+            eprintln!("not tested: {refusal}");
+            None
+        }
+    }
+}
+
+fn on(config: &ModelConfig, machine: Box<dyn Machine>) -> OnDevice {
+    OnDevice::new(config.clone(), &fol::notation::Code::PLAIN, machine).unwrap()
+}
+
+#[test]
+fn a_device_agrees_with_the_explicit_engine() {
+    for (name, config) in shapes() {
+        let Some(machine) = machine() else { return };
+        let mut s = Family::named(name).stream(seeded::test_seed() + 7);
+        let mut explicit = Explicit::new(config.clone()).unwrap();
+        let mut there = on(&config, machine);
+        // The convolutions over 663 pictures are slow enough once.
+        let cases: &[(u64, u64)] =
+            if config.embedding == Embedding::GlyphCnn { &[(4, 9)] } else { &[(1, 2), (5, 9)] };
+        for &(count, longest) in cases {
+            let mut batch = batch(&mut s, count, longest, &config);
+            batch.first_row = 1000;
+            if let Some(target) = batch.targets.first_mut() {
+                *target = u32::MAX;
+            }
+            let theta = weights(explicit.layout(), &mut s);
+            let (a, b) = (there.logits(&theta, &batch).unwrap(), explicit.logits(&theta, &batch).unwrap());
+            assert_eq!(a.len(), b.len());
+            let scale = b.iter().fold(1.0_f32, |m, v| m.max(v.abs()));
+            let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(worst < 1e-5 * scale, "{name}: logits differ by {worst}");
+
+            let (mut ga, mut gb) = (vec![0.5; theta.len()], vec![0.5; theta.len()]);
+            let la = Network::gradient(&mut there, &theta, &batch, NOISE, &mut ga).unwrap();
+            let lb = explicit.gradient(&theta, &batch, NOISE, &mut gb).unwrap();
+            assert_eq!(la.targets, lb.targets);
+            assert!((la.sum - lb.sum).abs() <= 1e-5 * lb.sum, "{name}: loss {} and {}", la.sum, lb.sum);
+            for p in explicit.layout().iter() {
+                let (x, y) = (&ga[p.range.clone()], &gb[p.range.clone()]);
+                let norm = y.iter().map(|v| (v - 0.5) * (v - 0.5)).sum::<f32>().sqrt();
+                let apart = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
+                assert!(apart <= 2e-5 * norm + 2e-5, "{name}: {} differs by {apart} of {norm}", p.name);
+                assert!(norm > 0.0 || batch.rows() < 4, "{name}: {} has no gradient", p.name);
+            }
+        }
+    }
+}
+
+fn corpus(part: u64, size: usize) -> Corpus {
+    let law = fol::law::Law::named("public", &[]).unwrap();
+    let mut sampler = fol::sample::Sampler::new(&law).unwrap();
+    let (mut corpus, mut text) = (Corpus::new(), Vec::new());
+    let family = Family::named("on-device");
+    while corpus.len() < size {
+        sampler.sample(&mut family.stream(part * 1000 + corpus.len() as u64), &mut text);
+        if text.len() < 40 {
+            corpus.push(text.iter().copied(), 0.0);
+        } else {
+            corpus.push([], 0.0);
+        }
+    }
+    corpus
+}
+
+fn settings(total: u64) -> Settings {
+    let adamw = AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.9 };
+    Settings {
+        optimiser: adamw.into(),
+        schedule: Schedule { lr: 1e-3, warmup: 5, total, min_lr: 1e-4, decline: Decline::Cosine },
+        clip: 1.0,
+        max_skipped: 10,
+        accumulate: 2,
+        patience: 0,
+        min_delta: 0.0,
+        goal: 0,
+        eval_every: 10,
+        log_every: 5,
+        save_every: 5,
+        seed: 3,
+        config_digest: String::new(),
+        data_digest: String::new(),
+        optimum: None,
+        initial: None,
+    }
+}
+
+/// Trains to an update and returns the weights and the losses of the `update` lines.
+fn train(
+    network: Box<dyn Network>,
+    folder: &std::path::Path,
+    total: u64,
+    stop: usize,
+) -> (Vec<f32>, Vec<f64>) {
+    let train = corpus(0, 64);
+    let lengths = train.lengths();
+    let order = Order::new(lengths, Batching::Plain, BatchUnit::Formulas, 16, 3);
+    let mut learner = Learner { network, train, validation: corpus(1, 16), order, seed: 3, smoothing: 0.0 };
+    let mut trainer = Trainer::open(&mut learner, settings(total), folder, serde_json::Map::new()).unwrap();
+    trainer.run(&AtomicUsize::new(stop), &training::Progress::Quiet).unwrap();
+    let weights = trainer.weights().to_vec();
+    let text = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let losses = lines.filter_map(|line| line["loss"].as_f64()).collect();
+    (weights, losses)
+}
+
+#[test]
+fn twenty_updates_of_tiny_have_the_losses_of_the_cpu_and_go_on_there() {
+    let config = ModelConfig { n_layers: 1, ..ModelConfig::size("tiny").unwrap() };
+    let (Some(first), Some(second)) = (machine(), machine()) else { return };
+    let folders: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
+    let cpu = || Box::new(Explicit::new(config.clone()).unwrap());
+    let (right, right_losses) = train(cpu(), folders[0].path(), 20, 0);
+    let (found, losses) = train(Box::new(on(&config, first)), folders[1].path(), 20, 0);
+    assert_eq!((losses.len(), right_losses.len()), (4, 4));
+    for (a, b) in losses.iter().zip(&right_losses) {
+        assert!((a - b).abs() < 1e-4, "{losses:?} {right_losses:?}");
+    }
+    let apart = found.iter().zip(&right).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(apart < 2e-3, "{apart}");
+    // Begun on the device, stopped by a signal after its first update, and ended on the CPU: one run, one file.
+    let _ = train(Box::new(on(&config, second)), folders[2].path(), 20, 15);
+    let (_, losses) = train(cpu(), folders[2].path(), 20, 0);
+    for (a, b) in losses.iter().zip(&right_losses) {
+        assert!((a - b).abs() < 1e-4, "{losses:?} {right_losses:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let Some(machine) = machine() else { return };
+    let config = ModelConfig { max_len: 4, ..ModelConfig::size("tiny").unwrap() };
+    let mut there = on(&config, machine);
+    let theta = there.layout().initialise(0);
+    let long = Batch::new([&[1_u16, 2, 3, 4, 5, 6][..]]);
+    assert!(there.logits(&theta, &long).unwrap_err().to_string().contains("longer than max_len"));
+    let foreign = Batch::new([&[1_u16, 2, 3][..]]);
+    let foreign = Batch { tokens: vec![5000; foreign.rows()], ..foreign };
+    assert!(there.logits(&theta, &foreign).unwrap_err().to_string().contains("vocabulary"));
+    let fine = Batch::new([&[1_u16, 2, 3][..]]);
+    assert!(there.logits(&theta[1..], &fine).unwrap_err().to_string().contains("another model"));
+    let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
+    assert!(Network::gradient(&mut there, &[], &fine, noise, &mut []).is_err());
+    let none = device_kernels::open(DeviceSpec::Vulkan(77)).err().unwrap().to_string();
+    assert!(none.contains("vulkan:77") && none.contains("vulkan:0"), "{none}");
+    assert!(device_kernels::open(DeviceSpec::Cuda(0)).is_err());
+}
