@@ -1,5 +1,6 @@
 //! The commands that serve every learner. What belongs to one learner alone stands with it.
 
+pub(crate) mod devices;
 pub(crate) mod eval;
 pub(crate) mod report;
 pub(crate) mod runs;

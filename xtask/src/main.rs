@@ -64,6 +64,10 @@ enum Command {
     Sweep(commands::sweep::SweepArgs),
     /// List the runs: their state, what they reached, their size.
     Runs(commands::runs::RunsArgs),
+    /// List what a model can be trained on here, and why not on the rest.
+    Devices(commands::devices::DevicesArgs),
+    /// Compare every kernel of a device, and steps of a model, with the CPU's, and time them.
+    DeviceCheck(commands::devices::CheckArgs),
     /// Run the project's tests, with --slow also their slow halves.
     Test(commands::test::TestArgs),
     /// Prove that a trained cell is right on sequences of any length, or find one where it is wrong.
@@ -121,6 +125,8 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(args),
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Runs(args) => commands::runs::run(args),
+        Command::Devices(args) => commands::devices::run(args),
+        Command::DeviceCheck(args) => commands::devices::check(args),
         Command::Test(args) => commands::test::run(args),
         Command::Certify(args) => rnn::certify::run(args),
         Command::Snap(args) => rnn::snap::run(args),

@@ -13,6 +13,10 @@ pub struct Found {
     pub name: String,
     /// The driver with its version.
     pub driver: String,
+    /// `discrete`, `integrated`, `virtual`, `software` or `other`.
+    pub kind: &'static str,
+    /// Bytes of the largest buffer that it takes: wgpu tells no more of its memory.
+    pub largest: u64,
     /// Why it cannot be used, if it cannot.
     pub fault: Option<String>,
 }
@@ -79,9 +83,30 @@ mod vulkan {
         let describe = |(number, adapter): (usize, &wgpu::Adapter)| {
             let info = adapter.get_info();
             let driver = format!("{} {}", info.driver, info.driver_info).trim().to_owned();
-            Found { spec: DeviceSpec::Vulkan(number), name: info.name, driver, fault: None }
+            let kind = match info.device_type {
+                wgpu::DeviceType::DiscreteGpu => "discrete",
+                wgpu::DeviceType::IntegratedGpu => "integrated",
+                wgpu::DeviceType::VirtualGpu => "virtual",
+                wgpu::DeviceType::Cpu => "software",
+                wgpu::DeviceType::Other => "other",
+            };
+            let largest = adapter.limits().max_storage_buffer_binding_size;
+            let fault = fault(adapter);
+            Found { spec: DeviceSpec::Vulkan(number), name: info.name, driver, kind, largest, fault }
         };
         adapters.iter().enumerate().map(describe).collect()
+    }
+
+    /// What the kernels need and an adapter does not have.
+    fn fault(adapter: &wgpu::Adapter) -> Option<String> {
+        let limits = adapter.limits();
+        let needed = [
+            ("storage buffers in one kernel", limits.max_storage_buffers_per_shader_stage, 9),
+            ("units in a cube", limits.max_compute_invocations_per_workgroup, 256),
+            ("bytes of shared memory", limits.max_compute_workgroup_storage_size, 16 * 1024),
+        ];
+        let short = needed.iter().find(|(_, has, needs)| has < needs);
+        short.map(|(what, has, needs)| format!("it has {has} {what}, and the kernels need {needs}"))
     }
 
     pub(super) fn open(spec: DeviceSpec, number: usize) -> Result<Box<dyn Machine>> {
@@ -101,6 +126,9 @@ mod vulkan {
             ));
         }
         let adapter = adapters.swap_remove(number);
+        if let Some(fault) = fault(&adapter) {
+            return Err(refused(spec, fault));
+        }
         let asked = wgpu::DeviceDescriptor {
             label: Some("calculemus"),
             required_features: adapter.features() & wgpu::Features::all_webgpu_mask(),

@@ -17,6 +17,9 @@ mod kernels;
 #[cfg(feature = "vulkan")]
 mod machine;
 
+#[cfg(feature = "vulkan")]
+pub mod check;
+
 pub use device::{Found, available, open};
 pub use error::{Refusal, Result};
 #[cfg(feature = "vulkan")]

@@ -22,7 +22,7 @@ pub(crate) struct Train {
     /// Changes a key; the value is TOML, or else a string.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// cpu, cuda, cuda:N or metal.
+    /// cpu, vulkan, cuda or metal, with :N for one of several; `cargo xtask devices` lists them.
     #[arg(long)]
     device: Option<String>,
     /// Goes on with a run: a folder, or a name in runs/.
@@ -104,15 +104,34 @@ pub(crate) fn train(args: &Train) -> Result<u8> {
     }
 }
 
+/// What this build lacks for a configuration, and another one has.
+fn elsewhere<L: Learner>(config: &L) -> Option<&'static str> {
+    if config.is_program() && !cfg!(feature = "programs") {
+        return Some("programs");
+    }
+    let device = config.device().parse();
+    (matches!(device, Ok(DeviceSpec::Vulkan(_))) && !cfg!(feature = "vulkan")).then_some("vulkan")
+}
+
+#[cfg(not(feature = "bench"))]
+fn hand_over(features: &str) -> Result<u8> {
+    crate::elsewhere::run("release", features, std::env::args_os().skip(1))
+}
+
+/// The build of the benches trains what it is asked to measure, and nothing else.
+#[cfg(feature = "bench")]
+fn hand_over(features: &str) -> Result<u8> {
+    bail!("this build has no {features}")
+}
+
 fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
     let config: L = args.resumed_config(folder)?;
     if args.print_config {
         print_text(&config.to_toml()?);
         return Ok(0);
     }
-    #[cfg(not(feature = "programs"))]
-    if config.is_program() {
-        return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
+    if let Some(features) = elsewhere(&config) {
+        return hand_over(features);
     }
     run(args, &config, folder)
 }
@@ -122,9 +141,8 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
         print_text(&config.to_toml()?);
         return Ok(0);
     }
-    #[cfg(not(feature = "programs"))]
-    if config.is_program() {
-        return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
+    if let Some(features) = elsewhere(config) {
+        return hand_over(features);
     }
     let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;

@@ -37,6 +37,11 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
                 network
             }))
         }
+        #[cfg(feature = "vulkan")]
+        DeviceSpec::Vulkan(_) => {
+            let machine = device_kernels::open(device)?;
+            Ok(Box::new(symbolic_transformer::on_device::OnDevice::new(shape, code, machine)?))
+        }
         #[cfg(feature = "candle")]
         _ => Ok(Box::new(Composed::in_code(shape, code, DType::F32, device.open()?)?)),
         #[cfg(not(feature = "candle"))]
@@ -45,6 +50,17 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
             bail!("device {device} needs a build with --features candle")
         }
     }
+}
+
+/// The network that judges or writes with the weights of a run. What was trained on a device that this build has not is
+/// judged on the CPU, which has the same files, and it is said.
+fn to_judge(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
+    let device: DeviceSpec = config.device.parse()?;
+    if matches!(device, DeviceSpec::Vulkan(_)) && device.check_built().is_err() {
+        crate::answer::say!("on the cpu: this build has no {device}, on which the run was trained");
+        return of(&Config { device: "cpu".to_owned(), ..config.clone() }, code);
+    }
+    of(config, code)
 }
 
 /// The network that is trained: the one that a configuration names, or the program that says the same. A program is
@@ -108,7 +124,7 @@ pub(crate) fn load_checkpoint(
     code: &Code,
     step: u64,
 ) -> Result<(Box<dyn Network>, Vec<f32>)> {
-    let network = of(config, code)?;
+    let network = to_judge(config, code)?;
     let last = folder.join("last");
     let there = training::checkpoint::list(&last)?;
     let Some((_, path)) = there.iter().find(|(s, _)| *s == step) else {
@@ -124,7 +140,7 @@ pub(crate) fn load(folder: &Path, config: &Config, code: &Code) -> Result<(Box<d
     if !config.model.has_weights() {
         bail!("{}: a run of model = \"{}\" has no weights", folder.display(), config.model.name());
     }
-    let network = of(config, code)?;
+    let network = to_judge(config, code)?;
     let path = run_folder::weights(folder);
     let theta =
         training::checkpoint::load_weights(&path, network.layout()).context("the model of the run")?;

@@ -1,0 +1,268 @@
+//! `cargo xtask devices`: what a model can be trained on here, and why not on the rest. `cargo xtask device-check`: every
+//! kernel of a device beside the CPU's, and steps of a model on both.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use training::DeviceSpec;
+
+use crate::answer::give;
+
+/// Options of `devices`.
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    /// Prints one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A device in the list.
+struct Entry {
+    device: String,
+    name: String,
+    driver: String,
+    memory: Option<u64>,
+    /// Why not, if not.
+    fault: Option<String>,
+}
+
+/// The list: the CPU first, then whatever was found, then what this build has not.
+fn entries() -> Vec<Entry> {
+    let cpu = Entry {
+        device: "cpu".to_owned(),
+        name: format!("{} instructions", training::kernels::instruction_set()),
+        driver: String::new(),
+        memory: memory(),
+        fault: None,
+    };
+    let mut entries = vec![cpu];
+    #[cfg(feature = "vulkan")]
+    {
+        let found = device_kernels::available();
+        if found.is_empty() {
+            let fault = device_kernels::open(DeviceSpec::Vulkan(0)).err().map(|e| e.to_string());
+            entries.push(missing("vulkan", fault.unwrap_or_default()));
+        }
+        entries.extend(found.into_iter().map(|found| Entry {
+            device: found.spec.to_string(),
+            name: format!("{} ({})", found.name, found.kind),
+            driver: found.driver,
+            memory: Some(found.largest),
+            fault: found.fault,
+        }));
+    }
+    for (name, spec) in [
+        ("vulkan", DeviceSpec::Vulkan(0)),
+        ("cuda", DeviceSpec::Cuda(0)),
+        ("metal", DeviceSpec::Metal(0)),
+        ("rocm", DeviceSpec::Rocm(0)),
+    ] {
+        if let Err(refusal) = spec.check_built() {
+            let text = refusal.to_string();
+            let why = text.split_once("build: ").map_or(text.as_str(), |(_, why)| why);
+            let why = why.split_once(". Available").map_or(why, |(why, _)| why);
+            entries.push(missing(name, why.to_owned()));
+        }
+    }
+    entries
+}
+
+fn missing(name: &str, fault: String) -> Entry {
+    let (device, name) = (name.to_owned(), String::new());
+    Entry { device, name, driver: String::new(), memory: None, fault: Some(fault) }
+}
+
+/// Bytes of memory of this machine, where the system tells.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kilobytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    kilobytes.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// `cargo xtask devices`; returns the exit status.
+pub(crate) fn run(args: &DevicesArgs) -> Result<u8> {
+    let entries = entries();
+    let devices: Vec<Value> = entries
+        .iter()
+        .map(|e| {
+            json!({
+                "device": e.device, "name": e.name, "driver": e.driver, "bytes": e.memory,
+                "usable": e.fault.is_none(), "fault": e.fault,
+            })
+        })
+        .collect();
+    let document = json!({ "schema": "xtask/1", "command": "devices", "devices": devices });
+    give(args.json, &document, || entries.iter().map(line).collect())?;
+    Ok(0)
+}
+
+fn line(entry: &Entry) -> String {
+    let memory = entry.memory.map_or_else(String::new, |b| format!(", {:.1} GB", b as f64 / 1e9));
+    let driver = if entry.driver.is_empty() { String::new() } else { format!(", {}", entry.driver) };
+    match &entry.fault {
+        None => format!("{:<10} {}{driver}{memory}\n", entry.device, entry.name),
+        Some(fault) => format!("{:<10} not usable: {fault}\n", entry.device),
+    }
+}
+
+#[cfg(feature = "vulkan")]
+pub(crate) use check::run as check;
+
+/// Options of `device-check`.
+#[derive(Debug, Args)]
+#[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "another build reads them"))]
+pub(crate) struct CheckArgs {
+    /// The device, as `cargo xtask devices` lists it.
+    #[arg(long, default_value = "vulkan")]
+    device: String,
+    /// A model of tiny's sizes alone: for a device that is a program.
+    #[arg(long)]
+    small: bool,
+    /// Prints one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// In a build without devices: hands over to one that has them.
+#[cfg(not(feature = "vulkan"))]
+pub(crate) fn check(_: &CheckArgs) -> Result<u8> {
+    crate::elsewhere::run("release", "vulkan", std::env::args_os().skip(1))
+}
+
+#[cfg(feature = "vulkan")]
+mod check {
+    use std::fmt::Write as _;
+    use std::time::Instant;
+
+    use anyhow::Result;
+    use device_kernels::check::Checked;
+    use fol::notation::Code;
+    use serde_json::json;
+    use symbolic_transformer::batch::Batch;
+    use symbolic_transformer::config::ModelConfig;
+    use symbolic_transformer::explicit::Explicit;
+    use symbolic_transformer::network::{Network, Noise};
+    use symbolic_transformer::on_device::OnDevice;
+    use training::DeviceSpec;
+
+    use super::CheckArgs;
+    use crate::answer::{give, usage};
+    use crate::run_folder;
+
+    /// One step of a model on both.
+    struct Step {
+        model: &'static str,
+        rows: usize,
+        /// The largest distance of a parameter's gradient, over its length.
+        apart: f64,
+        parameter: String,
+        seconds: f64,
+        cpu: f64,
+    }
+
+    /// What is allowed of a whole step: its sums are longer than those of one operation.
+    const ALLOWED: f64 = 1e-4;
+
+    fn step(model: &'static str, device: DeviceSpec, sequences: usize, length: usize) -> Result<Step> {
+        let config = ModelConfig::size(model).unwrap_or_else(|| unreachable!("a size that is named here"));
+        let mut there = OnDevice::new(config.clone(), &Code::PLAIN, device_kernels::open(device)?)?;
+        let mut here = Explicit::new(config)?;
+        let theta = here.layout().initialise(0);
+        let token = |i: usize, t: usize| ((i * 131 + t * 71) % 663) as u16;
+        let texts: Vec<Vec<u16>> =
+            (0..sequences).map(|i| (0..=length).map(|t| token(i, t)).collect()).collect();
+        let batch = Batch::new(texts.iter().map(Vec::as_slice));
+        let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
+        let time = |network: &mut dyn Network| -> Result<(Vec<f32>, f64)> {
+            let mut gradient = vec![0.0; theta.len()];
+            network.gradient(&theta, &batch, noise, &mut gradient)?;
+            let mut times = Vec::new();
+            for _ in 0..3 {
+                let mut again = vec![0.0; theta.len()];
+                let clock = Instant::now();
+                network.gradient(&theta, &batch, noise, &mut again)?;
+                times.push(clock.elapsed().as_secs_f64());
+            }
+            times.sort_by(f64::total_cmp);
+            Ok((gradient, times.get(1).copied().unwrap_or(f64::NAN)))
+        };
+        let (found, seconds) = time(&mut there)?;
+        let (right, cpu) = time(&mut here)?;
+        let (mut apart, mut parameter) = (0.0, String::new());
+        for p in here.layout().iter().filter(|p| !p.name.ends_with("key.bias")) {
+            let of = |g: &[f32]| g.get(p.range.clone()).unwrap_or_default().to_vec();
+            let (a, b) = (of(&found), of(&right));
+            let length = b.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+            let far =
+                a.iter().zip(&b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt();
+            let far = if far.is_finite() { far / length.max(1e-12) } else { f64::INFINITY };
+            if far > apart {
+                (apart, parameter) = (far, p.name.clone());
+            }
+        }
+        Ok(Step { model, rows: batch.rows(), apart, parameter, seconds, cpu })
+    }
+
+    fn row(c: &Checked) -> String {
+        let speed = if c.operations > 0.0 {
+            format!("{:.1} GFLOP/s", c.operations / c.seconds / 1e9)
+        } else {
+            String::new()
+        };
+        let verdict = if c.right() { "right" } else { "WRONG" };
+        format!(
+            "{verdict} {:<22} {:<44} {:.1e}  {:>9.3} ms  {speed}\n",
+            c.operation,
+            c.shape,
+            c.apart,
+            c.seconds * 1e3
+        )
+    }
+
+    /// `cargo xtask device-check`; returns the exit status: 1 if something is wrong.
+    pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
+        let device: DeviceSpec = args.device.parse().map_err(|e: training::Refusal| usage(e.to_string()))?;
+        let machine = device_kernels::open(device)?;
+        let (rows, d) = if args.small { (512, 128) } else { (4096, 512) };
+        let checked = device_kernels::check::operations(&*machine, rows, d)?;
+        let mut steps = vec![step("tiny", device, 64, 32)?];
+        if !args.small {
+            steps.push(step("base", device, 32, 128)?);
+        }
+        let wrong = checked.iter().any(|c| !c.right()) || steps.iter().any(|s| !(s.apart <= ALLOWED));
+        let found = device_kernels::available().into_iter().find(|found| found.spec == device);
+        let name = found.map_or_else(String::new, |f| format!("{} ({}), {}", f.name, f.kind, f.driver));
+        let document = json!({
+            "schema": "xtask/1", "command": "device-check", "device": device.to_string(), "name": name,
+            "commit": run_folder::commit(), "machine": run_folder::machine(), "right": !wrong,
+            "operations": checked.iter().map(|c| json!({
+                "operation": c.operation, "shape": c.shape, "apart": c.apart, "allowed": c.allowed,
+                "seconds": c.seconds, "flop": c.operations,
+            })).collect::<Vec<_>>(),
+            "steps": steps.iter().map(|s| json!({
+                "model": s.model, "rows": s.rows, "apart": s.apart, "parameter": s.parameter,
+                "seconds": s.seconds, "seconds_cpu": s.cpu,
+            })).collect::<Vec<_>>(),
+        });
+        give(args.json, &document, || {
+            let mut text =
+                format!("{device}: {name}\ncommit {}, {}\n", run_folder::commit(), run_folder::machine());
+            text.extend(checked.iter().map(row));
+            for s in &steps {
+                let verdict = if s.apart <= ALLOWED { "right" } else { "WRONG" };
+                let _ = writeln!(
+                    text,
+                    "{verdict} a step of {:<15} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",
+                    s.model,
+                    format!("{} rows", s.rows),
+                    s.apart,
+                    s.seconds * 1e3,
+                    s.cpu * 1e3,
+                    s.parameter
+                );
+            }
+            text
+        })?;
+        Ok(u8::from(wrong))
+    }
+}
