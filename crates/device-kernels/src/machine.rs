@@ -117,6 +117,9 @@ pub trait Machine: Send {
     /// As the user named it.
     fn name(&self) -> &str;
 
+    /// Bytes of the largest buffer.
+    fn largest(&self) -> usize;
+
     /// Numbers go there.
     fn upload(&self, values: &[f32]) -> Buffer;
 
@@ -478,6 +481,10 @@ fn said(panic: &Box<dyn std::any::Any + Send>) -> String {
 impl<R: Runtime> Machine for On<R> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn largest(&self) -> usize {
+        usize::try_from(self.client.properties().memory.max_page_size).unwrap_or(usize::MAX)
     }
 
     fn upload(&self, values: &[f32]) -> Buffer {

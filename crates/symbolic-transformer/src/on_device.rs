@@ -125,6 +125,18 @@ fn failed(refusal: device_kernels::Refusal) -> Refusal {
     Refusal::Device(refusal.to_string())
 }
 
+/// Refuses what has no room in one buffer.
+fn fits(machine: &dyn Machine, numbers: usize, what: impl FnOnce() -> String) -> Result<()> {
+    let (bytes, largest) = (numbers * size_of::<f32>(), machine.largest());
+    if bytes <= largest {
+        return Ok(());
+    }
+    let (name, what) = (machine.name(), what());
+    Err(Refusal::Device(format!(
+        "device `{name}` takes {largest} bytes in one buffer at most, and {what} want {bytes}"
+    )))
+}
+
 fn numbers(places: &[usize]) -> Vec<u32> {
     places.iter().map(|&p| p as u32).collect()
 }
@@ -138,6 +150,7 @@ impl OnDevice {
         config.check()?;
         tree::check(&config, code)?;
         let (layout, places) = Places::new(&config);
+        fits(&*machine, layout.len(), || "the parameters".to_owned())?;
         let table = match config.position {
             Position::Sinusoidal => Some(sinusoids(config.max_len, config.d_model)),
             Position::Tree => Some(sinusoids(config.max_len + 1, config.d_model)),
@@ -176,6 +189,11 @@ impl OnDevice {
     }
 
     fn check(&self, batch: &Batch) -> Result<()> {
+        let ModelConfig { vocab_size, d_model, d_ff, .. } = self.config;
+        let (rows, widest) = (batch.rows(), vocab_size.max(3 * d_model).max(d_ff));
+        fits(&*self.machine, rows * widest, || {
+            format!("a batch of {rows} rows of {widest} (a smaller `batch`, or `accumulate`, helps)")
+        })?;
         let longest = batch.longest();
         if longest > self.config.max_len {
             let max = self.config.max_len;
