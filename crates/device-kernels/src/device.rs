@@ -1,4 +1,7 @@
 //! Which devices there are, and how one is opened.
+//!
+//! Drivers are asked whether they are there before anything of theirs is called: a missing HIP library ends the process from
+//! inside an `extern "C"`, and CUDA's and HIP's headers are wanted when a kernel is compiled.
 
 use training::DeviceSpec;
 
@@ -13,39 +16,60 @@ pub struct Found {
     pub name: String,
     /// The driver with its version.
     pub driver: String,
-    /// `discrete`, `integrated`, `virtual`, `software` or `other`.
-    pub kind: &'static str,
-    /// Bytes of the largest buffer that it takes: wgpu tells no more of its memory.
-    pub largest: u64,
+    /// Bytes: of the device where its driver tells, and else of the largest buffer that it takes.
+    pub memory: u64,
     /// Why it cannot be used, if it cannot.
     pub fault: Option<String>,
 }
 
-/// The devices of this machine that this build can use, and those that it cannot with the reason.
+/// The devices of this machine that this build can reach, and of each path without one why there is none.
 pub fn available() -> Vec<Found> {
+    #[cfg_attr(not(feature = "kernels"), expect(unused_mut, reason = "nothing is found"))]
+    let mut found = Vec::new();
     #[cfg(feature = "vulkan")]
-    {
-        vulkan::found()
-    }
-    #[cfg(not(feature = "vulkan"))]
-    {
-        Vec::new()
-    }
+    found.extend(graphics::found(graphics::Api::Vulkan));
+    #[cfg(feature = "metal")]
+    found.extend(graphics::found(graphics::Api::Metal));
+    #[cfg(feature = "cuda")]
+    found.extend(cuda::found());
+    #[cfg(feature = "rocm")]
+    found.extend(rocm::found());
+    found
+}
+
+/// A path without a device.
+#[cfg(feature = "kernels")]
+fn none(spec: DeviceSpec, fault: String) -> Vec<Found> {
+    vec![Found { spec, name: String::new(), driver: String::new(), memory: 0, fault: Some(fault) }]
 }
 
 fn refused(spec: DeviceSpec, reason: impl Into<String>) -> Refusal {
     Refusal::Device { name: spec.to_string(), reason: reason.into() }
 }
 
+fn not_built(spec: DeviceSpec) -> Refusal {
+    match spec.feature() {
+        Some(feature) => refused(spec, format!("this build was made without the feature `{feature}`")),
+        None => refused(spec, "the CPU has kernels of its own, in the crate `training`"),
+    }
+}
+
 /// Opens a device.
 ///
 /// # Errors
 /// It is not in this build, there is none of this number, or its driver refuses; the reason is the driver's.
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "kernels")]
 pub fn open(spec: DeviceSpec) -> Result<Box<dyn crate::Machine>> {
     match spec {
-        DeviceSpec::Vulkan(number) => vulkan::open(spec, number),
-        _ => Err(refused(spec, "these kernels do not run there in this build")),
+        #[cfg(feature = "vulkan")]
+        DeviceSpec::Vulkan(number) => graphics::open(spec, graphics::Api::Vulkan, number),
+        #[cfg(feature = "metal")]
+        DeviceSpec::Metal(number) => graphics::open(spec, graphics::Api::Metal, number),
+        #[cfg(feature = "cuda")]
+        DeviceSpec::Cuda(number) => cuda::open(spec, number),
+        #[cfg(feature = "rocm")]
+        DeviceSpec::Rocm(number) => rocm::open(spec, number),
+        _ => Err(not_built(spec)),
     }
 }
 
@@ -53,48 +77,95 @@ pub fn open(spec: DeviceSpec) -> Result<Box<dyn crate::Machine>> {
 ///
 /// # Errors
 /// Always.
-#[cfg(not(feature = "vulkan"))]
+#[cfg(not(feature = "kernels"))]
 pub fn open(spec: DeviceSpec) -> Result<std::convert::Infallible> {
-    Err(refused(spec, "this build was made without the feature `vulkan`"))
+    Err(not_built(spec))
 }
 
-#[cfg(feature = "vulkan")]
-mod vulkan {
+/// Refuses a number that no device has.
+#[cfg(any(feature = "cuda", feature = "rocm"))]
+fn check_number(spec: DeviceSpec, number: usize, found: &[Found]) -> Result<()> {
+    match found.iter().find(|f| f.spec == spec) {
+        Some(Found { fault: None, .. }) => Ok(()),
+        Some(Found { fault: Some(fault), .. }) => Err(refused(spec, fault.as_str())),
+        None => match found {
+            [Found { fault: Some(fault), .. }] => Err(refused(spec, fault.as_str())),
+            _ => Err(refused(
+                spec,
+                format!("there are {} of them, and none has the number {number}", found.len()),
+            )),
+        },
+    }
+}
+
+/// Vulkan and Metal, both through wgpu.
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+mod graphics {
     use cubecl::Runtime as _;
     use cubecl::wgpu::{RuntimeOptions, WgpuRuntime, WgpuSetup, init_device};
     use training::DeviceSpec;
 
-    use super::{Found, refused};
+    use super::{Found, none, refused};
     use crate::error::Result;
     use crate::machine::{Machine, On};
 
-    fn adapters() -> (wgpu::Instance, Vec<wgpu::Adapter>) {
-        let backends = wgpu::Backends::VULKAN;
+    /// The driver's interface.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Api {
+        #[cfg(feature = "vulkan")]
+        Vulkan,
+        #[cfg(feature = "metal")]
+        Metal,
+    }
+
+    impl Api {
+        fn backends(self) -> wgpu::Backends {
+            match self {
+                #[cfg(feature = "vulkan")]
+                Self::Vulkan => wgpu::Backends::VULKAN,
+                #[cfg(feature = "metal")]
+                Self::Metal => wgpu::Backends::METAL,
+            }
+        }
+
+        fn backend(self) -> wgpu::Backend {
+            match self {
+                #[cfg(feature = "vulkan")]
+                Self::Vulkan => wgpu::Backend::Vulkan,
+                #[cfg(feature = "metal")]
+                Self::Metal => wgpu::Backend::Metal,
+            }
+        }
+
+        fn spec(self, number: usize) -> DeviceSpec {
+            match self {
+                #[cfg(feature = "vulkan")]
+                Self::Vulkan => DeviceSpec::Vulkan(number),
+                #[cfg(feature = "metal")]
+                Self::Metal => DeviceSpec::Metal(number),
+            }
+        }
+
+        fn no_driver(self) -> &'static str {
+            match self {
+                #[cfg(feature = "vulkan")]
+                Self::Vulkan => {
+                    "no Vulkan driver is installed (Debian: mesa-vulkan-drivers has one for the CPU too)"
+                }
+                #[cfg(feature = "metal")]
+                Self::Metal => "no device of Metal is here: it is of macOS",
+            }
+        }
+    }
+
+    fn adapters(api: Api) -> (wgpu::Instance, Vec<wgpu::Adapter>) {
+        let backends = api.backends();
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
             backends,
             ..wgpu::InstanceDescriptor::new_without_display_handle()
         });
         let adapters = cubecl::future::block_on(instance.enumerate_adapters(backends));
         (instance, adapters)
-    }
-
-    pub(super) fn found() -> Vec<Found> {
-        let (_instance, adapters) = adapters();
-        let describe = |(number, adapter): (usize, &wgpu::Adapter)| {
-            let info = adapter.get_info();
-            let driver = format!("{} {}", info.driver, info.driver_info).trim().to_owned();
-            let kind = match info.device_type {
-                wgpu::DeviceType::DiscreteGpu => "discrete",
-                wgpu::DeviceType::IntegratedGpu => "integrated",
-                wgpu::DeviceType::VirtualGpu => "virtual",
-                wgpu::DeviceType::Cpu => "software",
-                wgpu::DeviceType::Other => "other",
-            };
-            let largest = adapter.limits().max_storage_buffer_binding_size;
-            let fault = fault(adapter);
-            Found { spec: DeviceSpec::Vulkan(number), name: info.name, driver, kind, largest, fault }
-        };
-        adapters.iter().enumerate().map(describe).collect()
     }
 
     /// What the kernels need and an adapter does not have.
@@ -109,17 +180,39 @@ mod vulkan {
         short.map(|(what, has, needs)| format!("it has {has} {what}, and the kernels need {needs}"))
     }
 
-    pub(super) fn open(spec: DeviceSpec, number: usize) -> Result<Box<dyn Machine>> {
-        let (instance, mut adapters) = adapters();
+    pub(super) fn found(api: Api) -> Vec<Found> {
+        let (_instance, adapters) = adapters(api);
         if adapters.is_empty() {
-            return Err(refused(
-                spec,
-                "no Vulkan driver is installed (Debian: mesa-vulkan-drivers has one for the CPU too)",
-            ));
+            return none(api.spec(0), api.no_driver().to_owned());
+        }
+        let describe = |(number, adapter): (usize, &wgpu::Adapter)| {
+            let info = adapter.get_info();
+            let kind = match info.device_type {
+                wgpu::DeviceType::DiscreteGpu => "discrete",
+                wgpu::DeviceType::IntegratedGpu => "integrated",
+                wgpu::DeviceType::VirtualGpu => "virtual",
+                wgpu::DeviceType::Cpu => "software",
+                wgpu::DeviceType::Other => "of unknown kind",
+            };
+            Found {
+                spec: api.spec(number),
+                name: format!("{}, {kind}", info.name),
+                driver: format!("{} {}", info.driver, info.driver_info).trim().to_owned(),
+                memory: adapter.limits().max_storage_buffer_binding_size,
+                fault: fault(adapter),
+            }
+        };
+        adapters.iter().enumerate().map(describe).collect()
+    }
+
+    pub(super) fn open(spec: DeviceSpec, api: Api, number: usize) -> Result<Box<dyn Machine>> {
+        let (instance, mut adapters) = adapters(api);
+        if adapters.is_empty() {
+            return Err(refused(spec, api.no_driver()));
         }
         if number >= adapters.len() {
-            let names: Vec<String> =
-                (0..).zip(&adapters).map(|(n, a)| format!("vulkan:{n} {}", a.get_info().name)).collect();
+            let names = (0..).zip(&adapters).map(|(n, a)| format!("{} {}", api.spec(n), a.get_info().name));
+            let names: Vec<String> = names.collect();
             return Err(refused(
                 spec,
                 format!("there is none of this number; here are {}", names.join(", ")),
@@ -137,8 +230,135 @@ mod vulkan {
         };
         let opened = cubecl::future::block_on(adapter.request_device(&asked));
         let (device, queue) = opened.map_err(|e| refused(spec, e.to_string()))?;
-        let setup = WgpuSetup { instance, adapter, device, queue, backend: wgpu::Backend::Vulkan };
+        let setup = WgpuSetup { instance, adapter, device, queue, backend: api.backend() };
         let device = init_device(setup, RuntimeOptions::default());
-        Ok(Box::new(On::<WgpuRuntime>::new(WgpuRuntime::client(&device), spec.to_string())?))
+        Ok(Box::new(On::<WgpuRuntime>::new(|| WgpuRuntime::client(&device), spec.to_string())?))
+    }
+}
+
+/// CUDA by its driver and NVRTC, which are loaded when they are called.
+#[cfg(feature = "cuda")]
+mod cuda {
+    use cubecl::Runtime as _;
+    use cubecl::cuda::{CudaDevice, CudaRuntime};
+    use cudarc::driver::result;
+    use training::DeviceSpec;
+
+    use super::{Found, check_number, none};
+    use crate::error::Result;
+    use crate::machine::{Machine, On};
+
+    /// What is missing before anything of CUDA may be called.
+    fn missing() -> Option<String> {
+        #[expect(unsafe_code, reason = "the question whether a library can be loaded has no safe form")]
+        // SAFETY: they load libraries by their usual names, whose initialisers are NVIDIA's, and call nothing of them.
+        let (driver, compiler) =
+            unsafe { (cudarc::driver::sys::is_culib_present(), cudarc::nvrtc::sys::is_culib_present()) };
+        if !driver {
+            return Some("no NVIDIA driver is installed (libcuda)".to_owned());
+        }
+        if !compiler {
+            return Some("NVRTC is not installed (libnvrtc): it compiles the kernels".to_owned());
+        }
+        let home = std::env::var_os("CUDA_PATH").map(std::path::PathBuf::from);
+        let usual = ["/usr/local/cuda", "/opt/cuda", "/usr"].map(std::path::PathBuf::from);
+        let headers = home.into_iter().chain(usual).any(|path| path.join("include/cuda_runtime.h").is_file());
+        (!headers).then(|| "its headers are not found: CUDA_PATH says where CUDA lies".to_owned())
+    }
+
+    pub(super) fn found() -> Vec<Found> {
+        if let Some(missing) = missing() {
+            return none(DeviceSpec::Cuda(0), missing);
+        }
+        let devices = || -> std::result::Result<Vec<Found>, result::DriverError> {
+            result::init()?;
+            let mut version = 0;
+            #[expect(unsafe_code, reason = "the driver's question has no safe form")]
+            // SAFETY: the library is there, and it writes one number.
+            unsafe {
+                cudarc::driver::sys::cuDriverGetVersion(&raw mut version).result()?;
+            }
+            let driver = format!("CUDA driver {}.{}", version / 1000, version % 1000 / 10);
+            let describe = |number: i32| {
+                let device = result::device::get(number)?;
+                #[expect(unsafe_code, reason = "the driver's question has no safe form")]
+                // SAFETY: the device was just given by the driver.
+                let memory = unsafe { result::device::total_mem(device)? };
+                let name = result::device::get_name(device)?;
+                let spec = DeviceSpec::Cuda(usize::try_from(number).unwrap_or(0));
+                Ok(Found { spec, name, driver: driver.clone(), memory: memory as u64, fault: None })
+            };
+            (0..result::device::get_count()?).map(describe).collect()
+        };
+        match devices() {
+            Ok(found) if found.is_empty() => none(DeviceSpec::Cuda(0), "the driver knows no card".to_owned()),
+            Ok(found) => found,
+            Err(e) => none(DeviceSpec::Cuda(0), format!("the driver refuses: {e}")),
+        }
+    }
+
+    pub(super) fn open(spec: DeviceSpec, number: usize) -> Result<Box<dyn Machine>> {
+        check_number(spec, number, &found())?;
+        let client = || CudaRuntime::client(&CudaDevice { index: number });
+        Ok(Box::new(On::<CudaRuntime>::new(client, spec.to_string())?))
+    }
+}
+
+/// ROCm by HIP and HIPRTC, which are loaded when they are called.
+#[cfg(feature = "rocm")]
+mod rocm {
+    use cubecl::Runtime as _;
+    use cubecl::hip::{AmdDevice, HipRuntime};
+    use training::DeviceSpec;
+
+    use super::{Found, check_number, none};
+    use crate::error::Result;
+    use crate::machine::{Machine, On};
+
+    /// What is missing before anything of HIP may be called.
+    fn missing() -> Option<String> {
+        if !cubecl_hip_sys::is_available() {
+            return Some(
+                "ROCm is not installed (libamdhip64, libhiprtc), or ROCM_PATH does not say where".to_owned(),
+            );
+        }
+        cubecl_hip_sys::get_hip_include_path()
+            .err()
+            .map(|e| format!("its headers are not found, which `hipconfig` would tell: {e}"))
+    }
+
+    pub(super) fn found() -> Vec<Found> {
+        if let Some(missing) = missing() {
+            return none(DeviceSpec::Rocm(0), missing);
+        }
+        let mut count = 0;
+        #[expect(unsafe_code, reason = "the driver's question has no safe form")]
+        // SAFETY: the library is there, and it writes one number.
+        let status = unsafe { cubecl_hip_sys::hipGetDeviceCount(&raw mut count) };
+        if status != cubecl_hip_sys::HIP_SUCCESS || count < 1 {
+            return none(DeviceSpec::Rocm(0), format!("HIP knows no card (status {status})"));
+        }
+        let describe = |number: i32| {
+            let mut bytes = 0;
+            #[expect(unsafe_code, reason = "the driver's question has no safe form")]
+            // SAFETY: there is a device of this number, and one number is written.
+            unsafe {
+                cubecl_hip_sys::hipDeviceTotalMem(&raw mut bytes, number);
+            }
+            Found {
+                spec: DeviceSpec::Rocm(usize::try_from(number).unwrap_or(0)),
+                name: format!("card {number}"),
+                driver: "HIP".to_owned(),
+                memory: bytes as u64,
+                fault: None,
+            }
+        };
+        (0..count).map(describe).collect()
+    }
+
+    pub(super) fn open(spec: DeviceSpec, number: usize) -> Result<Box<dyn Machine>> {
+        check_number(spec, number, &found())?;
+        let client = || HipRuntime::client(&AmdDevice { index: number });
+        Ok(Box::new(On::<HipRuntime>::new(client, spec.to_string())?))
     }
 }

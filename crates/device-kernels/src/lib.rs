@@ -3,7 +3,7 @@
 //! `training::kernels` has them for the CPU, and is the oracle of these: each is compared with it, or with loops in f64.
 //! A [`Machine`] is a device that was opened; what lies on it is a [`Buffer`]. Products use 32-bit floating point
 //! numbers and sum in an order that depends on no device; nothing is added by two units at once, so a result has the same
-//! bits in every run. The kernels are CubeCL's, which turns one text into WGSL for Vulkan.
+//! bits in every run. The kernels are CubeCL's, which turns one text into WGSL for Vulkan, CUDA's and HIP's C++, and Metal's.
 //!
 //! Nothing of a device is in a build without one of the features; [`available`] then says so, and [`open`] refuses.
 
@@ -11,16 +11,16 @@ pub mod error;
 
 pub mod device;
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "kernels")]
 mod kernels;
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "kernels")]
 mod machine;
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "kernels")]
 pub mod check;
 
 pub use device::{Found, available, open};
 pub use error::{Refusal, Result};
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "kernels")]
 pub use machine::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};

@@ -386,13 +386,15 @@ impl<R: Runtime> On<R> {
     ///
     /// # Errors
     /// It cannot hold a few numbers.
-    pub(crate) fn new(client: ComputeClient<R>, name: String) -> Result<Self> {
+    pub(crate) fn new(client: impl FnOnce() -> ComputeClient<R>, name: String) -> Result<Self> {
+        // What a driver does not have, its runtime says by a panic.
         let made = catch_unwind(AssertUnwindSafe(|| {
+            let client = client();
             let nothing = Buffer { handle: client.create_from_slice(f32::as_bytes(&[0.0])), len: 1 };
             let no_places = Buffer { handle: client.create_from_slice(u32::as_bytes(&[0, 0])), len: 2 };
-            (nothing, no_places)
+            (client, nothing, no_places)
         }));
-        let (nothing, no_places) =
+        let (client, nothing, no_places) =
             made.map_err(|p| Refusal::Failed { name: name.clone(), reason: said(&p) })?;
         Ok(Self { client, name, nothing, no_places })
     }

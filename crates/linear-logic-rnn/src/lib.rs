@@ -2,7 +2,7 @@
 //!
 //! What a cell is told is an [`options::Configuration`], which [`proofs`] make from texts of the language; [`cell::Cell`]
 //! writes it as a [`step::Step`], with its number of weights, its cost and its degree; [`engine`] runs that, forward and backward, and [`composed`] runs it on candle. Comments that speak of "section 3" mean the sections
-//! of the page on the rules of the cells, `docs/linear-logic/cells.md`. The features `cuda` and `metal`, off by default,
+//! of the page on the rules of the cells, `docs/linear-logic/cells.md`. The features `candle-cuda` and `candle-metal`, off by default,
 //! give the composed engine a GPU.
 
 // The order is that of reading. A blank line between modules keeps the formatter from sorting them.

@@ -91,7 +91,7 @@ fn channels_first<T: Real>(x: &[T], back: bool) -> Vec<T> {
 }
 
 /// The two convolutions as places, for a device that gathers.
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "device")]
 pub(crate) struct GlyphPlan {
     /// What the first convolution reads, [663·169, 9]
     pub(crate) patches: Vec<f32>,
@@ -105,7 +105,7 @@ pub(crate) struct GlyphPlan {
     pub(crate) last: Vec<u32>,
 }
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "device")]
 impl GlyphPlan {
     pub(crate) fn new() -> Self {
         let mut second = Vec::new();

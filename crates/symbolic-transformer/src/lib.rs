@@ -36,7 +36,7 @@ mod embedding;
 
 pub mod explicit;
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "device")]
 pub mod on_device;
 
 pub mod order;

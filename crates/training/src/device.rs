@@ -14,7 +14,7 @@ pub enum DeviceSpec {
     Cuda(usize),
     /// `metal` or `metal:N`
     Metal(usize),
-    /// `rocm` or `rocm:N`: understood, and refused.
+    /// `rocm` or `rocm:N`
     Rocm(usize),
     /// `vulkan` or `vulkan:N`
     Vulkan(usize),
@@ -58,28 +58,52 @@ impl std::fmt::Display for DeviceSpec {
 }
 
 impl DeviceSpec {
+    /// The feature whose kernels train the explicit engine on it, and whether this build has them.
+    fn kernels(self) -> Option<(&'static str, bool)> {
+        match self {
+            Self::Cpu => None,
+            Self::Vulkan(_) => Some(("vulkan", cfg!(feature = "vulkan"))),
+            Self::Cuda(_) => Some(("cuda", cfg!(feature = "cuda"))),
+            Self::Metal(_) => Some(("metal", cfg!(feature = "metal"))),
+            Self::Rocm(_) => Some(("rocm", cfg!(feature = "rocm"))),
+        }
+    }
+
+    /// Whether this build has the kernels that train the explicit engine on it.
+    pub fn has_kernels(self) -> bool {
+        self.kernels().is_some_and(|(_, built)| built)
+    }
+
+    /// The feature of the kernels that train the explicit engine on it; none for the CPU.
+    pub fn feature(self) -> Option<&'static str> {
+        self.kernels().map(|(feature, _)| feature)
+    }
+
+    /// Whether candle can open it in this build, for the composed engine.
+    fn in_candle(self) -> bool {
+        match self {
+            Self::Cpu => true,
+            Self::Cuda(_) => cfg!(feature = "candle-cuda"),
+            Self::Metal(_) => cfg!(feature = "candle-metal"),
+            Self::Rocm(_) | Self::Vulkan(_) => false,
+        }
+    }
+
     /// Whether this build can try it; the message of the refusal says what can be tried.
+    ///
+    /// # Errors
+    /// It cannot.
     pub fn check_built(self) -> Result<()> {
-        let feature = match self {
-            Self::Cpu => return Ok(()),
-            Self::Cuda(_) if cfg!(feature = "cuda") => return Ok(()),
-            Self::Metal(_) if cfg!(feature = "metal") => return Ok(()),
-            Self::Vulkan(_) if cfg!(feature = "vulkan") => return Ok(()),
-            Self::Vulkan(_) => "this build was made without the feature `vulkan`",
-            Self::Cuda(_) => "this build was made without the feature `cuda`",
-            Self::Metal(_) => "this build was made without the feature `metal`",
-            Self::Rocm(_) => "there is no `rocm` feature yet",
-        };
-        let built = [
-            ("cpu", true),
-            ("vulkan", cfg!(feature = "vulkan")),
-            ("cuda", cfg!(feature = "cuda")),
-            ("metal", cfg!(feature = "metal")),
-        ];
-        let available: Vec<&str> = built.iter().filter_map(|(name, built)| built.then_some(*name)).collect();
-        let available = available.join(", ");
+        let Some((feature, _)) = self.kernels() else { return Ok(()) };
+        if self.has_kernels() || self.in_candle() {
+            return Ok(());
+        }
+        let all = [Self::Cpu, Self::Vulkan(0), Self::Cuda(0), Self::Rocm(0), Self::Metal(0)];
+        let built = all.into_iter().filter(|d| d.kernels().is_none() || d.has_kernels() || d.in_candle());
+        let names: Vec<&str> = built.map(|d| d.feature().unwrap_or("cpu")).collect();
+        let available = names.join(", ");
         Err(Refusal::Device(format!(
-            "device `{self}` is not in this build: {feature}. Available here: {available}."
+            "device `{self}` is not in this build: this build was made without the feature `{feature}`. Available here: {available}."
         )))
     }
 
@@ -103,21 +127,21 @@ impl DeviceSpec {
     #[cfg(feature = "candle")]
     pub fn open_exact(self) -> Result<Device> {
         let device = self.open()?;
-        #[cfg(feature = "cuda")]
+        #[cfg(feature = "candle-cuda")]
         candle_core::cuda::set_gemm_reduced_precision_f32(false);
         Ok(device)
     }
 }
 
 /// Opens a CUDA device and lets f32 products use TF32.
-#[cfg(feature = "cuda")]
+#[cfg(feature = "candle-cuda")]
 fn open_cuda(n: usize) -> Result<Device> {
     let device = Device::new_cuda(n)?;
     candle_core::cuda::set_gemm_reduced_precision_f32(true);
     Ok(device)
 }
 
-#[cfg(all(feature = "candle", not(feature = "cuda")))]
+#[cfg(all(feature = "candle", not(feature = "candle-cuda")))]
 fn open_cuda(n: usize) -> Result<Device> {
     Ok(Device::new_cuda(n)?)
 }
@@ -136,24 +160,21 @@ mod tests {
         }
     }
 
-    #[test]
-    fn rocm_is_understood_and_refused() {
-        let e = DeviceSpec::Rocm(0).check_built().unwrap_err().to_string();
-        assert!(
-            e.starts_with(
-                "device `rocm:0` is not in this build: there is no `rocm` feature yet. Available here: cpu"
-            ),
-            "{e}"
-        );
-    }
-
-    #[cfg(not(any(feature = "cuda", feature = "metal")))]
+    /// A build of the tests has no device unless somebody asks for one.
     #[test]
     fn absent_features_are_named() {
-        let e = DeviceSpec::Cuda(0).check_built().unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "device `cuda:0` is not in this build: this build was made without the feature `cuda`. Available here: cpu."
-        );
+        for (spec, feature) in [
+            (DeviceSpec::Cuda(0), "cuda"),
+            (DeviceSpec::Rocm(1), "rocm"),
+            (DeviceSpec::Vulkan(0), "vulkan"),
+            (DeviceSpec::Metal(2), "metal"),
+        ] {
+            assert_eq!(spec.feature(), Some(feature));
+            let Err(refusal) = spec.check_built() else { continue };
+            let right = format!(
+                "device `{spec}` is not in this build: this build was made without the feature `{feature}`. Available here: cpu"
+            );
+            assert!(refusal.to_string().starts_with(&right), "{refusal}");
+        }
     }
 }

@@ -36,32 +36,18 @@ fn entries() -> Vec<Entry> {
         fault: None,
     };
     let mut entries = vec![cpu];
-    #[cfg(feature = "vulkan")]
-    {
-        let found = device_kernels::available();
-        if found.is_empty() {
-            let fault = device_kernels::open(DeviceSpec::Vulkan(0)).err().map(|e| e.to_string());
-            entries.push(missing("vulkan", fault.unwrap_or_default()));
-        }
-        entries.extend(found.into_iter().map(|found| Entry {
-            device: found.spec.to_string(),
-            name: format!("{} ({})", found.name, found.kind),
-            driver: found.driver,
-            memory: Some(found.largest),
-            fault: found.fault,
-        }));
-    }
-    for (name, spec) in [
-        ("vulkan", DeviceSpec::Vulkan(0)),
-        ("cuda", DeviceSpec::Cuda(0)),
-        ("metal", DeviceSpec::Metal(0)),
-        ("rocm", DeviceSpec::Rocm(0)),
-    ] {
-        if let Err(refusal) = spec.check_built() {
-            let text = refusal.to_string();
-            let why = text.split_once("build: ").map_or(text.as_str(), |(_, why)| why);
-            let why = why.split_once(". Available").map_or(why, |(why, _)| why);
-            entries.push(missing(name, why.to_owned()));
+    #[cfg(feature = "device")]
+    entries.extend(device_kernels::available().into_iter().map(|found| Entry {
+        device: found.spec.to_string(),
+        name: found.name,
+        driver: found.driver,
+        memory: Some(found.memory),
+        fault: found.fault,
+    }));
+    for spec in [DeviceSpec::Vulkan(0), DeviceSpec::Cuda(0), DeviceSpec::Rocm(0), DeviceSpec::Metal(0)] {
+        if let (Some(feature), false) = (spec.feature(), spec.has_kernels()) {
+            let fault = format!("this build was made without the feature `{feature}`");
+            entries.push(missing(feature, fault));
         }
     }
     entries
@@ -105,12 +91,12 @@ fn line(entry: &Entry) -> String {
     }
 }
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "device")]
 pub(crate) use check::run as check;
 
 /// Options of `device-check`.
 #[derive(Debug, Args)]
-#[cfg_attr(not(feature = "vulkan"), expect(dead_code, reason = "another build reads them"))]
+#[cfg_attr(not(feature = "device"), expect(dead_code, reason = "another build reads them"))]
 pub(crate) struct CheckArgs {
     /// The device, as `cargo xtask devices` lists it.
     #[arg(long, default_value = "vulkan")]
@@ -124,12 +110,17 @@ pub(crate) struct CheckArgs {
 }
 
 /// In a build without devices: hands over to one that has them.
-#[cfg(not(feature = "vulkan"))]
-pub(crate) fn check(_: &CheckArgs) -> Result<u8> {
-    crate::elsewhere::run("release", "vulkan", std::env::args_os().skip(1))
+#[cfg(not(feature = "device"))]
+pub(crate) fn check(args: &CheckArgs) -> Result<u8> {
+    let device: DeviceSpec =
+        args.device.parse().map_err(|e: training::Refusal| crate::answer::usage(e.to_string()))?;
+    let Some(feature) = device.feature() else {
+        return Err(crate::answer::usage("--device: the CPU is what a device is compared with"));
+    };
+    super::train::hand_over(feature)
 }
 
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "device")]
 mod check {
     use std::fmt::Write as _;
     use std::time::Instant;
@@ -222,6 +213,9 @@ mod check {
     /// `cargo xtask device-check`; returns the exit status: 1 if something is wrong.
     pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
         let device: DeviceSpec = args.device.parse().map_err(|e: training::Refusal| usage(e.to_string()))?;
+        if device.feature().is_some() && !device.has_kernels() {
+            return crate::commands::train::hand_over(device.feature().unwrap_or_default());
+        }
         let machine = device_kernels::open(device)?;
         let (rows, d) = if args.small { (512, 128) } else { (4096, 512) };
         let checked = device_kernels::check::operations(&*machine, rows, d)?;
@@ -231,7 +225,7 @@ mod check {
         }
         let wrong = checked.iter().any(|c| !c.right()) || steps.iter().any(|s| !(s.apart <= ALLOWED));
         let found = device_kernels::available().into_iter().find(|found| found.spec == device);
-        let name = found.map_or_else(String::new, |f| format!("{} ({}), {}", f.name, f.kind, f.driver));
+        let name = found.map_or_else(String::new, |f| format!("{}, {}", f.name, f.driver));
         let document = json!({
             "schema": "xtask/1", "command": "device-check", "device": device.to_string(), "name": name,
             "commit": run_folder::commit(), "machine": run_folder::machine(), "right": !wrong,

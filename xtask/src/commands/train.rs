@@ -109,18 +109,20 @@ fn elsewhere<L: Learner>(config: &L) -> Option<&'static str> {
     if config.is_program() && !cfg!(feature = "programs") {
         return Some("programs");
     }
-    let device = config.device().parse();
-    (matches!(device, Ok(DeviceSpec::Vulkan(_))) && !cfg!(feature = "vulkan")).then_some("vulkan")
+    let device: DeviceSpec = config.device().parse().ok()?;
+    // Recurrent cells run on the CPU, or by candle where that was built with a device.
+    let fits = L::KIND == Kind::Transformer && device.check_built().is_err();
+    device.feature().filter(|_| fits)
 }
 
 #[cfg(not(feature = "bench"))]
-fn hand_over(features: &str) -> Result<u8> {
+pub(super) fn hand_over(features: &str) -> Result<u8> {
     crate::elsewhere::run("release", features, std::env::args_os().skip(1))
 }
 
 /// The build of the benches trains what it is asked to measure, and nothing else.
 #[cfg(feature = "bench")]
-fn hand_over(features: &str) -> Result<u8> {
+pub(super) fn hand_over(features: &str) -> Result<u8> {
     bail!("this build has no {features}")
 }
 

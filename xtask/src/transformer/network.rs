@@ -37,8 +37,8 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
                 network
             }))
         }
-        #[cfg(feature = "vulkan")]
-        DeviceSpec::Vulkan(_) => {
+        #[cfg(feature = "device")]
+        _ if device.has_kernels() => {
             let machine = device_kernels::open(device)?;
             Ok(Box::new(symbolic_transformer::on_device::OnDevice::new(shape, code, machine)?))
         }
@@ -56,7 +56,7 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
 /// judged on the CPU, which has the same files, and it is said.
 fn to_judge(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
     let device: DeviceSpec = config.device.parse()?;
-    if matches!(device, DeviceSpec::Vulkan(_)) && device.check_built().is_err() {
+    if device.check_built().is_err() {
         crate::answer::say!("on the cpu: this build has no {device}, on which the run was trained");
         return of(&Config { device: "cpu".to_owned(), ..config.clone() }, code);
     }

@@ -9,6 +9,6 @@ mod learning;
 mod lstm;
 mod model;
 mod moved;
-#[cfg(feature = "vulkan")]
+#[cfg(feature = "device")]
 mod on_device;
 mod tree;
