@@ -82,6 +82,15 @@ pub fn open(spec: DeviceSpec) -> Result<std::convert::Infallible> {
     Err(not_built(spec))
 }
 
+/// What describes kernels where their text alone is wanted.
+#[cfg(all(any(feature = "cuda", feature = "rocm"), feature = "vulkan"))]
+pub(crate) fn vulkan_client(
+    number: usize,
+) -> Result<cubecl::prelude::ComputeClient<cubecl::wgpu::WgpuRuntime>> {
+    let device = graphics::device(DeviceSpec::Vulkan(number), graphics::Api::Vulkan, number)?;
+    Ok(<cubecl::wgpu::WgpuRuntime as cubecl::Runtime>::client(&device))
+}
+
 /// Refuses a number that no device has.
 #[cfg(any(feature = "cuda", feature = "rocm"))]
 fn check_number(spec: DeviceSpec, number: usize, found: &[Found]) -> Result<()> {
@@ -102,7 +111,7 @@ fn check_number(spec: DeviceSpec, number: usize, found: &[Found]) -> Result<()> 
 #[cfg(any(feature = "vulkan", feature = "metal"))]
 mod graphics {
     use cubecl::Runtime as _;
-    use cubecl::wgpu::{RuntimeOptions, WgpuRuntime, WgpuSetup, init_device};
+    use cubecl::wgpu::{RuntimeOptions, WgpuDevice, WgpuRuntime, WgpuSetup, init_device};
     use training::DeviceSpec;
 
     use super::{Found, none, refused};
@@ -206,6 +215,12 @@ mod graphics {
     }
 
     pub(super) fn open(spec: DeviceSpec, api: Api, number: usize) -> Result<Box<dyn Machine>> {
+        let device = device(spec, api, number)?;
+        Ok(Box::new(On::<WgpuRuntime>::new(|| WgpuRuntime::client(&device), spec.to_string())?))
+    }
+
+    /// A device of wgpu, for a client.
+    pub(super) fn device(spec: DeviceSpec, api: Api, number: usize) -> Result<WgpuDevice> {
         let (instance, mut adapters) = adapters(api);
         if adapters.is_empty() {
             return Err(refused(spec, api.no_driver()));
@@ -231,8 +246,7 @@ mod graphics {
         let opened = cubecl::future::block_on(adapter.request_device(&asked));
         let (device, queue) = opened.map_err(|e| refused(spec, e.to_string()))?;
         let setup = WgpuSetup { instance, adapter, device, queue, backend: api.backend() };
-        let device = init_device(setup, RuntimeOptions::default());
-        Ok(Box::new(On::<WgpuRuntime>::new(|| WgpuRuntime::client(&device), spec.to_string())?))
+        Ok(init_device(setup, RuntimeOptions::default()))
     }
 }
 

@@ -20,6 +20,9 @@ mod machine;
 #[cfg(feature = "kernels")]
 pub mod check;
 
+#[cfg(all(any(feature = "cuda", feature = "rocm"), feature = "vulkan"))]
+pub mod text;
+
 pub use device::{Found, available, open};
 pub use error::{Refusal, Result};
 #[cfg(feature = "kernels")]

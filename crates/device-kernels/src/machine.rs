@@ -584,7 +584,7 @@ impl<R: Runtime> Machine for On<R> {
     ) {
         launch!(
             self,
-            rows::norm,
+            rows::norm_rows,
             Self::cubes(shape.rows),
             UNITS,
             Self::arg(x),

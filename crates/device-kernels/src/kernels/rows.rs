@@ -73,10 +73,10 @@ pub(crate) fn add_rows(
     }
 }
 
-/// The norm of each row in two passes: x̂, 1/deviation and y.
+/// The norm of each row in two passes: x̂, 1/deviation and y. (CUDA has a function `norm`.)
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
-pub(crate) fn norm(
+pub(crate) fn norm_rows(
     x: &Array<f32>,
     theta: &Array<f32>,
     normal: &mut Array<f32>,

@@ -2,3 +2,5 @@
 #![cfg(feature = "vulkan")]
 
 mod operations;
+#[cfg(any(feature = "cuda", feature = "rocm"))]
+mod texts;

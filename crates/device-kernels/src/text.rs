@@ -1,0 +1,337 @@
+//! The kernels as the text that a driver's compiler gets: what can be compiled and looked at where there is no card.
+//!
+//! CubeCL makes a kernel's text from a description, and the description wants the properties of some device: Vulkan's, which
+//! may be Mesa's software driver.
+
+use cubecl::codegen::KernelSettings;
+use cubecl::prelude::*;
+use cubecl::server::ExecutionMode;
+use cubecl::wgpu::WgpuRuntime;
+use cubecl::{Compiler, CubeDim};
+
+use crate::error::{Refusal, Result};
+use crate::kernels::rows::{MasksCompilationArg, UNITS};
+use crate::kernels::{attention, product, rows, update};
+
+/// HIP's C++ of every kernel in the forms that a model launches, with its name.
+///
+/// # Errors
+/// There is no Vulkan device of this number, or a kernel has no text.
+#[cfg(feature = "rocm")]
+pub fn hip(number: usize) -> Result<Vec<(String, String)>> {
+    texts::<cubecl::hip::runtime::HipCompiler>(number)
+}
+
+/// The same in CUDA's C++.
+///
+/// # Errors
+/// There is no Vulkan device of this number, or a kernel has no text.
+#[cfg(feature = "cuda")]
+pub fn cuda(number: usize) -> Result<Vec<(String, String)>> {
+    texts::<cubecl::cuda::CudaCompiler>(number)
+}
+
+fn texts<C: Compiler + Default>(number: usize) -> Result<Vec<(String, String)>> {
+    let spec = training::DeviceSpec::Vulkan(number);
+    let client = crate::device::vulkan_client(number)?;
+    let mut texts = Vec::new();
+    for (name, kernel) in kernels(&client) {
+        let address = kernel.address_type();
+        let text = C::default()
+            .compile(kernel.define(), &Default::default(), ExecutionMode::Unchecked, address)
+            .map_err(|e| Refusal::Device { name: spec.to_string(), reason: format!("{name}: {e}") })?;
+        texts.push((name, text.to_string()));
+    }
+    Ok(texts)
+}
+
+fn array() -> ArrayCompilationArg {
+    ArrayCompilationArg { inplace: None }
+}
+
+fn masks() -> MasksCompilationArg {
+    MasksCompilationArg { key_high: (), key_low: (), threshold: (), scale: (), first_row: () }
+}
+
+type Named = (String, Box<dyn CubeKernel>);
+
+fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
+    let settings = |units: u32| KernelSettings::default().cube_dim(CubeDim::new_1d(units));
+    let by_rows = || settings(UNITS);
+    let (a, c) = (array, || client.clone());
+    let mut all: Vec<Named> = Vec::new();
+    let mut add = |name: &str, kernel: Box<dyn CubeKernel>| all.push((name.to_owned(), kernel));
+
+    for (name, a_turned, b_turned, accumulate, with_bias) in [
+        ("product_forward", false, true, false, true),
+        ("product_to_input", false, false, false, false),
+        ("product_to_input_added", false, false, true, false),
+        ("product_to_weights", true, false, false, false),
+    ] {
+        let sizes = product::SizesCompilationArg { m: (), n: (), k: () };
+        let place = || product::PlaceCompilationArg { at: (), stride: () };
+        let made = product::product::Product::<WgpuRuntime>::new(
+            settings(product::UNITS),
+            c(),
+            a(),
+            a(),
+            a(),
+            sizes,
+            place(),
+            place(),
+            place(),
+            (),
+            (),
+            a_turned,
+            b_turned,
+            accumulate,
+            with_bias,
+        );
+        add(name, Box::new(made));
+    }
+    for placed in [false, true] {
+        let made = rows::embed::Embed::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            (),
+            placed,
+        );
+        add(if placed { "embed_placed" } else { "embed" }, Box::new(made));
+    }
+    add(
+        "add_rows",
+        Box::new(rows::add_rows::AddRows::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), (), ())),
+    );
+    add(
+        "norm",
+        Box::new(rows::norm_rows::NormRows::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            (),
+        )),
+    );
+    add(
+        "norm_backward",
+        Box::new(rows::norm_backward::NormBackward::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+        )),
+    );
+    for (name, kind) in [("gelu", 0), ("gelu_tanh", 1), ("relu", 2)] {
+        add(name, Box::new(rows::activate::Activate::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), kind)));
+    }
+    add("multiply", Box::new(rows::multiply::Multiply::<WgpuRuntime>::new(by_rows(), c(), a(), a(), ())));
+    add("add", Box::new(rows::add::Add::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), ())));
+    add("fill", Box::new(rows::fill::Fill::<WgpuRuntime>::new(by_rows(), c(), a(), (), ())));
+    add("copy", Box::new(rows::copy::Copy::<WgpuRuntime>::new(by_rows(), c(), a(), a(), ())));
+    add(
+        "drop_in_place",
+        Box::new(rows::drop_in_place::DropInPlace::<WgpuRuntime>::new(by_rows(), c(), a(), masks(), (), ())),
+    );
+    add(
+        "add_dropped",
+        Box::new(rows::add_dropped::AddDropped::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            masks(),
+            (),
+            (),
+        )),
+    );
+    for gradient in [false, true] {
+        let made = rows::cross_entropy::CrossEntropy::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            gradient,
+        );
+        add(if gradient { "cross_entropy_gradient" } else { "cross_entropy" }, Box::new(made));
+    }
+    for times in [false, true] {
+        let made = rows::column_blocks::ColumnBlocks::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+            times,
+        );
+        add(if times { "column_blocks_times" } else { "column_blocks" }, Box::new(made));
+    }
+    add(
+        "column_totals",
+        Box::new(rows::column_totals::ColumnTotals::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), (), ())),
+    );
+    add(
+        "add_groups",
+        Box::new(rows::add_groups::AddGroups::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+            (),
+        )),
+    );
+    add("gather", Box::new(rows::gather::Gather::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), ())));
+    add(
+        "gather_sum",
+        Box::new(rows::gather_sum::GatherSum::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), a(), ())),
+    );
+    add(
+        "add_patterns",
+        Box::new(rows::add_patterns::AddPatterns::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+        )),
+    );
+    add(
+        "pattern_sums",
+        Box::new(rows::pattern_sums::PatternSums::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            (),
+            (),
+            (),
+        )),
+    );
+    add(
+        "rotary",
+        Box::new(rows::rotary::Rotary::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), (), (), ())),
+    );
+    for squared in [false, true] {
+        let made =
+            update::stretch_sums::StretchSums::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), (), squared);
+        add(if squared { "stretch_squares" } else { "stretch_sums" }, Box::new(made));
+    }
+    add("total", Box::new(update::total::Total::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), ())));
+    let step =
+        update::StepCompilationArg { clip: (), beta1: (), beta2: (), rate: (), correction: (), eps: () };
+    add(
+        "adamw",
+        Box::new(update::adamw::Adamw::<WgpuRuntime>::new(
+            by_rows(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            step,
+            (),
+            (),
+            (),
+        )),
+    );
+    add("average", Box::new(update::average::Average::<WgpuRuntime>::new(by_rows(), c(), a(), a(), (), ())));
+    add(
+        "attention_along",
+        Box::new(attention::along::Along::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), (), (), ())),
+    );
+    for (size, penalised, dropped) in [(32, false, false), (64, true, true), (5, false, true)] {
+        let of_tiles = || settings(attention::TILE);
+        let form = || attention::FormCompilationArg { heads: (), rows: (), scale: () };
+        let name = |part: &str| format!("attention_{part}_{size}");
+        let made = attention::forward::Forward::<WgpuRuntime>::new(
+            of_tiles(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            form(),
+            masks(),
+            size,
+            penalised,
+            dropped,
+        );
+        add(&name("forward"), Box::new(made));
+        let made = attention::backward_queries::BackwardQueries::<WgpuRuntime>::new(
+            of_tiles(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            form(),
+            masks(),
+            size,
+            penalised,
+            dropped,
+        );
+        add(&name("backward_queries"), Box::new(made));
+        let made = attention::backward_keys::BackwardKeys::<WgpuRuntime>::new(
+            of_tiles(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            form(),
+            masks(),
+            size,
+            penalised,
+            dropped,
+        );
+        add(&name("backward_keys"), Box::new(made));
+    }
+    all
+}
