@@ -27,3 +27,8 @@ pub use device::{Found, available, open};
 pub use error::{Refusal, Result};
 #[cfg(feature = "kernels")]
 pub use machine::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};
+
+/// The README's program is run with the tests of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -17,6 +17,10 @@ pub(crate) struct TestArgs {
     /// The slow halves too (CALCULEMUS_SLOW=1), with a dated line in docs/results/LOG.md.
     #[arg(long)]
     slow: bool,
+    /// The kernels and the engine of devices instead, on Vulkan (Mesa's software driver will do), and their texts for CUDA and
+    /// ROCm where NVRTC and clang are installed.
+    #[arg(long, conflicts_with = "slow")]
+    devices: bool,
     /// What goes to `cargo test`; without it `--workspace`.
     #[arg(last = true)]
     arguments: Vec<String>,
@@ -25,6 +29,9 @@ pub(crate) struct TestArgs {
 /// `cargo xtask test`; returns the exit status.
 pub(crate) fn run(args: &TestArgs) -> Result<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    if args.devices {
+        return devices(&cargo, &args.arguments);
+    }
     let whole = ["--workspace".to_owned()];
     let arguments = if args.arguments.is_empty() { &whole[..] } else { &args.arguments };
     let mut command = Command::new(cargo);
@@ -43,6 +50,20 @@ pub(crate) fn run(args: &TestArgs) -> Result<u8> {
         log([what, number, format!("commit {}, {}", run_folder::commit(), run_folder::machine())])?;
     }
     Ok(u8::from(!status.success()))
+}
+
+/// The tests that a build without a device has not.
+fn devices(cargo: &std::ffi::OsStr, arguments: &[String]) -> Result<u8> {
+    let kernels = ["--package", "device-kernels", "--features", "vulkan,cuda,rocm"];
+    let engine = ["--package", "symbolic-transformer", "--features", "vulkan", "--test", "it", "on_device"];
+    for which in [&kernels[..], &engine[..]] {
+        let status =
+            Command::new(cargo).arg("test").args(which).args(arguments).status().context("cargo test")?;
+        if !status.success() {
+            return Ok(1);
+        }
+    }
+    Ok(0)
 }
 
 /// Writes a dated row at the end of the log: what was done, the number, with what.
