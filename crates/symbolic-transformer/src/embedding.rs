@@ -4,8 +4,8 @@
 //! gradient of the table goes back through that function once.
 
 use training::kernels::{
-    Activation, Mat, MatMut, Real, activate, activate_backward, linear, linear_backward_input,
-    linear_backward_weights, product,
+    Activation, Mat, MatMut, Precision, Real, activate, activate_backward, linear, linear_backward_input,
+    product,
 };
 
 use crate::places::{EmbeddingPlaces, Linear};
@@ -265,10 +265,22 @@ pub(crate) fn symbol_vectors(places: &EmbeddingPlaces, theta: &[f32]) -> Vec<f64
 
 /// dW and db of a linear map into the flat gradient. Its weight stands right before its bias.
 pub(crate) fn weights_backward(map: &Linear, dy: &[f32], x: &[f32], gradient: &mut [f32], rows: usize) {
+    weights_backward_in(Precision::Single, map, dy, x, gradient, rows);
+}
+
+/// The same with products of a precision.
+pub(crate) fn weights_backward_in(
+    precision: Precision,
+    map: &Linear,
+    dy: &[f32],
+    x: &[f32],
+    gradient: &mut [f32],
+    rows: usize,
+) {
     let (before, from_bias) = gradient.split_at_mut(map.bias.start);
     let dweight = &mut before[map.weight.clone()];
     let dbias = &mut from_bias[..map.bias.len()];
-    linear_backward_weights(dy, x, dweight, dbias, rows);
+    precision.linear_backward_weights(dy, x, dweight, dbias, rows);
 }
 
 #[cfg(test)]

@@ -8,15 +8,15 @@
 
 use fol::notation::Code;
 use training::kernels::{
-    Attention, AttentionDropout, Dropout, LayerNorm, Sequences, activate, activate_backward, add_dropout,
-    add_into, attention, attention_backward, dropout_in_place, layer_norm, layer_norm_backward, linear,
-    linear_backward_input, linear_backward_weights, rotary, rotary_table,
+    Attention, AttentionDropout, Dropout, LayerNorm, Precision, Sequences, activate, activate_backward,
+    add_dropout, add_into, attention, attention_backward, dropout_in_place, layer_norm, layer_norm_backward,
+    rotary, rotary_table,
 };
 use training::{Layout, Refusal, Result};
 
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position};
-use crate::embedding::{Table, weights_backward};
+use crate::embedding::{Table, weights_backward_in};
 use crate::network::{ByHand, Noise, Site};
 use crate::places::{Block, Linear, Norm, Places};
 use crate::tree::{self, Paths};
@@ -87,6 +87,8 @@ pub struct Explicit {
     embedding: Table,
     /// Layers keep their inputs alone.
     checkpointing: bool,
+    /// Of the products of linear maps, while it trains.
+    precision: Precision,
     saved: Saved,
 }
 
@@ -121,6 +123,24 @@ struct Pass<'a> {
     theta: &'a [f32],
     batch: &'a Batch,
     noise: Option<Noise>,
+    /// Of the products of linear maps.
+    precision: Precision,
+}
+
+impl Pass<'_> {
+    fn apply(&self, map: &Linear, x: &[f32], y: &mut [f32]) {
+        let (weight, bias) = (&self.theta[map.weight.clone()], &self.theta[map.bias.clone()]);
+        self.precision.linear(x, weight, bias, y, self.batch.rows());
+    }
+
+    fn weights_backward(&self, map: &Linear, dy: &[f32], x: &[f32], gradient: &mut [f32]) {
+        weights_backward_in(self.precision, map, dy, x, gradient, self.batch.rows());
+    }
+
+    fn input_backward(&self, map: &Linear, dy: &[f32], dx: &mut [f32], accumulate: bool) {
+        let weight = &self.theta[map.weight.clone()];
+        self.precision.linear_backward_input(dy, weight, dx, self.batch.rows(), accumulate);
+    }
 }
 
 fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
@@ -162,8 +182,19 @@ impl Explicit {
         let slopes = (config.position == Position::Alibi).then(|| alibi_slopes(config.n_heads));
         let mut saved = Saved::default();
         saved.layers.resize_with(config.n_layers, SavedLayer::default);
-        let (code, embedding) = (code.clone(), Table::default());
-        Ok(Self { config, code, layout, places, table, slopes, embedding, checkpointing: false, saved })
+        let (code, embedding, precision) = (code.clone(), Table::default(), Precision::Single);
+        Ok(Self {
+            config,
+            code,
+            layout,
+            places,
+            table,
+            slopes,
+            embedding,
+            checkpointing: false,
+            precision,
+            saved,
+        })
     }
 
     /// The same with gradient checkpointing: of each layer only the input is kept, and the layer is computed once more
@@ -173,6 +204,14 @@ impl Explicit {
         self.checkpointing = true;
         self.saved.layers.resize_with(1, SavedLayer::default);
         self.saved.inputs.resize_with(self.config.n_layers.saturating_sub(1), Vec::new);
+        self
+    }
+
+    /// The same with products of numbers that are rounded to bf16, while it trains; weights, sums, norms, attention and loss
+    /// stay in f32, and so does a pass without dropout's randomness, which judges.
+    #[must_use]
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
         self
     }
 
@@ -194,7 +233,7 @@ impl Explicit {
         let mut hidden = Vec::with_capacity(self.config.n_layers + 1);
         let mut weights = Vec::with_capacity(self.config.n_layers);
         // Taken layer by layer: with checkpointing the layers share their room.
-        self.run(Pass { theta, batch, noise: None }, |h, layer| {
+        self.run(Pass { theta, batch, noise: None, precision: Precision::Single }, |h, layer| {
             hidden.push(h.to_vec());
             weights.extend(layer.map(<[f32]>::to_vec));
         })?;
@@ -209,7 +248,7 @@ impl Explicit {
 
     /// Down the layers; `each` sees h behind the embedding and behind every layer, there with its attention weights.
     fn run(&mut self, pass: Pass<'_>, mut each: impl FnMut(&[f32], Option<&[f32]>)) -> Result<()> {
-        let Pass { theta, batch, noise } = pass;
+        let Pass { theta, batch, noise, .. } = pass;
         self.check(theta, batch)?;
         let mut saved = std::mem::take(&mut self.saved);
         let rows = batch.rows();
@@ -229,7 +268,13 @@ impl Explicit {
             None => saved.last.clone_from(&saved.h),
         }
         let (weight, bias) = (self.head_weight(theta), &theta[self.places.head_bias.clone()]);
-        linear(&saved.last[..rows * d], weight, bias, sized(&mut saved.logits, rows * bias.len()), rows);
+        pass.precision.linear(
+            &saved.last[..rows * d],
+            weight,
+            bias,
+            sized(&mut saved.logits, rows * bias.len()),
+            rows,
+        );
         self.saved = saved;
         Ok(())
     }
@@ -318,7 +363,7 @@ impl Explicit {
         layer: &mut SavedLayer,
         saved: &mut Saved,
     ) {
-        let Pass { theta, batch, noise } = pass;
+        let Pass { theta, batch, noise, .. } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
         let Saved { h, branch, positions, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
@@ -327,13 +372,13 @@ impl Explicit {
         } else {
             layer.attention_in.clone_from(h);
         }
-        apply(theta, &block.qkv, &layer.attention_in, sized(&mut layer.qkv, rows * 3 * d), rows);
+        pass.apply(&block.qkv, &layer.attention_in, sized(&mut layer.qkv, rows * 3 * d));
         self.turn(&mut layer.qkv, positions, false);
         let sequences = Sequences { starts: &batch.starts };
         let weights = sized(&mut layer.weights, self.config.n_heads * sequences.squares());
         let form = self.attention_form(pass, n);
         attention(form, sequences, &layer.qkv, weights, sized(&mut layer.context, rows * d));
-        apply(theta, &block.output, &layer.context, sized(branch, rows * d), rows);
+        pass.apply(&block.output, &layer.context, sized(branch, rows * d));
         add_dropout(self.dropout(noise, Site::AttentionOutput(n)), h, branch, d, batch.first_row);
         if pre {
             norm_forward(theta, &block.norm2, h, &mut layer.norm2, &mut layer.ffn_in);
@@ -341,10 +386,10 @@ impl Explicit {
             norm_forward(theta, &block.norm1, h, &mut layer.norm1, &mut layer.ffn_in);
             h.clone_from(&layer.ffn_in);
         }
-        apply(theta, &block.up, &layer.ffn_in, sized(&mut layer.hidden, rows * f), rows);
+        pass.apply(&block.up, &layer.ffn_in, sized(&mut layer.hidden, rows * f));
         let slope = sized(&mut layer.slope, rows * f);
         activate(self.config.activation.kernel(), &mut layer.hidden, slope, f);
-        apply(theta, &block.down, &layer.hidden, branch, rows);
+        pass.apply(&block.down, &layer.hidden, branch);
         add_dropout(self.dropout(noise, Site::FeedForward(n)), h, branch, d, batch.first_row);
         if !pre {
             norm_forward(theta, &block.norm2, h, &mut layer.norm2, branch);
@@ -367,7 +412,7 @@ impl Explicit {
         saved: &mut Saved,
         gradient: &mut [f32],
     ) {
-        let Pass { theta, batch, noise } = pass;
+        let Pass { theta, batch, noise, .. } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
         let Saved { h, branch, wide, positions, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
@@ -377,44 +422,38 @@ impl Explicit {
         }
         branch.clone_from(h);
         dropout_in_place(self.dropout(noise, Site::FeedForward(n)), branch, d, batch.first_row);
-        weights_backward(&block.down, branch, &layer.hidden, gradient, rows);
-        linear_backward_input(branch, &theta[block.down.weight.clone()], sized(wide, rows * f), rows, false);
+        pass.weights_backward(&block.down, branch, &layer.hidden, gradient);
+        pass.input_backward(&block.down, branch, sized(wide, rows * f), false);
         activate_backward(wide, &layer.slope, f);
-        weights_backward(&block.up, wide, &layer.ffn_in, gradient, rows);
-        let up = &theta[block.up.weight.clone()];
+        pass.weights_backward(&block.up, wide, &layer.ffn_in, gradient);
         if pre {
-            linear_backward_input(wide, up, branch, rows, false);
+            pass.input_backward(&block.up, wide, branch, false);
             norm_backward(theta, &block.norm2, branch, &layer.norm2, gradient);
             add_into(h, branch);
         } else {
-            linear_backward_input(wide, up, h, rows, true);
+            pass.input_backward(&block.up, wide, h, true);
             norm_backward(theta, &block.norm1, h, &layer.norm1, gradient);
         }
         // h = x + drop(output(attention(qkv(x))))  or  h + drop(output(attention(qkv(norm1(h)))))
         branch.clone_from(h);
         dropout_in_place(self.dropout(noise, Site::AttentionOutput(n)), branch, d, batch.first_row);
-        weights_backward(&block.output, branch, &layer.context, gradient, rows);
+        pass.weights_backward(&block.output, branch, &layer.context, gradient);
         let mut dcontext = vec![0.0; rows * d];
-        linear_backward_input(branch, &theta[block.output.weight.clone()], &mut dcontext, rows, false);
+        pass.input_backward(&block.output, branch, &mut dcontext, false);
         let form = self.attention_form(pass, n);
         let sequences = Sequences { starts: &batch.starts };
         let dqkv = sized(wide, rows * 3 * d);
         attention_backward(form, sequences, &layer.qkv, &layer.weights, &dcontext, dqkv);
         self.turn(dqkv, positions, true);
-        weights_backward(&block.qkv, dqkv, &layer.attention_in, gradient, rows);
-        let qkv = &theta[block.qkv.weight.clone()];
+        pass.weights_backward(&block.qkv, dqkv, &layer.attention_in, gradient);
         if pre {
-            linear_backward_input(dqkv, qkv, branch, rows, false);
+            pass.input_backward(&block.qkv, dqkv, branch, false);
             norm_backward(theta, &block.norm1, branch, &layer.norm1, gradient);
             add_into(h, branch);
         } else {
-            linear_backward_input(dqkv, qkv, h, rows, true);
+            pass.input_backward(&block.qkv, dqkv, h, true);
         }
     }
-}
-
-fn apply(theta: &[f32], map: &Linear, x: &[f32], y: &mut [f32], rows: usize) {
-    linear(x, &theta[map.weight.clone()], &theta[map.bias.clone()], y, rows);
 }
 
 fn norm_forward(theta: &[f32], norm: &Norm, x: &[f32], saved: &mut SavedNorm, y: &mut Vec<f32>) {
@@ -474,7 +513,8 @@ impl ByHand for Explicit {
     }
 
     fn forward(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>) -> Result<&mut [f32]> {
-        self.run(Pass { theta, batch, noise }, |_, _| {})?;
+        let precision = if noise.is_some() { self.precision } else { Precision::Single };
+        self.run(Pass { theta, batch, noise, precision }, |_, _| {})?;
         Ok(&mut self.saved.logits)
     }
 
@@ -494,14 +534,15 @@ impl ByHand for Explicit {
         });
         let (before, from_bias) = gradient.split_at_mut(self.places.head_bias.start);
         let dlogits = &saved.logits[..rows * v];
-        linear_backward_weights(dlogits, &saved.last, &mut before[head], &mut from_bias[..v], rows);
+        let precision = self.precision;
+        precision.linear_backward_weights(dlogits, &saved.last, &mut before[head], &mut from_bias[..v], rows);
         let weight = self.head_weight(theta);
-        linear_backward_input(dlogits, weight, sized(&mut saved.h, rows * d), rows, false);
+        precision.linear_backward_input(dlogits, weight, sized(&mut saved.h, rows * d), rows, false);
         if let Some(norm) = &self.places.norm {
             norm_backward(theta, norm, &mut saved.h, &saved.norm, gradient);
         }
         for (n, block) in self.places.layers.iter().enumerate().rev() {
-            let pass = Pass { theta, batch, noise: Some(noise) };
+            let pass = Pass { theta, batch, noise: Some(noise), precision };
             // Of the last layer everything is still there.
             if n < saved.inputs.len() {
                 self.recompute_layer(pass, n, &mut saved);

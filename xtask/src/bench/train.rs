@@ -10,7 +10,7 @@ use symbolic_transformer::config::ModelConfig;
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
-use training::kernels::{Mat, MatMut, product};
+use training::kernels::{Mat, MatMut, Precision, multiplies_half, product, product_half};
 use training::optimiser::{AdamW, Moments, Update, clip_factor, global_norm};
 
 use super::{Figure, median, times};
@@ -19,12 +19,18 @@ use super::{Figure, median, times};
 const PEER: &str = include_str!("../../peers/torch_step.py");
 
 pub(super) fn figures(threads: usize, python: Option<&str>) -> Result<Vec<Figure>> {
-    let (ceiling, best) = ceiling()?;
+    let (ceiling, best) = ceiling(false)?;
     let product = "product 512 × 512 × 2048 in f32";
     let mut figures = vec![
         Figure::new(format!("{product}, median"), ceiling, "GFLOP/s"),
         Figure::new(format!("{product}, best"), best, "GFLOP/s"),
     ];
+    if multiplies_half() {
+        let (half, best) = self::ceiling(true)?;
+        let product = "the same of bf16, rounding included";
+        figures.push(Figure::new(format!("{product}, median"), half, "GFLOP/s").against("in f32", ceiling));
+        figures.push(Figure::new(format!("{product}, best"), best, "GFLOP/s"));
+    }
     for (size, sequences, tokens) in [("tiny", 64, 32), ("base", 4, 128)] {
         let Some(config) = ModelConfig::size(size) else { bail!("no size {size}") };
         let batch = batch(sequences, tokens);
@@ -45,7 +51,21 @@ pub(super) fn figures(threads: usize, python: Option<&str>) -> Result<Vec<Figure
         figures.push(kept.against("without", megabytes(&plain)));
         let composed = step(&mut Composed::new(config.clone(), DType::F32, Device::Cpu)?, &batch)?;
         figures.push(Figure::new(&name, explicit * 1e3, "ms").against("composed", composed * 1e3));
+        let half = if multiplies_half() {
+            let mut half = Explicit::new(config.clone())?.with_precision(Precision::Half);
+            let seconds = step(&mut half, &batch)?;
+            let figure = Figure::new(format!("{name}, bf16"), seconds * 1e3, "ms");
+            figures.push(figure.against("f32", explicit * 1e3));
+            Some(seconds)
+        } else {
+            None
+        };
         if let Some(python) = python {
+            if let Some(seconds) = half {
+                let peer = torch(python, &config, sequences, tokens, threads, true)?;
+                let figure = Figure::new(format!("{name}, bf16"), seconds * 1e3, "ms");
+                figures.push(figure.against("PyTorch eager, bf16 autocast", peer));
+            }
             for half in [false, true] {
                 let peer = torch(python, &config, sequences, tokens, threads, half)?;
                 let what = if half { "PyTorch eager, bf16 autocast" } else { "PyTorch eager, f32" };
@@ -65,12 +85,17 @@ fn batch(sequences: usize, tokens: usize) -> Batch {
 
 /// What the product itself reaches on this machine now, in GFLOP/s and in the numbers that a step is made of: by the
 /// median, and by the least time, when nothing else is in the way.
-fn ceiling() -> Result<(f64, f64)> {
+fn ceiling(half: bool) -> Result<(f64, f64)> {
     let (m, k, n) = (512, 512, 2048);
     let [a, b, mut c] = operands(m, k, n);
     let times = times(21, || {
         let (left, right) = (Mat::new(&a, m, k), Mat::new(&b, k, n));
-        product(MatMut::new(&mut c, m, n), false, 1.0, left, right, true);
+        let out = MatMut::new(&mut c, m, n);
+        if half {
+            product_half(out, false, left, right, true);
+        } else {
+            product(out, false, 1.0, left, right, true);
+        }
         Ok(())
     })?;
     let speed = |seconds: f64| (2 * m * k * n) as f64 / seconds / 1e9;

@@ -208,6 +208,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether products are those of numbers that are rounded to bf16.
+    pub(crate) fn is_half(&self) -> bool {
+        self.precision == "bf16"
+    }
+
     /// Whether there is something that the suite `h3` could look into.
     pub(crate) fn check_h3(&self) -> Result<()> {
         if self.model != Model::Transformer {
@@ -258,7 +263,20 @@ impl Config {
         let declines = self.schedule.parse::<Decline>().is_ok();
         faults.demand(declines, format!("schedule = \"{}\": cosine, linear or constant", self.schedule));
         let precision = &self.precision;
-        faults.demand(precision == "f32", format!("precision = \"{precision}\": this build has f32"));
+        let known = ["f32", "bf16"].contains(&precision.as_str());
+        faults.demand(known, format!("precision = \"{precision}\": f32 or bf16"));
+        if self.is_half() {
+            let model = self.model.name();
+            let fits = self.model == Model::Transformer && self.program.is_none() && self.device == "cpu";
+            faults.demand(
+                fits,
+                format!(
+                    "precision = \"bf16\": the explicit engine on the cpu has it, and not model = \"{model}\"{} on {}",
+                    if self.program.is_some() { " by a program" } else { "" },
+                    self.device
+                ),
+            );
+        }
         let doubled = self.double_parentheses.unwrap_or(0);
         faults.demand(doubled <= 99, format!("double_parentheses = {doubled}: 0 to 99, of 100 formulas"));
         faults.demand(
@@ -447,7 +465,9 @@ mod tests {
         let both = refusal(TINY, &["n_heads=3", "beta1=1.5"]);
         assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");
         assert!(refusal("d_model = 8", &[]).contains("missing key \"n_layers\""));
-        assert!(refusal(TINY, &["precision=bf16"]).contains("bf16"));
+        assert!(refusal(TINY, &["precision=f16"]).contains("f32 or bf16"));
+        assert!(refusal(TINY, &["precision=bf16", "device=cuda"]).contains("the explicit engine on the cpu"));
+        assert!(Config::from_text("x", TINY, &["precision=bf16".to_owned()]).unwrap().is_half());
         assert!(refusal(TINY, &["suites=[\"iid\", \"poetry\"]"]).contains("\"poetry\" is none of iid, test"));
         let looked_into = |model: &str| {
             Config::from_text(

@@ -12,6 +12,7 @@ use symbolic_transformer::lstm::Lstm;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::Network;
 use training::DeviceSpec;
+use training::kernels::{Precision, multiplies_half};
 
 use fol::notation::Code;
 
@@ -30,7 +31,8 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
     }
     match device {
         DeviceSpec::Cpu => {
-            let network = Explicit::in_code(shape, code)?;
+            let precision = if config.is_half() { Precision::Half } else { Precision::Single };
+            let network = Explicit::in_code(shape, code)?.with_precision(precision);
             Ok(Box::new(if config.gradient_checkpointing {
                 network.with_gradient_checkpointing()
             } else {
@@ -70,7 +72,7 @@ pub(crate) fn to_train(config: &Config, folder: Option<&Path>, sample: &Corpus) 
     use crate::written::transformer::Written;
     use tensor_logic::fast::Precision;
 
-    let Some(name) = &config.program else { return of(config, sample.code()) };
+    let Some(name) = &config.program else { return by_hand(config, sample) };
     let (place, text) = program(name, folder)?;
     let shape = config.shape(sample.code().size())?;
     let refused = || place.display().to_string();
@@ -97,6 +99,16 @@ pub(crate) fn to_train(config: &Config, folder: Option<&Path>, sample: &Corpus) 
 pub(crate) fn to_train(config: &Config, _: Option<&Path>, sample: &Corpus) -> Result<Box<dyn Network>> {
     if config.program.is_some() {
         bail!("program: this build has no equation language; `cargo xtask train` makes one that has it");
+    }
+    by_hand(config, sample)
+}
+
+/// What is trained by hand. A processor without products of bf16 would be slower by them.
+fn by_hand(config: &Config, sample: &Corpus) -> Result<Box<dyn Network>> {
+    if config.is_half() && !multiplies_half() {
+        bail!(
+            "precision = \"bf16\": this processor does not multiply bf16 (AVX-512 BF16); f32 is faster here"
+        );
     }
     of(config, sample.code())
 }

@@ -9,6 +9,7 @@ use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
+use training::kernels::Precision;
 
 /// A model of width 8 with everything else small, too.
 fn small() -> ModelConfig {
@@ -132,6 +133,32 @@ fn every_parameter_has_a_gradient() {
         for p in model.layout().iter() {
             let g = &g[p.range.clone()];
             assert!(g.iter().all(|v| v.is_finite()) && g.iter().any(|&v| v != 0.0), "{name}: {}", p.name);
+        }
+    }
+}
+
+/// Rounding to bf16 keeps eight bits of each factor: gradients move by a hundredth or so, and none is lost. What judges is in
+/// f32.
+#[test]
+fn products_of_bf16_move_gradients_a_little() {
+    for (name, config) in shapes() {
+        let mut s = Family::named(name).stream(3);
+        let mut single = Explicit::new(config.clone()).unwrap();
+        let mut half = Explicit::new(config).unwrap().with_precision(Precision::Half);
+        let batch = batch(&mut s, 6, 9, single.config());
+        let theta = weights(single.layout(), &mut s);
+        assert_eq!(single.logits(&theta, &batch).unwrap(), half.logits(&theta, &batch).unwrap(), "{name}");
+        let (mut ga, mut gb) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
+        let la = half.gradient(&theta, &batch, NOISE, &mut ga).unwrap();
+        let lb = single.gradient(&theta, &batch, NOISE, &mut gb).unwrap();
+        assert!((la.sum - lb.sum).abs() < 0.02 * lb.sum, "{name}: loss {} and {}", la.sum, lb.sum);
+        assert!(ga != gb, "{name}: nothing was rounded");
+        for p in single.layout().iter().filter(|p| !p.name.ends_with("key.bias")) {
+            let (x, y) = (&ga[p.range.clone()], &gb[p.range.clone()]);
+            let norm = y.iter().map(|v| v * v).sum::<f32>().sqrt();
+            let apart = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
+            assert!(apart <= 0.1 * norm, "{name}: {} differs by {apart} of {norm}", p.name);
+            assert!(x.iter().any(|&v| v != 0.0), "{name}: {}", p.name);
         }
     }
 }

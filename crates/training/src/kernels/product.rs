@@ -63,20 +63,20 @@ impl Real for f64 {
 /// A matrix seen in a slice: entry (i, j) is at `i·row_stride + j·column_stride`.
 #[derive(Debug, Clone, Copy)]
 pub struct Mat<'a, T = f32> {
-    data: &'a [T],
-    rows: usize,
-    columns: usize,
-    row_stride: usize,
-    column_stride: usize,
+    pub(super) data: &'a [T],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row_stride: usize,
+    pub(super) column_stride: usize,
 }
 
 /// A matrix seen in a slice that is written; rows are contiguous.
 #[derive(Debug)]
 pub struct MatMut<'a, T = f32> {
-    data: &'a mut [T],
-    rows: usize,
-    columns: usize,
-    row_stride: usize,
+    pub(super) data: &'a mut [T],
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row_stride: usize,
 }
 
 /// Whether entry (rows − 1, columns − 1) lies inside.
