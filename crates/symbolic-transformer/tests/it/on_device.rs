@@ -165,6 +165,12 @@ fn what_cannot_be_is_refused() {
     let fine = Batch::new([&[1_u16, 2, 3][..]]);
     assert!(there.logits(&theta[1..], &fine).unwrap_err().to_string().contains("another model"));
     let noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
+    let mut bad = theta.clone();
+    let head = there.layout().get("head.bias").unwrap().range.start;
+    bad[head + 5] = f32::NAN;
+    let mut gradient = vec![0.0; bad.len()];
+    let loss = Network::gradient(&mut there, &bad, &fine, noise, &mut gradient).unwrap();
+    assert!(loss.sum.is_nan() && gradient.iter().any(|g| g.is_nan()), "{}", loss.sum);
     assert!(Network::gradient(&mut there, &[], &fine, noise, &mut []).is_err());
     let none = device_kernels::open(DeviceSpec::Vulkan(77)).err().unwrap().to_string();
     assert!(none.contains("vulkan:77") && none.contains("vulkan:0"), "{none}");
