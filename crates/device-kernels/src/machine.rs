@@ -181,6 +181,7 @@ pub trait Machine: Send {
     );
 
     /// y ← x·Wᵀ + b; `shape` is that of x, `out` the width of y.
+    #[expect(clippy::too_many_arguments, reason = "the operands of one product")]
     fn linear(
         &self,
         x: &Buffer,
@@ -276,7 +277,6 @@ pub trait Machine: Send {
     );
 
     /// total\[at + to\[g\]·width ..\] += scale·Σ of the rows of group g, whose members stand in `members` from `starts`\[g\] on.
-    #[expect(clippy::too_many_arguments, reason = "a scatter by groups")]
     fn add_groups(&self, x: &Buffer, groups: &Groups, total: Part<'_>, scale: f32, width: usize);
 
     /// y\[i\] ← x\[places\[i\]\]; `u32::MAX` gives 0.

@@ -154,6 +154,12 @@ mod check {
     /// What is allowed of a whole step: its sums are longer than those of one operation.
     const ALLOWED: f64 = 1e-4;
 
+    impl Step {
+        fn right(&self) -> bool {
+            self.apart <= ALLOWED
+        }
+    }
+
     fn step(model: &'static str, device: DeviceSpec, sequences: usize, length: usize) -> Result<Step> {
         let config = ModelConfig::size(model).unwrap_or_else(|| unreachable!("a size that is named here"));
         let mut there = OnDevice::new(config.clone(), &Code::PLAIN, device_kernels::open(device)?)?;
@@ -223,7 +229,7 @@ mod check {
         if !args.small {
             steps.push(step("base", device, 32, 128)?);
         }
-        let wrong = checked.iter().any(|c| !c.right()) || steps.iter().any(|s| !(s.apart <= ALLOWED));
+        let wrong = checked.iter().any(|c| !c.right()) || steps.iter().any(|s| !s.right());
         let found = device_kernels::available().into_iter().find(|found| found.spec == device);
         let name = found.map_or_else(String::new, |f| format!("{}, {}", f.name, f.driver));
         let document = json!({
@@ -243,7 +249,7 @@ mod check {
                 format!("{device}: {name}\ncommit {}, {}\n", run_folder::commit(), run_folder::machine());
             text.extend(checked.iter().map(row));
             for s in &steps {
-                let verdict = if s.apart <= ALLOWED { "right" } else { "WRONG" };
+                let verdict = if s.right() { "right" } else { "WRONG" };
                 let _ = writeln!(
                     text,
                     "{verdict} a step of {:<15} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",

@@ -9,7 +9,7 @@ use cubecl::prelude::*;
 pub(crate) fn exponential(x: f32) -> f32 {
     let below = select(x > 88.0f32, 88.0f32, x);
     let clamped = select(below < -87.3f32, -87.3f32, below);
-    let n = (clamped * 1.442_695_f32).round();
+    let n = (clamped * std::f32::consts::LOG2_E).round();
     let r = fma(n, 2.121_944_4e-4f32, fma(n, -0.693_359_4f32, clamped));
     let p = 1.0f32 / 5040.0f32;
     let p = fma(p, r, 1.0f32 / 720.0f32);

@@ -92,7 +92,7 @@ pub(crate) fn product(
     for e in 0..16u32 {
         sums[e as usize] = 0.0f32;
     }
-    let stages = (end - begin + DEPTH - 1u32) / DEPTH;
+    let stages = (end - begin).div_ceil(DEPTH);
     fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned);
     fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned);
     sync_cube();

@@ -419,7 +419,6 @@ fn stands(e: u32, c: u32, d: u32) -> bool {
 
 /// h\[r\] += the pattern of row r: entry e adds decay\[e / 4\] in its columns.
 #[cube(launch_unchecked)]
-#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
 pub(crate) fn add_patterns(
     h: &mut Array<f32>,
     theta: &Array<f32>,
@@ -446,7 +445,6 @@ pub(crate) fn add_patterns(
 
 /// partial\[r, depth\] = the sum of dh over the columns of row r's entry of that depth.
 #[cube(launch_unchecked)]
-#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
 pub(crate) fn pattern_sums(
     dh: &Array<f32>,
     starts: &Array<u32>,
@@ -477,7 +475,6 @@ pub(crate) fn pattern_sums(
 
 /// Turns the pairs of queries and keys by position · base^(−2i/size); `sign` −1 turns back.
 #[cube(launch_unchecked)]
-#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
 pub(crate) fn rotary(
     table: &Array<f32>,
     qkv: &mut Array<f32>,

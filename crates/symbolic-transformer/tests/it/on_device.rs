@@ -22,7 +22,7 @@ fn machine() -> Option<Box<dyn Machine>> {
     match device_kernels::open(DeviceSpec::Vulkan(0)) {
         Ok(machine) => Some(machine),
         Err(refusal) => {
-            eprintln!("not tested: {refusal}");
+            training::progress::say(format_args!("not tested: {refusal}"));
             None
         }
     }

@@ -251,9 +251,10 @@ fn tile(
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m512, __m512bh, _mm512_add_ps, _mm512_dpbf16_ps, _mm512_loadu_si512, _mm512_mask_storeu_ps,
-        _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps,
+        __m512, __m512bh, __m512i, _mm512_add_ps, _mm512_dpbf16_ps, _mm512_loadu_si512,
+        _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_set1_epi32, _mm512_setzero_ps,
     };
+    use std::mem::transmute;
 
     use super::COLUMNS;
 
@@ -306,15 +307,15 @@ mod x86 {
             let b: [__m512bh; 2] = unsafe {
                 let at = right.add(p * COLUMNS);
                 [
-                    std::mem::transmute::<_, __m512bh>(_mm512_loadu_si512(at.cast())),
-                    std::mem::transmute::<_, __m512bh>(_mm512_loadu_si512(at.add(16).cast())),
+                    transmute::<__m512i, __m512bh>(_mm512_loadu_si512(at.cast())),
+                    transmute::<__m512i, __m512bh>(_mm512_loadu_si512(at.add(16).cast())),
                 ]
             };
             for (r, acc) in acc.iter_mut().enumerate() {
                 // SAFETY: r < rows and p < depth.
                 let a = unsafe {
                     let pair = *left.add(r * pairs + p);
-                    std::mem::transmute::<_, __m512bh>(_mm512_set1_epi32(pair.cast_signed()))
+                    transmute::<__m512i, __m512bh>(_mm512_set1_epi32(pair.cast_signed()))
                 };
                 acc[0] = _mm512_dpbf16_ps(acc[0], a, b[0]);
                 acc[1] = _mm512_dpbf16_ps(acc[1], a, b[1]);
