@@ -96,7 +96,6 @@ pub(crate) use check::run as check;
 
 /// Options of `device-check`.
 #[derive(Debug, Args)]
-#[cfg_attr(not(feature = "device"), expect(dead_code, reason = "another build reads them"))]
 pub(crate) struct CheckArgs {
     /// The device, as `cargo xtask devices` lists it.
     #[arg(long, default_value = "vulkan")]
