@@ -168,6 +168,10 @@ impl Learner for Config {
 
     fn best_loss(&self, folder: &Path) -> Result<f64> {
         let best = Record::read(folder)?.best("loss");
+        let eval = document(&folder.join("eval.json"))?;
+        if best.is_none() && eval.get("status").and_then(Value::as_str) == Some("diverged") {
+            return Ok(f64::INFINITY);
+        }
         best.map(|best| best.0).ok_or_else(|| anyhow!("{} has no validation loss", folder.display()))
     }
 

@@ -164,15 +164,25 @@ fn evaluate(
     status: &str,
     quiet: bool,
 ) -> Result<Value> {
-    let theta = training::checkpoint::load_weights(&run_folder::weights(folder), learner.layout())
-        .context("the model of the run")?;
+    let weights = run_folder::weights(folder);
+    // A run may diverge before any validation was a number: it has no model then, and counts as the worst there is.
+    let theta = if status == "diverged" && !weights.is_file() {
+        None
+    } else {
+        let theta = training::checkpoint::load_weights(&weights, learner.layout());
+        Some(theta.context("the model of the run")?)
+    };
     let mut lengths = Vec::new();
     for length in config.lengths() {
+        let Some(theta) = &theta else {
+            lengths.push(json!({"length": length, "sequences": 0, "loss": null}));
+            continue;
+        };
         let batches = learner.batches().clone();
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new(config.eval_sequences as u64) };
         let batches =
             batches.test(length, config.eval_sequences).map(|batch| batch.map_err(anyhow::Error::from));
-        let tested = learner.judge(&theta, batches, |batch| bar.inc(batch.sequences as u64))?;
+        let tested = learner.judge(theta, batches, |batch| bar.inc(batch.sequences as u64))?;
         bar.finish_and_clear();
         let mut line = json!({"length": length, "sequences": tested.score.sequences, "loss": tested.loss});
         if let Value::Object(line) = &mut line {
@@ -190,8 +200,8 @@ fn evaluate(
     if let (Some(share), Value::Object(fields)) = (config.stop_at, &mut document) {
         fields.insert("reached_at".to_owned(), json!(reached_at(&record, share)));
     }
-    if let (Some(share), Value::Object(fields)) = (gates_right(config, cell, &theta, learner)?, &mut document)
-    {
+    let gates = theta.map(|theta| gates_right(config, cell, &theta, learner)).transpose()?.flatten();
+    if let (Some(share), Value::Object(fields)) = (gates, &mut document) {
         fields.insert("gates_right".to_owned(), json!(share));
     }
     write_document(&folder.join("eval.json"), &document)?;
@@ -223,6 +233,9 @@ pub(crate) fn judge_again(config: &Config, folder: &Path, quiet: bool) -> Result
     let mut learner = config.learner(&cell)?;
     let earlier = document(&folder.join("eval.json"))?;
     let status = earlier.get("status").and_then(Value::as_str).unwrap_or("done");
+    if status == "diverged" && !run_folder::weights(folder).is_file() {
+        bail!("{}: no model: the run diverged before any validation was a number", folder.display());
+    }
     if !run_folder::weights(folder).is_file() {
         bail!("{}: no model yet; go on with `cargo xtask train --resume`", folder.display());
     }

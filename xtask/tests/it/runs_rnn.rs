@@ -1,6 +1,6 @@
 //! Recurrent runs as a user has them: repeated, stopped and resumed, diverged, swept, refused.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -202,6 +202,44 @@ fn a_diverged_run_ends_with_a_model() {
     assert!(!checkpoints(&run).is_empty());
     place.refused(&["train", "--resume", "a", "--quiet"], 1);
     assert_eq!(evaluation(&run)["status"], "diverged");
+}
+
+#[test]
+fn a_run_that_diverges_before_any_validation_is_judged_as_the_worst() {
+    let place = place();
+    // Squares of what relu lets through, 300 times: no validation is a number, so there is no model.
+    let config = "base = \"run.toml\"\nseeds = [0]\n[grid]\nlr = [1.0, 0.01]\n[select]\nover = [\"lr\"]\nseeds = [101]\n\
+                  [[case]]\nname = \"squares\"\n[[override]]\n[override.set]\ntask = \"s3\"\ncell = \"ll\"\n\
+                  preset = \"paper\"\nlambda = [2, 3]\nhidden = 8\naux = 10\nmin_length = 300\nmax_length = 300\n\
+                  eval_lengths = [300]\n";
+    std::fs::write(place.path("squares.toml"), config).unwrap();
+    place.ok(&["sweep", "--config", "squares.toml"]);
+    let table = std::fs::read_to_string(place.path("runs/squares/table.csv")).unwrap();
+    assert!(table.contains("diverged"), "{table}");
+    let verdict = std::fs::read_to_string(place.path("runs/squares/table.md")).unwrap();
+    assert!(verdict.contains("0.0000 (0.0000)"), "{verdict}");
+    let runs = walk(&place.path("runs/squares"));
+    let judged: Vec<&PathBuf> = runs.iter().filter(|path| path.ends_with("eval.json")).collect();
+    assert_eq!(judged.len(), 3);
+    for eval in judged {
+        let folder = eval.parent().unwrap();
+        assert_eq!(evaluation(folder)["status"], "diverged");
+        assert!(!folder.join("model.safetensors").is_file(), "{}", folder.display());
+        let why = place.refused(&["eval", folder.to_str().unwrap()], 1);
+        assert!(why.contains("diverged before any validation"), "{why}");
+    }
+    // All of it is there: nothing is done twice.
+    place.ok(&["sweep", "--config", "squares.toml"]);
+}
+
+/// All files below a folder.
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
+    }
+    found
 }
 
 #[test]
