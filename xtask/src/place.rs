@@ -42,6 +42,11 @@ pub(crate) fn programs() -> PathBuf {
     home().join("crates/tensor-logic/programs")
 }
 
+/// Whether the sources are here, from which another build can be made.
+pub(crate) fn has_sources() -> bool {
+    file("Cargo.toml").is_file() && file("xtask").is_dir()
+}
+
 /// A file of the project.
 pub(crate) fn file(name: &str) -> PathBuf {
     home().join(name)

@@ -116,6 +116,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<u8> {
     let Some(feature) = device.feature() else {
         return Err(crate::answer::usage("--device: the CPU is what a device is compared with"));
     };
+    if !crate::place::has_sources() {
+        device.check_built().map_err(|e| crate::answer::usage(e.to_string()))?;
+    }
     super::train::hand_over(feature)
 }
 
@@ -218,7 +221,7 @@ mod check {
     /// `cargo xtask device-check`; returns the exit status: 1 if something is wrong.
     pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
         let device: DeviceSpec = args.device.parse().map_err(|e: training::Refusal| usage(e.to_string()))?;
-        if device.feature().is_some() && !device.has_kernels() {
+        if device.feature().is_some() && !device.has_kernels() && crate::place::has_sources() {
             return crate::commands::train::hand_over(device.feature().unwrap_or_default());
         }
         let machine = device_kernels::open(device)?;

@@ -111,7 +111,7 @@ fn elsewhere<L: Learner>(config: &L) -> Option<&'static str> {
     }
     let device: DeviceSpec = config.device().parse().ok()?;
     // Recurrent cells run on the CPU, or by candle where that was built with a device.
-    let fits = L::KIND == Kind::Transformer && device.check_built().is_err();
+    let fits = L::KIND == Kind::Transformer && device.check_built().is_err() && place::has_sources();
     device.feature().filter(|_| fits)
 }
 

@@ -191,7 +191,7 @@ fn nonsense_is_refused_with_its_place() {
     std::fs::write(place.path("noise.toml"), [0xff, 0xfe, 0x00, 0x41]).unwrap();
     std::fs::write(place.path("law.toml"), "drawz = 5\n").unwrap();
     std::fs::create_dir_all(place.path("runs/empty")).unwrap();
-    let cases: [(&[&str], i32, &str); 16] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (&[], 2, "Usage"),
         (&["train"], 2, "--config"),
         (&["train", "--config", "none.toml"], 1, "run.toml"),
@@ -203,8 +203,10 @@ fn nonsense_is_refused_with_its_place() {
         (&["train", "--config", "noise.toml"], 1, "noise.toml"),
         (&["train", "--config", "run.toml", "--set", "n_heads=3"], 1, "n_heads = 3"),
         (&["train", "--config", "run.toml", "--set", "data=nowhere"], 1, "nowhere"),
-        (&["train", "--config", "run.toml", "--device", "rocm:0"], 2, "there is no `rocm` feature yet"),
+        (&["train", "--config", "run.toml", "--device", "rocm:0"], 2, "made without the feature `rocm`"),
         (&["train", "--config", "run.toml", "--device", "toaster"], 2, "toaster"),
+        (&["device-check", "--device", "cpu"], 2, "the CPU is what a device is compared with"),
+        (&["device-check", "--device", "vulkan:1"], 2, "made without the feature `vulkan`"),
         (&["train", "--config", "run.toml", "--name", "../x"], 2, "--name"),
         (&["train", "--resume", "nothing"], 1, "nothing"),
         (&["eval", "empty"], 1, "config.toml"),

@@ -207,10 +207,10 @@ fn a_diverged_run_ends_with_a_model() {
 #[test]
 fn a_run_that_diverges_before_any_validation_is_judged_as_the_worst() {
     let place = place();
-    // Squares of what relu lets through, 300 times: no validation is a number, so there is no model.
+    // High powers of what relu lets through, 300 times: no validation is a number, so there is no model.
     let config = "base = \"run.toml\"\nseeds = [0]\n[grid]\nlr = [1.0, 0.01]\n[select]\nover = [\"lr\"]\nseeds = [101]\n\
                   [[case]]\nname = \"squares\"\n[[override]]\n[override.set]\ntask = \"s3\"\ncell = \"ll\"\n\
-                  preset = \"paper\"\nlambda = [2, 3]\nhidden = 8\naux = 10\nmin_length = 300\nmax_length = 300\n\
+                  preset = \"paper\"\nv_init = \"identity\"\nlambda = [20, 30]\nhidden = 8\naux = 10\nmin_length = 300\nmax_length = 300\n\
                   eval_lengths = [300]\n";
     std::fs::write(place.path("squares.toml"), config).unwrap();
     place.ok(&["sweep", "--config", "squares.toml"]);
