@@ -1,7 +1,7 @@
 //! The fused operations of training, forward and backward, written once for every device.
 //!
 //! `training::kernels` has them for the CPU, and is the oracle of these: each is compared with it, or with loops in f64.
-//! A [`Machine`] is a device that was opened; what lies on it is a [`Buffer`]. Products use 32-bit floating point
+//! A `Machine` is a device that was opened; what lies on it is a `Buffer`. Products use 32-bit floating point
 //! numbers and sum in an order that depends on no device; nothing is added by two units at once, so a result has the same
 //! bits in every run. The kernels are CubeCL's, which turns one text into WGSL for Vulkan, CUDA's and HIP's C++, and Metal's.
 //!
