@@ -106,7 +106,8 @@ pub(crate) fn train(args: &Train) -> Result<u8> {
 
 /// What this build lacks for a configuration, and another one has.
 fn elsewhere<L: Learner>(config: &L) -> Option<&'static str> {
-    if config.is_program() && !cfg!(feature = "programs") {
+    #[cfg(not(feature = "programs"))]
+    if config.is_program() {
         return Some("programs");
     }
     let device: DeviceSpec = config.device().parse().ok()?;
