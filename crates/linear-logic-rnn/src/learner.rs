@@ -142,7 +142,7 @@ impl Learner {
     /// If the device is not there.
     #[cfg(not(feature = "candle"))]
     pub fn on(self, device: DeviceSpec) -> training::Result<Self> {
-        device.check_built().map(|()| self)
+        device.check_composed().map(|()| self)
     }
 
     /// The same on a device.

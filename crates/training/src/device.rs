@@ -107,19 +107,32 @@ impl DeviceSpec {
         )))
     }
 
+    /// Whether this build can run what is composed of candle's operations on it: that a build has the kernels of the explicit
+    /// engine there is not enough.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check_composed(self) -> Result<()> {
+        self.check_built()?;
+        if self.in_candle() { Ok(()) } else { Err(self.not_composed()) }
+    }
+
+    fn not_composed(self) -> Refusal {
+        Refusal::Device(format!(
+            "device `{self}`: this build has the explicit engine of the transformer there, and nothing else; \
+             `candle-cuda` and `candle-metal` are the features of the composed engines"
+        ))
+    }
+
     /// The device, or the driver's reason. There is no silent fallback to the CPU.
     #[cfg(feature = "candle")]
     pub fn open(self) -> Result<Device> {
-        self.check_built()?;
+        self.check_composed()?;
         match self {
+            Self::Cpu => Ok(Device::Cpu),
             Self::Cuda(n) => open_cuda(n),
             Self::Metal(n) => Ok(Device::new_metal(n)?),
-            Self::Vulkan(_) => {
-                let reason =
-                    format!("device `{self}` trains the explicit engine; this model has the composed one");
-                Err(Refusal::Device(reason))
-            }
-            Self::Cpu | Self::Rocm(_) => Ok(Device::Cpu),
+            Self::Rocm(_) | Self::Vulkan(_) => Err(self.not_composed()),
         }
     }
 
@@ -170,6 +183,10 @@ mod tests {
             (DeviceSpec::Metal(2), "metal"),
         ] {
             assert_eq!(spec.feature(), Some(feature));
+            // Kernels alone compose nothing, and never is it the CPU instead.
+            assert_eq!(spec.check_composed().is_ok(), spec.in_candle());
+            #[cfg(feature = "candle")]
+            assert!(spec.in_candle() || spec.open().is_err());
             let Err(refusal) = spec.check_built() else { continue };
             let right = format!(
                 "device `{spec}` is not in this build: this build was made without the feature `{feature}`. Available here: cpu"

@@ -22,7 +22,7 @@ pub(crate) struct Train {
     /// Changes a key; the value is TOML, or else a string.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// cpu, vulkan, cuda or metal, with :N for one of several; `cargo xtask devices` lists them.
+    /// cpu, vulkan, cuda, rocm or metal, with :N for one of several; `cargo xtask devices` lists them.
     #[arg(long)]
     device: Option<String>,
     /// Goes on with a run: a folder, or a name in runs/.

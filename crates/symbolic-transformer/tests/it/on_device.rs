@@ -175,4 +175,7 @@ fn what_cannot_be_is_refused() {
     let none = device_kernels::open(DeviceSpec::Vulkan(77)).err().unwrap().to_string();
     assert!(none.contains("vulkan:77") && none.contains("vulkan:0"), "{none}");
     assert!(device_kernels::open(DeviceSpec::Cuda(0)).is_err());
+    // The composed engine is not there, and nothing runs on the CPU in its place.
+    assert!(DeviceSpec::Vulkan(0).check_built().is_ok());
+    assert!(DeviceSpec::Vulkan(0).open().unwrap_err().to_string().contains("composed engines"));
 }
