@@ -7,6 +7,10 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use training::DeviceSpec;
+
+use crate::answer::usage;
+use crate::place;
 
 /// Runs the command of these arguments in a build with these features; returns its exit status. Where processes can be
 /// replaced, this one is, so that signals reach who works.
@@ -23,5 +27,29 @@ pub(crate) fn run(profile: &str, features: &str, args: impl IntoIterator<Item = 
     {
         let status = command.status().with_context(failed)?;
         Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    }
+}
+
+/// Hands the command that runs over to a build with these features.
+#[cfg(not(feature = "bench"))]
+pub(crate) fn hand_over(features: &str) -> Result<u8> {
+    run("release", features, std::env::args_os().skip(1))
+}
+
+/// The build of the benches does what it is asked to measure, and nothing else.
+#[cfg(feature = "bench")]
+pub(crate) fn hand_over(features: &str) -> Result<u8> {
+    anyhow::bail!("this build has no {features}")
+}
+
+/// For a command that names a device of a model: where this build has it not and another one can be made, that one does
+/// the command, and its exit status comes back. A device that no build has is a wrong argument.
+pub(crate) fn with_device(device: &str) -> Result<Option<u8>> {
+    let wrong = |refusal: training::Refusal| usage(format!("--device: {refusal}"));
+    let spec: DeviceSpec = device.parse().map_err(wrong)?;
+    match (spec.check_built(), spec.feature()) {
+        (Ok(()), _) => Ok(None),
+        (Err(_), Some(feature)) if place::has_sources() => hand_over(feature).map(Some),
+        (Err(refusal), _) => Err(wrong(refusal)),
     }
 }

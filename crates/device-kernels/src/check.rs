@@ -5,7 +5,7 @@ use std::time::Instant;
 use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
 
 use crate::error::Result;
-use crate::machine::{Attention, Buffer, Machine, Masks, Part, Rows, Step};
+use crate::machine::{Attention, Buffer, Machine, Masks, Newest, Part, Rows, Step};
 
 /// One operation that was compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +186,10 @@ fn by_rows(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     })
 }
 
+fn places(starts: &[usize]) -> Vec<u32> {
+    starts.iter().map(|&start| start as u32).collect()
+}
+
 fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     let m = bench.machine;
     let (heads, size) = (d.div_ceil(64).max(2), d / d.div_ceil(64).max(2));
@@ -213,6 +217,29 @@ fn attention(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     bench.compare("attention", (text(), work), 5e-6, &context, &right, || {
         m.attention(form, &on_qkv, &context, &sums)
     })?;
+    // The last rows of all sequences once more, from a cache that has the rows in their places.
+    let all: Vec<u32> = (0..rows as u32).collect();
+    let (on_starts, on_all) = (m.upload_places(&places(&starts)), m.upload_places(&all));
+    let last = |x: &[f32], width: usize| -> Vec<f32> {
+        starts.iter().skip(1).flat_map(|end| x[(end - 1) * width..end * width].iter().copied()).collect()
+    };
+    let (cache, on_last) = (m.room(rows * 2 * width), m.upload(&last(&qkv, 3 * width)));
+    m.keep(&on_qkv, &on_all, &cache, width);
+    let newest = Newest { heads, size, slopes: None, starts: &on_starts, members: &on_all };
+    let plain = kernels::Attention { heads, size, slopes: None, dropout: None };
+    let (mut kept, mut right) = (weights.clone(), vec![0.0; rows * width]);
+    kernels::attention(plain, sequences, &qkv, &mut kept, &mut right);
+    let (hypotheses, context_of_last) = (starts.len() - 1, m.room((starts.len() - 1) * width));
+    let shape = format!("{hypotheses} hypotheses of {length} tokens, {heads} heads of {size}");
+    let cost = 4.0 * (rows * width) as f64;
+    bench.compare(
+        "attention of newest tokens",
+        (shape, cost),
+        5e-6,
+        &context_of_last,
+        &last(&right, width),
+        || m.attention_of_newest(newest, &on_last, &cache, &context_of_last),
+    )?;
     let (dqkv, mut right) = (m.room(qkv.len()), vec![0.0; qkv.len()]);
     kernels::attention_backward(right_form, sequences, &qkv, &weights, &dcontext, &mut right);
     bench.compare("attention, backward", (text(), 2.5 * work), 5e-6, &dqkv, &right, || {

@@ -94,6 +94,21 @@ pub struct Attention<'a> {
     pub tiles: &'a Buffer,
 }
 
+/// One layer's attention of the newest token of each of several hypotheses.
+#[derive(Debug, Clone, Copy)]
+pub struct Newest<'a> {
+    /// The number of heads.
+    pub heads: usize,
+    /// The width of a head.
+    pub size: usize,
+    /// Slopes of the distance penalty, \[heads\], if there is one.
+    pub slopes: Option<&'a Buffer>,
+    /// Where each hypothesis begins in `members`, and where the last one ends.
+    pub starts: &'a Buffer,
+    /// Places in the cache of a hypothesis' tokens, oldest first, its newest among them.
+    pub members: &'a Buffer,
+}
+
 /// The scalars of an update of AdamW.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
@@ -249,6 +264,21 @@ pub trait Machine: Send {
         dcontext: &Buffer,
         dqkv: &Buffer,
     );
+
+    /// Keys and values of the rows of qkv go to their places in a cache \[places, 2·width\].
+    fn keep(&self, qkv: &Buffer, places: &Buffer, cache: &Buffer, width: usize);
+
+    /// context \[hypotheses, width\] of the newest tokens, whose keys and values are in the cache already.
+    ///
+    /// # Errors
+    /// A head that is wider than the device has room for.
+    fn attention_of_newest(
+        &self,
+        form: Newest<'_>,
+        qkv: &Buffer,
+        cache: &Buffer,
+        context: &Buffer,
+    ) -> Result<()>;
 
     /// x ← f(x), slope ← f′(x)
     fn activate(&self, kind: Activation, x: &Buffer, slope: &Buffer);
@@ -742,18 +772,7 @@ impl<R: Runtime> Machine for On<R> {
     }
 
     fn attention(&self, form: Attention<'_>, qkv: &Buffer, context: &Buffer, sums: &Buffer) -> Result<()> {
-        let hardware = &self.client.properties().hardware;
-        let bytes = (2 * form.size + 3) * attention::TILE as usize * size_of::<f32>();
-        if bytes > hardware.max_shared_memory_size {
-            let has = hardware.max_shared_memory_size;
-            return Err(Refusal::Limit {
-                name: self.name.clone(),
-                what: format!(
-                    "a head of {} columns wants {bytes} bytes of shared memory, and it has {has}",
-                    form.size
-                ),
-            });
-        }
+        self.has_room_for(form.size)?;
         launch!(
             self,
             attention::forward,
@@ -832,6 +851,49 @@ impl<R: Runtime> Machine for On<R> {
             form.slopes.is_some(),
             form.masks.dropout.is_some(),
         );
+    }
+
+    fn keep(&self, qkv: &Buffer, places: &Buffer, cache: &Buffer, width: usize) {
+        let len = places.len * 2 * width;
+        launch!(
+            self,
+            attention::keep,
+            Self::entries(len),
+            UNITS,
+            Self::arg(qkv),
+            Self::arg(places),
+            Self::arg(cache),
+            width as u32,
+            len as u32,
+        );
+    }
+
+    fn attention_of_newest(
+        &self,
+        form: Newest<'_>,
+        qkv: &Buffer,
+        cache: &Buffer,
+        context: &Buffer,
+    ) -> Result<()> {
+        self.has_room_for(form.size)?;
+        let hypotheses = form.starts.len - 1;
+        let scale = 1.0 / (form.size as f32).sqrt();
+        launch!(
+            self,
+            attention::newest,
+            CubeCount::Static(hypotheses as u32, form.heads as u32, 1),
+            attention::TILE,
+            Self::arg(qkv),
+            Self::arg(cache),
+            Self::arg(form.starts),
+            Self::arg(form.members),
+            Self::arg(form.slopes.unwrap_or(&self.nothing)),
+            Self::arg(context),
+            attention::FormLaunch::new(form.heads as u32, hypotheses as u32, scale),
+            form.size as u32,
+            form.slopes.is_some(),
+        );
+        Ok(())
     }
 
     fn activate(&self, kind: Activation, x: &Buffer, slope: &Buffer) {
@@ -1086,6 +1148,17 @@ impl<R: Runtime> Machine for On<R> {
 }
 
 impl<R: Runtime> On<R> {
+    /// Refuses a head for whose tiles of keys and values there is no room.
+    fn has_room_for(&self, size: usize) -> Result<()> {
+        let has = self.client.properties().hardware.max_shared_memory_size;
+        let bytes = (2 * size + 3) * attention::TILE as usize * size_of::<f32>();
+        if bytes <= has {
+            return Ok(());
+        }
+        let what = format!("a head of {size} columns wants {bytes} bytes of shared memory, and it has {has}");
+        Err(Refusal::Limit { name: self.name.clone(), what })
+    }
+
     fn form(form: Attention<'_>) -> attention::FormLaunch<R> {
         let scale = 1.0 / (form.size as f32).sqrt();
         attention::FormLaunch::new(form.heads as u32, form.rows as u32, scale)

@@ -279,6 +279,10 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         "attention_along",
         Box::new(attention::along::Along::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), (), (), ())),
     );
+    add(
+        "keep",
+        Box::new(attention::keep::Keep::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), ())),
+    );
     for (size, penalised, dropped) in [(32, false, false), (64, true, true), (5, false, true)] {
         let of_tiles = || settings(attention::TILE);
         let form = || attention::FormCompilationArg { heads: (), rows: (), scale: () };
@@ -332,6 +336,20 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             dropped,
         );
         add(&name("backward_keys"), Box::new(made));
+        let made = attention::newest::Newest::<WgpuRuntime>::new(
+            of_tiles(),
+            c(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            a(),
+            form(),
+            size,
+            penalised,
+        );
+        add(&name("newest"), Box::new(made));
     }
     all
 }

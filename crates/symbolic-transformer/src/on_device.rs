@@ -4,6 +4,8 @@
 //! compute them once more on the way back), so nothing grows with the square of a length. A test compares every logit and
 //! every gradient of every variant with `explicit.rs`, dropout included.
 
+mod decode;
+
 use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};
 use fol::notation::Code;
 use training::kernels::{Activation, Dropout, rotary_table};
@@ -17,6 +19,8 @@ use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
 use crate::places::{Block, EmbeddingPlaces, Linear, Norm, Places};
 use crate::tree::{self, DEPTH, Paths};
+
+pub use decode::{DecoderOnDevice, Path};
 
 /// The pictures of the symbols and what a convolution reads, on the device.
 struct Glyphs {
@@ -65,19 +69,36 @@ struct KeptLayer {
     norm2: KeptNorm,
 }
 
-/// A batch over there.
+/// The rows of a pass over there.
 struct There {
     tokens: Buffer,
     places: Option<Buffer>,
     /// Of tree positions: where the entries of each row begin, and the entries.
     paths: Option<(Buffer, Buffer)>,
-    tiles: Buffer,
 }
 
-/// What a pass keeps.
+/// What a pass is: how many rows, their masks, and how a layer's queries find keys and values.
+struct Pass<'a> {
+    rows: usize,
+    noise: Option<Noise>,
+    /// The number of the first row in the whole batch.
+    first_row: usize,
+    /// Of a layer from qkv to context, and the logarithms of sums that the way back wants.
+    attend: &'a Attend<'a>,
+}
+
+type Attend<'a> = dyn Fn(usize, &Buffer, &Buffer, &Buffer) -> Result<()> + 'a;
+
+/// What a pass over a batch keeps.
 struct Kept {
     there: There,
+    tiles: Buffer,
     convolved: Option<Convolved>,
+    through: Through,
+}
+
+/// What the layers keep, and the logits.
+struct Through {
     layers: Vec<KeptLayer>,
     norm: Option<KeptNorm>,
     last: Buffer,
@@ -225,14 +246,14 @@ impl OnDevice {
         Ok(there)
     }
 
-    fn masks(&self, noise: Option<Noise>, site: Site, batch: &Batch) -> Masks {
+    fn masks(&self, noise: Option<Noise>, site: Site, first_row: usize) -> Masks {
         let dropout = noise.and_then(|n| Dropout::new(self.config.dropout, n.seed, n.update, site.number()));
-        Masks { dropout, first_row: batch.first_row }
+        Masks { dropout, first_row }
     }
 
     fn attention_form<'a>(
         &'a self,
-        there: &'a There,
+        tiles: &'a Buffer,
         layer: usize,
         batch: &Batch,
         noise: Option<Noise>,
@@ -242,8 +263,8 @@ impl OnDevice {
             size: self.config.head_size(),
             rows: batch.rows(),
             slopes: self.slopes.as_ref(),
-            masks: self.masks(noise, Site::AttentionWeights(layer), batch),
-            tiles: &there.tiles,
+            masks: self.masks(noise, Site::AttentionWeights(layer), batch.first_row),
+            tiles,
         }
     }
 
@@ -258,15 +279,18 @@ impl OnDevice {
             }
             _ => None,
         };
-        let paths = paths.map(|paths| {
-            let (mut starts, mut entries) = (vec![0], Vec::new());
-            for row in paths.rows() {
-                entries.extend(numbers(row));
-                starts.push(entries.len() as u32);
-            }
-            (m.upload_places(&starts), m.upload_places(&entries))
-        });
-        There { tokens: m.upload_places(&batch.tokens), places, paths, tiles: m.tiles(&batch.starts) }
+        let paths = paths.map(|paths| self.send_paths(paths.rows().map(|row| row.iter().copied())));
+        There { tokens: m.upload_places(&batch.tokens), places, paths }
+    }
+
+    /// Where the entries of each row begin, and the entries.
+    fn send_paths(&self, rows: impl Iterator<Item = impl Iterator<Item = usize>>) -> (Buffer, Buffer) {
+        let (mut starts, mut entries) = (vec![0], Vec::new());
+        for row in rows {
+            entries.extend(row.map(|entry| entry as u32));
+            starts.push(entries.len() as u32);
+        }
+        (self.machine.upload_places(&starts), self.machine.upload_places(&entries))
     }
 
     fn norm_forward(&self, theta: &Buffer, norm: &Norm, x: &Buffer, y: &Buffer, shape: Rows) -> KeptNorm {
@@ -397,15 +421,33 @@ impl OnDevice {
 
     fn forward(&self, theta: &Buffer, batch: &Batch, noise: Option<Noise>) -> Result<Kept> {
         let m = &*self.machine;
-        let (rows, d) = (batch.rows(), self.config.d_model);
+        let (there, tiles) = (self.send(batch), m.tiles(&batch.starts));
+        let (vectors, convolved) = self.vectors(theta);
+        let attend = |n: usize, qkv: &Buffer, context: &Buffer, sums: &Buffer| {
+            self.turn(qkv, &there, false);
+            m.attention(self.attention_form(&tiles, n, batch, noise), qkv, context, sums).map_err(failed)
+        };
+        let pass = Pass { rows: batch.rows(), noise, first_row: batch.first_row, attend: &attend };
+        let through = self.through(theta, vectors.as_ref(), &there, &pass)?;
+        Ok(Kept { there, tiles, convolved, through })
+    }
+
+    /// From tokens to logits; `vectors` are those of the symbols where no parameter has them.
+    fn through(
+        &self,
+        theta: &Buffer,
+        vectors: Option<&Buffer>,
+        there: &There,
+        pass: &Pass<'_>,
+    ) -> Result<Through> {
+        let m = &*self.machine;
+        let (rows, d) = (pass.rows, self.config.d_model);
         let shape = Rows { rows, width: d };
-        let there = self.send(batch);
         let h = m.room(rows * d);
         // h = dropout(scale·E[token] + P[position])
-        let (vectors, convolved) = self.vectors(theta);
         let own = match &self.places.embedding {
             EmbeddingPlaces::Table(range) => Part { of: theta, at: range.start },
-            _ => Part { of: vectors.as_ref().unwrap_or(theta), at: 0 },
+            _ => Part { of: vectors.unwrap_or(theta), at: 0 },
         };
         let positions = match (&self.places.position, self.config.position, &self.table) {
             (Some(range), ..) => Some(Part { of: theta, at: range.start }),
@@ -417,12 +459,12 @@ impl OnDevice {
         if let (Some(range), Some((starts, entries))) = (&self.places.decay, &there.paths) {
             m.add_patterns(&h, Part { of: theta, at: range.start }, starts, entries, shape);
         }
-        m.drop_in_place(self.masks(noise, Site::Embedding, batch), &h, d);
+        m.drop_in_place(self.masks(pass.noise, Site::Embedding, pass.first_row), &h, d);
         let mut layers = Vec::with_capacity(self.config.n_layers);
         let mut h = h;
         for (n, block) in self.places.layers.iter().enumerate() {
             let layer;
-            (layer, h) = self.layer_forward(theta, batch, &there, noise, n, block, h)?;
+            (layer, h) = self.layer_forward(theta, pass, n, block, h)?;
             layers.push(layer);
         }
         let (norm, last) = match &self.places.norm {
@@ -435,22 +477,19 @@ impl OnDevice {
         let v = self.config.vocab_size;
         let logits = m.room(rows * v);
         m.linear(&last, theta, self.head_weight(), self.places.head_bias.start, &logits, shape, v);
-        Ok(Kept { there, convolved, layers, norm, last, logits })
+        Ok(Through { layers, norm, last, logits })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a layer of a pass")]
     fn layer_forward(
         &self,
         theta: &Buffer,
-        batch: &Batch,
-        there: &There,
-        noise: Option<Noise>,
+        pass: &Pass<'_>,
         n: usize,
         block: &Block,
         h: Buffer,
     ) -> Result<(KeptLayer, Buffer)> {
         let m = &*self.machine;
-        let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
+        let (rows, d, f) = (pass.rows, self.config.d_model, self.config.d_ff);
         let (shape, wide) = (Rows { rows, width: d }, Rows { rows, width: f });
         let pre = self.config.norm == NormPlace::Pre;
         let attention_in = m.room(rows * d);
@@ -462,12 +501,11 @@ impl OnDevice {
         };
         let qkv = m.room(rows * 3 * d);
         self.apply(theta, &block.qkv, &attention_in, &qkv, shape);
-        self.turn(&qkv, there, false);
         let (context, sums) = (m.room(rows * d), m.room(self.config.n_heads * rows));
-        m.attention(self.attention_form(there, n, batch, noise), &qkv, &context, &sums).map_err(failed)?;
+        (pass.attend)(n, &qkv, &context, &sums)?;
         let branch = m.room(rows * d);
         self.apply(theta, &block.output, &context, &branch, shape);
-        m.add_dropped(self.masks(noise, Site::AttentionOutput(n), batch), &h, &branch, d);
+        m.add_dropped(self.masks(pass.noise, Site::AttentionOutput(n), pass.first_row), &h, &branch, d);
         let ffn_in = m.room(rows * d);
         let (norm1, behind) = match before {
             Some(norm1) => (norm1, Some(self.norm_forward(theta, &block.norm2, &h, &ffn_in, shape))),
@@ -481,7 +519,7 @@ impl OnDevice {
         self.apply(theta, &block.up, &ffn_in, &hidden, shape);
         m.activate(self.config.activation.kernel(), &hidden, &slope);
         self.apply(theta, &block.down, &hidden, &branch, wide);
-        m.add_dropped(self.masks(noise, Site::FeedForward(n), batch), &h, &branch, d);
+        m.add_dropped(self.masks(pass.noise, Site::FeedForward(n), pass.first_row), &h, &branch, d);
         let (norm2, h) = match behind {
             Some(norm2) => (norm2, h),
             None => (self.norm_forward(theta, &block.norm2, &h, &branch, shape), branch),
@@ -502,10 +540,10 @@ impl OnDevice {
         let m = &*self.machine;
         let (rows, d, v) = (batch.rows(), self.config.d_model, self.config.vocab_size);
         let shape = Rows { rows, width: d };
-        let head = self.head_weight();
+        let (head, through) = (self.head_weight(), &kept.through);
         m.linear_backward_weights(
-            &kept.logits,
-            &kept.last,
+            &through.logits,
+            &through.last,
             gradient,
             head,
             self.places.head_bias.start,
@@ -513,14 +551,14 @@ impl OnDevice {
             v,
         );
         let h = m.room(rows * d);
-        m.linear_backward_input(&kept.logits, theta, head, &h, shape, v, false);
-        if let (Some(norm), Some(kept)) = (&self.places.norm, &kept.norm) {
+        m.linear_backward_input(&through.logits, theta, head, &h, shape, v, false);
+        if let (Some(norm), Some(kept)) = (&self.places.norm, &through.norm) {
             self.norm_backward(theta, norm, &h, kept, gradient, shape);
         }
-        for (n, (block, layer)) in self.places.layers.iter().zip(&kept.layers).enumerate().rev() {
-            self.layer_backward(theta, batch, &kept.there, noise, n, block, layer, &h, gradient);
+        for (n, (block, layer)) in self.places.layers.iter().zip(&through.layers).enumerate().rev() {
+            self.layer_backward(theta, batch, kept, noise, n, block, layer, &h, gradient);
         }
-        m.drop_in_place(self.masks(Some(noise), Site::Embedding, batch), &h, d);
+        m.drop_in_place(self.masks(Some(noise), Site::Embedding, batch.first_row), &h, d);
         if let Some(range) = &self.places.position {
             let groups = Groups::new(m, batch.positions().into_iter());
             m.add_groups(&h, &groups, Part { of: gradient, at: range.start }, 1.0, d);
@@ -545,7 +583,7 @@ impl OnDevice {
         &self,
         theta: &Buffer,
         batch: &Batch,
-        there: &There,
+        kept: &Kept,
         noise: Noise,
         n: usize,
         block: &Block,
@@ -562,7 +600,7 @@ impl OnDevice {
         }
         let branch = m.room(rows * d);
         m.copy(&branch, h);
-        m.drop_in_place(self.masks(Some(noise), Site::FeedForward(n), batch), &branch, d);
+        m.drop_in_place(self.masks(Some(noise), Site::FeedForward(n), batch.first_row), &branch, d);
         self.weights_backward(&block.down, &branch, &layer.hidden, gradient, wide);
         let dhidden = m.room(rows * f);
         self.input_backward(theta, &block.down, &branch, &dhidden, wide, false);
@@ -577,14 +615,14 @@ impl OnDevice {
             self.norm_backward(theta, &block.norm1, h, &layer.norm1, gradient, shape);
         }
         m.copy(&branch, h);
-        m.drop_in_place(self.masks(Some(noise), Site::AttentionOutput(n), batch), &branch, d);
+        m.drop_in_place(self.masks(Some(noise), Site::AttentionOutput(n), batch.first_row), &branch, d);
         self.weights_backward(&block.output, &branch, &layer.context, gradient, shape);
         let dcontext = m.room(rows * d);
         self.input_backward(theta, &block.output, &branch, &dcontext, shape, false);
         let dqkv = m.room(rows * 3 * d);
-        let form = self.attention_form(there, n, batch, Some(noise));
+        let form = self.attention_form(&kept.tiles, n, batch, Some(noise));
         m.attention_backward(form, &layer.qkv, &layer.context, &layer.sums, &dcontext, &dqkv);
-        self.turn(&dqkv, there, true);
+        self.turn(&dqkv, &kept.there, true);
         self.weights_backward(&block.qkv, &dqkv, &layer.attention_in, gradient, shape);
         if pre {
             self.input_backward(theta, &block.qkv, &dqkv, &branch, shape, false);
@@ -602,7 +640,7 @@ impl OnDevice {
         let losses = m.room(batch.rows());
         let shape = Rows { rows: batch.rows(), width: self.config.vocab_size };
         let targets = m.upload_places(&batch.targets);
-        m.cross_entropy(&kept.logits, &targets, noise.smoothing as f32, &losses, shape, true);
+        m.cross_entropy(&kept.through.logits, &targets, noise.smoothing as f32, &losses, shape, true);
         self.backward(theta, batch, noise, &kept, gradient);
         Ok(losses)
     }
@@ -622,7 +660,7 @@ impl Network for OnDevice {
         self.check(batch)?;
         let theta = self.show(theta)?;
         let kept = self.forward(&theta, batch, None)?;
-        self.logits = self.machine.read(&kept.logits).map_err(failed)?;
+        self.logits = self.machine.read(&kept.through.logits).map_err(failed)?;
         self.logits.truncate(batch.rows() * self.config.vocab_size);
         Ok(&self.logits)
     }

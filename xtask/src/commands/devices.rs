@@ -119,7 +119,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<u8> {
     if !crate::place::has_sources() {
         device.check_built().map_err(|e| crate::answer::usage(e.to_string()))?;
     }
-    super::train::hand_over(feature)
+    crate::elsewhere::hand_over(feature)
 }
 
 #[cfg(feature = "device")]
@@ -222,7 +222,7 @@ mod check {
     pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
         let device: DeviceSpec = args.device.parse().map_err(|e: training::Refusal| usage(e.to_string()))?;
         if device.feature().is_some() && !device.has_kernels() && crate::place::has_sources() {
-            return crate::commands::train::hand_over(device.feature().unwrap_or_default());
+            return crate::elsewhere::hand_over(device.feature().unwrap_or_default());
         }
         let machine = device_kernels::open(device)?;
         let (rows, d) = if args.small { (512, 128) } else { (4096, 512) };

@@ -25,6 +25,9 @@ pub(crate) struct EvalArgs {
     /// eval-step-N.json.
     #[arg(long, value_name = "N")]
     checkpoint: Option<u64>,
+    /// The device of a transformer (cpu, vulkan, cuda, …); without it that of the run.
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
     /// A further length to test a recurrent run at. Repeatable.
     #[arg(long, value_name = "N")]
     length: Vec<usize>,
@@ -46,14 +49,15 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
         if let Some(suite) = args.suite.first() {
             return Err(usage(format!("--suite {suite}: a recurrent run is tested at its eval_lengths")));
         }
-        if args.data.is_some() || args.checkpoint.is_some() {
-            return Err(usage("--data, --checkpoint: only runs of the symbolic transformer are judged so"));
+        if args.data.is_some() || args.checkpoint.is_some() || args.device.is_some() {
+            return Err(usage("--data, --checkpoint, --device: only runs of the symbolic transformer are judged so"));
         }
         return rnn::eval(&folder, &args.length, args.json, args.quiet);
     }
     if let Some(length) = args.length.first() {
         return Err(usage(format!("--length {length}: only recurrent runs are tested at lengths")));
     }
-    let ask = Ask { suites: &args.suite, data: args.data.as_deref(), checkpoint: args.checkpoint };
+    let (data, device) = (args.data.as_deref(), args.device.as_deref());
+    let ask = Ask { suites: &args.suite, data, checkpoint: args.checkpoint, device };
     judge::run(&folder, &ask, args.json, args.quiet)
 }

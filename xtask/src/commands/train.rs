@@ -116,17 +116,6 @@ fn elsewhere<L: Learner>(config: &L) -> Option<&'static str> {
     device.feature().filter(|_| fits)
 }
 
-#[cfg(not(feature = "bench"))]
-pub(super) fn hand_over(features: &str) -> Result<u8> {
-    crate::elsewhere::run("release", features, std::env::args_os().skip(1))
-}
-
-/// The build of the benches trains what it is asked to measure, and nothing else.
-#[cfg(feature = "bench")]
-pub(super) fn hand_over(features: &str) -> Result<u8> {
-    bail!("this build has no {features}")
-}
-
 fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
     let config: L = args.resumed_config(folder)?;
     if args.print_config {
@@ -134,7 +123,7 @@ fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
         return Ok(0);
     }
     if let Some(features) = elsewhere(&config) {
-        return hand_over(features);
+        return crate::elsewhere::hand_over(features);
     }
     run(args, &config, folder)
 }
@@ -145,7 +134,7 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
         return Ok(0);
     }
     if let Some(features) = elsewhere(config) {
-        return hand_over(features);
+        return crate::elsewhere::hand_over(features);
     }
     let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;

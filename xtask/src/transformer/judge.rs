@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::config::Config;
 use super::eval::{FILE, What, evaluate_as, in_short};
 use crate::answer::{give, say, usage};
-use crate::{data, run_folder};
+use crate::{data, elsewhere, run_folder};
 
 /// What is asked.
 pub(crate) struct Ask<'a> {
@@ -19,11 +19,19 @@ pub(crate) struct Ask<'a> {
     pub(crate) data: Option<&'a str>,
     /// The update of a checkpoint.
     pub(crate) checkpoint: Option<u64>,
+    /// Another device than the run's.
+    pub(crate) device: Option<&'a str>,
 }
 
 /// Judges; returns the exit status.
 pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Result<u8> {
-    let config: Config = run_folder::config(folder)?;
+    let mut config: Config = run_folder::config(folder)?;
+    if let Some(device) = ask.device {
+        if let Some(status) = elsewhere::with_device(device)? {
+            return Ok(status);
+        }
+        config.device = device.to_owned();
+    }
     if ask.suites.iter().any(|suite| suite == "h3") {
         config.check_h3().map_err(|e| usage(format!("--suite h3: {e}")))?;
     }

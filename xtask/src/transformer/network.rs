@@ -65,6 +65,23 @@ fn to_judge(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
     of(config, code)
 }
 
+/// The decoder of a run on its device, if that is one and this build has it.
+#[cfg(feature = "device")]
+pub(crate) fn on_device(
+    config: &Config,
+    code: &Code,
+    theta: &[f32],
+) -> Result<Option<symbolic_transformer::on_device::DecoderOnDevice>> {
+    use symbolic_transformer::on_device::{DecoderOnDevice, OnDevice};
+
+    let device: DeviceSpec = config.device.parse()?;
+    if !device.has_kernels() {
+        return Ok(None);
+    }
+    let model = OnDevice::new(config.shape(code.size())?, code, device_kernels::open(device)?)?;
+    Ok(Some(DecoderOnDevice::new(model, theta)?))
+}
+
 /// The network that is trained: the one that a configuration names, or the program that says the same. A program is
 /// compared with the code by hand, which judges the run later, before anything is trained.
 #[cfg(feature = "programs")]

@@ -17,7 +17,7 @@ use symbolic_transformer::sample::{Choice, Request, Sample, beam, beams, complet
 use super::config::{Config, Model};
 use super::{code, network};
 use crate::answer::{give, usage};
-use crate::{data, run_folder};
+use crate::{data, elsewhere, run_folder};
 
 /// Options of `sample`.
 #[derive(Debug, Args)]
@@ -57,6 +57,9 @@ pub(crate) struct SampleArgs {
     /// The largest number of tokens of a sample.
     #[arg(long, value_name = "M", default_value_t = 128)]
     max_tokens: usize,
+    /// cpu, or a device with N for one of several (vulkan:1); without it that of the run.
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
     /// Writes the samples as strips of glyphs into one SVG.
     #[arg(long, value_name = "FILE.svg")]
     glyphs: Option<std::path::PathBuf>,
@@ -112,6 +115,15 @@ pub(crate) fn run(args: &SampleArgs) -> Result<u8> {
     }
     let folder = run_folder::find(&args.run)?;
     let config: Config = run_folder::config(&folder)?;
+    let config = match &args.device {
+        Some(device) => {
+            if let Some(status) = elsewhere::with_device(device)? {
+                return Ok(status);
+            }
+            Config { device: device.clone(), ..config }
+        }
+        None => config,
+    };
     training::threads::set(config.threads)?;
     let prompt = fol::read::symbols(&args.prompt, Source::Text, Mode::Lenient)
         .map_err(|r| anyhow!("--prompt: {r}"))?;
@@ -186,6 +198,10 @@ pub(crate) fn draw_from(
         Model::Transformer => {
             let room = shape.max_len.saturating_sub(request.prompt.len());
             let request = Request { max_tokens: request.max_tokens.min(room), ..request.clone() };
+            #[cfg(feature = "device")]
+            if let Some(mut decoder) = network::on_device(config, code, theta)? {
+                return ask_decoder(&mut decoder, &request, ask);
+            }
             ask_decoder(&mut CachedTransformer::in_code(&shape, code, theta)?, &request, ask)
         }
         Model::Lstm => ask_decoder(&mut LstmDecoder::new(&shape, theta)?, request, ask),
@@ -221,6 +237,10 @@ pub(crate) fn continuations(
             let room = |r: &Request| r.max_tokens.min(shape.max_len.saturating_sub(r.prompt.len()));
             let requests: Vec<Request> =
                 requests.iter().map(|r| Request { max_tokens: room(r), ..r.clone() }).collect();
+            #[cfg(feature = "device")]
+            if let Some(mut decoder) = network::on_device(config, code, theta)? {
+                return best(&mut decoder, &requests, beam);
+            }
             best(&mut CachedTransformer::in_code(&shape, code, theta)?, &requests, beam)
         }
         Model::Lstm => best(&mut LstmDecoder::new(&shape, theta)?, requests, beam),

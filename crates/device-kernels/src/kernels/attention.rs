@@ -360,3 +360,99 @@ pub(crate) fn backward_keys(
         }
     }
 }
+
+/// Keys and values of each row go to their places in the cache, \[places, 2·width\].
+#[cube(launch_unchecked)]
+pub(crate) fn keep(qkv: &Array<f32>, places: &Array<u32>, cache: &mut Array<f32>, width: u32, len: u32) {
+    let i = entry();
+    if i < len {
+        let both = 2u32 * width;
+        let r = i / both;
+        let c = i % both;
+        let place = places[r as usize];
+        cache[(place * both + c) as usize] = qkv[(r * 3u32 * width + width + c) as usize];
+    }
+}
+
+/// context of the newest token of each hypothesis: a cube has a hypothesis and a head, its units share out what was read
+/// before, and their sums are put together in their order. `members` from `starts` on has the places of a hypothesis'
+/// tokens in the cache, oldest first, its newest among them.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn newest(
+    qkv: &Array<f32>,
+    cache: &Array<f32>,
+    starts: &Array<u32>,
+    members: &Array<u32>,
+    slopes: &Array<f32>,
+    context: &mut Array<f32>,
+    form: Form,
+    #[comptime] size: u32,
+    #[comptime] penalised: bool,
+) {
+    let mut parts = SharedMemory::<f32>::new((TILE * size) as usize);
+    let mut peaks = SharedMemory::<f32>::new(TILE as usize);
+    let mut weights = SharedMemory::<f32>::new(TILE as usize);
+    let r = CUBE_POS_X;
+    let head = CUBE_POS_Y;
+    let width = form.heads * size;
+    let offset = head * size;
+    let begin = starts[r as usize];
+    let end = starts[(r + 1u32) as usize];
+
+    let mut q = Array::<f32>::new(size as usize);
+    let mut out = Array::<f32>::new(size as usize);
+    #[unroll]
+    for c in 0..size {
+        q[c as usize] = qkv[(r * 3u32 * width + offset + c) as usize] * form.scale;
+        out[c as usize] = 0.0f32;
+    }
+    let mut slope = 0.0f32;
+    if penalised {
+        slope = slopes[head as usize];
+    }
+    let mut largest = f32::new(-3.0e38);
+    let mut sum = 0.0f32;
+    for j in range_stepped(begin + UNIT_POS, end, TILE) {
+        let at = members[j as usize] * 2u32 * width + offset;
+        let mut score = 0.0f32;
+        #[unroll]
+        for c in 0..size {
+            score = fma(q[c as usize], cache[(at + c) as usize], score);
+        }
+        if penalised {
+            score -= slope * f32::cast_from(end - 1u32 - j);
+        }
+        let higher = select(score > largest, score, largest);
+        let fade = exponential(largest - higher);
+        let weight = exponential(score - higher);
+        sum = fma(sum, fade, weight);
+        #[unroll]
+        for c in 0..size {
+            out[c as usize] = fma(out[c as usize], fade, weight * cache[(at + width + c) as usize]);
+        }
+        largest = higher;
+    }
+    peaks[UNIT_POS as usize] = largest;
+    weights[UNIT_POS as usize] = sum;
+    #[unroll]
+    for c in 0..size {
+        parts[(UNIT_POS * size + c) as usize] = out[c as usize];
+    }
+    sync_cube();
+    let mut peak = f32::new(-3.0e38);
+    for u in 0..TILE {
+        peak = select(peaks[u as usize] > peak, peaks[u as usize], peak);
+    }
+    let mut total = 0.0f32;
+    for u in 0..TILE {
+        total = fma(weights[u as usize], exponential(peaks[u as usize] - peak), total);
+    }
+    for c in range_stepped(UNIT_POS, size, TILE) {
+        let mut value = 0.0f32;
+        for u in 0..TILE {
+            value = fma(parts[(u * size + c) as usize], exponential(peaks[u as usize] - peak), value);
+        }
+        context[(r * width + offset + c) as usize] = value / total;
+    }
+}

@@ -1,6 +1,6 @@
 //! Each operation, with random sizes, beside loops in f64 or the kernels of the CPU.
 
-use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};
+use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Rows, Step};
 use seeded::{Family, Stream};
 use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
 
@@ -217,6 +217,83 @@ fn attention() {
         let mut right = vec![0.0; qkv.len()];
         kernels::attention_backward(right_form, sequences, &qkv, &weights, &dcontext, &mut right);
         assert!(distance(&read(&*m, &dqkv), &wide(&right)) < 3e-6, "{case}");
+    }
+}
+
+/// Rows are kept at places in no order, hypotheses share some of them, and only the newest token of each asks.
+#[test]
+fn attention_of_the_newest_tokens() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("newest");
+    for (case, size) in [(0, 16), (1, 32), (2, 5), (3, 24), (4, 64)] {
+        let (heads, penalised) = (1 + s.below(3) as usize, case % 2 == 0);
+        let (room, width) = (150, heads * size);
+        let slopes: Vec<f32> = (1..=heads).map(|h| 0.5_f32.powi(h as i32)).collect();
+        // What no hypothesis has must not be read: it is not a number.
+        let mut cache = vec![f32::NAN; room * 2 * width];
+        let on_cache = m.upload(&cache);
+        let mut members: Vec<u32> = Vec::new();
+        let mut starts = vec![0_u32];
+        let mut places: Vec<u32> = (0..room as u32).collect();
+        for _ in 0..1 + s.below(6) {
+            let earlier = members.clone();
+            for _ in 0..s.below(70) {
+                let shared = !earlier.is_empty() && (s.below(2) == 0 || places.len() < 10);
+                let from = if shared { earlier.len() } else { places.len() };
+                let at = s.below(from as u64) as usize;
+                members.push(if shared { earlier[at] } else { places.swap_remove(at) });
+            }
+            members.push(places.swap_remove(0));
+            starts.push(members.len() as u32);
+        }
+        // First what was read before, then the newest: both by the kernel that keeps.
+        let before: Vec<u32> = (0..room as u32).filter(|place| members.contains(place)).collect();
+        let newest: Vec<u32> = starts[1..].iter().map(|&end| members[end as usize - 1]).collect();
+        let mut qkv = Vec::new();
+        for rows in [&before, &newest] {
+            qkv = normal(&mut s, rows.len() * 3 * width);
+            m.keep(&m.upload(&qkv), &m.upload_places(rows), &on_cache, width);
+            for (row, &place) in qkv.chunks(3 * width).zip(rows) {
+                cache[place as usize * 2 * width..][..2 * width].copy_from_slice(&row[width..]);
+            }
+        }
+        let found = read(&*m, &on_cache);
+        assert!(found.iter().zip(&cache).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())));
+
+        let context = m.room(newest.len() * width);
+        let (on_starts, on_members) = (m.upload_places(&starts), m.upload_places(&members));
+        let on_slopes = m.upload(&slopes);
+        let form = Newest {
+            heads,
+            size,
+            slopes: penalised.then_some(&on_slopes),
+            starts: &on_starts,
+            members: &on_members,
+        };
+        m.attention_of_newest(form, &m.upload(&qkv), &on_cache, &context).unwrap();
+        let mut right = vec![0.0; newest.len() * width];
+        for (r, ends) in starts.windows(2).enumerate() {
+            let own = &members[ends[0] as usize..ends[1] as usize];
+            for head in 0..heads {
+                let key = |place: u32, c: usize| f64::from(cache[place as usize * 2 * width + head * size + c]);
+                let score = |(j, &place): (usize, &u32)| {
+                    let q = |c| f64::from(qkv[r * 3 * width + head * size + c]);
+                    let dot: f64 = (0..size).map(|c| q(c) * key(place, c)).sum();
+                    let away = (own.len() - 1 - j) as f64;
+                    let penalty = if penalised { f64::from(slopes[head]) * away } else { 0.0 };
+                    dot / (size as f64).sqrt() - penalty
+                };
+                let scores: Vec<f64> = own.iter().enumerate().map(score).collect();
+                let peak = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = scores.iter().map(|z| (z - peak).exp()).sum();
+                for (z, &place) in scores.iter().zip(own) {
+                    for c in 0..size {
+                        right[r * width + head * size + c] += (z - peak).exp() / sum * key(place, width + c);
+                    }
+                }
+            }
+        }
+        assert!(distance(&read(&*m, &context), &right) < 2e-6, "{case}");
     }
 }
 

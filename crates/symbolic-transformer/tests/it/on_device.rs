@@ -6,11 +6,13 @@ use device_kernels::Machine;
 use seeded::Family;
 use symbolic_transformer::batch::Batch;
 use symbolic_transformer::config::{Embedding, ModelConfig};
+use symbolic_transformer::decode::{CachedTransformer, Decoder};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::learner::{Corpus, Learner};
 use symbolic_transformer::network::{Network, Noise};
-use symbolic_transformer::on_device::OnDevice;
+use symbolic_transformer::on_device::{DecoderOnDevice, OnDevice, Path};
 use symbolic_transformer::order::{BatchUnit, Batching, Order};
+use symbolic_transformer::sample::{Choice, Request, beam, sample};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
 use training::{DeviceSpec, Settings, Trainer};
@@ -69,6 +71,82 @@ fn a_device_agrees_with_the_explicit_engine() {
             }
         }
     }
+}
+
+/// Hypotheses that go on, branch and die, on the device and on the CPU; the distance of their logits.
+fn decode(config: &ModelConfig, steps: usize, most: usize, s: &mut seeded::Stream) -> Option<()> {
+    let there = on(config, machine()?);
+    let theta = weights(there.layout(), s);
+    let mut right = CachedTransformer::new(config, &theta).unwrap();
+    let mut found = DecoderOnDevice::new(there, &theta).unwrap();
+    let v = config.vocab_size;
+    let mut live: Vec<_> = (0..most.div_ceil(2)).map(|_| (right.start(), found.start())).collect();
+    for step in 0..steps {
+        let tokens: Vec<u32> = live.iter().map(|_| s.below(v as u64) as u32).collect();
+        let (mut cpu, mut gpu): (Vec<_>, Vec<_>) = live.iter_mut().map(|(a, b)| (a, b)).unzip();
+        let a = right.step(&mut cpu, &tokens).unwrap();
+        let b = found.step(&mut gpu, &tokens).unwrap();
+        assert_eq!(a.len(), b.len());
+        let scale = a.iter().fold(1.0_f32, |m, v| m.max(v.abs()));
+        let worst = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 1e-5 * scale, "step {step}: {worst} of {scale}");
+        // One dies, another branches, one begins.
+        if live.len() > 2 && s.below(3) == 0 {
+            live.swap_remove(s.below(live.len() as u64) as usize);
+        }
+        if live.len() < most {
+            let chosen = live[s.below(live.len() as u64) as usize].clone();
+            live.push(chosen);
+        }
+        if live.len() < most && s.below(2) == 0 {
+            live.push((right.start(), found.start()));
+        }
+    }
+    Some(())
+}
+
+#[test]
+fn a_device_decodes_as_the_cpu_does() {
+    for (name, config) in shapes() {
+        let mut s = Family::named(name).stream(seeded::test_seed() + 8);
+        let steps = if config.embedding == Embedding::GlyphCnn { 2 } else { config.max_len.min(9) };
+        if decode(&config, steps, 5, &mut s).is_none() {
+            return;
+        }
+    }
+    // More tokens than a cache has room for at first, and more than one tile of them.
+    let (_, config) = shapes().swap_remove(6);
+    let config = ModelConfig { max_len: 60, vocab_size: 44, ..config };
+    let mut s = Family::named("cache").stream(seeded::test_seed());
+    let _ = decode(&config, 45, 40, &mut s);
+}
+
+#[test]
+fn samples_and_beams_of_a_device_are_those_of_the_cpu() {
+    let (_, config) = shapes().swap_remove(0);
+    let Some(machine) = machine() else { return };
+    let there = on(&config, machine);
+    let theta = weights(there.layout(), &mut Family::named("drawn").stream(seeded::test_seed()));
+    let mut right = CachedTransformer::new(&config, &theta).unwrap();
+    let mut found = DecoderOnDevice::new(there, &theta).unwrap();
+    let request = Request::free(&fol::notation::Code::PLAIN, config.max_len - 1);
+    let a = sample(&mut right, &request, 20, Choice::PLAIN, 3, |_| {}).unwrap();
+    let b = sample(&mut found, &request, 20, Choice::PLAIN, 3, |_| {}).unwrap();
+    // A number that lies within the rounding of a bound falls to the other side: hardly ever.
+    let alike = a.iter().zip(&b).filter(|(a, b)| a.tokens == b.tokens && (a.nll - b.nll).abs() < 1e-3).count();
+    assert!(alike >= 19, "{alike} of 20");
+    let a = beam(&mut right, &request, 4, 1.0).unwrap();
+    let b = beam(&mut found, &request, 4, 1.0).unwrap();
+    assert_eq!((&a[0].tokens, a.len()), (&b[0].tokens, b.len()));
+    assert!(found.step(&mut [], &[]).unwrap().is_empty());
+    let mut state = found.start();
+    assert!(found.step(&mut [&mut state], &[5000]).unwrap_err().to_string().contains("vocabulary"));
+    for _ in 0..config.max_len {
+        found.step(&mut [&mut state], &[3]).unwrap();
+    }
+    assert!(found.step(&mut [&mut state], &[3]).unwrap_err().to_string().contains("max_len"));
+    let fresh: Path = found.start();
+    assert!(format!("{fresh:?}").contains("tokens: []"));
 }
 
 fn corpus(part: u64, size: usize) -> Corpus {

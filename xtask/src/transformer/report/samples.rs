@@ -7,6 +7,7 @@ use maud::{Markup, PreEscaped, html as markup};
 use symbolic_transformer::sample::{Choice, Request, Sample};
 
 use super::super::code;
+use super::super::config::Config;
 use super::super::sampling::{self, Ask};
 use super::run::Run;
 use crate::draw::html;
@@ -47,7 +48,9 @@ fn draw(run: &Run) -> Result<(Code, Vec<Sample>, Result<Scorer>)> {
     let code = code::of_run(&run.folder, &run.config)?;
     let request = Request::free(&code, LONGEST);
     let ask = Ask { choice: Choice::PLAIN, n: N, seed: run.config.seed, beam: None };
-    let samples = sampling::draw(&run.folder, &run.config, &code, &request, &ask)?;
+    // A report says the same wherever it is made.
+    let on_cpu = Config { device: "cpu".to_owned(), ..run.config.clone() };
+    let samples = sampling::draw(&run.folder, &on_cpu, &code, &request, &ask)?;
     let scorer =
         data::law_of_run(&run.config.data).and_then(|law| Scorer::new(&law).map_err(|r| anyhow!("{r}")));
     Ok((code, samples, scorer))
