@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
+use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Precision, Sequences};
 
 use crate::error::Result;
-use crate::machine::{Attention, Buffer, Machine, Masks, Newest, Part, Rows, Step};
+use crate::machine::{Attention, Buffer, Machine, Masks, Newest, Part, Products, Rows, Step};
 
 /// One operation that was compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,15 +93,28 @@ impl Bench<'_> {
 /// The device failed.
 pub fn operations(machine: &dyn Machine, rows: usize, d: usize) -> Result<Vec<Checked>> {
     let mut bench = Bench { machine, done: Vec::new() };
-    products(&mut bench, rows, d)?;
+    products(&mut bench, rows, d, Products::Single)?;
+    let half = if machine.has(Products::Half).is_ok() { Products::Half } else { Products::Rounded };
+    products(&mut bench, rows, d, half)?;
+    machine.multiply_in(Products::Single);
     by_rows(&mut bench, rows, d)?;
     attention(&mut bench, rows, d)?;
     update(&mut bench, d * d)?;
     Ok(bench.done)
 }
 
-fn products(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
+fn products(bench: &mut Bench<'_>, rows: usize, d: usize, made_of: Products) -> Result<()> {
     let m = bench.machine;
+    m.multiply_in(made_of);
+    let (names, precision) = match made_of {
+        Products::Single => (["linear", "linear, to its input", "linear, to its weights"], Precision::Single),
+        Products::Half => {
+            (["linear, tensor cores", "to its input, cores", "to its weights, cores"], Precision::Half)
+        }
+        Products::Rounded => {
+            (["linear, rounded", "to its input, rounded", "to its weights, rounded"], Precision::Half)
+        }
+    };
     let out = 4 * d;
     let (x, dy, theta) = (numbers(1, rows * d), numbers(2, rows * out), numbers(3, out * d + out));
     let (weight, bias) = theta.split_at(out * d);
@@ -110,23 +123,23 @@ fn products(bench: &mut Bench<'_>, rows: usize, d: usize) -> Result<()> {
     let (text, work) = (|| format!("{rows} × {d} → {out}"), 2.0 * (rows * d * out) as f64);
 
     let (y, mut right) = (m.room(rows * out), vec![0.0; rows * out]);
-    kernels::linear(&x, weight, bias, &mut right, rows);
-    bench.compare("linear", (text(), work), 3e-6, &y, &right, || {
+    precision.linear(&x, weight, bias, &mut right, rows);
+    bench.compare(names[0], (text(), work), 3e-6, &y, &right, || {
         m.linear(&on_x, &on_theta, 0, out * d, &y, shape, out);
         Ok(())
     })?;
 
     let (dx, mut right) = (m.room(rows * d), vec![0.0; rows * d]);
-    kernels::linear_backward_input(&dy, weight, &mut right, rows, false);
-    bench.compare("linear, to its input", (text(), work), 3e-6, &dx, &right, || {
+    precision.linear_backward_input(&dy, weight, &mut right, rows, false);
+    bench.compare(names[1], (text(), work), 3e-6, &dx, &right, || {
         m.linear_backward_input(&on_dy, &on_theta, 0, &dx, shape, out, false);
         Ok(())
     })?;
 
     let (gradient, mut right) = (m.room(theta.len()), vec![0.0; theta.len()]);
     let (dweight, dbias) = right.split_at_mut(out * d);
-    kernels::linear_backward_weights(&dy, &x, dweight, dbias, rows);
-    bench.compare("linear, to its weights", (text(), work), 3e-6, &gradient, &right, || {
+    precision.linear_backward_weights(&dy, &x, dweight, dbias, rows);
+    bench.compare(names[2], (text(), work), 3e-6, &gradient, &right, || {
         m.fill(&gradient, 0.0);
         m.linear_backward_weights(&on_dy, &on_x, &gradient, 0, out * d, shape, out);
         Ok(())

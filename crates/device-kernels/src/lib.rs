@@ -26,7 +26,7 @@ pub mod text;
 pub use device::{Found, available, open};
 pub use error::{Refusal, Result};
 #[cfg(feature = "kernels")]
-pub use machine::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Rows, Step};
+pub use machine::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Step};
 
 /// The README's program is run with the tests of the documentation.
 #[cfg(doctest)]

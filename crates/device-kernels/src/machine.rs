@@ -1,5 +1,6 @@
 //! A device that was opened, and what it does.
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -109,6 +110,18 @@ pub struct Newest<'a> {
     pub members: &'a Buffer,
 }
 
+/// What the products of linear maps are made of. Sums of products are f32, and so is all else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Products {
+    /// f32
+    #[default]
+    Single,
+    /// Numbers that are rounded to bf16 first, on tensor cores.
+    Half,
+    /// The same numbers where there are no tensor cores: no faster than f32, for tests.
+    Rounded,
+}
+
 /// The scalars of an update of AdamW.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
@@ -134,6 +147,15 @@ pub trait Machine: Send {
 
     /// Bytes of the largest buffer.
     fn largest(&self) -> usize;
+
+    /// Whether products of a kind can be made here.
+    ///
+    /// # Errors
+    /// There are no tensor cores for bf16, or none that the kernels have a shape for.
+    fn has(&self, products: Products) -> Result<()>;
+
+    /// What products are made of from here on; what is not there ([`Machine::has`]) is made in f32.
+    fn multiply_in(&self, products: Products);
 
     /// Numbers go there.
     fn upload(&self, values: &[f32]) -> Buffer;
@@ -409,6 +431,9 @@ pub(crate) struct On<R: Runtime> {
     /// What a kernel gets where it reads nothing.
     nothing: Buffer,
     no_places: Buffer,
+    products: Cell<Products>,
+    /// Units that work as one on tensor cores for bf16, if there are any.
+    cores: Option<u32>,
 }
 
 impl<R: Runtime> On<R> {
@@ -426,7 +451,8 @@ impl<R: Runtime> On<R> {
         }));
         let (client, nothing, no_places) =
             made.map_err(|p| Refusal::Failed { name: name.clone(), reason: said(&p) })?;
-        Ok(Self { client, name, nothing, no_places })
+        let cores = cores(&client);
+        Ok(Self { client, name, nothing, no_places, products: Cell::default(), cores })
     }
 
     fn failed(&self, reason: String) -> Refusal {
@@ -468,6 +494,29 @@ impl<R: Runtime> On<R> {
             m.div_ceil(tile).max(1) as u32,
             k.div_ceil(chunk).max(1) as u32,
         );
+        if let (Products::Half, Some(plane)) = (self.products.get(), self.cores) {
+            launch!(
+                self,
+                product::product_on_cores,
+                count,
+                product::UNITS,
+                Self::arg(p.a.0),
+                Self::arg(p.b.0),
+                Self::arg(p.c.0),
+                product::SizesLaunch::new(m as u32, n as u32, k as u32),
+                product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
+                product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
+                product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
+                p.bias.unwrap_or(0) as u32,
+                chunk as u32,
+                p.a_turned,
+                p.b_turned,
+                p.accumulate,
+                p.bias.is_some(),
+                plane,
+            );
+            return;
+        }
         launch!(
             self,
             product::product,
@@ -486,8 +535,27 @@ impl<R: Runtime> On<R> {
             p.b_turned,
             p.accumulate,
             p.bias.is_some(),
+            self.products.get() == Products::Rounded,
         );
     }
+}
+
+/// The units that work as one on tensor cores that multiply bf16 in fragments of the kernels' shape; none where there are
+/// none, or where their number is not known before a kernel runs.
+fn cores<R: Runtime>(client: &ComputeClient<R>) -> Option<u32> {
+    use cubecl::ir::{ElemType, FloatKind, StorageType};
+
+    let properties = client.properties();
+    let half = StorageType::Scalar(ElemType::Float(FloatKind::BF16));
+    let single = StorageType::Scalar(ElemType::Float(FloatKind::F32));
+    let side = product::FRAGMENT as u32;
+    let fits =
+        properties.features.matmul.cmma.iter().any(|c| {
+            (c.a_type, c.b_type, c.cd_type, c.m, c.n, c.k) == (half, half, single, side, side, side)
+        });
+    let hardware = &properties.hardware;
+    let plane = hardware.plane_size_max;
+    (fits && hardware.plane_size_min == plane && matches!(plane, 32 | 64)).then_some(plane)
 }
 
 /// A product of matrices in buffers, each with its place and its stride.
@@ -517,6 +585,18 @@ impl<R: Runtime> Machine for On<R> {
 
     fn largest(&self) -> usize {
         usize::try_from(self.client.properties().memory.max_page_size).unwrap_or(usize::MAX)
+    }
+
+    fn has(&self, products: Products) -> Result<()> {
+        if products != Products::Half || self.cores.is_some() {
+            return Ok(());
+        }
+        let what = "it has no tensor cores that multiply bf16 in fragments of 16 × 16 × 16".to_owned();
+        Err(Refusal::Limit { name: self.name.clone(), what })
+    }
+
+    fn multiply_in(&self, products: Products) {
+        self.products.set(products);
     }
 
     fn upload(&self, values: &[f32]) -> Buffer {

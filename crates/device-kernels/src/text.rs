@@ -13,29 +13,31 @@ use crate::error::{Refusal, Result};
 use crate::kernels::rows::{MasksCompilationArg, UNITS};
 use crate::kernels::{attention, product, rows, update};
 
-/// HIP's C++ of every kernel in the forms that a model launches, with its name.
+/// HIP's C++ of every kernel in the forms that a model launches, with its name; those for tensor cores are left out: they
+/// are other instructions on other cards.
 ///
 /// # Errors
 /// There is no Vulkan device of this number, or a kernel has no text.
 #[cfg(feature = "rocm")]
 pub fn hip(number: usize) -> Result<Vec<(String, String)>> {
-    texts::<cubecl::hip::runtime::HipCompiler>(number)
+    texts::<cubecl::hip::runtime::HipCompiler>(number, false)
 }
 
-/// The same in CUDA's C++.
+/// All of them in CUDA's C++.
 ///
 /// # Errors
 /// There is no Vulkan device of this number, or a kernel has no text.
 #[cfg(feature = "cuda")]
 pub fn cuda(number: usize) -> Result<Vec<(String, String)>> {
-    texts::<cubecl::cuda::CudaCompiler>(number)
+    texts::<cubecl::cuda::CudaCompiler>(number, true)
 }
 
-fn texts<C: Compiler + Default>(number: usize) -> Result<Vec<(String, String)>> {
+fn texts<C: Compiler + Default>(number: usize, cores: bool) -> Result<Vec<(String, String)>> {
     let spec = training::DeviceSpec::Vulkan(number);
     let client = crate::device::vulkan_client(number)?;
     let mut texts = Vec::new();
-    for (name, kernel) in kernels(&client) {
+    for (name, kernel) in kernels(&client).into_iter().filter(|(name, _)| cores || !name.ends_with(ON_CORES))
+    {
         let address = kernel.address_type();
         let text = C::default()
             .compile(kernel.define(), &Default::default(), ExecutionMode::Unchecked, address)
@@ -53,6 +55,9 @@ fn masks() -> MasksCompilationArg {
     MasksCompilationArg { key_high: (), key_low: (), threshold: (), scale: (), first_row: () }
 }
 
+/// How the names of what wants tensor cores end.
+pub const ON_CORES: &str = "_on_cores";
+
 type Named = (String, Box<dyn CubeKernel>);
 
 fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
@@ -68,7 +73,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         ("product_to_input_added", false, false, true, false),
         ("product_to_weights", true, false, false, false),
     ] {
-        let sizes = product::SizesCompilationArg { m: (), n: (), k: () };
+        let sizes = || product::SizesCompilationArg { m: (), n: (), k: () };
         let place = || product::PlaceCompilationArg { at: (), stride: () };
         let made = product::product::Product::<WgpuRuntime>::new(
             settings(product::UNITS),
@@ -76,7 +81,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             a(),
             a(),
             a(),
-            sizes,
+            sizes(),
             place(),
             place(),
             place(),
@@ -86,8 +91,28 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             b_turned,
             accumulate,
             with_bias,
+            false,
         );
         add(name, Box::new(made));
+        let made = product::product_on_cores::ProductOnCores::<WgpuRuntime>::new(
+            settings(product::UNITS),
+            c(),
+            a(),
+            a(),
+            a(),
+            sizes(),
+            place(),
+            place(),
+            place(),
+            (),
+            (),
+            a_turned,
+            b_turned,
+            accumulate,
+            with_bias,
+            32,
+        );
+        add(&format!("{name}{ON_CORES}"), Box::new(made));
     }
     for placed in [false, true] {
         let made = rows::embed::Embed::<WgpuRuntime>::new(
@@ -279,10 +304,7 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
         "attention_along",
         Box::new(attention::along::Along::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), (), (), ())),
     );
-    add(
-        "keep",
-        Box::new(attention::keep::Keep::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), ())),
-    );
+    add("keep", Box::new(attention::keep::Keep::<WgpuRuntime>::new(by_rows(), c(), a(), a(), a(), (), ())));
     for (size, penalised, dropped) in [(32, false, false), (64, true, true), (5, false, true)] {
         let of_tiles = || settings(attention::TILE);
         let form = || attention::FormCompilationArg { heads: (), rows: (), scale: () };

@@ -6,7 +6,7 @@
 
 mod decode;
 
-use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Rows, Step};
+use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Part, Products, Rows, Step};
 use fol::notation::Code;
 use training::kernels::{Activation, Dropout, rotary_table};
 use training::optimiser::{Moments, Update};
@@ -127,6 +127,8 @@ pub struct OnDevice {
     table: Option<Buffer>,
     slopes: Option<Buffer>,
     glyphs: Option<Glyphs>,
+    /// What the products of a training pass are made of.
+    products: Products,
     state: Option<State>,
     /// Weights that were shown last, and their copy there: an evaluation shows the same for all its batches.
     shown: Option<(Vec<f32>, Buffer)>,
@@ -200,8 +202,31 @@ impl OnDevice {
             }
         };
         let code = code.clone();
-        let (state, shown, logits) = (None, None, Vec::new());
-        Ok(Self { machine, config, code, layout, places, table, slopes, glyphs, state, shown, logits })
+        let (state, shown, logits, products) = (None, None, Vec::new(), Products::Single);
+        Ok(Self {
+            machine,
+            config,
+            code,
+            layout,
+            places,
+            table,
+            slopes,
+            glyphs,
+            products,
+            state,
+            shown,
+            logits,
+        })
+    }
+
+    /// Makes the products of training passes of other numbers; what judges stays f32.
+    ///
+    /// # Errors
+    /// The device does not make them.
+    pub fn with_products(mut self, products: Products) -> Result<Self> {
+        self.machine.has(products).map_err(failed)?;
+        self.products = products;
+        Ok(self)
     }
 
     /// The shape.
@@ -636,12 +661,14 @@ impl OnDevice {
     /// Forward and backward; the losses of the rows stay there.
     fn pass(&self, theta: &Buffer, batch: &Batch, noise: Noise, gradient: &Buffer) -> Result<Buffer> {
         let m = &*self.machine;
+        m.multiply_in(self.products);
         let kept = self.forward(theta, batch, Some(noise))?;
         let losses = m.room(batch.rows());
         let shape = Rows { rows: batch.rows(), width: self.config.vocab_size };
         let targets = m.upload_places(&batch.targets);
         m.cross_entropy(&kept.through.logits, &targets, noise.smoothing as f32, &losses, shape, true);
         self.backward(theta, batch, noise, &kept, gradient);
+        m.multiply_in(Products::Single);
         Ok(losses)
     }
 }
@@ -659,6 +686,7 @@ impl Network for OnDevice {
     fn logits(&mut self, theta: &[f32], batch: &Batch) -> Result<&[f32]> {
         self.check(batch)?;
         let theta = self.show(theta)?;
+        self.machine.multiply_in(Products::Single);
         let kept = self.forward(&theta, batch, None)?;
         self.logits = self.machine.read(&kept.through.logits).map_err(failed)?;
         self.logits.truncate(batch.rows() * self.config.vocab_size);

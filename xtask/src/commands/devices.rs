@@ -210,7 +210,7 @@ mod check {
         };
         let verdict = if c.right() { "right" } else { "WRONG" };
         format!(
-            "{verdict} {:<22} {:<44} {:.1e}  {:>9.3} ms  {speed}\n",
+            "{verdict} {:<27} {:<44} {:.1e}  {:>9.3} ms  {speed}\n",
             c.operation,
             c.shape,
             c.apart,
@@ -254,7 +254,7 @@ mod check {
                 let verdict = if s.right() { "right" } else { "WRONG" };
                 let _ = writeln!(
                     text,
-                    "{verdict} a step of {:<15} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",
+                    "{verdict} a step of {:<17} {:<44} {:.1e}  {:>9.3} ms  (cpu {:.3} ms); worst: {}",
                     s.model,
                     format!("{} rows", s.rows),
                     s.apart,

@@ -50,7 +50,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<u8> {
             return Err(usage(format!("--suite {suite}: a recurrent run is tested at its eval_lengths")));
         }
         if args.data.is_some() || args.checkpoint.is_some() || args.device.is_some() {
-            return Err(usage("--data, --checkpoint, --device: only runs of the symbolic transformer are judged so"));
+            return Err(usage(
+                "--data, --checkpoint, --device: only runs of the symbolic transformer are judged so",
+            ));
         }
         return rnn::eval(&folder, &args.length, args.json, args.quiet);
     }

@@ -267,13 +267,12 @@ impl Config {
         faults.demand(known, format!("precision = \"{precision}\": f32 or bf16"));
         if self.is_half() {
             let model = self.model.name();
-            let fits = self.model == Model::Transformer && self.program.is_none() && self.device == "cpu";
+            let fits = self.model == Model::Transformer && self.program.is_none();
             faults.demand(
                 fits,
                 format!(
-                    "precision = \"bf16\": the explicit engine on the cpu has it, and not model = \"{model}\"{} on {}",
+                    "precision = \"bf16\": the explicit engine has it, and not model = \"{model}\"{}",
                     if self.program.is_some() { " by a program" } else { "" },
-                    self.device
                 ),
             );
         }
@@ -466,7 +465,7 @@ mod tests {
         assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");
         assert!(refusal("d_model = 8", &[]).contains("missing key \"n_layers\""));
         assert!(refusal(TINY, &["precision=f16"]).contains("f32 or bf16"));
-        assert!(refusal(TINY, &["precision=bf16", "device=cuda"]).contains("the explicit engine on the cpu"));
+        assert!(refusal(TINY, &["precision=bf16", "model=lstm"]).contains("the explicit engine has it"));
         assert!(Config::from_text("x", TINY, &["precision=bf16".to_owned()]).unwrap().is_half());
         assert!(refusal(TINY, &["suites=[\"iid\", \"poetry\"]"]).contains("\"poetry\" is none of iid, test"));
         let looked_into = |model: &str| {

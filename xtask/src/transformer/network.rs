@@ -14,6 +14,8 @@ use symbolic_transformer::network::Network;
 use training::DeviceSpec;
 use training::kernels::{Precision, multiplies_half};
 
+#[cfg(feature = "device")]
+use device_kernels::Products;
 use fol::notation::Code;
 
 use super::config::{Config, Model};
@@ -41,8 +43,13 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
         }
         #[cfg(feature = "device")]
         _ if device.has_kernels() => {
-            let machine = device_kernels::open(device)?;
-            Ok(Box::new(symbolic_transformer::on_device::OnDevice::new(shape, code, machine)?))
+            use symbolic_transformer::on_device::OnDevice;
+            let products = if config.is_half() { Products::Half } else { Products::Single };
+            let network = OnDevice::new(shape, code, device_kernels::open(device)?)?;
+            Ok(Box::new(network.with_products(products).context("precision = \"bf16\"")?))
+        }
+        _ if config.is_half() && device.check_built().is_ok() => {
+            bail!("precision = \"bf16\": what is composed of candle's operations has it not")
         }
         #[cfg(feature = "candle")]
         _ => Ok(Box::new(Composed::in_code(shape, code, DType::F32, device.open()?)?)),
@@ -122,7 +129,7 @@ pub(crate) fn to_train(config: &Config, _: Option<&Path>, sample: &Corpus) -> Re
 
 /// What is trained by hand. A processor without products of bf16 would be slower by them.
 fn by_hand(config: &Config, sample: &Corpus) -> Result<Box<dyn Network>> {
-    if config.is_half() && !multiplies_half() {
+    if config.is_half() && config.device == "cpu" && !multiplies_half() {
         bail!(
             "precision = \"bf16\": this processor does not multiply bf16 (AVX-512 BF16); f32 is faster here"
         );

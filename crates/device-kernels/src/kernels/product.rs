@@ -1,7 +1,9 @@
 //! The matrix product, in tiles of 64 × 64: a cube of 256 units, each with 4 × 4 sums, and two stages of shared memory,
-//! so that the next tile is fetched while one is multiplied.
+//! so that the next tile is fetched while one is multiplied. Where a device has tensor cores for bf16, its planes multiply
+//! fragments of 16 × 16 × 16 of the same stages; sums are f32 in both.
 
-use cubecl::prelude::*;
+use cubecl::{cmma, prelude::*};
+use half::bf16;
 
 /// Rows and columns of a tile.
 pub(crate) const TILE: u32 = 64;
@@ -26,20 +28,31 @@ pub(crate) struct Sizes {
     pub(crate) k: u32,
 }
 
+/// The nearest number that bf16 has, ties to the even one, as `training::kernels::product_half` rounds; what is not a
+/// number stays none.
+#[cube]
+fn rounded(x: f32) -> f32 {
+    let bits = u32::reinterpret(x);
+    let up = bits + 0x7fffu32 + ((bits >> 16u32) & 1u32);
+    let finite = (bits & 0x7fff_ffffu32) <= 0x7f80_0000u32;
+    select(finite, f32::reinterpret(up & 0xffff_0000u32), x)
+}
+
 /// One stage of one operand into shared memory, [DEPTH, TILE]: `wide` entries along the tile, `deep` along the terms.
 /// Reads run along the buffer's rows in both orders.
 #[cube]
 #[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
-fn fetch(
+fn fetch<E: Numeric>(
     from: &Array<f32>,
     place: Place,
-    to: &mut SharedMemory<f32>,
+    to: &mut SharedMemory<E>,
     stage: u32,
     tile_at: u32,
     wide: u32,
     term_at: u32,
     deep: u32,
     #[comptime] along_terms: bool,
+    #[comptime] round: bool,
 ) {
     #[unroll]
     for step in 0..STAGE / UNITS {
@@ -55,7 +68,10 @@ fn fetch(
             };
             value = from[entry as usize];
         }
-        to[(stage * STAGE + d * TILE + w) as usize] = value;
+        if round {
+            value = rounded(value);
+        }
+        to[(stage * STAGE + d * TILE + w) as usize] = E::cast_from(value);
     }
 }
 
@@ -77,6 +93,7 @@ pub(crate) fn product(
     #[comptime] b_turned: bool,
     #[comptime] accumulate: bool,
     #[comptime] with_bias: bool,
+    #[comptime] round: bool,
 ) {
     let mut left = SharedMemory::<f32>::new(2usize * STAGE as usize);
     let mut right = SharedMemory::<f32>::new(2usize * STAGE as usize);
@@ -93,15 +110,15 @@ pub(crate) fn product(
         sums[e as usize] = 0.0f32;
     }
     let stages = (end - begin).div_ceil(DEPTH);
-    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned);
-    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned);
+    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned, round);
+    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned, round);
     sync_cube();
     for s in 0..stages {
         let stage = s % 2u32;
         if s + 1u32 < stages {
             let next = begin + (s + 1u32) * DEPTH;
-            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned);
-            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned);
+            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned, round);
+            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned, round);
         }
         #[unroll]
         for d in 0..DEPTH {
@@ -130,18 +147,138 @@ pub(crate) fn product(
         for j in 0..4u32 {
             let row = row_at + unit_row + i;
             let column = column_at + unit_column + j;
-            if row < sizes.m && column < sizes.n {
-                let entry =
-                    (c_place.at + CUBE_POS_Z * sizes.m * sizes.n + row * c_place.stride + column) as usize;
-                let mut value = sums[(i * 4u32 + j) as usize];
-                if with_bias {
-                    value += b[(bias_at + column) as usize];
-                }
-                if accumulate {
-                    value += c[entry];
-                }
-                c[entry] = value;
-            }
+            let sum = sums[(i * 4u32 + j) as usize];
+            put(c, b, sum, row, column, sizes, c_place, bias_at, accumulate, with_bias);
         }
+    }
+}
+
+/// An entry of the result.
+#[cube]
+#[expect(clippy::too_many_arguments, reason = "a cube has no other way to hand them on")]
+fn put(
+    c: &mut Array<f32>,
+    b: &Array<f32>,
+    sum: f32,
+    row: u32,
+    column: u32,
+    sizes: Sizes,
+    place: Place,
+    bias_at: u32,
+    #[comptime] accumulate: bool,
+    #[comptime] with_bias: bool,
+) {
+    if row < sizes.m && column < sizes.n {
+        let entry = (place.at + CUBE_POS_Z * sizes.m * sizes.n + row * place.stride + column) as usize;
+        let mut value = sum;
+        if with_bias {
+            value += b[(bias_at + column) as usize];
+        }
+        if accumulate {
+            value += c[entry];
+        }
+        c[entry] = value;
+    }
+}
+
+/// Rows, columns and terms of a fragment.
+pub(crate) const FRAGMENT: usize = 16;
+/// Fragments of a tile along one side.
+const SIDE: u32 = TILE / FRAGMENT as u32;
+
+/// [`product`] of numbers that are rounded to bf16, on tensor cores. `plane` is the number of units that work as one;
+/// each plane has fragments of one row of the tile.
+#[cube(launch_unchecked)]
+#[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
+pub(crate) fn product_on_cores(
+    a: &Array<f32>,
+    b: &Array<f32>,
+    c: &mut Array<f32>,
+    sizes: Sizes,
+    a_place: Place,
+    b_place: Place,
+    c_place: Place,
+    bias_at: u32,
+    chunk: u32,
+    #[comptime] a_turned: bool,
+    #[comptime] b_turned: bool,
+    #[comptime] accumulate: bool,
+    #[comptime] with_bias: bool,
+    #[comptime] plane: u32,
+) {
+    let mut left = SharedMemory::<bf16>::new(2usize * STAGE as usize);
+    let mut right = SharedMemory::<bf16>::new(2usize * STAGE as usize);
+    let mut tile = SharedMemory::<f32>::new((TILE * TILE) as usize);
+    let row_at = CUBE_POS_Y * TILE;
+    let column_at = CUBE_POS_X * TILE;
+    let begin = CUBE_POS_Z * chunk;
+    let end = select(begin + chunk < sizes.k, begin + chunk, sizes.k);
+    let own = comptime!((SIDE * SIDE * plane / UNITS) as usize);
+    let first = (UNIT_POS / plane) * own as u32;
+    let row = (first / SIDE) * FRAGMENT as u32;
+    let column = (first % SIDE) * FRAGMENT as u32;
+
+    let mut sums = Sequence::<cmma::Matrix<f32>>::new();
+    #[unroll]
+    for _ in 0..own {
+        sums.push(cmma::Matrix::<f32>::from_value(
+            cmma::MatrixIdent::Accumulator,
+            FRAGMENT,
+            FRAGMENT,
+            FRAGMENT,
+            cmma::MatrixLayout::Undefined,
+            0.0f32,
+        ));
+    }
+    let stages = (end - begin).div_ceil(DEPTH);
+    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned, false);
+    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned, false);
+    sync_cube();
+    for s in 0..stages {
+        let stage = s % 2u32;
+        if s + 1u32 < stages {
+            let next = begin + (s + 1u32) * DEPTH;
+            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned, false);
+            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned, false);
+        }
+        let at = (stage * STAGE) as usize;
+        let x = cmma::Matrix::<bf16>::from_slice(
+            cmma::MatrixIdent::A,
+            FRAGMENT,
+            FRAGMENT,
+            FRAGMENT,
+            cmma::MatrixLayout::ColMajor,
+            &left.slice(at + row as usize, 2usize * STAGE as usize),
+            TILE,
+        );
+        #[unroll]
+        for i in 0..own {
+            let y = cmma::Matrix::<bf16>::from_slice(
+                cmma::MatrixIdent::B,
+                FRAGMENT,
+                FRAGMENT,
+                FRAGMENT,
+                cmma::MatrixLayout::RowMajor,
+                &right.slice(at + column as usize + i * FRAGMENT, 2usize * STAGE as usize),
+                TILE,
+            );
+            cmma::execute::<bf16, bf16, f32, f32>(&x, &y, sums.index(i), sums.index(i));
+        }
+        sync_cube();
+    }
+    #[unroll]
+    for i in 0..own {
+        let at = (row * TILE + column) as usize + i * FRAGMENT;
+        cmma::store(
+            &mut tile.slice_mut(at, (TILE * TILE) as usize),
+            sums.index(i),
+            TILE,
+            cmma::MatrixLayout::RowMajor,
+        );
+    }
+    sync_cube();
+    for e in range_stepped(UNIT_POS, TILE * TILE, UNITS) {
+        let (r, t) = (row_at + e / TILE, column_at + e % TILE);
+        put(c, b, tile[e as usize], r, t, sizes, c_place, bias_at, accumulate, with_bias);
     }
 }

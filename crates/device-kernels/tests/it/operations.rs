@@ -1,6 +1,6 @@
 //! Each operation, with random sizes, beside loops in f64 or the kernels of the CPU.
 
-use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Rows, Step};
+use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Step};
 use seeded::{Family, Stream};
 use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
 
@@ -42,7 +42,11 @@ fn read(m: &dyn Machine, b: &Buffer) -> Vec<f32> {
 fn products() {
     let Some(m) = machine() else { return };
     let mut s = stream("products");
-    for _ in 0..12 {
+    for case in 0..16 {
+        let half = case >= 12;
+        m.multiply_in(if half { Products::Rounded } else { Products::Single });
+        // What a product is made of.
+        let of = |x: f32| f64::from(if half { half::bf16::from_f32(x).to_f32() } else { x });
         let (rows, inner, out) =
             (1 + s.below(150) as usize, 1 + s.below(90) as usize, 1 + s.below(140) as usize);
         let at = s.below(7) as usize;
@@ -58,8 +62,7 @@ fn products() {
         let right: Vec<f64> = (0..rows * out)
             .map(|e| {
                 let (r, c) = (e / out, e % out);
-                let dot: f64 =
-                    (0..inner).map(|i| f64::from(x[r * inner + i]) * f64::from(w[c * inner + i])).sum();
+                let dot: f64 = (0..inner).map(|i| of(x[r * inner + i]) * of(w[c * inner + i])).sum();
                 dot + f64::from(b[c])
             })
             .collect();
@@ -71,8 +74,7 @@ fn products() {
         let right: Vec<f64> = (0..rows * inner)
             .map(|e| {
                 let (r, c) = (e / inner, e % inner);
-                let dot: f64 =
-                    (0..out).map(|o| f64::from(dy[r * out + o]) * f64::from(w[o * inner + c])).sum();
+                let dot: f64 = (0..out).map(|o| of(dy[r * out + o]) * of(w[o * inner + c])).sum();
                 dot + f64::from(before[e])
             })
             .collect();
@@ -84,11 +86,10 @@ fn products() {
         let mut right = wide(&gradient);
         for r in 0..rows {
             for o in 0..out {
-                let g = f64::from(dy[r * out + o]);
                 for i in 0..inner {
-                    right[at + o * inner + i] += g * f64::from(x[r * inner + i]);
+                    right[at + o * inner + i] += of(dy[r * out + o]) * of(x[r * inner + i]);
                 }
-                right[bias_at + o] += g;
+                right[bias_at + o] += f64::from(dy[r * out + o]);
             }
         }
         assert!(distance(&read(&*m, &on_gradient), &right) < 1e-6);
@@ -258,7 +259,9 @@ fn attention_of_the_newest_tokens() {
             }
         }
         let found = read(&*m, &on_cache);
-        assert!(found.iter().zip(&cache).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())));
+        assert!(
+            found.iter().zip(&cache).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+        );
 
         let context = m.room(newest.len() * width);
         let (on_starts, on_members) = (m.upload_places(&starts), m.upload_places(&members));
@@ -275,7 +278,8 @@ fn attention_of_the_newest_tokens() {
         for (r, ends) in starts.windows(2).enumerate() {
             let own = &members[ends[0] as usize..ends[1] as usize];
             for head in 0..heads {
-                let key = |place: u32, c: usize| f64::from(cache[place as usize * 2 * width + head * size + c]);
+                let key =
+                    |place: u32, c: usize| f64::from(cache[place as usize * 2 * width + head * size + c]);
                 let score = |(j, &place): (usize, &u32)| {
                     let q = |c| f64::from(qkv[r * 3 * width + head * size + c]);
                     let dot: f64 = (0..size).map(|c| q(c) * key(place, c)).sum();

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "rocm")]
 use std::path::Path;
+#[cfg(feature = "cuda")]
+use std::path::PathBuf;
 #[cfg(feature = "rocm")]
 use std::process::Command;
 
@@ -21,19 +23,149 @@ fn every_kernel_compiles_for_cards_of_nvidia() {
     // SAFETY: it loads NVRTC by its usual name, and calls nothing of it.
     let there = unsafe { cudarc::nvrtc::sys::is_culib_present() };
     if !there {
-        return calculemus_base::stream::say(
-            "texts not compiled: this needs NVRTC (pip: nvidia-cuda-nvrtc-cu12)",
+        return calculemus_base::stream::say("texts not compiled: this needs NVRTC (pip: nvidia-cuda-nvrtc)");
+    }
+    let headers = std::env::var_os("CUDA_PATH").map(|path| PathBuf::from(path).join("include"));
+    let headers = headers.filter(|include| include.join("mma.h").is_file());
+    if headers.is_none() {
+        calculemus_base::stream::say(
+            "texts for tensor cores not compiled: CUDA_PATH names no folder of headers",
         );
     }
     for (name, text) in texts {
+        let on_cores = name.ends_with(device_kernels::text::ON_CORES);
+        let include_paths: Vec<String> = headers.iter().map(|path| path.display().to_string()).collect();
+        if on_cores && include_paths.is_empty() {
+            continue;
+        }
         // NVRTC knows what that header says; the library alone has no headers.
         let text = text.replace("#include <cuda_runtime.h>\n", "");
-        for arch in ["compute_75", "compute_90"] {
-            let options = CompileOptions { arch: Some(arch), ..CompileOptions::default() };
+        // Tensor cores multiply bf16 from Ampere on.
+        for arch in [if on_cores { "compute_80" } else { "compute_75" }, "compute_90"] {
+            let include_paths = if on_cores { include_paths.clone() } else { Vec::new() };
+            let options = CompileOptions { arch: Some(arch), include_paths, ..CompileOptions::default() };
             let compiled = compile_ptx_with_opts(&text, options);
             assert!(compiled.is_ok(), "{name} for {arch}: {compiled:?}\n{text}");
         }
     }
+}
+
+/// The nearest number that bf16 has.
+#[cfg(feature = "cuda")]
+fn rounded(x: f32) -> f32 {
+    half::bf16::from_f32(x).to_f32()
+}
+
+/// A product of random sizes in its place, and what it is in f64.
+#[cfg(feature = "cuda")]
+struct Case {
+    grid: [u32; 3],
+    scalars: Vec<u32>,
+    buffers: [Vec<f32>; 3],
+    right: Vec<f64>,
+}
+
+#[cfg(feature = "cuda")]
+impl Case {
+    /// `name` says how the operands lie.
+    fn new(name: &str, s: &mut seeded::Stream) -> Self {
+        let (a_turned, b_turned) = (name.contains("to_weights"), name.contains("forward"));
+        let (added, with_bias) = (name.contains("added"), name.contains("forward"));
+        let [m, n, k] = [100, 140, 70].map(|most| 1 + s.below(most) as usize);
+        let chunk = if a_turned { 1 + s.below(k as u64) as usize } else { k };
+        let parts = k.div_ceil(chunk);
+        let (a_at, b_at, c_at) = (s.below(5) as usize, s.below(5) as usize, s.below(5) as usize);
+        let (a_stride, b_stride) = (if a_turned { m } else { k }, if b_turned { k } else { n });
+        let bias_at = b_at + n * k;
+        let mut draw = |len: usize| -> Vec<f32> { (0..len).map(|_| s.normal() as f32).collect() };
+        let (a, b, c) = (draw(a_at + m * k), draw(bias_at + n), draw(c_at + parts * m * n));
+        let mut right: Vec<f64> = c.iter().map(|&x| f64::from(x)).collect();
+        for part in 0..parts {
+            for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let terms = part * chunk..k.min((part + 1) * chunk);
+                let dot: f64 = terms
+                    .map(|t| {
+                        let x = a[a_at + if a_turned { t * a_stride + i } else { i * a_stride + t }];
+                        let y = b[b_at + if b_turned { j * b_stride + t } else { t * b_stride + j }];
+                        f64::from(rounded(x)) * f64::from(rounded(y))
+                    })
+                    .sum();
+                let entry = &mut right[c_at + part * m * n + i * n + j];
+                *entry = dot
+                    + if added { *entry } else { 0.0 }
+                    + if with_bias { f64::from(b[bias_at + j]) } else { 0.0 };
+            }
+        }
+        let tiles = |x: usize| x.div_ceil(64) as u32;
+        let scalars = [m, n, k, a_at, a_stride, b_at, b_stride, c_at, n, bias_at, chunk];
+        Self {
+            grid: [tiles(n), tiles(m), parts as u32],
+            scalars: scalars.map(|x| x as u32).to_vec(),
+            buffers: [a, b, c],
+            right,
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let lengths = self.buffers.iter().map(|b| b.len() as u32);
+        let head = self.grid.into_iter().chain([self.scalars.len() as u32]).chain(lengths);
+        let whole = head.chain(self.scalars.iter().copied()).flat_map(u32::to_le_bytes);
+        whole.chain(self.buffers.iter().flatten().flat_map(|x| x.to_le_bytes())).collect()
+    }
+}
+
+/// No card, and no driver that emulates one, has tensor cores here: the texts for them run as C++, with CUDA's words in
+/// `emulated_cuda.h`.
+#[cfg(feature = "cuda")]
+#[test]
+fn products_on_cores_are_those_of_rounded_numbers() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    const WORDS: &str = include_str!("../data/emulated_cuda.h");
+    let texts = match device_kernels::text::cuda(0) {
+        Ok(texts) => texts,
+        Err(refusal) => return calculemus_base::stream::say(&format!("not tested: {refusal}")),
+    };
+    let compiler = "clang++-15";
+    if Command::new(compiler).arg("--version").output().is_err() {
+        return calculemus_base::stream::say(&format!("texts not run: this needs {compiler}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut s = seeded::Family::named("device-kernels:cores").stream(seeded::test_seed());
+    let on_cores = texts.iter().filter(|(name, _)| name.ends_with(device_kernels::text::ON_CORES));
+    let mut count = 0;
+    for (name, text) in on_cores {
+        let body: String =
+            text.lines().filter(|line| !line.starts_with("#include")).flat_map(|line| [line, "\n"]).collect();
+        let main = "int main() { return run([](float *a, float *b, float *c, uint32_t *info) { \
+            product_on_cores(a, b, c, reinterpret_cast<info_st *>(info)); }); }\n";
+        let (source, program) = (folder.path().join("kernel.cpp"), folder.path().join(name));
+        std::fs::write(&source, format!("{WORDS}{body}{main}")).unwrap();
+        let mut command = Command::new(compiler);
+        command.args(["-std=c++20", "-O1", "-pthread", "-ffp-contract=off", "-o"]).args([&program, &source]);
+        let made = command.output().unwrap();
+        assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
+        for _ in 0..3 {
+            let case = Case::new(name, &mut s);
+            let mut running =
+                Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            let mut to = running.stdin.take().unwrap();
+            let bytes = case.bytes();
+            let writer = std::thread::spawn(move || to.write_all(&bytes));
+            let out = running.wait_with_output().unwrap();
+            assert!(writer.join().unwrap().is_ok() && out.status.success(), "{name}: {:?}", out.status);
+            let found: Vec<f32> =
+                out.stdout.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+            assert_eq!(found.len(), case.right.len());
+            let largest = case.right.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
+            for (i, (a, b)) in found.iter().zip(&case.right).enumerate() {
+                assert!((f64::from(*a) - b).abs() < 2e-6 * largest, "{name} {:?} {i}: {a} {b}", case.scalars);
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 12);
 }
 
 #[cfg(feature = "rocm")]

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use device_kernels::{Buffer, Newest};
+use device_kernels::{Buffer, Newest, Products};
 use fol::notation::TreePlace;
 use training::{Refusal, Result};
 
@@ -111,7 +111,8 @@ impl DecoderOnDevice {
     fn send(&self, states: &[&mut Path], tokens: &[u32]) -> There {
         let m = &*self.model.machine;
         let tree = self.model.config.position == Position::Tree;
-        let paths = tree.then(|| self.model.send_paths(states.iter().map(|state| tree::entries(&state.place))));
+        let paths =
+            tree.then(|| self.model.send_paths(states.iter().map(|state| tree::entries(&state.place))));
         let place = |state: &&mut Path| match self.model.config.position {
             Position::Tree => Some(state.place.inside() as u32),
             Position::Sinusoidal | Position::Learned | Position::Rotary => {
@@ -167,6 +168,7 @@ impl Decoder for DecoderOnDevice {
             m.attention_of_newest(form, qkv, cache, context).map_err(failed)
         };
         let pass = Pass { rows: states.len(), noise: None, first_row: 0, attend: &attend };
+        m.multiply_in(Products::Single);
         let through = model.through(&self.theta, self.vectors.as_ref(), &there, &pass)?;
         self.logits = m.read(&through.logits).map_err(failed)?;
         self.logits.truncate(states.len() * model.config.vocab_size);

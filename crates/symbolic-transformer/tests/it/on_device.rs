@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use device_kernels::Machine;
+use device_kernels::{Machine, Products};
 use seeded::Family;
 use symbolic_transformer::batch::Batch;
 use symbolic_transformer::config::{Embedding, ModelConfig};
@@ -13,6 +13,7 @@ use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::on_device::{DecoderOnDevice, OnDevice, Path};
 use symbolic_transformer::order::{BatchUnit, Batching, Order};
 use symbolic_transformer::sample::{Choice, Request, beam, sample};
+use training::kernels::Precision;
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
 use training::{DeviceSpec, Settings, Trainer};
@@ -70,6 +71,40 @@ fn a_device_agrees_with_the_explicit_engine() {
                 assert!(norm > 0.0 || batch.rows() < 4, "{name}: {} has no gradient", p.name);
             }
         }
+    }
+}
+
+/// Rounded numbers without tensor cores: what tensor cores compute, as far as a device without them can tell.
+#[test]
+fn products_of_bf16_are_those_of_the_cpu() {
+    for (name, config) in shapes().into_iter().take(3) {
+        let Some(machine) = machine() else { return };
+        let mut s = Family::named(name).stream(seeded::test_seed() + 9);
+        let mut explicit = Explicit::new(config.clone()).unwrap().with_precision(Precision::Half);
+        let single = Explicit::new(config.clone()).unwrap();
+        let theta = weights(explicit.layout(), &mut s);
+        let batch = batch(&mut s, 9, 12, &config);
+        let mut there = on(&config, machine).with_products(Products::Rounded).unwrap();
+        let gradient = |network: &mut dyn Network| {
+            let mut g = vec![0.0; theta.len()];
+            network.gradient(&theta, &batch, NOISE, &mut g).unwrap();
+            g
+        };
+        let (a, b, c) = (gradient(&mut there), gradient(&mut explicit), gradient(&mut { single }));
+        let length = |x: &[f32]| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
+        let apart = |x: &[f32], y: &[f32]| length(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>());
+        // A number on the edge of two of bf16 may fall to either side; there are few, and f32 is farther away.
+        let (near, far) = (apart(&a, &b) / length(&b), apart(&a, &c) / length(&c));
+        assert!(near < 1e-3 && far > 2.0 * near, "{name}: {near} {far}");
+        // What judges is f32.
+        let (x, y) =
+            (there.logits(&theta, &batch).unwrap().to_vec(), explicit.logits(&theta, &batch).unwrap());
+        assert!(apart(&x, y) < 1e-5 * length(y), "{name}");
+    }
+    let Some(machine) = machine() else { return };
+    if machine.has(Products::Half).is_err() {
+        let refusal = on(&shapes().swap_remove(0).1, machine).with_products(Products::Half).unwrap_err();
+        assert!(refusal.to_string().contains("tensor cores"), "{refusal}");
     }
 }
 
@@ -133,7 +168,8 @@ fn samples_and_beams_of_a_device_are_those_of_the_cpu() {
     let a = sample(&mut right, &request, 20, Choice::PLAIN, 3, |_| {}).unwrap();
     let b = sample(&mut found, &request, 20, Choice::PLAIN, 3, |_| {}).unwrap();
     // A number that lies within the rounding of a bound falls to the other side: hardly ever.
-    let alike = a.iter().zip(&b).filter(|(a, b)| a.tokens == b.tokens && (a.nll - b.nll).abs() < 1e-3).count();
+    let alike =
+        a.iter().zip(&b).filter(|(a, b)| a.tokens == b.tokens && (a.nll - b.nll).abs() < 1e-3).count();
     assert!(alike >= 19, "{alike} of 20");
     let a = beam(&mut right, &request, 4, 1.0).unwrap();
     let b = beam(&mut found, &request, 4, 1.0).unwrap();
