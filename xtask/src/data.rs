@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use fol::data::{Config, Dataset, Options, Outcome, Watch, generate};
+use fol::data::{Config, Dataset, Options, Outcome, Watch, generate, join};
 use fol::error::Refusal;
 use fol::law::Law;
 use serde_json::json;
@@ -37,6 +37,10 @@ pub(crate) struct GenData {
     /// Makes only part I of N, I from 0.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u64, u64)>,
+    /// Joins the parts of all shards that were made with --shard, here or on other machines, and draws nothing: files, or
+    /// folders that have them.
+    #[arg(long, value_name = "PART|DIR", num_args = 1.., conflicts_with = "shard")]
+    join: Vec<PathBuf>,
     /// Replaces a data set of another configuration.
     #[arg(long)]
     force: bool,
@@ -92,7 +96,7 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     }
     let options = Options { shard: args.shard, force: args.force };
     let stop = Stop::watch()?;
-    match make(&config, &folder, options, args.quiet, &stop)? {
+    match make(&config, &folder, options, &args.join, args.quiet, &stop)? {
         Outcome::Done(manifest) => {
             let text = || format!("{}: digest {}\n", folder.display(), manifest.digest);
             give(args.json, &json!(manifest), text)?;
@@ -127,7 +131,14 @@ fn locks(folder: &Path, shard: Option<(u64, u64)>) -> Result<Vec<Lock>> {
 }
 
 /// Makes a data set with progress on standard error.
-fn make(config: &Config, folder: &Path, options: Options, quiet: bool, stop: &Stop) -> Result<Outcome> {
+fn make(
+    config: &Config,
+    folder: &Path,
+    options: Options,
+    parts: &[PathBuf],
+    quiet: bool,
+    stop: &Stop,
+) -> Result<Outcome> {
     let _alone = locks(folder, options.shard)?;
     let progress = Progress::new(1, quiet);
     let clock = std::time::Instant::now();
@@ -144,7 +155,12 @@ fn make(config: &Config, folder: &Path, options: Options, quiet: bool, stop: &St
         }
     };
     let watch = Watch { progress: &report, cancelled: stop.came() };
-    let outcome = generate(config, folder, options, &watch).map_err(refused);
+    let outcome = if parts.is_empty() {
+        generate(config, folder, options, &watch)
+    } else {
+        join(config, parts, folder, options, &watch)
+    };
+    let outcome = outcome.map_err(refused);
     progress.finish();
     outcome
 }
@@ -255,7 +271,7 @@ pub(crate) fn load(name: &str, quiet: bool, stop: &Stop) -> Result<Data> {
         if !quiet {
             say!("the data set {name} is not there: generating {}", folder.display());
         }
-        if make(&config, &folder, Options::default(), quiet, stop)? == Outcome::Cancelled {
+        if make(&config, &folder, Options::default(), &[], quiet, stop)? == Outcome::Cancelled {
             let what = format!("{} is not whole; the same command goes on with it", folder.display());
             return Err(Stopped { signal: stop.signal().unwrap_or_default(), what }.into());
         }

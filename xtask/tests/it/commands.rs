@@ -179,6 +179,8 @@ fn data_do_not_depend_on_shards_and_threads() {
     let merged = place.json(&["gen-data", "--config", "few.toml", "--out", "s", "--threads", "2", "--json"]);
     assert_eq!(whole["digest"], merged["digest"]);
     assert_eq!(whole["splits"], merged["splits"]);
+    let errors = place.refused(&["gen-data", "--config", "few.toml", "--out", "j", "--join", "s"], 1);
+    assert!(errors.contains("no part"), "{errors}");
     let errors = place.refused(&["gen-data", "--config", "few.toml", "--out", "w", "--set", "seed=1"], 1);
     assert!(errors.contains("Exists") && errors.contains("--force"), "{errors}");
     place.ok(&["gen-data", "--config", "few.toml", "--out", "w", "--set", "seed=1", "--force", "--quiet"]);

@@ -244,3 +244,39 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
         same(&left_behind(&whole, run), &left_behind(&place, run));
     }
 }
+
+/// Five processes with folders of their own, in random order; two of them are killed and started again.
+#[test]
+fn shards_of_processes_that_are_killed_join_to_the_data_of_one_machine() {
+    let data = "law = \"public\"\nsplit = \"hash\"\ndraws = 60000\niid = 500\nname = \"many\"\n";
+    let place = Place::new(&[("data/many.toml", data)]);
+    let common = ["gen-data", "--config", "many.toml", "--threads", "1", "--quiet", "--out"];
+    let with = |rest: &[&'static str]| [&common[..], rest].concat();
+    let clock = Instant::now();
+    place.ok(&with(&["whole"]));
+    let part = clock.elapsed() / 5;
+    let mut stream = Family::new("xtask/tests", "shards", seeded::test_seed()).stream(0);
+    let mut order = ["0/5", "1/5", "2/5", "3/5", "4/5"];
+    for i in (1..order.len()).rev() {
+        order.swap(i, stream.below(i as u64 + 1) as usize);
+    }
+    let machine = |shard: &str| ["m0", "m1", "m2", "m0", "m1"][usize::from(shard.as_bytes()[0] - b'0')];
+    let start = |shard: &'static str| {
+        place.command(&with(&[machine(shard), "--shard", shard])).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let mut running: Vec<(&str, Child)> = order.iter().map(|&shard| (shard, start(shard))).collect();
+    for (shard, child) in &mut running[..2] {
+        // As late as the part is written in the middle of the crowd; a part that is finished before stays.
+        std::thread::sleep(Duration::from_micros(stream.below(part.as_micros() as u64 + 1)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let unfinished = place.refused(&with(&["early", "--join", machine(shard)]), 1);
+        assert!(unfinished.contains("no part") || unfinished.contains("are missing"), "{unfinished}");
+        *child = start(shard);
+    }
+    for (shard, child) in &mut running {
+        assert!(child.wait().unwrap().success(), "{shard}");
+    }
+    place.ok(&with(&["joined", "--join", "m1", "m0", "m2"]));
+    same(&files(&place.path("whole")), &files(&place.path("joined")));
+}

@@ -49,11 +49,10 @@ struct Level {
 /// key occurs in a. `sides` says for each stream and item which split has it.
 pub(super) fn compare(
     parts: &[Part],
-    head: usize,
     sides: &[Vec<Side>],
     watch: &Watch,
 ) -> Result<([KeyCounts; 4], BTreeMap<String, KeyShares>), Refusal> {
-    let level = |level| Ok::<_, Refusal>(Level::of(&sorted(parts, head, sides, watch, level)?));
+    let level = |level| Ok::<_, Refusal>(Level::of(&sorted(parts, sides, watch, level)?));
     let levels = [level(0)?, level(1)?, level(2)?, level(3)?];
     let distinct = std::array::from_fn(|split| PerForm::of(|form| levels[form].distinct[split]));
     let overlap = PAIRS
@@ -66,7 +65,6 @@ pub(super) fn compare(
 /// The keys of each split at one level, ascending.
 fn sorted(
     parts: &[Part],
-    head: usize,
     sides: &[Vec<Side>],
     watch: &Watch,
     level: usize,
@@ -76,7 +74,7 @@ fn sorted(
     for (stream, sides) in sides.iter().enumerate() {
         let mut sides = sides.iter();
         for part in parts {
-            part.for_each(stream, head, watch, |item| {
+            part.for_each(stream, watch, |item| {
                 let keys = sides.next().and_then(|side| side.get_mut(&mut splits));
                 if let (Some(keys), Some(&key)) = (keys, item.keys.get(level)) {
                     keys.push(key);

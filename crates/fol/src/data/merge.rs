@@ -44,7 +44,6 @@ pub(super) fn merge(
         config,
         parts,
         watch,
-        head: Part::head(digest),
         writers: SPLITS.map(|name| SplitWriter::new(folder, name, config.file_formulas)),
         classes: HashMap::new(),
         draws: Draws::default(),
@@ -60,7 +59,7 @@ pub(super) fn merge(
     merge.check_held_out()?;
     let Merge { writers, mut draws, histogram, preview, sides, .. } = merge;
     preview.finish()?;
-    let (distinct, overlap) = keys::compare(parts, Part::head(digest), &sides, watch)?;
+    let (distinct, overlap) = keys::compare(parts, &sides, watch)?;
     let mut all = blake3::Hasher::new();
     let mut finished = SPLITS.map(|_| SplitEntry::default());
     for ((writer, distinct), finished) in writers.into_iter().zip(distinct).zip(&mut finished) {
@@ -91,7 +90,7 @@ pub(super) fn merge(
         overlap,
         draws,
         histogram,
-        optimum: optimum(config, parts, Part::head(digest), watch)?,
+        optimum: optimum(config, parts, watch)?,
         digest: all.finalize().to_hex().to_string(),
     };
     let path = folder.join(FILE);
@@ -135,7 +134,6 @@ struct Merge<'a> {
     config: &'a Config,
     parts: &'a [Part],
     watch: &'a Watch<'a>,
-    head: usize,
     writers: [SplitWriter; 4],
     /// For each class, how many items were drawn; 0 once its first is written.
     classes: HashMap<Key, u32>,
@@ -157,7 +155,7 @@ impl Merge<'_> {
         mut item: impl FnMut(&mut Self, Item) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         for part in self.parts {
-            part.for_each(stream, self.head, self.watch, |read| item(self, read))?;
+            part.for_each(stream, self.watch, |read| item(self, read))?;
         }
         Ok(())
     }
@@ -399,14 +397,14 @@ impl SplitWriter {
 }
 
 /// The optimum on the set `iid`; `None` for laws with statements, and without such formulas.
-fn optimum(config: &Config, parts: &[Part], head: usize, watch: &Watch) -> Result<Option<Optimum>, Refusal> {
+fn optimum(config: &Config, parts: &[Part], watch: &Watch) -> Result<Option<Optimum>, Refusal> {
     if config.law.has_statements() || config.iid == 0 {
         return Ok(None);
     }
     let stream = config.streams().len() - 1;
     let mut texts: Vec<Vec<SymbolId>> = Vec::new();
     for part in parts {
-        part.for_each(stream, head, watch, |item| {
+        part.for_each(stream, watch, |item| {
             texts.push(item.tokens);
             Ok(())
         })?;

@@ -1,8 +1,8 @@
 //! Parts: the items of one shard, drawn block by block (F54).
 //!
 //! A part holds, for each stream of the configuration, the items ⌊I·n/N⌋ … ⌊(I+1)·n/N⌋ − 1. It names its
-//! configuration at its head and ends in the digest of all before, so a part that was cut short or belongs to
-//! another configuration is not taken for a finished one.
+//! configuration and its shard at its head and ends in the digest of all before, so a part that was cut short, renamed, or
+//! belongs to another configuration is not taken for a finished one.
 
 use std::fs;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -27,8 +27,10 @@ const BLOCK: u64 = 1 << 14;
 /// Items of the largest stream in one part of a run that chooses the shards itself.
 const PART: u64 = 200_000;
 
-const MAGIC: &[u8; 16] = b"fol663-part/1\n\0\0";
+const MAGIC: &[u8; 16] = b"fol663-part/2\n\0\0";
 const DIGEST: u64 = 32;
+/// Digits of the digest of a configuration.
+const CONFIG: usize = 64;
 
 /// A finished part.
 #[derive(Debug, Clone)]
@@ -36,12 +38,75 @@ pub(super) struct Part {
     pub(super) path: PathBuf,
 }
 
+/// What a part says of itself at its head: magic, digest of the configuration, shard, number of shards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) config: String,
+    pub(super) shard: u64,
+    pub(super) shards: u64,
+}
+
+impl Head {
+    /// Its length in bytes.
+    pub(super) const SIZE: usize = MAGIC.len() + CONFIG + 16;
+
+    fn bytes(&self) -> Vec<u8> {
+        let numbers = [self.shard.to_le_bytes(), self.shards.to_le_bytes()].concat();
+        [&MAGIC[..], self.config.as_bytes(), &numbers].concat()
+    }
+
+    /// Reads one; none if the bytes are not the head of a part.
+    fn read(reader: &mut impl Read) -> Option<Self> {
+        let mut bytes = [0; Self::SIZE];
+        reader.read_exact(&mut bytes).ok()?;
+        let (magic, rest) = bytes.split_at(MAGIC.len());
+        let (config, numbers) = rest.split_at(CONFIG);
+        let (shard, shards) = numbers.split_at(8);
+        let number = |bytes: &[u8]| Some(u64::from_le_bytes(bytes.try_into().ok()?));
+        let head = Self {
+            config: String::from_utf8(config.to_vec()).ok()?,
+            shard: number(shard)?,
+            shards: number(shards)?,
+        };
+        (magic == MAGIC && head.shard < head.shards).then_some(head)
+    }
+}
+
+/// What a file is, as a part.
+pub(super) enum Found {
+    /// A part, whole.
+    Part(Head),
+    /// It begins as a part and is damaged or cut short.
+    Damaged(Head),
+    /// Something else.
+    Other,
+}
+
+impl Part {
+    /// What a file is; its bytes are compared with the digest at its end.
+    pub(super) fn look(path: &Path) -> std::io::Result<Found> {
+        let mut file = fs::File::open(path)?;
+        let Some(head) = Head::read(&mut file) else { return Ok(Found::Other) };
+        let Some(content) = file.metadata()?.len().checked_sub(DIGEST).filter(|&n| n >= Head::SIZE as u64)
+        else {
+            return Ok(Found::Damaged(head));
+        };
+        file.rewind()?;
+        let mut hasher = blake3::Hasher::new();
+        std::io::copy(&mut BufReader::new(&file).take(content), &mut hasher)?;
+        let mut digest = [0; DIGEST as usize];
+        file.seek(SeekFrom::Start(content))?;
+        file.read_exact(&mut digest)?;
+        Ok(if digest == *hasher.finalize().as_bytes() { Found::Part(head) } else { Found::Damaged(head) })
+    }
+}
+
 /// Makes parts of one configuration.
 pub(super) struct Maker<'a> {
     config: &'a Config,
     folder: PathBuf,
-    /// Magic and digest of the configuration.
-    head: Vec<u8>,
+    /// The digest of the configuration.
+    digest: String,
     watch: &'a Watch<'a>,
     sampler: Sampler,
     scorer: Scorer,
@@ -60,12 +125,10 @@ impl<'a> Maker<'a> {
         digest: &str,
         watch: &'a Watch<'a>,
     ) -> Result<Self, Refusal> {
-        let mut head = MAGIC.to_vec();
-        head.extend(digest.as_bytes());
         Ok(Self {
             config,
             folder: folder.join(FOLDER),
-            head,
+            digest: digest.to_owned(),
             watch,
             sampler: Sampler::new(&config.law)?,
             scorer: Scorer::new(&config.law)?,
@@ -76,28 +139,14 @@ impl<'a> Maker<'a> {
         Part { path: self.folder.join(format!("{shard}-of-{shards}.part")) }
     }
 
-    /// Whether a part is there, of this configuration, and whole.
-    fn is_finished(&self, part: &Part) -> bool {
-        let check = || -> std::io::Result<bool> {
-            let size = fs::metadata(&part.path)?.len();
-            let Some(content) = size.checked_sub(DIGEST).filter(|&n| n >= self.head.len() as u64) else {
-                return Ok(false);
-            };
-            let mut file = fs::File::open(&part.path)?;
-            let mut head = vec![0; self.head.len()];
-            file.read_exact(&mut head)?;
-            if head != self.head {
-                return Ok(false);
-            }
-            file.rewind()?;
-            let mut hasher = blake3::Hasher::new();
-            std::io::copy(&mut BufReader::new(&file).take(content), &mut hasher)?;
-            let mut digest = [0; DIGEST as usize];
-            file.seek(SeekFrom::Start(content))?;
-            file.read_exact(&mut digest)?;
-            Ok(digest == *hasher.finalize().as_bytes())
-        };
-        check().unwrap_or(false)
+    fn head(&self, shard: u64, shards: u64) -> Head {
+        Head { config: self.digest.clone(), shard, shards }
+    }
+
+    /// Whether the part of a shard is there, of this configuration, and whole.
+    fn is_finished(&self, shard: u64, shards: u64) -> bool {
+        let found = Part::look(&self.at(shard, shards).path);
+        matches!(found, Ok(Found::Part(head)) if head == self.head(shard, shards))
     }
 
     /// The number of items of a shard.
@@ -139,7 +188,7 @@ impl<'a> Maker<'a> {
             else {
                 continue;
             };
-            if shard < shards && self.is_finished(&self.at(shard, shards)) {
+            if shard < shards && self.is_finished(shard, shards) {
                 *finished.entry(shards).or_insert(0) += 1;
             }
         }
@@ -149,11 +198,11 @@ impl<'a> Maker<'a> {
 
     fn make(&self, shard: u64, shards: u64, before: u64, total: u64) -> Result<Option<Part>, Refusal> {
         let part = self.at(shard, shards);
-        if self.is_finished(&part) {
+        if self.is_finished(shard, shards) {
             return Ok(Some(part));
         }
         let mut file = WholeFile::create(&part.path)?;
-        file.write(&self.head)?;
+        file.write(&self.head(shard, shards).bytes())?;
         let mut done = before;
         for (purpose, items) in self.config.streams() {
             let range = range(items, shard, shards);
@@ -207,7 +256,6 @@ impl Part {
     pub(super) fn for_each(
         &self,
         streams: usize,
-        head: usize,
         watch: &Watch,
         mut item: impl FnMut(Item) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
@@ -217,7 +265,7 @@ impl Part {
                 std::io::Error::new(std::io::ErrorKind::InvalidData, "the part changed while it was read");
             io(&self.path, &error)
         };
-        reader.seek_relative(head as i64).map_err(|e| io(&self.path, &e))?;
+        reader.seek_relative(Head::SIZE as i64).map_err(|e| io(&self.path, &e))?;
         for stream in 0..=streams {
             let mut count = [0; 8];
             reader.read_exact(&mut count).map_err(|e| io(&self.path, &e))?;
@@ -232,11 +280,6 @@ impl Part {
             }
         }
         Ok(())
-    }
-
-    /// The length of what stands before the streams.
-    pub(super) fn head(digest: &str) -> usize {
-        MAGIC.len() + digest.len()
     }
 }
 

@@ -1,11 +1,13 @@
 //! Data sets: the same bytes whatever the threads, shards and file sizes; every damage is named.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fol::canon::Canonicalizer;
-use fol::data::{Composition, Config, Dataset, HeldOut, Manifest, Options, Outcome, Record, Watch, generate};
+use fol::data::{
+    Composition, Config, Dataset, HeldOut, Manifest, Options, Outcome, Record, Watch, generate, join,
+};
 use fol::error::Kind;
 use fol::symbol::SymbolId;
 
@@ -63,6 +65,80 @@ fn threads_shards_and_kills_do_not_change_a_byte() {
         make(&with, &other);
         assert_eq!(bytes(&plain), bytes(&other));
         assert!(!other.join("parts").exists());
+    }
+}
+
+/// Parts of several machines, in folders and alone, joined in any order: the bytes of one machine.
+#[test]
+fn parts_that_were_made_elsewhere_are_joined() {
+    let watch = Watch { progress: &|_, _| {}, cancelled: &AtomicBool::new(false) };
+    for text in [STREAM, HASH] {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let config = config(text, &[]);
+        make(&config, &at("one/set"));
+        for (machine, i) in [("c", 4), ("a", 0), ("b", 2), ("a", 3), ("b", 1)] {
+            assert!(matches!(run(&config, &at(machine), shard(i, 5)), Ok(Outcome::Part(_))));
+        }
+        // A part by itself, under another name: what it is stands at its head.
+        std::fs::rename(at("c/parts/4-of-5.part"), at("last.part")).unwrap();
+        std::fs::create_dir(at("joined")).unwrap();
+        let sources = [at("last.part"), at("b"), at("a/parts"), at("b/parts")];
+        let joined = |sources: &[PathBuf]| {
+            join(&config, sources, &at("joined/set"), Options::default(), &watch)
+                .map_err(|e| (e.kind, e.message))
+        };
+        let without = |sources: &[PathBuf]| joined(sources).unwrap_err();
+        assert_eq!(
+            without(&sources[1..2]),
+            (Kind::BadManifest, "of 5 shards these are missing: 0, 3 to 4".to_owned())
+        );
+        assert_eq!(without(&[at("nowhere")]).0, Kind::NotFound);
+        std::fs::create_dir(at("empty")).unwrap();
+        assert!(without(&[at("empty")]).1.contains("no part"));
+
+        // Everything that is wrong, at once.
+        std::fs::create_dir(at("bad")).unwrap();
+        let part = std::fs::read(at("b/parts/1-of-5.part")).unwrap();
+        std::fs::write(at("bad/twice.part"), &part).unwrap();
+        std::fs::write(at("bad/short.part"), &part[..part.len() - 9]).unwrap();
+        let mut flipped = part.clone();
+        flipped[part.len() / 2] ^= 1;
+        std::fs::write(at("bad/flipped.part"), &flipped).unwrap();
+        std::fs::write(at("bad/other.part"), b"nonsense").unwrap();
+        let mut stranger = part.clone();
+        stranger[20] = if stranger[20] == b'0' { b'1' } else { b'0' };
+        let content = stranger.len() - 32;
+        let digest = *blake3::hash(&stranger[..content]).as_bytes();
+        stranger[content..].copy_from_slice(&digest);
+        std::fs::write(at("bad/stranger.part"), &stranger).unwrap();
+        assert!(matches!(run(&config, &at("three"), shard(1, 3)), Ok(Outcome::Part(_))));
+        let all = [sources.to_vec(), vec![at("bad"), at("three")]].concat();
+        let (kind, message) = without(&all);
+        assert_eq!(kind, Kind::DigestMismatch);
+        for words in [
+            "other.part is no part",
+            "short.part (shard 1 of 5) is damaged or cut short",
+            "flipped.part (shard 1 of 5) is damaged or cut short",
+            "stranger.part belongs to another configuration",
+            "1-of-3.part is of 3",
+            "shard 1 of 5 is there 2 times",
+            "twice.part",
+        ] {
+            assert!(message.contains(words), "{words}: {message}");
+        }
+        assert!(!at("joined/set").exists(), "nothing is written before the parts are judged");
+
+        assert!(matches!(joined(&sources), Ok(Outcome::Done(_))));
+        assert_eq!(bytes(&at("one/set")), bytes(&at("joined/set")));
+        assert!(at("last.part").is_file() && at("b/parts/2-of-5.part").is_file(), "parts stay");
+        assert!(matches!(joined(&sources[..1]), Ok(Outcome::Done(_))), "what is there is left alone");
+        // A part that was renamed is not taken for another shard by a run that makes what is missing.
+        std::fs::rename(at("b/parts/1-of-5.part"), at("b/parts/0-of-5.part")).unwrap();
+        make(&config, &at("b"));
+        let (one, b) = (bytes(&at("one/set")), bytes(&at("b")));
+        let texts = |files: &BTreeMap<String, Vec<u8>>| files["train-00000.tok"].clone();
+        assert_eq!(texts(&one), texts(&b));
     }
 }
 
