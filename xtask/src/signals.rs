@@ -50,6 +50,12 @@ impl Stop {
         Some(self.number.load(Ordering::Relaxed)).filter(|&n| n != 0)
     }
 
+    /// Asks as a signal of this number would.
+    pub(crate) fn ask(&self, number: usize) {
+        self.number.store(number, Ordering::Relaxed);
+        self.armed.store(true, Ordering::Relaxed);
+    }
+
     /// What is left to do loses nothing when it is cut short: the first signal now ends the process.
     pub(crate) fn nothing_to_lose(&self) {
         if !self.shared {

@@ -1,12 +1,14 @@
 //! Many runs from one file, and one table with intervals over seeds.
 //!
 //! [`plan`] turns the file into points, and points into configurations; all are checked before the first run
-//! begins, and so is what the runs are to decide ([`claim`]). [`jobs`] runs what is not finished. What the runs showed is
+//! begins, and so is what the runs are to decide ([`claim`]). [`jobs`] runs what is not finished, alone or with other machines
+//! that share the folder ([`lease`]). What the runs showed is
 //! said by the learner ([`Tables`]) and written by [`Summary`].
 
 pub(crate) mod claim;
 pub(crate) mod forecast;
 pub(crate) mod jobs;
+pub(crate) mod lease;
 pub(crate) mod plan;
 pub(crate) mod statistics;
 mod summary;

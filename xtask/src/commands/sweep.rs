@@ -1,14 +1,18 @@
 //! `cargo xtask sweep`: many runs from one file, and one table with intervals over seeds.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::Args;
+use training::files::Sharing;
 
 use crate::answer::{give, say};
 use crate::learner::Kind;
 use crate::signals::{self, Stop};
+use crate::sweep::lease::Claims;
 use crate::sweep::plan::Draft;
 use crate::sweep::{Plan, Swept, Tables, forecast, jobs, sweep};
-use crate::{keys, place, rnn, run_folder, transformer};
+use crate::{keys, place, rnn, transformer};
 
 /// Options of `sweep`.
 #[derive(Debug, Args)]
@@ -19,6 +23,14 @@ pub(crate) struct SweepArgs {
     /// Runs at the same time; each has the threads of its configuration; 0 there shares all cores.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
+    /// Takes points that no other worker has, on any machine that shares the folder runs/, until all are finished.
+    #[arg(long, conflicts_with = "dry_run")]
+    worker: bool,
+    /// Seconds without a sign of life after which a worker's points are given to others; below its longest pause it
+    /// loses them for nothing.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "worker",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    lease: u64,
     /// Says what each point would cost, by one step of it, and writes nothing.
     #[arg(long)]
     dry_run: bool,
@@ -53,8 +65,11 @@ fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8
         return Ok(0);
     }
     std::fs::create_dir_all(&folder)?;
-    let _alone = run_folder::lock(&folder)?;
-    let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop };
+    // Workers exclude whoever wants the sweep alone, and not one another.
+    let _lock = training::files::lock(&folder, if args.worker { Sharing::Together } else { Sharing::Alone })?;
+    let lease = Duration::from_secs(args.lease);
+    let claims = if args.worker { Some(Claims::new(&folder, lease)?) } else { None };
+    let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop, claims: claims.as_ref() };
     match sweep(plan, &folder, &how)? {
         Swept::Interrupted(signal) => {
             say!("stopped; the same command goes on");

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::lease::{Claims, Taken};
 use super::plan::Job;
 use crate::learner::Learner;
 use crate::run::{Ended, train_in};
@@ -13,6 +14,7 @@ use crate::run_folder;
 use crate::signals::Stop;
 
 /// How to run.
+#[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
     /// Runs at the same time.
     pub(crate) at_once: usize,
@@ -20,6 +22,8 @@ pub(crate) struct How<'a> {
     pub(crate) quiet: bool,
     /// Whether a signal came.
     pub(crate) stop: &'a Stop,
+    /// Where other machines work on the same sweep: who has what.
+    pub(crate) claims: Option<&'a Claims>,
 }
 
 /// Runs all jobs that are not finished. Answers with the signal that stopped them, if one did.
@@ -47,14 +51,17 @@ pub(crate) fn all<'a, L: Learner + 'a>(
     shared.sort_unstable();
     shared.dedup();
     for name in shared {
-        L::prepare(name, how.quiet, how.stop)?;
+        prepare::<L>(name, how)?;
     }
     let workers = how.at_once.min(left.len());
     let left = Mutex::new(left);
     let failed: Mutex<Vec<anyhow::Error>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            scope.spawn(|| work(&left, &failed, how));
+            scope.spawn(|| match how.claims {
+                None => work(&left, &failed, how),
+                Some(claims) => work_with_others(&left, &failed, how, claims),
+            });
         }
     });
     let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -75,6 +82,101 @@ fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::
             lock().push(e);
         }
     }
+}
+
+/// Makes what runs share, if it is missing; one machine at a time.
+fn prepare<L: Learner>(name: &str, how: &How<'_>) -> Result<()> {
+    let Some(claims) = how.claims else { return L::prepare(name, how.quiet, how.stop) };
+    while how.stop.signal().is_none() {
+        match claims.take(&format!("data {name}"), how.stop)? {
+            Taken::Mine(claim) => {
+                L::prepare(name, how.quiet, claim.stop())?;
+                claim.done();
+                return Ok(());
+            }
+            Taken::Busy => std::thread::sleep(claims.pause()),
+            Taken::Deadly(names) => return Err(deadly(&format!("the data {name}"), &names)),
+        }
+    }
+    Ok(())
+}
+
+/// Takes what nobody else has until everything is finished, wherever that was, one failed, or a signal came.
+fn work_with_others<L: Learner>(
+    left: &Mutex<VecDeque<&Job<L>>>,
+    failed: &Mutex<Vec<anyhow::Error>>,
+    how: &How<'_>,
+    claims: &Claims,
+) {
+    let lock = || failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let jobs: Vec<&Job<L>> =
+        left.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().copied().collect();
+    while how.stop.signal().is_none() && lock().is_empty() {
+        match look(&jobs, how, claims) {
+            Ok(Look::Worked) => {}
+            Ok(Look::Wait) => std::thread::sleep(claims.pause()),
+            Ok(Look::Over) => return,
+            Err(e) => lock().push(e),
+        }
+    }
+}
+
+/// What one look at all jobs came to.
+enum Look {
+    /// One of them was done.
+    Worked,
+    /// Others do what is left.
+    Wait,
+    /// Everything is finished.
+    Over,
+}
+
+fn look<L: Learner>(jobs: &[&Job<L>], how: &How<'_>, claims: &Claims) -> Result<Look> {
+    let (mut waits, mut dead) = (false, None);
+    for job in jobs {
+        let name = job.folder.display().to_string();
+        if is_finished(job)? {
+            continue;
+        }
+        match claims.take(&name, how.stop)? {
+            Taken::Busy => waits = true,
+            Taken::Deadly(names) => dead = Some(deadly(&name, &names)),
+            Taken::Mine(claim) if is_finished(job)? => claim.done(),
+            Taken::Mine(claim) => {
+                say(how, &format!("{name}: running"));
+                return match one(job, &How { stop: claim.stop(), ..*how }) {
+                    Ok(()) if claim.stop().signal().is_none() => {
+                        claim.done();
+                        Ok(Look::Worked)
+                    }
+                    // Its lease ended, or a signal came: whoever looks next knows which.
+                    Ok(()) => Ok(Look::Worked),
+                    // Whoever had it before stopped beating and holds the folder still.
+                    Err(e) if is_busy(&e) => {
+                        drop(claim);
+                        Ok(Look::Wait)
+                    }
+                    Err(e) => Err(e.context(name)),
+                };
+            }
+        }
+    }
+    match dead {
+        _ if waits => Ok(Look::Wait),
+        Some(refusal) => Err(refusal),
+        None => Ok(Look::Over),
+    }
+}
+
+fn is_busy(e: &anyhow::Error) -> bool {
+    e.chain().any(|cause| matches!(cause.downcast_ref(), Some(training::Refusal::Busy { .. })))
+}
+
+fn deadly(what: &str, names: &[String]) -> anyhow::Error {
+    anyhow!(
+        "{what}: the workers {} died on it; nobody takes it again before its files in claims/ are removed",
+        names.join(" and ")
+    )
 }
 
 /// The stack of a thread of a pool: candle's backward pass recurses.

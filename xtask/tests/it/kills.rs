@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use seeded::{Family, Stream};
@@ -243,6 +243,64 @@ fn a_sweep_that_is_killed_leaves_what_an_unbroken_one_leaves_and_judges_no_run_t
     for run in &runs {
         same(&left_behind(&whole, run), &left_behind(&place, run));
     }
+}
+
+/// Three workers share the folder of a sweep; one is killed, one sleeps for longer than its lease, and two more come.
+#[test]
+fn workers_of_which_some_die_make_the_table_of_one_machine() {
+    let whole = fresh_place(RUN);
+    whole.ok(&["sweep", "--config", "two.toml", "--quiet"]);
+    let place = fresh_place(RUN);
+    let start = || {
+        let args = ["sweep", "--config", "two.toml", "--worker", "--lease", "2", "--quiet"];
+        place.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut stream = Family::new("xtask/tests", "workers", seeded::test_seed()).stream(0);
+    let mut workers = vec![start(), start(), start()];
+    let clock = Instant::now();
+    let has_begun = || {
+        let runs =
+            ["none", "sinusoidal"].iter().flat_map(|p| [0, 1].map(|s| format!("position={p}/seed-{s}")));
+        runs.filter(|run| place.path(&format!("runs/two/{run}/metrics.jsonl")).is_file()).count() >= 2
+    };
+    while !has_begun() {
+        assert!(clock.elapsed() < Duration::from_secs(300), "it never comes");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Whoever wants the sweep alone is told that it is not.
+    assert!(place.refused(&["sweep", "--config", "two.toml", "--quiet"], 1).contains("another process"));
+    std::thread::sleep(Duration::from_micros(stream.below(200_000)));
+    let mut killed = workers.remove(0);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let asleep = workers.first().unwrap().id().to_string();
+    let tell = |signal: &str| Command::new("kill").args([signal, &asleep]).status().unwrap();
+    tell("-STOP");
+    workers.extend([start(), start()]);
+    std::thread::sleep(Duration::from_secs(4));
+    tell("-CONT");
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(table(&whole), table(&place));
+    assert_eq!(claims(&whole), claims(&place));
+    for (position, seed) in [("none", 0), ("none", 1), ("sinusoidal", 0), ("sinusoidal", 1)] {
+        let run = format!("runs/two/position={position}/seed-{seed}");
+        let left_behind = |place: &Place| {
+            let mut files = left_behind(place, &run);
+            // The command that made it, and the page that quotes it.
+            for bytes in files.values_mut() {
+                if let Ok(text) = std::str::from_utf8(bytes) {
+                    *bytes = text.replace(" --worker --lease 2", "").into_bytes();
+                }
+            }
+            files
+        };
+        same(&left_behind(&whole), &left_behind(&place));
+    }
+    // Alone again, everything is finished.
+    place.ok(&["sweep", "--config", "two.toml", "--quiet"]);
 }
 
 /// Five processes with folders of their own, in random order; two of them are killed and started again.
