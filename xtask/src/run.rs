@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
+use training::collective::Intent;
 use training::files::Lock;
-use training::{Outcome, Progress, Settings, Task, Trainer};
+use training::{Collective, Layout, Outcome, Progress, Settings, Task, Trainer};
 
 use crate::answer::say;
 use crate::learner::{Learner, State, Subject};
@@ -25,9 +26,77 @@ pub(crate) enum Ended {
     Diverged { step: u64, evaluation: Value },
 }
 
+/// Trains with other ranks: rank 0 does as [`train_in`] says, the others compute their pieces and write nothing.
+pub(crate) fn train_together<L: Learner>(
+    config: &L,
+    folder: &Path,
+    quiet: bool,
+    stop: &Stop,
+    others: &mut dyn Collective,
+) -> Result<Ended> {
+    if others.rank() == 0 {
+        return train_with(config, folder, quiet, stop, Some(others));
+    }
+    // Rank 0 makes the data if they are missing; it says so, or why it cannot.
+    refuse(&others.gather(b"")?)?;
+    let mut opened = config.open(folder, true, stop).and_then(|mut subject| {
+        let layout = subject.task().map(|task| task.layout().clone());
+        let layout = layout.ok_or_else(|| anyhow!("a model without weights is made by one process"))?;
+        let settings = subject.settings()?;
+        Ok((subject, layout, settings))
+    });
+    agree(
+        others,
+        opened.as_ref().map(|(_, layout, settings)| (layout, settings)).map_err(|e| format!("{e:#}")),
+    )?;
+    let Ok((subject, _, settings)) = &mut opened else {
+        return Err(opened.err().unwrap_or_else(|| anyhow!("this rank cannot begin")));
+    };
+    let Some(task) = subject.task() else { bail!("nothing to train") };
+    let mut trainer = Trainer::follow(task, settings.clone(), others)?;
+    match trainer.run(stop.number(), &Progress::Quiet)? {
+        Outcome::Interrupted(signal) => Ok(Ended::Interrupted { signal, step: trainer.state().step }),
+        Outcome::Finished(_) => {
+            Ok(Ended::Finished { updates: Some(trainer.state().step), evaluation: Value::Null })
+        }
+    }
+}
+
+/// What another rank said that it cannot do.
+fn refuse(said: &[Vec<u8>]) -> Result<()> {
+    match said.iter().position(|said| !said.is_empty()) {
+        Some(rank) => {
+            let fault = said.get(rank).map(|said| String::from_utf8_lossy(said).into_owned());
+            bail!("rank {rank} cannot begin: {}", fault.unwrap_or_default())
+        }
+        None => Ok(()),
+    }
+}
+
+fn agree(others: &mut dyn Collective, ready: Result<(&Layout, &Settings), String>) -> Result<()> {
+    let build = format!("{} {}", env!("CARGO_PKG_VERSION"), run_folder::commit());
+    let intent = ready.map(|(layout, settings)| Intent {
+        configuration: &settings.config_digest,
+        data_set: &settings.data_digest,
+        layout,
+        build: &build,
+    });
+    Ok(training::collective::agree(others, intent)?)
+}
+
 /// Trains in a folder, from the start or from its newest checkpoint, and judges the best model. Work runs on the
 /// thread pool of the caller.
 pub(crate) fn train_in<L: Learner>(config: &L, folder: &Path, quiet: bool, stop: &Stop) -> Result<Ended> {
+    train_with(config, folder, quiet, stop, None)
+}
+
+fn train_with<L: Learner>(
+    config: &L,
+    folder: &Path,
+    quiet: bool,
+    stop: &Stop,
+    mut others: Option<&mut dyn Collective>,
+) -> Result<Ended> {
     let tell = |message: String| {
         if !quiet {
             say!("{message}");
@@ -35,8 +104,16 @@ pub(crate) fn train_in<L: Learner>(config: &L, folder: &Path, quiet: bool, stop:
     };
     let threads = rayon::current_num_threads();
     tell(format!("{} on {}, {threads} threads: {}", folder.display(), config.device(), config.headline()?));
-    let before = folder.is_dir().then(|| run_folder::lock(folder)).transpose()?;
-    let mut subject = config.open(folder, quiet, stop)?;
+    let begun = folder.is_dir().then(|| run_folder::lock(folder)).transpose();
+    let begun = begun.and_then(|before| Ok((before, config.open(folder, quiet, stop)?)));
+    if let Some(others) = &mut others {
+        let fault = begun.as_ref().err().map(|e| format!("{e:#}")).unwrap_or_default();
+        let said = others.gather(fault.as_bytes())?;
+        if begun.is_ok() {
+            refuse(&said)?;
+        }
+    }
+    let (before, mut subject) = begun?;
     let Some(layout) = subject.task().map(|task| task.layout().clone()) else {
         let _alone = alone(folder, before)?;
         run_folder::write_config(folder, config, &subject.made_from())?;
@@ -47,6 +124,10 @@ pub(crate) fn train_in<L: Learner>(config: &L, folder: &Path, quiet: bool, stop:
     let found = Trainer::<<L::Subject as Subject>::Task>::find(&layout, &settings, folder)?;
     if found.is_none() {
         settings.initial = subject.initial()?;
+    }
+    if let Some(others) = &mut others {
+        let divided = training::collective::check_pieces(settings.pieces, others.world());
+        agree(*others, divided.map(|()| (&layout, &settings)).map_err(|e| e.to_string()))?;
     }
     let _alone = alone(folder, before)?;
     let changed = run_folder::write_config(folder, config, &subject.made_from())?;
@@ -60,6 +141,10 @@ pub(crate) fn train_in<L: Learner>(config: &L, folder: &Path, quiet: bool, stop:
     progress.say(&format!("{total} updates"));
     let Some(task) = subject.task() else { return Err(anyhow::anyhow!("nothing to train")) };
     let mut trainer = Trainer::begin(task, settings, folder, found, start)?;
+    if let Some(others) = others {
+        progress.say(&format!("{} ranks", others.world()));
+        trainer = trainer.lead(others)?;
+    }
     let outcome = trainer.run(stop.number(), &progress);
     progress.finish();
     let step = trainer.state().step;

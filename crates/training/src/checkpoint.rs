@@ -189,6 +189,13 @@ impl Checkpoint {
     /// Writes the checkpoint into `folder`, then removes all but the newest two.
     pub fn save(&mut self, folder: &Path, layout: &Layout) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(Refusal::io(folder))?;
+        let path = folder.join(file_name(self.state.step));
+        files::write(&path, &self.to_bytes(layout, &path)?)?;
+        keep_two(folder)
+    }
+
+    /// The file; `path` is what refusals call it.
+    pub(crate) fn to_bytes(&mut self, layout: &Layout, path: &Path) -> Result<Vec<u8>> {
         let (theta, m, v) = (bytes_of(&self.theta), bytes_of(&self.moments.m), bytes_of(&self.moments.v));
         let ema = self.moments.ema.as_deref().map(bytes_of);
         let mut tensors = Tensors::new();
@@ -199,11 +206,9 @@ impl Checkpoint {
             named(layout, "ema.", ema, &mut tensors);
         }
         self.state.tensor_digest = digest(&tensors);
-        let path = folder.join(file_name(self.state.step));
-        let state = serde_json::to_string(&self.state)
-            .map_err(|e| Refusal::bad_file(&path, format!("state: {e}")))?;
-        files::write(&path, &serialise(&tensors, ("state", state), &path)?)?;
-        keep_two(folder)
+        let state =
+            serde_json::to_string(&self.state).map_err(|e| Refusal::bad_file(path, format!("state: {e}")))?;
+        serialise(&tensors, ("state", state), path)
     }
 
     /// Reads the newest checkpoint; `None` if there is none. A damaged one is refused, and the message names the
@@ -229,9 +234,13 @@ impl Checkpoint {
 
     /// Reads one file and checks names, shapes, dtypes and the digest of its tensors.
     pub fn load(path: &Path, layout: &Layout) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(Refusal::io(path))?;
-        let tensors = open(path, &bytes)?;
-        let state = read_state(path, &bytes)?;
+        Self::from_bytes(&std::fs::read(path).map_err(Refusal::io(path))?, path, layout)
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) made.
+    pub(crate) fn from_bytes(bytes: &[u8], path: &Path, layout: &Layout) -> Result<Self> {
+        let tensors = open(path, bytes)?;
+        let state = read_state(path, bytes)?;
         let has_ema = tensors.names().iter().any(|n| n.starts_with("ema."));
         let known = |n: &str| ["model.", "optim.m.", "optim.v.", "ema."].iter().any(|p| n.starts_with(p));
         if let Some(name) = tensors.names().into_iter().find(|n| !known(n)) {

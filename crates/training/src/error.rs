@@ -6,6 +6,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
+    /// What training by several processes cannot do, or a process that failed the others.
+    #[error("{0}")]
+    Others(String),
     /// A device that is not there, or not in this build.
     #[error("{0}")]
     Device(String),

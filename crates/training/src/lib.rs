@@ -28,6 +28,8 @@ pub mod resident;
 
 pub mod schedule;
 
+pub mod collective;
+
 pub mod trainer;
 
 pub mod files;
@@ -42,6 +44,7 @@ pub mod progress;
 
 pub mod threads;
 
+pub use collective::Collective;
 pub use device::DeviceSpec;
 pub use error::{Refusal, Result};
 pub use lines::Lines;

@@ -10,6 +10,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::{self, Checkpoint, State};
+use crate::collective::{self, Alone, Collective};
 use crate::error::{Refusal, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
@@ -135,8 +136,11 @@ pub struct Settings {
     pub clip: f64,
     /// Skipped updates in a row that end the run; [`MAX_SKIPPED`] is usual.
     pub max_skipped: u64,
-    /// Pieces of a batch.
+    /// Pieces of a batch, one after the other.
     pub accumulate: usize,
+    /// Pieces of a batch whose gradients are summed in a fixed tree, whoever computes them ([`collective`](crate::collective));
+    /// 0: none, `accumulate` says how a batch is cut.
+    pub pieces: usize,
     /// Evaluations without a gain that end the run; 0: never.
     pub patience: u64,
     /// What counts as a gain, in nats per token.
@@ -183,8 +187,11 @@ pub struct Trainer<'a, T: Task> {
     gradient: Vec<f32>,
     /// The parameters lie on a device, which has what `at` does not.
     away: bool,
-    metrics: Metrics,
+    /// None where another process writes.
+    metrics: Option<Metrics>,
     watch: Watch,
+    /// The other processes of the run.
+    others: Option<&'a mut dyn Collective>,
 }
 
 /// What was done since the last `update` line by this process: its clock knows of no other.
@@ -258,7 +265,71 @@ impl<'a, T: Task> Trainer<'a, T> {
         };
         let gradient = vec![0.0; if task.resident().is_some() { 0 } else { at.theta.len() }];
         let watch = Watch::start(&at.state);
-        Ok(Self { task, settings, folder: folder.to_owned(), at, gradient, away: false, metrics, watch })
+        Ok(Self {
+            task,
+            settings,
+            folder: folder.to_owned(),
+            at,
+            gradient,
+            away: false,
+            metrics: Some(metrics),
+            watch,
+            others: None,
+        })
+    }
+
+    /// Goes on with others: those who [`follow`](Self::follow) get the state from this one.
+    ///
+    /// # Errors
+    /// Pieces that the ranks do not divide, parameters that lie on a device, or a rank that does not come.
+    pub fn lead(mut self, others: &'a mut dyn Collective) -> Result<Self> {
+        collective::check_pieces(self.settings.pieces, others.world())?;
+        self.refuse_device(others)?;
+        let state = self.at.to_bytes(self.task.layout(), Path::new("what rank 0 says"))?;
+        others.gather(&state)?;
+        self.others = Some(others);
+        Ok(self)
+    }
+
+    /// Trains with others, and writes nothing: rank 0 does.
+    ///
+    /// # Errors
+    /// As of [`lead`](Self::lead), and a state that is none.
+    pub fn follow(task: &'a mut T, settings: Settings, others: &'a mut dyn Collective) -> Result<Self> {
+        collective::check_pieces(settings.pieces, others.world())?;
+        let said = others.gather(&[])?;
+        let said = said.first().map(Vec::as_slice).unwrap_or_default();
+        let at = Checkpoint::from_bytes(said, Path::new("what rank 0 says"), task.layout())?;
+        let gradient = vec![0.0; at.theta.len()];
+        let watch = Watch::start(&at.state);
+        let folder = PathBuf::new();
+        let mut trainer =
+            Self { task, settings, folder, at, gradient, away: false, metrics: None, watch, others: None };
+        trainer.refuse_device(others)?;
+        trainer.others = Some(others);
+        Ok(trainer)
+    }
+
+    fn refuse_device(&mut self, others: &dyn Collective) -> Result<()> {
+        if self.task.resident().is_some() && others.world() > 1 {
+            return Err(Refusal::Others(
+                "several ranks train on CPUs: the gradient of a device does not come to the others here"
+                    .to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether this process writes what the run leaves.
+    fn leads(&self) -> bool {
+        self.metrics.is_some()
+    }
+
+    fn write(&mut self, kind: &str, fields: Map<String, Value>) -> Result<()> {
+        match &mut self.metrics {
+            Some(metrics) => metrics.write(kind, fields),
+            None => Ok(()),
+        }
     }
 
     fn first(layout: &Layout, settings: &Settings) -> Checkpoint {
@@ -288,14 +359,16 @@ impl<'a, T: Task> Trainer<'a, T> {
     pub fn run(&mut self, stop: &AtomicUsize, progress: &Progress) -> Result<Outcome> {
         let total = self.settings.schedule.total;
         if let Some(reason) = end_of(&self.at.state, &self.settings) {
-            if !self.metrics.has_end()? {
+            if let Some(metrics) = &mut self.metrics
+                && !metrics.has_end()?
+            {
                 self.write_end(reason)?;
             }
             return Ok(Outcome::Finished(reason.to_owned()));
         }
         self.at.state.ended = None;
         self.watch = Watch::start(&self.at.state);
-        if self.at.state.step == 0 && self.at.state.best.is_none() {
+        if self.at.state.step == 0 && self.at.state.best.is_none() && self.leads() {
             self.evaluate(progress)?;
         }
         loop {
@@ -309,11 +382,11 @@ impl<'a, T: Task> Trainer<'a, T> {
             if judged {
                 self.come_back()?;
             }
-            let early = if judged { self.evaluate(progress)? } else { None };
+            let early = if judged && self.leads() { self.evaluate(progress)? } else { None };
+            let (early, signal) = self.agree(early, stop.load(Ordering::Relaxed))?;
             if let Some(reason) = if step == total { Some("steps") } else { early } {
                 return self.end(reason);
             }
-            let signal = stop.load(Ordering::Relaxed);
             if step.is_multiple_of(self.settings.save_every) || signal != 0 {
                 if !judged {
                     self.come_back()?;
@@ -326,22 +399,48 @@ impl<'a, T: Task> Trainer<'a, T> {
         }
     }
 
+    /// What all ranks do after an update: why the run ends, if rank 0 says so, and the signal that came to any of them.
+    fn agree(&mut self, early: Option<&'static str>, signal: usize) -> Result<(Option<&'static str>, usize)> {
+        const REASONS: [&str; 2] = ["goal", "patience"];
+        let Some(others) = &mut self.others else { return Ok((early, signal)) };
+        let reason = early.map_or(0, |early| 1 + u8::from(early == REASONS[1]));
+        let said = others.gather(&[&[reason][..], &(signal as u64).to_le_bytes()].concat())?;
+        let reason = said.first().and_then(|said| said.first()).copied().unwrap_or(0);
+        let early = usize::from(reason).checked_sub(1).and_then(|i| REASONS.get(i).copied());
+        let signal = |said: &Vec<u8>| Some(u64::from_le_bytes(said.get(1..)?.try_into().ok()?));
+        Ok((early, said.iter().filter_map(signal).max().unwrap_or(0) as usize))
+    }
+
     /// One update: accumulate, clip, guard, step, average.
     fn update(&mut self) -> Result<()> {
         let state = &mut self.at.state;
         let update = state.step + 1;
         let batch = self.task.batch(state.epoch, state.position)?;
-        let parts = self.settings.accumulate.max(1);
+        let parts = self.settings.accumulate.max(self.settings.pieces).max(1);
         let mut loss = Loss::default();
         if let (Some(there), false) = (self.task.resident(), self.away) {
             there.load(&self.at.theta, &self.at.moments)?;
             self.away = true;
         }
         let theta: &[f32] = if self.away { &[] } else { &self.at.theta };
-        for part in 0..parts {
-            let piece = Piece { part, parts };
-            let l = self.task.gradient(theta, &batch, piece, update, &mut self.gradient)?;
-            loss = Loss { sum: loss.sum + l.sum, targets: loss.targets + l.targets };
+        if self.settings.pieces > 0 && !self.away {
+            let (parts, mut alone) = (self.settings.pieces, Alone);
+            let others = self.others.as_deref_mut().unwrap_or(&mut alone);
+            let len = theta.len();
+            let (sum, cost) = collective::sum_of_pieces(others, parts, len, |part| {
+                let mut gradient = vec![0.0; len];
+                let piece = Piece { part, parts };
+                let l = self.task.gradient(theta, &batch, piece, update, &mut gradient)?;
+                Ok((gradient, (l.sum, l.targets)))
+            })?;
+            self.gradient = sum;
+            loss = Loss { sum: cost.0, targets: cost.1 };
+        } else {
+            for part in 0..parts {
+                let piece = Piece { part, parts };
+                let l = self.task.gradient(theta, &batch, piece, update, &mut self.gradient)?;
+                loss = Loss { sum: loss.sum + l.sum, targets: loss.targets + l.targets };
+            }
         }
         let mut norm = None;
         if let Some(there) = self.task.resident() {
@@ -424,9 +523,8 @@ impl<'a, T: Task> Trainer<'a, T> {
         state.skipped_in_a_row += 1;
         let step = state.step;
         let reason = if loss.sum.is_finite() { "gradient is not finite" } else { "loss is not finite" };
-        self.metrics
-            .write("event", object(json!({"step": step, "event": "skipped_update", "reason": reason})))?;
         let skipped = state.skipped_in_a_row;
+        self.write("event", object(json!({"step": step, "event": "skipped_update", "reason": reason})))?;
         if skipped >= self.settings.max_skipped {
             let bad = |g: &[f32]| g.iter().any(|x| !x.is_finite());
             let gradient = self.gradient_now()?;
@@ -459,7 +557,9 @@ impl<'a, T: Task> Trainer<'a, T> {
             seconds,
         };
         let lines = self.task.lines();
-        self.metrics.write("update", lines.update(state, interval))?;
+        let fields = lines.update(state, interval);
+        self.write("update", fields)?;
+        let state = &self.at.state;
         let (step, total) = (state.step, self.settings.schedule.total);
         let loss = if loss.is_finite() { self.shown(loss) } else { "loss – (all skipped)".to_owned() };
         let speed = interval.speed(lines);
@@ -492,7 +592,9 @@ impl<'a, T: Task> Trainer<'a, T> {
         let seconds = clock.elapsed().as_secs_f64();
         self.watch.elsewhere += seconds;
         fields.insert("seconds".to_owned(), json!(seconds));
-        self.metrics.write("eval", fields)?;
+        self.write("eval", fields)?;
+        let weights = self.at.moments.ema.as_deref().unwrap_or(&self.at.theta);
+        let state = &mut self.at.state;
         // A value that is not finite is never the best, and never leaves JSON; nor are weights that are not, though
         // validation may not have touched them.
         let whole = || weights.iter().all(|x| x.is_finite());
@@ -513,7 +615,7 @@ impl<'a, T: Task> Trainer<'a, T> {
 
     /// Writes the checkpoint, unless the weights have left the numbers: the last good one stays then.
     fn save(&mut self) -> Result<()> {
-        if self.at.theta.iter().any(|x| !x.is_finite()) {
+        if !self.leads() || self.at.theta.iter().any(|x| !x.is_finite()) {
             return Ok(());
         }
         self.at.save(&self.folder.join("last"), self.task.layout())
@@ -530,7 +632,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         let state = &self.at.state;
         let (best, best_step) = state.best.unzip();
         let fields = json!({"step": state.step, "reason": reason, "best_step": best_step, "best": best});
-        self.metrics.write("end", object(fields))
+        self.write("end", object(fields))
     }
 }
 

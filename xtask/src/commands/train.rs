@@ -1,15 +1,16 @@
 //! `cargo xtask train`: from a configuration to a trained and judged model with a report, in one command.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use training::DeviceSpec;
+use training::{Collective, DeviceSpec};
 
 use crate::answer::{give, print_text, say, usage};
 use crate::learner::{Kind, Learner};
-use crate::run::{Ended, train_in};
+use crate::run::{Ended, train_in, train_together};
 use crate::signals::{self, Stop};
 use crate::{keys, place, rnn, run_folder, transformer};
 
@@ -31,6 +32,9 @@ pub(crate) struct Train {
     /// The name of the run.
     #[arg(long)]
     name: Option<String>,
+    /// Where `mpirun` started several processes: seconds after which a rank that says nothing is given up.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
     /// Shows what would be done, does one step in memory, writes nothing.
     #[arg(long)]
     dry_run: bool,
@@ -125,7 +129,25 @@ fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
     if let Some(features) = elsewhere(&config) {
         return crate::elsewhere::hand_over(features);
     }
-    run(args, &config, folder)
+    together(ranks(args)?, |others| run(args, &config, folder, others))
+}
+
+/// Does what is to be done with others, if there are any; after a fault nobody is left waiting.
+fn together(
+    mut others: Option<Box<dyn Collective>>,
+    work: impl FnOnce(&mut Option<Box<dyn Collective>>) -> Result<u8>,
+) -> Result<u8> {
+    let done = work(&mut others);
+    if let (Err(fault), Some(others)) = (&done, &mut others) {
+        say!("error: {fault:#}");
+        others.abort();
+    }
+    done
+}
+
+/// The other processes of the run, if it was started with any.
+fn ranks(args: &Train) -> Result<Option<Box<dyn Collective>>> {
+    Ok(training_mpi::open(Duration::from_secs(args.patience))?)
 }
 
 fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
@@ -147,23 +169,43 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
     }
     let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
     let folder = place::runs().join(&name);
-    if !run_folder::is_empty(&folder)? {
-        bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());
-    }
-    run(args, config, &folder)
+    together(ranks(args)?, |others| {
+        // Rank 0 looks, and makes it.
+        if others.as_ref().is_none_or(|others| others.rank() == 0) && !run_folder::is_empty(&folder)? {
+            bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());
+        }
+        run(args, config, &folder, others)
+    })
 }
 
 /// Everything from data to report.
-fn run<L: Learner>(args: &Train, config: &L, folder: &Path) -> Result<u8> {
+fn run<L: Learner>(
+    args: &Train,
+    config: &L,
+    folder: &Path,
+    others: &mut Option<Box<dyn Collective>>,
+) -> Result<u8> {
     training::threads::set(config.threads())?;
     if cfg!(debug_assertions) {
         say!("warning: this is a build without optimisation; use `cargo xtask train`");
     }
-    if !args.quiet {
+    let leads = others.as_ref().is_none_or(|others| others.rank() == 0);
+    if !args.quiet && leads {
         say!("{}", config.to_toml()?.trim_end());
     }
     let stop = Stop::watch()?;
-    let (updates, evaluation, status) = match train_in(config, folder, args.quiet, &stop)? {
+    let ended = match others {
+        Some(others) => train_together(config, folder, args.quiet, &stop, &mut **others)?,
+        None => train_in(config, folder, args.quiet, &stop)?,
+    };
+    if !leads {
+        return Ok(match ended {
+            Ended::Interrupted { signal, .. } => signals::status(signal),
+            Ended::Finished { .. } => 0,
+            Ended::Diverged { .. } => 1,
+        });
+    }
+    let (updates, evaluation, status) = match ended {
         Ended::Interrupted { signal, step } => {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             say!("stopped at update {step}; go on with: cargo xtask train --resume {name}");

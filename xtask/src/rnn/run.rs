@@ -128,6 +128,7 @@ fn settings(config: &Config) -> Result<Settings> {
         },
         clip: optimiser.clip,
         accumulate: 1,
+        pieces: 0,
         patience: 0,
         min_delta: 0.0,
         goal: if config.stop_at.is_some() { config.stop_after } else { 0 },

@@ -118,6 +118,8 @@ pub(crate) struct Config {
     pub(crate) batching: Batching,
     pub(crate) pack_len: usize,
     pub(crate) accumulate: usize,
+    /// Pieces of a batch whose gradients are summed in a fixed tree: as many ranks as divide it have the same weights.
+    pub(crate) pieces: Option<usize>,
     /// Layers keep their inputs alone and are computed once more on the way back: less memory, more time, the same bits.
     pub(crate) gradient_checkpointing: bool,
     pub(crate) train_limit: usize,
@@ -180,6 +182,7 @@ impl Default for Config {
             batching: Batching::Plain,
             pack_len: 512,
             accumulate: 1,
+            pieces: None,
             gradient_checkpointing: false,
             train_limit: 0,
             lr: 1e-4,
@@ -238,6 +241,20 @@ impl Config {
             self.batch_unit == BatchUnit::Tokens || batch.is_multiple_of(accumulate.max(1)),
             format!("accumulate = {accumulate} does not divide batch = {batch}"),
         );
+        if let Some(pieces) = self.pieces {
+            faults.demand(
+                (1..=4096).contains(&pieces) && (self.batch_unit == BatchUnit::Tokens || pieces <= batch),
+                format!("pieces = {pieces}: at least 1, at most 4096 and batch = {batch}"),
+            );
+            faults.demand(
+                accumulate == 1,
+                format!("accumulate = {accumulate}: with `pieces` the batch is cut into these"),
+            );
+            faults.demand(
+                self.device == "cpu",
+                format!("pieces: the gradient of {} is not summed with that of others", self.device),
+            );
+        }
         for (key, value) in [("lr", lr), ("eps", eps)] {
             faults.demand(value > 0.0 && value.is_finite(), format!("{key} = {value}: above 0"));
         }

@@ -152,6 +152,7 @@ fn settings(config: &Config, data: &Data, learner: &Transformer<'_>) -> Result<S
         clip: config.clip,
         max_skipped: MAX_SKIPPED,
         accumulate: config.accumulate,
+        pieces: config.pieces.unwrap_or(0),
         patience: config.patience,
         min_delta: config.min_delta,
         goal: 0,

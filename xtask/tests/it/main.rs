@@ -12,6 +12,8 @@ mod docs_rnn;
 mod examples;
 mod kills;
 mod modules;
+#[cfg(feature = "mpi")]
+mod ranks;
 mod record;
 mod reports;
 mod rnn;

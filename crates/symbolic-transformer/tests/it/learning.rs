@@ -92,6 +92,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
         clip: 1.0,
         max_skipped: MAX_SKIPPED,
         accumulate: 1,
+        pieces: 0,
         patience: 0,
         min_delta: 0.0,
         goal: 0,

@@ -209,6 +209,7 @@ fn settings(total: u64) -> Settings {
         clip: 1.0,
         max_skipped: 10,
         accumulate: 2,
+        pieces: 0,
         patience: 0,
         min_delta: 0.0,
         goal: 0,

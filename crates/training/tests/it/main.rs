@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
 
+mod collective;
 mod composed;
 mod threads;
 mod trainer;

@@ -18,15 +18,15 @@ const IN: usize = 4;
 const OUT: usize = 3;
 
 /// y = W·x + b with a known W and b.
-struct Linear {
+pub(crate) struct Linear {
     layout: Layout,
-    stop: Arc<AtomicUsize>,
-    stop_at: u64,
+    pub(crate) stop: Arc<AtomicUsize>,
+    pub(crate) stop_at: u64,
     /// Updates whose loss is not a number.
-    broken: std::ops::Range<u64>,
+    pub(crate) broken: std::ops::Range<u64>,
     /// Whether the weight is cut off from the loss.
     cut: bool,
-    evaluations: Vec<f64>,
+    pub(crate) evaluations: Vec<f64>,
     /// What the goal is.
     goal_below: f64,
     /// How long a judgement takes.
@@ -35,7 +35,7 @@ struct Linear {
 }
 
 impl Linear {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut layout = Layout::default();
         let initial = Initial::XavierUniform { fan_in: IN, fan_out: OUT };
         layout.add("map.weight", &[OUT, IN], Decay::Yes, initial);
@@ -130,13 +130,14 @@ impl Task for Linear {
     }
 }
 
-fn settings(total: u64) -> Settings {
+pub(crate) fn settings(total: u64) -> Settings {
     Settings {
         optimiser: AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-9, weight_decay: 0.01, ema: 0.9 }.into(),
         schedule: Schedule { lr: 0.05, warmup: 2, total, min_lr: 0.0, decline: Decline::Cosine },
         clip: 1.0,
         max_skipped: MAX_SKIPPED,
         accumulate: 2,
+        pieces: 0,
         patience: 0,
         min_delta: 1e-3,
         goal: 0,
@@ -159,7 +160,7 @@ fn train(task: &mut Linear, settings: Settings, folder: &Path) -> Result<(Outcom
     Ok((outcome, trainer.weights().to_vec()))
 }
 
-fn lines(folder: &Path) -> Vec<Map<String, Value>> {
+pub(crate) fn lines(folder: &Path) -> Vec<Map<String, Value>> {
     let mut lines = training::metrics::read(&folder.join("metrics.jsonl")).unwrap();
     for line in &mut lines {
         for field in training::metrics::TIME_FIELDS {

@@ -1,0 +1,444 @@
+//! Training by several processes: what they say to one another, and a sum that does not depend on how many they are.
+//!
+//! A batch is cut into a fixed number of pieces, whoever computes them; the gradients of the pieces are the leaves of one binary
+//! tree, and every node is the sum of its two halves. A process has neighbouring pieces: it adds up the largest
+//! subtrees that are its own, and what is left of the tree is added by slices, each process one. So one process and
+//! twelve add the same numbers in the same order, and their weights have the same bits.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use crate::error::{Refusal, Result};
+use crate::parameters::Layout;
+
+/// What data-parallel training needs of other processes. Everybody calls the same methods in the same order; who does not come
+/// within a time is named in the refusal.
+pub trait Collective: std::fmt::Debug {
+    /// The number of this process, from 0.
+    fn rank(&self) -> usize;
+
+    /// The number of processes.
+    fn world(&self) -> usize;
+
+    /// What everybody says, by rank.
+    ///
+    /// # Errors
+    /// A process that is gone, or does not come.
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>>;
+
+    /// `to[r]` goes to rank r; what everybody sent to this rank comes back, by rank.
+    ///
+    /// # Errors
+    /// A process that is gone, or does not come.
+    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>>;
+
+    /// Ends all ranks where that is possible, after a fault of which the others do not know: they would wait.
+    fn abort(&mut self) {}
+}
+
+/// One process alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Collective for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn world(&self) -> usize {
+        1
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        Ok(vec![own.to_vec()])
+    }
+
+    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>> {
+        Ok(to)
+    }
+}
+
+/// What threads send one another.
+enum Message {
+    Bytes(Vec<u8>),
+    Numbers(Vec<f32>),
+}
+
+/// A thread that is a process to the others: for tests, and for whoever wants to see what several processes would do.
+pub struct Thread {
+    rank: usize,
+    to: Vec<Sender<Message>>,
+    from: Vec<Receiver<Message>>,
+    patience: Duration,
+}
+
+impl std::fmt::Debug for Thread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thread").field("rank", &self.rank).finish_non_exhaustive()
+    }
+}
+
+/// So many threads that know one another; who does not come within `patience` is gone.
+pub fn threads(world: usize, patience: Duration) -> Vec<Thread> {
+    let mut from: Vec<Vec<Receiver<Message>>> = (0..world).map(|_| Vec::new()).collect();
+    let mut to: Vec<Vec<Sender<Message>>> = (0..world).map(|_| Vec::new()).collect();
+    for sender in &mut to {
+        for receiver in &mut from {
+            let (send, receive) = channel();
+            sender.push(send);
+            receiver.push(receive);
+        }
+    }
+    let pairs = to.into_iter().zip(from).enumerate();
+    pairs.map(|(rank, (to, from))| Thread { rank, to, from, patience }).collect()
+}
+
+impl Thread {
+    fn send(&self, rank: usize, message: Message) -> Result<()> {
+        let sent = self.to.get(rank).is_some_and(|to| to.send(message).is_ok());
+        if sent { Ok(()) } else { Err(gone(rank)) }
+    }
+
+    fn receive(&self) -> Result<Vec<Message>> {
+        let received = self.from.iter().enumerate().map(|(rank, from)| {
+            from.recv_timeout(self.patience).map_err(|e| match e {
+                RecvTimeoutError::Timeout => late(rank, self.patience),
+                RecvTimeoutError::Disconnected => gone(rank),
+            })
+        });
+        received.collect()
+    }
+}
+
+/// A process that is not there any more.
+pub fn gone(rank: usize) -> Refusal {
+    Refusal::Others(format!(
+        "rank {rank} is gone; the run goes on from its last checkpoint, with any number of ranks"
+    ))
+}
+
+/// A process that did not come.
+pub fn late(rank: usize, patience: Duration) -> Refusal {
+    Refusal::Others(format!(
+        "rank {rank} said nothing for {} seconds; the run goes on from its last checkpoint, with any number of ranks",
+        patience.as_secs_f64()
+    ))
+}
+
+fn other_words(rank: usize) -> Refusal {
+    Refusal::Others(format!("rank {rank} said something else than was its turn: is it another program?"))
+}
+
+impl Collective for Thread {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn world(&self) -> usize {
+        self.to.len()
+    }
+
+    fn gather(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>> {
+        for rank in 0..self.world() {
+            self.send(rank, Message::Bytes(own.to_vec()))?;
+        }
+        let received = self.receive()?.into_iter().enumerate();
+        received
+            .map(|(rank, message)| match message {
+                Message::Bytes(bytes) => Ok(bytes),
+                Message::Numbers(_) => Err(other_words(rank)),
+            })
+            .collect()
+    }
+
+    fn exchange(&mut self, to: Vec<Vec<f32>>) -> Result<Vec<Vec<f32>>> {
+        for (rank, numbers) in to.into_iter().enumerate() {
+            self.send(rank, Message::Numbers(numbers))?;
+        }
+        let received = self.receive()?.into_iter().enumerate();
+        received
+            .map(|(rank, message)| match message {
+                Message::Numbers(numbers) => Ok(numbers),
+                Message::Bytes(_) => Err(other_words(rank)),
+            })
+            .collect()
+    }
+}
+
+/// The pieces of a rank.
+fn own(pieces: usize, rank: usize, world: usize) -> Range<usize> {
+    rank * pieces / world..(rank + 1) * pieces / world
+}
+
+/// The two halves of a node with more than one leaf.
+fn halves(node: &Range<usize>) -> Option<[Range<usize>; 2]> {
+    let middle = node.start + node.len() / 2;
+    (node.len() > 1).then(|| [node.start..middle, middle..node.end])
+}
+
+/// The largest subtrees below a node whose leaves are all in `own`, in their order.
+fn subtrees(node: Range<usize>, own: &Range<usize>, found: &mut Vec<Range<usize>>) {
+    if node.end <= own.start || own.end <= node.start {
+        return;
+    }
+    if own.start <= node.start && node.end <= own.end {
+        return found.push(node);
+    }
+    for half in halves(&node).into_iter().flatten() {
+        subtrees(half, own, found);
+    }
+}
+
+fn add(a: &mut [f32], b: &[f32]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+}
+
+/// The sum over a node, from its leaves.
+fn from_leaves(node: &Range<usize>, leaf: &mut dyn FnMut(usize) -> Result<Vec<f32>>) -> Result<Vec<f32>> {
+    match halves(node) {
+        None => leaf(node.start),
+        Some([left, right]) => {
+            let mut sum = from_leaves(&left, leaf)?;
+            add(&mut sum, &from_leaves(&right, leaf)?);
+            Ok(sum)
+        }
+    }
+}
+
+/// The sum over a node, from sums over subtrees that cover it.
+fn from_subtrees(node: &Range<usize>, sums: &mut BTreeMap<(usize, usize), Vec<f32>>) -> Option<Vec<f32>> {
+    if let Some(sum) = sums.remove(&(node.start, node.end)) {
+        return Some(sum);
+    }
+    let [left, right] = halves(node)?;
+    let mut sum = from_subtrees(&left, sums)?;
+    add(&mut sum, &from_subtrees(&right, sums)?);
+    Some(sum)
+}
+
+/// The loss of a piece, summed over its targets, and their number.
+pub(crate) type Cost = (f64, u64);
+
+/// The sum of the gradients of all pieces, on every rank, and their losses, summed in the order of pieces. `leaf` computes a
+/// piece of this rank: its gradient, of `len` numbers, and its loss.
+pub(crate) fn sum_of_pieces(
+    others: &mut dyn Collective,
+    pieces: usize,
+    len: usize,
+    mut leaf: impl FnMut(usize) -> Result<(Vec<f32>, Cost)>,
+) -> Result<(Vec<f32>, Cost)> {
+    let (rank, world) = (others.rank(), others.world());
+    let of_rank = |rank: usize| {
+        let mut found = Vec::new();
+        subtrees(0..pieces, &own(pieces, rank, world), &mut found);
+        found
+    };
+    let mut losses: Vec<Cost> = Vec::new();
+    let mut sums = Vec::new();
+    for node in of_rank(rank) {
+        sums.push(from_leaves(&node, &mut |piece| {
+            let (gradient, loss) = leaf(piece)?;
+            losses.push(loss);
+            Ok(gradient)
+        })?);
+    }
+    let said: Vec<u8> = losses
+        .iter()
+        .flat_map(|(sum, targets)| [sum.to_le_bytes(), targets.to_le_bytes()].concat())
+        .collect();
+    let mut loss = (0.0, 0);
+    for (rank, said) in others.gather(&said)?.iter().enumerate() {
+        if said.len() != 16 * own(pieces, rank, world).len() {
+            return Err(other_words(rank));
+        }
+        for piece in said.chunks_exact(16) {
+            let (sum, targets) = piece.split_at(8);
+            loss.0 += f64::from_le_bytes(sum.try_into().unwrap_or_default());
+            loss.1 += u64::from_le_bytes(targets.try_into().unwrap_or_default());
+        }
+    }
+    // Of each subtree every rank gets its slice, adds the tree up, and gives its slice of the sum to all.
+    let slice = |rank: usize| rank * len / world..(rank + 1) * len / world;
+    let to = (0..world).map(|rank| {
+        let parts = sums.iter().map(|sum| sum.get(slice(rank)).unwrap_or_default());
+        parts.collect::<Vec<_>>().concat()
+    });
+    let to: Vec<Vec<f32>> = to.collect();
+    drop(sums);
+    let mut subtree_sums = BTreeMap::new();
+    for (from, numbers) in others.exchange(to)?.into_iter().enumerate() {
+        let nodes = of_rank(from);
+        let width = slice(rank).len();
+        if numbers.len() != nodes.len() * width {
+            return Err(other_words(from));
+        }
+        for (i, node) in nodes.into_iter().enumerate() {
+            let part = numbers.get(i * width..(i + 1) * width).unwrap_or_default();
+            subtree_sums.insert((node.start, node.end), part.to_vec());
+        }
+    }
+    let sum = from_subtrees(&(0..pieces), &mut subtree_sums).unwrap_or_default();
+    let whole = others.exchange(vec![sum; world])?.concat();
+    if whole.len() != len {
+        return Err(Refusal::Others("the slices of a gradient do not make a whole".to_owned()));
+    }
+    Ok((whole, loss))
+}
+
+/// Refuses what no number of processes could agree on: pieces that the ranks do not divide.
+///
+/// # Errors
+/// The number of ranks does not divide that of the pieces.
+pub fn check_pieces(pieces: usize, world: usize) -> Result<()> {
+    if world > 1 && (pieces == 0 || !pieces.is_multiple_of(world)) {
+        let message = if pieces == 0 {
+            format!(
+                "{world} ranks: the configuration says in how many `pieces` a batch is cut (12, say); it says 0"
+            )
+        } else {
+            format!("pieces = {pieces}: {world} ranks do not divide it")
+        };
+        return Err(Refusal::Others(message));
+    }
+    Ok(())
+}
+
+/// What a rank is about to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Intent<'a> {
+    /// The digest of the configuration.
+    pub configuration: &'a str,
+    /// The digest of the data set.
+    pub data_set: &'a str,
+    /// The parameters: their names and shapes.
+    pub layout: &'a Layout,
+    /// Version and commit.
+    pub build: &'a str,
+}
+
+/// Whether all ranks are about to do the same. `ready` is what went wrong on this rank before, if anything did.
+///
+/// # Errors
+/// The rank that differs from rank 0 or failed, and how.
+pub fn agree(others: &mut dyn Collective, ready: std::result::Result<Intent<'_>, String>) -> Result<()> {
+    let says = match &ready {
+        Err(fault) => serde_json::json!({"fault": fault}),
+        Ok(Intent { configuration, data_set, layout, build }) => {
+            let mut hasher = blake3::Hasher::new();
+            for p in layout.iter() {
+                hasher.update(format!("{} {:?}\n", p.name, p.shape).as_bytes());
+            }
+            serde_json::json!({
+                "configuration": configuration, "data set": data_set,
+                "shape of the parameters": hasher.finalize().to_hex().to_string(), "build": build,
+            })
+        }
+    };
+    let said = others.gather(says.to_string().as_bytes())?;
+    let read = |bytes: &Vec<u8>| serde_json::from_slice::<serde_json::Value>(bytes).ok();
+    let said: Vec<Option<serde_json::Value>> = said.iter().map(read).collect();
+    for (rank, says) in said.iter().enumerate() {
+        let Some(says) = says else { return Err(other_words(rank)) };
+        if let Some(fault) = says.get("fault").and_then(|f| f.as_str()) {
+            return Err(Refusal::Others(format!("rank {rank} cannot begin: {fault}")));
+        }
+    }
+    let first = said.first().cloned().flatten().unwrap_or_default();
+    for (rank, says) in said.iter().flatten().enumerate() {
+        for what in ["build", "configuration", "data set", "shape of the parameters"] {
+            if says.get(what) != first.get(what) {
+                let of = |says: &serde_json::Value| says.get(what).cloned().unwrap_or_default().to_string();
+                return Err(Refusal::Others(format!(
+                    "rank {rank} has another {what} than rank 0: {}, not {}",
+                    of(says),
+                    of(&first)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum on every rank, where piece p has the gradient that `of` says.
+    fn sums(
+        world: usize,
+        pieces: usize,
+        len: usize,
+        of: &(dyn Fn(usize) -> Vec<f32> + Sync),
+    ) -> Vec<Vec<f32>> {
+        std::thread::scope(|scope| {
+            let ranks = threads(world, Duration::from_secs(30)).into_iter().map(|mut rank| {
+                scope.spawn(move || {
+                    let leaf = |p| Ok((of(p), (p as f64 * 0.1, p as u64)));
+                    let (sum, loss) = sum_of_pieces(&mut rank, pieces, len, leaf).unwrap();
+                    assert_eq!(loss.1, (pieces * (pieces - 1) / 2) as u64);
+                    sum
+                })
+            });
+            let ranks: Vec<_> = ranks.collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn any_number_of_ranks_has_the_bits_of_one() {
+        let mut stream = seeded::Family::named("collective").stream(seeded::test_seed());
+        for (pieces, len) in [(1, 5), (2, 1), (12, 1001), (12, 3), (24, 64), (30, 17), (60, 9)] {
+            let gradients: Vec<Vec<f32>> = (0..pieces)
+                .map(|_| {
+                    (0..len).map(|_| (stream.normal() * 10_f64.powf(stream.normal() * 4.0)) as f32).collect()
+                })
+                .collect();
+            let of = |p: usize| gradients[p].clone();
+            let one = sum_of_pieces(&mut Alone, pieces, len, |p| Ok((of(p), (0.0, 0)))).unwrap().0;
+            // It is the sum.
+            for (i, &found) in one.iter().enumerate() {
+                let right: f64 = gradients.iter().map(|g| f64::from(g[i])).sum();
+                let size: f64 = gradients.iter().map(|g| f64::from(g[i].abs())).sum();
+                assert!((f64::from(found) - right).abs() <= 1e-6 * size, "{found} {right}");
+            }
+            for world in (1..=pieces).filter(|world| pieces % world == 0 && *world <= 12) {
+                for sum in sums(world, pieces, len, &of) {
+                    assert!(
+                        sum.iter().zip(&one).all(|(a, b)| a.to_bits() == b.to_bits()),
+                        "{world} {pieces}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn subtrees_cover_the_pieces_of_a_rank_once() {
+        for pieces in 1..40 {
+            for world in (1..=pieces).filter(|world| pieces % world == 0) {
+                let mut covered = Vec::new();
+                for rank in 0..world {
+                    let mut found = Vec::new();
+                    subtrees(0..pieces, &own(pieces, rank, world), &mut found);
+                    covered.extend(found.into_iter().flatten());
+                }
+                assert!(covered.into_iter().eq(0..pieces), "{pieces} {world}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_does_not_come_is_named() {
+        let mut ranks = threads(2, Duration::from_millis(50));
+        let second = ranks.pop().unwrap();
+        let mut first = ranks.pop().unwrap();
+        assert!(first.gather(b"x").unwrap_err().to_string().contains("rank 1 said nothing for 0.05"));
+        drop(second);
+        assert!(first.gather(b"x").unwrap_err().to_string().contains("rank 1 is gone"));
+        assert!(check_pieces(12, 5).unwrap_err().to_string().contains("5 ranks do not divide"));
+        assert!(check_pieces(0, 2).unwrap_err().to_string().contains("`pieces`"));
+        assert!(check_pieces(0, 1).is_ok() && check_pieces(12, 4).is_ok());
+    }
+}
