@@ -13,7 +13,7 @@ use crate::error::{Refusal, Result};
 use crate::files;
 
 /// The fields that depend on the clock or the machine.
-pub const TIME_FIELDS: [&str; 3] = ["seconds", "targets_per_second", "clock"];
+pub const TIME_FIELDS: [&str; 4] = ["seconds", "targets_per_second", "waited", "clock"];
 
 /// The file, open for appending.
 #[derive(Debug)]

@@ -200,6 +200,8 @@ struct Watch {
     clock: Instant,
     /// Seconds of evaluations, which have lines of their own.
     elsewhere: f64,
+    /// Seconds of conversations with other ranks, waiting for them included.
+    waited: f64,
     /// The targets and the sequence-steps when the clock started.
     targets: u64,
     sequence_steps: u64,
@@ -208,7 +210,7 @@ struct Watch {
 impl Watch {
     fn start(state: &State) -> Self {
         let State { targets, sequence_steps, .. } = *state;
-        Self { clock: Instant::now(), elsewhere: 0.0, targets, sequence_steps }
+        Self { clock: Instant::now(), elsewhere: 0.0, waited: 0.0, targets, sequence_steps }
     }
 }
 
@@ -426,13 +428,16 @@ impl<'a, T: Task> Trainer<'a, T> {
         if self.settings.pieces > 0 && !self.away {
             let (parts, mut alone) = (self.settings.pieces, Alone);
             let others = self.others.as_deref_mut().unwrap_or(&mut alone);
-            let len = theta.len();
+            let (len, clock, mut own) = (theta.len(), Instant::now(), 0.0);
             let (sum, cost) = collective::sum_of_pieces(others, parts, len, |part| {
+                let begun = Instant::now();
                 let mut gradient = vec![0.0; len];
                 let piece = Piece { part, parts };
                 let l = self.task.gradient(theta, &batch, piece, update, &mut gradient)?;
+                own += begun.elapsed().as_secs_f64();
                 Ok((gradient, (l.sum, l.targets)))
             })?;
+            self.watch.waited += (clock.elapsed().as_secs_f64() - own).max(0.0);
             self.gradient = sum;
             loss = Loss { sum: cost.0, targets: cost.1 };
         } else {
@@ -557,7 +562,10 @@ impl<'a, T: Task> Trainer<'a, T> {
             seconds,
         };
         let lines = self.task.lines();
-        let fields = lines.update(state, interval);
+        let mut fields = lines.update(state, interval);
+        if self.others.is_some() {
+            fields.insert("waited".to_owned(), json!(watch.waited));
+        }
         self.write("update", fields)?;
         let state = &self.at.state;
         let (step, total) = (state.step, self.settings.schedule.total);
