@@ -42,8 +42,8 @@ pub(crate) fn connect(cluster: &Cluster, workers: usize) -> Result<Vec<Option<Tc
         sockets.push(Some(meeting.call(process)?));
     }
     sockets.resize_with(cluster.hosts.len(), || None);
-    while let Some(missing) = (cluster.process + 1..cluster.hosts.len())
-        .find(|at| sockets.get(*at).is_some_and(Option::is_none))
+    while let Some(missing) =
+        (cluster.process + 1..cluster.hosts.len()).find(|at| sockets.get(*at).is_some_and(Option::is_none))
     {
         let (process, socket) = meeting.answer(&listener, missing)?;
         if let Some(place) = sockets.get_mut(process).filter(|place| place.is_none()) {

@@ -164,7 +164,8 @@ pub(crate) fn build(job: &Job, scope: Scope<'_, u64>, shared: &Arc<Shared>, foun
         facts.insert(*relation, input);
         given.insert(*relation, collection);
     }
-    let derived: BTreeSet<RelationId> = job.strata.iter().flat_map(|stratum| &stratum.relations).copied().collect();
+    let derived: BTreeSet<RelationId> =
+        job.strata.iter().flat_map(|stratum| &stratum.relations).copied().collect();
     for (relation, given) in given.iter().filter(|(relation, _)| !derived.contains(relation)) {
         let ring = job.database.relation(*relation).ring();
         let settled = if ring.valued() {
@@ -188,13 +189,16 @@ pub(crate) fn build(job: &Job, scope: Scope<'_, u64>, shared: &Arc<Shared>, foun
             iterate(job, stratum, scope, &body, &given, shared)
         } else {
             let own = stratum.relations.iter().filter_map(|id| Some((*id, given.get(id)?.clone())));
-            own.map(|(id, given)| (id, settle(given, (id, job.database.relation(id).ring()), shared))).collect()
+            own.map(|(id, given)| (id, settle(given, (id, job.database.relation(id).ring()), shared)))
+                .collect()
         };
         body.relations.extend(settled);
     }
     let done = Handle::new();
     for goal in &job.goals {
-        let (Some(tuples), goal, found) = (body.relations.get(goal), *goal, Arc::clone(found)) else { continue };
+        let (Some(tuples), goal, found) = (body.relations.get(goal), *goal, Arc::clone(found)) else {
+            continue;
+        };
         let take = move |(fact, _, by): &(Fact, u64, isize)| {
             let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             found.push((goal, fact.clone(), *by));

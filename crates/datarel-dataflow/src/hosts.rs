@@ -47,7 +47,10 @@ pub fn hosts(text: &str) -> Result<Vec<String>, Refusal> {
             return refuse(count(host) + 1, format!("`{port}` is no port from 1 to 65535"));
         }
         if hosts.iter().any(|known| known == address) {
-            return refuse(0, format!("`{address}` stands there already: each process has an address of its own"));
+            return refuse(
+                0,
+                format!("`{address}` stands there already: each process has an address of its own"),
+            );
         }
         hosts.push(address.to_owned());
     }

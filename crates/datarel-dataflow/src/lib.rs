@@ -55,6 +55,7 @@ mod refusal;
 
 #[cfg(feature = "timely")]
 pub use {
+    datarel,
     evaluate::{Holder, Options, evaluate},
     hosts::{Cluster, hosts},
     maintained::{Change, Maintained, Update},

@@ -84,7 +84,8 @@ impl Maintained {
             start(options.workers, None, move |worker| {
                 let own = receivers.get(worker.index());
                 let own = own.and_then(|own| own.lock().unwrap_or_else(PoisonError::into_inner).take());
-                let (Some(own), tell) = (own, tell.lock().unwrap_or_else(PoisonError::into_inner).clone()) else {
+                let (Some(own), tell) = (own, tell.lock().unwrap_or_else(PoisonError::into_inner).clone())
+                else {
                     return;
                 };
                 let mut inputs = load(worker, &job, &shared, &found);
@@ -132,7 +133,8 @@ impl Maintained {
                 *net.entry((update.relation, fact)).or_default() += by;
             }
         }
-        let net = net.into_iter().filter(|(_, by)| *by != 0).map(|((relation, fact), by)| (relation, fact, by));
+        let net =
+            net.into_iter().filter(|(_, by)| *by != 0).map(|((relation, fact), by)| (relation, fact, by));
         let batch: Batch = Arc::new(net.collect());
         if batch.is_empty() {
             return Ok((Vec::new(), idle));

@@ -20,11 +20,10 @@ pub(crate) fn plan(
 ) -> Result<Plan, Failure> {
     let refuse = |reason| Failure::Rule { rule: number, reason };
     let head_ring = database.relation(rule.head).ring();
-    let ring = rule
-        .select
-        .as_ref()
-        .map_or(head_ring, |select| Ring { combine: Combine::Sum, times: select.times });
-    let mut order = Order { database, rule, ring, own, steps: Vec::new(), bound: Vec::new(), open: Vec::new() };
+    let ring =
+        rule.select.as_ref().map_or(head_ring, |select| Ring { combine: Combine::Sum, times: select.times });
+    let mut order =
+        Order { database, rule, ring, own, steps: Vec::new(), bound: Vec::new(), open: Vec::new() };
     order.open = (0..rule.body.len()).collect();
     let mut fresh = order.fresh();
     let mut atoms = Vec::new();
@@ -160,7 +159,8 @@ impl Order<'_> {
         let Open { source, terms, factor } = atom;
         let first = self.steps.is_empty() && self.bound.is_empty();
         let known: Vec<Option<Operand>> = terms.iter().map(|term| self.operand(*term)).collect();
-        let key: Vec<usize> = (0..terms.len()).filter(|at| known.get(*at).copied().flatten().is_some()).collect();
+        let key: Vec<usize> =
+            (0..terms.len()).filter(|at| known.get(*at).copied().flatten().is_some()).collect();
         let rest: Vec<Term> = terms.iter().copied().filter(|term| self.operand(*term).is_none()).collect();
         let (mut equal, mut fresh): (Vec<(usize, usize)>, Vec<(usize, Term)>) = Default::default();
         for (at, term) in rest.iter().enumerate() {
@@ -187,8 +187,9 @@ impl Order<'_> {
             self.bound = fresh.into_iter().map(|(_, term)| term).collect();
             return;
         }
-        let kept: Vec<usize> =
-            (0..self.bound.len()).filter(|at| self.bound.get(*at).is_some_and(|term| self.needed(*term))).collect();
+        let kept: Vec<usize> = (0..self.bound.len())
+            .filter(|at| self.bound.get(*at).is_some_and(|term| self.needed(*term)))
+            .collect();
         let keep = kept.iter().map(|at| Side::Left(*at)).chain(fresh.iter().map(|(at, _)| Side::Right(*at)));
         let step = Step::Join {
             source,
@@ -214,7 +215,8 @@ impl Order<'_> {
                 match literal {
                     Literal::Atom(_) => continue,
                     Literal::Not(atom) => {
-                        let asked = atom.terms.iter().all(|term| *term == Term::Any || self.operand(*term).is_some());
+                        let asked =
+                            atom.terms.iter().all(|term| *term == Term::Any || self.operand(*term).is_some());
                         if !asked {
                             continue;
                         }

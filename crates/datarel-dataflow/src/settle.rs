@@ -39,11 +39,11 @@ fn joined(ring: Ring, given: &[(&Worth, isize)]) -> Worth {
     match ring.combine {
         Combine::Exists => NONE,
         // Of equal values the one with the fewest bits, on every worker: -0 and 0.
-        Combine::Min | Combine::Max => {
-            known()?.into_iter().map(|(value, _)| value).reduce(|best, value| {
-                if ring.improves(best, value) { value } else { best }
-            }).map(|value| value.0)
-        }
+        Combine::Min | Combine::Max => known()?
+            .into_iter()
+            .map(|(value, _)| value)
+            .reduce(|best, value| if ring.improves(best, value) { value } else { best })
+            .map(|value| value.0),
         Combine::Sum => {
             let sum: f64 = known()?.into_iter().map(|(value, times)| value.as_real() * times as f64).sum();
             Some(Value::real(sum).0)

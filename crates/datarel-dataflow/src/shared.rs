@@ -127,7 +127,10 @@ mod tests {
         assert!(!shared.halted() && shared.trouble().is_none());
         shared.grow(RelationId(1), 1);
         shared.fail(trouble(&Refusal::Constant { rule: 0 }));
-        assert_eq!(shared.trouble().map(refusal), Some(Failure::Tuples { relation: RelationId(1), limit: 2 }.into()));
+        assert_eq!(
+            shared.trouble().map(refusal),
+            Some(Failure::Tuples { relation: RelationId(1), limit: 2 }.into())
+        );
         let stop = Arc::new(AtomicBool::new(true));
         assert!(Shared::new(2, Some(stop)).halted());
     }

@@ -1,6 +1,5 @@
 //! The workers: started, each with its share of the facts, until there is nothing more to do.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
 use datarel::RelationId;
@@ -60,9 +59,11 @@ impl Workers {
     /// One has failed, as it does where another process has gone.
     pub(crate) fn join(self) -> Result<(), Refusal> {
         let reason = "its thread ended, or the connection to another process did".to_owned();
-        // The threads of connections end by panics where the other side has gone, and whoever waits for them with them.
-        match catch_unwind(AssertUnwindSafe(|| self.0.join())) {
-            Ok(ends) if ends.iter().all(Result::is_ok) => Ok(()),
+        // The threads of connections end by panics where the other side has gone, and whoever waits for them with them:
+        // a thread with a name like theirs, by which a program may keep these panics off its messages.
+        let waits = std::thread::Builder::new().name("timely:join".to_owned()).spawn(|| self.0.join());
+        match waits.map(std::thread::JoinHandle::join) {
+            Ok(Ok(ends)) if ends.iter().all(Result::is_ok) => Ok(()),
             _ => Err(Refusal::Lost { reason }),
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use datarel::rule::{Computed, Select};
 use datarel::{
-    Atom, Combine, Comparison, Const, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term,
-    Times, Value,
+    Atom, Combine, Comparison, Const, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule,
+    Term, Times, Value,
 };
 use seeded::Stream;
 
@@ -52,7 +52,8 @@ pub(crate) fn tuples(database: &Database, count: usize) -> Vec<Tuples> {
     let of = |at: usize| {
         let relation = database.relation(RelationId(at as u32));
         let (rows, arity) = (relation.rows(), relation.arity());
-        let tuple = |row: usize| rows[row * arity..(row + 1) * arity].iter().map(|id| database.constants.value(*id));
+        let tuple =
+            |row: usize| rows[row * arity..(row + 1) * arity].iter().map(|id| database.constants.value(*id));
         (0..relation.len()).map(|row| (tuple(row).collect(), relation.values().get(row).copied())).collect()
     };
     (0..count).map(of).collect()
@@ -207,7 +208,9 @@ fn rule(random: &mut Stream, program: &Program, head: usize, visible: usize, low
         // Mostly within the constants that there are; sometimes new ones are made.
         let most = UNIVERSE + if random.below(3) == 0 { 3 } else { 0 };
         let limit = move |constants: &[Const]| {
-            constants.iter().all(|constant| constant.int().is_some_and(|int| (-2..i64::from(most)).contains(&int)))
+            constants
+                .iter()
+                .all(|constant| constant.int().is_some_and(|int| (-2..i64::from(most)).contains(&int)))
         };
         body.push(Literal::Test { arguments: vec![to], test: Arc::new(limit) });
         bound.push(to);

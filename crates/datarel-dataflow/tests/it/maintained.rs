@@ -27,7 +27,9 @@ fn update(random: &mut Stream, program: &mut Program) -> Update {
     let known = (!facts.is_empty()).then(|| below(random, facts.len()));
     let (tuple, worth) = match known {
         Some(known) if random.below(3) > 0 => facts[known].clone(),
-        _ => (tuple(random, arity), if ring.valued() { value(random, ring, false) } else { Value::default() }),
+        _ => {
+            (tuple(random, arity), if ring.valued() { value(random, ring, false) } else { Value::default() })
+        }
     };
     let comes = random.below(2) == 0;
     let whole = !comes && random.below(3) == 0;
@@ -64,10 +66,14 @@ fn batches_of_updates_lead_to_what_is_derived_anew() {
             let mut seen = BTreeSet::new();
             facts.retain(|(tuple, _)| seen.insert(tuple.clone()) || ring.idempotent());
             let mut once = BTreeSet::new();
-            facts.retain(|(tuple, value)| once.insert((tuple.clone(), if ring.valued() { value.0 } else { 0 })));
+            facts.retain(|(tuple, value)| {
+                once.insert((tuple.clone(), if ring.valued() { value.0 } else { 0 }))
+            });
         }
         let of_best = |(_, ring): &(usize, Ring)| ring.valued() && ring.idempotent();
-        for (facts, _) in program.facts.iter_mut().zip(&program.relations).filter(|(_, relation)| of_best(relation)) {
+        for (facts, _) in
+            program.facts.iter_mut().zip(&program.relations).filter(|(_, relation)| of_best(relation))
+        {
             // A database keeps the best of them alone.
             let mut seen = BTreeSet::new();
             facts.retain(|(tuple, _)| seen.insert(tuple.clone()));
@@ -87,7 +93,10 @@ fn batches_of_updates_lead_to_what_is_derived_anew() {
             let applied = maintained.apply(&updates);
             let expected = oracle(&program);
             let (Ok((changes, _)), Ok(expected)) = (&applied, &expected) else {
-                assert!(applied.is_err() && expected.is_err(), "seed {seed}: {program:?}\n{expected:?}\n{applied:?}");
+                assert!(
+                    applied.is_err() && expected.is_err(),
+                    "seed {seed}: {program:?}\n{expected:?}\n{applied:?}"
+                );
                 refused += 1;
                 break;
             };
@@ -104,7 +113,10 @@ fn batches_of_updates_lead_to_what_is_derived_anew() {
         }
     }
     println!("{batches} batches, {changed} changed something, {refused} refused");
-    assert!(batches > 8 * most as usize && 2 * changed > batches && 5 * refused < most, "{batches} {changed} {refused}");
+    assert!(
+        batches > 8 * most as usize && 2 * changed > batches && 5 * refused < most,
+        "{batches} {changed} {refused}"
+    );
 }
 
 fn arc(a: i64, b: i64, comes: bool) -> Update {
@@ -122,13 +134,18 @@ fn facts_are_a_set_and_idle_updates_are_told() {
     let (database, rules) = closure(&[(0, 1, 0.0), (1, 2, 0.0)], 9, [Ring::BOOLEAN; 2]);
     for workers in 1..=2 {
         let options = Options { workers, ..Options::default() };
-        let (mut maintained, first) = Maintained::start(&database, &rules, &[RelationId(1)], &options).unwrap();
+        let (mut maintained, first) =
+            Maintained::start(&database, &rules, &[RelationId(1)], &options).unwrap();
         assert_eq!(pairs(&first, true), [(0, 1), (0, 2), (1, 2)]);
         // There already, and not there.
         assert_eq!(maintained.apply(&[arc(0, 1, true), arc(7, 7, false)]).unwrap(), (Vec::new(), vec![0, 1]));
         // One that comes and goes in a batch, and one that is taken away once although it was added twice.
-        let (changes, idle) = maintained.apply(&[arc(2, 0, true), arc(2, 0, false), arc(1, 2, false)]).unwrap();
-        assert_eq!((pairs(&changes, false), pairs(&changes, true), idle), (vec![(0, 2), (1, 2)], vec![], vec![]));
+        let (changes, idle) =
+            maintained.apply(&[arc(2, 0, true), arc(2, 0, false), arc(1, 2, false)]).unwrap();
+        assert_eq!(
+            (pairs(&changes, false), pairs(&changes, true), idle),
+            (vec![(0, 2), (1, 2)], vec![], vec![])
+        );
         // A circle is closed and opened again: what went around it goes.
         let (changes, _) = maintained.apply(&[arc(1, 2, true), arc(2, 0, true)]).unwrap();
         assert_eq!(pairs(&changes, true).len(), 8);
@@ -153,7 +170,8 @@ fn facts_are_a_set_and_idle_updates_are_told() {
 #[test]
 fn updates_that_cannot_be_are_refused_and_change_nothing() {
     let (database, rules) = closure(&[(0, 1, 2.0)], 9, [Ring::MIN_PLUS, Ring::BOOLEAN]);
-    let (mut maintained, _) = Maintained::start(&database, &rules, &[RelationId(1)], &Options::default()).unwrap();
+    let (mut maintained, _) =
+        Maintained::start(&database, &rules, &[RelationId(1)], &Options::default()).unwrap();
     let bad = [
         Update { relation: RelationId(9), ..arc(1, 2, true) },
         Update { tuple: vec![Const::Int(1)], ..arc(1, 2, true) },
@@ -183,6 +201,9 @@ fn a_batch_that_diverges_or_outgrows_the_limit_is_refused_and_all_after_it() {
         let options = Options { workers, limits, ..Options::default() };
         let (mut maintained, _) = Maintained::start(&database, &rules, &[RelationId(1)], &options).unwrap();
         let refusal = maintained.apply(&[arc(2, 3, true), arc(3, 4, true)]).unwrap_err();
-        assert!(matches!(refusal, Refusal::Failure(datarel::Failure::Tuples { limit: 8, .. })), "{refusal:?}");
+        assert!(
+            matches!(refusal, Refusal::Failure(datarel::Failure::Tuples { limit: 8, .. })),
+            "{refusal:?}"
+        );
     }
 }

@@ -72,7 +72,8 @@ fn two_and_three_processes_agree_with_the_engine() {
         };
         let (processes, workers) = (2 + number % 2, 1 + number / 2 % 2);
         let hosts = addresses(processes);
-        let others: Vec<Child> = (1..processes).map(|process| play(&hosts, process, workers, seed, 7)).collect();
+        let others: Vec<Child> =
+            (1..processes).map(|process| play(&hosts, process, workers, seed, 7)).collect();
         let options = Options { workers, cluster: cluster(&hosts, 0, 20_000, 7), ..Options::default() };
         let mut database = program.database();
         let holder = evaluate(&mut database, &program.rules, &program.all(), &options);
@@ -114,7 +115,9 @@ fn a_host_that_does_not_answer_is_named_in_time() {
         let since = Instant::now();
         let options = Options { cluster: cluster(&hosts, process, 300, 7), ..Options::default() };
         match evaluate(&mut database, &rules, &[RelationId(1)], &options).unwrap_err() {
-            Refusal::Silent { host, process, .. } => assert_eq!((host.as_str(), process), (hosts[silent].as_str(), silent)),
+            Refusal::Silent { host, process, .. } => {
+                assert_eq!((host.as_str(), process), (hosts[silent].as_str(), silent))
+            }
             other => panic!("{other:?}"),
         }
         assert!(since.elapsed() < Duration::from_secs(3));
@@ -140,7 +143,9 @@ fn a_host_that_does_not_answer_is_named_in_time() {
 #[test]
 fn processes_that_do_something_else_are_refused_on_both_sides() {
     let (mut database, rules) = closure(&[(0, 1, 1.0)], 3, [Ring::BOOLEAN; 2]);
-    for (workers, token, part) in [(1, 8, "its program, data or options are others"), (2, 7, "it has 2 workers, and not 1")] {
+    for (workers, token, part) in
+        [(1, 8, "its program, data or options are others"), (2, 7, "it has 2 workers, and not 1")]
+    {
         let hosts = addresses(2);
         let other = play(&hosts, 1, workers, 0, token);
         let options = Options { cluster: cluster(&hosts, 0, 20_000, 7), ..Options::default() };
@@ -172,7 +177,9 @@ fn strangers_are_sent_away() {
     let options = Options { cluster: cluster(&hosts, 0, 20_000, 7), ..Options::default() };
     let waiting = {
         let (program, options) = (program.clone(), options.clone());
-        std::thread::spawn(move || evaluate(&mut program.database(), &program.rules, &program.all(), &options))
+        std::thread::spawn(move || {
+            evaluate(&mut program.database(), &program.rules, &program.all(), &options)
+        })
     };
     assert!(stranger.join().unwrap());
     let other = play(&hosts, 1, 1, seed, 7);

@@ -38,7 +38,9 @@ fn random_programs_agree_with_the_engine() {
                     );
                     derived += found.iter().map(Tuples::len).sum::<usize>();
                 }
-                (Err(Failure::Divergence { .. }), Err(Refusal::Failure(Failure::Divergence { .. }))) => diverged += 1,
+                (Err(Failure::Divergence { .. }), Err(Refusal::Failure(Failure::Divergence { .. }))) => {
+                    diverged += 1
+                }
                 // The engine may refuse what comes to rest a round later: see `Failure::Divergence`.
                 (Err(Failure::Divergence { .. }), Ok(_)) => late += 1,
                 _ => panic!("seed {seed}, {workers} workers: {program:?}\n{expected:?}\n{found:?}"),
@@ -47,6 +49,9 @@ fn random_programs_agree_with_the_engine() {
     }
     let part = most as usize;
     println!("{derived} tuples, {diverged} diverged, {late} late, {nan} left out");
-    assert!(derived > 20 * part && nan * 20 <= part && late * 50 <= part, "{derived} {diverged} {nan} {late}");
+    assert!(
+        derived > 20 * part && nan * 20 <= part && late * 50 <= part,
+        "{derived} {diverged} {nan} {late}"
+    );
     assert!(part < 2000 || diverged >= 6, "{diverged}");
 }

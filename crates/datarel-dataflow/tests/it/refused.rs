@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datarel::{Atom, Combine, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term, Times, Value};
+use datarel::{
+    Atom, Combine, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term, Times, Value,
+};
 use datarel_dataflow::{Options, Refusal, evaluate};
 
 use crate::shapes::closure;
@@ -36,7 +38,10 @@ fn rules_that_are_none_are_named() {
         (Rule::new(a, [x], [Literal::Not(Atom::new(count, [x]))]), "a variable of a condition is not bound"),
         (Rule::new(a, [x, x], [atom(a)]), "an atom has the wrong number of arguments"),
         (Rule::new(a, [x], [Atom::new(count, [x, y]).into()]), "an atom has the wrong number of arguments"),
-        (Rule::new(a, [x], [Atom::new(RelationId(99), [x]).into()]), "an atom has the wrong number of arguments"),
+        (
+            Rule::new(a, [x], [Atom::new(RelationId(99), [x]).into()]),
+            "an atom has the wrong number of arguments",
+        ),
         (Rule::new(count, [x], [atom(real)]), "a count has a real factor"),
         (Rule::new(odd, [x], [atom(a)]), "counts are multiplied, and nothing else"),
     ];
@@ -45,7 +50,10 @@ fn rules_that_are_none_are_named() {
         assert_eq!(refusal, Failure::Rule { rule: 0, reason }.into());
     }
     let not = Rule::new(a, [x], [atom(count), Literal::Not(Atom::new(a, [x]))]);
-    assert_eq!(refused(&[not], &mut database, &Options::default()), Failure::NotStratified { relation: a }.into());
+    assert_eq!(
+        refused(&[not], &mut database, &Options::default()),
+        Failure::NotStratified { relation: a }.into()
+    );
 }
 
 #[test]
@@ -76,7 +84,11 @@ fn what_the_answers_do_not_need_is_not_derived() {
     let endless = database.declare("endless", 1, Ring::BOOLEAN);
     database.insert(endless, &[1], &[]).unwrap();
     let shift = Literal::Shift { to: Term::variable(1), from: Term::variable(0), by: 1 };
-    rules.push(Rule::new(endless, [Term::variable(1)], [Atom::new(endless, [Term::variable(0)]).into(), shift]));
+    rules.push(Rule::new(
+        endless,
+        [Term::variable(1)],
+        [Atom::new(endless, [Term::variable(0)]).into(), shift],
+    ));
     evaluate(&mut database, &rules, &[RelationId(1)], &Options::default()).unwrap();
     assert_eq!(database.relation(RelationId(1)).value(&[0, 1]), Some(Value::real(1.0)));
     assert_eq!(database.relation(endless).len(), 1);

@@ -2,7 +2,8 @@
 
 use datarel::rule::Function;
 use datarel::{
-    Atom, Comparison, Const, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term, Value,
+    Atom, Comparison, Const, Constants, Database, Failure, Limits, Literal, RelationId, Ring, Rule, Term,
+    Value,
 };
 use datarel_dataflow::{Options, Refusal, evaluate};
 
@@ -77,22 +78,25 @@ fn a_cycle_of_negative_length_is_refused_and_one_that_is_not_reached_is_not() {
     }
     // From 5 alone: the cycle is not reached.
     let mut rules = rules;
-    rules[0] = Rule::new(path, [Term::Constant(5), x(1)], [Atom::factor(RelationId(0), [Term::Constant(5), x(1)]).into()]);
+    rules[0] = Rule::new(
+        path,
+        [Term::Constant(5), x(1)],
+        [Atom::factor(RelationId(0), [Term::Constant(5), x(1)]).into()],
+    );
     assert_eq!(both(&database, &rules)[1].len(), 1);
 }
 
 #[test]
 fn one_relation_stands_on_both_sides_of_not() {
     let mut database = Database::new(Constants::integers(0, 9));
-    let [arc, one_way, lone] = [("arc", 2), ("one_way", 2), ("lone", 1)].map(|(n, a)| database.declare(n, a, Ring::BOOLEAN));
+    let [arc, one_way, lone] =
+        [("arc", 2), ("one_way", 2), ("lone", 1)].map(|(n, a)| database.declare(n, a, Ring::BOOLEAN));
     database.insert(arc, &[0, 1, 1, 0, 1, 2, 3, 3], &[]).unwrap();
     let there: Literal = Atom::new(arc, [x(0), x(1)]).into();
     let back = Literal::Not(Atom::new(arc, [x(1), x(0)]));
     let none = Literal::Not(Atom::new(arc, [x(1), Term::Any]));
-    let rules = [
-        Rule::new(one_way, [x(0), x(1)], [there.clone(), back]),
-        Rule::new(lone, [x(1)], [there, none]),
-    ];
+    let rules =
+        [Rule::new(one_way, [x(0), x(1)], [there.clone(), back]), Rule::new(lone, [x(1)], [there, none])];
     let found = both(&database, &rules);
     assert_eq!((found[1].len(), found[2].len()), (1, 1));
 }
@@ -121,7 +125,8 @@ fn rules_make_integers_and_symbols_within_bounds() {
     let options = Options { workers: 2, limits, ..Options::default() };
     let refusal = evaluate(&mut database, &[up(None)], &[number], &options).unwrap_err();
     assert_eq!(refusal, Failure::Tuples { relation: number, limit: 500 }.into());
-    let double: Function = std::sync::Arc::new(|values| Some(Const::Int(values.first()?.int()?.checked_mul(2)?)));
+    let double: Function =
+        std::sync::Arc::new(|values| Some(Const::Int(values.first()?.int()?.checked_mul(2)?)));
     let compute = Literal::Compute { result: x(1), arguments: vec![x(0)], function: double };
     let doubled = Rule::new(number, [x(1)], [Atom::new(number, [x(0)]).into(), compute]);
     let refusal = evaluate(&mut database, &[doubled], &[number], &Options::default()).unwrap_err();
@@ -131,7 +136,8 @@ fn rules_make_integers_and_symbols_within_bounds() {
 #[test]
 fn relations_without_places_hold_or_do_not() {
     let mut database = Database::new(Constants::integers(0, 3));
-    let [rain, wet, dry, any] = ["rain", "wet", "dry", "any"].map(|name| database.declare(name, 0, Ring::BOOLEAN));
+    let [rain, wet, dry, any] =
+        ["rain", "wet", "dry", "any"].map(|name| database.declare(name, 0, Ring::BOOLEAN));
     let number = database.declare("number", 1, Ring::COUNT);
     let total = database.declare("total", 0, Ring::COUNT);
     database.insert(rain, &[], &[]).unwrap();
@@ -157,7 +163,9 @@ fn relations_that_need_each_other_rest_together() {
     let [even, odd] = ["even", "odd"].map(|name| database.declare(name, 1, Ring::MIN_PLUS));
     let seen = database.declare("seen", 1, Ring::BOOLEAN);
     for at in 0..30u32 {
-        database.insert(arc, &[at, (at + 1) % 30, at, (at * 7 + 2) % 30], &[Value::real(1.0), Value::real(4.0)]).unwrap();
+        database
+            .insert(arc, &[at, (at + 1) % 30, at, (at * 7 + 2) % 30], &[Value::real(1.0), Value::real(4.0)])
+            .unwrap();
     }
     let step = |to, from| {
         let body = [Atom::factor(from, [x(0)]).into(), Atom::factor(arc, [x(0), x(1)]).into()];
