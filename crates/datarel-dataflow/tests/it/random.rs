@@ -17,12 +17,19 @@ pub(crate) fn dataflow(program: &Program, workers: usize) -> Result<Vec<Tuples>,
 
 #[test]
 fn random_programs_agree_with_the_engine() {
-    let most = if std::env::var("CALCULEMUS_SLOW").is_ok() { 2000 } else { 120 };
+    let most = if std::env::var("CALCULEMUS_SLOW").is_ok() { 2000 } else { 200 };
     let (mut diverged, mut derived, mut nan, mut late) = (0, 0, 0, 0);
-    for number in 0..most {
+    // One in some hundreds diverges: drawn on until there are a few, which alone are then run.
+    for number in 0..20_000 {
+        if number >= most && diverged >= 6 {
+            break;
+        }
         let seed = seeded::test_seed().wrapping_add(number);
         let program = program(&mut Family::named("dataflow").stream(seed));
         let expected = oracle(&program);
+        if number >= most && expected.is_ok() {
+            continue;
+        }
         // 0·∞ is what the order of the factors makes of it.
         if expected.as_ref().is_ok_and(|found| has_nan(&program, found)) {
             nan += 1;
@@ -39,7 +46,7 @@ fn random_programs_agree_with_the_engine() {
                     derived += found.iter().map(Tuples::len).sum::<usize>();
                 }
                 (Err(Failure::Divergence { .. }), Err(Refusal::Failure(Failure::Divergence { .. }))) => {
-                    diverged += 1
+                    diverged += 1;
                 }
                 // The engine may refuse what comes to rest a round later: see `Failure::Divergence`.
                 (Err(Failure::Divergence { .. }), Ok(_)) => late += 1,
@@ -50,8 +57,7 @@ fn random_programs_agree_with_the_engine() {
     let part = most as usize;
     println!("{derived} tuples, {diverged} diverged, {late} late, {nan} left out");
     assert!(
-        derived > 20 * part && nan * 20 <= part && late * 50 <= part,
+        derived > 20 * part && nan * 20 <= part && late <= 3 + part / 50 && diverged >= 6,
         "{derived} {diverged} {nan} {late}"
     );
-    assert!(part < 2000 || diverged >= 6, "{diverged}");
 }
