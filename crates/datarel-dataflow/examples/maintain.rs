@@ -1,8 +1,8 @@
 //! Maintaining against deriving anew, measured: `cargo run --release -p datarel-dataflow --features timely --example maintain
 //! -- [WORKERS] [BATCHES]`.
 //!
-//! A random graph of 2,000 nodes and 5,000 arcs, its closure and its distances from one node; in each batch one arc goes and one
-//! comes. The medians of the times of a batch, of the same dataflow from nothing, and of the engine of `datarel` from nothing;
+//! Random graphs: the closure of one of 2,000 nodes and 5,000 arcs, distances from one node there and among 100,000 nodes; in
+//! each batch one arc goes and one comes. The medians of the times of a batch, of the same dataflow from nothing, and of the engine of `datarel` from nothing;
 //! the answers are compared after the last batch.
 #![expect(clippy::print_stdout, reason = "what is measured is printed")]
 
@@ -13,20 +13,25 @@ use datarel::{Atom, Const, Constants, Database, Limits, RelationId, Ring, Rule, 
 use datarel_dataflow::{Maintained, Options, Refusal, Update, evaluate};
 use seeded::Family;
 
-const NODES: u64 = 2000;
-const ARCS: usize = 5000;
+/// What is derived, of how many nodes and arcs.
+const CASES: [(&str, u64, usize); 3] =
+    [("closure", 2000, 5000), ("distances", 2000, 5000), ("distances", 100_000, 250_000)];
 
 /// A graph that changes.
 struct Graph {
+    nodes: u64,
     arcs: Vec<(u32, u32)>,
+    known: BTreeSet<(u32, u32)>,
     random: seeded::Stream,
 }
 
 impl Graph {
+    /// One more arc.
     fn arc(&mut self) -> (u32, u32) {
         loop {
-            let arc = (self.random.below(NODES) as u32, self.random.below(NODES) as u32);
-            if !self.arcs.contains(&arc) {
+            let arc = (self.random.below(self.nodes) as u32, self.random.below(self.nodes) as u32);
+            if self.known.insert(arc) {
+                self.arcs.push(arc);
                 return arc;
             }
         }
@@ -36,15 +41,14 @@ impl Graph {
     fn change(&mut self) -> [((u32, u32), bool); 2] {
         let at = self.random.below(self.arcs.len() as u64) as usize;
         let old = self.arcs.swap_remove(at);
-        let new = self.arc();
-        self.arcs.push(new);
-        [(old, false), (new, true)]
+        self.known.remove(&old);
+        [(old, false), (self.arc(), true)]
     }
 }
 
 /// What is derived: the relation of the answers, and the rules.
-fn program(kind: &str, arcs: &[(u32, u32)]) -> Result<(Database, Vec<Rule>), Refusal> {
-    let mut database = Database::new(Constants::integers(0, NODES as i64 - 1));
+fn program(kind: &str, nodes: u64, arcs: &[(u32, u32)]) -> Result<(Database, Vec<Rule>), Refusal> {
+    let mut database = Database::new(Constants::integers(0, nodes as i64 - 1));
     let [x, y, z] = [0, 1, 2].map(Term::variable);
     let rows: Vec<u32> = arcs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     let (arc, answer) = (RelationId(0), RelationId(1));
@@ -88,14 +92,13 @@ fn main() -> Result<(), Refusal> {
     let arguments: Vec<usize> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let workers = arguments.first().copied().unwrap_or(1);
     let batches = arguments.get(1).copied().unwrap_or(31);
-    for kind in ["closure", "distances"] {
+    for (kind, nodes, arcs) in CASES {
         let random = Family::named("maintain").stream(0);
-        let mut graph = Graph { arcs: Vec::new(), random };
-        while graph.arcs.len() < ARCS {
-            let arc = graph.arc();
-            graph.arcs.push(arc);
+        let mut graph = Graph { nodes, arcs: Vec::new(), known: BTreeSet::new(), random };
+        while graph.arcs.len() < arcs {
+            graph.arc();
         }
-        let (database, rules) = program(kind, &graph.arcs)?;
+        let (database, rules) = program(kind, nodes, &graph.arcs)?;
         let options = Options { workers, ..Options::default() };
         let answer = RelationId(1);
         let (started, start) = timed(|| Maintained::start(&database, &rules, &[answer], &options));
@@ -126,7 +129,7 @@ fn main() -> Result<(), Refusal> {
             }
             // From nothing a few times are enough.
             if number % 6 == 0 {
-                let (mut one, rules) = program(kind, &graph.arcs)?;
+                let (mut one, rules) = program(kind, nodes, &graph.arcs)?;
                 let mut other = one.clone();
                 let (done, took) = timed(|| evaluate(&mut one, &rules, &[answer], &options));
                 done?;
@@ -151,10 +154,10 @@ fn main() -> Result<(), Refusal> {
             }
         }
         println!(
-            "{kind}: {} tuples, {workers} workers, {batches} batches of one arc less and one more, {} tuples changed by one: \
-             start {:.0} ms, batch {:.1} ms (slowest {:.1}), dataflow anew {:.0} ms, engine anew {:.1} ms (medians)",
+            "{kind} of {nodes} nodes and {arcs} arcs: {} tuples, {workers} workers, {batches} batches of one arc less and one more, {:.1} changes of the answer by one: \
+             start {:.0} ms, batch {:.2} ms (slowest {:.1}), dataflow anew {:.0} ms, engine anew {:.2} ms (medians)",
             state.len(),
-            changed / batches.max(1),
+            changed as f64 / batches.max(1) as f64,
             start.as_secs_f64() * 1e3,
             median(&mut batch),
             batch.last().map_or(0.0, |time| time.as_secs_f64() * 1e3),

@@ -134,6 +134,17 @@ fn programs_whose_answers_cannot_be_maintained_are_refused() {
     assert_eq!(tl(folder.path(), &["watch", "-"], GRAPH).0, Some(2));
 }
 
+/// Bytes that are no text are refused at their place.
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let folder = with_program(GRAPH);
+    std::fs::write(folder.path().join("u"), b"+Edge(C, D)\n+Edge(\xff, B)\n").unwrap();
+    let (status, found, said) = tl(folder.path(), &["watch", "p.tl", "--updates", "u"], "");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("u:2:7") && said.contains("no UTF-8"), "{said}");
+    assert!(found.contains("+Path(C, D)"), "{found}");
+}
+
 /// A file that grows is followed until it is removed; half a line is waited for.
 #[test]
 fn a_file_is_followed() {

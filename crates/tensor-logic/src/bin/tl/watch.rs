@@ -50,9 +50,10 @@ mod kept {
     use calculemus_base::stream;
     use clap::error::ErrorKind;
     use tensor_logic::answer::json;
+    use tensor_logic::ast::Span;
     use tensor_logic::dataflow::{Batch, Read, Trouble, Watch as Watched};
     use tensor_logic::draw::{Severity, Sheet};
-    use tensor_logic::error::Refusal;
+    use tensor_logic::error::{Code, Refusal};
     use tensor_logic::files::Files;
 
     use super::Watch;
@@ -65,6 +66,7 @@ mod kept {
     const PAUSE: Duration = Duration::from_millis(50);
 
     pub(crate) fn watch(args: &Watch, json: bool) -> anyhow::Result<Answer> {
+        args.evaluation.prepare(true)?;
         args.evaluation.is_plain()?;
         let from_input = args.updates == Path::new("-");
         if from_input && args.file.is_standard_input() {
@@ -182,8 +184,14 @@ mod kept {
 
         fn line(&mut self, line: &[u8], each: bool) -> anyhow::Result<Option<Trouble>> {
             self.line += 1;
-            let text = String::from_utf8_lossy(line);
-            let text = text.trim_end_matches(['\n', '\r']);
+            let lossy = String::from_utf8_lossy(line);
+            let text = lossy.trim_end_matches(['\n', '\r']);
+            if let Err(error) = std::str::from_utf8(line) {
+                let place = Span { start: error.valid_up_to(), end: error.valid_up_to() + 3 };
+                let message = "the line is no UTF-8";
+                self.complain(text, Refusal::new(Code::Syntax, place, message));
+                return if each { self.commit() } else { Ok(None) };
+            }
             if text.trim().is_empty() {
                 return self.commit();
             }
