@@ -146,6 +146,11 @@ impl Maintained {
         Ok((self.changes()?, idle))
     }
 
+    /// Whether an update may have this constant: what is in no fact has bounds, see [`Refusal::Constant`].
+    pub fn takes(&self, value: Const) -> bool {
+        self.job.codes.code(value).is_some()
+    }
+
     /// How many facts are given.
     pub fn facts(&self) -> usize {
         self.given.len()

@@ -1,6 +1,6 @@
 //! All answers of a program by a dataflow, once: [`Dataflow`].
 
-use datarel_dataflow::datarel::{self, RelationId};
+use datarel_dataflow::datarel::{self, Failure, RelationId};
 use datarel_dataflow::{Cluster, Holder, Options, evaluate};
 use tensor_logic_engine::datalog::{Compiled, compile_all};
 
@@ -133,6 +133,16 @@ pub(super) fn no_dataflow(span: Span, what: &str) -> Refusal {
 pub(super) fn refused(program: &Program, compiled: &Compiled, refusal: datarel_dataflow::Refusal) -> Trouble {
     use datarel_dataflow::Refusal as Broken;
     let refusal = match refusal {
+        // Rules for which there is no plan are no rules here, as they are none for the engine, which goes on to blocks.
+        Broken::Failure(Failure::Rule { rule, reason }) => {
+            let (name, span) = head(program, compiled, rule);
+            no_dataflow(span, &format!("a rule of `{name}` has no plan: {reason}"))
+        }
+        Broken::Failure(Failure::NotStratified { relation }) => {
+            let tensor = compiled.tensor(relation).unwrap_or(TensorId(0));
+            let what = format!("`{}` depends on its own negation", program.name(tensor));
+            no_dataflow(program.left_side(tensor), &what)
+        }
         Broken::Failure(failure) => compiled.refusal(program, failure),
         Broken::SumInRecursion { relation } => {
             let tensor = compiled.tensor(relation).unwrap_or(TensorId(0));
@@ -140,15 +150,19 @@ pub(super) fn refused(program: &Program, compiled: &Compiled, refusal: datarel_d
             no_dataflow(program.left_side(tensor), &what)
         }
         Broken::Constant { rule } => {
-            let origin = compiled.rules.get(rule).and_then(|rule| rule.origin);
-            let equation = origin.and_then(|at| program.equations.get(at as usize));
-            let name = equation.map_or("a rule", |equation| program.name(equation.tensor));
-            let span = equation.map_or(Span::default(), |equation| equation.head_span);
+            let (name, span) = head(program, compiled, rule);
             no_dataflow(span, &format!("`{name}` makes an integer beyond ±2^29 that is in no fact"))
         }
         other => return Trouble::Processes(other),
     };
     refusal.into()
+}
+
+/// The tensor that a rule defines, and where.
+fn head<'a>(program: &'a Program, compiled: &Compiled, rule: usize) -> (&'a str, Span) {
+    let origin = compiled.rules.get(rule).and_then(|rule| rule.origin);
+    let equation = origin.and_then(|at| program.equations.get(at as usize));
+    equation.map_or(("?", Span::default()), |equation| (program.name(equation.tensor), equation.head_span))
 }
 
 impl Engine for Dataflow {

@@ -125,6 +125,10 @@ impl Watch {
                 let message = format!("`{shown}` is outside the declared domain of this place");
                 return Err(Refusal::new(Code::OutOfDomain, *span, message));
             }
+            if !self.maintained.takes(value) {
+                let what = "an integer that is in no fact of the program lies within ±2^29";
+                return Err(no_dataflow(*span, what));
+            }
             tuple.push(value);
         }
         let value = self.value(tensor, &written)?;

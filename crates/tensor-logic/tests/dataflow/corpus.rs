@@ -18,7 +18,7 @@ use tensor_logic::world::World;
 /// Programs whose answers the engine finds by asking for few of endlessly many tuples.
 const BY_DEMAND: &[&str] = &[];
 
-const BUDGET: Budget = Budget { tuples: 200_000, bytes: 1 << 30 };
+const BUDGET: Budget = Budget { tuples: 10_000, bytes: 1 << 30 };
 
 /// Whether two answers are the same, but for the order of sums.
 fn same(a: &Content, b: &Content) -> bool {

@@ -139,7 +139,7 @@ fn processes_with_other_programs_are_refused() {
 #[test]
 fn constructs_that_are_no_rules_are_named() {
     let cases = [
-        ("W ~ 1\nX(1)\nY(x) += W X(x)\nY(x)?", "3:1", "learned parameter"),
+        ("W ~ 1\nX(1)\nY(x) += W X(x)\nY(x)?", "1:1", "learned parameter"),
         ("A = [1, 2]\nB = [3, 4]\nY[i] = A[i] B[i]\nY?", "3:1", "dense tensor"),
         (
             "E(1, 2)\nN(x, z) += E(x, z)\nN(x, z) += E(x, y) N(y, z)\nN(x, z)?",

@@ -95,6 +95,7 @@ fn bad_lines_are_refused_and_the_others_made() {
         ("syntax", "9:1", "`+` or `-`"),
         ("syntax", "10:9", "`,` or `)`"),
         ("syntax", "11:1", "`+` or `-`"),
+        ("not-yet", "12:10", "±2^29"),
     ];
     for (code, place, part) in wanted {
         let block = said.split("error[").find(|block| block.contains(&format!("standard input:{place}\n")));

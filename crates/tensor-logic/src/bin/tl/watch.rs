@@ -169,10 +169,8 @@ mod kept {
                     line.clear();
                     continue;
                 }
-                // Half a line is waited for.
-                if line.is_empty()
-                    && let Some(trouble) = self.commit()?
-                {
+                // Half a line is waited for, and those before it are made.
+                if let Some(trouble) = self.commit()? {
                     return Ok(Some(trouble));
                 }
                 if gone {
