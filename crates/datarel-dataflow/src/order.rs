@@ -162,7 +162,8 @@ impl Order<'_> {
         let key: Vec<usize> =
             (0..terms.len()).filter(|at| known.get(*at).copied().flatten().is_some()).collect();
         let rest: Vec<Term> = terms.iter().copied().filter(|term| self.operand(*term).is_none()).collect();
-        let (mut equal, mut fresh): (Vec<(usize, usize)>, Vec<(usize, Term)>) = Default::default();
+        let mut equal: Vec<(usize, usize)> = Vec::new();
+        let mut fresh: Vec<(usize, Term)> = Vec::new();
         for (at, term) in rest.iter().enumerate() {
             match fresh.iter().find(|(_, known)| known == term) {
                 Some((known, _)) => equal.push((*known, at)),

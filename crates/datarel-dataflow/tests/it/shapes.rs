@@ -190,7 +190,8 @@ fn counts_that_leave_64_bits_are_refused_and_those_that_do_not_are_exact() {
     both(&database, &[Rule::new(product, [x(0)], square.clone())]);
     let cube = [square, vec![Atom::factor(number, [x(0)]).into()]].concat();
     let rule = Rule::new(product, [x(0)], cube);
-    let refusal = evaluate(&mut database, &[rule.clone()], &[product], &Options::default()).unwrap_err();
+    let refusal =
+        evaluate(&mut database, std::slice::from_ref(&rule), &[product], &Options::default()).unwrap_err();
     assert_eq!(refusal, Failure::Overflow { relation: product, tuple: vec![0] }.into());
     // Who only asks whether it is there needs the count too: it is no relation without.
     let asks = Rule::new(wide, [x(0)], [Atom::new(product, [x(0)]).into()]);

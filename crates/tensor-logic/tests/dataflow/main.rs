@@ -2,7 +2,7 @@
 //!
 //! A program of its own beside `it`, because it needs a feature: `cargo test -p tensor-logic --features timely --test dataflow`.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panic")]
+#![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 
 mod corpus;
 mod processes;

@@ -47,9 +47,9 @@ pub(crate) enum Derived {
     /// Nothing.
     Refused {
         /// Why.
-        refusal: Refusal,
+        refusal: Box<Refusal>,
         /// Where it points into, if not into the program.
-        file: Option<Source>,
+        file: Option<Box<Source>>,
     },
 }
 
@@ -84,7 +84,7 @@ impl Workers {
         let Some(workers) = self.workers else { return Ok(Derived::Here(evaluation.engine())) };
         evaluation.is_plain()?;
         if let Some(refusal) = tensor_logic::run::refusals(program).into_iter().next() {
-            return Ok(Derived::Refused { refusal, file: None });
+            return Ok(Derived::Refused { refusal: Box::new(refusal), file: None });
         }
         let mut file = None;
         let mut cluster = None;
@@ -100,7 +100,10 @@ impl Workers {
                     return Err(usage(ErrorKind::ValueValidation, &message));
                 }
                 Err(broken) => {
-                    return Ok(Derived::Refused { refusal: listed(&list, broken), file: Some(list) });
+                    return Ok(Derived::Refused {
+                        refusal: Box::new(listed(&list, broken)),
+                        file: Some(Box::new(list)),
+                    });
                 }
             }
             file = Some(list);
@@ -112,9 +115,12 @@ impl Workers {
             Ok(None) => {
                 Ok(Derived::Elsewhere(format!("tl: process {process} is done; process 0 has the answers\n")))
             }
-            Err(Trouble::Program(refusal)) => Ok(Derived::Refused { refusal: *refusal, file: None }),
+            Err(Trouble::Program(refusal)) => Ok(Derived::Refused { refusal, file: None }),
             Err(Trouble::Processes(broken)) => match file {
-                Some(list) => Ok(Derived::Refused { refusal: listed(&list, broken), file: Some(list) }),
+                Some(list) => Ok(Derived::Refused {
+                    refusal: Box::new(listed(&list, broken)),
+                    file: Some(Box::new(list)),
+                }),
                 None => Err(anyhow::Error::new(broken)),
             },
         }

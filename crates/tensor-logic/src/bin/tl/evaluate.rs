@@ -163,9 +163,10 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
         }
         Derived::Refused { refusal, file } => {
             if let Some(source) = file {
+                let source = *source;
                 (answer.file, answer.program) = (source.file, source.text);
             }
-            answer.errors.push(refusal);
+            answer.errors.push(*refusal);
             answer.fields.push(("queries", "[]".to_owned()));
             return Ok((answer, Profile::default(), since.elapsed()));
         }
