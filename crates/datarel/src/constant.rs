@@ -1,5 +1,7 @@
 //! What tuples hold, and how two of them compare.
 
+use std::cmp::Ordering;
+
 /// An interned symbol; its spelling is known to whoever interned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
@@ -40,6 +42,21 @@ pub enum Comparison {
     Equal,
     /// `!=`
     NotEqual,
+}
+
+impl Comparison {
+    /// Whether it holds: `==` and `!=` compare constants, the others integers, and fail where a side is a symbol.
+    pub fn holds(self, a: Const, b: Const) -> bool {
+        let order = || Some(a.int()?.cmp(&b.int()?));
+        match self {
+            Comparison::Equal => a == b,
+            Comparison::NotEqual => a != b,
+            Comparison::Less => order().is_some_and(Ordering::is_lt),
+            Comparison::LessEqual => order().is_some_and(Ordering::is_le),
+            Comparison::Greater => order().is_some_and(Ordering::is_gt),
+            Comparison::GreaterEqual => order().is_some_and(Ordering::is_ge),
+        }
+    }
 }
 
 impl std::fmt::Display for Comparison {

@@ -244,7 +244,7 @@ impl<'a> Join<'a> {
     #[inline]
     fn multiply(&self, value: Value, factor: Factor, other: Option<Value>) -> Result<Value, Failure> {
         let Some(from) = factor else { return Ok(value) };
-        let other = convert(other, from, self.plan.ring);
+        let other = self.plan.ring.factor(other, from);
         self.plan.ring.times(value, other).ok_or_else(|| self.overflow())
     }
 
@@ -635,14 +635,4 @@ struct Columns<'a> {
     same: &'a [(usize, Operand)],
     factor: Factor,
     distinct: Option<usize>,
-}
-
-/// A value of one ring as a factor in another: a Boolean tuple is 1, a count a real number.
-#[inline]
-pub(super) fn convert(value: Option<Value>, from: Ring, to: Ring) -> Value {
-    match value {
-        None => to.unit(),
-        Some(value) if from.counts() && !to.counts() => Value::real(value.as_count() as f64),
-        Some(value) => value,
-    }
 }

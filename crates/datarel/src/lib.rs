@@ -70,4 +70,5 @@ pub use ring::{Combine, Ring, Times, Value};
 pub use rule::{Atom, Literal, RelationId, Rule, Term, Variable};
 pub use semiring::{AddMult, Fact, Semiring};
 pub use sorted::sorting;
+pub use strata::{Stratum, strata};
 pub use tagged::{Tagged, evaluate_tagged};

@@ -5,7 +5,7 @@
 
 use super::chain::Chain;
 use super::database::Database;
-use super::join::{Output, convert};
+use super::join::Output;
 use super::limits::{Failure, Limits};
 use super::ring::{Ring, Times};
 use super::rule::{Literal, Rule, Term};
@@ -40,7 +40,7 @@ pub(super) fn marginal(database: &Database, rule: &Rule) -> Result<Option<Output
     };
     let mut output = Output::default();
     if atom.factor && from.ring().valued() && ring.valued() {
-        let convert = |value| convert(Some(value), from.ring(), ring);
+        let convert = |value| ring.factor(Some(value), from.ring());
         let Some(totals) = from.totals(place, convert, ring) else { return Ok(None) };
         for (key, value) in totals {
             output.rows.extend(place.map(|_| key));

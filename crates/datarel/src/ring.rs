@@ -119,6 +119,17 @@ impl Ring {
         if self.counts() { Value::count(1) } else { Value::real(1.0) }
     }
 
+    /// A value of another ring as a factor in this one: a tuple of a Boolean relation, which has none, is 1, a count a
+    /// real number.
+    #[inline]
+    pub fn factor(self, value: Option<Value>, from: Ring) -> Value {
+        match value {
+            None => self.unit(),
+            Some(value) if from.counts() && !self.counts() => Value::real(value.as_count() as f64),
+            Some(value) => value,
+        }
+    }
+
     /// a ⊗ b; `None` where a count overflows.
     #[inline]
     pub fn times(self, a: Value, b: Value) -> Option<Value> {

@@ -5,17 +5,18 @@ use super::rule::{Literal, RelationId, Rule};
 
 /// A component: relations that have rules and depend on each other, or one alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stratum {
+pub struct Stratum {
     /// The relations.
-    pub(super) relations: Vec<RelationId>,
+    pub relations: Vec<RelationId>,
     /// The positions of their rules.
-    pub(super) rules: Vec<usize>,
+    pub rules: Vec<usize>,
     /// Whether a relation depends on itself.
-    pub(super) recursive: bool,
+    pub recursive: bool,
 }
 
-/// The components of all relations that have rules, each behind those that it needs.
-pub(super) fn strata(relations: usize, rules: &[Rule]) -> Vec<Stratum> {
+/// The components of all relations that have rules, each behind those that it needs. There are so many relations; the
+/// rules name no other.
+pub fn strata(relations: usize, rules: &[Rule]) -> Vec<Stratum> {
     let mut needs: Vec<Vec<usize>> = vec![Vec::new(); relations];
     for rule in rules {
         for literal in &rule.body {

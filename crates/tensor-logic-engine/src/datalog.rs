@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::digits::COUNT_LIMIT;
-use crate::engine::{Budget, Stop, is_interrupted};
+use crate::engine::{Budget, Stop, Value, is_interrupted};
 use crate::error::Refusal;
 use crate::profile::Profile;
 use crate::program::{Class, Combine, Equation, Facts, Given, Kind, Program, Role, Style, Tensor, TensorId};
@@ -22,6 +22,7 @@ use crate::value::{Domain, element};
 use datarel::{self, Constants, Database, Demand, Failure, Limits, RelationId, Ring, Rule, Times, magic};
 
 mod answer;
+mod construct;
 mod notes;
 mod translate;
 
@@ -53,10 +54,35 @@ pub fn compile_whole(
     Some(Ok(Compiled { database: compiler.database, rules, relations: compiler.relations }))
 }
 
+/// Compiles several relations, or says what is no relation.
+///
+/// # Errors
+/// `not-yet` with the construct that is no rule over relations; what loading the facts meets.
+pub fn compile_all(program: &Program, goals: &[TensorId]) -> Result<Compiled, Refusal> {
+    compile_whole(program, goals, Constants::default())
+        .unwrap_or_else(|| Err(construct::refused(program, goals)))
+}
+
 impl Compiled {
     /// The relation of a tensor.
     pub fn relation(&self, tensor: TensorId) -> Option<RelationId> {
         self.relations.get(&tensor).copied()
+    }
+
+    /// The tensor of a relation; some relations are parts of equations and have none.
+    pub fn tensor(&self, relation: RelationId) -> Option<TensorId> {
+        self.relations.iter().find(|(_, known)| **known == relation).map(|(tensor, _)| *tensor)
+    }
+
+    /// The value of a tensor, once its relation holds all its tuples.
+    pub fn value(&self, program: &Program, tensor: TensorId) -> Option<Value> {
+        Some(value(program, &self.database, (tensor, self.relation(tensor)?)))
+    }
+
+    /// A failure of the evaluation as the language refuses it.
+    pub fn refusal(&self, program: &Program, failure: Failure) -> Refusal {
+        let tensors = self.relations.iter().map(|(tensor, relation)| (*relation, *tensor)).collect();
+        answer::refusal(program, &self.database, &tensors, failure)
     }
 }
 

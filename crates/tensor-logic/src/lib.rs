@@ -39,6 +39,8 @@
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+#[cfg(feature = "timely")]
+pub mod dataflow;
 mod learning;
 mod queries;
 mod session;

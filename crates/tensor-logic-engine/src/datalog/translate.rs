@@ -461,7 +461,7 @@ impl<'c> Draft<'c> {
         let test = move |values: &[Const]| {
             let (a, b) = values.split_at(split.min(values.len()));
             match (first(a), second(b)) {
-                (Some(a), Some(b)) => compare(sign, a, b),
+                (Some(a), Some(b)) => sign.holds(a, b),
                 _ => false,
             }
         };
@@ -626,18 +626,6 @@ fn holds(sign: Comparison, a: f64, b: f64) -> bool {
         Comparison::GreaterEqual => a >= b,
         Comparison::Equal => a == b,
         Comparison::NotEqual => a != b,
-    }
-}
-
-fn compare(sign: Comparison, a: Const, b: Const) -> bool {
-    let order = || Some(a.int()?.cmp(&b.int()?));
-    match sign {
-        Comparison::Equal => a == b,
-        Comparison::NotEqual => a != b,
-        Comparison::Less => order().is_some_and(std::cmp::Ordering::is_lt),
-        Comparison::LessEqual => order().is_some_and(std::cmp::Ordering::is_le),
-        Comparison::Greater => order().is_some_and(std::cmp::Ordering::is_gt),
-        Comparison::GreaterEqual => order().is_some_and(std::cmp::Ordering::is_ge),
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) program: String,
     /// Whether the exit status is 1 although nothing is refused.
     pub(crate) fails: bool,
+    /// Whether everything was printed before.
+    pub(crate) quiet: bool,
     /// The exit status where a signal interrupted the work.
     pub(crate) interrupted: Option<u8>,
 }
@@ -62,6 +64,9 @@ impl Answer {
 pub(crate) fn print(answer: &Answer, json: bool) -> std::io::Result<u8> {
     let refused = u8::from(answer.fails || !answer.errors.is_empty());
     let sheet = Sheet::new(&answer.file, &answer.program);
+    if answer.quiet && answer.errors.is_empty() {
+        return Ok(refused);
+    }
     stream::answer(&if json { document(answer, &sheet) } else { answer.text.clone() })?;
     complaints(answer, &sheet);
     Ok(answer.interrupted.unwrap_or(refused))
@@ -89,7 +94,7 @@ fn document(answer: &Answer, sheet: &Sheet<'_>) -> String {
 }
 
 /// Tells people of refusals and warnings, in order of place.
-fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
+pub(crate) fn complaints(answer: &Answer, sheet: &Sheet<'_>) {
     let errors = answer.errors.iter().map(|report| (report, Severity::Error));
     let warnings = answer.warnings.iter().map(|report| (report, Severity::Warning));
     let mut reports: Vec<(&Refusal, Severity)> = errors.chain(warnings).collect();

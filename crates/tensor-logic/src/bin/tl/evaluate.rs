@@ -23,6 +23,7 @@ use tensor_logic::source::Source;
 use tensor_logic::world::World;
 
 use crate::answer::{Answer, Shape};
+use crate::dataflow::{Derived, Workers};
 use crate::host::{Bar, world};
 use crate::input::{Asked, Evaluation, File, usage};
 use crate::interrupt::Interrupt;
@@ -48,6 +49,8 @@ pub(crate) struct Run {
     pictures: Pictures,
     #[command(flatten)]
     keeping: Keeping,
+    #[command(flatten)]
+    workers: Workers,
 }
 
 /// `tl explain`
@@ -98,14 +101,14 @@ pub(crate) struct Repl {
 }
 
 /// The program with what is asked beside it.
-fn source(file: &File, asked: &Asked) -> anyhow::Result<Source> {
+pub(crate) fn source(file: &File, asked: &Asked) -> anyhow::Result<Source> {
     let mut source = file.program()?;
     asked.add_to(&mut source);
     Ok(source)
 }
 
 /// The program, read and analysed; or the answer that refuses it.
-fn analysed(source: &Source, world: &mut World<'_>) -> anyhow::Result<Result<Analysed, Answer>> {
+pub(crate) fn analysed(source: &Source, world: &mut World<'_>) -> anyhow::Result<Result<Analysed, Answer>> {
     let tree = match world.read() {
         Ok(tree) => tree,
         Err(errors) => return Ok(Err(Answer::refused(source, errors))),
@@ -150,7 +153,24 @@ pub(crate) fn ran(args: &Run, observed: bool) -> anyhow::Result<(Answer, Profile
         }
     };
     let program = &analysed.program;
-    let mut engine = args.evaluation.engine();
+    let context = format!("{}{:?}", source.text, args.asked);
+    let mut engine = match args.workers.engine(program, &context, &args.evaluation)? {
+        Derived::Here(engine) => engine,
+        Derived::Elsewhere(notice) => {
+            answer.notice = notice;
+            answer.fields.push(("queries", "[]".to_owned()));
+            return Ok((answer, Profile::default(), since.elapsed()));
+        }
+        Derived::Refused { refusal, file } => {
+            if let Some(source) = file {
+                let source = *source;
+                (answer.file, answer.program) = (source.file, source.text);
+            }
+            answer.errors.push(*refusal);
+            answer.fields.push(("queries", "[]".to_owned()));
+            return Ok((answer, Profile::default(), since.elapsed()));
+        }
+    };
     engine.observe(observed);
     let interrupt = args.keeping.watch(engine.as_mut())?;
     let mut work = || {

@@ -185,6 +185,24 @@ impl Evaluation {
         }
     }
 
+    /// Refuses options that dataflows have no use for.
+    #[cfg(feature = "timely")]
+    pub(crate) fn is_plain(&self) -> anyhow::Result<()> {
+        let others = [
+            ("--engine", matches!(self.engine, EngineName::Reference)),
+            ("--dtype", matches!(self.dtype, Dtype::F32)),
+            ("--storage", !matches!(self.storage, Storage::Auto)),
+        ];
+        match others.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => {
+                let message =
+                    format!("{name} is for the other evaluators: workers join relations in 64 bits");
+                Err(usage(clap::error::ErrorKind::ArgumentConflict, &message))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Gives a notebook the same settings; threads are those of the process.
     pub(crate) fn settle(&self, notebook: &mut Notebook) {
         notebook.set_seed(self.seed);

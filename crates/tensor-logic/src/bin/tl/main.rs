@@ -7,6 +7,7 @@
 mod answer;
 mod check;
 mod completions;
+mod dataflow;
 mod evaluate;
 mod fmt;
 mod history;
@@ -19,6 +20,7 @@ mod pictures;
 mod profile;
 mod query;
 mod repl;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -41,6 +43,8 @@ struct Cli {
 enum Command {
     /// Evaluate all queries of a program, and write its files.
     Run(evaluate::Run),
+    /// Keep the answers of a program up to date while facts come and go (a build with `--features timely`).
+    Watch(watch::Watch),
     /// Everything that needs no evaluation.
     Check(check::Check),
     /// The canonical form of a program.
@@ -62,9 +66,10 @@ enum Command {
 }
 
 impl Command {
-    fn run(self) -> anyhow::Result<Answer> {
+    fn run(self, json: bool) -> anyhow::Result<Answer> {
         match self {
             Self::Run(args) => evaluate::run(&args),
+            Self::Watch(args) => watch::watch(&args, json),
             Self::Check(args) => check::check(&args),
             Self::Fmt(args) => fmt::fmt(&args),
             Self::Explain(args) => evaluate::explain(&args),
@@ -85,7 +90,7 @@ const STACK: usize = 256 << 20;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let json = cli.json;
-    let work = move || cli.command.run().and_then(|answer| Ok(answer::print(&answer, json)?));
+    let work = move || cli.command.run(json).and_then(|answer| Ok(answer::print(&answer, json)?));
     let done = on_stack_of(STACK, work).map_err(Into::into).and_then(|done| done);
     if let Some(usage) =
         done.as_ref().err().and_then(|error: &anyhow::Error| error.downcast_ref::<clap::Error>())
