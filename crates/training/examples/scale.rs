@@ -1,6 +1,8 @@
 //! What several ranks would do to a run, simulated update by update, beside the estimate on paper: everybody waits for the
 //! slowest, a gradient goes through the slowest link twice, checkpoints cost time, and a failure costs what was done since the
 //! last one. `docs/scale.md` of the workspace has the assumptions.
+#![expect(clippy::print_stdout, reason = "it prints a table")]
+
 use seeded::{Family, Stream};
 
 /// A run on paper. Times in seconds.

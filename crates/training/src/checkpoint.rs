@@ -190,12 +190,12 @@ impl Checkpoint {
     pub fn save(&mut self, folder: &Path, layout: &Layout) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(Refusal::io(folder))?;
         let path = folder.join(file_name(self.state.step));
-        files::write(&path, &self.to_bytes(layout, &path)?)?;
+        files::write(&path, &self.write_bytes(layout, &path)?)?;
         keep_two(folder)
     }
 
     /// The file; `path` is what refusals call it.
-    pub(crate) fn to_bytes(&mut self, layout: &Layout, path: &Path) -> Result<Vec<u8>> {
+    pub(crate) fn write_bytes(&mut self, layout: &Layout, path: &Path) -> Result<Vec<u8>> {
         let (theta, m, v) = (bytes_of(&self.theta), bytes_of(&self.moments.m), bytes_of(&self.moments.v));
         let ema = self.moments.ema.as_deref().map(bytes_of);
         let mut tensors = Tensors::new();
@@ -237,7 +237,7 @@ impl Checkpoint {
         Self::from_bytes(&std::fs::read(path).map_err(Refusal::io(path))?, path, layout)
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) made.
+    /// Reads what [`write_bytes`](Self::write_bytes) made.
     pub(crate) fn from_bytes(bytes: &[u8], path: &Path, layout: &Layout) -> Result<Self> {
         let tensors = open(path, bytes)?;
         let state = read_state(path, bytes)?;

@@ -175,7 +175,7 @@ fn own(pieces: usize, rank: usize, world: usize) -> Range<usize> {
 /// The two halves of a node with more than one leaf.
 fn halves(node: &Range<usize>) -> Option<[Range<usize>; 2]> {
     let middle = node.start + node.len() / 2;
-    (node.len() > 1).then(|| [node.start..middle, middle..node.end])
+    (node.len() > 1).then_some([node.start..middle, middle..node.end])
 }
 
 /// The largest subtrees below a node whose leaves are all in `own`, in their order.

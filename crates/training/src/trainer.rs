@@ -287,7 +287,7 @@ impl<'a, T: Task> Trainer<'a, T> {
     pub fn lead(mut self, others: &'a mut dyn Collective) -> Result<Self> {
         collective::check_pieces(self.settings.pieces, others.world())?;
         self.refuse_device(others)?;
-        let state = self.at.to_bytes(self.task.layout(), Path::new("what rank 0 says"))?;
+        let state = self.at.write_bytes(self.task.layout(), Path::new("what rank 0 says"))?;
         others.gather(&state)?;
         self.others = Some(others);
         Ok(self)
