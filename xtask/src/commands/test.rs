@@ -18,7 +18,7 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     slow: bool,
     /// The kernels and the engine of devices instead, on Vulkan (Mesa's software driver will do), and their texts for CUDA and
-    /// ROCm where NVRTC and clang are installed.
+    /// ROCm where NVRTC and clang are installed; and that what is composed of candle's operations compiles for CUDA.
     #[arg(long, conflicts_with = "slow")]
     devices: bool,
     /// What goes to `cargo test`; without it `--workspace`.
@@ -63,7 +63,9 @@ fn devices(cargo: &std::ffi::OsStr, arguments: &[String]) -> Result<u8> {
             return Ok(1);
         }
     }
-    Ok(0)
+    // What is composed of candle's operations, for CUDA: its compiler comes as a Python package.
+    let status = Command::new(place::file(".ci/candle-cuda")).status().context(".ci/candle-cuda")?;
+    Ok(u8::from(!status.success()))
 }
 
 /// Writes a dated row at the end of the log: what was done, the number, with what.
