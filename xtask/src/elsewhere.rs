@@ -3,10 +3,14 @@
 //! The equation language and the composed engines take longer to compile than all the rest, and nobody who trains what is
 //! written by hand should wait for them.
 
+#[cfg(not(feature = "bench"))]
 use std::ffi::OsString;
+#[cfg(not(feature = "bench"))]
 use std::process::Command;
 
-use anyhow::{Context, Result};
+#[cfg(not(feature = "bench"))]
+use anyhow::Context as _;
+use anyhow::Result;
 use training::DeviceSpec;
 
 use crate::answer::usage;
@@ -14,6 +18,7 @@ use crate::place;
 
 /// Runs the command of these arguments in a build with these features; returns its exit status. Where processes can be
 /// replaced, this one is, so that signals reach who works.
+#[cfg(not(feature = "bench"))]
 pub(crate) fn run(profile: &str, features: &str, args: impl IntoIterator<Item = OsString>) -> Result<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);

@@ -12,7 +12,6 @@ mod commands;
 mod contrast;
 mod data;
 mod draw;
-#[cfg(not(feature = "bench"))]
 mod elsewhere;
 mod expect;
 mod keys;

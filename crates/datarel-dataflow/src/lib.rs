@@ -7,7 +7,7 @@
 //! arrangements by key, `not` is an antijoin with a finished relation, and what a head is given is settled by its ring: one
 //! tuple where several derivations meet, the least or the greatest value, the sum. **Values stay in the data**; a difference
 //! says how many bindings give the same tuple the same value, so that it is a group whatever the ring is. What does not
-//! go there (a sum in a recursion) is a [`Refusal`] that names it. `datarel::evaluate` is the oracle.
+//! go there (a sum in a recursion) is a `Refusal` that names it. `datarel::evaluate` is the oracle.
 //!
 //! Enter at `evaluate`, which has the form of [`datarel::evaluate`], and at `Maintained`.
 

@@ -1,5 +1,6 @@
 //! MPI. Nothing here blocks: messages are asked for until they are there, or until the time of a rank is over.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use mpi::environment::Universe;
@@ -83,7 +84,8 @@ impl ByMpi {
                 let Some(missing) = missing else { break };
                 if clock.elapsed() > self.patience {
                     // What was sent cannot be taken back, and nobody could go on: all end here.
-                    eprintln!("error: {}", late(missing, self.patience));
+                    let fault = late(missing, self.patience);
+                    let _ = writeln!(std::io::stderr(), "error: {fault}");
                     self.world.abort(1);
                 }
                 idle = if moved { 0 } else { idle + 1 };

@@ -138,7 +138,7 @@ pub struct Settings {
     pub max_skipped: u64,
     /// Pieces of a batch, one after the other.
     pub accumulate: usize,
-    /// Pieces of a batch whose gradients are summed in a fixed tree, whoever computes them ([`collective`](crate::collective));
+    /// Pieces of a batch whose gradients are summed in a fixed tree, whoever computes them ([`collective`]);
     /// 0: none, `accumulate` says how a batch is cut.
     pub pieces: usize,
     /// Evaluations without a gain that end the run; 0: never.
