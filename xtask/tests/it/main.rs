@@ -12,8 +12,6 @@ mod docs_rnn;
 mod examples;
 mod kills;
 mod modules;
-#[cfg(feature = "mpi")]
-mod ranks;
 mod record;
 mod reports;
 mod rnn;

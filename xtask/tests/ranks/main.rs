@@ -1,12 +1,18 @@
 //! Training by several processes over MPI, on this machine: the weights of one process, bit for bit, whatever is killed.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
+
+#[expect(dead_code, reason = "the suite `it` uses the rest")]
+#[path = "../it/common.rs"]
+mod common;
+
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use seeded::Family;
 
-use crate::common::Place;
+use common::Place;
 
 const RUN: &str = "data = \"few\"\nsuites = [\"iid\"]\nd_model = 16\nn_layers = 1\nn_heads = 2\nd_ff = 32\n\
     max_steps = 120\nbatch = 24\npieces = 12\nlr = 1e-2\neval_every = 40\nlog_every = 7\nsave_every = 1\nema = 0.9\n\
