@@ -67,10 +67,12 @@ fn a_device_agrees_with_the_explicit_engine() {
                 let (x, y) = (&ga[p.range.clone()], &gb[p.range.clone()]);
                 let norm = y.iter().map(|v| (v - 0.5) * (v - 0.5)).sum::<f32>().sqrt();
                 let apart = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
-                assert!(apart <= 2e-5 * norm + 2e-5, "{name}: {} differs by {apart} of {norm}", p.name);
-                // What is added to all keys of a row changes no softmax: that gradient is rounding, and may be 0.
-                let by_rounding = p.name.ends_with("key.bias");
-                assert!(norm > 0.0 || batch.rows() < 4 || by_rounding, "{name}: {} has no gradient", p.name);
+                // What is added to all keys of a row changes no softmax: that gradient is the rounding of sums that
+                // cancel, and may be 0.
+                let cancels = p.name.ends_with("key.bias");
+                let floor = if cancels { 3e-4 } else { 2e-5 };
+                assert!(apart <= 2e-5 * norm + floor, "{name}: {} differs by {apart} of {norm}", p.name);
+                assert!(norm > 0.0 || batch.rows() < 4 || cancels, "{name}: {} has no gradient", p.name);
             }
         }
     }
