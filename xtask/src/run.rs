@@ -115,6 +115,9 @@ fn train_with<L: Learner>(
     }
     let (before, mut subject) = begun?;
     let Some(layout) = subject.task().map(|task| task.layout().clone()) else {
+        if let Some(others) = others {
+            agree(others, Err("a model without weights is made by one process".to_owned()))?;
+        }
         let _alone = alone(folder, before)?;
         run_folder::write_config(folder, config, &subject.made_from())?;
         let evaluation = subject.judge(folder, State::Done, quiet)?;

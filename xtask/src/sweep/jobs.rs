@@ -138,7 +138,7 @@ fn look<L: Learner>(jobs: &[&Job<L>], how: &How<'_>, claims: &Claims) -> Result<
         if is_finished(job)? {
             continue;
         }
-        match claims.take(&name, how.stop)? {
+        match claims.take(&claims.point(&job.folder), how.stop)? {
             Taken::Busy => waits = true,
             Taken::Deadly(names) => dead = Some(deadly(&name, &names)),
             Taken::Mine(claim) if is_finished(job)? => claim.done(),

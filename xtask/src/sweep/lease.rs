@@ -79,6 +79,12 @@ impl Claims {
         Ok(Self { folder, worker: format!("{host}:{}", std::process::id()), lease })
     }
 
+    /// The name of a run's point: where its folder is in that of the sweep. Machines may have that under other names.
+    pub(crate) fn point(&self, run: &Path) -> String {
+        let inside = self.folder.parent().and_then(|sweep| run.strip_prefix(sweep).ok());
+        inside.unwrap_or(run).to_string_lossy().into_owned()
+    }
+
     /// How long a worker that found nothing to do waits before it looks again.
     pub(crate) fn pause(&self) -> Duration {
         (self.lease / 8).min(Duration::from_secs(2))
@@ -93,8 +99,8 @@ impl Claims {
         if let Some(last) = found.last()
             && dead(&last)
         {
-            let lease =
-                last.said.as_ref().map_or(self.lease, |said| Duration::from_secs_f64(said.lease.max(0.0)));
+            let said = last.said.as_ref().and_then(|said| Duration::try_from_secs_f64(said.lease).ok());
+            let lease = said.unwrap_or(self.lease);
             if now.duration_since(last.written).unwrap_or_default() < lease {
                 return Ok(Taken::Busy);
             }
