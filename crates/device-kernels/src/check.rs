@@ -6,12 +6,13 @@ use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, 
 
 use crate::error::Result;
 use crate::machine::{Attention, Buffer, Machine, Masks, Newest, Part, Products, Rows, Step};
+use crate::sixteen::Sixteen;
 
 /// One operation that was compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// What it is.
-    pub operation: &'static str,
+    pub operation: String,
     /// On what.
     pub shape: String,
     /// The largest distance from the CPU's result, over the largest entry of that.
@@ -62,7 +63,7 @@ impl Bench<'_> {
     /// Compares what `run` leaves in a buffer with what is right, and times it. The first run is the one that is compared.
     fn compare(
         &mut self,
-        operation: &'static str,
+        operation: impl Into<String>,
         (shape, operations): (String, f64),
         allowed: f64,
         result: &Buffer,
@@ -82,7 +83,7 @@ impl Bench<'_> {
         }
         times.sort_by(f64::total_cmp);
         let seconds = times.get(2).copied().unwrap_or(f64::NAN);
-        self.done.push(Checked { operation, shape, apart, allowed, seconds, operations });
+        self.done.push(Checked { operation: operation.into(), shape, apart, allowed, seconds, operations });
         Ok(())
     }
 }
@@ -94,8 +95,11 @@ impl Bench<'_> {
 pub fn operations(machine: &dyn Machine, rows: usize, d: usize) -> Result<Vec<Checked>> {
     let mut bench = Bench { machine, done: Vec::new() };
     products(&mut bench, rows, d, Products::Single)?;
-    let half = if machine.has(Products::Half).is_ok() { Products::Half } else { Products::Rounded };
-    products(&mut bench, rows, d, half)?;
+    for made_of in Sixteen::ALL {
+        let there = machine.has(Products::OnCores(made_of)).is_ok();
+        let how = if there { Products::OnCores(made_of) } else { Products::Rounded(made_of) };
+        products(&mut bench, rows, d, how)?;
+    }
     machine.multiply_in(Products::Single);
     by_rows(&mut bench, rows, d)?;
     attention(&mut bench, rows, d)?;
@@ -106,15 +110,13 @@ pub fn operations(machine: &dyn Machine, rows: usize, d: usize) -> Result<Vec<Ch
 fn products(bench: &mut Bench<'_>, rows: usize, d: usize, made_of: Products) -> Result<()> {
     let m = bench.machine;
     m.multiply_in(made_of);
-    let (names, precision) = match made_of {
-        Products::Single => (["linear", "linear, to its input", "linear, to its weights"], Precision::Single),
-        Products::Half => {
-            (["linear, tensor cores", "to its input, cores", "to its weights, cores"], Precision::Half)
-        }
-        Products::Rounded => {
-            (["linear, rounded", "to its input, rounded", "to its weights, rounded"], Precision::Half)
-        }
+    let (how, of): (String, &dyn Fn(f32) -> f32) = match &made_of {
+        Products::Single => (String::new(), &|x| x),
+        Products::OnCores(of) => (format!(", {} on tensor cores", of.name()), &|x| of.round(x)),
+        Products::Rounded(of) => (format!(", rounded to {}", of.name()), &|x| of.round(x)),
     };
+    let name = |what: &str| format!("{what}{how}");
+    let all = |values: &[f32]| values.iter().map(|&x| of(x)).collect::<Vec<_>>();
     let out = 4 * d;
     let (x, dy, theta) = (numbers(1, rows * d), numbers(2, rows * out), numbers(3, out * d + out));
     let (weight, bias) = theta.split_at(out * d);
@@ -123,23 +125,28 @@ fn products(bench: &mut Bench<'_>, rows: usize, d: usize, made_of: Products) -> 
     let (text, work) = (|| format!("{rows} × {d} → {out}"), 2.0 * (rows * d * out) as f64);
 
     let (y, mut right) = (m.room(rows * out), vec![0.0; rows * out]);
-    precision.linear(&x, weight, bias, &mut right, rows);
-    bench.compare(names[0], (text(), work), 3e-6, &y, &right, || {
+    let (of_x, of_dy, of_weight) = (all(&x), all(&dy), all(weight));
+    Precision::Single.linear(&of_x, &of_weight, bias, &mut right, rows);
+    bench.compare(name("linear"), (text(), work), 3e-6, &y, &right, || {
         m.linear(&on_x, &on_theta, 0, out * d, &y, shape, out);
         Ok(())
     })?;
 
     let (dx, mut right) = (m.room(rows * d), vec![0.0; rows * d]);
-    precision.linear_backward_input(&dy, weight, &mut right, rows, false);
-    bench.compare(names[1], (text(), work), 3e-6, &dx, &right, || {
+    Precision::Single.linear_backward_input(&of_dy, &of_weight, &mut right, rows, false);
+    bench.compare(name("linear, to its input"), (text(), work), 3e-6, &dx, &right, || {
         m.linear_backward_input(&on_dy, &on_theta, 0, &dx, shape, out, false);
         Ok(())
     })?;
 
     let (gradient, mut right) = (m.room(theta.len()), vec![0.0; theta.len()]);
     let (dweight, dbias) = right.split_at_mut(out * d);
-    precision.linear_backward_weights(&dy, &x, dweight, dbias, rows);
-    bench.compare(names[2], (text(), work), 3e-6, &gradient, &right, || {
+    Precision::Single.linear_backward_weights(&of_dy, &of_x, dweight, &mut vec![0.0; out], rows);
+    // The bias adds up what was not rounded.
+    for dy in dy.chunks_exact(out) {
+        dbias.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy);
+    }
+    bench.compare(name("linear, to its weights"), (text(), work), 3e-6, &gradient, &right, || {
         m.fill(&gradient, 0.0);
         m.linear_backward_weights(&on_dy, &on_x, &gradient, 0, out * d, shape, out);
         Ok(())

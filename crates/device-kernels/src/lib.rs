@@ -18,6 +18,9 @@ mod kernels;
 mod machine;
 
 #[cfg(feature = "kernels")]
+mod sixteen;
+
+#[cfg(feature = "kernels")]
 pub mod check;
 
 #[cfg(all(any(feature = "cuda", feature = "rocm"), feature = "vulkan"))]
@@ -27,6 +30,8 @@ pub use device::{Found, available, open};
 pub use error::{Refusal, Result};
 #[cfg(feature = "kernels")]
 pub use machine::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Step};
+#[cfg(feature = "kernels")]
+pub use sixteen::Sixteen;
 
 /// The README's program is run with the tests of the documentation.
 #[cfg(doctest)]

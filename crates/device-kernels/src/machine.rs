@@ -11,6 +11,7 @@ use training::kernels::{Activation, Dropout};
 use crate::error::{Refusal, Result};
 use crate::kernels::rows::{MasksLaunch, UNITS};
 use crate::kernels::{attention, product, rows, update};
+use crate::sixteen::Sixteen;
 
 /// Rows that one entry of a partial sum has, and terms that one partial product has: fixed, so that the order of a sum
 /// depends on nothing.
@@ -116,10 +117,10 @@ pub enum Products {
     /// f32
     #[default]
     Single,
-    /// Numbers that are rounded to bf16 first, on tensor cores.
-    Half,
+    /// Numbers that are rounded to sixteen bits first, on tensor cores.
+    OnCores(Sixteen),
     /// The same numbers where there are no tensor cores: no faster than f32, for tests.
-    Rounded,
+    Rounded(Sixteen),
 }
 
 /// The scalars of an update of AdamW.
@@ -151,7 +152,7 @@ pub trait Machine: Send {
     /// Whether products of a kind can be made here.
     ///
     /// # Errors
-    /// There are no tensor cores for bf16, or none that the kernels have a shape for.
+    /// There are no tensor cores for these numbers, or none that the kernels have a shape for.
     fn has(&self, products: Products) -> Result<()>;
 
     /// What products are made of from here on; what is not there ([`Machine::has`]) is made in f32.
@@ -432,8 +433,8 @@ pub(crate) struct On<R: Runtime> {
     nothing: Buffer,
     no_places: Buffer,
     products: Cell<Products>,
-    /// Units that work as one on tensor cores for bf16, if there are any.
-    cores: Option<u32>,
+    /// Units that work as one on tensor cores, and whether these multiply each of [`Sixteen::ALL`], if there are any.
+    cores: Option<(u32, [bool; 2])>,
 }
 
 impl<R: Runtime> On<R> {
@@ -494,29 +495,19 @@ impl<R: Runtime> On<R> {
             m.div_ceil(tile).max(1) as u32,
             k.div_ceil(chunk).max(1) as u32,
         );
-        if let (Products::Half, Some(plane)) = (self.products.get(), self.cores) {
-            launch!(
-                self,
-                product::product_on_cores,
-                count,
-                product::UNITS,
-                Self::arg(p.a.0),
-                Self::arg(p.b.0),
-                Self::arg(p.c.0),
-                product::SizesLaunch::new(m as u32, n as u32, k as u32),
-                product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
-                product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
-                product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
-                p.bias.unwrap_or(0) as u32,
-                chunk as u32,
-                p.a_turned,
-                p.b_turned,
-                p.accumulate,
-                p.bias.is_some(),
-                plane,
-            );
+        if let (Products::OnCores(made_of), Some((plane, _))) = (self.products.get(), self.cores)
+            && self.has(Products::OnCores(made_of)).is_ok()
+        {
+            match made_of {
+                Sixteen::Bf16 => self.multiply_on_cores::<half::bf16>(&p, count, chunk, plane),
+                Sixteen::F16 => self.multiply_on_cores::<half::f16>(&p, count, chunk, plane),
+            }
             return;
         }
+        let round = match self.products.get() {
+            Products::Rounded(round) => Some(round),
+            Products::Single | Products::OnCores(_) => None,
+        };
         launch!(
             self,
             product::product,
@@ -535,27 +526,63 @@ impl<R: Runtime> On<R> {
             p.b_turned,
             p.accumulate,
             p.bias.is_some(),
-            self.products.get() == Products::Rounded,
+            round,
         );
+    }
+
+    /// The same on tensor cores, of which a plane has so many units.
+    fn multiply_on_cores<E: Float>(&self, p: &Product<'_>, count: CubeCount, chunk: usize, plane: u32) {
+        let (m, n, k) = p.sizes;
+        // SAFETY: every access of the kernel is inside the sizes that it is given, and these are those of its buffers.
+        #[expect(unsafe_code, reason = "bounds are checked in the kernel once, not at every access")]
+        unsafe {
+            product::product_on_cores::launch_unchecked::<E, R>(
+                &self.client,
+                count,
+                CubeDim::new_1d(product::UNITS),
+                Self::arg(p.a.0),
+                Self::arg(p.b.0),
+                Self::arg(p.c.0),
+                product::SizesLaunch::new(m as u32, n as u32, k as u32),
+                product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
+                product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
+                product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
+                p.bias.unwrap_or(0) as u32,
+                chunk as u32,
+                p.a_turned,
+                p.b_turned,
+                p.accumulate,
+                p.bias.is_some(),
+                plane,
+            );
+        }
     }
 }
 
-/// The units that work as one on tensor cores that multiply bf16 in fragments of the kernels' shape; none where there are
-/// none, or where their number is not known before a kernel runs.
-fn cores<R: Runtime>(client: &ComputeClient<R>) -> Option<u32> {
+/// The units that work as one on tensor cores that multiply numbers of sixteen bits in fragments of the kernels' shape, and
+/// which of [`Sixteen::ALL`] they multiply; none where there are none, or where their number is not known before a kernel
+/// runs.
+fn cores<R: Runtime>(client: &ComputeClient<R>) -> Option<(u32, [bool; 2])> {
     use cubecl::ir::{ElemType, FloatKind, StorageType};
 
     let properties = client.properties();
-    let half = StorageType::Scalar(ElemType::Float(FloatKind::BF16));
-    let single = StorageType::Scalar(ElemType::Float(FloatKind::F32));
+    let of = |kind| StorageType::Scalar(ElemType::Float(kind));
+    let single = of(FloatKind::F32);
     let side = product::FRAGMENT as u32;
     let fits =
-        properties.features.matmul.cmma.iter().any(|c| {
-            (c.a_type, c.b_type, c.cd_type, c.m, c.n, c.k) == (half, half, single, side, side, side)
+        Sixteen::ALL.map(|made_of| {
+            let half = of(match made_of {
+                Sixteen::Bf16 => FloatKind::BF16,
+                Sixteen::F16 => FloatKind::F16,
+            });
+            properties.features.matmul.cmma.iter().any(|c| {
+                (c.a_type, c.b_type, c.cd_type, c.m, c.n, c.k) == (half, half, single, side, side, side)
+            })
         });
     let hardware = &properties.hardware;
     let plane = hardware.plane_size_max;
-    (fits && hardware.plane_size_min == plane && matches!(plane, 32 | 64)).then_some(plane)
+    (fits != [false; 2] && hardware.plane_size_min == plane && matches!(plane, 32 | 64))
+        .then_some((plane, fits))
 }
 
 /// A product of matrices in buffers, each with its place and its stride.
@@ -588,10 +615,12 @@ impl<R: Runtime> Machine for On<R> {
     }
 
     fn has(&self, products: Products) -> Result<()> {
-        if products != Products::Half || self.cores.is_some() {
+        let Products::OnCores(made_of) = products else { return Ok(()) };
+        if self.cores.is_some_and(|(_, fits)| fits[usize::from(made_of == Sixteen::F16)]) {
             return Ok(());
         }
-        let what = "it has no tensor cores that multiply bf16 in fragments of 16 × 16 × 16".to_owned();
+        let what =
+            format!("it has no tensor cores that multiply {} in fragments of 16 × 16 × 16", made_of.name());
         Err(Refusal::Limit { name: self.name.clone(), what })
     }
 

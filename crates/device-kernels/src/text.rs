@@ -12,6 +12,7 @@ use cubecl::{Compiler, CubeDim};
 use crate::error::{Refusal, Result};
 use crate::kernels::rows::{MasksCompilationArg, UNITS};
 use crate::kernels::{attention, product, rows, update};
+use crate::sixteen::Sixteen;
 
 /// HIP's C++ of every kernel in the forms that a model launches, with its name; those for tensor cores are left out: they
 /// are other instructions on other cards.
@@ -91,28 +92,35 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
             b_turned,
             accumulate,
             with_bias,
-            false,
+            None,
         );
         add(name, Box::new(made));
-        let made = product::product_on_cores::ProductOnCores::<WgpuRuntime>::new(
-            settings(product::UNITS),
-            c(),
-            a(),
-            a(),
-            a(),
-            sizes(),
-            place(),
-            place(),
-            place(),
-            (),
-            (),
-            a_turned,
-            b_turned,
-            accumulate,
-            with_bias,
-            32,
-        );
-        add(&format!("{name}{ON_CORES}"), Box::new(made));
+        // A macro: what they are made of is a type of the kernel.
+        macro_rules! on_cores {
+            ($type:ty, $of:expr) => {
+                let made = product::product_on_cores::ProductOnCores::<$type, WgpuRuntime>::new(
+                    settings(product::UNITS),
+                    c(),
+                    a(),
+                    a(),
+                    a(),
+                    sizes(),
+                    place(),
+                    place(),
+                    place(),
+                    (),
+                    (),
+                    a_turned,
+                    b_turned,
+                    accumulate,
+                    with_bias,
+                    32,
+                );
+                add(&format!("{name}_{}{ON_CORES}", $of.name()), Box::new(made));
+            };
+        }
+        on_cores!(half::bf16, Sixteen::Bf16);
+        on_cores!(half::f16, Sixteen::F16);
     }
     for placed in [false, true] {
         let made = rows::embed::Embed::<WgpuRuntime>::new(

@@ -281,7 +281,12 @@ impl Config {
         faults.demand(declines, format!("schedule = \"{}\": cosine, linear or constant", self.schedule));
         let precision = &self.precision;
         let known = ["f32", "bf16"].contains(&precision.as_str());
-        faults.demand(known, format!("precision = \"{precision}\": f32 or bf16"));
+        let why = if precision == "f16" {
+            " (gradients in f16 must be scaled, which nothing here does)"
+        } else {
+            ""
+        };
+        faults.demand(known, format!("precision = \"{precision}\": f32 or bf16{why}"));
         if self.is_half() {
             let model = self.model.name();
             let fits = self.model == Model::Transformer && self.program.is_none();
@@ -481,7 +486,7 @@ mod tests {
         let both = refusal(TINY, &["n_heads=3", "beta1=1.5"]);
         assert!(both.contains("n_heads = 3") && both.contains("beta1 = 1.5"), "{both}");
         assert!(refusal("d_model = 8", &[]).contains("missing key \"n_layers\""));
-        assert!(refusal(TINY, &["precision=f16"]).contains("f32 or bf16"));
+        assert!(refusal(TINY, &["precision=f16"]).contains("f32 or bf16 (gradients"));
         assert!(refusal(TINY, &["precision=bf16", "model=lstm"]).contains("the explicit engine has it"));
         assert!(Config::from_text("x", TINY, &["precision=bf16".to_owned()]).unwrap().is_half());
         assert!(refusal(TINY, &["suites=[\"iid\", \"poetry\"]"]).contains("\"poetry\" is none of iid, test"));

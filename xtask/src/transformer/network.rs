@@ -15,7 +15,7 @@ use training::DeviceSpec;
 use training::kernels::{Precision, multiplies_half};
 
 #[cfg(feature = "device")]
-use device_kernels::Products;
+use device_kernels::{Products, Sixteen};
 use fol::notation::Code;
 
 use super::config::{Config, Model};
@@ -44,7 +44,7 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
         #[cfg(feature = "device")]
         _ if device.has_kernels() => {
             use symbolic_transformer::on_device::OnDevice;
-            let products = if config.is_half() { Products::Half } else { Products::Single };
+            let products = if config.is_half() { Products::OnCores(Sixteen::Bf16) } else { Products::Single };
             let network = OnDevice::new(shape, code, device_kernels::open(device)?)?;
             Ok(Box::new(network.with_products(products).context("precision = \"bf16\"")?))
         }

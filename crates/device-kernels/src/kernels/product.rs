@@ -1,9 +1,10 @@
 //! The matrix product, in tiles of 64 × 64: a cube of 256 units, each with 4 × 4 sums, and two stages of shared memory,
-//! so that the next tile is fetched while one is multiplied. Where a device has tensor cores for bf16, its planes multiply
-//! fragments of 16 × 16 × 16 of the same stages; sums are f32 in both.
+//! so that the next tile is fetched while one is multiplied. Where a device has tensor cores for numbers of sixteen bits, its
+//! planes multiply fragments of 16 × 16 × 16 of the same stages; sums are f32 in both.
 
 use cubecl::{cmma, prelude::*};
-use half::bf16;
+
+use crate::sixteen::Sixteen;
 
 /// Rows and columns of a tile.
 pub(crate) const TILE: u32 = 64;
@@ -31,11 +32,35 @@ pub(crate) struct Sizes {
 /// The nearest number that bf16 has, ties to the even one, as `training::kernels::product_half` rounds; what is not a
 /// number stays none.
 #[cube]
-fn rounded(x: f32) -> f32 {
+fn to_bf16(x: f32) -> f32 {
     let bits = u32::reinterpret(x);
     let up = bits + 0x7fffu32 + ((bits >> 16u32) & 1u32);
     let finite = (bits & 0x7fff_ffffu32) <= 0x7f80_0000u32;
     select(finite, f32::reinterpret(up & 0xffff_0000u32), x)
+}
+
+/// The nearest number that f16 has, ties to the even one: from 65,520 on an infinite one, below 2⁻¹⁴ a multiple of 2⁻²⁴; what
+/// is not a number stays none.
+#[cube]
+fn to_f16(x: f32) -> f32 {
+    let bits = u32::reinterpret(x);
+    let size = bits & 0x7fff_ffffu32;
+    let sign = bits & 0x8000_0000u32;
+    let up = (size + 0xfffu32 + ((size >> 13u32) & 1u32)) & 0xffff_e000u32;
+    let large = select(up < 0x4780_0000u32, up, 0x7f80_0000u32);
+    // The small ones in units of 2⁻²⁴, in whole numbers: of additions of floating point a compiler may leave nothing.
+    let digits = (size & 0x7f_ffffu32) | 0x80_0000u32;
+    let exponent = size >> 23u32;
+    let shift = select(exponent < 101u32, 25u32, 126u32 - exponent);
+    let shift = select(exponent < 113u32, shift, 25u32);
+    let whole = digits >> shift;
+    let rest = digits & ((1u32 << shift) - 1u32);
+    let half = 1u32 << (shift - 1u32);
+    let more = rest > half || (rest == half && (whole & 1u32) == 1u32);
+    let units = select(more, whole + 1u32, whole);
+    let small = u32::reinterpret(f32::cast_from(units) * 5.960_464_5e-8f32);
+    let near = select(size < 0x3880_0000u32, small, large);
+    select(size <= 0x7f80_0000u32, f32::reinterpret(sign | near), x)
 }
 
 /// One stage of one operand into shared memory, [DEPTH, TILE]: `wide` entries along the tile, `deep` along the terms.
@@ -52,7 +77,7 @@ fn fetch<E: Numeric>(
     term_at: u32,
     deep: u32,
     #[comptime] along_terms: bool,
-    #[comptime] round: bool,
+    #[comptime] round: Option<Sixteen>,
 ) {
     #[unroll]
     for step in 0..STAGE / UNITS {
@@ -68,8 +93,11 @@ fn fetch<E: Numeric>(
             };
             value = from[entry as usize];
         }
-        if round {
-            value = rounded(value);
+        if comptime!(round == Some(Sixteen::Bf16)) {
+            value = to_bf16(value);
+        }
+        if comptime!(round == Some(Sixteen::F16)) {
+            value = to_f16(value);
         }
         to[(stage * STAGE + d * TILE + w) as usize] = E::cast_from(value);
     }
@@ -93,7 +121,7 @@ pub(crate) fn product(
     #[comptime] b_turned: bool,
     #[comptime] accumulate: bool,
     #[comptime] with_bias: bool,
-    #[comptime] round: bool,
+    #[comptime] round: Option<Sixteen>,
 ) {
     let mut left = SharedMemory::<f32>::new(2usize * STAGE as usize);
     let mut right = SharedMemory::<f32>::new(2usize * STAGE as usize);
@@ -186,11 +214,11 @@ pub(crate) const FRAGMENT: usize = 16;
 /// Fragments of a tile along one side.
 const SIDE: u32 = TILE / FRAGMENT as u32;
 
-/// [`product`] of numbers that are rounded to bf16, on tensor cores. `plane` is the number of units that work as one;
-/// each plane has fragments of one row of the tile.
+/// [`product`] of numbers that are rounded to sixteen bits, E, on tensor cores. `plane` is the number of units that work as
+/// one; each plane has fragments of one row of the tile.
 #[cube(launch_unchecked)]
 #[expect(clippy::too_many_arguments, reason = "a kernel's signature is what the host hands over")]
-pub(crate) fn product_on_cores(
+pub(crate) fn product_on_cores<E: Float>(
     a: &Array<f32>,
     b: &Array<f32>,
     c: &mut Array<f32>,
@@ -206,8 +234,8 @@ pub(crate) fn product_on_cores(
     #[comptime] with_bias: bool,
     #[comptime] plane: u32,
 ) {
-    let mut left = SharedMemory::<bf16>::new(2usize * STAGE as usize);
-    let mut right = SharedMemory::<bf16>::new(2usize * STAGE as usize);
+    let mut left = SharedMemory::<E>::new(2usize * STAGE as usize);
+    let mut right = SharedMemory::<E>::new(2usize * STAGE as usize);
     let mut tile = SharedMemory::<f32>::new((TILE * TILE) as usize);
     let row_at = CUBE_POS_Y * TILE;
     let column_at = CUBE_POS_X * TILE;
@@ -231,18 +259,18 @@ pub(crate) fn product_on_cores(
         ));
     }
     let stages = (end - begin).div_ceil(DEPTH);
-    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned, false);
-    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned, false);
+    fetch(a, a_place, &mut left, 0u32, row_at, sizes.m, begin, end, !a_turned, None);
+    fetch(b, b_place, &mut right, 0u32, column_at, sizes.n, begin, end, b_turned, None);
     sync_cube();
     for s in 0..stages {
         let stage = s % 2u32;
         if s + 1u32 < stages {
             let next = begin + (s + 1u32) * DEPTH;
-            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned, false);
-            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned, false);
+            fetch(a, a_place, &mut left, 1u32 - stage, row_at, sizes.m, next, end, !a_turned, None);
+            fetch(b, b_place, &mut right, 1u32 - stage, column_at, sizes.n, next, end, b_turned, None);
         }
         let at = (stage * STAGE) as usize;
-        let x = cmma::Matrix::<bf16>::from_slice(
+        let x = cmma::Matrix::<E>::from_slice(
             cmma::MatrixIdent::A,
             FRAGMENT,
             FRAGMENT,
@@ -253,7 +281,7 @@ pub(crate) fn product_on_cores(
         );
         #[unroll]
         for i in 0..own {
-            let y = cmma::Matrix::<bf16>::from_slice(
+            let y = cmma::Matrix::<E>::from_slice(
                 cmma::MatrixIdent::B,
                 FRAGMENT,
                 FRAGMENT,
@@ -262,7 +290,7 @@ pub(crate) fn product_on_cores(
                 &right.slice(at + column as usize + i * FRAGMENT, 2usize * STAGE as usize),
                 TILE,
             );
-            cmma::execute::<bf16, bf16, f32, f32>(&x, &y, sums.index(i), sums.index(i));
+            cmma::execute::<E, E, f32, f32>(&x, &y, sums.index(i), sums.index(i));
         }
         sync_cube();
     }

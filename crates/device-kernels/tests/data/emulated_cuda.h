@@ -33,6 +33,14 @@ struct __nv_bfloat16 {
     operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
 };
 
+// IEEE 754's binary16; the compiler rounds to the nearest, ties to the even one.
+struct __half {
+    _Float16 value = 0;
+    __half() = default;
+    explicit __half(float x) : value(static_cast<_Float16>(x)) {}
+    operator float() const { return static_cast<float>(value); }
+};
+
 namespace nvcuda::wmma {
 struct matrix_a {};
 struct matrix_b {};

@@ -1,6 +1,8 @@
 //! Each operation, with random sizes, beside loops in f64 or the kernels of the CPU.
 
-use device_kernels::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Step};
+use device_kernels::{
+    Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Sixteen, Step,
+};
 use seeded::{Family, Stream};
 use training::kernels::{self, Activation, AttentionDropout, Dropout, LayerNorm, Sequences};
 
@@ -42,11 +44,11 @@ fn read(m: &dyn Machine, b: &Buffer) -> Vec<f32> {
 fn products() {
     let Some(m) = machine() else { return };
     let mut s = stream("products");
-    for case in 0..16 {
-        let half = case >= 12;
-        m.multiply_in(if half { Products::Rounded } else { Products::Single });
+    for case in 0..20 {
+        let made_of = (case >= 12).then(|| Sixteen::ALL[case % 2]);
+        m.multiply_in(made_of.map_or(Products::Single, Products::Rounded));
         // What a product is made of.
-        let of = |x: f32| f64::from(if half { half::bf16::from_f32(x).to_f32() } else { x });
+        let of = |x: f32| f64::from(made_of.map_or(x, |of| of.round(x)));
         let (rows, inner, out) =
             (1 + s.below(150) as usize, 1 + s.below(90) as usize, 1 + s.below(140) as usize);
         let at = s.below(7) as usize;
@@ -93,6 +95,32 @@ fn products() {
             }
         }
         assert!(distance(&read(&*m, &on_gradient), &right) < 1e-6);
+    }
+}
+
+/// Products with 1 are the numbers themselves, rounded: of every size, ties, and what is no number.
+#[test]
+fn rounding_to_sixteen_bits() {
+    let Some(m) = machine() else { return };
+    let mut s = stream("sixteen");
+    let mut x: Vec<f32> = (0..20_000).map(|_| f32::from_bits(s.below(1 << 32) as u32)).collect();
+    for _ in 0..20_000 {
+        // In the range of f16 and a little around it, with few digits, so that there are ties.
+        let digits = s.below(1 << 13) as f32 - 4096.0;
+        x.push(digits * (s.below(32) as f32 - 28.0).exp2());
+    }
+    x.extend([65_504.0, 65_519.0, 65_520.0, 65_536.0, -65_520.0, f32::INFINITY, f32::NAN, f32::MAX]);
+    // Subnormal numbers of f32 are zeros on many devices.
+    x.retain(|x| x.is_nan() || *x == 0.0 || x.abs() >= f32::MIN_POSITIVE);
+    let (on_x, on_theta, y) = (m.upload(&x), m.upload(&[1.0, 0.0]), m.room(x.len()));
+    for made_of in Sixteen::ALL {
+        m.multiply_in(Products::Rounded(made_of));
+        m.linear(&on_x, &on_theta, 0, 1, &y, Rows { rows: x.len(), width: 1 }, 1);
+        for (x, y) in x.iter().zip(read(&*m, &y)) {
+            let right = made_of.round(*x);
+            let same = right == y || right.is_nan() && y.is_nan();
+            assert!(same, "{x:e} is {y:e} and not {right:e} in {}", made_of.name());
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use device_kernels::{Machine, Products};
+use device_kernels::{Machine, Products, Sixteen};
 use seeded::Family;
 use symbolic_transformer::batch::Batch;
 use symbolic_transformer::config::{Embedding, ModelConfig};
@@ -88,7 +88,7 @@ fn products_of_bf16_are_those_of_the_cpu() {
         let single = Explicit::new(config.clone()).unwrap();
         let theta = weights(explicit.layout(), &mut s);
         let batch = batch(&mut s, 9, 12, &config);
-        let mut there = on(&config, machine).with_products(Products::Rounded).unwrap();
+        let mut there = on(&config, machine).with_products(Products::Rounded(Sixteen::Bf16)).unwrap();
         let gradient = |network: &mut dyn Network| {
             let mut g = vec![0.0; theta.len()];
             network.gradient(&theta, &batch, NOISE, &mut g).unwrap();
@@ -106,9 +106,10 @@ fn products_of_bf16_are_those_of_the_cpu() {
         assert!(apart(&x, y) < 1e-5 * length(y), "{name}");
     }
     let Some(machine) = machine() else { return };
-    if machine.has(Products::Half).is_err() {
-        let refusal = on(&shapes().swap_remove(0).1, machine).with_products(Products::Half).unwrap_err();
-        assert!(refusal.to_string().contains("tensor cores"), "{refusal}");
+    let on_cores = Products::OnCores(Sixteen::F16);
+    if machine.has(on_cores).is_err() {
+        let refusal = on(&shapes().swap_remove(0).1, machine).with_products(on_cores).unwrap_err();
+        assert!(refusal.to_string().contains("tensor cores that multiply f16"), "{refusal}");
     }
 }
 
