@@ -210,7 +210,7 @@ mod check {
         };
         let verdict = if c.right() { "right" } else { "WRONG" };
         format!(
-            "{verdict} {:<27} {:<44} {:.1e}  {:>9.3} ms  {speed}\n",
+            "{verdict} {:<45} {:<44} {:.1e}  {:>9.3} ms  {speed}\n",
             c.operation,
             c.shape,
             c.apart,
