@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use fol::data::{Config, Dataset, Options, Outcome, Watch, generate, join};
+use fol::data::{Config, Dataset, Options, Outcome, Reader, Watch, generate, join};
 use fol::error::Refusal;
 use fol::law::Law;
 use serde_json::json;
@@ -208,6 +208,22 @@ impl Data {
         let mut corpus = Corpus::new();
         for (tokens, record) in split.iter() {
             corpus.push(Corpus::inner(tokens).iter().copied(), record.nll);
+        }
+        Ok(corpus)
+    }
+
+    /// A split, read from where it lies.
+    pub(crate) fn reader(&self, name: &str) -> Result<Reader> {
+        self.dataset.reader(name).map_err(refused)
+    }
+
+    /// The first texts of the training set.
+    pub(crate) fn few(&self, n: u64) -> Result<Corpus> {
+        let mut reader = self.reader("train")?.first(n);
+        let mut corpus = Corpus::new();
+        for i in 0..reader.len() {
+            let tokens = reader.read(i).map_err(refused)?;
+            corpus.push(Corpus::inner(&tokens).iter().copied(), f64::NAN);
         }
         Ok(corpus)
     }

@@ -54,6 +54,10 @@ pub(crate) fn sweep<L: Tables>(plan: &Plan<L>, folder: &Path, how: &jobs::How<'_
         return Ok(Swept::Interrupted(signal));
     }
     let summary = L::summary(plan, &points)?;
+    if how.claims.is_none() {
+        // What a kill left behind; where others work too, what they are writing would look the same.
+        training::files::remove_leftovers(folder)?;
+    }
     let page = summary.write(&plan.name, folder)?;
     Ok(Swept::Done { document: summary.document, page })
 }

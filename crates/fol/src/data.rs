@@ -15,6 +15,7 @@ mod keys;
 mod manifest;
 mod merge;
 mod parts;
+mod reader;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ pub use item::Record;
 pub use manifest::{
     Draws, FileDigests, FileEntry, KeyCounts, KeyShares, Manifest, PerForm, SplitEntry, Splits,
 };
+pub use reader::Reader;
 pub use watch::{Options, Outcome, Watch};
 
 use crate::error::{Kind, Refusal};

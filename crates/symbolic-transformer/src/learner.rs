@@ -1,216 +1,22 @@
 //! A network with its data, as a [`Task`] for the trainer.
 
-use fol::notation::{Code, Token};
-use fol::symbol::SymbolId;
 use serde_json::json;
 use training::{Evaluation, Layout, Loss, Piece, Refusal, Result, Task};
 
 use crate::batch::Batch;
+pub use crate::corpus::Corpus;
+use crate::corpus::evaluation_batches;
 use crate::network::{Network, Noise};
 use crate::order::Order;
 use crate::score::{Scores, score};
-
-/// Sequences `<bos>` … `<eos>` in one buffer, with what the law says of them.
-#[derive(Debug, Clone, Default)]
-pub struct Corpus {
-    tokens: Vec<SymbolId>,
-    starts: Vec<usize>,
-    /// −ln p of each sequence under the law, in nats.
-    nll: Vec<f64>,
-    /// What a model reads in place of canonical symbols.
-    coded: Option<Coded>,
-}
-
-/// The sequences in a code.
-#[derive(Debug, Clone)]
-struct Coded {
-    code: Code,
-    tokens: Vec<Token>,
-    starts: Vec<usize>,
-    /// −ln of the probability of what the code left to a draw, for each sequence.
-    draws: Vec<f64>,
-}
-
-/// The code of a corpus in canonical symbols.
-static PLAIN: Code = Code::PLAIN;
-
-impl Corpus {
-    /// An empty corpus.
-    pub fn new() -> Self {
-        Self { starts: vec![0], ..Self::default() }
-    }
-
-    /// Adds a text, and puts the boundary symbols around it. The corpus is in canonical symbols again.
-    pub fn push(&mut self, text: impl IntoIterator<Item = SymbolId>, nll: f64) {
-        self.coded = None;
-        self.tokens.push(SymbolId::BOS);
-        self.tokens.extend(text);
-        self.tokens.push(SymbolId::EOS);
-        self.starts.push(self.tokens.len());
-        self.nll.push(nll);
-    }
-
-    /// The number of sequences.
-    pub fn len(&self) -> usize {
-        self.nll.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.nll.is_empty()
-    }
-
-    /// One sequence, from `<bos>` to `<eos>`.
-    pub fn get(&self, i: usize) -> &[SymbolId] {
-        match (self.starts.get(i), self.starts.get(i + 1)) {
-            (Some(&from), Some(&to)) => self.tokens.get(from..to).unwrap_or_default(),
-            _ => &[],
-        }
-    }
-
-    /// The text of a sequence: what stands between its boundary symbols.
-    pub fn inner(sequence: &[SymbolId]) -> &[SymbolId] {
-        let text = sequence.strip_prefix(&[SymbolId::BOS]).unwrap_or(sequence);
-        text.strip_suffix(&[SymbolId::EOS]).unwrap_or(text)
-    }
-
-    /// −ln p of one sequence under the law, and of what its code left to a draw.
-    pub fn nll(&self, i: usize) -> f64 {
-        let draw = self.coded.as_ref().and_then(|coded| coded.draws.get(i)).copied().unwrap_or(0.0);
-        self.nll.get(i).map_or(f64::NAN, |nll| nll + draw)
-    }
-
-    /// −ln of the probability of all that the code left to draws.
-    pub fn draws(&self) -> f64 {
-        self.coded.as_ref().map_or(0.0, |coded| coded.draws.iter().sum())
-    }
-
-    /// The sequences.
-    pub fn iter(&self) -> impl Iterator<Item = &[SymbolId]> {
-        (0..self.len()).map(|i| self.get(i))
-    }
-
-    /// The same texts, given to models by a code. What [`get`](Self::get) gives are canonical symbols as before. What the
-    /// code leaves to a draw is drawn from the stream of the split and of the number of the text, and is a part of what
-    /// [`nll`](Self::nll) says.
-    ///
-    /// # Errors
-    /// A text without a code is refused with its number, from 0, and the position of the symbol.
-    pub fn in_code(mut self, code: &Code, split: &str) -> Result<Self> {
-        self.coded = None;
-        if code.is_plain() {
-            return Ok(self);
-        }
-        let [bos, eos] = code.boundaries();
-        let (mut tokens, mut starts) = (Vec::with_capacity(self.tokens.len()), vec![0]);
-        let mut draws = Vec::with_capacity(self.len());
-        let family = fol::sample::family(&format!("parentheses-{split}"), 0);
-        for (i, sequence) in self.iter().enumerate() {
-            let drawn = code.draw(Self::inner(sequence), &mut family.stream(i as u64));
-            let (text, draw) = drawn.map_err(|refusal| {
-                let at = refusal.token.map_or_else(String::new, |at| format!(", symbol {at}"));
-                let help = refusal.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
-                Refusal::Learner(format!("text {i}{at}: {refusal}{help}"))
-            })?;
-            tokens.push(bos);
-            tokens.extend(text);
-            tokens.push(eos);
-            starts.push(tokens.len());
-            draws.push(draw);
-        }
-        self.coded = Some(Coded { code: code.clone(), tokens, starts, draws });
-        Ok(self)
-    }
-
-    /// How the texts are given to models.
-    pub fn code(&self) -> &Code {
-        self.coded.as_ref().map_or(&PLAIN, |coded| &coded.code)
-    }
-
-    /// One sequence as models read it, from `<bos>` to `<eos>`.
-    pub fn tokens(&self, i: usize) -> Vec<Token> {
-        match &self.coded {
-            None => self.get(i).iter().map(|symbol| Token::new(symbol.get())).collect(),
-            Some(coded) => coded.get(i).to_vec(),
-        }
-    }
-
-    /// A batch of these sequences, as models read them.
-    pub fn batch(&self, which: impl IntoIterator<Item = usize>) -> Batch {
-        match &self.coded {
-            None => Batch::new(which.into_iter().map(|i| self.get(i))),
-            Some(coded) => Batch::new(which.into_iter().map(|i| coded.get(i))),
-        }
-    }
-
-    /// The number of targets of each sequence.
-    pub fn lengths(&self) -> Vec<u32> {
-        let starts = self.coded.as_ref().map_or(&self.starts, |coded| &coded.starts);
-        let length = |pair: &[usize]| match pair {
-            [from, to] => (to - from).saturating_sub(1) as u32,
-            _ => 0,
-        };
-        starts.windows(2).map(length).collect()
-    }
-
-    /// The number of targets of all sequences.
-    pub fn targets(&self) -> u64 {
-        self.lengths().iter().map(|&l| u64::from(l)).sum()
-    }
-
-    /// The first `n` sequences (all, if `n` is 0).
-    #[must_use]
-    pub fn first(mut self, n: usize) -> Self {
-        if n > 0 && n < self.len() {
-            self.nll.truncate(n);
-            self.starts.truncate(n + 1);
-            self.tokens.truncate(self.starts.last().copied().unwrap_or(0));
-            if let Some(coded) = &mut self.coded {
-                coded.starts.truncate(n + 1);
-                coded.draws.truncate(n);
-                coded.tokens.truncate(coded.starts.last().copied().unwrap_or(0));
-            }
-        }
-        self
-    }
-}
-
-impl Coded {
-    fn get(&self, i: usize) -> &[Token] {
-        match (self.starts.get(i), self.starts.get(i + 1)) {
-            (Some(&from), Some(&to)) => self.tokens.get(from..to).unwrap_or_default(),
-            _ => &[],
-        }
-    }
-}
-
-/// Sequences judged in one pass: bounds the logits' memory.
-pub(crate) const EVALUATION_ROWS: usize = 4096;
-
-/// Cuts a corpus into batches of at most about [`EVALUATION_ROWS`] rows, in order.
-pub(crate) fn evaluation_batches(corpus: &Corpus) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let lengths = corpus.lengths();
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        let start = from;
-        let mut rows = 0;
-        while let Some(&l) = lengths.get(from) {
-            if from > start && rows + l as usize > EVALUATION_ROWS {
-                break;
-            }
-            rows += l as usize;
-            from += 1;
-        }
-        (from > start).then_some(start..from)
-    })
-}
+use crate::texts::Texts;
 
 /// A network that learns a corpus.
 pub struct Learner<'a> {
     /// The model.
     pub network: Box<dyn Network + 'a>,
     /// What it learns.
-    pub train: Corpus,
+    pub train: Texts,
     /// What it is judged on between updates.
     pub validation: Corpus,
     /// The batches.
@@ -238,8 +44,7 @@ impl Task for Learner<'_> {
     }
 
     fn batch(&mut self, epoch: u64, index: u64) -> Result<Batch> {
-        let sequences = self.order.batch(epoch, index as usize);
-        Ok(self.train.batch(sequences.iter().map(|&i| i as usize)))
+        self.train.batch(&mut self.order, epoch, index as usize)
     }
 
     fn gradient(

@@ -41,6 +41,10 @@ pub mod on_device;
 
 pub mod order;
 
+mod corpus;
+
+pub mod texts;
+
 pub mod learner;
 
 pub mod score;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use training::Result;
 
 use crate::batch::Batch;
-use crate::learner::Corpus;
+use crate::corpus::Corpus;
 use crate::predictor::Predictor;
 
 const DISCOUNT: f64 = 0.75;

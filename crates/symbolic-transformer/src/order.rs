@@ -2,6 +2,8 @@
 //!
 //! Every sequence stands in exactly one batch of each epoch.
 
+use std::ops::Range;
+
 use seeded::Family;
 
 /// How sequences are put into batches.
@@ -39,8 +41,8 @@ pub struct Order {
     unit: BatchUnit,
     size: usize,
     family: Family,
-    /// The batches of the epoch that was asked for last.
-    cached: Option<(u64, Vec<Vec<u32>>)>,
+    /// The epoch that was asked for last: its order, and the batches in it.
+    cached: Option<(u64, Vec<u32>, Vec<Range<usize>>)>,
 }
 
 impl Order {
@@ -61,17 +63,52 @@ impl Order {
 
     /// The sequences of batch `index` of an epoch.
     pub fn batch(&mut self, epoch: u64, index: usize) -> &[u32] {
-        if self.cached.as_ref().is_none_or(|(e, _)| *e != epoch) {
-            self.cached = Some((epoch, self.epoch(epoch)));
-        }
-        self.cached.as_ref().and_then(|(_, batches)| batches.get(index)).map_or(&[], Vec::as_slice)
+        let (order, cuts) = self.of_epoch(epoch);
+        cuts.get(index).and_then(|cut| order.get(cut.clone())).unwrap_or_default()
     }
 
-    fn epoch(&self, epoch: u64) -> Vec<Vec<u32>> {
+    /// The sequences of batch `index` of an epoch and of those that follow it, `batches` at most, and no more than have so many
+    /// targets, unless the first one has; those of a batch stand together.
+    pub fn ahead(&mut self, epoch: u64, index: usize, batches: usize, targets: u64) -> Vec<u32> {
+        self.of_epoch(epoch);
+        let (order, cuts) = self.held();
+        let mut found = Vec::new();
+        let mut sum = 0;
+        for cut in cuts.iter().skip(index).take(batches) {
+            let batch = order.get(cut.clone()).unwrap_or_default();
+            sum += batch.iter().map(|&i| u64::from(self.length(i))).sum::<u64>();
+            if sum > targets && !found.is_empty() {
+                break;
+            }
+            found.extend_from_slice(batch);
+        }
+        found
+    }
+
+    /// The order of an epoch, and where its batches lie in it.
+    fn of_epoch(&mut self, epoch: u64) -> (&[u32], &[Range<usize>]) {
+        if self.cached.as_ref().is_none_or(|(e, ..)| *e != epoch) {
+            // The one before makes room first.
+            self.cached = None;
+            let (order, cuts) = self.epoch(epoch);
+            self.cached = Some((epoch, order, cuts));
+        }
+        self.held()
+    }
+
+    fn held(&self) -> (&[u32], &[Range<usize>]) {
+        match &self.cached {
+            Some((_, order, cuts)) => (order, cuts),
+            None => (&[], &[]),
+        }
+    }
+
+    fn epoch(&self, epoch: u64) -> (Vec<u32>, Vec<Range<usize>>) {
         let mut stream = self.family.stream(epoch);
         let mut order = stream.permutation(self.lengths.len() as u32);
         if self.batching != Batching::Bucket {
-            return self.cut(&order);
+            let cuts = self.cut(&order);
+            return (order, cuts);
         }
         let window = match self.unit {
             BatchUnit::Formulas => self.size * WINDOW,
@@ -87,7 +124,7 @@ impl Order {
                 shuffled.extend(part.get(i as usize).cloned());
             }
         }
-        shuffled
+        (order, shuffled)
     }
 
     fn length(&self, i: u32) -> u32 {
@@ -96,8 +133,8 @@ impl Order {
 
     /// Cuts an order into [`batches`](Self::batches) pieces, by number or by the targets that stand before; none of them
     /// is empty, also where one sequence is longer than a batch.
-    fn cut(&self, order: &[u32]) -> Vec<Vec<u32>> {
-        let mut batches = vec![Vec::new(); self.batches()];
+    fn cut(&self, order: &[u32]) -> Vec<Range<usize>> {
+        let mut batches = vec![0..0; self.batches()];
         let (mut before, mut at) = (0, 0);
         for (i, &sequence) in order.iter().enumerate() {
             let wanted = match self.unit {
@@ -111,7 +148,8 @@ impl Order {
             }
             before += self.length(sequence) as usize;
             if let Some(batch) = batches.get_mut(at) {
-                batch.push(sequence);
+                let from = if batch.end == 0 { i } else { batch.start };
+                *batch = from..i + 1;
             }
         }
         batches

@@ -133,8 +133,8 @@ fn each_prefix(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::Corpus;
     use crate::evaluate::iid::iid;
-    use crate::learner::Corpus;
     use fol::law::Law;
     use fol::mask::{Grammar, Options};
     use fol::notation::Code;

@@ -266,7 +266,7 @@ mod tests {
                         continue;
                     }
                     let law = data::law_of_run(&config.data).unwrap();
-                    let code = code::to_train(&config, None, &law, &Corpus::new()).unwrap();
+                    let code = code::to_train(&config, None, &law, || Ok(Corpus::new())).unwrap();
                     let params = network::of(&config, &code).unwrap().layout().len();
                     (1, config.expect, params)
                 }

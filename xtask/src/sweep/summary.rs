@@ -33,7 +33,6 @@ pub(crate) struct Summary {
 impl Summary {
     /// Writes every file of the sweep of this name into its folder, and returns the page.
     pub(crate) fn write(&self, name: &str, folder: &Path) -> Result<PathBuf> {
-        training::files::remove_leftovers(folder)?;
         let put = |name: &str, text: &str| training::files::write(&folder.join(name), text.as_bytes());
         put("table.csv", &csv::table(self.columns, &self.lines)?)?;
         put("table.md", &self.markdown(name))?;

@@ -25,8 +25,14 @@ pub(crate) fn of_run(folder: &Path, config: &Config) -> Result<Code> {
     new(config, &data::law_of_run(&config.data)?, entities)
 }
 
-/// The code that a run is trained with: that of its folder if it is there already, or else that of its law or data.
-pub(crate) fn to_train(config: &Config, folder: Option<&Path>, law: &Law, train: &Corpus) -> Result<Code> {
+/// The code that a run is trained with: that of its folder if it is there already, or else that of its law or data, which
+/// is read for its names then, whole.
+pub(crate) fn to_train(
+    config: &Config,
+    folder: Option<&Path>,
+    law: &Law,
+    train: impl FnOnce() -> Result<Corpus>,
+) -> Result<Code> {
     if config.is_plain() {
         return Ok(Code::PLAIN);
     }
@@ -35,6 +41,7 @@ pub(crate) fn to_train(config: &Config, folder: Option<&Path>, law: &Law, train:
         (Tokenization::Compositional, ..) | (_, None, None | Some(NamesOf::Law)) => None,
         (_, Some(folder), _) => Some(stored(folder)?),
         (_, None, Some(NamesOf::Data)) => {
+            let train = train()?;
             let texts: Vec<&[SymbolId]> = train.iter().map(Corpus::inner).collect();
             Some(Entities::of_texts(texts).map_err(|r| anyhow!("entities = \"data\": {r}"))?)
         }

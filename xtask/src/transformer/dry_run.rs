@@ -37,7 +37,7 @@ pub(crate) fn forecast(config: &Config) -> Result<Value> {
             Some(data) => data.law.clone(),
             None => data::law_of_run(&config.data)?,
         };
-        let code = code::to_train(config, None, &law, &corpus)?;
+        let code = code::to_train(config, None, &law, || Ok(corpus.clone()))?;
         let corpus = corpus.in_code(&code, "train")?;
         let mut network = network::to_train(config, None, &corpus)?;
         fields.insert("params".to_owned(), json!(network.layout().len()));

@@ -168,7 +168,7 @@ impl<'a> Judge<'a> {
         let code = if config.model.has_weights() {
             code::of_run(folder, config)?
         } else {
-            code::to_train(config, None, &data.law, &train()?)?
+            code::to_train(config, None, &data.law, train)?
         };
         let counted: Option<Box<dyn Predictor>> = match config.model {
             Model::Transformer | Model::Lstm => None,

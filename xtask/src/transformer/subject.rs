@@ -6,6 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use symbolic_transformer::learner::{Corpus, Learner as Transformer};
 use symbolic_transformer::order::Order;
+use symbolic_transformer::texts::{OnDisk, Texts};
 use training::trainer::MAX_SKIPPED;
 use training::{Settings, Task};
 
@@ -104,16 +105,18 @@ fn initial(from: &str, config: &Config, learner: &Transformer<'_>) -> Result<Vec
 
 /// The learner of a configuration over its data.
 fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'static>> {
-    let train = data.train()?.first(config.train_limit);
-    let code = code::to_train(config, Some(folder), &data.law, &train)?;
-    let train = train.in_code(&code, "train").context("the training set")?;
+    let all = || Ok(data.train()?.first(config.train_limit));
+    let code = code::to_train(config, Some(folder), &data.law, all)?;
+    let reader = data.reader("train")?.first(config.train_limit as u64);
+    let (train, lengths) = OnDisk::new(reader, &code, "train").context("the training set")?;
     let validation = data.val()?.in_code(&code, "val").context("the validation set")?;
-    let network = network::to_train(config, Some(folder), &train)?;
-    check_lengths(config, &train, &validation)?;
-    let order = Order::new(train.lengths(), config.batching, config.batch_unit, config.batch, config.seed);
+    check_lengths(config, &lengths, &validation)?;
+    let few = data.few(3)?.in_code(&code, "train").context("the training set")?;
+    let network = network::to_train(config, Some(folder), &few)?;
+    let order = Order::new(lengths, config.batching, config.batch_unit, config.batch, config.seed);
     Ok(Transformer {
         network,
-        train,
+        train: Texts::OnDisk(train),
         validation,
         order,
         seed: config.seed,
@@ -121,13 +124,12 @@ fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'s
     })
 }
 
-fn check_lengths(config: &Config, corpus: &Corpus, validation: &Corpus) -> Result<()> {
-    let lengths = [corpus.lengths(), validation.lengths()].concat();
-    let longest = lengths.into_iter().max().unwrap_or(0) as usize;
+fn check_lengths(config: &Config, lengths: &[u32], validation: &Corpus) -> Result<()> {
+    let longest = lengths.iter().chain(&validation.lengths()).max().copied().unwrap_or(0) as usize;
     if config.model == Model::Transformer && longest > config.max_len {
         bail!("the longest text of the data has {longest} tokens, max_len = {}", config.max_len);
     }
-    if corpus.is_empty() {
+    if lengths.is_empty() {
         bail!("the training set is empty");
     }
     if validation.is_empty() {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use super::item::Record;
-use super::manifest::{FILE, FileEntry, Manifest, bad};
+use super::manifest::{FILE, FileEntry, Manifest, SplitEntry, bad, beside};
+use super::reader::Reader;
 use crate::error::{Kind, Refusal};
 use crate::symbol::SymbolId;
 
@@ -55,28 +56,32 @@ impl Dataset {
         &self.folder
     }
 
+    /// A split to be read from where it lies: `train`, `val`, `test` or `iid`.
+    ///
+    /// # Errors
+    /// `NotFound` for another name.
+    pub fn reader(&self, name: &str) -> Result<Reader, Refusal> {
+        Reader::new(&self.folder, &self.entry(name)?.files)
+    }
+
+    fn entry(&self, name: &str) -> Result<&SplitEntry, Refusal> {
+        let unknown = || {
+            let message = format!("there is no split {name}");
+            Refusal::new(Kind::NotFound, message).help("the splits are train, val, test, iid")
+        };
+        self.manifest.split(name).ok_or_else(unknown)
+    }
+
     /// Loads a split: `train`, `val`, `test` or `iid`.
     ///
     /// # Errors
     /// `NotFound` for another name; those of [`open`](Self::open) if files have changed since.
     pub fn split(&self, name: &str) -> Result<Split, Refusal> {
-        let Some(entry) = self.manifest.split(name) else {
-            let message = format!("there is no split {name}");
-            return Err(Refusal::new(Kind::NotFound, message).help("the splits are train, val, test, iid"));
-        };
         let mut split = Split { offsets: vec![0], ..Split::default() };
-        for file in &entry.files {
+        for file in &self.entry(name)?.files {
             split.append(&self.folder, file)?;
         }
         Ok(split)
-    }
-}
-
-/// A name in a manifest is the name of a file beside it.
-fn beside(folder: &Path, name: &str) -> Result<PathBuf, Refusal> {
-    match Path::new(name).file_name() {
-        Some(plain) if plain == name => Ok(folder.join(name)),
-        _ => Err(bad(&folder.join(FILE), format!("{name:?} is not the name of a file beside it"))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The manifest of a data set (F56).
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,6 +161,14 @@ impl Manifest {
     /// A split by its name.
     pub fn split(&self, name: &str) -> Option<&SplitEntry> {
         SPLITS.iter().zip(self.splits.all()).find(|(split, _)| **split == name).map(|(_, entry)| entry)
+    }
+}
+
+/// A name in a manifest is the name of a file beside it.
+pub(super) fn beside(folder: &Path, name: &str) -> Result<PathBuf, Refusal> {
+    match Path::new(name).file_name() {
+        Some(plain) if plain == name => Ok(folder.join(name)),
+        _ => Err(bad(&folder.join(FILE), format!("{name:?} is not the name of a file beside it"))),
     }
 }
 

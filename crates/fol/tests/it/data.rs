@@ -152,6 +152,56 @@ fn file_sizes_change_only_the_cut() {
     let load = |name: &str| Dataset::open(&folder.path().join(name)).unwrap().split("train").unwrap();
     let (one, many) = (load("one"), load("many"));
     assert!(one.iter().eq(many.iter()));
+
+    // Read from where they lie, in any order, they are the same; more files than are kept open, forwards and back.
+    let open = |name: &str| Dataset::open(&folder.path().join(name)).unwrap().reader("train").unwrap();
+    for (name, config) in [("one", "64"), ("many", "64"), ("most", "9")] {
+        if name == "most" {
+            make(&self::config(STREAM, &[("file_formulas", config)]), &folder.path().join(name));
+        }
+        let mut reader = open(name);
+        assert_eq!(reader.len(), 700);
+        let lengths: Vec<u32> = one.iter().map(|(tokens, _)| tokens.len() as u32).collect();
+        assert_eq!(reader.lengths().unwrap(), lengths);
+        for i in (0..700).rev().chain([3, 699, 0, 64, 63]) {
+            assert_eq!(reader.read(i).unwrap(), one.tokens(i as usize), "{name} {i}");
+        }
+        assert_eq!(reader.read(700).unwrap_err().kind, Kind::NotFound);
+        let mut reader = reader.first(65);
+        assert_eq!(reader.lengths().unwrap(), lengths[..65]);
+        assert!(reader.read(64).is_ok() && reader.read(65).is_err());
+    }
+}
+
+/// A file that loses its end, or is another one, after it was verified.
+#[test]
+fn a_set_that_changes_while_it_is_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    make(&config(STREAM, &[]), folder.path());
+    let path = |end: &str| folder.path().join(format!("train-00000.{end}"));
+    let whole = ["tok", "off"].map(|end| std::fs::read(path(end)).unwrap());
+    let set = Dataset::open(folder.path()).unwrap();
+    let refusal = || {
+        let mut reader = set.reader("train").unwrap();
+        let lengths = reader.lengths().err();
+        ((0..reader.len()).find_map(|i| reader.read(i).err()).map(|r| r.kind), lengths.map(|r| r.kind))
+    };
+    assert_eq!(refusal(), (None, None));
+    std::fs::write(path("tok"), &whole[0][..whole[0].len() - 2]).unwrap();
+    assert_eq!(refusal(), (Some(Kind::Truncated), None));
+    std::fs::write(path("tok"), vec![0xff; whole[0].len()]).unwrap();
+    assert_eq!(refusal(), (Some(Kind::BadManifest), None));
+    std::fs::write(path("tok"), &whole[0]).unwrap();
+    std::fs::write(path("off"), &whole[1][..whole[1].len() - 3]).unwrap();
+    assert_eq!(refusal(), (Some(Kind::Truncated), Some(Kind::Truncated)));
+    std::fs::write(path("off"), vec![0xff; whole[1].len()]).unwrap();
+    assert_eq!(refusal(), (Some(Kind::BadManifest), Some(Kind::BadManifest)));
+    let mut turned = whole[1].clone();
+    turned[8..24].rotate_left(8);
+    std::fs::write(path("off"), turned).unwrap();
+    assert_eq!(refusal(), (Some(Kind::BadManifest), Some(Kind::BadManifest)));
+    std::fs::remove_file(path("off")).unwrap();
+    assert_eq!(refusal(), (Some(Kind::NotFound), Some(Kind::NotFound)));
 }
 
 #[test]

@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 use training::Result;
 
 use super::labels::Labels;
+use crate::corpus::{Corpus, evaluation_batches};
 use crate::explicit::{Explicit, Inspection};
-use crate::learner::{Corpus, evaluation_batches};
 pub use numerals::Numerals;
 pub use probes::Probe;
 use probes::{Examples, Task};

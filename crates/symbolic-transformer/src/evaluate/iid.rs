@@ -13,7 +13,7 @@ use training::{Refusal, Result};
 use super::classes::{Class, by_token, classes};
 use super::novelty::{ByNovelty, Known, Novelty};
 use super::statistics::{Interval, mean_interval};
-use crate::learner::{Corpus, evaluation_batches};
+use crate::corpus::{Corpus, evaluation_batches};
 use crate::predictor::Predictor;
 
 /// What one target cost.

@@ -11,7 +11,7 @@ use fol::canon::{Canonicalizer, Keys};
 use serde::Serialize;
 
 use super::statistics::Interval;
-use crate::learner::Corpus;
+use crate::corpus::Corpus;
 
 /// The keys of a training set at K0, K1, K2.
 #[derive(Debug, Default)]

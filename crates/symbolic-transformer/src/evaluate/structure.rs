@@ -20,7 +20,7 @@ use super::iid::Mean;
 use super::labels::Labels;
 use super::statistics::mean_interval;
 use crate::batch::Batch;
-use crate::learner::EVALUATION_ROWS;
+use crate::corpus::EVALUATION_ROWS;
 use crate::predictor::Predictor;
 
 /// Texts that are drawn, and as many again for each index.

@@ -80,7 +80,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
     let mut learner = Learner {
         network: Box::new(Explicit::new(config).unwrap()),
         validation: train.clone(),
-        train,
+        train: train.into(),
         order,
         seed: 0,
         smoothing: 0.0,
@@ -113,7 +113,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
         assert_eq!(ended, Outcome::Finished("steps".to_owned()));
         trainer.weights().to_vec()
     };
-    let scores = validate(learner.network.as_mut(), &theta, &learner.train).unwrap();
+    let scores = validate(learner.network.as_mut(), &theta, &learner.validation).unwrap();
     let nats = scores.nll / scores.targets as f64;
     assert!(nats < least + 0.05, "{nats} nats per token; at best {least}");
     assert!(nats > least - 1e-4, "{nats} is below what is possible, {least}");
@@ -141,7 +141,7 @@ fn buckets_weighted_by_their_targets_are_unbiased() {
         let mut learner = Learner {
             network: Box::new(Explicit::new(config.clone()).unwrap()),
             order: Order::new(train.lengths(), batching, unit, batch, 0),
-            train: train.clone(),
+            train: train.clone().into(),
             validation: Corpus::new(),
             seed: 0,
             smoothing: 0.0,

@@ -11,4 +11,5 @@ mod model;
 mod moved;
 #[cfg(feature = "device")]
 mod on_device;
+mod texts;
 mod tree;

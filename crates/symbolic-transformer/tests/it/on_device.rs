@@ -239,7 +239,8 @@ fn train(
     let train = corpus(0, 64);
     let lengths = train.lengths();
     let order = Order::new(lengths, Batching::Plain, BatchUnit::Formulas, 16, 3);
-    let mut learner = Learner { network, train, validation: corpus(1, 16), order, seed: 3, smoothing: 0.0 };
+    let mut learner =
+        Learner { network, train: train.into(), validation: corpus(1, 16), order, seed: 3, smoothing: 0.0 };
     let mut trainer = Trainer::open(&mut learner, settings(total), folder, serde_json::Map::new()).unwrap();
     trainer.run(&AtomicUsize::new(stop), &training::Progress::Quiet).unwrap();
     let weights = trainer.weights().to_vec();
