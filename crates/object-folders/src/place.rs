@@ -364,6 +364,14 @@ fn refusal(place: &str, doing: &str, error: &object_store::Error, nameless: bool
     let io = std::iter::successors(Some(error as &dyn std::error::Error), |e| e.source())
         .find_map(|e| e.downcast_ref::<std::io::Error>())
         .map(std::io::Error::kind);
+    let refused = matches!(number, Some(401 | 403))
+        || has(&[
+            "AccessDenied",
+            "SignatureDoesNotMatch",
+            "InvalidAccessKeyId",
+            "ExpiredToken",
+            "InvalidToken",
+        ]);
     let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
     match error {
         _ if number == Some(507)
@@ -377,9 +385,14 @@ fn refusal(place: &str, doing: &str, error: &object_store::Error, nameless: bool
         }
         _ if has(&["NoSuchBucket"]) => Refusal::new(Kind::NoBucket, message)
             .help("make the bucket, or see its name, AWS_ENDPOINT and AWS_REGION"),
-        Of::PermissionDenied { .. } | Of::Unauthenticated { .. } => Refusal::new(Kind::NoRights, message)
-            .help("see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights of this key on the bucket"),
-        Of::NotFound { .. } => Refusal::new(Kind::NotFound, message),
+        _ if refused || matches!(error, Of::PermissionDenied { .. } | Of::Unauthenticated { .. }) => {
+            Refusal::new(Kind::NoRights, message)
+                .help("see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the rights of this key on the bucket")
+        }
+        // What some questions wrap is not one of the kinds of errors.
+        _ if number == Some(404) || matches!(error, Of::NotFound { .. }) => {
+            Refusal::new(Kind::NotFound, message)
+        }
         Of::Precondition { .. } | Of::NotModified { .. } => {
             Refusal::new(Kind::Changed, message).help("the same command begins it anew")
         }

@@ -149,21 +149,18 @@ impl Sender<'_, '_> {
         let begun = self.state.of.uploads.get(name).filter(|upload| upload.file == *known && upload.part > 0);
         if begun.is_some() {
             match self.go_on(name, path).await {
-                // The store no longer knows the upload, or not these parts of it: S3 says 404 or 400, others 403 or 500.
-                Err(refusal)
-                    if matches!(
-                        refusal.kind,
-                        Kind::NotFound | Kind::Refused | Kind::NoRights | Kind::Server
-                    ) => {}
+                // The store no longer knows the upload, or not these parts of it: S3 says 404 or 400, others 403.
+                Err(refusal) if matches!(refusal.kind, Kind::NotFound | Kind::Refused | Kind::NoRights) => {}
                 done => return done,
             }
         }
         self.done = before;
-        if let Some(old) = self.state.of.uploads.remove(name) {
+        let part = self.options.part.max(known.print.size.div_ceil(MOST_PARTS));
+        // The new one first: where none can be begun, the old one is kept.
+        let id = self.place.begin(name, &known.digest).await?;
+        if let Some(old) = self.state.of.uploads.remove(name).filter(|old| old.id != id) {
             self.place.abort(name, &old.id).await;
         }
-        let part = self.options.part.max(known.print.size.div_ceil(MOST_PARTS));
-        let id = self.place.begin(name, &known.digest).await?;
         let upload = Upload { id, file: known.clone(), part, parts: BTreeMap::new() };
         self.state.of.uploads.insert(name.to_owned(), upload);
         self.state.keep()?;

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hyper::body::Body as _;
 use object_folders::{Moved, Options, Patience, Refusal, Watch};
 use seeded::{Family, Stream};
 
@@ -154,6 +156,11 @@ async fn answer(
     }
     let failed = seen.fail.lock().unwrap().as_ref().and_then(|fail| fail(kind, &path));
     if let Some((status, body)) = failed {
+        // Whoever still sends hears no answer.
+        let mut sent = request.into_body();
+        while let Some(Ok(_)) = std::future::poll_fn(|context| Pin::new(&mut sent).poll_frame(context)).await
+        {
+        }
         let answer = hyper::Response::builder().status(status).header("content-type", "application/xml");
         return Ok(answer.body(s3s::Body::from(body)).unwrap());
     }

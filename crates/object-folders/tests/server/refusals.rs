@@ -63,7 +63,7 @@ fn a_full_store_is_named_and_goes_on_later() {
     let server = Server::start();
     let (place, options) = (tempfile::tempdir().unwrap(), server.options());
     let (from, to) = (place.path().join("from"), place.path().join("to"));
-    write(&from, &mut stream("full", 0), &[("a", 3 * PART), ("b", 5), ("manifest.json", 5)]);
+    write(&from, &mut stream("full", 0), &[("a", 5 * PART), ("b", 5), ("manifest.json", 5)]);
     let quota = "<Error><Code>QuotaExceeded</Code><Message>no room</Message></Error>";
     let answers = [(507, "", Kind::Full), (403, quota, Kind::Full), (500, "", Kind::Server)];
     for (status, body, kind) in answers {
@@ -78,7 +78,9 @@ fn a_full_store_is_named_and_goes_on_later() {
         assert_eq!(read(&server.bucket()).len(), 0);
     }
     server.fail_no_more();
-    put(&from, "s3://sets/f", &options).unwrap();
+    // Three parts went through, one each time.
+    assert_eq!(put(&from, "s3://sets/f", &options).unwrap().parts, 4);
+    assert_eq!(server.count("begin"), 1);
     get("s3://sets/f", &to, &options).unwrap();
     crate::common::same(&from, &to);
 }
