@@ -44,9 +44,9 @@ pub async fn fetch(url: &str, folder: &Path, options: &Options, watch: &Watch<'_
             fetcher.moved.there += 1;
             fetcher.went_on(size);
         } else {
-            missing.push(name);
+            missing.push(name.clone());
         }
-        fetcher.moved.files += 1;
+        fetcher.moved.names.push(name);
     }
     // A manifest speaks of what is there; until that is so again it must not be seen. It is the last of the missing ones.
     let old = folder.join(&options.manifest);

@@ -131,11 +131,11 @@ impl Watch<'_> {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Files on both sides now.
-    pub files: u64,
-    /// Of these, the files that were there already.
+    /// The files that are on both sides now.
+    pub names: Vec<String>,
+    /// Of these, those that were there already.
     pub there: u64,
     /// Parts that were sent or fetched; a small file is one.
     pub parts: u64,

@@ -105,7 +105,7 @@ impl Sender<'_, '_> {
                 }
                 Err(refusal) => return Err(refusal),
                 Ok(()) => {
-                    self.moved.files += 1;
+                    self.moved.names.push(name.to_owned());
                     return Ok(());
                 }
             }
