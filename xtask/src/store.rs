@@ -145,7 +145,7 @@ mod with {
     use std::time::{Duration, Instant};
 
     use anyhow::{Result, anyhow};
-    use object_folders::{Kind, Moved, Names, Options, Patience, Refusal, Watch};
+    use object_folders::{Kind, Moved, Names, Options, Patience, Refusal, Unlisted, Watch};
     use serde_json::json;
     use training::Progress;
 
@@ -219,7 +219,7 @@ mod with {
         }
         let mut said = quiet;
         loop {
-            let options = Options::from_environment();
+            let options = Options { unlisted: Unlisted::Refused, ..Options::from_environment() };
             let done = moved(quiet, stop, |watch| object_folders::get(url, folder, &options, watch));
             match done {
                 Err(refusal) if refusal.kind == Kind::Busy && stop.signal().is_none() => {

@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use crate::error::{Kind, Refusal};
 use crate::local::{self, Sharing};
 use crate::name::{self, PARTIAL, PARTIAL_OF};
-use crate::options::{Moved, Options, Watch};
+use crate::options::{Moved, Options, Unlisted, Watch};
 use crate::place::{Object, Place, Verb};
 use crate::state::{Fetched, State};
 
@@ -25,6 +25,11 @@ pub async fn fetch(url: &str, folder: &Path, options: &Options, watch: &Watch<'_
         let message = format!("{}: nothing is there to get", place.url());
         return Err(Refusal::new(Kind::NotFound, message).help("see the prefix, and whether it was put"));
     }
+    let listed = objects.contains_key(&options.manifest);
+    if options.unlisted == Unlisted::Refused && !listed {
+        let message = format!("{}: no {} is there: the folder is not whole", place.url(), options.manifest);
+        return Err(Refusal::new(Kind::NotFound, message).help("wait until it is put, or put it again"));
+    }
     // All names before the first byte.
     for name in objects.keys() {
         name::beside(place.url(), folder, name)?;
@@ -33,8 +38,10 @@ pub async fn fetch(url: &str, folder: &Path, options: &Options, watch: &Watch<'_
     let _writing = local::lock(folder, Sharing::Alone)?;
     let state = State::open(folder, "get", &[place.url()])?;
     let total = objects.values().sum();
+    // The manifest that is fetched last is the one that was there first: else it speaks of other files.
+    let manifest = if listed { Some(place.head(&options.manifest).await?) } else { None };
     let mut fetcher =
-        Fetcher { place, folder, options, watch, state, done: 0, total, moved: Moved::default() };
+        Fetcher { place, folder, options, watch, state, done: 0, total, manifest, moved: Moved::default() };
     let manifest = objects.remove_entry(&options.manifest);
     let last = manifest.as_ref().map(|(_, size)| *size);
     let mut missing = Vec::new();
@@ -73,6 +80,8 @@ struct Fetcher<'a, 'w> {
     state: State<Fetched>,
     done: u64,
     total: u64,
+    /// What the manifest was when it was begun.
+    manifest: Option<Object>,
     moved: Moved,
 }
 
@@ -110,6 +119,10 @@ impl Fetcher<'_, '_> {
         loop {
             self.watch.go_on()?;
             let object = self.place.head(name).await?;
+            if name == self.options.manifest && self.manifest.as_ref() != Some(&object) {
+                let message = format!("{}: the folder was replaced while it was fetched", self.place.url());
+                return Err(Refusal::new(Kind::Changed, message).help("the same command fetches it anew"));
+            }
             let before = self.done;
             match self.one(name, &object).await {
                 // It was replaced, or what a kill left was not what it seemed: once more, from its beginning.

@@ -41,7 +41,7 @@ pub use error::{Kind, Refusal};
 pub use {
     blocking::{get, put},
     get::fetch,
-    options::{Moved, Names, Options, Patience, Watch},
+    options::{Moved, Names, Options, Patience, Unlisted, Watch},
     put::send,
 };
 

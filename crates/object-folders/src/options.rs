@@ -29,6 +29,16 @@ impl Names {
     }
 }
 
+/// What is fetched where no manifest lies: a folder that is not whole yet has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unlisted {
+    /// All the same: not every folder has one.
+    #[default]
+    Fetched,
+    /// Nothing.
+    Refused,
+}
+
 /// How long is waited for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
@@ -64,6 +74,8 @@ pub struct Options {
     pub manifest: String,
     /// The files that are meant.
     pub names: Names,
+    /// What is fetched where there is no manifest.
+    pub unlisted: Unlisted,
     /// Bytes of a part: what is sent or fetched by one request. Stores of S3 want at least 5 MiB.
     pub part: u64,
     /// Parts on their way at once; each is held in memory.
@@ -90,6 +102,7 @@ impl Options {
         Self {
             manifest: "manifest.json".to_owned(),
             names: Names::All,
+            unlisted: Unlisted::Fetched,
             part: 8 << 20,
             at_once: 4,
             patience: Patience::default(),
@@ -105,6 +118,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("manifest", &self.manifest)
             .field("names", &self.names)
+            .field("unlisted", &self.unlisted)
             .field("part", &self.part)
             .field("at_once", &self.at_once)
             .field("patience", &self.patience)

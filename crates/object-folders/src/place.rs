@@ -146,9 +146,10 @@ impl Place {
     /// The names and sizes of all objects below the prefix.
     pub(crate) async fn list(&self) -> Result<BTreeMap<String, u64>, Refusal> {
         let prefix = (!self.prefix.is_root()).then_some(&self.prefix);
-        let all: Vec<_> = self.asked("", "listing", self.store().list(prefix).try_collect()).await?;
+        let mut all = self.store().list(prefix);
         let mut found = BTreeMap::new();
-        for object in all {
+        // Each page in time: there may be many.
+        while let Some(object) = self.asked("", "listing", all.try_next()).await? {
             let parts = object.location.prefix_match(&self.prefix);
             let parts: Vec<String> =
                 parts.into_iter().flatten().map(|part| part.as_ref().to_owned()).collect();

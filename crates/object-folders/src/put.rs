@@ -11,8 +11,8 @@ use crate::options::{Moved, Names, Options, Watch};
 use crate::place::{Place, Verb};
 use crate::state::{Known, Putting, State, Upload};
 
-/// The most parts that a store of S3 takes for one object.
-const MOST_PARTS: u64 = 10_000;
+/// The most parts of one object. A store of S3 takes one more, by which it is asked whether it knows an upload.
+const MOST_PARTS: u64 = 9_999;
 
 /// Sends every file below a folder, the manifest last. [`put`](crate::put()) waits for it.
 ///
@@ -147,8 +147,16 @@ impl Sender<'_, '_> {
     async fn by_parts(&mut self, name: &str, path: &Path, known: &Known) -> Result<(), Refusal> {
         let before = self.done;
         let begun = self.state.of.uploads.get(name).filter(|upload| upload.file == *known && upload.part > 0);
-        if begun.is_some() {
-            match self.go_on(name, path).await {
+        if let Some(upload) = begun {
+            // An empty part beyond the last, which is in no object: who refuses a large one may not wait until it is sent, and
+            // then the refusal is lost.
+            let beyond = usize::try_from(known.print.size.div_ceil(upload.part)).unwrap_or(usize::MAX);
+            let asked = self.place.part(name, &upload.id, beyond, known.print.size, Vec::new()).await;
+            let done = match asked {
+                Ok(_) => self.go_on(name, path).await,
+                Err(refusal) => Err(refusal),
+            };
+            match done {
                 // The store no longer knows the upload, or not these parts of it: S3 says 404 or 400, others 403.
                 Err(refusal) if matches!(refusal.kind, Kind::NotFound | Kind::Refused | Kind::NoRights) => {}
                 done => return done,

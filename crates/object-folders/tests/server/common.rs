@@ -36,8 +36,10 @@ pub(crate) struct Server {
 }
 
 /// What a request asks for.
-fn kind(method: &str, query: &str) -> &'static str {
+fn kind(method: &str, query: &str, empty: bool) -> &'static str {
     match method {
+        // Whether the upload is known.
+        "PUT" if query.contains("partNumber=") && empty => "probe",
         "PUT" if query.contains("partNumber=") => "part",
         "PUT" => "put",
         "POST" if query.contains("uploadId=") => "end",
@@ -148,7 +150,7 @@ async fn answer(
 ) -> Result<hyper::Response<s3s::Body>, Infallible> {
     let (path, query) =
         (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
-    let kind = kind(request.method().as_str(), &query);
+    let kind = kind(request.method().as_str(), &query, request.body().is_end_stream());
     seen.log.lock().unwrap().push((kind.to_owned(), path.clone()));
     let wait = seen.slow.load(Ordering::Relaxed);
     if wait > 0 {

@@ -276,6 +276,7 @@ fn what_state_or_store_forgot_is_sent_anew() {
             _ => {}
         }
         let sent = put(&from, url, &options).unwrap();
+        assert_eq!(server.count("probe"), case, "a known upload is asked for once");
         let all = case < 2;
         assert!(if all { sent.parts >= 4 } else { sent.parts <= 2 }, "{url}: {sent:?}");
         get(url, &to, &options).unwrap();

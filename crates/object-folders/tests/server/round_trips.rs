@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use object_folders::{Kind, Names, Options};
+use object_folders::{Kind, Names, Options, Unlisted};
 
 use crate::common::{PART, Server, bytes, get, put, read, same, stream, write};
 
@@ -136,4 +136,39 @@ fn no_manifest_stands_beside_what_it_does_not_speak_of() {
     server.fail_no_more();
     get("s3://sets/m", &to, &options).unwrap();
     same(&from, &to);
+}
+
+/// A folder that another put while it was fetched is not taken for either.
+#[test]
+fn a_folder_that_is_replaced_while_it_is_fetched_is_not_taken() {
+    let server = Server::start();
+    let (place, mut options) = (tempfile::tempdir().unwrap(), server.options());
+    let (from, other, to) = (place.path().join("from"), place.path().join("other"), place.path().join("to"));
+    let mut s = stream("while", 0);
+    write(&from, &mut s, &[("a", 500), ("b", 500), ("manifest.json", 50)]);
+    write(&other, &mut s, &[("a", 500), ("b", 500), ("manifest.json", 50)]);
+    put(&from, "s3://sets/w", &options).unwrap();
+    let (fail, settings) = (other.clone(), options.clone());
+    let (begun, ended) = (std::sync::atomic::AtomicBool::new(false), std::sync::mpsc::channel());
+    // When `b` is asked for, `a` is here.
+    server.slow(std::time::Duration::from_millis(50));
+    server.fail(move |kind, path| {
+        if kind == "get" && path.ends_with("/b") && !begun.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            let (other, settings, ended) = (fail.clone(), settings.clone(), ended.0.clone());
+            std::thread::spawn(move || ended.send(put(&other, "s3://sets/w", &settings)));
+        }
+        None
+    });
+    let torn = get("s3://sets/w", &to, &options);
+    assert!(!to.join("manifest.json").exists(), "{torn:?}");
+    assert!([Kind::Changed, Kind::NotFound].contains(&torn.unwrap_err().kind));
+    ended.1.recv().unwrap().unwrap();
+    server.fail_no_more();
+    get("s3://sets/w", &to, &options).unwrap();
+    same(&other, &to);
+    // Without its manifest a folder is not whole.
+    std::fs::remove_file(server.bucket().join("w/manifest.json")).unwrap();
+    options.unlisted = Unlisted::Refused;
+    let refusal = get("s3://sets/w", &place.path().join("new"), &options).unwrap_err();
+    assert!(refusal.to_string().contains("not whole") && !place.path().join("new").exists(), "{refusal}");
 }
