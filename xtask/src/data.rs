@@ -125,7 +125,7 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     }
     if let Some(url) = &args.to {
         let names = match &made {
-            Outcome::Done(manifest) => names(manifest),
+            Outcome::Done(manifest) => names(&folder, manifest),
             Outcome::Part(path) => vec![store::name_below(&folder, path)?],
             Outcome::Cancelled => Vec::new(),
         };
@@ -166,13 +166,14 @@ fn remove(folder: &Path, parts: &[PathBuf]) {
     }
 }
 
-/// The files of a data set.
-fn names(manifest: &fol::data::Manifest) -> Vec<String> {
+/// The files of a data set in its folder.
+fn names(folder: &Path, manifest: &fol::data::Manifest) -> Vec<String> {
     let splits = &manifest.splits;
     let files =
         [&splits.train, &splits.val, &splits.test, &splits.iid].into_iter().flat_map(|split| &split.files);
     let names = files.flat_map(|file| [&file.tok, &file.off, &file.rec]).cloned();
-    names.chain(["manifest.json".to_owned()]).collect()
+    let beside = ["preview.jsonl", "manifest.json"].into_iter().filter(|name| folder.join(name).is_file());
+    names.chain(beside.map(str::to_owned)).collect()
 }
 
 /// The configuration in a file, with what is set over it.

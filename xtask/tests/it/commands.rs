@@ -239,7 +239,10 @@ fn urls_want_a_build_that_reaches_them() {
     ];
     for args in commands {
         let errors = place.refused(args, 1);
-        assert!(errors.contains("`cargo build --release --package xtask --features store`"), "{args:?}: {errors}");
+        assert!(
+            errors.contains("`cargo build --release --package xtask --features store`"),
+            "{args:?}: {errors}"
+        );
     }
     assert!(!place.path("data").exists());
 }
