@@ -112,7 +112,7 @@ mod without {
 
     fn nowhere<T>() -> Result<T> {
         match elsewhere()? {
-            Some(status) => Err(crate::elsewhere::Done { status }.into()),
+            Some(status) => Err(elsewhere::Done { status }.into()),
             None => bail!("this build reaches no URL"),
         }
     }
