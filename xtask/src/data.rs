@@ -12,9 +12,9 @@ use symbolic_transformer::learner::Corpus;
 use training::Progress;
 use training::files::{Lock, Sharing};
 
-use crate::answer::{give, say};
+use crate::answer::{give, say, usage};
 use crate::signals::{self, Stop, Stopped};
-use crate::{keys, place};
+use crate::{keys, place, store};
 
 /// The configuration of the default data set.
 const DEFAULT: &str = "public-iid.toml";
@@ -38,9 +38,15 @@ pub(crate) struct GenData {
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u64, u64)>,
     /// Joins the parts of all shards that were made with --shard, here or on other machines, and draws nothing: files, or
-    /// folders that have them.
-    #[arg(long, value_name = "PART|DIR", num_args = 1.., conflicts_with = "shard")]
-    join: Vec<PathBuf>,
+    /// folders that have them; with --from also none.
+    #[arg(long, value_name = "PART|DIR", num_args = 0.., conflicts_with = "shard")]
+    join: Option<Vec<PathBuf>>,
+    /// With --join: fetches the parts that lie under a URL, s3://BUCKET/PREFIX or file:///FOLDER, and joins them too.
+    #[arg(long, value_name = "URL", requires = "join")]
+    from: Option<String>,
+    /// Puts what was made, the set or the part of the shard, under a URL, s3://BUCKET/PREFIX or file:///FOLDER.
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
     /// Replaces a data set of another configuration.
     #[arg(long)]
     force: bool,
@@ -94,9 +100,40 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
     if config.name.is_none() {
         config.name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
     }
+    let mut sources = args.join.clone().unwrap_or_default();
+    if args.join.is_some() && sources.is_empty() && args.from.is_none() {
+        return Err(usage("--join: say the parts, folders that have them, or --from URL"));
+    }
+    if (args.from.is_some() || args.to.is_some())
+        && let Some(status) = store::elsewhere()?
+    {
+        return Ok(status);
+    }
     let options = Options { shard: args.shard, force: args.force };
     let stop = Stop::watch()?;
-    match make(&config, &folder, options, &args.join, args.quiet, &stop)? {
+    let fetched = match &args.from {
+        // A set that is there is not made again, and needs no parts.
+        Some(url) if options.force || !is_made(&folder, &config) => {
+            store::get_parts(url, &folder, args.quiet, &stop)?
+        }
+        _ => Vec::new(),
+    };
+    sources.extend(fetched.iter().cloned());
+    let made = make(&config, &folder, options, &sources, args.quiet, &stop)?;
+    if matches!(made, Outcome::Done(_)) {
+        remove(&folder, &fetched);
+    }
+    if let Some(url) = &args.to {
+        let names = match &made {
+            Outcome::Done(manifest) => names(&folder, manifest),
+            Outcome::Part(path) => vec![store::name_below(&folder, path)?],
+            Outcome::Cancelled => Vec::new(),
+        };
+        if !names.is_empty() {
+            store::put_files(&folder, url, names, args.quiet, &stop)?;
+        }
+    }
+    match made {
         Outcome::Done(manifest) => {
             let text = || format!("{}: digest {}\n", folder.display(), manifest.digest);
             give(args.json, &json!(manifest), text)?;
@@ -112,6 +149,31 @@ pub(crate) fn gen_data(args: &GenData) -> Result<u8> {
             Ok(signals::status(stop.signal().unwrap_or_default()))
         }
     }
+}
+
+/// Whether a folder holds the data set of a configuration.
+fn is_made(folder: &Path, config: &Config) -> bool {
+    fol::data::Manifest::read(folder).is_ok_and(|manifest| manifest.config_digest == config.digest())
+}
+
+/// Removes parts that were fetched and joined, and the folders that are empty then: they still lie where they came from.
+fn remove(folder: &Path, parts: &[PathBuf]) {
+    for part in parts {
+        let _ = std::fs::remove_file(part);
+        for above in part.ancestors().skip(1).take_while(|above| *above != folder) {
+            let _ = std::fs::remove_dir(above);
+        }
+    }
+}
+
+/// The files of a data set in its folder.
+fn names(folder: &Path, manifest: &fol::data::Manifest) -> Vec<String> {
+    let splits = &manifest.splits;
+    let files =
+        [&splits.train, &splits.val, &splits.test, &splits.iid].into_iter().flat_map(|split| &split.files);
+    let names = files.flat_map(|file| [&file.tok, &file.off, &file.rec]).cloned();
+    let beside = ["preview.jsonl", "manifest.json"].into_iter().filter(|name| folder.join(name).is_file());
+    names.chain(beside.map(str::to_owned)).collect()
 }
 
 /// The configuration in a file, with what is set over it.
@@ -263,14 +325,25 @@ fn law_of(value: &serde_json::Value) -> Result<Law> {
     Law::from_table(table, &[]).map_err(refused)
 }
 
-/// The folder of a data set that a run names: a folder with a manifest, or a name in data/.
+/// The folder of a data set that a run names: a folder with a manifest, a name in data/, or where what lies under a URL is
+/// kept.
 fn folder_of(name: &str) -> PathBuf {
+    if store::is_url(name) {
+        return store::cache(name);
+    }
     let given = PathBuf::from(name);
     if given.join("manifest.json").is_file() { given } else { place::data().join(name) }
 }
 
 /// The configuration that makes a data set.
 fn config_of(name: &str) -> Result<Config> {
+    if store::is_url(name) {
+        let folder = folder_of(name);
+        bail!(
+            "the data set {name} is not here yet: `cargo xtask get {name} {}` fetches it",
+            folder.display()
+        );
+    }
     let file = keys::find(&format!("{name}.toml"), &place::data_configs())
         .with_context(|| format!("the data set {name} is not there, and nothing says how to make it"))?;
     let mut config = read(&file, &[])?;
@@ -282,7 +355,10 @@ fn config_of(name: &str) -> Result<Config> {
 /// is refused.
 pub(crate) fn load(name: &str, quiet: bool, stop: &Stop) -> Result<Data> {
     let folder = folder_of(name);
-    if !folder.join("manifest.json").is_file() {
+    let is_there = folder.join("manifest.json").is_file();
+    if !is_there && store::is_url(name) {
+        store::fetch(name, &folder, quiet, stop)?;
+    } else if !is_there {
         let config = config_of(name)?;
         if !quiet {
             say!("the data set {name} is not there: generating {}", folder.display());
@@ -369,6 +445,9 @@ pub(crate) fn in_memory(name: &str, n: u64) -> Result<Corpus> {
 /// The law of a run's data set: from its manifest, or from the configuration that makes it.
 pub(crate) fn law_of_run(name: &str) -> Result<Law> {
     let folder = folder_of(name);
+    if store::is_url(name) && !folder.join("manifest.json").is_file() {
+        store::fetch(name, &folder, true, &Stop::watch()?)?;
+    }
     if folder.join("manifest.json").is_file() {
         let manifest = fol::data::Manifest::read(&folder).map_err(refused)?;
         return law_of(&manifest.law).with_context(|| folder.display().to_string());

@@ -1,7 +1,7 @@
 //! A command in a build without what it needs: builds that, and hands the command over.
 //!
-//! The equation language and the composed engines take longer to compile than all the rest, and nobody who trains what is
-//! written by hand should wait for them.
+//! The equation language and the composed engines take longer to compile than all the rest, the clients of object stores are
+//! a hundred packages, and nobody who trains what is written by hand on data that are here should wait for them.
 
 #[cfg(not(feature = "bench"))]
 use std::ffi::OsString;
@@ -35,11 +35,46 @@ pub(crate) fn run(profile: &str, features: &str, args: impl IntoIterator<Item = 
     }
 }
 
-/// Hands the command that runs over to a build with these features.
+/// Hands the command that runs over to a build with these features, and with those of this one: a build that lacked what
+/// this one has would hand the command back.
 #[cfg(not(feature = "bench"))]
 pub(crate) fn hand_over(features: &str) -> Result<u8> {
-    run("release", features, std::env::args_os().skip(1))
+    let own = OWN.iter().filter(|(_, has)| *has).map(|(name, _)| *name);
+    let features: Vec<&str> = std::iter::once(features).chain(own).collect();
+    run("release", &features.join(","), std::env::args_os().skip(1))
 }
+
+/// What a build may have beside the rest, and whether this one has it.
+#[cfg(not(feature = "bench"))]
+const OWN: [(&str, bool); 10] = [
+    ("candle", cfg!(feature = "candle")),
+    ("candle-cuda", cfg!(feature = "candle-cuda")),
+    ("candle-metal", cfg!(feature = "candle-metal")),
+    ("cuda", cfg!(feature = "cuda")),
+    ("metal", cfg!(feature = "metal")),
+    ("rocm", cfg!(feature = "rocm")),
+    ("vulkan", cfg!(feature = "vulkan")),
+    ("mpi", cfg!(feature = "mpi")),
+    ("programs", cfg!(feature = "programs")),
+    ("store", cfg!(feature = "store")),
+];
+
+/// A command that another build has done, where this process could not become that one: the end with its exit status.
+#[cfg(not(feature = "store"))]
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) status: u8,
+}
+
+#[cfg(not(feature = "store"))]
+impl std::fmt::Display for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "another build ended with {}", self.status)
+    }
+}
+
+#[cfg(not(feature = "store"))]
+impl std::error::Error for Done {}
 
 /// The build of the benches does what it is asked to measure, and nothing else.
 #[cfg(feature = "bench")]

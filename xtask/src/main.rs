@@ -22,6 +22,7 @@ mod rnn;
 mod run;
 mod run_folder;
 mod signals;
+mod store;
 mod sweep;
 mod transformer;
 #[cfg(any(feature = "programs", test))]
@@ -47,6 +48,10 @@ struct Cli {
 enum Command {
     /// Generate a data set.
     GenData(data::GenData),
+    /// Put the files of a folder under a URL.
+    Put(store::PutArgs),
+    /// Fetch the files that lie under a URL.
+    Get(store::GetArgs),
     /// Train a model: from a configuration to a report.
     Train(commands::train::Train),
     /// Judge a run against the exact optimum.
@@ -116,6 +121,8 @@ fn main() -> ExitCode {
     let cli = command_line();
     let answer = match &cli.command {
         Command::GenData(args) => data::gen_data(args),
+        Command::Put(args) => store::put(args),
+        Command::Get(args) => store::get(args),
         Command::Train(args) => commands::train::train(args),
         Command::Eval(args) => commands::eval::run(args),
         Command::Sample(args) => transformer::sampling::run(args),
@@ -137,6 +144,10 @@ fn main() -> ExitCode {
     match answer {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
+            #[cfg(not(feature = "store"))]
+            if let Some(done) = e.downcast_ref::<elsewhere::Done>() {
+                return ExitCode::from(done.status);
+            }
             answer::say!("error: {e:#}");
             let stopped = e.downcast_ref::<signals::Stopped>().map(|s| signals::status(s.signal));
             ExitCode::from(stopped.unwrap_or(if e.is::<answer::Usage>() { 2 } else { 1 }))

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
 fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8> {
     #[cfg(not(feature = "programs"))]
     if plan.has_programs()? {
-        return crate::elsewhere::run("release", "programs", std::env::args_os().skip(1));
+        return crate::elsewhere::hand_over("programs");
     }
     let folder = place::runs().join(&plan.name);
     if args.dry_run {

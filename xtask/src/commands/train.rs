@@ -12,7 +12,7 @@ use crate::answer::{give, print_text, say, usage};
 use crate::learner::{Kind, Learner};
 use crate::run::{Ended, train_in, train_together};
 use crate::signals::{self, Stop};
-use crate::{keys, place, rnn, run_folder, transformer};
+use crate::{keys, place, rnn, run_folder, store, transformer};
 
 /// Options of `train`.
 #[derive(Debug, Args)]
@@ -109,15 +109,24 @@ pub(crate) fn train(args: &Train) -> Result<u8> {
 }
 
 /// What this build lacks for a configuration, and another one has.
-fn elsewhere<L: Learner>(config: &L) -> Option<&'static str> {
+fn elsewhere<L: Learner>(config: &L) -> Option<String> {
+    let mut lacking: Vec<&str> = Vec::new();
     #[cfg(not(feature = "programs"))]
     if config.is_program() {
-        return Some("programs");
+        lacking.push("programs");
     }
-    let device: DeviceSpec = config.device().parse().ok()?;
+    if config.shared().is_some_and(store::is_wanted) && place::has_sources() {
+        lacking.push("store");
+    }
     // Recurrent cells run on the CPU, or by candle where that was built with a device.
-    let fits = L::KIND == Kind::Transformer && device.check_built().is_err() && place::has_sources();
-    device.feature().filter(|_| fits)
+    if let Ok(device) = config.device().parse::<DeviceSpec>()
+        && L::KIND == Kind::Transformer
+        && device.check_built().is_err()
+        && place::has_sources()
+    {
+        lacking.extend(device.feature());
+    }
+    (!lacking.is_empty()).then(|| lacking.join(","))
 }
 
 fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
@@ -127,7 +136,7 @@ fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
         return Ok(0);
     }
     if let Some(features) = elsewhere(&config) {
-        return crate::elsewhere::hand_over(features);
+        return crate::elsewhere::hand_over(&features);
     }
     together(ranks(args)?, |others| run(args, &config, folder, others))
 }
@@ -156,7 +165,7 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
         return Ok(0);
     }
     if let Some(features) = elsewhere(config) {
-        return crate::elsewhere::hand_over(features);
+        return crate::elsewhere::hand_over(&features);
     }
     let device: Result<DeviceSpec, _> = config.device().parse();
     device.and_then(DeviceSpec::check_built).map_err(|e| usage(e.to_string()))?;

@@ -223,6 +223,30 @@ fn nonsense_is_refused_with_its_place() {
     }
 }
 
+/// A build that reaches no URL says how one is made that does.
+#[cfg(not(feature = "store"))]
+#[test]
+fn urls_want_a_build_that_reaches_them() {
+    let place = place();
+    let commands: [&[&str]; 6] = [
+        &["put", "few", "s3://sets/few"],
+        &["get", "s3://sets/few", "few"],
+        &["gen-data", "--config", "few.toml", "--to", "s3://sets/few"],
+        &["gen-data", "--config", "few.toml", "--join", "--from", "file:///few"],
+        &["train", "--config", "run.toml", "--name", "a", "--set", "data=s3://sets/few"],
+        // Again: the first time left nothing in the way.
+        &["train", "--config", "run.toml", "--name", "a", "--set", "data=s3://sets/few"],
+    ];
+    for args in commands {
+        let errors = place.refused(args, 1);
+        assert!(
+            errors.contains("`cargo build --release --package xtask --features store`"),
+            "{args:?}: {errors}"
+        );
+    }
+    assert!(!place.path("data").exists());
+}
+
 #[test]
 fn damaged_files_are_refused_by_name() {
     let place = place();
