@@ -6,10 +6,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Kind, Refusal};
 use crate::name;
 use crate::options::Watch;
-use crate::state::Print;
 
 /// The refusal of what a file system says.
 pub(crate) fn refusal(path: &Path) -> impl FnOnce(std::io::Error) -> Refusal {
@@ -46,6 +47,14 @@ pub(crate) fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, Refusal>
         }
     }
     Ok(found)
+}
+
+/// What tells that a file is still the same, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Print {
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) modified: u64,
 }
 
 /// What tells that a file is still the same.

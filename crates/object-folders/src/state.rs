@@ -8,15 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Refusal;
-use crate::local;
-
-/// What tells that a file is still the same, without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Print {
-    pub(crate) size: u64,
-    /// Nanoseconds since 1970.
-    pub(crate) modified: u64,
-}
+use crate::local::{self, Print};
 
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
