@@ -495,66 +495,42 @@ impl<R: Runtime> On<R> {
             m.div_ceil(tile).max(1) as u32,
             k.div_ceil(chunk).max(1) as u32,
         );
-        if let (Products::OnCores(made_of), Some((plane, _))) = (self.products.get(), self.cores)
-            && self.has(Products::OnCores(made_of)).is_ok()
-        {
-            match made_of {
-                Sixteen::Bf16 => self.multiply_on_cores::<half::bf16>(&p, count, chunk, plane),
-                Sixteen::F16 => self.multiply_on_cores::<half::f16>(&p, count, chunk, plane),
-            }
-            return;
+        // A macro: what tensor cores multiply is a type, which only their kernel has.
+        macro_rules! multiply {
+            ($kernel:ident, [$($of:ty)?], $how:expr) => {{
+                // SAFETY: every access of a kernel is inside the sizes that it is given, and these are those of its buffers.
+                #[expect(unsafe_code, reason = "bounds are checked in the kernel once, not at every access")]
+                unsafe {
+                    product::$kernel::launch_unchecked::<$($of,)? R>(
+                        &self.client,
+                        count,
+                        CubeDim::new_1d(product::UNITS),
+                        Self::arg(p.a.0),
+                        Self::arg(p.b.0),
+                        Self::arg(p.c.0),
+                        product::SizesLaunch::new(m as u32, n as u32, k as u32),
+                        product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
+                        product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
+                        product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
+                        p.bias.unwrap_or(0) as u32,
+                        chunk as u32,
+                        p.a_turned,
+                        p.b_turned,
+                        p.accumulate,
+                        p.bias.is_some(),
+                        $how,
+                    );
+                }
+            }};
         }
-        let round = match self.products.get() {
-            Products::Rounded(round) => Some(round),
-            Products::Single | Products::OnCores(_) => None,
-        };
-        launch!(
-            self,
-            product::product,
-            count,
-            product::UNITS,
-            Self::arg(p.a.0),
-            Self::arg(p.b.0),
-            Self::arg(p.c.0),
-            product::SizesLaunch::new(m as u32, n as u32, k as u32),
-            product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
-            product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
-            product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
-            p.bias.unwrap_or(0) as u32,
-            chunk as u32,
-            p.a_turned,
-            p.b_turned,
-            p.accumulate,
-            p.bias.is_some(),
-            round,
-        );
-    }
-
-    /// The same on tensor cores, of which a plane has so many units.
-    fn multiply_on_cores<E: Float>(&self, p: &Product<'_>, count: CubeCount, chunk: usize, plane: u32) {
-        let (m, n, k) = p.sizes;
-        // SAFETY: every access of the kernel is inside the sizes that it is given, and these are those of its buffers.
-        #[expect(unsafe_code, reason = "bounds are checked in the kernel once, not at every access")]
-        unsafe {
-            product::product_on_cores::launch_unchecked::<E, R>(
-                &self.client,
-                count,
-                CubeDim::new_1d(product::UNITS),
-                Self::arg(p.a.0),
-                Self::arg(p.b.0),
-                Self::arg(p.c.0),
-                product::SizesLaunch::new(m as u32, n as u32, k as u32),
-                product::PlaceLaunch::new(p.a.1 as u32, p.a.2 as u32),
-                product::PlaceLaunch::new(p.b.1 as u32, p.b.2 as u32),
-                product::PlaceLaunch::new(p.c.1 as u32, p.c.2 as u32),
-                p.bias.unwrap_or(0) as u32,
-                chunk as u32,
-                p.a_turned,
-                p.b_turned,
-                p.accumulate,
-                p.bias.is_some(),
-                plane,
-            );
+        let products = self.products.get();
+        match (products, self.cores) {
+            (Products::OnCores(of), Some((plane, _))) if self.has(products).is_ok() => match of {
+                Sixteen::Bf16 => multiply!(product_on_cores, [half::bf16], plane),
+                Sixteen::F16 => multiply!(product_on_cores, [half::f16], plane),
+            },
+            (Products::Rounded(round), _) => multiply!(product, [], Some(round)),
+            (Products::Single | Products::OnCores(_), _) => multiply!(product, [], None),
         }
     }
 }

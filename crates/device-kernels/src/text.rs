@@ -76,29 +76,10 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
     ] {
         let sizes = || product::SizesCompilationArg { m: (), n: (), k: () };
         let place = || product::PlaceCompilationArg { at: (), stride: () };
-        let made = product::product::Product::<WgpuRuntime>::new(
-            settings(product::UNITS),
-            c(),
-            a(),
-            a(),
-            a(),
-            sizes(),
-            place(),
-            place(),
-            place(),
-            (),
-            (),
-            a_turned,
-            b_turned,
-            accumulate,
-            with_bias,
-            None,
-        );
-        add(name, Box::new(made));
-        // A macro: what they are made of is a type of the kernel.
-        macro_rules! on_cores {
-            ($type:ty, $of:expr) => {
-                let made = product::product_on_cores::ProductOnCores::<$type, WgpuRuntime>::new(
+        // A macro: what tensor cores multiply is a type, which only their kernel has.
+        macro_rules! kernel {
+            ($name:expr, $kernel:ty, $how:expr) => {
+                let made = <$kernel>::new(
                     settings(product::UNITS),
                     c(),
                     a(),
@@ -114,13 +95,16 @@ fn kernels(client: &ComputeClient<WgpuRuntime>) -> Vec<Named> {
                     b_turned,
                     accumulate,
                     with_bias,
-                    32,
+                    $how,
                 );
-                add(&format!("{name}_{}{ON_CORES}", $of.name()), Box::new(made));
+                add($name, Box::new(made));
             };
         }
-        on_cores!(half::bf16, Sixteen::Bf16);
-        on_cores!(half::f16, Sixteen::F16);
+        type OnCores<E> = product::product_on_cores::ProductOnCores<E, WgpuRuntime>;
+        let on_cores = |of: Sixteen| format!("{name}_{}{ON_CORES}", of.name());
+        kernel!(name, product::product::Product<WgpuRuntime>, None);
+        kernel!(&on_cores(Sixteen::Bf16), OnCores<half::bf16>, 32);
+        kernel!(&on_cores(Sixteen::F16), OnCores<half::f16>, 32);
     }
     for placed in [false, true] {
         let made = rows::embed::Embed::<WgpuRuntime>::new(
