@@ -40,16 +40,15 @@ pub(crate) fn train_together<L: Learner>(
     // Rank 0 makes the data if they are missing; it says so, or why it cannot.
     refuse(&others.gather(b"")?)?;
     let mut opened = config.open(folder, true, stop).and_then(|mut subject| {
-        let layout = subject.task().map(|task| task.layout().clone());
-        let layout = layout.ok_or_else(|| anyhow!("a model without weights is made by one process"))?;
+        let of_task = subject.task().map(|task| (task.layout().clone(), device(task)));
+        let (layout, device) =
+            of_task.ok_or_else(|| anyhow!("a model without weights is made by one process"))?;
         let settings = subject.settings()?;
-        Ok((subject, layout, settings))
+        Ok((subject, layout, settings, device))
     });
-    agree(
-        others,
-        opened.as_ref().map(|(_, layout, settings)| (layout, settings)).map_err(|e| format!("{e:#}")),
-    )?;
-    let Ok((subject, _, settings)) = &mut opened else {
+    let ready = opened.as_ref().map(|(_, layout, settings, device)| (layout, settings, device.as_str()));
+    agree(others, ready.map_err(|e| format!("{e:#}")))?;
+    let Ok((subject, _, settings, _)) = &mut opened else {
         return Err(opened.err().unwrap_or_else(|| anyhow!("this rank cannot begin")));
     };
     let Some(task) = subject.task() else { bail!("nothing to train") };
@@ -73,13 +72,20 @@ fn refuse(said: &[Vec<u8>]) -> Result<()> {
     }
 }
 
-fn agree(others: &mut dyn Collective, ready: Result<(&Layout, &Settings), String>) -> Result<()> {
+/// What computes for a task: `cpu`, or the kind of its device, of which each rank may have another.
+fn device(task: &mut impl Task) -> String {
+    let name = task.resident().map_or("cpu", |there| there.name());
+    name.split(':').next().unwrap_or(name).to_owned()
+}
+
+fn agree(others: &mut dyn Collective, ready: Result<(&Layout, &Settings, &str), String>) -> Result<()> {
     let build = format!("{} {}", env!("CARGO_PKG_VERSION"), run_folder::commit());
-    let intent = ready.map(|(layout, settings)| Intent {
+    let intent = ready.map(|(layout, settings, device)| Intent {
         configuration: &settings.config_digest,
         data_set: &settings.data_digest,
         layout,
         build: &build,
+        device,
     });
     Ok(training::collective::agree(others, intent)?)
 }
@@ -114,7 +120,7 @@ fn train_with<L: Learner>(
         }
     }
     let (before, mut subject) = begun?;
-    let Some(layout) = subject.task().map(|task| task.layout().clone()) else {
+    let Some((layout, device)) = subject.task().map(|task| (task.layout().clone(), device(task))) else {
         if let Some(others) = others {
             agree(others, Err("a model without weights is made by one process".to_owned()))?;
         }
@@ -130,7 +136,7 @@ fn train_with<L: Learner>(
     }
     if let Some(others) = &mut others {
         let divided = training::collective::check_pieces(settings.pieces, others.world());
-        agree(*others, divided.map(|()| (&layout, &settings)).map_err(|e| e.to_string()))?;
+        agree(*others, divided.map(|()| (&layout, &settings, &device)).map_err(|e| e.to_string()))?;
     }
     let _alone = alone(folder, before)?;
     let changed = run_folder::write_config(folder, config, &subject.made_from())?;

@@ -95,10 +95,10 @@ pub(crate) fn is_wanted(data: &str) -> bool {
 }
 
 #[cfg(not(feature = "store"))]
-pub(crate) use without::{fetch, get, get_parts, put, put_files};
+pub(crate) use without::{fetch, get, get_parts, get_run, put, put_files, put_run};
 
 #[cfg(feature = "store")]
-pub(crate) use with::{fetch, get, get_parts, put, put_files};
+pub(crate) use with::{fetch, get, get_parts, get_run, put, put_files, put_run};
 
 /// In a build that reaches no URL.
 #[cfg(not(feature = "store"))]
@@ -134,6 +134,14 @@ mod without {
     }
 
     pub(crate) fn fetch(_: &str, _: &Path, _: bool, _: &Stop) -> Result<()> {
+        nowhere()
+    }
+
+    pub(crate) fn put_run(_: &Path, _: &str, _: &Stop) -> Result<()> {
+        nowhere()
+    }
+
+    pub(crate) fn get_run(_: &str, _: &Path, _: &Stop) -> Result<bool> {
         nowhere()
     }
 }
@@ -231,6 +239,30 @@ mod with {
                 }
                 done => return done.map(|_| ()).map_err(|refusal| refused(&refusal, stop)),
             }
+        }
+    }
+
+    /// The folder of a run is whole where its configuration lies, which is put last and taken away before anything is
+    /// replaced.
+    fn of_run() -> Options {
+        Options {
+            manifest: "config.toml".to_owned(),
+            unlisted: Unlisted::Refused,
+            ..Options::from_environment()
+        }
+    }
+
+    /// Puts the folder of a run, in which nobody works.
+    pub(crate) fn put_run(folder: &Path, url: &str, stop: &Stop) -> Result<()> {
+        shown(true, stop, |watch| object_folders::put(folder, url, &of_run(), watch)).map(|_| ())
+    }
+
+    /// Fetches the folder of a run; false where none lies there whole.
+    pub(crate) fn get_run(url: &str, folder: &Path, stop: &Stop) -> Result<bool> {
+        match moved(true, stop, |watch| object_folders::get(url, folder, &of_run(), watch)) {
+            Ok(_) => Ok(true),
+            Err(refusal) if refusal.kind == Kind::NotFound => Ok(false),
+            Err(refusal) => Err(refused(&refusal, stop)),
         }
     }
 

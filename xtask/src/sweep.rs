@@ -10,6 +10,7 @@ pub(crate) mod forecast;
 pub(crate) mod jobs;
 pub(crate) mod lease;
 pub(crate) mod plan;
+pub(crate) mod share;
 pub(crate) mod statistics;
 mod summary;
 pub(crate) mod values;

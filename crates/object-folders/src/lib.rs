@@ -35,11 +35,15 @@ mod get;
 #[cfg(feature = "store")]
 mod blocking;
 
+#[cfg(feature = "store")]
+mod board;
+
 pub use error::{Kind, Refusal};
 
 #[cfg(feature = "store")]
 pub use {
     blocking::{get, put},
+    board::Board,
     get::fetch,
     options::{Moved, Names, Options, Patience, Unlisted, Watch},
     put::send,

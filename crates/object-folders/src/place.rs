@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -14,7 +15,7 @@ use object_store::multipart::{MultipartStore as _, PartId};
 use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore,
-    ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, RetryConfig,
+    ObjectStoreExt as _, PutMode, PutMultipartOptions, PutOptions, PutPayload, RetryConfig,
 };
 use url::Url;
 
@@ -225,6 +226,58 @@ impl Place {
         let options = PutOptions { attributes: self.attributes(digest), ..PutOptions::default() };
         let sent = self.store().put_opts(&at, PutPayload::from(bytes), options);
         self.asked(name, "sending", sent).await.map(|_| ())
+    }
+
+    /// Puts an object that is not there; false where it is.
+    pub(crate) async fn create(&self, name: &str, bytes: Vec<u8>) -> Result<bool, Refusal> {
+        let at = self.at(name)?;
+        let sent = async {
+            match self.store().put_opts(&at, PutPayload::from(bytes), PutMode::Create.into()).await {
+                Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+                sent => sent.map(|_| true),
+            }
+        };
+        self.asked(name, "creating", sent).await
+    }
+
+    /// Puts an object, whether it is there or not.
+    pub(crate) async fn write(&self, name: &str, bytes: Vec<u8>) -> Result<(), Refusal> {
+        let at = self.at(name)?;
+        let sent = self.store().put(&at, PutPayload::from(bytes));
+        self.asked(name, "writing", sent).await.map(|_| ())
+    }
+
+    /// An object whole, if it is there.
+    pub(crate) async fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Refusal> {
+        let at = self.at(name)?;
+        let found = async {
+            match self.store().get(&at).await {
+                Err(object_store::Error::NotFound { .. }) => Ok(None),
+                found => Ok(Some(found?.bytes().await?.to_vec())),
+            }
+        };
+        self.asked(name, "reading", found).await
+    }
+
+    /// When each object in a folder below the prefix was written last.
+    pub(crate) async fn times(&self, folder: &str) -> Result<BTreeMap<String, SystemTime>, Refusal> {
+        let within = self.at(folder)?;
+        let mut all = self.store().list(Some(&within));
+        let mut found = BTreeMap::new();
+        while let Some(object) = self.asked(folder, "listing", all.try_next()).await? {
+            let parts = object.location.prefix_match(&self.prefix);
+            let parts: Vec<String> =
+                parts.into_iter().flatten().map(|part| part.as_ref().to_owned()).collect();
+            found.insert(parts.join("/"), object.last_modified.into());
+        }
+        Ok(found)
+    }
+
+    /// When an object was written last.
+    pub(crate) async fn time(&self, name: &str) -> Result<SystemTime, Refusal> {
+        let at = self.at(name)?;
+        let meta = self.asked(name, "asking for it", self.store().head(&at)).await?;
+        Ok(meta.last_modified.into())
     }
 
     /// Removes an object; one that is not there is no fault.

@@ -112,7 +112,10 @@ struct State {
     v: Buffer,
     ema: Option<Buffer>,
     gradient: Buffer,
-    /// Σ loss since the last measure, piece by piece: each has an entry of its own.
+    /// Gradients that were put aside, and room for more of them.
+    aside: Vec<Buffer>,
+    spare: Vec<Buffer>,
+    /// The losses of the rows of each gradient since the last measure.
     losses: Vec<Buffer>,
 }
 
@@ -724,6 +727,10 @@ fn not_loaded() -> Refusal {
     Refusal::Learner("a device was asked for an update before it had parameters".to_owned())
 }
 
+fn nothing_aside() -> Refusal {
+    Refusal::Learner("a device was asked for a sum of gradients before they were there".to_owned())
+}
+
 impl Resident for OnDevice {
     fn load(&mut self, theta: &[f32], moments: &Moments) -> Result<()> {
         let m = &*self.machine;
@@ -735,12 +742,18 @@ impl Resident for OnDevice {
             v: m.upload(&moments.v),
             ema: moments.ema.as_ref().map(|ema| m.upload(ema)),
             gradient,
+            aside: Vec::new(),
+            spare: Vec::new(),
             losses: Vec::new(),
         });
         Ok(())
     }
 
-    fn measure(&mut self) -> Result<(f64, f64)> {
+    fn name(&self) -> &str {
+        self.machine.name()
+    }
+
+    fn measure(&mut self) -> Result<(Vec<f64>, f64)> {
         let (m, state) = (&*self.machine, self.state.as_mut().ok_or_else(not_loaded)?);
         let losses = std::mem::take(&mut state.losses);
         let found = m.room(losses.len() + 1);
@@ -750,7 +763,7 @@ impl Resident for OnDevice {
         }
         let found = m.read(&found).map_err(failed)?;
         let (square, sums) = found.split_first().ok_or_else(not_loaded)?;
-        Ok((sums.iter().map(|&sum| f64::from(sum)).sum(), f64::from(*square).sqrt()))
+        Ok((sums.iter().map(|&sum| f64::from(sum)).collect(), f64::from(*square).sqrt()))
     }
 
     fn update(&mut self, layout: &Layout, optimiser: &Optimiser, update: Update) -> Result<()> {
@@ -794,6 +807,39 @@ impl Resident for OnDevice {
     fn gradient(&mut self) -> Result<Vec<f32>> {
         let state = self.state.as_ref().ok_or_else(not_loaded)?;
         self.machine.read(&state.gradient).map_err(failed)
+    }
+
+    fn push(&mut self) -> Result<()> {
+        let (m, state) = (&*self.machine, self.state.as_mut().ok_or_else(not_loaded)?);
+        let next = state.spare.pop().unwrap_or_else(|| m.room(state.gradient.len()));
+        m.fill(&next, 0.0);
+        state.aside.push(std::mem::replace(&mut state.gradient, next));
+        Ok(())
+    }
+
+    fn add(&mut self) -> Result<()> {
+        let state = self.state.as_mut().ok_or_else(not_loaded)?;
+        let top = state.aside.pop().ok_or_else(nothing_aside)?;
+        let below = state.aside.last().ok_or_else(nothing_aside)?;
+        self.machine.add(Part { of: below, at: 0 }, &top);
+        state.spare.push(top);
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<()> {
+        let state = self.state.as_mut().ok_or_else(not_loaded)?;
+        let top = state.aside.pop().ok_or_else(nothing_aside)?;
+        state.spare.push(std::mem::replace(&mut state.gradient, top));
+        Ok(())
+    }
+
+    fn put(&mut self, gradient: &[f32]) -> Result<()> {
+        let state = self.state.as_mut().ok_or_else(not_loaded)?;
+        if gradient.len() != state.gradient.len() {
+            return Err(not_loaded());
+        }
+        state.gradient = self.machine.upload(gradient);
+        Ok(())
     }
 
     fn store(&mut self, theta: &mut Vec<f32>, moments: &mut Moments) -> Result<()> {

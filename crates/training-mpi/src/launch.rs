@@ -9,25 +9,28 @@ pub(crate) struct Launch {
     pub(crate) world: usize,
     /// The number of this one.
     pub(crate) rank: Option<usize>,
+    /// The number of this one among those of its host.
+    pub(crate) local: Option<usize>,
     /// Where rank 0 is, as torchrun says it.
     address: Option<String>,
 }
 
-/// Number of processes, and of this one.
-const NAMES: [(&str, &str); 4] = [
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
-    ("PMI_SIZE", "PMI_RANK"),
+/// Number of processes, of this one, and of this one on its host.
+const NAMES: [(&str, &str, &str); 4] = [
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("PMI_SIZE", "PMI_RANK", "MPI_LOCALRANKID"),
     // Not SLURM_NTASKS: a batch script has that too, and runs once.
-    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
-    ("WORLD_SIZE", "RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_LOCALID"),
+    ("WORLD_SIZE", "RANK", "LOCAL_RANK"),
 ];
 
 /// What the launcher of this process said, if it has one.
 pub(crate) fn told(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
-    NAMES.iter().find_map(|&(size, rank)| {
+    NAMES.iter().find_map(|&(size, rank, local)| {
         let number = |name: &str| variable(name)?.trim().parse().ok();
         let address = variable("MASTER_ADDR");
-        Some(Launch { variable: size, world: number(size)?, rank: number(rank), address })
+        let (rank, local) = (number(rank), number(local));
+        Some(Launch { variable: size, world: number(size)?, rank, local, address })
     })
 }
 
@@ -73,5 +76,7 @@ mod tests {
         assert!(words.contains("--features mpi"));
         assert!(of(&[("SLURM_STEP_NUM_TASKS", "2")]).unwrap().refusal(true).contains("srun --mpi=pmix"));
         assert_eq!(of(&[("PMI_SIZE", "many")]), None);
+        let local = of(&[("SLURM_STEP_NUM_TASKS", "16"), ("SLURM_PROCID", "11"), ("SLURM_LOCALID", "3")]);
+        assert_eq!(local.and_then(|l| l.local), Some(3));
     }
 }

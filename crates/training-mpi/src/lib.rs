@@ -4,6 +4,8 @@ mod launch;
 
 #[cfg(feature = "mpi")]
 mod by_mpi;
+#[cfg(feature = "nccl")]
+mod by_nccl;
 
 use std::time::Duration;
 
@@ -25,6 +27,22 @@ pub fn open(patience: Duration) -> Result<Option<Box<dyn Collective>>> {
         Some(launch) if launch.world > 1 => Err(Refusal::Others(launch.refusal(cfg!(feature = "mpi")))),
         _ => Ok(None),
     }
+}
+
+/// The same ranks, whose numbers go from card to card: each rank says the number of its own one, and calls this. It does not save the
+/// way between a gradient and its rank's memory.
+///
+/// # Errors
+/// A rank that has no driver, no NCCL or not this card: named, on every rank.
+#[cfg(feature = "nccl")]
+pub fn over_nccl(ranks: Box<dyn Collective>, card: usize, patience: Duration) -> Result<Box<dyn Collective>> {
+    by_nccl::over(ranks, card, patience)
+}
+
+/// The number of this process among those of a run on its host, where a launcher says it: which of the host's devices is its own.
+pub fn on_its_host() -> Option<usize> {
+    let told = launch::told(|name| std::env::var(name).ok());
+    told.filter(|told| told.world > 1)?.local
 }
 
 /// The README's program is run with the tests of the documentation.

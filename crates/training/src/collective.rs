@@ -191,18 +191,36 @@ fn subtrees(node: Range<usize>, own: &Range<usize>, found: &mut Vec<Range<usize>
     }
 }
 
-fn add(a: &mut [f32], b: &[f32]) {
+pub(crate) fn add(a: &mut [f32], b: &[f32]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
 }
 
-/// The sum over a node, from its leaves.
-fn from_leaves(node: &Range<usize>, leaf: &mut dyn FnMut(usize) -> Result<Vec<f32>>) -> Result<Vec<f32>> {
+/// Where this rank computes the gradients of pieces and adds them up: a stack, in this process's memory or on a device.
+pub(crate) trait Stack {
+    /// The gradient of a piece, on top.
+    fn piece(&mut self, piece: usize) -> Result<()>;
+
+    /// In the place of the two on top their sum: the lower one is the first summand.
+    fn add(&mut self) -> Result<()>;
+
+    /// The losses of the pieces since the last time, in their order.
+    fn losses(&mut self) -> Result<Vec<Cost>>;
+
+    /// The one on top comes off.
+    fn take(&mut self) -> Result<Vec<f32>>;
+
+    /// One more on top.
+    fn put(&mut self, gradient: Vec<f32>) -> Result<()>;
+}
+
+/// The sum over a node, on top.
+fn from_leaves(node: &Range<usize>, stack: &mut dyn Stack) -> Result<()> {
     match halves(node) {
-        None => leaf(node.start),
+        None => stack.piece(node.start),
         Some([left, right]) => {
-            let mut sum = from_leaves(&left, leaf)?;
-            add(&mut sum, &from_leaves(&right, leaf)?);
-            Ok(sum)
+            from_leaves(&left, stack)?;
+            from_leaves(&right, stack)?;
+            stack.add()
         }
     }
 }
@@ -221,30 +239,30 @@ fn from_subtrees(node: &Range<usize>, sums: &mut BTreeMap<(usize, usize), Vec<f3
 /// The loss of a piece, summed over its targets, and their number.
 pub(crate) type Cost = (f64, u64);
 
-/// The sum of the gradients of all pieces, on every rank, and their losses, summed in the order of pieces. `leaf` computes a
-/// piece of this rank: its gradient, of `len` numbers, and its loss.
+/// The sum of the gradients of all pieces, of `len` numbers each, on top of every rank's stack; and their losses, summed in the
+/// order of pieces.
 pub(crate) fn sum_of_pieces(
     others: &mut dyn Collective,
     pieces: usize,
     len: usize,
-    mut leaf: impl FnMut(usize) -> Result<(Vec<f32>, Cost)>,
-) -> Result<(Vec<f32>, Cost)> {
+    stack: &mut dyn Stack,
+) -> Result<Cost> {
     let (rank, world) = (others.rank(), others.world());
     let of_rank = |rank: usize| {
         let mut found = Vec::new();
         subtrees(0..pieces, &own(pieces, rank, world), &mut found);
         found
     };
-    let mut losses: Vec<Cost> = Vec::new();
     let mut sums = Vec::new();
     for node in of_rank(rank) {
-        sums.push(from_leaves(&node, &mut |piece| {
-            let (gradient, loss) = leaf(piece)?;
-            losses.push(loss);
-            Ok(gradient)
-        })?);
+        from_leaves(&node, stack)?;
+        // One rank has the whole tree, whose sum is where it belongs.
+        if world > 1 {
+            sums.push(stack.take()?);
+        }
     }
-    let said: Vec<u8> = losses
+    let said: Vec<u8> = stack
+        .losses()?
         .iter()
         .flat_map(|(sum, targets)| [sum.to_le_bytes(), targets.to_le_bytes()].concat())
         .collect();
@@ -258,6 +276,9 @@ pub(crate) fn sum_of_pieces(
             loss.0 += f64::from_le_bytes(sum.try_into().unwrap_or_default());
             loss.1 += u64::from_le_bytes(targets.try_into().unwrap_or_default());
         }
+    }
+    if world == 1 {
+        return Ok(loss);
     }
     // Of each subtree every rank gets its slice, adds the tree up, and gives its slice of the sum to all.
     let slice = |rank: usize| rank * len / world..(rank + 1) * len / world;
@@ -284,7 +305,8 @@ pub(crate) fn sum_of_pieces(
     if whole.len() != len {
         return Err(Refusal::Others("the slices of a gradient do not make a whole".to_owned()));
     }
-    Ok((whole, loss))
+    stack.put(whole)?;
+    Ok(loss)
 }
 
 /// Refuses what no number of processes could agree on: pieces that the ranks do not divide.
@@ -316,6 +338,8 @@ pub struct Intent<'a> {
     pub layout: &'a Layout,
     /// Version and commit.
     pub build: &'a str,
+    /// What computes: `cpu`, or the kind of device. Two kinds do not round alike.
+    pub device: &'a str,
 }
 
 /// Whether all ranks are about to do the same. `ready` is what went wrong on this rank before, if anything did.
@@ -325,14 +349,14 @@ pub struct Intent<'a> {
 pub fn agree(others: &mut dyn Collective, ready: std::result::Result<Intent<'_>, String>) -> Result<()> {
     let says = match &ready {
         Err(fault) => serde_json::json!({"fault": fault}),
-        Ok(Intent { configuration, data_set, layout, build }) => {
+        Ok(Intent { configuration, data_set, layout, build, device }) => {
             let mut hasher = blake3::Hasher::new();
             for p in layout.iter() {
                 hasher.update(format!("{} {:?}\n", p.name, p.shape).as_bytes());
             }
             serde_json::json!({
                 "configuration": configuration, "data set": data_set,
-                "shape of the parameters": hasher.finalize().to_hex().to_string(), "build": build,
+                "shape of the parameters": hasher.finalize().to_hex().to_string(), "build": build, "device": device,
             })
         }
     };
@@ -347,7 +371,7 @@ pub fn agree(others: &mut dyn Collective, ready: std::result::Result<Intent<'_>,
     }
     let first = said.first().cloned().flatten().unwrap_or_default();
     for (rank, says) in said.iter().flatten().enumerate() {
-        for what in ["build", "configuration", "data set", "shape of the parameters"] {
+        for what in ["build", "configuration", "data set", "shape of the parameters", "device"] {
             if says.get(what) != first.get(what) {
                 let of = |says: &serde_json::Value| says.get(what).cloned().unwrap_or_default().to_string();
                 return Err(Refusal::Others(format!(
@@ -365,6 +389,51 @@ pub fn agree(others: &mut dyn Collective, ready: std::result::Result<Intent<'_>,
 mod tests {
     use super::*;
 
+    /// Gradients that are known.
+    struct Known<'a> {
+        of: &'a dyn Fn(usize) -> Vec<f32>,
+        stack: Vec<Vec<f32>>,
+        losses: Vec<Cost>,
+    }
+
+    impl Stack for Known<'_> {
+        fn piece(&mut self, piece: usize) -> Result<()> {
+            self.losses.push((piece as f64 * 0.1, piece as u64));
+            self.put((self.of)(piece))
+        }
+
+        fn add(&mut self) -> Result<()> {
+            let top = self.take()?;
+            add(self.stack.last_mut().unwrap(), &top);
+            Ok(())
+        }
+
+        fn losses(&mut self) -> Result<Vec<Cost>> {
+            Ok(std::mem::take(&mut self.losses))
+        }
+
+        fn take(&mut self) -> Result<Vec<f32>> {
+            Ok(self.stack.pop().unwrap())
+        }
+
+        fn put(&mut self, gradient: Vec<f32>) -> Result<()> {
+            self.stack.push(gradient);
+            Ok(())
+        }
+    }
+
+    fn sum(
+        others: &mut dyn Collective,
+        pieces: usize,
+        len: usize,
+        of: &dyn Fn(usize) -> Vec<f32>,
+    ) -> (Vec<f32>, Cost) {
+        let mut known = Known { of, stack: Vec::new(), losses: Vec::new() };
+        let loss = sum_of_pieces(others, pieces, len, &mut known).unwrap();
+        assert_eq!(known.stack.len(), 1, "the sum alone");
+        (known.take().unwrap(), loss)
+    }
+
     /// The sum on every rank, where piece p has the gradient that `of` says.
     fn sums(
         world: usize,
@@ -375,8 +444,7 @@ mod tests {
         std::thread::scope(|scope| {
             let ranks = threads(world, Duration::from_secs(30)).into_iter().map(|mut rank| {
                 scope.spawn(move || {
-                    let leaf = |p| Ok((of(p), (p as f64 * 0.1, p as u64)));
-                    let (sum, loss) = sum_of_pieces(&mut rank, pieces, len, leaf).unwrap();
+                    let (sum, loss) = sum(&mut rank, pieces, len, of);
                     assert_eq!(loss.1, (pieces * (pieces - 1) / 2) as u64);
                     sum
                 })
@@ -396,7 +464,7 @@ mod tests {
                 })
                 .collect();
             let of = |p: usize| gradients[p].clone();
-            let one = sum_of_pieces(&mut Alone, pieces, len, |p| Ok((of(p), (0.0, 0)))).unwrap().0;
+            let one = sum(&mut Alone, pieces, len, &of).0;
             // It is the sum.
             for (i, &found) in one.iter().enumerate() {
                 let right: f64 = gradients.iter().map(|g| f64::from(g[i])).sum();

@@ -58,6 +58,18 @@ impl std::fmt::Display for DeviceSpec {
 }
 
 impl DeviceSpec {
+    /// Another one of its kind.
+    #[must_use]
+    pub fn with_number(self, number: usize) -> Self {
+        match self {
+            Self::Cpu => Self::Cpu,
+            Self::Cuda(_) => Self::Cuda(number),
+            Self::Metal(_) => Self::Metal(number),
+            Self::Rocm(_) => Self::Rocm(number),
+            Self::Vulkan(_) => Self::Vulkan(number),
+        }
+    }
+
     /// The feature whose kernels train the explicit engine on it, and whether this build has them.
     fn kernels(self) -> Option<(&'static str, bool)> {
         match self {

@@ -13,11 +13,14 @@ pub trait Resident {
     /// The device has no room, or failed.
     fn load(&mut self, theta: &[f32], moments: &Moments) -> Result<()>;
 
-    /// The summed loss since the last time, in nats, and √Σ g². Waits for the device.
+    /// As the user named it.
+    fn name(&self) -> &str;
+
+    /// The summed loss of each gradient since the last time, in nats, and √Σ g². Waits for the device.
     ///
     /// # Errors
     /// The device failed.
-    fn measure(&mut self) -> Result<(f64, f64)>;
+    fn measure(&mut self) -> Result<(Vec<f64>, f64)>;
 
     /// One update; the gradient is cleared.
     ///
@@ -33,6 +36,30 @@ pub trait Resident {
     /// # Errors
     /// The device failed.
     fn gradient(&mut self) -> Result<Vec<f32>>;
+
+    /// The gradient goes onto a stack of gradients over there, and is zero.
+    ///
+    /// # Errors
+    /// No parameters lie there.
+    fn push(&mut self) -> Result<()>;
+
+    /// In the place of the two on top of the stack their sum: the lower one is the first summand.
+    ///
+    /// # Errors
+    /// There are no two.
+    fn add(&mut self) -> Result<()>;
+
+    /// The top of the stack is the gradient, whatever that was.
+    ///
+    /// # Errors
+    /// The stack is empty.
+    fn pop(&mut self) -> Result<()>;
+
+    /// These numbers are the gradient, whatever that was.
+    ///
+    /// # Errors
+    /// No parameters lie there, or more or fewer.
+    fn put(&mut self, gradient: &[f32]) -> Result<()>;
 
     /// Weights and moments come back.
     ///

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::{self, Checkpoint, State};
-use crate::collective::{self, Alone, Collective};
+use crate::collective::{self, Alone, Collective, Cost, Stack};
 use crate::error::{Refusal, Result};
 use crate::files;
 use crate::lines::{Interval, Lines, object};
@@ -283,10 +283,9 @@ impl<'a, T: Task> Trainer<'a, T> {
     /// Goes on with others: those who [`follow`](Self::follow) get the state from this one.
     ///
     /// # Errors
-    /// Pieces that the ranks do not divide, parameters that lie on a device, or a rank that does not come.
+    /// Pieces that the ranks do not divide, or a rank that does not come.
     pub fn lead(mut self, others: &'a mut dyn Collective) -> Result<Self> {
         collective::check_pieces(self.settings.pieces, others.world())?;
-        self.refuse_device(others)?;
         let state = self.at.write_bytes(self.task.layout(), Path::new("what rank 0 says"))?;
         others.gather(&state)?;
         self.others = Some(others);
@@ -302,24 +301,10 @@ impl<'a, T: Task> Trainer<'a, T> {
         let said = others.gather(&[])?;
         let said = said.first().map(Vec::as_slice).unwrap_or_default();
         let at = Checkpoint::from_bytes(said, Path::new("what rank 0 says"), task.layout())?;
-        let gradient = vec![0.0; at.theta.len()];
+        let gradient = vec![0.0; if task.resident().is_some() { 0 } else { at.theta.len() }];
         let watch = Watch::start(&at.state);
-        let folder = PathBuf::new();
-        let mut trainer =
-            Self { task, settings, folder, at, gradient, away: false, metrics: None, watch, others: None };
-        trainer.refuse_device(others)?;
-        trainer.others = Some(others);
-        Ok(trainer)
-    }
-
-    fn refuse_device(&mut self, others: &dyn Collective) -> Result<()> {
-        if self.task.resident().is_some() && others.world() > 1 {
-            return Err(Refusal::Others(
-                "several ranks train on CPUs: the gradient of a device does not come to the others here"
-                    .to_owned(),
-            ));
-        }
-        Ok(())
+        let (folder, metrics, others) = (PathBuf::new(), None, Some(others));
+        Ok(Self { task, settings, folder, at, gradient, away: false, metrics, watch, others })
     }
 
     /// Whether this process writes what the run leaves.
@@ -385,7 +370,7 @@ impl<'a, T: Task> Trainer<'a, T> {
                 self.come_back()?;
             }
             let early = if judged && self.leads() { self.evaluate(progress)? } else { None };
-            let (early, signal) = self.agree(early, stop.load(Ordering::Relaxed))?;
+            let (early, signal) = self.agree(early, stop.load(Ordering::Relaxed), judged)?;
             if let Some(reason) = if step == total { Some("steps") } else { early } {
                 return self.end(reason);
             }
@@ -401,15 +386,30 @@ impl<'a, T: Task> Trainer<'a, T> {
         }
     }
 
-    /// What all ranks do after an update: why the run ends, if rank 0 says so, and the signal that came to any of them.
-    fn agree(&mut self, early: Option<&'static str>, signal: usize) -> Result<(Option<&'static str>, usize)> {
+    /// What all ranks do after an update: why the run ends, if rank 0 says so, and the signal that came to any of them. With
+    /// `weights` they compare theirs: processors or devices that do not round alike would drift apart unseen.
+    fn agree(
+        &mut self,
+        early: Option<&'static str>,
+        signal: usize,
+        weights: bool,
+    ) -> Result<(Option<&'static str>, usize)> {
         const REASONS: [&str; 2] = ["goal", "patience"];
         let Some(others) = &mut self.others else { return Ok((early, signal)) };
         let reason = early.map_or(0, |early| 1 + u8::from(early == REASONS[1]));
-        let said = others.gather(&[&[reason][..], &(signal as u64).to_le_bytes()].concat())?;
+        let digest = if weights { digest(&self.at.theta) } else { Vec::new() };
+        let said = others.gather(&[&[reason][..], &(signal as u64).to_le_bytes(), &digest].concat())?;
         let reason = said.first().and_then(|said| said.first()).copied().unwrap_or(0);
         let early = usize::from(reason).checked_sub(1).and_then(|i| REASONS.get(i).copied());
-        let signal = |said: &Vec<u8>| Some(u64::from_le_bytes(said.get(1..)?.try_into().ok()?));
+        let signal = |said: &Vec<u8>| Some(u64::from_le_bytes(said.get(1..9)?.try_into().ok()?));
+        let of = |said: &Vec<u8>| said.get(9..).map(<[u8]>::to_vec);
+        if let Some(rank) = said.iter().position(|now| of(now) != said.first().and_then(of)) {
+            return Err(Refusal::Others(format!(
+                "after update {} rank {rank} has other weights than rank 0: its processor or device rounds in another \
+                 way; the run goes on from its last checkpoint, on ranks of one kind",
+                self.at.state.step
+            )));
+        }
         Ok((early, said.iter().filter_map(signal).max().unwrap_or(0) as usize))
     }
 
@@ -425,20 +425,23 @@ impl<'a, T: Task> Trainer<'a, T> {
             self.away = true;
         }
         let theta: &[f32] = if self.away { &[] } else { &self.at.theta };
-        if self.settings.pieces > 0 && !self.away {
+        if self.settings.pieces > 0 {
             let (parts, mut alone) = (self.settings.pieces, Alone);
             let others = self.others.as_deref_mut().unwrap_or(&mut alone);
-            let (len, clock, mut own) = (theta.len(), Instant::now(), 0.0);
-            let (sum, cost) = collective::sum_of_pieces(others, parts, len, |part| {
-                let begun = Instant::now();
-                let mut gradient = vec![0.0; len];
-                let piece = Piece { part, parts };
-                let l = self.task.gradient(theta, &batch, piece, update, &mut gradient)?;
-                own += begun.elapsed().as_secs_f64();
-                Ok((gradient, (l.sum, l.targets)))
-            })?;
+            let (len, clock, away) = (self.at.theta.len(), Instant::now(), self.away);
+            let work = Work { task: &mut *self.task, batch: &batch, parts, update, theta, seconds: 0.0 };
+            let (cost, own) = if away {
+                let mut there = There { work, targets: Vec::new() };
+                let cost = collective::sum_of_pieces(others, parts, len, &mut there)?;
+                there.resident()?.pop()?;
+                (cost, there.work.seconds)
+            } else {
+                let mut here = Here { work, sums: Vec::new(), losses: Vec::new() };
+                let cost = collective::sum_of_pieces(others, parts, len, &mut here)?;
+                self.gradient = here.take()?;
+                (cost, here.work.seconds)
+            };
             self.watch.waited += (clock.elapsed().as_secs_f64() - own).max(0.0);
-            self.gradient = sum;
             loss = Loss { sum: cost.0, targets: cost.1 };
         } else {
             for part in 0..parts {
@@ -449,8 +452,10 @@ impl<'a, T: Task> Trainer<'a, T> {
         }
         let mut norm = None;
         if let Some(there) = self.task.resident() {
-            let (sum, found) = there.measure()?;
-            (loss.sum, norm) = (sum, Some(found));
+            let (sums, found) = there.measure()?;
+            // Those of pieces were asked for before.
+            loss.sum += sums.iter().sum::<f64>();
+            norm = Some(found);
         }
         let state = &mut self.at.state;
         state.step = update;
@@ -642,6 +647,128 @@ impl<'a, T: Task> Trainer<'a, T> {
         let fields = json!({"step": state.step, "reason": reason, "best_step": best_step, "best": best});
         self.write("end", object(fields))
     }
+}
+
+/// The gradients of pieces of a batch.
+struct Work<'a, T: Task> {
+    task: &'a mut T,
+    batch: &'a T::Batch,
+    parts: usize,
+    update: u64,
+    theta: &'a [f32],
+    /// That they took.
+    seconds: f64,
+}
+
+impl<T: Task> Work<'_, T> {
+    fn gradient(&mut self, part: usize, gradient: &mut [f32]) -> Result<Loss> {
+        let (begun, piece) = (Instant::now(), Piece { part, parts: self.parts });
+        let loss = self.task.gradient(self.theta, self.batch, piece, self.update, gradient)?;
+        self.seconds += begun.elapsed().as_secs_f64();
+        Ok(loss)
+    }
+}
+
+fn nothing_to_add() -> Refusal {
+    Refusal::Others("a sum of gradients was asked for before they were there".to_owned())
+}
+
+/// Gradients that are added in this process's memory.
+struct Here<'a, T: Task> {
+    work: Work<'a, T>,
+    sums: Vec<Vec<f32>>,
+    losses: Vec<Cost>,
+}
+
+impl<T: Task> Stack for Here<'_, T> {
+    fn piece(&mut self, piece: usize) -> Result<()> {
+        let mut gradient = vec![0.0; self.work.theta.len()];
+        let loss = self.work.gradient(piece, &mut gradient)?;
+        self.losses.push((loss.sum, loss.targets));
+        self.put(gradient)
+    }
+
+    fn add(&mut self) -> Result<()> {
+        let top = self.take()?;
+        collective::add(self.sums.last_mut().ok_or_else(nothing_to_add)?, &top);
+        Ok(())
+    }
+
+    fn losses(&mut self) -> Result<Vec<Cost>> {
+        Ok(std::mem::take(&mut self.losses))
+    }
+
+    fn take(&mut self) -> Result<Vec<f32>> {
+        self.sums.pop().ok_or_else(nothing_to_add)
+    }
+
+    fn put(&mut self, gradient: Vec<f32>) -> Result<()> {
+        self.sums.push(gradient);
+        Ok(())
+    }
+}
+
+/// Gradients that are added where the parameters lie; what comes here is what other ranks want.
+struct There<'a, T: Task> {
+    work: Work<'a, T>,
+    /// Of the pieces whose losses are not asked for yet.
+    targets: Vec<u64>,
+}
+
+impl<T: Task> There<'_, T> {
+    fn resident(&mut self) -> Result<&mut dyn Resident> {
+        self.work.task.resident().ok_or_else(nothing_to_add)
+    }
+}
+
+impl<T: Task> Stack for There<'_, T> {
+    fn piece(&mut self, piece: usize) -> Result<()> {
+        let loss = self.work.gradient(piece, &mut [])?;
+        self.targets.push(loss.targets);
+        self.resident()?.push()
+    }
+
+    fn add(&mut self) -> Result<()> {
+        self.resident()?.add()
+    }
+
+    fn losses(&mut self) -> Result<Vec<Cost>> {
+        // The device works until here.
+        let begun = Instant::now();
+        let (sums, _) = self.resident()?.measure()?;
+        self.work.seconds += begun.elapsed().as_secs_f64();
+        let targets = std::mem::take(&mut self.targets);
+        if sums.len() != targets.len() {
+            return Err(nothing_to_add());
+        }
+        Ok(sums.into_iter().zip(targets).collect())
+    }
+
+    fn take(&mut self) -> Result<Vec<f32>> {
+        let begun = Instant::now();
+        let there = self.resident()?;
+        there.pop()?;
+        let taken = there.gradient()?;
+        there.clear();
+        self.work.seconds += begun.elapsed().as_secs_f64();
+        Ok(taken)
+    }
+
+    fn put(&mut self, gradient: Vec<f32>) -> Result<()> {
+        let there = self.resident()?;
+        there.put(&gradient)?;
+        there.push()
+    }
+}
+
+/// BLAKE3 of numbers, bit for bit.
+fn digest(numbers: &[f32]) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    for some in numbers.chunks(1 << 12) {
+        let bytes: Vec<u8> = some.iter().flat_map(|x| x.to_le_bytes()).collect();
+        hasher.update(&bytes);
+    }
+    hasher.finalize().as_bytes().to_vec()
 }
 
 /// What ends a run before its last update: the goal, or patience that has run out.

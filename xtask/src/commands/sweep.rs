@@ -1,5 +1,6 @@
 //! `cargo xtask sweep`: many runs from one file, and one table with intervals over seeds.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,8 +12,9 @@ use crate::learner::Kind;
 use crate::signals::{self, Stop};
 use crate::sweep::lease::Claims;
 use crate::sweep::plan::Draft;
+use crate::sweep::share::Share;
 use crate::sweep::{Plan, Swept, Tables, forecast, jobs, sweep};
-use crate::{keys, place, rnn, transformer};
+use crate::{keys, place, rnn, store, transformer};
 
 /// Options of `sweep`.
 #[derive(Debug, Args)]
@@ -26,6 +28,9 @@ pub(crate) struct SweepArgs {
     /// Takes points that no other worker has, on any machine that shares the folder runs/, until all are finished.
     #[arg(long, conflicts_with = "dry_run")]
     worker: bool,
+    /// Where workers share no folder: the URL (s3://BUCKET/PREFIX, or file:///FOLDER) under which their claims and runs lie.
+    #[arg(long, value_name = "URL", requires = "worker")]
+    at: Option<String>,
     /// Seconds without a sign of life after which a worker's points are given to others; below its longest pause it
     /// loses them for nothing.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "worker",
@@ -53,10 +58,25 @@ pub(crate) fn run(args: &SweepArgs) -> Result<u8> {
     }
 }
 
+#[cfg(feature = "store")]
+fn claims_at(url: &str, folder: &Path, lease: Duration) -> Result<Claims> {
+    Claims::at(url, folder, lease)
+}
+
+#[cfg(not(feature = "store"))]
+fn claims_at(url: &str, _: &Path, _: Duration) -> Result<Claims> {
+    anyhow::bail!("{url}: this build reaches no URL")
+}
+
 fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8> {
     #[cfg(not(feature = "programs"))]
     if plan.has_programs()? {
         return crate::elsewhere::hand_over("programs");
+    }
+    if args.at.is_some()
+        && let Some(status) = store::elsewhere()?
+    {
+        return Ok(status);
     }
     let folder = place::runs().join(&plan.name);
     if args.dry_run {
@@ -68,8 +88,14 @@ fn answer<L: Tables>(args: &SweepArgs, plan: &Plan<L>, stop: &Stop) -> Result<u8
     // Workers exclude whoever wants the sweep alone, and not one another.
     let _lock = training::files::lock(&folder, if args.worker { Sharing::Together } else { Sharing::Alone })?;
     let lease = Duration::from_secs(args.lease);
-    let claims = if args.worker { Some(Claims::new(&folder, lease)?) } else { None };
-    let how = jobs::How { at_once: usize::from(args.jobs), quiet: args.quiet, stop, claims: claims.as_ref() };
+    let share = args.at.as_ref().map(|url| Share::new(url, &plan.name, &folder));
+    let claims = match &share {
+        None if args.worker => Some(Claims::new(&folder, lease)?),
+        None => None,
+        Some(share) => Some(claims_at(&share.claims(), &folder, lease)?),
+    };
+    let at_once = usize::from(args.jobs);
+    let how = jobs::How { at_once, quiet: args.quiet, stop, claims: claims.as_ref(), share: share.as_ref() };
     match sweep(plan, &folder, &how)? {
         Swept::Interrupted(signal) => {
             say!("stopped; the same command goes on");

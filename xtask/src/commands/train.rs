@@ -138,7 +138,7 @@ fn resume<L: Learner>(args: &Train, folder: &Path) -> Result<u8> {
     if let Some(features) = elsewhere(&config) {
         return crate::elsewhere::hand_over(&features);
     }
-    together(ranks(args)?, |others| run(args, &config, folder, others))
+    together(ranks(args, &config)?, |others| run(args, &config, folder, others))
 }
 
 /// Does what is to be done with others, if there are any; after a fault nobody is left waiting.
@@ -155,8 +155,41 @@ fn together(
 }
 
 /// The other processes of the run, if it was started with any.
-fn ranks(args: &Train) -> Result<Option<Box<dyn Collective>>> {
-    Ok(training_mpi::open(Duration::from_secs(args.patience))?)
+fn ranks<L: Learner>(args: &Train, config: &L) -> Result<Option<Box<dyn Collective>>> {
+    let patience = Duration::from_secs(args.patience);
+    let found = training_mpi::open(patience)?;
+    by_nccl(found, config, patience)
+}
+
+/// Ranks that train on cards send their numbers by NCCL.
+#[cfg(feature = "nccl")]
+fn by_nccl<L: Learner>(
+    found: Option<Box<dyn Collective>>,
+    config: &L,
+    patience: Duration,
+) -> Result<Option<Box<dyn Collective>>> {
+    let Some(mut ranks) = found else { return Ok(None) };
+    let card = config.device().parse().and_then(|device: DeviceSpec| match device {
+        DeviceSpec::Cuda(_) if L::KIND == Kind::Transformer => Ok(Some(device)),
+        _ => Ok(None),
+    })?;
+    // All of them, or none: one that comes alone would wait.
+    let said = ranks.gather(&[u8::from(card.is_some())])?;
+    let Some(device) = card.filter(|_| said.iter().all(|said| said == &[1])) else { return Ok(Some(ranks)) };
+    match transformer::network::of_rank(device, config.device())? {
+        DeviceSpec::Cuda(card) => Ok(Some(training_mpi::over_nccl(ranks, card, patience)?)),
+        _ => Ok(Some(ranks)),
+    }
+}
+
+/// A build without NCCL: numbers go through MPI.
+#[cfg(not(feature = "nccl"))]
+fn by_nccl<L: Learner>(
+    found: Option<Box<dyn Collective>>,
+    _: &L,
+    _: Duration,
+) -> Result<Option<Box<dyn Collective>>> {
+    Ok(found)
 }
 
 fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
@@ -178,7 +211,7 @@ fn begin<L: Learner>(args: &Train, file: &str, config: &L) -> Result<u8> {
     }
     let name = run_folder::name(args.name.as_deref().or(config.name()), file, config)?;
     let folder = place::runs().join(&name);
-    together(ranks(args)?, |others| {
+    together(ranks(args, config)?, |others| {
         // Rank 0 looks, and makes it.
         if others.as_ref().is_none_or(|others| others.rank() == 0) && !run_folder::is_empty(&folder)? {
             bail!("{} exists: go on with --resume {name}, or choose another --name", folder.display());

@@ -6,8 +6,9 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::lease::{Claims, Taken};
+use super::lease::{self, Claim, Claims, Taken};
 use super::plan::Job;
+use super::share::Share;
 use crate::learner::Learner;
 use crate::run::{Ended, train_in};
 use crate::run_folder;
@@ -24,6 +25,8 @@ pub(crate) struct How<'a> {
     pub(crate) stop: &'a Stop,
     /// Where other machines work on the same sweep: who has what.
     pub(crate) claims: Option<&'a Claims>,
+    /// Where they share no folder: the place of their runs.
+    pub(crate) share: Option<&'a Share>,
 }
 
 /// Runs all jobs that are not finished. Answers with the signal that stopped them, if one did.
@@ -87,8 +90,10 @@ fn work<L: Learner>(left: &Mutex<VecDeque<&Job<L>>>, failed: &Mutex<Vec<anyhow::
 /// Makes what runs share, if it is missing; one machine at a time.
 fn prepare<L: Learner>(name: &str, how: &How<'_>) -> Result<()> {
     let Some(claims) = how.claims else { return L::prepare(name, how.quiet, how.stop) };
+    // Machines without a common folder make it each for itself.
+    let on = if how.share.is_some() { format!(" on {}", lease::host()) } else { String::new() };
     while how.stop.signal().is_none() {
-        match claims.take(&format!("data {name}"), how.stop)? {
+        match claims.take(&format!("data {name}{on}"), how.stop)? {
             Taken::Mine(claim) => {
                 L::prepare(name, how.quiet, claim.stop())?;
                 claim.done();
@@ -138,27 +143,11 @@ fn look<L: Learner>(jobs: &[&Job<L>], how: &How<'_>, claims: &Claims) -> Result<
         if is_finished(job)? {
             continue;
         }
-        match claims.take(&claims.point(&job.folder), how.stop)? {
+        let point = claims.point(&job.folder);
+        match claims.take(&point, how.stop)? {
             Taken::Busy => waits = true,
             Taken::Deadly(names) => dead = Some(deadly(&name, &names)),
-            Taken::Mine(claim) if is_finished(job)? => claim.done(),
-            Taken::Mine(claim) => {
-                say(how, &format!("{name}: running"));
-                return match one(job, &How { stop: claim.stop(), ..*how }) {
-                    Ok(()) if claim.stop().signal().is_none() => {
-                        claim.done();
-                        Ok(Look::Worked)
-                    }
-                    // Its lease ended, or a signal came: whoever looks next knows which.
-                    Ok(()) => Ok(Look::Worked),
-                    // Whoever had it before stopped beating and holds the folder still.
-                    Err(e) if is_busy(&e) => {
-                        drop(claim);
-                        Ok(Look::Wait)
-                    }
-                    Err(e) => Err(e.context(name)),
-                };
-            }
+            Taken::Mine(claim) => return claimed(job, &point, claim, how).with_context(|| name),
         }
     }
     match dead {
@@ -166,6 +155,39 @@ fn look<L: Learner>(jobs: &[&Job<L>], how: &How<'_>, claims: &Claims) -> Result<
         Some(refusal) => Err(refusal),
         None => Ok(Look::Over),
     }
+}
+
+/// Does what a claim is for: fetches what others have, runs what is left of it, and puts it where others find it.
+fn claimed<L: Learner>(job: &Job<L>, point: &str, claim: Claim, how: &How<'_>) -> Result<Look> {
+    let own = How { stop: claim.stop(), ..*how };
+    let work = || {
+        if let Some(share) = own.share {
+            share.fetch(point, job, own.stop)?;
+        }
+        if is_finished(job)? {
+            return Ok(());
+        }
+        say(how, &format!("{}: running", job.folder.display()));
+        one(job, &own)?;
+        match (own.share, own.stop.signal()) {
+            (None, _) | (_, Some(lease::LOST)) => Ok(()),
+            (Some(share), None) => share.put(point, job, own.stop),
+            (Some(share), Some(_)) => {
+                say(how, &format!("{}: putting it where others go on", job.folder.display()));
+                share.put(point, job, &Stop::default())
+            }
+        }
+    };
+    let done = work();
+    match (done, claim.stop().signal()) {
+        (Ok(()), None) => claim.done(),
+        // Its lease ended, or a signal came: whoever looks next knows which.
+        (Ok(()), Some(_)) | (Err(_), Some(lease::LOST)) => {}
+        // Whoever had it before stopped beating and holds the folder still.
+        (Err(e), _) if is_busy(&e) => return Ok(Look::Wait),
+        (Err(e), _) => return Err(e),
+    }
+    Ok(Look::Worked)
 }
 
 fn is_busy(e: &anyhow::Error) -> bool {

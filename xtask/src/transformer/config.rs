@@ -250,10 +250,6 @@ impl Config {
                 accumulate == 1,
                 format!("accumulate = {accumulate}: with `pieces` the batch is cut into these"),
             );
-            faults.demand(
-                self.device == "cpu",
-                format!("pieces: the gradient of {} is not summed with that of others", self.device),
-            );
         }
         for (key, value) in [("lr", lr), ("eps", eps)] {
             faults.demand(value > 0.0 && value.is_finite(), format!("{key} = {value}: above 0"));

@@ -45,6 +45,7 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
         _ if device.has_kernels() => {
             use symbolic_transformer::on_device::OnDevice;
             let products = if config.is_half() { Products::OnCores(Sixteen::Bf16) } else { Products::Single };
+            let device = of_rank(device, &config.device)?;
             let network = OnDevice::new(shape, code, device_kernels::open(device)?)?;
             Ok(Box::new(network.with_products(products).context("precision = \"bf16\"")?))
         }
@@ -59,6 +60,25 @@ pub(crate) fn of(config: &Config, code: &Code) -> Result<Box<dyn Network>> {
             bail!("device {device} needs a build with --features candle")
         }
     }
+}
+
+/// The device of a rank, where several were started and none is chosen by its number: each has its own of those that it sees.
+/// Schedulers show a rank one device, or all.
+#[cfg(feature = "device")]
+pub(crate) fn of_rank(device: DeviceSpec, named: &str) -> Result<DeviceSpec> {
+    let Some(number) = training_mpi::on_its_host().filter(|_| !named.contains(':')) else {
+        return Ok(device);
+    };
+    let found = device_kernels::available();
+    let alike = |f: &&device_kernels::Found| f.fault.is_none() && f.spec.feature() == device.feature();
+    let count = found.iter().filter(alike).count();
+    if count > 1 && number >= count {
+        bail!(
+            "--device {named}: this is process {number} of its host, counted from 0, which has {count} such devices; \
+             start at most as many processes, or share one as --device {named}:0"
+        );
+    }
+    Ok(if count > 1 { device.with_number(number) } else { device })
 }
 
 /// The network that judges or writes with the weights of a run. What was trained on a device that this build has not is

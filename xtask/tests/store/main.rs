@@ -7,6 +7,7 @@
 mod common;
 
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use common::{Place, files};
@@ -138,4 +139,85 @@ fn a_host_that_says_nothing_is_named_in_time() {
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("s3://sets/few: listing") && !errors.contains("the-secret"), "{errors}");
     assert!(clock.elapsed() < Duration::from_secs(10), "{:?}", clock.elapsed());
+}
+
+const SWEEP: &str = "base = \"run.toml\"\nseeds = [0, 1]\n[grid]\nposition = [\"none\", \"sinusoidal\"]\n\
+    [[override]]\n[override.set]\ndata = \"few\"\nmax_steps = 60\nsave_every = 1\n";
+
+/// A machine of its own, with nothing but the configurations.
+fn machine() -> Place {
+    Place::new(&[("run.toml", RUN), ("data/few.toml", DATA), ("two.toml", SWEEP)])
+}
+
+/// The table without what depends on clocks.
+fn table(place: &Place) -> Vec<String> {
+    let text = std::fs::read_to_string(place.path("runs/two/table.csv")).unwrap();
+    let mut lines = text.lines().map(|l| l.split(',').collect::<Vec<&str>>());
+    let timed: Vec<bool> = lines.next().unwrap().iter().map(|name| name.contains("second")).collect();
+    lines
+        .map(|cells| {
+            let kept = cells.into_iter().zip(&timed).filter(|(_, timed)| !**timed).map(|(cell, _)| cell);
+            kept.collect::<Vec<_>>().join(",")
+        })
+        .collect()
+}
+
+/// Three machines that share nothing but what lies under a URL. One of them is killed, one is stopped by a signal and its work
+/// goes on elsewhere; the others have the table of one machine, and so has one that comes when all is done.
+#[test]
+fn workers_that_share_a_url_make_the_table_of_one_machine() {
+    let whole = machine();
+    whole.ok(&["sweep", "--config", "two.toml", "--quiet"]);
+    let shared = tempfile::tempdir().unwrap();
+    let url = format!("file://{}/runs of all", shared.path().display()).replace(' ', "%20");
+    let machines: Vec<Place> = (0..4).map(|_| machine()).collect();
+    let start = |place: &Place| {
+        let args = ["sweep", "--config", "two.toml", "--worker", "--lease", "3", "--at", &url, "--quiet"];
+        place.command(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut workers: Vec<_> = machines.iter().take(3).map(start).collect();
+    let trains = |place: &Place| {
+        ["none", "sinusoidal"].iter().any(|p| {
+            [0, 1].iter().any(|s| {
+                let last = place.path(&format!("runs/two/position={p}/seed-{s}/last"));
+                std::fs::read_dir(last).is_ok_and(|mut files| files.next().is_some())
+            })
+        })
+    };
+    let clock = Instant::now();
+    while !(trains(&machines[0]) && trains(&machines[1])) {
+        assert!(clock.elapsed() < Duration::from_secs(300), "they never come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let told = |worker: &std::process::Child, signal: &str| {
+        std::process::Command::new("kill").args([signal, &worker.id().to_string()]).status().unwrap()
+    };
+    told(&workers[0], "-KILL");
+    told(&workers[1], "-TERM");
+    let (killed, stopped) = (workers.remove(0), workers.remove(0));
+    killed.wait_with_output().unwrap();
+    let stopped = stopped.wait_with_output().unwrap();
+    // It may have been between two points, or done.
+    assert!(matches!(stopped.status.code(), Some(143 | 0)), "{stopped:?}");
+    for worker in workers {
+        let output = worker.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    // The last machine draws nothing: it fetches what all have done.
+    let output = start(&machines[3]).wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for place in &machines[2..] {
+        assert_eq!(table(&whole), table(place));
+        for (position, seed) in [("none", 0), ("none", 1), ("sinusoidal", 0), ("sinusoidal", 1)] {
+            let run = format!("runs/two/position={position}/seed-{seed}");
+            let weights = |place: &Place| std::fs::read(place.path(&run).join("model.safetensors")).unwrap();
+            assert!(weights(&whole) == weights(place), "{run}");
+            assert_eq!(common::metrics(&whole.path(&run)), common::metrics(&place.path(&run)), "{run}");
+        }
+    }
+    // A build can say where; a sweep that is not one of several workers cannot.
+    let refused = machines[3].refused(&["sweep", "--config", "two.toml", "--at", &url], 2);
+    assert!(refused.contains("--worker"), "{refused}");
+    let refused = machines[3].refused(&["sweep", "--config", "two.toml", "--worker", "--at", "gs://b/p"], 1);
+    assert!(refused.contains("gs is no scheme"), "{refused}");
 }

@@ -26,6 +26,8 @@ struct Seen {
     log: Mutex<Vec<(String, String)>>,
     fail: Mutex<Option<Fail>>,
     slow: AtomicU64,
+    /// The server looks, and then writes: a store does both at once.
+    conditional: futures::lock::Mutex<()>,
 }
 
 /// The server. It ends with the process.
@@ -164,8 +166,11 @@ async fn answer(
         {
         }
         let answer = hyper::Response::builder().status(status).header("content-type", "application/xml");
+        let answer = answer.header("etag", "\"of a server that keeps nothing\"");
         return Ok(answer.body(s3s::Body::from(body)).unwrap());
     }
+    let conditional = request.headers().contains_key("if-none-match");
+    let _alone = if conditional { Some(seen.conditional.lock().await) } else { None };
     Ok(service.call(request.map(s3s::Body::from)).await.unwrap())
 }
 

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
 
+mod board;
 mod common;
 mod kills;
 mod refusals;

@@ -13,6 +13,7 @@ use symbolic_transformer::network::{Network, Noise};
 use symbolic_transformer::on_device::{DecoderOnDevice, OnDevice, Path};
 use symbolic_transformer::order::{BatchUnit, Batching, Order};
 use symbolic_transformer::sample::{Choice, Request, beam, sample};
+use training::collective::{Collective, threads};
 use training::kernels::Precision;
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
@@ -229,6 +230,13 @@ fn settings(total: u64) -> Settings {
     }
 }
 
+fn learner(network: Box<dyn Network>) -> Learner<'static> {
+    let train = corpus(0, 64);
+    let lengths = train.lengths();
+    let order = Order::new(lengths, Batching::Plain, BatchUnit::Formulas, 16, 3);
+    Learner { network, train: train.into(), validation: corpus(1, 16), order, seed: 3, smoothing: 0.0 }
+}
+
 /// Trains to an update and returns the weights and the losses of the `update` lines.
 fn train(
     network: Box<dyn Network>,
@@ -236,11 +244,7 @@ fn train(
     total: u64,
     stop: usize,
 ) -> (Vec<f32>, Vec<f64>) {
-    let train = corpus(0, 64);
-    let lengths = train.lengths();
-    let order = Order::new(lengths, Batching::Plain, BatchUnit::Formulas, 16, 3);
-    let mut learner =
-        Learner { network, train: train.into(), validation: corpus(1, 16), order, seed: 3, smoothing: 0.0 };
+    let mut learner = learner(network);
     let mut trainer = Trainer::open(&mut learner, settings(total), folder, serde_json::Map::new()).unwrap();
     trainer.run(&AtomicUsize::new(stop), &training::Progress::Quiet).unwrap();
     let weights = trainer.weights().to_vec();
@@ -270,6 +274,56 @@ fn twenty_updates_of_tiny_have_the_losses_of_the_cpu_and_go_on_there() {
     for (a, b) in losses.iter().zip(&right_losses) {
         assert!((a - b).abs() < 1e-4, "{losses:?} {right_losses:?}");
     }
+}
+
+/// So many ranks with a machine each; the weights of every rank, and the newest checkpoint.
+fn together(config: &ModelConfig, world: usize) -> Option<(Vec<Vec<f32>>, Vec<u8>)> {
+    machine()?;
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { accumulate: 1, pieces: 4, ..settings(10) };
+    let weights = std::thread::scope(|scope| {
+        let ranks = threads(world, std::time::Duration::from_secs(300)).into_iter().map(|mut others| {
+            let (settings, folder) = (settings.clone(), folder.path());
+            scope.spawn(move || {
+                let mut learner = learner(Box::new(on(config, machine().unwrap())));
+                let start = serde_json::Map::new();
+                let mut trainer = if others.rank() == 0 {
+                    let alone = Trainer::open(&mut learner, settings, folder, start).unwrap();
+                    if world == 1 { alone } else { alone.lead(&mut others).unwrap() }
+                } else {
+                    Trainer::follow(&mut learner, settings, &mut others).unwrap()
+                };
+                trainer.run(&AtomicUsize::new(0), &training::Progress::Quiet).unwrap();
+                trainer.weights().to_vec()
+            })
+        });
+        let ranks: Vec<_> = ranks.collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    });
+    let newest = std::fs::read(folder.path().join("last/step-0000010.safetensors")).unwrap();
+    Some((weights, newest))
+}
+
+/// The sum of the pieces is one tree, added where the gradients lie as far as they are one rank's.
+#[test]
+fn ranks_on_devices_have_the_bits_of_one() {
+    let config = ModelConfig { n_layers: 1, ..ModelConfig::size("tiny").unwrap() };
+    let Some((one, newest)) = together(&config, 1) else { return };
+    for world in [2, 4] {
+        let (many, newest_of_many) = together(&config, world).unwrap();
+        for weights in &many {
+            assert!(weights.iter().zip(&one[0]).all(|(a, b)| a.to_bits() == b.to_bits()), "{world}");
+        }
+        assert!(newest == newest_of_many, "{world}");
+    }
+    // And it is the sum: the CPU's, as far as f32 goes.
+    let folder = tempfile::tempdir().unwrap();
+    let mut learner = learner(Box::new(Explicit::new(config).unwrap()));
+    let settings = Settings { accumulate: 1, pieces: 4, ..settings(10) };
+    let mut trainer = Trainer::open(&mut learner, settings, folder.path(), serde_json::Map::new()).unwrap();
+    trainer.run(&AtomicUsize::new(0), &training::Progress::Quiet).unwrap();
+    let apart = trainer.weights().iter().zip(&one[0]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(apart < 2e-3, "{apart}");
 }
 
 #[test]

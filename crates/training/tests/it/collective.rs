@@ -121,21 +121,48 @@ fn an_early_end_is_the_end_of_all() {
     }
 }
 
+/// A rank whose arithmetic is another one would go its own way unseen.
+#[test]
+fn ranks_that_drift_apart_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let ranks = threads(3, Duration::from_secs(20)).into_iter().map(|others| {
+            let folder = folder.path();
+            scope.spawn(move || {
+                let mut own = pieces(20);
+                if others.rank() == 2 {
+                    own.schedule.lr *= 1.001;
+                }
+                rank(others, &mut Linear::new(), own, folder)
+            })
+        });
+        let ranks: Vec<_> = ranks.collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    });
+    for result in results {
+        let fault = result.unwrap_err().to_string();
+        assert!(fault.contains("rank 2 has other weights than rank 0"), "{fault}");
+    }
+}
+
 #[test]
 fn ranks_that_would_do_different_things_do_nothing() {
     let say =
         |world: usize, intents: &(dyn Fn(usize) -> std::result::Result<[&'static str; 3], String> + Sync)| {
             std::thread::scope(|scope| {
-                let ranks =
-                    threads(world, Duration::from_secs(20)).into_iter().map(|mut others| {
-                        scope.spawn(move || {
-                            let task = Linear::new();
-                            let ready = intents(others.rank()).map(|[configuration, data_set, build]| {
-                                Intent { configuration, data_set, layout: task.layout(), build }
-                            });
-                            agree(&mut others, ready)
-                        })
-                    });
+                let ranks = threads(world, Duration::from_secs(20)).into_iter().map(|mut others| {
+                    scope.spawn(move || {
+                        let task = Linear::new();
+                        let ready = intents(others.rank()).map(|[configuration, data_set, build]| Intent {
+                            configuration,
+                            data_set,
+                            layout: task.layout(),
+                            build,
+                            device: "cpu",
+                        });
+                        agree(&mut others, ready)
+                    })
+                });
                 let ranks: Vec<_> = ranks.collect();
                 ranks.into_iter().map(|r| r.join().unwrap().map_err(|e| e.to_string())).collect::<Vec<_>>()
             })
