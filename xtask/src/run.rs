@@ -136,7 +136,7 @@ fn train_with<L: Learner>(
     }
     if let Some(others) = &mut others {
         let divided = training::collective::check_pieces(settings.pieces, others.world());
-        agree(*others, divided.map(|()| (&layout, &settings, &device)).map_err(|e| e.to_string()))?;
+        agree(*others, divided.map(|()| (&layout, &settings, device.as_str())).map_err(|e| e.to_string()))?;
     }
     let _alone = alone(folder, before)?;
     let changed = run_folder::write_config(folder, config, &subject.made_from())?;

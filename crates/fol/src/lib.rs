@@ -85,6 +85,8 @@ pub mod score;
 
 pub mod estimate;
 
+pub mod invent;
+
 #[doc(hidden)] // for the command
 pub mod file;
 

@@ -7,6 +7,7 @@ mod canon;
 mod checking;
 mod common;
 mod data;
+mod invent;
 mod laws;
 mod masks;
 mod notations;

@@ -71,6 +71,6 @@ fn a_store_without_conditions_is_no_board() {
     assert_eq!(refusal.kind, Kind::Refused);
     assert!(refusal.to_string().contains("If-None-Match"), "{refusal}");
     server.fail_no_more();
-    let none = Board::open("s3://nobody/claims", &server.options()).unwrap_err();
-    assert_eq!(none.kind, Kind::NoBucket, "{none}");
+    let nobody = Board::open("s3://sets/claims", &server.options_of("nobody", "x")).unwrap_err();
+    assert_eq!(nobody.kind, Kind::NoRights, "{nobody}");
 }
