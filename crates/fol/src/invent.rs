@@ -286,11 +286,12 @@ impl Definitions {
     /// The first definition for which that does not hold, and why.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Definition>) -> Result<Self, Refusal> {
         let all: Vec<&Definition> = definitions.into_iter().collect();
+        // Laws may give an index several arities; what is defined has one, and expanding looks at that.
+        let options = check::Options { overloaded: true, ..check::Options::default() };
         for definition in &all {
-            // The text's own checks.
             let tokens: Vec<String> =
                 encode(&text_of(definition)).iter().map(|s| s.get().to_string()).collect();
-            check(&parse(&tokens.join(" "), Source::Tokens, Mode::Strict)?, &check::Options::default())?;
+            check(&parse(&tokens.join(" "), Source::Tokens, Mode::Strict)?, &options)?;
         }
         let mut given: BTreeMap<Symbol, &Definition> = BTreeMap::new();
         for definition in &all {
