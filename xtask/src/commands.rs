@@ -2,6 +2,7 @@
 
 pub(crate) mod devices;
 pub(crate) mod eval;
+pub(crate) mod invent;
 pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod sweep;

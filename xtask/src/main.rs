@@ -58,6 +58,8 @@ enum Command {
     Eval(commands::eval::EvalArgs),
     /// Sample from a run.
     Sample(transformer::sampling::SampleArgs),
+    /// Find definitions that make a set of formulas shorter.
+    Invent(commands::invent::InventArgs),
     /// Write a run in a format that other programs open.
     Export(transformer::export::ExportArgs),
     /// Measure speeds, beside goals and peers in the same run.
@@ -126,6 +128,7 @@ fn main() -> ExitCode {
         Command::Train(args) => commands::train::train(args),
         Command::Eval(args) => commands::eval::run(args),
         Command::Sample(args) => transformer::sampling::run(args),
+        Command::Invent(args) => commands::invent::run(args),
         Command::Export(args) => transformer::export::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Report(args) => commands::report::run(args),

@@ -1,0 +1,336 @@
+//! `cargo xtask invent`: definitions that make a set of formulas shorter, in tokens or in bits under a model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use fol::ast::{Definition, Formula, Text};
+use fol::invent::{Definitions, Invented, Library, Options, Proposal, text_of};
+use fol::symbol::{SymbolId, VOCABULARY};
+use fol::{Style, canon, decode, encode, print};
+use serde_json::{Value, json};
+use symbolic_transformer::learner::{Corpus, validate};
+use symbolic_transformer::network::Network;
+use training::Progress;
+
+use crate::answer::{give, usage};
+use crate::signals::{Stop, Stopped};
+use crate::transformer::{code, network};
+use crate::{data, keys, run_folder};
+
+/// Options of `invent`.
+#[derive(Debug, Args)]
+pub(crate) struct InventArgs {
+    /// A data set (a folder, or a name in data/), or a file of formulas, one a line.
+    data: String,
+    /// The first N formulas of the training set.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
+    first: u64,
+    /// Definitions at most.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    max: u16,
+    /// Parameters of a definition at most.
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=32))]
+    arity: u16,
+    /// Patterns that are looked at for one definition at most; the definition says whether that was all.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    patterns: u64,
+    /// What is to become less: `static` (tokens, each log2 663 bits), or the bits that the model of a run gives.
+    #[arg(long, value_name = "static|RUN", default_value = "static")]
+    measure: String,
+    /// Writes definitions and folded formulas into this file, one a line, the definitions first.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Prints one JSON document to standard output.
+    #[arg(long)]
+    json: bool,
+    /// Warnings and errors only.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Proposals among which a model chooses.
+const CHOICES: usize = 8;
+
+/// `cargo xtask invent`; returns the exit status.
+pub(crate) fn run(args: &InventArgs) -> Result<u8> {
+    let stop = Stop::watch()?;
+    let corpus = formulas(args)?;
+    let options =
+        Options { most: usize::from(args.max), arity: usize::from(args.arity), patterns: args.patterns };
+    let mut library = Library::new(&corpus);
+    let mut model = if args.measure == "static" { None } else { Some(Model::open(&args.measure)?) };
+    let progress = Progress::new(u64::from(args.max), args.quiet);
+    let mut bits = Vec::new();
+    let mut goes_on = |looked: u64| {
+        if let Progress::Bar(bar) = &progress {
+            bar.set_message(format!("{looked} patterns"));
+        }
+        stop.signal().is_none()
+    };
+    let mut least = match &mut model {
+        Some(model) => model.bits(&library.folded(), &[])?,
+        None => 0.0,
+    };
+    let most = options.most;
+    while library.definitions().len() < most {
+        let found = match &mut model {
+            None => library.propose(&options, &mut goes_on).map(|proposal| {
+                let gained = proposal.gain() as f64 * (VOCABULARY as f64).log2();
+                (proposal, gained)
+            }),
+            Some(model) => {
+                let proposals = library.proposals(&options, CHOICES, &mut goes_on);
+                choose(&library, proposals, model, &mut least)?
+            }
+        };
+        if let Some(signal) = stop.signal() {
+            let what = format!("{} definitions were found, and none is written", bits.len());
+            return Err(Stopped { signal, what }.into());
+        }
+        let Some((proposal, gained)) = found else { break };
+        library.accept(&proposal);
+        bits.push(gained);
+        progress.set(bits.len() as u64);
+        if let Some(last) = library.definitions().last() {
+            progress.note(format!("{}  {} uses, {} tokens", shown(&last.definition), last.uses, last.gain));
+        }
+    }
+    progress.finish();
+    certify(&corpus, &library)?;
+    if let Some(path) = &args.out {
+        training::files::write(path, folded_text(&library).as_bytes())?;
+    }
+    let document = answer(args, &corpus, &library, &bits);
+    give(args.json, &document, || in_words(&library, &bits, &document))?;
+    Ok(0)
+}
+
+/// The formulas.
+fn formulas(args: &InventArgs) -> Result<Vec<Formula>> {
+    let path = Path::new(&args.data);
+    let read = |tokens: &[SymbolId], place: &dyn Fn() -> String| {
+        let text = decode(tokens).map_err(|r| anyhow!("{}: {}", place(), r))?;
+        text.as_formula()
+            .cloned()
+            .ok_or_else(|| anyhow!("{}: symbols are invented for formulas alone, and this is none", place()))
+    };
+    if path.is_file() {
+        let (name, text) = keys::read(path)?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let lines = lines.take(usize::try_from(args.first).unwrap_or(usize::MAX));
+        let found: Result<Vec<Formula>> = lines
+            .map(|(number, line)| {
+                let place = || format!("{name}:{}", number + 1);
+                let parsed = fol::read::parse(line, fol::read::Source::Text, fol::read::Mode::Strict);
+                let parsed = parsed.map_err(|r| anyhow!("{}: {}", place(), r))?;
+                read(&parsed.tokens, &place)
+            })
+            .collect();
+        let found = found?;
+        if found.is_empty() {
+            bail!("{name}: no formula");
+        }
+        return Ok(found);
+    }
+    let set = data::open_if_present(&args.data)?.ok_or_else(|| {
+        usage(format!("{}: neither a data set nor a file of formulas; `gen-data` makes the first", args.data))
+    })?;
+    let few = set.few(args.first)?;
+    let place = |i: usize| format!("{}: text {i} of the training set", args.data);
+    few.iter().enumerate().map(|(i, tokens)| read(Corpus::inner(tokens), &|| place(i))).collect()
+}
+
+/// The model of a run, which reads definitions and formulas as they are.
+struct Model {
+    network: Box<dyn Network>,
+    theta: Vec<f32>,
+}
+
+impl Model {
+    fn open(run: &str) -> Result<Self> {
+        let folder = run_folder::find(run)?;
+        let config: crate::transformer::config::Config = run_folder::config(&folder)?;
+        let code = code::of_run(&folder, &config)?;
+        if !code.is_plain() {
+            bail!(
+                "--measure {run}: its code has no names but those of its data, and a definition needs another"
+            );
+        }
+        training::threads::set(config.threads)?;
+        let (network, theta) = network::load(&folder, &config, &code)?;
+        Ok(Self { network, theta })
+    }
+
+    /// Bits of formulas and definitions, each a text of its own.
+    fn bits(&mut self, formulas: &[Formula], definitions: &[&Definition]) -> Result<f64> {
+        let mut corpus = Corpus::new();
+        for definition in definitions {
+            corpus.push(encode(&text_of(definition)), f64::NAN);
+        }
+        for formula in formulas {
+            corpus.push(encode(&Text::formula(formula.clone())), f64::NAN);
+        }
+        let scores = validate(self.network.as_mut(), &self.theta, &corpus)
+            .context("a text that the model reads; `--measure static` has no such limit")?;
+        Ok(scores.nll / std::f64::consts::LN_2)
+    }
+}
+
+/// Of some proposals that which leaves the fewest bits, if it leaves fewer than there were.
+fn choose(
+    library: &Library,
+    proposals: Vec<Proposal>,
+    model: &mut Model,
+    least: &mut f64,
+) -> Result<Option<(Proposal, f64)>> {
+    let known: Vec<&Definition> = library.definitions().iter().map(|d| &d.definition).collect();
+    let mut best: Option<(Proposal, f64)> = None;
+    for proposal in proposals {
+        let definition = library.definition(&proposal);
+        let all: Vec<&Definition> = known.iter().copied().chain([&definition]).collect();
+        let bits = model.bits(&library.with(&proposal), &all)?;
+        if bits < best.as_ref().map_or(*least, |(_, bits)| *bits) {
+            best = Some((proposal, bits));
+        }
+    }
+    Ok(best.map(|(proposal, bits)| {
+        let gained = *least - bits;
+        *least = bits;
+        (proposal, gained)
+    }))
+}
+
+/// Every folded formula, expanded, is the formula that it was.
+fn certify(corpus: &[Formula], library: &Library) -> Result<()> {
+    let definitions = Definitions::new(library.definitions().iter().map(|d| &d.definition));
+    let definitions = definitions.map_err(|r| anyhow!("{r}"))?;
+    for (number, (formula, folded)) in corpus.iter().zip(library.folded()).enumerate() {
+        let expanded = definitions.expand(&folded).map_err(|r| anyhow!("{r}"))?;
+        let form = |f: &Formula| canon::alpha(&Text::formula(f.clone()));
+        if form(&expanded) != form(formula) {
+            bail!(
+                "formula {number} does not come back from {}",
+                print(&Text::formula(folded), Style::Unicode)
+            );
+        }
+    }
+    Ok(())
+}
+
+fn shown(definition: &Definition) -> String {
+    print(&text_of(definition), Style::Unicode)
+}
+
+fn folded_text(library: &Library) -> String {
+    let definitions = library.definitions().iter().map(|d| shown(&d.definition));
+    let formulas = library.folded().into_iter().map(|f| print(&Text::formula(f), Style::Unicode));
+    definitions.chain(formulas).map(|line| line + "\n").collect()
+}
+
+/// The names that a text uses, without what it defines.
+fn names(text: &Text) -> BTreeSet<(SymbolId, Vec<SymbolId>)> {
+    let tokens = encode(text);
+    let mut found = BTreeSet::new();
+    for (at, &symbol) in tokens.iter().enumerate() {
+        if [SymbolId::PRED, SymbolId::FUNC, SymbolId::CONST].contains(&symbol) {
+            let digits =
+                tokens.get(at + 1..).unwrap_or_default().iter().take_while(|s| s.numeral().is_some());
+            found.insert((symbol, digits.copied().collect()));
+        }
+    }
+    found
+}
+
+/// What is defined, as [`names`] have it.
+fn defined(definition: &Definition) -> (SymbolId, Vec<SymbolId>) {
+    let tokens = encode(&text_of(definition));
+    let digits = tokens.iter().skip(1).take_while(|s| s.numeral().is_some()).copied().collect();
+    (tokens.first().copied().unwrap_or(SymbolId::PRED), digits)
+}
+
+fn parameters(definition: &Definition) -> usize {
+    match definition {
+        Definition::Predicate(_, parameters, _) | Definition::Function(_, parameters, _) => parameters.len(),
+        Definition::Constant(..) => 0,
+    }
+}
+
+/// How many levels of definitions stand below each.
+fn levels(found: &[Invented]) -> Vec<usize> {
+    let mut known: BTreeMap<(SymbolId, Vec<SymbolId>), usize> = BTreeMap::new();
+    found
+        .iter()
+        .map(|invented| {
+            let own = defined(&invented.definition);
+            let used = names(&text_of(&invented.definition));
+            let below = used.iter().filter(|name| **name != own).filter_map(|name| known.get(name)).max();
+            let level = below.map_or(0, |level| level + 1);
+            known.insert(own, level);
+            level
+        })
+        .collect()
+}
+
+fn answer(args: &InventArgs, corpus: &[Formula], library: &Library, bits: &[f64]) -> Value {
+    let found = library.definitions();
+    let (before, after) = library.tokens();
+    let ours: BTreeSet<_> = found.iter().map(|d| defined(&d.definition)).collect();
+    // The shapes of the corpus in which a definition is used.
+    let (mut shapes, mut covered, mut used) = (BTreeSet::new(), BTreeSet::new(), 0_u64);
+    for (formula, folded) in corpus.iter().zip(library.folded()) {
+        let shape = canon::skeleton(&Text::formula(formula.clone()));
+        if !names(&Text::formula(folded)).is_disjoint(&ours) {
+            covered.insert(shape.clone());
+            used += 1;
+        }
+        shapes.insert(shape);
+    }
+    let known = Definitions::new(found.iter().map(|d| &d.definition)).ok();
+    let expanded = |definition: &Definition| {
+        let body = match definition {
+            Definition::Predicate(_, _, body) => body,
+            _ => return None,
+        };
+        let whole = known.as_ref()?.expand(body).ok()?;
+        Some(encode(&Text::formula(whole)).len())
+    };
+    let definitions: Vec<Value> = found
+        .iter()
+        .zip(bits)
+        .zip(levels(found))
+        .map(|((invented, bits), level)| {
+            json!({
+                "text": shown(&invented.definition), "uses": invented.uses, "gain_tokens": invented.gain,
+                "gain_bits": bits, "arity": parameters(&invented.definition), "level": level,
+                "expanded_tokens": expanded(&invented.definition), "best": invented.best,
+            })
+        })
+        .collect();
+    json!({
+        "schema": "xtask/1", "command": "invent", "data": args.data, "measure": args.measure,
+        "formulas": corpus.len(), "definitions": definitions, "tokens": {"before": before, "after": after},
+        "ratio": before as f64 / after.max(1) as f64, "formulas_with_uses": used,
+        "skeletons": {"all": shapes.len(), "covered": covered.len()},
+    })
+}
+
+fn in_words(library: &Library, bits: &[f64], document: &Value) -> String {
+    let mut text = String::new();
+    for (invented, bits) in library.definitions().iter().zip(bits) {
+        let best = if invented.best { "" } else { "  (not all patterns were looked at)" };
+        text += &format!(
+            "{}\n  {} uses, {} tokens, {bits:.1} bits gained{best}\n",
+            shown(&invented.definition),
+            invented.uses,
+            invented.gain
+        );
+    }
+    let (before, after) = library.tokens();
+    text + &format!(
+        "{} formulas, {before} tokens, {after} with definitions: ratio {:.4}; every formula comes back\n",
+        document["formulas"],
+        document["ratio"].as_f64().unwrap_or(1.0)
+    )
+}
