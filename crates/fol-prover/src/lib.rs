@@ -19,6 +19,10 @@ mod sat;
 
 mod ground;
 
+mod finite;
+
+mod saturate;
+
 pub mod prove;
 
 pub mod show;
@@ -26,6 +30,8 @@ pub mod show;
 pub mod json;
 
 pub mod external;
+
+pub mod random;
 
 pub use check::{check_model, check_proof};
 pub use external::tptp;

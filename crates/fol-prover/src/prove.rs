@@ -2,12 +2,14 @@
 
 use crate::check::{check_model, check_proof};
 use crate::clausify::{Clausal, clausify};
+use crate::finite;
 use crate::ground::{self, Found};
-use crate::limit::{Budget, Limit};
+use crate::limit::{Budget, Limit, Spent};
 use crate::logic::Clause;
 use crate::model::Model;
 use crate::problem::Problem;
 use crate::proof::{Proof, Rule, Step};
+use crate::saturate::{Ended, Saturation};
 
 /// The answer. Each definite one carries its certificate, which has passed its checker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,18 +93,82 @@ fn spent(limit: Limit) -> Verdict {
     })
 }
 
+/// A part of the search outside the decidable class.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// Models of these sizes.
+    Models(usize, usize),
+    /// Saturation, from where it was left.
+    Saturation,
+}
+
+/// The stages, each with its most steps and its most percent of what is left. Small models and short proofs are looked for
+/// first, since most problems have one or the other.
+const STAGES: [(Stage, u64, u64); 8] = [
+    (Stage::Models(1, 2), 4_000, 10),
+    (Stage::Saturation, 2_000, 15),
+    (Stage::Models(3, 3), 15_000, 20),
+    (Stage::Models(4, 4), 15_000, 20),
+    (Stage::Saturation, 30_000, 60),
+    (Stage::Models(5, 6), 30_000, 50),
+    (Stage::Saturation, u64::MAX, 80),
+    (Stage::Models(7, 8), u64::MAX, 100),
+];
+/// The share of a limit that clauses without functions get to be decided over their constants, in percent.
+const GROUND: u64 = 70;
+
 fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
     let Some(mut clausal) = clausify(problem) else { return unknown(Reason::Clauses) };
     let clauses: Vec<Clause> =
         clausal.clauses.iter_mut().map(|(_, _, clause)| std::mem::take(clause)).collect();
     if ground::is_function_free(&clauses) {
-        return match ground::decide(&clauses, budget) {
-            Ok(Found::Model(model)) => Verdict::Refuted(model.of_problem(problem)),
-            Ok(Found::Refutation(steps)) => Verdict::Entailed(assemble(clausal, clauses, steps)),
-            Err(_) => spent(limit),
-        };
+        let mut part = budget.part(u64::MAX, GROUND);
+        let found = ground::decide(&clauses, &mut part);
+        budget.add(&part);
+        match found {
+            Ok(Found::Model(model)) => return Verdict::Refuted(model.of_problem(problem)),
+            Ok(Found::Refutation(steps)) => return Verdict::Entailed(assemble(clausal, clauses, steps)),
+            Err(Spent) => {}
+        }
     }
-    spent(limit)
+    let mut saturation = Saturation::new(&clauses);
+    let (mut saturated, mut full) = (false, false);
+    for (stage, steps, percent) in STAGES {
+        let mut part = budget.part(steps, percent);
+        match stage {
+            Stage::Models(from, to) => {
+                for size in from..=to {
+                    match finite::model_of_size(&clauses, size, &mut part) {
+                        Ok(Some(model)) => {
+                            budget.add(&part);
+                            return Verdict::Refuted(model.of_problem(problem));
+                        }
+                        Ok(None) => {}
+                        Err(Spent) => break,
+                    }
+                }
+            }
+            Stage::Saturation if saturated || full => {}
+            Stage::Saturation => match saturation.run(&mut part) {
+                Ok(Ended::Refutation(steps)) => {
+                    budget.add(&part);
+                    return Verdict::Entailed(assemble(clausal, clauses, steps));
+                }
+                Ok(Ended::Saturated { complete }) => (saturated, full) = (complete, !complete),
+                Ok(Ended::Full) => full = true,
+                Err(Spent) => {}
+            },
+        }
+        budget.add(&part);
+        if budget.is_spent() {
+            return spent(limit);
+        }
+    }
+    match (saturated, full) {
+        (true, _) => unknown(Reason::NoSmallModel),
+        (_, true) => unknown(Reason::Memory),
+        _ => spent(limit),
+    }
 }
 
 /// The proof of steps whose parents below the number of clauses are these: what they use, numbered anew.

@@ -87,11 +87,6 @@ impl Solver {
         variable
     }
 
-    /// Tries a variable with this value first.
-    pub(crate) fn prefer(&mut self, variable: usize, value: bool) {
-        self.phases[variable] = value;
-    }
-
     /// Whether a literal is true in the model that was found.
     pub(crate) fn is_true(&self, lit: Lit) -> bool {
         self.values[lit.index()] > 0
