@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use fol_prover::external::{EProver, ExternalProver};
 use fol_prover::random::{self, Shape};
+use fol_prover::prove::Reason;
 use fol_prover::{Limit, Verdict, check_model, check_proof, prove};
 use seeded::Family;
 
@@ -43,7 +44,7 @@ fn main() {
         wrong += u64::from(match verdict {
             Verdict::Entailed(proof) => check_proof(problem, proof).is_err(),
             Verdict::Refuted(model) => check_model(problem, model, 1_000_000_000).is_err(),
-            Verdict::Unknown { reason } => *reason == fol_prover::prove::Reason::Certificate,
+            Verdict::Unknown { reason } => *reason == Reason::Certificate,
         });
     }
     took.sort_unstable();

@@ -125,7 +125,7 @@ fn input(
 }
 
 fn inference(proof: &Proof, at: usize, step: &Step) -> Result<(), Fault> {
-    let mut instances: Vec<Vec<Literal>> = Vec::with_capacity(step.parents.len() + step.equality.len());
+    let mut instances: Vec<BTreeSet<Literal>> = Vec::with_capacity(step.parents.len() + step.equality.len());
     for parent in &step.parents {
         let clause = proof.steps.get(parent.step).filter(|_| parent.step < at);
         let clause = &clause.ok_or_else(|| Fault::new("a parent is no earlier step"))?.clause;
@@ -202,7 +202,7 @@ fn alike(x: &Term, y: &Term, s: &Term, t: &Term) -> bool {
 }
 
 /// Whether units lead from the denied clause to a contradiction. Variables count as constants here.
-fn propagates(instances: &[Vec<Literal>], clause: &Clause) -> bool {
+fn propagates(instances: &[BTreeSet<Literal>], clause: &Clause) -> bool {
     let reflexive = |literal: &Literal| matches!(&literal.atom, Atom::Equal(s, t) if s == t);
     let mut known: BTreeSet<Literal> =
         clause.0.iter().map(|literal| ordered(literal.clone().negated())).collect();

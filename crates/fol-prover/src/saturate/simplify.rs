@@ -104,10 +104,7 @@ impl Saturation {
         for at in 0..draft.literals.len() {
             let literal = draft.literals[at];
             let mut parts = Vec::new();
-            self.bank.parts(literal.left, &mut parts);
-            if literal.is_equation() {
-                self.bank.parts(literal.right, &mut parts);
-            }
+            self.terms(&literal, &mut parts);
             for part in parts {
                 let Some((from, new)) = self.normal(part) else { continue };
                 let left = self.bank.replaced(literal.left, part, new);
@@ -121,6 +118,16 @@ impl Saturation {
             }
         }
         false
+    }
+
+    /// Adds the terms of a literal that are no variables; an atom is none.
+    fn terms(&self, literal: &Literal, parts: &mut Vec<Id>) {
+        if literal.is_equation() {
+            self.bank.parts(literal.left, parts);
+            self.bank.parts(literal.right, parts);
+        } else {
+            self.bank.arguments(literal.left).iter().for_each(|term| self.bank.parts(*term, parts));
+        }
     }
 
     /// A smaller term that equals a part, and the equation.
@@ -327,14 +334,9 @@ impl Saturation {
 
     fn would_rewrite(&mut self, left: Id, right: Id, literals: &[Literal]) -> bool {
         let mut parts = Vec::new();
-        for literal in literals {
-            self.bank.parts(literal.left, &mut parts);
-            if literal.is_equation() {
-                self.bank.parts(literal.right, &mut parts);
-            }
-        }
+        literals.iter().for_each(|literal| self.terms(literal, &mut parts));
         let least = self.bank.weight(left);
-        parts.into_iter().filter(|part| *part != TOP).any(|part| {
+        parts.into_iter().any(|part| {
             if self.bank.weight(part) < least {
                 return false;
             }
