@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use fol_prover::external::{EProver, ExternalProver};
-use fol_prover::random::{self, Shape};
 use fol_prover::prove::Reason;
+use fol_prover::random::{self, Shape};
 use fol_prover::{Limit, Verdict, check_model, check_proof, prove};
 use seeded::Family;
 

@@ -6,6 +6,7 @@ use fol::ast::{
 use seeded::Stream;
 
 use crate::problem::Problem;
+use crate::rules::Letters;
 
 /// What formulas may contain.
 #[derive(Debug, Clone)]
@@ -85,6 +86,22 @@ pub fn problem(draw: &mut Stream, shape: &Shape, is_fragment: bool) -> Option<Pr
     let premises = premises.collect();
     let conclusion = if is_fragment { source.prefixed(false) } else { source.formula(shape.depth) };
     Problem::new(premises, Some(conclusion)).ok()
+}
+
+/// Letters for the schemas of rules.
+impl Letters for Shape {
+    fn formula(&mut self, free: &[Variable], draw: &mut Stream) -> Formula {
+        let depth = draw.below(self.depth.min(2) + 1);
+        Source { draw, shape: self, scope: free.to_vec() }.formula(depth)
+    }
+
+    fn atom(&mut self, free: &[Variable], draw: &mut Stream) -> Formula {
+        Source { draw, shape: self, scope: free.to_vec() }.atom()
+    }
+
+    fn term(&mut self, free: &[Variable], draw: &mut Stream) -> Term {
+        Source { draw, shape: self, scope: free.to_vec() }.term(2)
+    }
 }
 
 struct Source<'a> {
