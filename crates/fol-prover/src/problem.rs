@@ -61,16 +61,15 @@ impl Problem {
         Self::new(all, Some(conclusion))
     }
 
-    /// Reads texts without sequent, whose formulas may hold together.
+    /// Reads texts without sequent, whose formulas may hold together. They are one text of several statements, so that a name means the
+    /// same in all of them.
     ///
     /// # Errors
     /// What the reader refuses, and a sequent.
     pub fn read_satisfiable<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
-        let mut premises = Vec::new();
-        for text in texts {
-            let parsed = checked(text)?;
-            premises.extend(statements(&parsed.text.statements).map_err(|refusal| place(&parsed, refusal))?);
-        }
+        let pieces: Vec<&str> = texts.into_iter().map(|text| text.trim_end().trim_end_matches('.')).collect();
+        let parsed = checked(&pieces.join(". "))?;
+        let premises = statements(&parsed.text.statements).map_err(|refusal| place(&parsed, refusal))?;
         Self::new(premises, None)
     }
 

@@ -86,6 +86,11 @@ fn satisfiable_takes_all_inputs_together() {
     assert_eq!(found[0]["input"], "P(c), ¬P(c)");
     let (_, found) = items(&["--satisfiable", "P(c)", "-"], "¬P(d)\nQ\n");
     assert_eq!((found.len(), &found[0]["verdict"]), (1, &json!("satisfiable")));
+    // A name is the same in all of them, and two names are two.
+    let (_, found) = items(&["--satisfiable", "P(c)", "¬Q(c)"], "");
+    assert_eq!(found[0]["verdict"], "satisfiable");
+    let (_, found) = items(&["--satisfiable", "Q(d). P(c) → ¬Q(d).", "P(c)"], "");
+    assert_eq!(found[0]["verdict"], "unsatisfiable");
     let (status, found) = items(&["--satisfiable", "P(c)", "P ⊢ Q"], "");
     assert_eq!((status, &found[0]["error"]["kind"]), (Some(1), &json!("UnexpectedSymbol")));
 }
