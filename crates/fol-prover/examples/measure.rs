@@ -1,5 +1,5 @@
 //! How fast and how often problems are decided, and what E says of the same ones:
-//! `measure fragment|equality|everything N [eprover]`.
+//! `measure fragment|equality|everything|deep|clauses N [eprover]`.
 #![expect(clippy::print_stdout, reason = "an example shows its answer")]
 
 use std::time::{Duration, Instant};
@@ -18,12 +18,18 @@ fn main() {
     let shape = match kind {
         "equality" => Shape::equality(),
         "everything" => Shape::everything(),
+        "deep" => Shape { depth: 7, premises: 8, ..Shape::equality() },
+        "clauses" => Shape { premises: 10, ..Shape::equality() },
+        "sparse" => Shape { predicates: vec![1, 1, 2, 2, 3], functions: vec![1, 1, 2], constants: 4, premises: 14, ..Shape::equality() },
+        "relational" => Shape { predicates: vec![1, 1, 2, 2, 3], constants: 4, premises: 24, ..Shape::fragment() },
         _ => Shape::fragment(),
     };
     let family = Family::new("fol-prover", kind, seeded::test_seed());
-    let problems: Vec<_> = (0..count)
-        .filter_map(|item| random::problem(&mut family.stream(item), &shape, kind == "fragment"))
-        .collect();
+    let made = |item| match kind {
+        "clauses" | "sparse" | "relational" => random::clauses(&mut family.stream(item), &shape),
+        _ => random::problem(&mut family.stream(item), &shape, kind == "fragment"),
+    };
+    let problems: Vec<_> = (0..count).filter_map(made).collect();
     let mut took: Vec<Duration> = Vec::new();
     let (mut entailed, mut refuted, mut unknown, mut wrong) = (0, 0, 0, 0);
     let start = Instant::now();

@@ -104,6 +104,29 @@ impl Letters for Shape {
     }
 }
 
+/// A random problem of clauses under ∀, as many as `premises` says, of one to three literals each, and no conclusion: the kind in which proofs and
+/// models are hardest to find by chance.
+pub fn clauses(draw: &mut Stream, shape: &Shape) -> Option<Problem> {
+    let scope: Vec<Variable> = (0..3).map(Variable).collect();
+    let mut source = Source { draw, shape, scope: scope.clone() };
+    let mut clause = || {
+        let length = source.draw.choose(&[2, 3, 3]).unwrap_or(0) + 1;
+        let mut literal = || {
+            let atom = source.atom();
+            if source.draw.below(2) == 0 { Formula::Not(Box::new(atom)) } else { atom }
+        };
+        let mut body = literal();
+        for _ in 1..length {
+            body = Formula::Binary(Connective::Or, Box::new(body), Box::new(literal()));
+        }
+        scope
+            .iter()
+            .rev()
+            .fold(body, |body, x| Formula::Quantified(Quantifier::Forall, *x, None, Box::new(body)))
+    };
+    Problem::new((0..shape.premises).map(|_| clause()).collect(), None).ok()
+}
+
 struct Source<'a> {
     draw: &'a mut Stream,
     shape: &'a Shape,

@@ -2,6 +2,7 @@
 //! those that the formula has, and every other step must follow from the instances that it names by unit propagation,
 //! with `t = t`, the symmetry of `=` and the listed instances of congruence. Nothing is searched for.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fol::ast::{Formula, Variable};
@@ -114,14 +115,15 @@ fn input(
         Origin::Fold(i) => (formulas + 2 * i + 1, half(i, false), true),
     };
     let found = found.ok_or_else(|| Fault::new("there is no such formula"))?;
-    if !inputs.contains_key(&formula) {
-        let made = clauses(formula, &found, truth, MOST)
-            .ok_or_else(|| Fault::new("the formula has too many clauses"))?;
-        inputs.insert(formula, made);
-    }
-    let clause = inputs.get(&formula).and_then(|clauses| clauses.get(number));
+    let clauses = match inputs.entry(formula) {
+        Entry::Occupied(made) => made.into_mut(),
+        Entry::Vacant(place) => {
+            let made = clauses(formula, &found, truth, MOST);
+            place.insert(made.ok_or_else(|| Fault::new("the formula has too many clauses"))?)
+        }
+    };
     ensure(step.parents.is_empty() && step.equality.is_empty(), "a clause of a formula has no parents")?;
-    ensure(clause == Some(&step.clause), "the formula has no such clause of this number")
+    ensure(clauses.get(number) == Some(&step.clause), "the formula has no such clause of this number")
 }
 
 fn inference(proof: &Proof, at: usize, step: &Step) -> Result<(), Fault> {

@@ -314,7 +314,7 @@ fn model_faults_are_named() {
         "premise 1 is false"
     );
     assert_eq!(
-        fault(|model| drop(model.predicates.values_mut().next().unwrap().insert(vec![9]))),
+        fault(|model| model.predicates.values_mut().for_each(|rows| rows.extend([vec![9]]))),
         "the table of P0 leaves the domain"
     );
     assert_eq!(

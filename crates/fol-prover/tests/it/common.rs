@@ -1,6 +1,6 @@
 //! What the tests share.
 
-use fol_prover::prove::EVALUATIONS;
+use fol_prover::prove::{EVALUATIONS, Reason};
 use fol_prover::{Limit, Problem, Verdict, check_model, check_proof, prove};
 use seeded::{Family, Stream};
 
@@ -23,7 +23,7 @@ pub(crate) fn checked(problem: &Problem, verdict: &Verdict) -> &'static str {
             "refuted"
         }
         Verdict::Unknown { reason } => {
-            assert_ne!(*reason, fol_prover::prove::Reason::Certificate, "{text}");
+            assert_ne!(*reason, Reason::Certificate, "{text}");
             "unknown"
         }
     }
