@@ -20,8 +20,16 @@ fn main() {
         "everything" => Shape::everything(),
         "deep" => Shape { depth: 7, premises: 8, ..Shape::equality() },
         "clauses" => Shape { premises: 10, ..Shape::equality() },
-        "sparse" => Shape { predicates: vec![1, 1, 2, 2, 3], functions: vec![1, 1, 2], constants: 4, premises: 14, ..Shape::equality() },
-        "relational" => Shape { predicates: vec![1, 1, 2, 2, 3], constants: 4, premises: 24, ..Shape::fragment() },
+        "sparse" => Shape {
+            predicates: vec![1, 1, 2, 2, 3],
+            functions: vec![1, 1, 2],
+            constants: 4,
+            premises: 14,
+            ..Shape::equality()
+        },
+        "relational" => {
+            Shape { predicates: vec![1, 1, 2, 2, 3], constants: 4, premises: 24, ..Shape::fragment() }
+        }
         _ => Shape::fragment(),
     };
     let family = Family::new("fol-prover", kind, seeded::test_seed());

@@ -112,7 +112,7 @@ const STAGES: [(Stage, u64, u64); 8] = [
     (Stage::Saturation, 30_000, 60),
     (Stage::Models(5, 6), 30_000, 50),
     (Stage::Saturation, u64::MAX, 80),
-    (Stage::Models(7, 8), u64::MAX, 100),
+    (Stage::Models(7, 16), u64::MAX, 100),
 ];
 /// The share of a limit that clauses without functions get to be decided over their constants, in percent.
 const GROUND: u64 = 70;

@@ -40,6 +40,8 @@ pub(crate) type ClauseId = usize;
 
 /// No clause: a decision.
 const NONE: usize = usize::MAX;
+/// So many looks at watched clauses are a step.
+const LOOKS: u64 = 256;
 /// Conflicts before the first restart.
 const RESTART: u64 = 64;
 
@@ -71,6 +73,8 @@ pub(crate) struct Solver {
     /// From which clauses the empty one follows, once it does.
     refuted: Option<Vec<ClauseId>>,
     conflicts: u64,
+    /// Watched clauses that were looked at and not yet counted as steps.
+    looks: u64,
 }
 
 impl Solver {
@@ -151,8 +155,10 @@ impl Solver {
             if self.refuted.is_some() {
                 return Ok(false);
             }
-            let before = self.trail.len();
-            match self.propagate() {
+            let conflict = self.propagate();
+            budget.spend(self.looks / LOOKS)?;
+            self.looks %= LOOKS;
+            match conflict {
                 Some(conflict) => {
                     budget.spend(1)?;
                     self.conflicts += 1;
@@ -163,7 +169,6 @@ impl Solver {
                     }
                 }
                 None => {
-                    budget.spend((self.trail.len() - before) as u64 / 64)?;
                     if self.conflicts >= until {
                         restarts += 1;
                         until = self.conflicts + RESTART * luby(restarts);
@@ -214,6 +219,7 @@ impl Solver {
         while let Some(&lit) = self.trail.get(self.propagated) {
             self.propagated += 1;
             let mut watches = std::mem::take(&mut self.watches[lit.index()]);
+            self.looks += watches.len() as u64 + 1;
             let mut kept = 0;
             let mut conflict = None;
             let mut at = 0;

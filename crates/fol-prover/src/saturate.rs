@@ -39,6 +39,9 @@ const CLAUSES: usize = 600_000;
 /// So many of the lightest clauses are taken for one of the oldest.
 const LIGHT: u32 = 4;
 
+/// So many visits of terms are a step.
+const WORK: u64 = 256;
+
 /// How a search ends.
 #[derive(Debug)]
 pub(crate) enum Ended {
@@ -70,6 +73,8 @@ pub(crate) struct Saturation {
     by_age: BinaryHeap<Reverse<ClauseId>>,
     waiting: Vec<bool>,
     taken: u32,
+    /// The clause that was taken last, in its simplest form.
+    current: ClauseId,
     index: Index,
     bindings: Bindings,
     empty: Option<ClauseId>,
@@ -89,6 +94,7 @@ impl Saturation {
             by_age: BinaryHeap::new(),
             waiting: Vec::new(),
             taken: 0,
+            current: 0,
             index: Index::default(),
             bindings: Bindings::new(),
             empty: None,
@@ -110,9 +116,21 @@ impl Saturation {
             let Some(given) = self.next() else {
                 return Ok(Ended::Saturated { complete: !self.incomplete && !self.bindings.gave_up });
             };
-            budget.spend(1)?;
-            self.activate(given, budget)?;
+            self.current = given;
+            if let Err(spent) = budget.spend(1).and_then(|()| self.activate(given, budget)) {
+                // Its inferences are not all drawn: it is taken again when the search goes on.
+                self.wait_again(self.current);
+                return Err(spent);
+            }
         }
+    }
+
+    /// Takes a clause from the active ones, or from nowhere, to those that wait.
+    fn wait_again(&mut self, id: ClauseId) {
+        self.clauses[id].active = false;
+        self.waiting[id] = true;
+        self.by_weight.push(Reverse((self.clauses[id].weight, id)));
+        self.by_age.push(Reverse(id));
     }
 
     fn read(&mut self, clauses: &[Given]) {
@@ -207,6 +225,13 @@ impl Saturation {
         self.clauses.push(Clause { literals, variables, weight, mask, eligible, active, derivation });
     }
 
+    /// Counts the visits of terms as steps.
+    fn settle(&mut self, budget: &mut Budget) -> Result<(), Spent> {
+        let steps = self.bindings.work / WORK;
+        self.bindings.work %= WORK;
+        budget.spend(steps)
+    }
+
     fn next(&mut self) -> Option<ClauseId> {
         loop {
             let oldest = self.taken % (LIGHT + 1) == LIGHT;
@@ -253,6 +278,7 @@ impl Saturation {
                 id
             }
         };
+        self.current = given;
         self.simplify_active(given, budget)?;
         self.choose(given);
         self.insert(given);

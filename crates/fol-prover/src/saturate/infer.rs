@@ -326,6 +326,7 @@ impl Saturation {
         budget: &mut Budget,
     ) -> Result<(), Spent> {
         budget.spend(1)?;
+        self.settle(budget)?;
         let Some(draft) = self.draft(rule, literals, parents, equality) else {
             self.incomplete = true;
             return Ok(());

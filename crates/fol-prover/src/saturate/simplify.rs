@@ -308,6 +308,7 @@ impl Saturation {
             _ => vec![],
         };
         for at in 0..self.index.all.len() {
+            self.settle(budget)?;
             let id = self.index.all[at];
             let clause = &self.clauses[id];
             if !clause.active {
@@ -320,10 +321,7 @@ impl Saturation {
                 continue;
             }
             if rewrites.iter().any(|(left, right)| self.would_rewrite(*left, *right, &literals)) {
-                self.clauses[id].active = false;
-                self.waiting[id] = true;
-                let weight = self.clauses[id].weight;
-                self.by_weight.push(std::cmp::Reverse((weight, id)));
+                self.wait_again(id);
             }
         }
         let clauses = &self.clauses;

@@ -16,13 +16,15 @@ pub(super) struct Bindings {
     terms: Vec<Id>,
     bound: Vec<u32>,
     visits: u32,
+    /// Visits of terms that were not yet counted as steps.
+    pub(super) work: u64,
     /// Something was given up: what follows is not all that could be found.
     pub(super) gave_up: bool,
 }
 
 impl Bindings {
     pub(super) fn new() -> Self {
-        Self { terms: vec![FREE; 2 * SHIFT as usize], bound: Vec::new(), visits: 0, gave_up: false }
+        Self { terms: vec![FREE; 2 * SHIFT as usize], bound: Vec::new(), visits: 0, work: 0, gave_up: false }
     }
 
     pub(super) fn clear(&mut self) {
@@ -52,6 +54,7 @@ impl Bindings {
 
     fn visit(&mut self) -> bool {
         self.visits += 1;
+        self.work += 1;
         if self.visits > VISITS {
             self.gave_up = true;
             return false;
@@ -72,6 +75,7 @@ impl Bindings {
 
     /// Makes two terms equal, with the bindings so far.
     pub(super) fn unify(&mut self, bank: &Bank, s: Id, t: Id) -> bool {
+        self.work += 1;
         let mut open = vec![(s, t)];
         while let Some((s, t)) = open.pop() {
             let (s, t) = (self.resolved(bank, s), self.resolved(bank, t));
@@ -122,6 +126,7 @@ impl Bindings {
 
     /// Binds the variables of a pattern so that it becomes the term, in which variables count as constants.
     pub(super) fn matches(&mut self, bank: &Bank, pattern: Id, term: Id) -> bool {
+        self.work += 1;
         if let Some(variable) = bank.as_variable(pattern) {
             return match self.terms[variable as usize] {
                 FREE => {
