@@ -1,5 +1,5 @@
 //! How fast and how often problems are decided, and what E says of the same ones:
-//! `measure fragment|equality|everything|deep|clauses N [eprover]`.
+//! `measure fragment|equality|everything|monadic|deep|clauses N [eprover]`.
 #![expect(clippy::print_stdout, reason = "an example shows its answer")]
 
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ fn main() {
     let shape = match kind {
         "equality" => Shape::equality(),
         "everything" => Shape::everything(),
+        "monadic" => Shape::monadic(),
         "deep" => Shape { depth: 7, premises: 8, ..Shape::equality() },
         "clauses" => Shape { premises: 10, ..Shape::equality() },
         "sparse" => Shape {

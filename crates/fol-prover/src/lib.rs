@@ -3,7 +3,8 @@
 //! A [`Problem`] is premises and a conclusion; [`prove`](prove()) gives its [`Verdict`] within a [`Limit`]. A definite verdict carries its
 //! certificate, a [`Proof`] or a [`Model`], and [`check_proof`] and [`check_model`] believe nothing of it: the one applies the substitutions that
 //! are written down and propagates units, the other evaluates the formulas as they stand. [`rules`] are the named rules of short
-//! proofs, [`external`] asks other provers, [`random`] draws problems.
+//! proofs, [`semantics`] says whether a formula is valid, contradictory or contingent, [`external`] asks other provers, [`random`]
+//! draws problems.
 //!
 //! ```
 //! use fol_prover::{Limit, Problem, Verdict, prove};
@@ -40,6 +41,8 @@ mod finite;
 mod saturate;
 
 pub mod prove;
+
+pub mod semantics;
 
 pub mod show;
 

@@ -17,7 +17,7 @@ pub struct Shape {
     pub functions: Vec<usize>,
     /// How many constants there are.
     pub constants: u64,
-    /// How many free variables may occur.
+    /// How many free variables may occur; they share names with bound ones.
     pub parameters: u64,
     /// How many sorts there are.
     pub sorts: u64,
@@ -61,6 +61,11 @@ impl Shape {
             premises: 4,
             ..Self::fragment()
         }
+    }
+
+    /// Predicates of one argument, and neither functions nor equality.
+    pub fn monadic() -> Self {
+        Self { predicates: vec![1, 1, 1, 0], constants: 2, depth: 6, premises: 3, ..Self::fragment() }
     }
 
     /// All that formulas may contain.
@@ -224,7 +229,8 @@ impl Source<'_> {
             return Term::Variable(self.scope[at as usize]);
         }
         if self.shape.parameters > 0 && self.draw.below(3) == 0 {
-            return Term::Variable(Variable(4 + self.draw.below(self.shape.parameters)));
+            // A name that is bound here is the bound variable.
+            return Term::Variable(Variable(self.draw.below(self.shape.parameters)));
         }
         Term::Constant(Constant(self.draw.below(self.shape.constants.max(1))))
     }

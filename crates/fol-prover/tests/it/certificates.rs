@@ -11,13 +11,14 @@ use seeded::Stream;
 
 use crate::common::{checked, drawn};
 
-fn shapes() -> [(&'static str, Shape, bool); 4] {
+fn shapes() -> [(&'static str, Shape, bool); 5] {
     let storm = Shape { predicates: vec![1], premises: 6, depth: 3, ..Shape::equality() };
     [
         ("fragment", Shape::fragment(), true),
         ("equality", Shape::equality(), false),
         ("everything", Shape::everything(), false),
         ("storm", storm, false),
+        ("monadic", Shape::monadic(), false),
     ]
 }
 
@@ -140,7 +141,7 @@ fn no_proof_of_what_does_not_follow() {
     let (mut tried, mut item) = (0, 0);
     while tried < 150 {
         item += 1;
-        let (name, shape, is_fragment) = &shapes()[item as usize % 4];
+        let (name, shape, is_fragment) = &shapes()[item as usize % 5];
         let mut draw = drawn(name, 20_000 + item);
         let (Some(one), Some(other)) =
             (problem(&mut draw, shape, *is_fragment), problem(&mut draw, shape, *is_fragment))

@@ -8,6 +8,7 @@ mod limits;
 mod oracle;
 mod reading;
 mod rules;
+mod semantics;
 mod worked;
 
 #[cfg(feature = "cli")]

@@ -12,7 +12,7 @@ struct World {
     bits: u64,
 }
 
-/// P0/0, P1/1, P2/2, f0/1, c0, c1, x4, x5, `<`, S0 over two elements take so many bits.
+/// P0/0, P1/1, P2/2, f0/1, c0, c1, x0, x1, `<`, S0 over two elements take so many bits.
 const BITS: u32 = 1 + 2 + 4 + 2 + 1 + 1 + 1 + 1 + 4 + 2;
 
 impl World {
@@ -28,7 +28,7 @@ impl World {
         match term {
             Term::Variable(x) => match scope.iter().rev().find(|(y, _)| x == y) {
                 Some((_, element)) => *element,
-                None => self.element(11 + (x.0 - 4) as u32, 0),
+                None => self.element(11 + x.0 as u32, 0),
             },
             Term::Constant(c) => self.element(9 + c.0 as u32, 0),
             Term::Function(_, arguments) => self.element(7, self.term(&arguments[0], scope)),

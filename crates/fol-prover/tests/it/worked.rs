@@ -123,3 +123,95 @@ fn models_of_more_than_four_elements() {
     assert_eq!(verdict(&format!("{}, ∀x f(x) = f(f(x)) ⊢ P", distinct(6))), "refuted");
     assert_eq!(verdict(&format!("{}, ∃x ∃y ∀z (z = x ∨ z = y) ⊢ ⊥", distinct(3))), "entailed");
 }
+
+/// What random problems hardly contain.
+#[test]
+fn strange_inputs() {
+    for (text, wanted) in [
+        // Names that are bound here and free there.
+        ("∀x P(x), Q(x) ⊢ P(x) ∧ ∃x Q(x)", "entailed"),
+        ("P(x), ∀x (P(x) → Q(x)) ⊢ Q(x)", "entailed"),
+        ("∃x (P(x) ∧ ∀x Q(x)) ⊢ ∀y Q(y)", "entailed"),
+        ("∃!x (P(x) ∧ ∃!x Q(x)) ⊢ ∃!y Q(y)", "entailed"),
+        ("∃!x ∃!x P(x) ⊢ ∀x ∀y x = y", "entailed"),
+        ("∃!x Q(y) ⊢ Q(y) ∧ ∀x ∀z x = z", "entailed"),
+        // Quantifiers that bind nothing, with and without a sort.
+        ("∀x P ⊢ P", "entailed"),
+        ("∃x P ⊢ P", "entailed"),
+        ("∃x:S P ⊢ P", "entailed"),
+        ("∀x:S P ⊢ P", "refuted"),
+        ("∃x:S ⊤ ⊢ ∃x S1(x)", "refuted"),
+        ("∀x:S ⊥ ⊢ ¬∃x:S x = x", "entailed"),
+        ("∃!x:S ⊤, ∀x:S P(x) ⊢ ∃!x:S P(x)", "entailed"),
+        ("¬∃!x:S P(x), ∃x:S P(x) ⊢ ∃x:S ∃y:S x ≠ y", "entailed"),
+        ("¬∃!x P(x), P(a) ⊢ ∃x (P(x) ∧ x ≠ a)", "entailed"),
+        ("∃x:S ∀y:S1 R(x, y) ⊢ ∀y:S1 ∃x:S R(x, y)", "entailed"),
+        // Truth values.
+        ("⊥ ⊢ P", "entailed"),
+        ("P ⊢ ⊤", "entailed"),
+        ("⊢ ∃x ⊤", "entailed"),
+        ("⊢ ∀x ⊥", "refuted"),
+        ("⊢ ⊤ ↔ ¬⊥", "entailed"),
+        // Premises that are one, and none.
+        ("P, P, P ⊢ P", "entailed"),
+        ("⊢ a = a", "entailed"),
+        ("⊢ a = b", "refuted"),
+        ("⊢ x = x", "entailed"),
+        ("⊢ x = y", "refuted"),
+        ("⊢ ∃x ∃y x ≠ y", "refuted"),
+        ("⊢ ∀x ∀y x = y", "refuted"),
+        ("∀x ∀y x = y, P(a) ⊢ P(b)", "entailed"),
+        ("∀x x = a, ∀x x ≠ b ⊢ P", "entailed"),
+        // An equation with a variable alone on a side.
+        ("∀x f(x) = a ⊢ f(f(b)) = f(a)", "entailed"),
+        ("∀x ∀y (x = y ∨ P(x)), ¬P(a) ⊢ a = b", "entailed"),
+        ("∀x (x = a ∨ x = b), P(a), P(b) ⊢ ∀x P(x)", "entailed"),
+        ("∀x (x = a ∨ x = b ∨ x = d), a ≠ b ⊢ ∃x ∀y (y = x ∨ y = a ∨ y = b)", "entailed"),
+        // The same index as predicate, function, constant, variable and sort; two arities.
+        ("∀x0:S0 P0(f0(x0), c0), S(c0) ⊢ P0(f0(c0), c0)", "refuted"),
+        ("P0, ¬P0(c0), P0(c0, c0) ⊢ P0(x0)", "refuted"),
+        ("f0(f0(c0, c1)) = c0 ⊢ f0(c0) = f0(f0(f0(c0, c1)))", "entailed"),
+        // Relations beside each other.
+        ("∀x ∀y (x < y ↔ y > x), a < b ⊢ b > a", "entailed"),
+        ("a ≤ b, ¬a ≤ b ⊢ ⊥", "entailed"),
+        ("a = b, a < d ⊢ b < d", "entailed"),
+        ("a ≠ b ∨ a = b ⊢ ⊥", "refuted"),
+        // Largest indices, of which names for sub-formulas must not be made.
+        (
+            "P18446744073709551615 ↔ (P0 ↔ (P1 ↔ (P2 ↔ (P3 ↔ (P4 ↔ P5))))) ⊢ ((((((P18446744073709551615 ↔ P0) ↔ P1) ↔ P2) ↔ P3) ↔ P4) ↔ P5)",
+            "entailed",
+        ),
+        // Names for sub-formulas under quantifiers, with a parameter of a bound name beside them.
+        (
+            "∀x ∀y (((P(x) ↔ Q(y)) ↔ (P(y) ↔ R(x, z))) ↔ (Q(x) ↔ (R(y, z) ↔ P(x)))), ∀x P(x), ∀x Q(x) ⊢ ∀x (R(x, z) ↔ R(a, z))",
+            "entailed",
+        ),
+    ] {
+        assert_eq!(verdict(text), wanted, "{text}");
+    }
+}
+
+#[test]
+fn many_premises() {
+    let chain: Vec<String> = (0..600).map(|n| format!("P{n}(c0) → P{}(c0)", n + 1)).collect();
+    assert_eq!(verdict(&format!("P0(c0), {} ⊢ P600(c0)", chain.join(", "))), "entailed");
+    assert_eq!(verdict(&format!("{} ⊢ P600(c0)", chain.join(", "))), "refuted");
+    let chain: Vec<String> = (0..120).map(|n| format!("f(c{n}) = c{}", n + 1)).collect();
+    assert_eq!(verdict(&format!("{}, f(c5) = c5 ⊢ c6 = c120", chain.join(", "))), "entailed");
+    let equal: Vec<String> = (0..40).map(|n| format!("c{n} = c{}", n + 1)).collect();
+    assert_eq!(verdict(&format!("{}, P(c40) ⊢ P(c0)", equal.join(", "))), "entailed");
+    assert_eq!(verdict(&format!("{}, P(c40) ⊢ P(c41)", equal.join(", "))), "refuted");
+}
+
+/// Pigeons and holes, which take a propositional solver many conflicts.
+#[test]
+fn pigeons() {
+    let (holes, pigeons) = (4, 5);
+    let inside: Vec<String> = (0..pigeons)
+        .map(|p| (0..holes).map(|h| format!("R(c{p}, d{h})")).collect::<Vec<_>>().join(" ∨ "))
+        .collect();
+    let apart: Vec<String> = (0..pigeons).flat_map(|p| (0..p).map(move |q| format!("c{p} ≠ c{q}"))).collect();
+    let text =
+        format!("{}, {}, ∀x ∀y ∀z (R(x, z) ∧ R(y, z) → x = y) ⊢ ⊥", inside.join(", "), apart.join(", "));
+    assert_eq!(verdict(&text), "entailed");
+}
