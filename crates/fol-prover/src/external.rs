@@ -91,34 +91,31 @@ pub fn tptp(problem: &Problem) -> Result<String, fol::error::Refusal> {
     fol::tptp::print(&text)
 }
 
-/// Writes the input and reads the output, and kills what does not end.
+/// Writes the input and reads the output, and kills what does not end. What a killed program has started may hold the output open:
+/// it is not waited for.
 fn finish(mut child: Child, text: &str, start: Instant, end: Duration) -> std::io::Result<(String, bool)> {
-    let (input, output) = (child.stdin.take(), child.stdout.take());
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // A program that ends without reading says so by its status.
-            input.map(|mut input| input.write_all(text.as_bytes()))
-        });
-        let reader = scope.spawn(move || {
-            let mut bytes = Vec::new();
-            output.map(|mut output| output.read_to_end(&mut bytes));
-            bytes
-        });
-        let mut killed = false;
-        let mut wait = Duration::from_micros(200);
-        while child.try_wait()?.is_none() {
-            if start.elapsed() > end {
-                killed = true;
-                child.kill()?;
-                child.wait()?;
-                break;
-            }
-            std::thread::sleep(wait);
-            wait = (wait * 2).min(Duration::from_millis(5));
+    let (input, output, text) = (child.stdin.take(), child.stdout.take(), text.to_owned());
+    // A program that ends without reading says so by its status.
+    std::thread::spawn(move || input.map(|mut input| input.write_all(text.as_bytes())));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        output.map(|mut output| output.read_to_end(&mut bytes));
+        sender.send(bytes)
+    });
+    let mut wait = Duration::from_micros(200);
+    while child.try_wait()?.is_none() {
+        if start.elapsed() > end {
+            child.kill()?;
+            child.wait()?;
+            return Ok((String::new(), true));
         }
-        let bytes = reader.join().unwrap_or_default();
-        Ok((String::from_utf8_lossy(&bytes).into_owned(), killed))
-    })
+        std::thread::sleep(wait);
+        wait = (wait * 2).min(Duration::from_millis(5));
+    }
+    let left = end.saturating_sub(start.elapsed()) + Duration::from_millis(500);
+    let bytes = receiver.recv_timeout(left).unwrap_or_default();
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), false))
 }
 
 /// The word behind `SZS status`.

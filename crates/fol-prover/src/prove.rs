@@ -164,11 +164,8 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
             return spent(limit);
         }
     }
-    match (saturated, full) {
-        (true, _) => unknown(Reason::NoSmallModel),
-        (_, true) => unknown(Reason::Memory),
-        _ => spent(limit),
-    }
+    // Something is left of the budget: what ended the search is not that.
+    unknown(if saturated { Reason::NoSmallModel } else { Reason::Memory })
 }
 
 /// The proof of steps whose parents below the number of clauses are these: what they use, numbered anew.

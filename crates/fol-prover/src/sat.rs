@@ -40,6 +40,8 @@ pub(crate) type ClauseId = usize;
 
 /// No clause: a decision.
 const NONE: usize = usize::MAX;
+/// More clauses than this are not kept.
+const CLAUSES: usize = 2_000_000;
 /// So many looks at watched clauses are a step.
 const LOOKS: u64 = 256;
 /// Conflicts before the first restart.
@@ -147,13 +149,16 @@ impl Solver {
         self.antecedents.push(antecedents);
     }
 
-    /// Searches for a model: true if there is one.
+    /// Searches for a model: true if there is one. A solver with very many clauses gives up, as if its budget were spent.
     pub(crate) fn solve(&mut self, budget: &mut Budget) -> Result<bool, Spent> {
         let mut restarts = 0;
         let mut until = self.conflicts + RESTART * luby(restarts);
         loop {
             if self.refuted.is_some() {
                 return Ok(false);
+            }
+            if self.clauses.len() > CLAUSES {
+                return Err(Spent);
             }
             let conflict = self.propagate();
             budget.spend(self.looks / LOOKS)?;

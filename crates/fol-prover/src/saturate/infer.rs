@@ -5,8 +5,11 @@ use super::clause::{ClauseId, Draft, From, Literal};
 use super::index::{Place, Rewrite};
 use super::order::{greater, literal_greater};
 use super::unify::Bindings;
-use super::{Budget, SHIFT, Saturation, Spent};
+use super::{Budget, HEAVY, SHIFT, Saturation, Spent};
 use crate::proof::Rule;
+
+/// What has more symbols than this is not even simplified.
+const VAST: u32 = 8 * HEAVY;
 
 impl Saturation {
     /// Chooses the literals that take part in inferences: a negative one, the heaviest, or else the greatest ones.
@@ -292,6 +295,10 @@ impl Saturation {
             return Ok(());
         }
         let Some([old, new]) = self.instances([left, right]) else { return Ok(()) };
+        if self.bank.weight(old).max(self.bank.weight(new)) > VAST {
+            self.incomplete = true;
+            return Ok(());
+        }
         if greater(&self.bank, &self.rank, new, old) {
             return Ok(());
         }
@@ -327,7 +334,9 @@ impl Saturation {
     ) -> Result<(), Spent> {
         budget.spend(1)?;
         self.settle(budget)?;
-        let Some(draft) = self.draft(rule, literals, parents, equality) else {
+        let draft = self.draft(rule, literals, parents, equality);
+        let is_vast = |draft: &Draft| draft.literals.iter().any(|literal| literal.weight(&self.bank) > VAST);
+        let Some(draft) = draft.filter(|draft| !is_vast(draft)) else {
             self.incomplete = true;
             return Ok(());
         };

@@ -8,6 +8,8 @@ use crate::proof::Rule;
 
 /// A clause is rewritten at most so many times.
 const REWRITES: usize = 200;
+/// A term is put for a variable if the symbols of the clause times those of the term are at most so many.
+const GROWTH: u64 = 20_000;
 /// A subsumption that takes more trials than this is given up: the clause stays.
 const TRIALS: u32 = 2_000;
 
@@ -71,7 +73,7 @@ impl Saturation {
                 } else {
                     None
                 };
-                if let Some((x, t)) = pair {
+                if let Some((x, t)) = pair.filter(|(_, t)| self.may_put(draft, *t)) {
                     self.put(draft, x, t);
                     at = 0;
                     continue;
@@ -80,6 +82,15 @@ impl Saturation {
             at += 1;
         }
         true
+    }
+
+    /// Whether a draft stays of a reasonable size if a term is put for a variable. Without that bound a chain of `x ≠ f(y, y)`
+    /// doubles terms once for each of its literals.
+    fn may_put(&self, draft: &Draft, t: Id) -> bool {
+        let literals = draft.literals.iter().map(|literal| literal.weight(&self.bank));
+        let terms = draft.parents.iter().flat_map(|parent| &parent.terms).map(|term| self.bank.weight(*term));
+        let all: u64 = literals.chain(terms).map(u64::from).sum();
+        all.saturating_mul(u64::from(self.bank.weight(t))) <= GROWTH
     }
 
     /// Puts a term for a variable, everywhere.

@@ -8,6 +8,9 @@ pub(super) const SHIFT: u32 = 256;
 /// A unification or an instance that takes more visits than this is given up.
 const VISITS: u32 = 20_000;
 
+/// An instance that is deeper than this is given up: what works on terms recurses.
+const DEPTH: u32 = 2_000;
+
 const FREE: Id = Id::MAX;
 
 /// What stands for each variable.
@@ -146,12 +149,17 @@ impl Bindings {
         (0..arity).all(|at| self.matches(bank, bank.arguments(pattern)[at], bank.arguments(term)[at]))
     }
 
-    /// The instance under a unifier.
+    /// The instance under a unifier, if it is not too large or too deep.
     pub(super) fn instance(&mut self, bank: &mut Bank, term: Id) -> Option<Id> {
+        self.instance_below(bank, term, 0)
+    }
+
+    fn instance_below(&mut self, bank: &mut Bank, term: Id, depth: u32) -> Option<Id> {
         if bank.is_ground(term) {
             return Some(term);
         }
-        if !self.visit() {
+        if depth > DEPTH || !self.visit() {
+            self.gave_up = true;
             return None;
         }
         let resolved = self.resolved(bank, term);
@@ -162,7 +170,7 @@ impl Bindings {
         let count = bank.arguments(resolved).len();
         let mut arguments = Vec::with_capacity(count);
         for at in 0..count {
-            arguments.push(self.instance(bank, bank.arguments(resolved)[at])?);
+            arguments.push(self.instance_below(bank, bank.arguments(resolved)[at], depth + 1)?);
         }
         Some(bank.apply(symbol, &arguments))
     }

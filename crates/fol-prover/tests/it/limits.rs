@@ -151,6 +151,28 @@ fn nests_of_unique_existence_do_not_multiply() {
     assert_eq!(checked(&problem, &prove(&problem, Limit::Milliseconds(2_000)).verdict), "entailed");
 }
 
+/// Terms that double with each literal, for unification and for variables that are put away, and deep ones that meet.
+#[test]
+fn terms_that_double() {
+    let prefix: String = (0..44).map(|n| format!("∀x{n} ")).collect();
+    let chain: Vec<String> = (0..43).map(|n| format!("x{n} ≠ f(x{0}, x{0})", n + 1)).collect();
+    let pairs: Vec<String> = (0..43).map(|n| format!("x{}", n)).collect();
+    let doubled: Vec<String> = (1..44).map(|n| format!("f(x{n}, x{n})")).collect();
+    let deep = |depth: usize, inner: &str| format!("{}{inner}{}", "g(".repeat(depth), ")".repeat(depth));
+    for text in [
+        format!("{prefix}({} ∨ P(x0)), ∀x ¬P(x), ∀x f(x, x) ≠ x ⊢ Q", chain.join(" ∨ ")),
+        format!("{prefix}P({}), {prefix}¬P({}), ∀x f(x, x) ≠ x ⊢ Q", pairs.join(", "), doubled.join(", ")),
+        format!("∀x ∀y R({}, y), ∀x ∀y ¬R(x, {}), ∀x g(x) ≠ x ⊢ Q(a)", deep(900, "x"), deep(900, "y")),
+        format!("∀x (P(x) → P({})), P(a), ∀x ¬P({}), ∀x g(x) ≠ x ⊢ Q(a)", deep(350, "x"), deep(901, "x")),
+        format!("∀x {} = x, P(a), ∀x g(x) ≠ x ⊢ P({})", deep(300, "x"), deep(900, "a")),
+    ] {
+        let problem = Problem::read(&text).unwrap();
+        let start = Instant::now();
+        checked(&problem, &prove(&problem, Limit::Milliseconds(300)).verdict);
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
+}
+
 #[test]
 fn wide_symbols() {
     let many = (0..60).map(|n| format!("c{n}")).collect::<Vec<_>>().join(", ");

@@ -114,8 +114,12 @@ impl Cli {
         }
         let answer = prove(&problem, self.limit());
         let mut item = Item::answered(&input, &problem, &answer);
-        if let (Some(path), Verdict::Entailed(proof)) = (&self.svg, &answer.verdict) {
-            file::write(path, picture::of(proof).document().as_bytes())?;
+        match (&self.svg, &answer.verdict) {
+            (Some(path), Verdict::Entailed(proof)) => {
+                file::write(path, picture::of(proof).document().as_bytes())?
+            }
+            (Some(_), _) => stream::say("there is no proof to draw"),
+            (None, _) => {}
         }
         if let Some(prover) = &self.prover {
             item.compare(prover, &problem, self.limit(), &answer.verdict);
