@@ -6,6 +6,7 @@
 //! said by the learner ([`Tables`]) and written by [`Summary`].
 
 pub(crate) mod claim;
+pub(crate) mod finished;
 pub(crate) mod forecast;
 pub(crate) mod jobs;
 pub(crate) mod lease;

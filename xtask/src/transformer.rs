@@ -14,6 +14,7 @@ pub(crate) mod sampling;
 mod completion;
 
 mod scores;
+mod semantics;
 
 mod eval;
 

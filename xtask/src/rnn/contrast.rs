@@ -10,7 +10,7 @@ use crate::draw::html::{self, Table};
 use crate::draw::numbers::p_value;
 use crate::sweep::plan::Draft;
 use crate::sweep::statistics::holm;
-use crate::sweep::{Plan, Point, jobs};
+use crate::sweep::{Plan, Point, finished};
 use crate::{keys, place};
 
 /// The share of right last symbols at the longest test length from which a run is solved.
@@ -46,7 +46,7 @@ fn gate(asked: &Asked, sweep: &str, tasks: &[String]) -> Result<Vec<Stratum>> {
     let folder = place::runs().join(&plan.name);
     let are_finished = |points: &[Point<Config>]| {
         let mut jobs = points.iter().flat_map(|p| &p.runs);
-        jobs.try_fold(true, |all, job| Ok::<bool, anyhow::Error>(all && jobs::is_finished(job)?))
+        jobs.try_fold(true, |all, job| Ok::<bool, anyhow::Error>(all && finished::is_finished(job)?))
     };
     let chosen = plan.choose(&folder, &mut |round| are_finished(round))?;
     let points = plan.points(&folder, chosen.as_deref())?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::plan::{Plan, Point};
-use super::{jobs, values::name_of};
+use super::{finished, jobs, values::name_of};
 use crate::draw::html::{Table, number, text};
 use crate::draw::numbers::{count, duration, fixed};
 use crate::learner::Learner;
@@ -19,7 +19,7 @@ pub(crate) fn forecast<L: Learner>(plan: &Plan<L>, folder: &Path, at_once: usize
         candidates.extend_from_slice(round);
         let mut done = true;
         for job in round.iter().flat_map(|c| &c.runs) {
-            done &= jobs::is_finished(job)?;
+            done &= finished::is_finished(job)?;
         }
         Ok(done)
     })?;
@@ -41,7 +41,7 @@ pub(crate) fn forecast<L: Learner>(plan: &Plan<L>, folder: &Path, at_once: usize
 fn row<L: Learner>(point: &Point<L>, chooses: bool, at_once: usize) -> Result<Value> {
     let mut left = 0_u64;
     for job in &point.runs {
-        left += u64::from(!jobs::is_finished(job)?);
+        left += u64::from(!finished::is_finished(job)?);
     }
     let first = point.runs.first().context("no seeds")?;
     let forecast = jobs::pool(&first.config, at_once)?.install(|| first.config.forecast())?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::jobs::is_finished;
+use super::finished::is_finished;
 use super::plan::Job;
 use crate::learner::Learner;
 use crate::signals::Stop;

@@ -20,7 +20,7 @@ use symbolic_transformer::sample::{Choice, Request};
 
 use super::config::{Config, Model, SUITES};
 use super::sampling::{self, Ask};
-use super::{code, completion, network, scores};
+use super::{code, completion, network, scores, semantics};
 use crate::answer::say;
 use crate::data::Data;
 use crate::expect::Row;
@@ -126,8 +126,9 @@ pub(super) fn evaluate_as(
             },
             "test" if data.is_filtered() => judge.whole_formulas(&data.test()?, "test", "test")?,
             "test" => judge.full(&data.test()?, &data.law, ["test"; 2], &mut found)?,
-            "generation" | "completion" if !config.model.has_weights() => Value::Null,
+            "generation" | "semantics" | "completion" if !config.model.has_weights() => Value::Null,
             "generation" => judge.generation()?,
+            "semantics" => judge.semantics()?,
             "completion" => judge.completion(&data.test()?)?,
             "transfer" => judge.transfer(&mut found)?,
             "structure" => judge.structure()?,
@@ -358,6 +359,16 @@ impl<'a> Judge<'a> {
         let train = self.data.train()?.first(self.config.train_limit);
         let signature = self.data.law.signature();
         Ok(serde_json::to_value(h3(&mut model, theta, &corpus, &train, &signature, self.config.seed)?)?)
+    }
+
+    /// What free samples say, beside what texts of the law say.
+    fn semantics(&mut self) -> Result<Value> {
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        let (seed, request) =
+            (self.config.seed, Request { mask: None, ..Request::free(&self.code, LONGEST) });
+        let ask = Ask { choice: Choice::PLAIN, n: semantics::SAMPLES, seed, beam: None };
+        let samples = sampling::draw_from(self.config, &self.code, theta, &request, &ask)?;
+        semantics::semantics(self.folder, &self.code, &self.data.law, &samples, seed)
     }
 
     /// Free samples and valid ones.

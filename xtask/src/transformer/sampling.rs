@@ -264,7 +264,7 @@ pub(crate) fn shown(code: &Code, sample: &Sample) -> String {
 }
 
 /// The text of a sample.
-fn read(code: &Code, sample: &Sample) -> std::result::Result<fol::ast::Text, fol::error::Refusal> {
+pub(super) fn read(code: &Code, sample: &Sample) -> std::result::Result<fol::ast::Text, fol::error::Refusal> {
     fol::decode(&code.decode(&sample.tokens)?)
 }
 

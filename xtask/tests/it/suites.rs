@@ -48,6 +48,32 @@ fn both_suites_in_each_code_and_on_the_page() {
     }
 }
 
+/// What a model that has learned little says, in two codes; without weights nothing is said.
+#[test]
+fn what_samples_mean_is_judged_with_certificates() {
+    let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA)]);
+    for (name, set) in [("plain", "notation=infix"), ("prefix", "notation=prefix")] {
+        train(&place, name, &[set]);
+        let ask = ["eval", name, "--suite", "semantics", "--json", "--quiet"];
+        let judged = place.json(&ask)["semantics"].take();
+        for side in ["model", "law"] {
+            let count = |kind: &str| judged[side][kind]["count"].as_u64().unwrap();
+            let formulas = judged[side]["formulas"].as_u64().unwrap();
+            assert!(count("valid") <= count("satisfiable"), "{judged}");
+            assert!(count("satisfiable") + count("contradictory") + count("unknown") >= formulas, "{judged}");
+        }
+        assert!(judged["law"]["formulas"].as_u64().unwrap() > 1000, "{judged}");
+        assert_eq!(judged, place.json(&ask)["semantics"], "the same twice");
+        let lines = std::fs::read_to_string(place.path("runs").join(name).join("semantics.jsonl")).unwrap();
+        assert_eq!(lines.lines().count() as u64, judged["classes"].as_u64().unwrap());
+        place.ok(&["report", name]);
+        let page = std::fs::read_to_string(place.path("runs").join(name).join("report.html")).unwrap();
+        assert!(page.contains("What samples mean") && page.contains("contradictory"));
+    }
+    train(&place, "counted", &["model=ngram"]);
+    assert!(place.json(&["eval", "counted", "--suite", "semantics", "--json"])["semantics"].is_null());
+}
+
 #[test]
 fn baselines_are_judged_at_prefixes_and_have_no_attention() {
     let place = Place::new(&[("run.toml", RUN), ("data/few.toml", DATA)]);

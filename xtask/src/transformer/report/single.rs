@@ -23,6 +23,7 @@ pub(crate) fn page(run: &Run) -> String {
         ("Generation", generation(run)),
     ];
     // Suites that few runs are judged on leave no gap where they are missing.
+    parts.extend(semantics(run).map(|part| ("What samples mean", part)));
     parts.extend(suites::structure(&run.eval).map(|part| ("Prefixes that show structure", part)));
     parts.extend(suites::h3(&run.eval).map(|part| ("Structure inside the model", part)));
     parts.extend([("Twenty samples", samples::list(run)), ("What was run", what_was_run(run))]);
@@ -309,6 +310,34 @@ fn generation(run: &Run) -> Markup {
     let n = count(run.eval.pointer("/generation/samples").and_then(Value::as_u64));
     let note = format!("{n} samples at temperature 1 each way. – where the law has nothing to compare with.");
     html::join([table.html(), html::note(&note)])
+}
+
+/// What samples say, beside what the law says.
+fn semantics(run: &Run) -> Option<Markup> {
+    run.eval.get("semantics").filter(|suite| suite.is_object())?;
+    let mut table = Table::new(["", "#the model", "#the law", "#difference", "#p-value"]);
+    for (name, key) in [
+        ("satisfiable", "satisfiable"),
+        ("valid", "valid"),
+        ("contradictory", "contradictory"),
+        ("not decided within the limit", "unknown"),
+    ] {
+        let at = |path: String| run.eval(&format!("/semantics/{path}"));
+        let share = |side: &str| number(percent(at(format!("{side}/{key}/share")), 2));
+        let difference = at(format!("tests/{key}/difference")).map(|d| 100.0 * d);
+        let difference = number(fixed(difference, 2));
+        let p = number(p_value(at(format!("tests/{key}/p"))));
+        table.row(vec![text(name), share("model"), share("law"), difference, p]);
+    }
+    let formulas =
+        |side: &str| count(run.eval.pointer(&format!("/semantics/{side}/formulas")).and_then(Value::as_u64));
+    let note = format!(
+        "{} formulas of the model at temperature 1, {} of the law; each class by a proof or a finite model that its checker passed \
+         (semantics.jsonl). Differences in points; two-proportion z-tests, not corrected for their number.",
+        formulas("model"),
+        formulas("law")
+    );
+    Some(html::join([table.html(), html::note(&note)]))
 }
 
 /// The levels that occur in either way.
