@@ -12,6 +12,7 @@
 //! - equal literals of a clause are one, the first; its variables are numbered by first occurrence.
 
 mod fold;
+mod share;
 
 use std::collections::BTreeSet;
 
@@ -37,7 +38,19 @@ const MOST: usize = 100_000;
 
 /// The clauses of a problem, or none if they are too many.
 pub(crate) fn clausify(problem: &Problem) -> Option<Clausal> {
-    let folded = fold::fold(problem);
+    with_names(problem, Vec::new())
+}
+
+/// The clauses of a problem in which every sub-formula that comes again is a name of which nothing is known: what contradicts them
+/// contradicts the problem. None if nothing comes again.
+pub(crate) fn of_shape(problem: &Problem) -> Option<Clausal> {
+    let (problem, names) = share::share(problem)?;
+    with_names(&problem, names)
+}
+
+/// The clauses of a problem over names that are defined already.
+fn with_names(problem: &Problem, names: Vec<Definition>) -> Option<Clausal> {
+    let folded = fold::fold(problem, &names);
     let mut clauses = Vec::new();
     let mut add = |origin: Origin, number: usize, formula: &Formula, truth: bool| {
         let mut maker = Maker { formula: number, witnesses: 0, variables: 0, scope: Vec::new(), full: false };
@@ -56,15 +69,17 @@ pub(crate) fn clausify(problem: &Problem) -> Option<Clausal> {
         add(origin, i, formula, i < premises)?;
     }
     for (i, definition) in folded.definitions.iter().enumerate() {
-        let first = folded.formulas.len() + 2 * i;
+        let number = names.len() + i;
+        let first = folded.formulas.len() + 2 * number;
         if folded.used[i].positive {
-            add(Origin::Unfold(i), first, &definition.half(true), true)?;
+            add(Origin::Unfold(number), first, &definition.half(true), true)?;
         }
         if folded.used[i].negative {
-            add(Origin::Fold(i), first + 1, &definition.half(false), true)?;
+            add(Origin::Fold(number), first + 1, &definition.half(false), true)?;
         }
     }
-    Some(Clausal { definitions: folded.definitions, formulas: folded.formulas, clauses })
+    let definitions = names.into_iter().chain(folded.definitions).collect();
+    Some(Clausal { definitions, formulas: folded.formulas, clauses })
 }
 
 /// Equal literals are one; variables are numbered by first occurrence.

@@ -1,7 +1,7 @@
 //! From a problem to a verdict with its certificate.
 
 use crate::check::{check_model, check_proof};
-use crate::clausify::{Clausal, clausify};
+use crate::clausify::{Clausal, clausify, of_shape};
 use crate::finite;
 use crate::ground::{self, Found};
 use crate::limit::{Budget, Limit, Spent};
@@ -117,6 +117,9 @@ const STAGES: [(Stage, u64, u64); 8] = [
 /// The share of a limit that clauses without functions get to be decided over their constants, in percent.
 const GROUND: u64 = 70;
 
+/// The most steps, and the share of a limit in percent, for what follows by the places of sub-formulas alone.
+const SHAPE: (u64, u64) = (1_000, 10);
+
 fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
     let Some(mut clausal) = clausify(problem) else { return unknown(Reason::Clauses) };
     let clauses: Vec<Clause> =
@@ -130,6 +133,9 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
             Ok(Found::Refutation(steps)) => return Verdict::Entailed(assemble(clausal, clauses, steps)),
             Err(Spent) => {}
         }
+    }
+    if let Some(proof) = by_shape(problem, budget) {
+        return Verdict::Entailed(proof);
     }
     let mut saturation = Saturation::new(&clauses);
     let (mut saturated, mut full) = (false, false);
@@ -166,6 +172,28 @@ fn search(problem: &Problem, limit: Limit, budget: &mut Budget) -> Verdict {
     }
     // Something is left of the budget: what ended the search is not that.
     unknown(if saturated { Reason::NoSmallModel } else { Reason::Memory })
+}
+
+/// A proof that looks into no sub-formula that comes again: A, A → B ⊢ B is one step, whatever A and B are.
+fn by_shape(problem: &Problem, budget: &mut Budget) -> Option<Proof> {
+    let mut clausal = of_shape(problem)?;
+    let clauses: Vec<Clause> =
+        clausal.clauses.iter_mut().map(|(_, _, clause)| std::mem::take(clause)).collect();
+    let mut part = budget.part(SHAPE.0, SHAPE.1);
+    let steps = if ground::is_function_free(&clauses) {
+        match ground::decide(&clauses, &mut part) {
+            Ok(Found::Refutation(steps)) => Some(steps),
+            // A model of names is none of what they stand for.
+            Ok(Found::Model(_)) | Err(Spent) => None,
+        }
+    } else {
+        match Saturation::new(&clauses).run(&mut part) {
+            Ok(Ended::Refutation(steps)) => Some(steps),
+            Ok(_) | Err(Spent) => None,
+        }
+    };
+    budget.add(&part);
+    steps.map(|steps| assemble(clausal, clauses, steps))
 }
 
 /// The proof of steps whose parents below the number of clauses are these: what they use, numbered anew.

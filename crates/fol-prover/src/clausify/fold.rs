@@ -27,10 +27,12 @@ pub(super) struct Polarity {
     pub(super) negative: bool,
 }
 
-pub(super) fn fold(problem: &Problem) -> Folded {
+/// `names` are defined already; what stands in their bodies is taken as well.
+pub(super) fn fold(problem: &Problem, names: &[Definition]) -> Folded {
     let given: Vec<&Formula> = problem.premises().iter().chain(problem.conclusion()).collect();
+    let everywhere: Vec<&Formula> = given.iter().copied().chain(names.iter().map(|n| &n.body)).collect();
     let mut folder =
-        Folder { given: &given, taken: None, next: 0, scope: Vec::new(), definitions: Vec::new() };
+        Folder { given: &everywhere, taken: None, next: 0, scope: Vec::new(), definitions: Vec::new() };
     let formulas: Vec<Formula> = given.iter().map(|formula| folder.formula(formula).0).collect();
     let mut uses = Uses { definitions: &folder.definitions, used: Vec::new() };
     uses.used.resize(folder.definitions.len(), Polarity::default());
@@ -141,7 +143,7 @@ fn size(connective: Connective, (a, not_a): Size, (b, not_b): Size) -> Size {
     }
 }
 
-fn predicates(formula: &Formula, taken: &mut BTreeSet<u64>) {
+pub(super) fn predicates(formula: &Formula, taken: &mut BTreeSet<u64>) {
     match formula {
         Formula::Predicate(p, _) => drop(taken.insert(p.0)),
         Formula::Truth(_) | Formula::Relation(..) => {}
