@@ -1,7 +1,7 @@
 //! Maintaining against deriving anew, measured: `cargo run --release -p datarel-dataflow --features timely --example maintain
 //! -- [WORKERS] [BATCHES]`.
 //!
-//! The graphs g1k and g2k of the benches: their closures, and distances from one node; and distances among 100,000 nodes. In
+//! The graphs g1k and g2k of the benches: their closures, and distances from one node; and distances among 100,000 nodes at random. In
 //! each batch one arc goes and one comes, at random. The medians of the times of a batch, of the same dataflow from nothing, and of the engine of `datarel` from nothing;
 //! the answers are compared after the last batch.
 #![expect(clippy::print_stdout, reason = "what is measured is printed")]
@@ -114,8 +114,12 @@ fn main() -> Result<(), Refusal> {
     let batches = arguments.get(1).copied().unwrap_or(31);
     for (kind, nodes, arcs) in CASES {
         let random = Family::named("maintain").stream(0);
-        let known = of_the_benches(nodes, arcs);
+        // Of the large one of that stream node 0 reaches three others.
+        let known = if nodes > 2000 { BTreeSet::new() } else { of_the_benches(nodes, arcs) };
         let mut graph = Graph { nodes, arcs: known.iter().copied().collect(), known, random };
+        while graph.arcs.len() < arcs {
+            graph.arc();
+        }
         let (database, rules) = program(kind, nodes, &graph.arcs)?;
         let options = Options { workers, ..Options::default() };
         let answer = RelationId(1);
