@@ -1,6 +1,6 @@
 //! Ground rules, from the bindings that a grounding found.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use proof_circuits::{Atom, Event, Literal, Proofs};
 
@@ -279,11 +279,29 @@ impl Reader<'_> {
                     rules.push((atom, vec![Factor::Is(self.event(id, tuple))]));
                 }
             }
+            let apart = self.context.program.exclusive.iter().find(|(tensor, _)| *tensor == id);
+            let rest = |tuple: &Tuple| {
+                let mut rest = tuple.clone();
+                apart.map(|(_, place)| {
+                    rest.remove(*place);
+                    rest
+                })
+            };
+            let needed: HashSet<Tuple> = match apart {
+                Some(_) => self.needed.get(&id).into_iter().flatten().filter_map(&rest).collect(),
+                None => HashSet::new(),
+            };
             for block in &tensor.given {
                 let Some(facts) = block.facts() else { continue };
                 for at in 0..facts.count {
                     let tuple = facts.tuple(at).to_vec();
-                    let Some(atom) = self.atoms.get(&(id, tuple.clone())).copied() else { continue };
+                    let Some(atom) = self.atoms.get(&(id, tuple.clone())).copied() else {
+                        // What is certain excludes others, though nothing asked follows from it.
+                        if facts.value(at) == 1.0 && rest(&tuple).is_some_and(|rest| needed.contains(&rest)) {
+                            self.weights.push((id, Weight::Given(tuple, 1.0)));
+                        }
+                        continue;
+                    };
                     let event = self.weights.len();
                     self.weights.push((id, Weight::Given(tuple, facts.value(at))));
                     rules.push((atom, vec![Factor::Is(event)]));

@@ -32,6 +32,12 @@ fn compared(text: &str, options: &str) -> Result<Lifting, String> {
     let (with, without) = match (with, without) {
         (Ok(with), Ok(without)) => (with, without),
         (Err(_), Err(_)) => return Err(String::new()),
+        // What leaves the numbers on its way, by a division by zero, does so in one order of sums and not in another: 0·∞ is none.
+        (Ok(_), Err(fault)) | (Err(fault), Ok(_))
+            if text.contains("/ 0") && fault.iter().all(|code| *code == Code::Divergence) =>
+        {
+            return Err(String::new());
+        }
         (with, without) => return Err(format!("{with:?} and {without:?}\n{text}")),
     };
     for (found, wanted) in with.iter().zip(&without) {

@@ -138,6 +138,16 @@ fn program(stream: &mut Stream, learned: bool) -> String {
     text
 }
 
+/// B's one neighbour for certain is C, from which nothing follows: that excludes A all the same.
+#[test]
+fn what_is_certain_excludes_others_though_nothing_follows_from_it() {
+    let text = "0 :: E(B, A)\nE(B, C)\n0.5 :: S(A, B)\nS(x, y) <- S(y, x)\nS(x, y) <- E(x, z), S(z, y)\n\
+        @exclusive(E, 1)\nS(x, y)?\n";
+    let program = analysed(text).unwrap();
+    let wanted = wanted(&program);
+    assert_eq!(auto_difference(&program, &wanted), None);
+}
+
 #[test]
 fn probabilities_are_sums_over_worlds() {
     let mut stream = common::stream("weighted");
