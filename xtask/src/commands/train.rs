@@ -169,16 +169,21 @@ fn by_nccl<L: Learner>(
     patience: Duration,
 ) -> Result<Option<Box<dyn Collective>>> {
     let Some(mut ranks) = found else { return Ok(None) };
-    let card = config.device().parse().and_then(|device: DeviceSpec| match device {
-        DeviceSpec::Cuda(_) if L::KIND == Kind::Transformer => Ok(Some(device)),
-        _ => Ok(None),
-    })?;
+    let card = || match config.device().parse()? {
+        device @ DeviceSpec::Cuda(_) if L::KIND == Kind::Transformer => {
+            match transformer::network::of_rank(device, config.device())? {
+                DeviceSpec::Cuda(card) => Ok(Some(card)),
+                _ => Ok(None),
+            }
+        }
+        _ => anyhow::Ok(None),
+    };
+    let card = card();
     // All of them, or none: one that comes alone would wait.
-    let said = ranks.gather(&[u8::from(card.is_some())])?;
-    let Some(device) = card.filter(|_| said.iter().all(|said| said == &[1])) else { return Ok(Some(ranks)) };
-    match transformer::network::of_rank(device, config.device())? {
-        DeviceSpec::Cuda(card) => Ok(Some(training_mpi::over_nccl(ranks, card, patience)?)),
-        _ => Ok(Some(ranks)),
+    let said = ranks.gather(&[u8::from(matches!(card, Ok(Some(_))))])?;
+    match card?.filter(|_| said.iter().all(|said| said == &[1])) {
+        Some(card) => Ok(Some(training_mpi::over_nccl(ranks, card, patience)?)),
+        None => Ok(Some(ranks)),
     }
 }
 
