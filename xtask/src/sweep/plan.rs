@@ -14,6 +14,7 @@
 //! over  = ["lr"]
 //! seeds = [101]
 //! set   = { updates = 4000 } # what runs that choose have otherwise
+//! by    = "median"           # of the seeds' losses, this is least for what is chosen; without it, the mean
 //! thin  = 4                  # after the first seed, only the best fourth of the candidates runs the others
 //! extend = { lr = [1e-5, 1e-2] } # tried if the least of lr, or the greatest, is what would be chosen
 //! ```
@@ -69,9 +70,21 @@ struct Select {
     seeds: Vec<u64>,
     #[serde(default)]
     set: Table,
+    #[serde(default)]
+    by: By,
     thin: Option<usize>,
     #[serde(default)]
     extend: Table,
+}
+
+/// What of the losses of a candidate's seeds is compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum By {
+    #[default]
+    Mean,
+    /// One seed that fails does not decide.
+    Median,
 }
 
 /// How the values of some keys are chosen.
@@ -81,6 +94,7 @@ struct Selection {
     over: Table,
     seeds: Vec<u64>,
     set: Table,
+    by: By,
     thin: Option<usize>,
     /// For each key that may be extended, the value below its least and the one above its greatest.
     extend: Vec<(String, [Value; 2])>,
@@ -239,8 +253,8 @@ impl<L: Learner> Plan<L> {
                     return Err(refuse("`seed` is set by select.seeds alone".to_owned()));
                 }
                 let extend = extensions(&select.extend, &over).map_err(refuse)?;
-                let Select { seeds, set, thin, .. } = select;
-                Some(Selection { over: over.clone(), seeds, set, thin, extend })
+                let Select { seeds, set, by, thin, .. } = select;
+                Some(Selection { over: over.clone(), seeds, set, by, thin, extend })
             }
         };
         // With both, every case stands at every point of the grid.
@@ -432,7 +446,7 @@ impl<L: Learner> Plan<L> {
     /// next round is made of what they showed. `None` if they are not.
     ///
     /// First every candidate runs the first seed (without `thin`, all of them), then the best share of them the others.
-    /// What is chosen has the least mean of the best validation losses; ties keep the earlier. If that is the least or
+    /// What is chosen has the least mean, or median, of the best validation losses; ties keep the earlier. If that is the least or
     /// greatest value of a key that may be extended, the value beyond it is tried likewise, once.
     pub(crate) fn choose(
         &self,
@@ -465,7 +479,7 @@ impl<L: Learner> Plan<L> {
             for ((point, tried), judged) in self.points.iter().zip(&tried).zip(&mut judged) {
                 for candidate in tried {
                     let all = self.candidate(root, selection, point, candidate, &selection.seeds)?;
-                    judged.push((mean_validation(&all)?, candidate.clone()));
+                    judged.push((selection.by.loss(&all)?, candidate.clone()));
                 }
             }
             if is_extended || selection.extend.is_empty() {
@@ -525,7 +539,7 @@ impl Selection {
     fn best<L: Learner>(&self, round: &[Point<L>]) -> Result<Vec<Table>> {
         let mut order: Vec<(f64, usize)> = Vec::new();
         for (at, candidate) in round.iter().enumerate() {
-            order.push((mean_validation(candidate)?, at));
+            order.push((self.by.loss(candidate)?, at));
         }
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         order.truncate(round.len().div_ceil(self.thin.unwrap_or(1)));
@@ -593,12 +607,27 @@ fn extensions(extend: &Table, over: &Table) -> std::result::Result<Vec<(String, 
     Ok(found)
 }
 
-fn mean_validation<L: Learner>(candidate: &Point<L>) -> Result<f64> {
-    let mut sum = 0.0;
-    for job in &candidate.runs {
-        sum += job.config.best_loss(&job.folder)?;
+impl By {
+    /// Of the best validation losses of a candidate's runs.
+    fn loss<L: Learner>(self, candidate: &Point<L>) -> Result<f64> {
+        let losses = candidate.runs.iter().map(|job| job.config.best_loss(&job.folder));
+        Ok(self.of(losses.collect::<Result<_>>()?))
     }
-    Ok(sum / candidate.runs.len().max(1) as f64)
+
+    /// Of at least one loss. An infinite one stands for a run that gave none.
+    fn of(self, mut losses: Vec<f64>) -> f64 {
+        let count = losses.len().max(1);
+        match self {
+            Self::Mean => losses.iter().sum::<f64>() / count as f64,
+            Self::Median => {
+                losses.sort_by(f64::total_cmp);
+                let at = |i: usize| losses.get(i).copied().unwrap_or(f64::INFINITY);
+                let (below, above) = (at((count - 1) / 2), at(count / 2));
+                // Halves first would round twice; equal ones may both be infinite.
+                if below == above { below } else { (below + above) / 2.0 }
+            }
+        }
+    }
 }
 
 /// The full product; the last key changes fastest. Of nothing: one empty table.
@@ -727,6 +756,16 @@ mod tests {
         let (chosen, made) = choice(&text("thin = 3"), loss);
         assert_eq!((name_of(&chosen).as_str(), made.len()), ("dropout=0.0,lr=0.001", 8));
         assert_eq!(made[6..], ["dropout=0.0,lr=0.001 102", "dropout=0.1,lr=0.001 102"]);
+        // One seed of three that fails does not decide where their median does.
+        let fails = |point: &Point<Config>, seed: u64| {
+            let config = of(point);
+            let far = (config.lr.log10() + 3.0).abs() + config.dropout;
+            if seed == 103 && far < 1e-9 { f64::INFINITY } else { far }
+        };
+        let three = |more: &str| text(more).replace("102]", "102, 103]");
+        assert_eq!(name_of(&choice(&three(""), fails).0), "dropout=0.1,lr=0.001");
+        assert_eq!(name_of(&choice(&three("by = \"mean\""), fails).0), "dropout=0.1,lr=0.001");
+        assert_eq!(name_of(&choice(&three("by = \"median\""), fails).0), "dropout=0.0,lr=0.001");
         // The least rate is best: one below is tried, with either dropout, and no further one.
         let falls = |point: &Point<Config>, _: u64| of(point).lr + of(point).dropout * 1e-9;
         let (chosen, made) = choice(&text("extend = { lr = [1e-5, 1e-1] }\nthin = 3"), falls);
@@ -743,6 +782,7 @@ mod tests {
         assert_eq!(choice(&text("extend = { lr = [1e-5, 1e-1] }"), middle).1.len(), 12);
         for (more, part) in [
             ("thin = 0", "at least 1"),
+            ("by = \"best\"", "unknown variant `best`, expected `mean` or `median`"),
             ("extend = { lr = [1e-3, 1e-1] }", "below and above"),
             ("extend = { lr = 1e-3 }", "two numbers"),
             ("extend = { batch = [1, 2] }", "not in select.over"),
@@ -752,6 +792,24 @@ mod tests {
             let refusal = refusal(&text(more));
             assert!(refusal.contains(part), "{more}: {refusal}");
         }
+    }
+
+    #[test]
+    fn a_median_is_the_middle_or_between_the_middle_two() {
+        let inf = f64::INFINITY;
+        for (losses, median) in [
+            (vec![3.0], 3.0),
+            (vec![4.0, 1.0], 2.5),
+            (vec![3.0, 1.0, 2.0], 2.0),
+            (vec![inf, 1.0, 2.0], 2.0),
+            (vec![inf, inf, 2.0], inf),
+            (vec![4.0, 1.0, 3.0, 2.0], 2.5),
+            (vec![1.0, inf, inf, 2.0], inf),
+            (vec![inf, inf], inf),
+        ] {
+            assert_eq!(By::Median.of(losses.clone()), median, "{losses:?}");
+        }
+        assert_eq!(By::Mean.of(vec![4.0, 1.0]), 2.5);
     }
 
     #[test]
