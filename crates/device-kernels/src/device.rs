@@ -73,6 +73,26 @@ pub fn open(spec: DeviceSpec) -> Result<Box<dyn crate::Machine>> {
     }
 }
 
+/// A device, and what destroys it.
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+pub type ToLose = (Box<dyn crate::Machine>, Box<dyn FnOnce() + Send>);
+
+/// Opens a device with something that destroys it, as a driver does that gives a card up: what a program makes of that can be
+/// tried so. wgpu alone can.
+///
+/// # Errors
+/// As of [`open`].
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+pub fn open_to_lose(spec: DeviceSpec) -> Result<ToLose> {
+    match spec {
+        #[cfg(feature = "vulkan")]
+        DeviceSpec::Vulkan(number) => graphics::open_to_lose(spec, graphics::Api::Vulkan, number),
+        #[cfg(feature = "metal")]
+        DeviceSpec::Metal(number) => graphics::open_to_lose(spec, graphics::Api::Metal, number),
+        _ => Err(refused(spec, "only a device of wgpu can be destroyed")),
+    }
+}
+
 /// Opens a device: none is in this build.
 ///
 /// # Errors
@@ -111,11 +131,14 @@ fn check_number(spec: DeviceSpec, number: usize, found: &[Found]) -> Result<()> 
 #[cfg(any(feature = "vulkan", feature = "metal"))]
 mod graphics {
     use cubecl::Runtime as _;
-    use cubecl::wgpu::{RuntimeOptions, WgpuDevice, WgpuRuntime, WgpuSetup, init_device};
+    #[cfg(all(any(feature = "cuda", feature = "rocm"), feature = "vulkan"))]
+    use cubecl::wgpu::WgpuDevice;
+    use cubecl::wgpu::{RuntimeOptions, WgpuRuntime, WgpuSetup, init_device};
     use training::DeviceSpec;
 
-    use super::{Found, none, refused};
+    use super::{Found, ToLose, none, refused};
     use crate::error::Result;
+    use crate::faults::Faults;
     use crate::machine::{Machine, On};
 
     /// The driver's interface.
@@ -215,12 +238,30 @@ mod graphics {
     }
 
     pub(super) fn open(spec: DeviceSpec, api: Api, number: usize) -> Result<Box<dyn Machine>> {
-        let device = device(spec, api, number)?;
-        Ok(Box::new(On::<WgpuRuntime>::new(|| WgpuRuntime::client(&device), spec.to_string())?))
+        Ok(Box::new(on(setup(spec, api, number)?, spec)?))
+    }
+
+    /// What is done on a device of wgpu.
+    fn on(setup: WgpuSetup, spec: DeviceSpec) -> Result<On<WgpuRuntime>> {
+        let faults = Faults::of(&setup.device);
+        let device = init_device(setup, RuntimeOptions::default());
+        On::new(|| WgpuRuntime::client(&device), spec.to_string(), faults)
+    }
+
+    /// As of [`super::open_to_lose`].
+    pub(super) fn open_to_lose(spec: DeviceSpec, api: Api, number: usize) -> Result<ToLose> {
+        let setup = setup(spec, api, number)?;
+        let device = setup.device.clone();
+        Ok((Box::new(on(setup, spec)?), Box::new(move || device.destroy())))
     }
 
     /// A device of wgpu, for a client.
+    #[cfg(all(any(feature = "cuda", feature = "rocm"), feature = "vulkan"))]
     pub(super) fn device(spec: DeviceSpec, api: Api, number: usize) -> Result<WgpuDevice> {
+        Ok(init_device(setup(spec, api, number)?, RuntimeOptions::default()))
+    }
+
+    fn setup(spec: DeviceSpec, api: Api, number: usize) -> Result<WgpuSetup> {
         let (instance, mut adapters) = adapters(api);
         if adapters.is_empty() {
             return Err(refused(spec, api.no_driver()));
@@ -245,8 +286,69 @@ mod graphics {
         };
         let opened = cubecl::future::block_on(adapter.request_device(&asked));
         let (device, queue) = opened.map_err(|e| refused(spec, e.to_string()))?;
-        let setup = WgpuSetup { instance, adapter, device, queue, backend: api.backend() };
-        Ok(init_device(setup, RuntimeOptions::default()))
+        Ok(WgpuSetup { instance, adapter, device, queue, backend: api.backend() })
+    }
+
+    #[cfg(all(test, feature = "vulkan"))]
+    mod tests {
+        use super::*;
+        use crate::machine::Rows;
+
+        fn within_a_minute<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
+            let (send, receive) = std::sync::mpsc::channel();
+            std::thread::spawn(move || send.send(what()));
+            receive.recv_timeout(std::time::Duration::from_secs(60)).expect("it answers")
+        }
+
+        #[test]
+        fn a_device_that_is_lost_is_an_error_and_no_panic() {
+            let spec = DeviceSpec::Vulkan(0);
+            let (machine, lose) = match open_to_lose(spec, Api::Vulkan, 0) {
+                Ok(opened) => opened,
+                Err(refusal) => return eprintln!("not tested: {refusal}"),
+            };
+            let x = machine.upload(&[1.0, 2.0]);
+            machine.multiply(&x, &x);
+            assert_eq!(machine.read(&x).expect("it works"), [1.0, 4.0]);
+            lose();
+            let refusals = within_a_minute(move || {
+                let y = machine.upload(&[1.0; 1000]);
+                let z = machine.room(1 << 20);
+                machine.fill(&z, 1.0);
+                machine.multiply(&x, &x);
+                machine.add_columns(&y, crate::machine::Part { of: &x, at: 0 }, Rows { rows: 500, width: 2 });
+                [machine.read(&x), machine.read(&z), machine.read(&x)].map(|r| r.map_err(|e| e.to_string()))
+            });
+            for refusal in refusals {
+                let refusal = refusal.expect_err("it is lost");
+                assert!(
+                    refusal.contains("device `vulkan:0` failed: the device is lost, it was destroyed"),
+                    "{refusal}"
+                );
+                assert!(refusal.contains("goes on from its last checkpoint"), "{refusal}");
+            }
+        }
+
+        #[test]
+        fn a_kernel_that_the_driver_refuses_is_told_by_the_next_reading() {
+            let spec = DeviceSpec::Vulkan(0);
+            let setup = match setup(spec, Api::Vulkan, 0) {
+                Ok(setup) => setup,
+                Err(refusal) => return eprintln!("not tested: {refusal}"),
+            };
+            let machine = on(setup, spec).expect("it opens");
+            let x = machine.upload(&[1.0, 2.0]);
+            machine.launch_doubles(&x);
+            let (read, machine, x) = within_a_minute(move || (machine.read(&x), machine, x));
+            let refusal = read.expect_err("it does not compile").to_string();
+            assert!(refusal.contains("compilation failed for kernel `doubled`"), "{refusal}");
+            machine.launch_beyond(&x);
+            let refusal = machine.read(&x).expect_err("no cube is so large").to_string();
+            assert!(refusal.contains("Requested (1048576, 1, 1), max is"), "{refusal}");
+            // What is refused once is not told of what comes after it.
+            machine.fill(&x, 3.0);
+            assert_eq!(machine.read(&x).expect("it works"), [3.0, 3.0]);
+        }
     }
 }
 
@@ -260,6 +362,7 @@ mod cuda {
 
     use super::{Found, check_number, none};
     use crate::error::Result;
+    use crate::faults::Faults;
     use crate::machine::{Machine, On};
 
     /// What is missing before anything of CUDA may be called.
@@ -314,7 +417,7 @@ mod cuda {
     pub(super) fn open(spec: DeviceSpec, number: usize) -> Result<Box<dyn Machine>> {
         check_number(spec, number, &found())?;
         let client = || CudaRuntime::client(&CudaDevice { index: number });
-        Ok(Box::new(On::<CudaRuntime>::new(client, spec.to_string())?))
+        Ok(Box::new(On::<CudaRuntime>::new(client, spec.to_string(), Faults::default())?))
     }
 }
 
@@ -327,6 +430,7 @@ mod rocm {
 
     use super::{Found, check_number, none};
     use crate::error::Result;
+    use crate::faults::Faults;
     use crate::machine::{Machine, On};
 
     /// What is missing before anything of HIP may be called.
@@ -373,6 +477,6 @@ mod rocm {
     pub(super) fn open(spec: DeviceSpec, number: usize) -> Result<Box<dyn Machine>> {
         check_number(spec, number, &found())?;
         let client = || HipRuntime::client(&AmdDevice { index: number });
-        Ok(Box::new(On::<HipRuntime>::new(client, spec.to_string())?))
+        Ok(Box::new(On::<HipRuntime>::new(client, spec.to_string(), Faults::default())?))
     }
 }

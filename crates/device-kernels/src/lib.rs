@@ -12,6 +12,9 @@ pub mod error;
 pub mod device;
 
 #[cfg(feature = "kernels")]
+mod faults;
+
+#[cfg(feature = "kernels")]
 mod kernels;
 
 #[cfg(feature = "kernels")]
@@ -27,6 +30,8 @@ pub mod check;
 pub mod text;
 
 pub use device::{Found, available, open};
+#[cfg(any(feature = "vulkan", feature = "metal"))]
+pub use device::{ToLose, open_to_lose};
 pub use error::{Refusal, Result};
 #[cfg(feature = "kernels")]
 pub use machine::{Attention, Buffer, Groups, Machine, Masks, Newest, Part, Products, Rows, Step};

@@ -6,9 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cubecl::prelude::*;
 use cubecl::server::Handle;
+use cubecl::stream_id::StreamId;
 use training::kernels::{Activation, Dropout};
 
 use crate::error::{Refusal, Result};
+use crate::faults::{Faults, short};
 use crate::kernels::rows::{MasksLaunch, UNITS};
 use crate::kernels::{attention, product, rows, update};
 use crate::sixteen::Sixteen;
@@ -406,13 +408,6 @@ impl Groups {
     }
 }
 
-/// The lines of a driver's message that say something, in one.
-fn short(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let useful = lines.filter(|line| !line.starts_with("Caused by") && !line.contains("acktrace"));
-    useful.take(12).collect::<Vec<_>>().join(" / ")
-}
-
 /// Launches a kernel whose accesses it checks itself.
 macro_rules! launch {
     ($on:ident, $kernel:path, $count:expr, $units:expr, $($arg:expr),* $(,)?) => {
@@ -433,6 +428,7 @@ pub(crate) struct On<R: Runtime> {
     nothing: Buffer,
     no_places: Buffer,
     products: Cell<Products>,
+    faults: Faults,
     /// Units that work as one on tensor cores, and whether these multiply each of [`Sixteen::ALL`], if there are any.
     cores: Option<(u32, [bool; 2])>,
 }
@@ -442,10 +438,21 @@ impl<R: Runtime> On<R> {
     ///
     /// # Errors
     /// It cannot hold a few numbers.
-    pub(crate) fn new(client: impl FnOnce() -> ComputeClient<R>, name: String) -> Result<Self> {
+    pub(crate) fn new(
+        client: impl FnOnce() -> ComputeClient<R>,
+        name: String,
+        faults: Faults,
+    ) -> Result<Self> {
         // What a driver does not have, its runtime says by a panic.
         let made = catch_unwind(AssertUnwindSafe(|| {
-            let client = client();
+            let mut client = client();
+            // What fails is told to the thread that handed it over, and a machine may go to another.
+            #[expect(unsafe_code, reason = "a client's stream is set in no other way")]
+            // SAFETY: it is the stream that this thread's calls have anyway; only the machine's own use it through this client,
+            // in their order.
+            unsafe {
+                client.set_stream(StreamId::current());
+            }
             let nothing = Buffer { handle: client.create_from_slice(f32::as_bytes(&[0.0])), len: 1 };
             let no_places = Buffer { handle: client.create_from_slice(u32::as_bytes(&[0, 0])), len: 2 };
             (client, nothing, no_places)
@@ -453,7 +460,7 @@ impl<R: Runtime> On<R> {
         let (client, nothing, no_places) =
             made.map_err(|p| Refusal::Failed { name: name.clone(), reason: said(&p) })?;
         let cores = cores(&client);
-        Ok(Self { client, name, nothing, no_places, products: Cell::default(), cores })
+        Ok(Self { client, name, nothing, no_places, products: Cell::default(), faults, cores })
     }
 
     fn failed(&self, reason: String) -> Refusal {
@@ -620,14 +627,20 @@ impl<R: Runtime> Machine for On<R> {
     }
 
     fn read(&self, buffer: &Buffer) -> Result<Vec<f32>> {
+        let told = |reason: String| self.failed(self.faults.why().unwrap_or(reason));
+        if self.faults.any() {
+            return Err(told(String::new()));
+        }
         // The driver's own faults come as panics: a device that is lost must not take the run with it. A kernel that was
         // refused is told by `flush` alone: reading what it should have written succeeds.
         let read = catch_unwind(AssertUnwindSafe(|| {
             self.client.flush()?;
             self.client.read_one(buffer.handle.clone())
         }));
-        let bytes =
-            read.map_err(|p| self.failed(said(&p)))?.map_err(|e| self.failed(short(&e.to_string())))?;
+        let bytes = read.map_err(|p| told(said(&p)))?.map_err(|e| told(short(&e.to_string())))?;
+        if self.faults.any() {
+            return Err(told(String::new()));
+        }
         Ok(f32::from_bytes(&bytes).get(..buffer.len).unwrap_or_default().to_vec())
     }
 
@@ -1229,6 +1242,19 @@ impl<R: Runtime> Machine for On<R> {
             beta,
             theta.len as u32
         );
+    }
+}
+
+#[cfg(test)]
+impl<R: Runtime> On<R> {
+    /// A kernel of more units than a cube may have: it is refused before a driver sees it.
+    pub(crate) fn launch_beyond(&self, x: &Buffer) {
+        launch!(self, rows::fill, Self::entries(x.len), 1 << 20, Self::arg(x), 2.0, x.len as u32);
+    }
+
+    /// A kernel of numbers of 64 bits, which are no feature of WebGPU: it does not compile.
+    pub(crate) fn launch_doubles(&self, x: &Buffer) {
+        launch!(self, rows::doubled, Self::entries(x.len), UNITS, Self::arg(x), x.len as u32);
     }
 }
 

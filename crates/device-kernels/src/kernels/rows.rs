@@ -222,6 +222,17 @@ pub(crate) fn fill(x: &mut Array<f32>, value: f32, len: u32) {
     }
 }
 
+/// x ← x + x by way of f64, which is no part of WebGPU: no driver is asked for it, and none compiles it.
+#[cfg(test)]
+#[cube(launch_unchecked)]
+pub(crate) fn doubled(x: &mut Array<f32>, len: u32) {
+    let i = entry();
+    if i < len {
+        let wide = f64::cast_from(x[i as usize]);
+        x[i as usize] = f32::cast_from(wide + wide);
+    }
+}
+
 /// to ← from
 #[cube(launch_unchecked)]
 pub(crate) fn copy(to: &mut Array<f32>, from: &Array<f32>, len: u32) {
