@@ -294,10 +294,11 @@ mod graphics {
         use super::*;
         use crate::machine::Rows;
 
+        #[expect(clippy::unwrap_used, reason = "a test stops at what should not be")]
         fn within_a_minute<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
             let (send, receive) = std::sync::mpsc::channel();
             std::thread::spawn(move || send.send(what()));
-            receive.recv_timeout(std::time::Duration::from_secs(60)).expect("it answers")
+            receive.recv_timeout(std::time::Duration::from_secs(60)).unwrap()
         }
 
         #[test]
@@ -326,6 +327,25 @@ mod graphics {
                     "{refusal}"
                 );
                 assert!(refusal.contains("goes on from its last checkpoint"), "{refusal}");
+            }
+        }
+
+        #[test]
+        fn a_device_that_does_not_answer_is_given_up() {
+            let spec = DeviceSpec::Vulkan(0);
+            let setup = match setup(spec, Api::Vulkan, 0) {
+                Ok(setup) => setup,
+                Err(refusal) => return eprintln!("not tested: {refusal}"),
+            };
+            let machine = on(setup, spec).expect("it opens");
+            let x = machine.upload(&[0.0; 300]);
+            machine.launch_long(&x, 100);
+            assert_eq!(machine.read(&x).expect("it is soon done"), [2.0; 300]);
+            let machine = machine.with_patience(std::time::Duration::from_millis(20));
+            machine.launch_long(&x, 1 << 28);
+            for _ in 0..2 {
+                let refusal = machine.read(&x).expect_err("it is not done so soon").to_string();
+                assert!(refusal.contains("device `vulkan:0` failed: no answer in 0.02 s"), "{refusal}");
             }
         }
 

@@ -9,7 +9,7 @@ pub(crate) fn short(text: &str) -> String {
     useful.take(12).collect::<Vec<_>>().join(" / ")
 }
 
-/// The first fault of a device that its driver told of by itself, for whoever reads from it next.
+/// The first fault of a device, mostly one that its driver told of by itself, for whoever reads from it next.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
     told: Arc<Mutex<Told>>,
@@ -29,6 +29,11 @@ impl Faults {
     /// Whether anything was told.
     pub(crate) fn any(&self) -> bool {
         self.told().other.is_some()
+    }
+
+    /// Tells of a fault that was seen here.
+    pub(crate) fn tell(&self, fault: String) {
+        self.told().other.get_or_insert(fault);
     }
 
     /// Why the device failed, if it is known here. wgpu tells that a device is lost when it is asked, so it is asked.

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use cubecl::prelude::*;
 use cubecl::server::Handle;
@@ -18,6 +20,10 @@ use crate::sixteen::Sixteen;
 /// Rows that one entry of a partial sum has, and terms that one partial product has: fixed, so that the order of a sum
 /// depends on nothing.
 const BLOCK: usize = 256;
+
+/// How long a reading waits for what was handed over before it. An update takes seconds where it takes longest, on a driver for
+/// the CPU.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// ε of every norm, as on the CPU.
 const EPSILON: f32 = 1e-5;
@@ -420,6 +426,42 @@ macro_rules! launch {
     };
 }
 
+/// What one reading gives: what a driver does not do, its runtime says by an error or by a panic.
+type Read = std::thread::Result<std::result::Result<cubecl::bytes::Bytes, cubecl::server::ServerError>>;
+
+/// A thread that waits for a device. A driver waits for as long as a kernel runs, and one that does not end would be waited for
+/// without end.
+struct Reading {
+    ask: mpsc::Sender<Handle>,
+    answer: mpsc::Receiver<Read>,
+}
+
+impl Reading {
+    fn of<R: Runtime>(client: ComputeClient<R>) -> std::io::Result<Self> {
+        let (ask, asked) = mpsc::channel::<Handle>();
+        let (tell, answer) = mpsc::channel();
+        std::thread::Builder::new().name("device".to_owned()).spawn(move || {
+            for handle in asked {
+                // A kernel that was refused is told by `flush` alone: reading what it should have written succeeds.
+                let read = catch_unwind(AssertUnwindSafe(|| {
+                    client.flush()?;
+                    client.read_one(handle)
+                }));
+                if tell.send(read).is_err() {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self { ask, answer })
+    }
+
+    /// None if there was no answer in time; then none of a later reading is to be waited for either.
+    fn read(&self, handle: Handle, patience: Duration) -> Option<Read> {
+        self.ask.send(handle).ok()?;
+        self.answer.recv_timeout(patience).ok()
+    }
+}
+
 /// A device of one kind of driver.
 pub(crate) struct On<R: Runtime> {
     client: ComputeClient<R>,
@@ -429,6 +471,8 @@ pub(crate) struct On<R: Runtime> {
     no_places: Buffer,
     products: Cell<Products>,
     faults: Faults,
+    reading: Reading,
+    patience: Duration,
     /// Units that work as one on tensor cores, and whether these multiply each of [`Sixteen::ALL`], if there are any.
     cores: Option<(u32, [bool; 2])>,
 }
@@ -460,7 +504,10 @@ impl<R: Runtime> On<R> {
         let (client, nothing, no_places) =
             made.map_err(|p| Refusal::Failed { name: name.clone(), reason: said(&p) })?;
         let cores = cores(&client);
-        Ok(Self { client, name, nothing, no_places, products: Cell::default(), faults, cores })
+        let reading = Reading::of(client.clone())
+            .map_err(|e| Refusal::Failed { name: name.clone(), reason: format!("no thread for it: {e}") })?;
+        let products = Cell::default();
+        Ok(Self { client, name, nothing, no_places, products, faults, reading, patience: PATIENCE, cores })
     }
 
     fn failed(&self, reason: String) -> Refusal {
@@ -631,13 +678,15 @@ impl<R: Runtime> Machine for On<R> {
         if self.faults.any() {
             return Err(told(String::new()));
         }
-        // The driver's own faults come as panics: a device that is lost must not take the run with it. A kernel that was
-        // refused is told by `flush` alone: reading what it should have written succeeds.
-        let read = catch_unwind(AssertUnwindSafe(|| {
-            self.client.flush()?;
-            self.client.read_one(buffer.handle.clone())
-        }));
-        let bytes = read.map_err(|p| told(said(&p)))?.map_err(|e| told(short(&e.to_string())))?;
+        let bytes = match self.reading.read(buffer.handle.clone(), self.patience) {
+            Some(Ok(read)) => read.map_err(|e| told(short(&e.to_string())))?,
+            Some(Err(panic)) => return Err(told(said(&panic))),
+            None => {
+                let waited = format!("no answer in {} s", self.patience.as_secs_f64());
+                self.faults.tell(waited.clone());
+                return Err(told(waited));
+            }
+        };
         if self.faults.any() {
             return Err(told(String::new()));
         }
@@ -1250,6 +1299,16 @@ impl<R: Runtime> On<R> {
     /// A kernel of more units than a cube may have: it is refused before a driver sees it.
     pub(crate) fn launch_beyond(&self, x: &Buffer) {
         launch!(self, rows::fill, Self::entries(x.len), 1 << 20, Self::arg(x), 2.0, x.len as u32);
+    }
+
+    /// Waits so long for a reading.
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// A kernel that takes long: x ← x/2 + 1, so many times.
+    pub(crate) fn launch_long(&self, x: &Buffer, rounds: u32) {
+        launch!(self, rows::many_halves, Self::entries(x.len), UNITS, Self::arg(x), rounds, x.len as u32);
     }
 
     /// A kernel of numbers of 64 bits, which are no feature of WebGPU: it does not compile.

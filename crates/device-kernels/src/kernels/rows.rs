@@ -233,6 +233,20 @@ pub(crate) fn doubled(x: &mut Array<f32>, len: u32) {
     }
 }
 
+/// x ← x/2 + 1, `rounds` times
+#[cfg(test)]
+#[cube(launch_unchecked)]
+pub(crate) fn many_halves(x: &mut Array<f32>, rounds: u32, len: u32) {
+    let i = entry();
+    if i < len {
+        let mut value = x[i as usize];
+        for _ in 0..rounds {
+            value = value / 2.0 + 1.0;
+        }
+        x[i as usize] = value;
+    }
+}
+
 /// to ← from
 #[cube(launch_unchecked)]
 pub(crate) fn copy(to: &mut Array<f32>, from: &Array<f32>, len: u32) {
