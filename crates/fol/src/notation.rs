@@ -11,6 +11,7 @@ mod doubled;
 mod entities;
 mod mask;
 mod prefix;
+mod structure;
 mod tree;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use crate::symbol::{BASE, SymbolId, VOCABULARY};
 pub use entities::{Entities, Entity};
 pub use mask::CodeMask;
 use prefix::Arities;
+pub use structure::{NodeRelation, Structure};
 pub use tree::TreePlace;
 
 /// How names are cut.

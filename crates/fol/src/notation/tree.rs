@@ -9,9 +9,9 @@ use crate::ast::{Connective, Relation, Turnstile};
 use crate::codec::shifted;
 use crate::symbol::{Numeral, SymbolId, SymbolKind};
 
-/// What an open node is.
+/// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     /// The root. Its parts are the formulas and terms of its statements; the next one is a term behind the head of a
     /// function or constant.
     Text {
@@ -30,12 +30,29 @@ enum Kind {
         arity: usize,
     },
     /// A variable or a constant.
-    Leaf,
+    Leaf {
+        variable: bool,
+    },
+    /// ⊤, ⊥ or `<unknown>`
+    Sign,
+}
+
+/// The node of a token that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Nodes are numbered as they begin; the text is 0.
+    pub(crate) node: usize,
+    pub(crate) parent: usize,
+    /// Its number among the children of its parent.
+    pub(crate) child: usize,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Frame {
     kind: Kind,
+    /// The number of the node.
+    node: usize,
     /// The child that is being read or comes next.
     child: usize,
     /// How many of its own tokens were read.
@@ -68,7 +85,15 @@ pub struct TreePlace {
     /// In prefix notation, right behind the index of a name that has arguments: the state before, and the index. A
     /// further digit makes it another name.
     index: Option<(Vec<Frame>, u64)>,
+    /// How many nodes there were.
+    nodes: usize,
+    /// The node of the last token that could stand where it stood.
+    owner: Owner,
+    /// Whether that token is a digit, which another may follow.
+    digits: bool,
 }
+
+const TEXT: Frame = Frame { kind: Kind::Text { term: false }, node: 0, child: 0, own: 0 };
 
 impl Default for TreePlace {
     fn default() -> Self {
@@ -79,8 +104,8 @@ impl Default for TreePlace {
 impl TreePlace {
     /// Before a text.
     pub fn new() -> Self {
-        let text = Frame { kind: Kind::Text { term: false }, child: 0, own: 0 };
-        Self { frames: vec![text], want: Want::Child, index: None }
+        let owner = Owner { node: 0, parent: 0, child: 0, kind: TEXT.kind };
+        Self { frames: vec![TEXT], want: Want::Child, index: None, nodes: 1, owner, digits: false }
     }
 
     /// The child numbers from the root to the node of the next token (N18).
@@ -96,27 +121,39 @@ impl TreePlace {
 
     /// Reads a token of a code. `<bos>` begins a text, and what cannot stand here changes nothing (N20).
     pub fn push(&mut self, code: &Code, token: Token) {
-        match code.meaning(token) {
-            Some(Meaning::Symbol(SymbolId::BOS)) => *self = Self::new(),
-            Some(Meaning::Symbol(symbol)) => match symbol.numeral() {
+        self.read(code, token);
+    }
+
+    /// The same; the node of the token, if it can stand here.
+    pub(crate) fn read(&mut self, code: &Code, token: Token) -> Option<Owner> {
+        let fits = match code.meaning(token)? {
+            Meaning::Symbol(SymbolId::BOS) => {
+                *self = Self::new();
+                true
+            }
+            Meaning::Symbol(symbol) => match symbol.numeral() {
                 Some(digit) => self.digit(code, digit),
-                None => {
-                    self.sign(code, symbol);
-                }
+                None => self.sign(code, symbol),
             },
-            Some(Meaning::Entity(entity)) => {
+            Meaning::Entity(entity) => {
                 let fits = self.sign(code, entity.category);
                 if fits {
                     self.named(code, entity.index);
                 }
+                fits
             }
-            None => {}
-        }
+        };
+        fits.then_some(self.owner)
+    }
+
+    /// The open nodes below the text.
+    pub(crate) fn open(&self) -> impl Iterator<Item = Owner> + '_ {
+        let below = self.frames.iter().zip(self.frames.iter().skip(1));
+        below.map(|(above, frame)| frame.owner(above))
     }
 
     fn top(&self) -> Frame {
-        let text = Frame { kind: Kind::Text { term: false }, child: 0, own: 0 };
-        self.frames.last().copied().unwrap_or(text)
+        self.frames.last().copied().unwrap_or(TEXT)
     }
 
     /// One more token of the innermost node was read.
@@ -124,11 +161,27 @@ impl TreePlace {
         if let Some(top) = self.frames.last_mut() {
             top.own += 1;
         }
+        self.own();
+    }
+
+    /// The token that was read is one of the innermost node's.
+    fn own(&mut self) {
+        let above = self.frames.len().checked_sub(2).and_then(|at| self.frames.get(at));
+        self.owner = self.top().owner(above.unwrap_or(&TEXT));
     }
 
     fn push_node(&mut self, kind: Kind, own: usize, want: Want) {
-        self.frames.push(Frame { kind, child: 0, own });
+        self.frames.push(Frame { kind, node: self.nodes, child: 0, own });
+        self.nodes += 1;
         self.want = want;
+        self.own();
+    }
+
+    /// A formula of one sign.
+    fn push_sign(&mut self, prefix: bool) {
+        self.push_node(Kind::Sign, 1, Want::Own);
+        self.frames.pop();
+        self.child_is_over(prefix);
     }
 
     /// Whether a symbol that is no digit can stand here. If so, it was read.
@@ -155,7 +208,7 @@ impl TreePlace {
             Want::Own => self.goes_on(symbol) || (prefix && self.next_part(symbol)),
         };
         if fits {
-            self.index = None;
+            (self.index, self.digits) = (None, false);
         }
         fits
     }
@@ -164,7 +217,8 @@ impl TreePlace {
     fn sort(&mut self, symbol: SymbolId) -> bool {
         let fits = symbol == SymbolId::COLON && self.top().kind == Kind::Quantifier { sorted: false };
         if let (true, Some(top)) = (fits, self.frames.last_mut()) {
-            (top.kind, top.own) = (Kind::Quantifier { sorted: true }, top.own + 1);
+            top.kind = Kind::Quantifier { sorted: true };
+            self.count();
             self.want = Want::Sort;
         }
         fits
@@ -198,14 +252,15 @@ impl TreePlace {
                     // The left side of a relation, or of a definition: its sign will tell.
                     self.push_node(Kind::Relation, 0, Want::Child);
                 }
-                let kind = if symbol == SymbolId::FUNC { applied } else { Kind::Leaf };
+                let leaf = Kind::Leaf { variable: symbol == SymbolId::VAR };
+                let kind = if symbol == SymbolId::FUNC { applied } else { leaf };
                 self.push_node(kind, 1, Want::Index);
             }
             _ if a_term => return false,
             SymbolId::PRED => self.push_node(applied, 1, Want::Index),
             SymbolId::NOT => self.push_node(Kind::Not, 1, Want::Child),
-            SymbolId::TRUE | SymbolId::FALSE => self.child_is_over(prefix),
-            SymbolId::UNKNOWN if in_text => self.child_is_over(prefix),
+            SymbolId::TRUE | SymbolId::FALSE => self.push_sign(prefix),
+            SymbolId::UNKNOWN if in_text => self.push_sign(prefix),
             SymbolId::LPAREN if !prefix => self.push_node(Kind::Pair, 1, Want::Child),
             _ if symbol.kind() == SymbolKind::Quantifier => {
                 self.push_node(Kind::Quantifier { sorted: false }, 1, Want::Binder);
@@ -257,6 +312,7 @@ impl TreePlace {
             // What was taken for the left side of a relation is the head of a definition.
             (text.kind, text.child, text.own) = (Kind::Text { term: true }, text.child + 1, text.own + 1);
             self.frames.pop();
+            self.own();
             self.want = Want::Child;
             return true;
         }
@@ -277,22 +333,26 @@ impl TreePlace {
         true
     }
 
-    fn digit(&mut self, code: &Code, digit: Numeral) {
+    /// Whether a digit can stand here. If so, it was read.
+    fn digit(&mut self, code: &Code, digit: Numeral) -> bool {
         if self.want == Want::Index {
             self.count();
+            self.digits = true;
             self.named(code, u64::from(digit.get()));
         } else if let Some((frames, index)) = self.index.take() {
             // The index was longer than it seemed.
-            let Some(longer) = shifted(index, digit) else { return };
+            let Some(longer) = shifted(index, digit) else { return false };
             (self.frames, self.want) = (frames, Want::Index);
             self.named(code, longer);
         }
+        // In infix notation a further digit belongs to the node of the one before it.
+        self.digits
     }
 
     /// An index is over as soon as it has a digit.
     fn named(&mut self, code: &Code, index: u64) {
         match (self.top().kind, &code.arities) {
-            (Kind::Leaf, arities) => {
+            (Kind::Leaf { .. }, arities) => {
                 self.frames.pop();
                 self.child_is_over(arities.is_some());
             }
@@ -327,7 +387,7 @@ impl TreePlace {
                 Kind::Pair if prefix => 2,
                 Kind::Applied { arity, .. } if prefix => arity,
                 // A parenthesis ends them.
-                Kind::Pair | Kind::Applied { .. } | Kind::Leaf => break,
+                Kind::Pair | Kind::Applied { .. } | Kind::Leaf { .. } | Kind::Sign => break,
             };
             if top.child + 1 < children {
                 if prefix {
@@ -344,6 +404,10 @@ impl TreePlace {
 }
 
 impl Frame {
+    fn owner(&self, above: &Self) -> Owner {
+        Owner { node: self.node, parent: above.node, child: above.child, kind: self.kind }
+    }
+
     /// Whether a symbol can be the next one of this node.
     fn takes(&self, symbol: SymbolId) -> bool {
         match self.kind {
@@ -356,7 +420,7 @@ impl Frame {
             }
             Kind::Relation => self.child == 0 && Relation::from_symbol(symbol).is_some(),
             Kind::Applied { .. } => matches!(symbol, SymbolId::COMMA | SymbolId::RPAREN),
-            Kind::Not | Kind::Quantifier { .. } | Kind::Leaf => false,
+            Kind::Not | Kind::Quantifier { .. } | Kind::Leaf { .. } | Kind::Sign => false,
         }
     }
 }

@@ -17,6 +17,7 @@ mod pictures;
 mod reading;
 mod sampler;
 mod scorer;
+mod structure;
 mod substitution;
 mod tptp;
 mod tptp_writing;
