@@ -309,6 +309,7 @@ impl Explicit {
             heads: self.config.n_heads,
             size: self.config.head_size(),
             slopes: self.slopes.as_deref(),
+            relations: None,
             dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: pass.batch.first_row }),
         }
     }

@@ -7,7 +7,8 @@
 use rayon::prelude::*;
 
 use super::math::softmax_row;
-use super::{Dropout, Mat, MatMut, multiversion, product};
+use super::relations::Head;
+use super::{Dropout, Mat, MatMut, Relations, Tables, multiversion, product};
 
 /// Where each sequence of a ragged batch begins: `starts[i]..starts[i + 1]` are the rows of sequence i.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +37,8 @@ pub struct Attention<'a> {
     pub size: usize,
     /// Slope of the linear distance penalty for each head (ALiBi), if there is one.
     pub slopes: Option<&'a [f32]>,
+    /// What rows are to each other, if the layer knows it.
+    pub relations: Option<Relations<'a>>,
     /// Dropout on the attention weights.
     pub dropout: Option<AttentionDropout>,
 }
@@ -52,6 +55,13 @@ pub struct AttentionDropout {
 impl Attention<'_> {
     fn width(&self) -> usize {
         self.heads * self.size
+    }
+
+    /// The relations of a sequence of n rows whose entries begin at `at`.
+    fn head(&self, head: usize, at: usize, n: usize) -> Option<Head<'_>> {
+        let of = self.relations?;
+        let numbers = of.numbers.get(at..at + n * n)?;
+        Some(Head { numbers, n, size: self.size, head, of })
     }
 
     fn row_keys(&self, head: usize, rows: std::ops::Range<usize>) -> Option<(Dropout, Vec<u32>)> {
@@ -115,7 +125,7 @@ pub fn attention(
 ) {
     let width = form.width();
     let tasks = split_by_sequence(sequences, weights, context, form.heads, width);
-    tasks.into_par_iter().for_each(|(rows, weights, context)| {
+    tasks.into_par_iter().for_each(|(at, rows, weights, context)| {
         let n = rows.len();
         let qkv = &qkv[rows.start * 3 * width..rows.end * 3 * width];
         let mut dropped = Vec::new();
@@ -123,6 +133,10 @@ pub fn attention(
             let [q, k, v] = [0, 1, 2].map(|part| head_view(qkv, n, part * width + head * form.size, &form));
             let scale = 1.0 / (form.size as f32).sqrt();
             product(MatMut::new(weights, n, n), false, scale, q, k.t(), false);
+            let relations = form.head(head, at, n);
+            if let Some(relations) = &relations {
+                relations.score(q, scale, weights);
+            }
             let slope = form.slopes.and_then(|s| s.get(head)).copied().unwrap_or(0.0);
             causal_softmax(weights, n, slope);
             let applied: &[f32] = match form.row_keys(head, rows.clone()) {
@@ -133,13 +147,18 @@ pub fn attention(
                     &dropped
                 }
             };
-            let out = MatMut::strided(&mut context[head * form.size..], n, form.size, width);
-            product(out, false, 1.0, Mat::new(applied, n, n), v, false);
+            let out = &mut context[head * form.size..];
+            let context = MatMut::strided(out, n, form.size, width);
+            product(context, false, 1.0, Mat::new(applied, n, n), v, false);
+            if let Some(relations) = &relations {
+                relations.add_values(applied, MatMut::strided(out, n, form.size, width));
+            }
         }
     });
 }
 
-/// dqkv from dcontext. Shapes and `weights` as in [`attention`]; dqkv is overwritten.
+/// dqkv from dcontext, and what is added to the gradients of the relations' tables, shaped as these are. Shapes and `weights` as
+/// in [`attention`]; dqkv is overwritten. The tables' gradients are summed over the sequences in their order.
 pub fn attention_backward(
     form: Attention<'_>,
     sequences: Sequences<'_>,
@@ -147,17 +166,23 @@ pub fn attention_backward(
     weights: &[f32],
     dcontext: &[f32],
     dqkv: &mut [f32],
-) {
+) -> Tables<Vec<f32>> {
+    let zero = |tables: Tables<&[f32]>| tables.map(|table| vec![0.0; table.len()]);
+    let zero = || form.relations.map(|relations| zero(relations.tables)).unwrap_or_default();
     let width = form.width();
     let mut tasks = Vec::new();
     let (mut weights, mut rest) = (weights, dqkv);
+    let mut at = 0;
     for rows in sequences.ranges() {
-        let (w, weights_after) = weights.split_at(form.heads * rows.len() * rows.len());
+        let squares = rows.len() * rows.len();
+        let (w, weights_after) = weights.split_at(form.heads * squares);
         let (d, rest_after) = rest.split_at_mut(3 * width * rows.len());
-        tasks.push((rows, w, d));
+        tasks.push((at, rows, w, d));
         (weights, rest) = (weights_after, rest_after);
+        at += squares;
     }
-    tasks.into_par_iter().for_each(|(rows, weights, dqkv)| {
+    let backward = |(at, rows, weights, dqkv): (usize, std::ops::Range<usize>, &[f32], &mut [f32])| {
+        let mut tables = zero();
         let n = rows.len();
         let qkv = &qkv[rows.start * 3 * width..rows.end * 3 * width];
         let dcontext = &dcontext[rows.start * width..rows.end * width];
@@ -179,6 +204,10 @@ pub fn attention_backward(
             let dv = MatMut::strided(&mut dqkv[part(2)..], n, form.size, 3 * width);
             product(dv, false, 1.0, Mat::new(applied, n, n).t(), dc, false);
             product(MatMut::new(&mut da, n, n), false, 1.0, dc, v.t(), false);
+            let relations = form.head(head, at, n);
+            if let Some(relations) = &relations {
+                relations.values_backward(applied, dc, &mut da, &mut tables);
+            }
             if let Some((dropout, keys)) = &masks {
                 let unmasked = da.clone();
                 mask_rows(&unmasked, &mut da, n, *dropout, keys);
@@ -189,15 +218,35 @@ pub fn attention_backward(
             product(dq, false, scale, Mat::new(&da, n, n), k, false);
             let dk = MatMut::strided(&mut dqkv[part(1)..], n, form.size, 3 * width);
             product(dk, false, scale, Mat::new(&da, n, n).t(), q, false);
+            if let Some(relations) = &relations {
+                let dq = MatMut::strided(&mut dqkv[part(0)..], n, form.size, 3 * width);
+                relations.scores_backward(&da, q, scale, dq, &mut tables);
+            }
         }
-    });
+        tables
+    };
+    if form.relations.is_none_or(|relations| relations.tables.is_empty()) {
+        tasks.into_par_iter().for_each(|task| drop(backward(task)));
+        return zero();
+    }
+    let mut total = zero();
+    let parts: Vec<Tables<Vec<f32>>> = tasks.into_par_iter().map(backward).collect();
+    for part in &parts {
+        let pairs =
+            [(&mut total.bias, &part.bias), (&mut total.keys, &part.keys), (&mut total.values, &part.values)];
+        for (total, part) in pairs.into_iter().filter_map(|(total, part)| total.as_mut().zip(part.as_ref())) {
+            super::add_into(total, part);
+        }
+    }
+    total
 }
 
 fn head_view<'a>(qkv: &'a [f32], n: usize, offset: usize, form: &Attention<'_>) -> Mat<'a> {
     Mat::strided(&qkv[offset..], n, form.size, 3 * form.width())
 }
 
-type Task<'a> = (std::ops::Range<usize>, &'a mut [f32], &'a mut [f32]);
+/// Where its n² entries begin, its rows, its weights, its context.
+type Task<'a> = (usize, std::ops::Range<usize>, &'a mut [f32], &'a mut [f32]);
 
 fn split_by_sequence<'a>(
     sequences: Sequences<'_>,
@@ -206,12 +255,14 @@ fn split_by_sequence<'a>(
     heads: usize,
     width: usize,
 ) -> Vec<Task<'a>> {
-    let mut tasks = Vec::new();
+    let (mut tasks, mut at) = (Vec::new(), 0);
     for rows in sequences.ranges() {
-        let (w, weights_after) = weights.split_at_mut(heads * rows.len() * rows.len());
+        let squares = rows.len() * rows.len();
+        let (w, weights_after) = weights.split_at_mut(heads * squares);
         let (c, context_after) = context.split_at_mut(width * rows.len());
-        tasks.push((rows, w, c));
+        tasks.push((at, rows, w, c));
         (weights, context) = (weights_after, context_after);
+        at += squares;
     }
     tasks
 }

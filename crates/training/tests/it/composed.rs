@@ -7,9 +7,9 @@ use candle_core::{D, DType, Device, Tensor, Var};
 use seeded::{Family, Stream};
 use training::composed;
 use training::kernels::{
-    Activation, Attention, AttentionDropout, Dropout, LayerNorm, LstmSaved, LstmStep, Sequences, activate,
-    activate_backward, add_columns, add_dropout, attention, attention_backward, cross_entropy,
-    dropout_in_place, layer_norm, layer_norm_backward, linear, linear_backward_input,
+    Activation, Attention, AttentionDropout, Dropout, LayerNorm, LstmSaved, LstmStep, Relations, Sequences,
+    Tables, activate, activate_backward, add_columns, add_dropout, attention, attention_backward,
+    cross_entropy, dropout_in_place, layer_norm, layer_norm_backward, linear, linear_backward_input,
     linear_backward_weights, log_sum_exp, lstm_step, lstm_step_backward, rotary, rotary_table,
     softmax_in_place,
 };
@@ -230,7 +230,13 @@ fn attentions() {
                 let (rows, width) = (starts[starts.len() - 1], heads * size);
                 let dropout = Dropout::new(if dropped { 0.3 } else { 0.0 }, 1, 2, 3);
                 let dropout = dropout.map(|dropout| AttentionDropout { dropout, first_row: 11 });
-                let form = Attention { heads, size, slopes: alibi.then_some(&slopes[..heads]), dropout };
+                let form = Attention {
+                    heads,
+                    size,
+                    slopes: alibi.then_some(&slopes[..heads]),
+                    relations: None,
+                    dropout,
+                };
                 let sequences = Sequences { starts: &starts };
                 let (qkv, r) = (random(&mut s, rows * 3 * width), random(&mut s, rows * width));
 
@@ -248,6 +254,137 @@ fn attentions() {
                 close(&context, &want, 2e-6, "attention");
                 attention_backward(form, sequences, &qkv, &weights, &r, &mut g);
                 close(&g, &dqkv, 4e-6, "attention dqkv");
+            }
+        }
+    }
+}
+
+/// The same of one sequence with relations, their vectors laid out for each pair of rows.
+fn related_attention(
+    qkv: &Tensor,
+    form: &Attention<'_>,
+    numbers: &[u8],
+    tables: &Tables<Tensor>,
+    first_row: usize,
+) -> Tensor {
+    let (n, width, size) = (qkv.dims()[0], form.heads * form.size, form.size);
+    let hidden = form.relations.unwrap().hidden;
+    let numbers: Vec<u32> = numbers.iter().map(|&r| u32::from(r)).collect();
+    let index = Tensor::from_vec(numbers.clone(), n * n, &Device::Cpu).unwrap();
+    let pairs = |table: &Tensor| table.index_select(&index, 0).unwrap().reshape((n, n, size)).unwrap();
+    let mut contexts = Vec::new();
+    for head in 0..form.heads {
+        let part = |p: usize| qkv.narrow(1, p * width + head * size, size).unwrap();
+        let mut scores = composed::matmul(&part(0), &part(1).t().unwrap()).unwrap();
+        if let Some(keys) = &tables.keys {
+            let q = part(0).unsqueeze(1).unwrap(); // [n, 1, size]
+            let with = pairs(keys).broadcast_mul(&q).unwrap().sum(2).unwrap();
+            scores = (scores + with).unwrap();
+        }
+        let hide = |i: usize| {
+            let (row, column) = (i / n, i % n);
+            let unseen = hidden.is_some_and(|(from, number)| {
+                head >= from && numbers[i] == u32::from(number) && column != 0 && column != row
+            });
+            if column > row || unseen { f64::NEG_INFINITY } else { 0.0 }
+        };
+        let hide =
+            Tensor::from_vec((0..n * n).map(hide).collect::<Vec<f64>>(), (n, n), &Device::Cpu).unwrap();
+        let mut scores = ((scores / (size as f64).sqrt()).unwrap() + hide).unwrap();
+        if let Some(bias) = &tables.bias {
+            let of_head = bias.get(head).unwrap().index_select(&index, 0).unwrap().reshape((n, n)).unwrap();
+            scores = (scores + of_head).unwrap();
+        }
+        let mut weights = composed::softmax(&scores).unwrap();
+        if let Some(d) = form.dropout {
+            let row =
+                |i: usize| d.dropout.factors(((d.first_row + first_row + i) * form.heads + head) as u64, n);
+            let masks: Vec<f32> = (0..n).flat_map(row).collect();
+            weights = (weights * wide(&masks, &[n, n])).unwrap();
+        }
+        let mut context = composed::matmul(&weights, &part(2)).unwrap();
+        if let Some(values) = &tables.values {
+            let with = pairs(values).broadcast_mul(&weights.unsqueeze(2).unwrap()).unwrap().sum(1).unwrap();
+            context = (context + with).unwrap();
+        }
+        contexts.push(context);
+    }
+    Tensor::cat(&contexts, 1).unwrap()
+}
+
+/// Each table by itself, all together, with hidden rows and dropout.
+#[test]
+fn attentions_with_relations() {
+    let mut s = stream("relations");
+    let count = 4;
+    for lengths in [&[1][..], &[9], &[5, 1, 12, 2], &[30, 3]] {
+        for (heads, size) in [(1, 1), (3, 5), (2, 8)] {
+            for case in 0..16 {
+                let [with_bias, with_keys, with_values, hides] = [1, 2, 4, 8].map(|bit| case & bit != 0);
+                let mut starts = vec![0];
+                lengths.iter().for_each(|n| starts.push(starts[starts.len() - 1] + n));
+                let (rows, width) = (starts[starts.len() - 1], heads * size);
+                let dropout = Dropout::new(if case % 3 == 0 { 0.3 } else { 0.0 }, 1, 2, 3);
+                let dropout = dropout.map(|dropout| AttentionDropout { dropout, first_row: 11 });
+                let sequences = Sequences { starts: &starts };
+                // Behind a row nothing is read: there stands what no table has.
+                let mut numbers: Vec<u8> = Vec::new();
+                for n in lengths {
+                    numbers.extend((0..n * n).map(|i| if i % n > i / n { 99 } else { s.below(count) as u8 }));
+                }
+                let bias = random(&mut s, heads * count as usize);
+                let (keys, values) =
+                    (random(&mut s, count as usize * size), random(&mut s, count as usize * size));
+                let tables = Tables {
+                    bias: with_bias.then_some(bias.as_slice()),
+                    keys: with_keys.then_some(keys.as_slice()),
+                    values: with_values.then_some(values.as_slice()),
+                };
+                let relations = Relations {
+                    numbers: &numbers,
+                    count: count as usize,
+                    tables,
+                    hidden: hides.then_some((heads / 2, 1)),
+                };
+                let form = Attention { heads, size, slopes: None, relations: Some(relations), dropout };
+                let (qkv, r) = (random(&mut s, rows * 3 * width), random(&mut s, rows * width));
+
+                let v = var(&qkv, &[rows, 3 * width]);
+                let [b, k, a] = [
+                    var(&bias, &[heads, count as usize]),
+                    var(&keys, &[count as usize, size]),
+                    var(&values, &[count as usize, size]),
+                ];
+                let given = Tables {
+                    bias: with_bias.then(|| b.as_tensor().clone()),
+                    keys: with_keys.then(|| k.as_tensor().clone()),
+                    values: with_values.then(|| a.as_tensor().clone()),
+                };
+                let safe: Vec<u8> = numbers.iter().map(|&r| r % 99).collect();
+                let mut at = 0;
+                let parts = starts.windows(2).map(|w| {
+                    let n = w[1] - w[0];
+                    at += n * n;
+                    let qkv = v.narrow(0, w[0], n).unwrap();
+                    related_attention(&qkv, &form, &safe[at - n * n..at], &given, w[0])
+                });
+                let want = Tensor::cat(&parts.collect::<Vec<_>>(), 0).unwrap();
+                let mut weights = vec![7.0; heads * sequences.squares()];
+                let (mut context, mut g) = (vec![7.0; rows * width], vec![7.0; qkv.len()]);
+                attention(form, sequences, &qkv, &mut weights, &mut context);
+                close(&context, &want, 3e-6, "context");
+                let found = attention_backward(form, sequences, &qkv, &weights, &r, &mut g);
+                let loss = (&want * wide(&r, &[rows, width])).unwrap().sum_all().unwrap();
+                let right = loss.backward().unwrap();
+                close(&g, right.get(&v).unwrap(), 6e-6, "dqkv");
+                for (found, var, name) in
+                    [(found.bias, &b, "bias"), (found.keys, &k, "keys"), (found.values, &a, "values")]
+                {
+                    assert_eq!(found.is_some(), right.get(var).is_some(), "{name}");
+                    if let (Some(found), Some(right)) = (found, right.get(var)) {
+                        close(&found, right, 2e-5, name);
+                    }
+                }
             }
         }
     }

@@ -4,10 +4,10 @@ use std::process::Command;
 
 use seeded::Family;
 use training::kernels::{
-    Activation, Attention, AttentionDropout, Dropout, LayerNorm, LstmSaved, LstmStep, Sequences, VECTORS,
-    activate, activate_backward, add_columns, add_dropout, attention, attention_backward, cross_entropy,
-    dropout_in_place, exp, instruction_set, instruction_sets, layer_norm, layer_norm_backward, log_sum_exp,
-    lstm_step, lstm_step_backward, rotary, rotary_table, scale_in_place, softmax_in_place,
+    Activation, Attention, AttentionDropout, Dropout, LayerNorm, LstmSaved, LstmStep, Relations, Sequences,
+    Tables, VECTORS, activate, activate_backward, add_columns, add_dropout, attention, attention_backward,
+    cross_entropy, dropout_in_place, exp, instruction_set, instruction_sets, layer_norm, layer_norm_backward,
+    log_sum_exp, lstm_step, lstm_step_backward, rotary, rotary_table, scale_in_place, softmax_in_place,
 };
 
 /// The digest of what every kernel makes of the same numbers, on sizes that leave rests behind whole vectors.
@@ -72,12 +72,17 @@ fn digest() -> String {
     let positions: Vec<usize> = (0..15).collect();
     rotary(&rotary_table(15, size), &mut qkv, &positions, heads, size, false);
     let dropout = Dropout::new(0.2, 4, 5, 6).map(|dropout| AttentionDropout { dropout, first_row: 3 });
-    let form = Attention { heads, size, slopes: Some(&[0.5, 0.25]), dropout };
     let sequences = Sequences { starts: &starts };
+    let numbers: Vec<u8> = (0..sequences.squares()).map(|i| (i * i % 7) as u8).collect();
+    let (bias, table) = (random(2 * 7), random(7 * 6));
+    let tables = Tables { bias: Some(bias.as_slice()), keys: Some(&table), values: Some(&table) };
+    let relations = Some(Relations { numbers: &numbers, count: 7, tables, hidden: Some((1, 3)) });
+    let form = Attention { heads, size, slopes: Some(&[0.5, 0.25]), relations, dropout };
     let (mut weights, mut context) = (vec![0.0; heads * sequences.squares()], vec![0.0; 15 * width]);
     attention(form, sequences, &qkv, &mut weights, &mut context);
     let (dcontext, mut dqkv) = (random(15 * width), vec![0.0; 15 * 3 * width]);
-    attention_backward(form, sequences, &qkv, &weights, &dcontext, &mut dqkv);
+    let tables = attention_backward(form, sequences, &qkv, &weights, &dcontext, &mut dqkv);
+    [tables.bias, tables.keys, tables.values].into_iter().flatten().for_each(|v| keep(&v));
     [qkv, weights, context, dqkv].iter().for_each(|v| keep(v));
     hasher.finalize().to_hex().to_string()
 }
