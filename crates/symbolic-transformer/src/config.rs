@@ -1,5 +1,6 @@
 //! The shape of a model: what it is made of, and exactly how many parameters that is.
 
+use fol::notation::NodeRelation;
 use serde::{Deserialize, Serialize};
 use training::kernels::Activation as Kernel;
 use training::{Refusal, Result};
@@ -57,6 +58,19 @@ options! {
 }
 
 options! {
+    /// What attention knows of the tree (`fol::notation::Structure`): the relation of each token to every earlier one.
+    Structured:
+    /// Nothing.
+    None "none",
+    /// A learned number for each head and relation is added to the score; 0 at first.
+    Bias "bias",
+    /// The second half of the heads look at related tokens, at themselves and at the first token alone.
+    Mask "mask",
+    /// Learned vectors of relations are added to keys and to values (Shaw et al. 2018); 0 at first.
+    Relational "relational",
+}
+
+options! {
     /// Where a symbol's vector comes from.
     Embedding:
     /// A table of V rows.
@@ -76,6 +90,13 @@ options! {
     Gpt2 "gpt2",
     /// `document` with the embedding from N(0, 1/d).
     Scaled "scaled",
+}
+
+impl Default for Structured {
+    /// Runs from before there was a choice.
+    fn default() -> Self {
+        Self::None
+    }
 }
 
 impl Activation {
@@ -113,6 +134,9 @@ pub struct ModelConfig {
     pub activation: Activation,
     /// The positions.
     pub position: Position,
+    /// What attention knows of the tree.
+    #[serde(default)]
+    pub structure: Structured,
     /// The longest sequence.
     pub max_len: usize,
     /// The embedding.
@@ -147,6 +171,7 @@ impl ModelConfig {
             final_norm: true,
             activation: Activation::Gelu,
             position: Position::Sinusoidal,
+            structure: Structured::None,
             max_len: 512,
             embedding: Embedding::Learned,
             scale_embedding: true,
@@ -194,6 +219,10 @@ impl ModelConfig {
             "position = \"rotary\" needs heads of even size".to_owned(),
         );
         demand(
+            self.structure != Structured::Mask || n_heads >= 2,
+            format!("structure = \"mask\" parts the heads, and n_heads = {n_heads}"),
+        );
+        demand(
             !self.tie_output || self.embedding == Embedding::Learned,
             "tie_output = true needs embedding = \"learned\": a glyph embedding has no table to share"
                 .to_owned(),
@@ -216,7 +245,7 @@ impl ModelConfig {
     }
 
     /// V·d + L(4d² + 4d + 2df + f + d + 4d) + 2d·\[final norm\] + V·d·\[untied\] + V + max_len·d·\[learned positions\] +
-    /// 32·\[tree positions\].
+    /// 32·\[tree positions\] + 21·L·heads·\[biases of relations\] + 42·L·(d/heads)·\[vectors of relations\].
     pub fn parameters(&self) -> usize {
         let (v, d, f) = (self.vocab_size, self.d_model, self.d_ff);
         let embedding = match self.embedding {
@@ -232,7 +261,13 @@ impl ModelConfig {
             Position::Tree => TREE_DEPTH,
             Position::Sinusoidal | Position::Rotary | Position::Alibi | Position::None => 0,
         };
-        embedding + self.n_layers * layer + norm + head + positions
+        let relations = NodeRelation::COUNT
+            * match self.structure {
+                Structured::None | Structured::Mask => 0,
+                Structured::Bias => self.n_heads,
+                Structured::Relational => 2 * self.head_size(),
+            };
+        embedding + self.n_layers * (layer + relations) + norm + head + positions
     }
 }
 
@@ -256,6 +291,11 @@ mod tests {
             assert_eq!(public.parameters(), with - 2 * public.d_model - 1);
             let tree = ModelConfig { position: Position::Tree, ..ModelConfig::size(name).unwrap() };
             assert_eq!(tree.parameters(), with + 32);
+            let c = ModelConfig::size(name).unwrap();
+            let structured = |structure| ModelConfig { structure, ..c.clone() }.parameters() - with;
+            assert_eq!(structured(Structured::Mask), 0);
+            assert_eq!(structured(Structured::Bias), 21 * c.n_layers * c.n_heads);
+            assert_eq!(structured(Structured::Relational), 42 * c.n_layers * c.d_model / c.n_heads);
         }
     }
 

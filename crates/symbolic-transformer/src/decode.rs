@@ -3,15 +3,17 @@
 //! A [`Decoder`] gives a state for each hypothesis; `step` moves several states by one token each, so that a beam or a
 //! set of samples shares its products. The logits equal those of the full pass (a test).
 
-use fol::notation::{Code, TreePlace};
-use training::kernels::{LayerNorm, activate, layer_norm, linear, rotary, rotary_table, softmax_in_place};
+use fol::notation::{Code, NodeRelation, Structure, TreePlace};
+use training::kernels::{
+    LayerNorm, Tables, activate, layer_norm, linear, rotary, rotary_table, softmax_in_place,
+};
 use training::{Refusal, Result};
 
-use crate::config::{ModelConfig, NormPlace, Position};
+use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::Table;
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::places::{EmbeddingPlaces, Linear, Norm, Places};
-use crate::tree;
+use crate::{structure, tree};
 
 /// Something that predicts the next symbol step by step.
 pub trait Decoder {
@@ -34,6 +36,9 @@ pub struct Cache {
     layers: Vec<(Vec<f32>, Vec<f32>)>,
     time: usize,
     place: TreePlace,
+    /// Where attention knows of the tree: the tokens so far, and what each is to the newest.
+    structure: Structure,
+    relations: Vec<u8>,
 }
 
 /// A transformer that decodes.
@@ -133,10 +138,13 @@ impl<'a> CachedTransformer<'a> {
         }
         let mut context = vec![0.0; rows * d];
         let scale = 1.0 / (size as f32).sqrt();
+        let tables = structure::tables(&self.places.layers[layer], self.theta);
+        let hidden = structure::hidden(self.config);
         for ((state, qkv), context) in states.iter_mut().zip(qkv.chunks(3 * d)).zip(context.chunks_mut(d)) {
             let (q, kv) = qkv.split_at(d);
             let (k, v) = kv.split_at(d);
             let time = state.time;
+            let relations = state.relations.as_slice();
             let (keys, values) = &mut state.layers[layer];
             keys.extend_from_slice(k);
             values.extend_from_slice(v);
@@ -148,7 +156,20 @@ impl<'a> CachedTransformer<'a> {
                     dot * scale - self.slopes[head] * (time - j) as f32
                 };
                 let mut weights: Vec<f32> = keys.chunks(d).enumerate().map(score).collect();
+                for (j, (weight, &number)) in weights.iter_mut().zip(relations).enumerate() {
+                    *weight += relation_score(&tables, head, q, number, scale);
+                    let unseen = hidden.is_some_and(|(from, other)| head >= from && number == other);
+                    if unseen && j > 0 && j < time {
+                        *weight = f32::NEG_INFINITY;
+                    }
+                }
                 softmax_in_place(&mut weights);
+                if let Some(table) = tables.values {
+                    for (w, &number) in weights.iter().zip(relations) {
+                        let row = &table[usize::from(number) * size..][..size];
+                        context[part.clone()].iter_mut().zip(row).for_each(|(c, a)| *c = w.mul_add(*a, *c));
+                    }
+                }
                 for (w, value) in weights.iter().zip(values.chunks(d)) {
                     for (c, v) in context[part.clone()].iter_mut().zip(&value[part.clone()]) {
                         *c = w.mul_add(*v, *c);
@@ -168,6 +189,15 @@ impl<'a> CachedTransformer<'a> {
     }
 }
 
+/// What a relation adds to the score of a query.
+fn relation_score(tables: &Tables<&[f32]>, head: usize, q: &[f32], number: u8, scale: f32) -> f32 {
+    let number = usize::from(number);
+    let bias = tables.bias.and_then(|table| table.get(head * NodeRelation::COUNT + number));
+    let along = tables.keys.and_then(|table| table.get(number * q.len()..(number + 1) * q.len()));
+    let along = along.map_or(0.0, |key| q.iter().zip(key).map(|(a, b)| a * b).sum());
+    bias.copied().unwrap_or(0.0) + scale * along
+}
+
 fn sum(a: &[f32], b: &[f32]) -> Vec<f32> {
     a.iter().zip(b).map(|(a, b)| a + b).collect()
 }
@@ -184,6 +214,12 @@ impl Decoder for CachedTransformer<'_> {
         if self.config.position == Position::Tree {
             for (state, &token) in states.iter_mut().zip(tokens) {
                 tree::push(&mut state.place, &self.code, token);
+            }
+        }
+        if self.config.structure != Structured::None {
+            for (state, &token) in states.iter_mut().zip(tokens) {
+                structure::push(&mut state.structure, &self.code, token);
+                state.relations = structure::newest(&state.structure).collect();
             }
         }
         let mut h = self.embed(states, tokens)?; // [rows, d]

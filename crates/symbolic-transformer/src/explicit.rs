@@ -8,17 +8,18 @@
 
 use fol::notation::Code;
 use training::kernels::{
-    Attention, AttentionDropout, Dropout, LayerNorm, Precision, Sequences, activate, activate_backward,
-    add_dropout, add_into, attention, attention_backward, dropout_in_place, layer_norm, layer_norm_backward,
-    rotary, rotary_table,
+    Attention, AttentionDropout, Dropout, LayerNorm, Precision, Sequences, Tables, activate,
+    activate_backward, add_dropout, add_into, attention, attention_backward, dropout_in_place, layer_norm,
+    layer_norm_backward, rotary, rotary_table,
 };
 use training::{Layout, Refusal, Result};
 
 use crate::batch::Batch;
-use crate::config::{ModelConfig, NormPlace, Position};
+use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{Table, weights_backward_in};
 use crate::network::{ByHand, Noise, Site};
 use crate::places::{Block, Linear, Norm, Places};
+use crate::structure;
 use crate::tree::{self, Paths};
 
 /// A norm's x̂ and 1/deviation.
@@ -71,6 +72,7 @@ struct Saved {
     wide: Vec<f32>,   // [rows, 3d] or [rows, f]
     positions: Vec<usize>,
     paths: Paths,
+    relations: Vec<u8>, // [Σ n²]
 }
 
 /// The model with its buffers.
@@ -254,6 +256,9 @@ impl Explicit {
         let rows = batch.rows();
         let d = self.config.d_model;
         saved.positions = batch.positions();
+        if self.config.structure != Structured::None {
+            saved.relations = structure::numbers(&self.code, batch);
+        }
         self.embed(theta, batch, noise, &mut saved);
         each(&saved.h, None);
         for n in 0..self.config.n_layers {
@@ -303,13 +308,19 @@ impl Explicit {
         noise.and_then(|n| Dropout::new(self.config.dropout, n.seed, n.update, site.number()))
     }
 
-    fn attention_form(&self, pass: Pass<'_>, layer: usize) -> Attention<'_> {
+    fn attention_form<'a>(
+        &'a self,
+        pass: Pass<'a>,
+        layer: usize,
+        block: &Block,
+        numbers: &'a [u8],
+    ) -> Attention<'a> {
         let dropout = self.dropout(pass.noise, Site::AttentionWeights(layer));
         Attention {
             heads: self.config.n_heads,
             size: self.config.head_size(),
             slopes: self.slopes.as_deref(),
-            relations: None,
+            relations: structure::relations(&self.config, block, pass.theta, numbers),
             dropout: dropout.map(|dropout| AttentionDropout { dropout, first_row: pass.batch.first_row }),
         }
     }
@@ -366,7 +377,7 @@ impl Explicit {
     ) {
         let Pass { theta, batch, noise, .. } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
-        let Saved { h, branch, positions, .. } = saved;
+        let Saved { h, branch, positions, relations, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
         if pre {
             norm_forward(theta, &block.norm1, h, &mut layer.norm1, &mut layer.attention_in);
@@ -377,7 +388,7 @@ impl Explicit {
         self.turn(&mut layer.qkv, positions, false);
         let sequences = Sequences { starts: &batch.starts };
         let weights = sized(&mut layer.weights, self.config.n_heads * sequences.squares());
-        let form = self.attention_form(pass, n);
+        let form = self.attention_form(pass, n, block, relations);
         attention(form, sequences, &layer.qkv, weights, sized(&mut layer.context, rows * d));
         pass.apply(&block.output, &layer.context, sized(branch, rows * d));
         add_dropout(self.dropout(noise, Site::AttentionOutput(n)), h, branch, d, batch.first_row);
@@ -415,7 +426,7 @@ impl Explicit {
     ) {
         let Pass { theta, batch, noise, .. } = pass;
         let (rows, d, f) = (batch.rows(), self.config.d_model, self.config.d_ff);
-        let Saved { h, branch, wide, positions, .. } = saved;
+        let Saved { h, branch, wide, positions, relations, .. } = saved;
         let pre = self.config.norm == NormPlace::Pre;
         // h = norm2(y + drop(down(activate(up(y)))))  or  h + drop(down(activate(up(norm2(h)))))
         if !pre {
@@ -441,10 +452,16 @@ impl Explicit {
         pass.weights_backward(&block.output, branch, &layer.context, gradient);
         let mut dcontext = vec![0.0; rows * d];
         pass.input_backward(&block.output, branch, &mut dcontext, false);
-        let form = self.attention_form(pass, n);
+        let form = self.attention_form(pass, n, block, relations);
         let sequences = Sequences { starts: &batch.starts };
         let dqkv = sized(wide, rows * 3 * d);
-        attention_backward(form, sequences, &layer.qkv, &layer.weights, &dcontext, dqkv);
+        let tables = attention_backward(form, sequences, &layer.qkv, &layer.weights, &dcontext, dqkv);
+        let Tables { bias, keys, values } = block.relations.clone();
+        for (range, of_batch) in [(bias, tables.bias), (keys, tables.keys), (values, tables.values)] {
+            if let (Some(range), Some(of_batch)) = (range, of_batch) {
+                add_into(&mut gradient[range], &of_batch);
+            }
+        }
         self.turn(dqkv, positions, true);
         pass.weights_backward(&block.qkv, dqkv, &layer.attention_in, gradient);
         if pre {

@@ -21,7 +21,7 @@ use fol::symbol::SymbolId;
 use serde_json::{Value, json};
 use training::{Decay, Initial, Layout, checkpoint, files};
 
-use crate::config::{Activation, ModelConfig, NormPlace, Position};
+use crate::config::{Activation, ModelConfig, NormPlace, Position, Structured};
 use crate::tokenizer;
 
 pub use card::About;
@@ -113,6 +113,9 @@ fn representable(config: &ModelConfig, code: &Code) -> Result<()> {
                  \"sinusoidal\", \"learned\" and \"none\" are possible",
                 config.position
             )
+        }
+        _ if config.structure != Structured::None => {
+            format!("structure = \"{}\": attention of OPT and GPT-2 knows no relations", config.structure)
         }
         (_, NormPlace::Pre) if !config.final_norm => {
             "norm = \"pre\" without final_norm: GPT-2 always has a final \

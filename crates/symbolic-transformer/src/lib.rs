@@ -30,6 +30,7 @@ pub mod network;
 
 mod places;
 
+mod structure;
 mod tree;
 
 mod embedding;

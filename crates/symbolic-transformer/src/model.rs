@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 
 use candle_core::{D, DType, Device, Tensor, Var};
 use candle_nn::{Embedding as Lookup, Module};
-use fol::notation::Code;
+use fol::notation::{Code, NodeRelation};
 use training::composed::{cross_entropy, gelu, gelu_tanh, layer_norm, linear, matmul, softmax};
 use training::kernels::{Dropout, rotary_table};
 use training::{Layout, Loss, Result};
 
 use crate::batch::Batch;
-use crate::config::{Activation, Embedding, ModelConfig, NormPlace, Position};
+use crate::config::{Activation, Embedding, ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::glyph_cells;
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
 use crate::places::Places;
+use crate::structure;
 use crate::tree::{self, Paths};
 
 /// The composed engine of one model.
@@ -91,18 +92,86 @@ impl Pass<'_> {
         if c.position == Position::Alibi {
             scores = scores.broadcast_add(&self.alibi(time)?)?;
         }
-        let future: Vec<u8> = (0..time * time).map(|i| u8::from(i % time > i / time)).collect();
-        let future =
-            Tensor::from_vec(future, (time, time), &self.model.device)?.broadcast_as(scores.shape())?;
+        let related = self.relations(time)?; // [batch · query · key, 21]
+        let table = |part: &str, related: &Tensor| -> Result<Tensor> {
+            let table = self.weight(&format!("layers.{n}.attention.relation.{part}"))?;
+            Ok(matmul(related, table)?.reshape((batch, 1, time, time, size))?)
+        };
+        match (c.structure, &related) {
+            (Structured::Bias, Some(related)) => {
+                let bias = self.weight(&format!("layers.{n}.attention.relation.bias"))?;
+                let bias = matmul(related, &bias.t()?)?.reshape((batch, time, time, heads))?;
+                scores = (scores + bias.permute((0, 3, 1, 2))?)?;
+            }
+            (Structured::Relational, Some(related)) => {
+                let along = q.unsqueeze(3)?.broadcast_mul(&table("key", related)?)?.sum(4)?;
+                scores = (scores + (along / (size as f64).sqrt())?)?;
+            }
+            _ => {}
+        }
+        let future = self.hidden(time)?;
         let hidden =
             Tensor::full(f32::NEG_INFINITY, scores.shape(), &self.model.device)?.to_dtype(scores.dtype())?;
         let mut weights = softmax(&future.where_cond(&hidden, &scores)?)?;
         if let Some(dropout) = self.dropout(Site::AttentionWeights(n)) {
             weights = (weights * self.attention_masks(dropout, time)?)?;
         }
-        let context = matmul(&weights, &v)?.transpose(1, 2)?.reshape((batch * time, c.d_model))?;
+        let mut context = matmul(&weights, &v)?; // [batch, heads, query, size]
+        if let (Structured::Relational, Some(related)) = (c.structure, &related) {
+            let values = weights.unsqueeze(4)?.broadcast_mul(&table("value", related)?)?.sum(3)?;
+            context = (context + values)?;
+        }
+        let context = context.transpose(1, 2)?.reshape((batch * time, c.d_model))?;
         let rows = context.index_select(&self.index(self.gather(time))?, 0)?; // [rows, d]
         self.linear(&rows, &format!("layers.{n}.attention.output"))
+    }
+
+    /// For each pair of rows a one in the column of its relation, [batch · query · key, 21]; padding has none.
+    fn relations(&self, time: usize) -> Result<Option<Tensor>> {
+        if self.model.config.structure == Structured::None {
+            return Ok(None);
+        }
+        let mut ones = vec![0.0; self.batch.sequences() * time * time * NodeRelation::COUNT];
+        for (pair, number) in self.related(time) {
+            ones.iter_mut()
+                .skip(pair * NodeRelation::COUNT + usize::from(number))
+                .take(1)
+                .for_each(|x| *x = 1.0);
+        }
+        let pairs = self.batch.sequences() * time * time;
+        self.constant(&ones, &[pairs, NodeRelation::COUNT]).map(Some)
+    }
+
+    /// The pairs of rows of each sequence, numbered in [batch, query, key], with their relations.
+    fn related(&self, time: usize) -> Vec<(usize, u8)> {
+        let numbers = structure::numbers(&self.model.code, self.batch);
+        let (mut pairs, mut at) = (Vec::new(), 0);
+        for (b, rows) in self.batch.ranges().enumerate() {
+            let n = rows.len();
+            let of_sequence = numbers.get(at..at + n * n).unwrap_or_default();
+            let place = |(i, &number): (usize, &u8)| ((b * time + i / n) * time + i % n, number);
+            pairs.extend(of_sequence.iter().enumerate().filter(|(i, _)| i % n <= i / n).map(place));
+            at += n * n;
+        }
+        pairs
+    }
+
+    /// 1 where a query does not look, [batch, heads, query, key].
+    fn hidden(&self, time: usize) -> Result<Tensor> {
+        let (batch, heads) = (self.batch.sequences(), self.model.config.n_heads);
+        let future = |i: usize| u8::from(i % time > i / time % time);
+        let mut hidden: Vec<u8> = (0..batch * heads * time * time).map(future).collect();
+        if let Some((from, other)) = structure::hidden(&self.model.config) {
+            for (pair, number) in self.related(time) {
+                let (b, query, key) = (pair / (time * time), pair / time % time, pair % time);
+                let heads = if number == other && key > 0 && key < query { from..heads } else { 0..0 };
+                for head in heads {
+                    let at = ((b * self.model.config.n_heads + head) * time + query) * time + key;
+                    hidden.iter_mut().skip(at).take(1).for_each(|x| *x = 1);
+                }
+            }
+        }
+        Ok(Tensor::from_vec(hidden, (batch, heads, time, time), &self.model.device)?)
     }
 
     fn feed_forward(&self, x: &Tensor, n: usize) -> Result<Tensor> {

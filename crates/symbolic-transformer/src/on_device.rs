@@ -13,7 +13,7 @@ use training::optimiser::{Moments, Update};
 use training::{Decay, Layout, Loss, Optimiser, Refusal, Resident, Result};
 
 use crate::batch::Batch;
-use crate::config::{ModelConfig, NormPlace, Position};
+use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{GlyphPlan, glyph_cells};
 use crate::explicit::{alibi_slopes, sinusoids};
 use crate::network::{Network, Noise, Site};
@@ -171,10 +171,16 @@ impl OnDevice {
     /// The model over the tokens of a code, on a device that was opened.
     ///
     /// # Errors
-    /// A shape that is none, or a code that tree positions do not read.
+    /// A shape that is none, a code that tree positions do not read, or attention that knows of the tree.
     pub fn new(config: ModelConfig, code: &Code, machine: Box<dyn Machine>) -> Result<Self> {
         config.check()?;
         tree::check(&config, code)?;
+        if config.structure != Structured::None {
+            let (name, structure) = (machine.name(), config.structure);
+            return Err(Refusal::Setting(format!(
+                "structure = \"{structure}\": the kernels of `{name}` know no relations; `--device cpu` does"
+            )));
+        }
         let (layout, places) = Places::new(&config);
         fits(&*machine, layout.len(), || "the parameters".to_owned())?;
         let table = match config.position {

@@ -4,9 +4,11 @@
 
 use std::ops::Range;
 
+use fol::notation::NodeRelation;
+use training::kernels::Tables;
 use training::{Decay, Initial, Layout};
 
-use crate::config::{Embedding, Init, ModelConfig, Position};
+use crate::config::{Embedding, Init, ModelConfig, Position, Structured};
 
 /// A linear map [out, in] with its bias \[out\].
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub(crate) struct Block {
     pub(crate) up: Linear,
     pub(crate) down: Linear,
     pub(crate) norm2: Norm,
+    /// [heads, 21], or [21, d/heads] for keys and for values.
+    pub(crate) relations: Tables<Range<usize>>,
 }
 
 /// The embedding's tensors.
@@ -115,7 +119,26 @@ impl Builder {
         }
     }
 
-    fn block(&mut self, n: usize, d: usize, f: usize) -> Block {
+    /// At first the model is the one without.
+    fn relations(&mut self, n: usize, config: &ModelConfig) -> Tables<Range<usize>> {
+        let mut add = |part: &str, shape: [usize; 2]| {
+            let name = format!("layers.{n}.attention.relation.{part}");
+            Some(self.layout.add(name, &shape, Decay::No, Initial::Constant(0.0)))
+        };
+        let vectors = [NodeRelation::COUNT, config.head_size()];
+        match config.structure {
+            Structured::None | Structured::Mask => Tables::default(),
+            Structured::Bias => {
+                Tables { bias: add("bias", [config.n_heads, NodeRelation::COUNT]), ..Tables::default() }
+            }
+            Structured::Relational => {
+                Tables { bias: None, keys: add("key", vectors), values: add("value", vectors) }
+            }
+        }
+    }
+
+    fn block(&mut self, n: usize, config: &ModelConfig) -> Block {
+        let (d, f) = (config.d_model, config.d_ff);
         let name = |part: &str| format!("layers.{n}.{part}");
         let initial = self.matrix(d, d, false);
         let mut weights = Vec::new();
@@ -135,6 +158,7 @@ impl Builder {
             up: self.linear(&name("ffn.up"), f, d, false),
             down: self.linear(&name("ffn.down"), d, f, true),
             norm2: self.norm(&name("norm2"), d),
+            relations: self.relations(n, config),
         }
     }
 }
@@ -151,7 +175,7 @@ impl Places {
         let decay = (config.position == Position::Tree).then(|| {
             b.layout.add("position.decay", &[crate::tree::DEPTH], Decay::No, Initial::Constant(1.0))
         });
-        let layers = (0..config.n_layers).map(|n| b.block(n, d, config.d_ff)).collect();
+        let layers = (0..config.n_layers).map(|n| b.block(n, config)).collect();
         let norm = config.final_norm.then(|| b.norm("norm", d));
         let head_weight = (!config.tie_output)
             .then(|| b.layout.add("head.weight", &[config.vocab_size, d], Decay::Yes, Initial::Normal(0.02)));
@@ -173,6 +197,10 @@ mod tests {
                     let config = ModelConfig { embedding, position, ..config.clone() };
                     assert_eq!(Places::new(&config).0.len(), config.parameters());
                 }
+            }
+            for structure in [Structured::Bias, Structured::Mask, Structured::Relational] {
+                let structured = ModelConfig { structure, ..config.clone() };
+                assert_eq!(Places::new(&structured).0.len(), structured.parameters());
             }
             let tied = ModelConfig { tie_output: true, final_norm: false, ..config };
             assert_eq!(Places::new(&tied).0.len(), tied.parameters());

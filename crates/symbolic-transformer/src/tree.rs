@@ -10,7 +10,7 @@ use training::{Refusal, Result};
 
 use crate::batch::Batch;
 pub(crate) use crate::config::TREE_DEPTH as DEPTH;
-use crate::config::{ModelConfig, Position};
+use crate::config::{ModelConfig, Position, Structured};
 
 /// Child numbers that are told apart.
 pub(crate) const WIDTH: usize = 4;
@@ -96,11 +96,16 @@ pub(crate) fn decay_backward(paths: &Paths, dh: &[f32], d: usize, ddecay: &mut [
     }
 }
 
-/// Refuses tree positions over another number of tokens than the code has.
+/// Refuses what reads the tree over another number of tokens than the code has.
 pub(crate) fn check(config: &ModelConfig, code: &Code) -> Result<()> {
-    if config.position == Position::Tree && code.size() != config.vocab_size {
+    let what = match (config.position, config.structure) {
+        (Position::Tree, _) => "position = \"tree\"".to_owned(),
+        (_, Structured::None) => return Ok(()),
+        (_, structure) => format!("structure = \"{structure}\""),
+    };
+    if code.size() != config.vocab_size {
         return Err(Refusal::Setting(format!(
-            "position = \"tree\" reads the tokens of a code: this one has {}, and the model {}",
+            "{what} reads the tokens of a code: this one has {}, and the model {}",
             code.size(),
             config.vocab_size
         )));

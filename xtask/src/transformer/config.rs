@@ -3,7 +3,9 @@
 use anyhow::{Result, anyhow, bail};
 use fol::notation::{Notation, Tokenization};
 use serde::{Deserialize, Serialize};
-use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
+use symbolic_transformer::config::{
+    Activation, Embedding, Init, ModelConfig, NormPlace, Position, Structured,
+};
 use symbolic_transformer::order::{BatchUnit, Batching};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
@@ -98,6 +100,8 @@ pub(crate) struct Config {
     pub(crate) final_norm: bool,
     pub(crate) activation: Activation,
     pub(crate) position: Position,
+    /// What attention knows of the tree.
+    pub(crate) structure: Structured,
     pub(crate) max_len: usize,
     pub(crate) embedding: Embedding,
     pub(crate) scale_embedding: bool,
@@ -165,6 +169,7 @@ impl Default for Config {
             final_norm: true,
             activation: Activation::Gelu,
             position: Position::Sinusoidal,
+            structure: Structured::None,
             max_len: 512,
             embedding: Embedding::Learned,
             scale_embedding: true,
@@ -398,6 +403,7 @@ impl Config {
             final_norm: self.final_norm,
             activation: self.activation,
             position: self.position,
+            structure: self.structure,
             max_len: self.max_len,
             embedding: self.embedding,
             scale_embedding: self.scale_embedding,

@@ -230,6 +230,7 @@ fn attention() {
         let (context, sums) = (m.room(rows * width), m.room(heads * rows));
         m.attention(form, &on_qkv, &context, &sums).unwrap();
         let right_form = kernels::Attention {
+            relations: None,
             heads,
             size,
             slopes: penalised.then_some(&slopes),

@@ -2,7 +2,7 @@
 
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{Activation, ModelConfig, NormPlace, Position};
+use symbolic_transformer::config::{Activation, ModelConfig, NormPlace, Position, Structured};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::network::{Network, Noise};
 
@@ -25,6 +25,12 @@ fn config(s: &mut Stream) -> ModelConfig {
             Position::Tree,
             Position::None,
         ][pick(s, 6)],
+        structure: match pick(s, 4) {
+            0 => Structured::Bias,
+            1 if heads > 1 => Structured::Mask,
+            2 => Structured::Relational,
+            _ => Structured::None,
+        },
         tie_output: pick(s, 2) == 0,
         max_len: 64,
         dropout: 0.3,

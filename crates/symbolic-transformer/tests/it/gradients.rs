@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Device, Tensor, Var};
 use seeded::{Family, Stream};
 use symbolic_transformer::batch::Batch;
-use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position};
+use symbolic_transformer::config::{Activation, Embedding, ModelConfig, NormPlace, Position, Structured};
 use symbolic_transformer::explicit::Explicit;
 use symbolic_transformer::model::Composed;
 use symbolic_transformer::network::{Network, Noise};
@@ -40,6 +40,16 @@ pub(crate) fn shapes() -> Vec<(&'static str, ModelConfig)> {
             "tree, wider than its pattern",
             ModelConfig { position: Position::Tree, d_model: 132, n_layers: 1, ..c.clone() },
         ),
+        ("biases of relations", ModelConfig { structure: Structured::Bias, ..c.clone() }),
+        ("related heads", ModelConfig { structure: Structured::Mask, norm: NormPlace::Pre, ..c.clone() }),
+        (
+            "vectors of relations",
+            ModelConfig { structure: Structured::Relational, position: Position::Rotary, ..c.clone() },
+        ),
+        (
+            "vectors of relations, dropout",
+            ModelConfig { structure: Structured::Relational, dropout: 0.2, n_layers: 1, ..c.clone() },
+        ),
         ("no positions", ModelConfig { position: Position::None, scale_embedding: false, ..c.clone() }),
         ("tied", ModelConfig { tie_output: true, ..c.clone() }),
         ("glyph-linear", ModelConfig { embedding: Embedding::GlyphLinear, ..c.clone() }),
@@ -52,7 +62,7 @@ pub(crate) fn shapes() -> Vec<(&'static str, ModelConfig)> {
 }
 
 pub(crate) fn batch(s: &mut Stream, sequences: u64, longest: u64, config: &ModelConfig) -> Batch {
-    if config.position == Position::Tree {
+    if config.position == Position::Tree || config.structure != Structured::None {
         return formulas(s, sequences, 2 * longest);
     }
     let v = config.vocab_size;

@@ -11,5 +11,6 @@ mod model;
 mod moved;
 #[cfg(feature = "device")]
 mod on_device;
+mod structured;
 mod texts;
 mod tree;

@@ -35,7 +35,7 @@ fn model(code: &Code, d_model: usize) -> (Explicit, Vec<f32>) {
     (model, theta)
 }
 
-fn corpus(law: &Law, code: &Code, n: u64) -> Corpus {
+pub(crate) fn corpus(law: &Law, code: &Code, n: u64) -> Corpus {
     let mut sampler = Sampler::new(law).unwrap();
     let (family, mut corpus) = (family("tree-test", 0), Corpus::new());
     for i in 0..n {
@@ -47,7 +47,7 @@ fn corpus(law: &Law, code: &Code, n: u64) -> Corpus {
 }
 
 /// Laws with a code: in symbols, whole names, operators first, redundant parentheses, statements.
-fn codes() -> Vec<(Law, Code)> {
+pub(crate) fn codes() -> Vec<(Law, Code)> {
     use Notation::{Infix, Prefix};
     use Tokenization::{Atomic, Compositional};
     let law = |name| Law::named(name, &[]).unwrap();
@@ -62,7 +62,7 @@ fn codes() -> Vec<(Law, Code)> {
     ]
 }
 
-fn worst(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn worst(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
