@@ -120,6 +120,20 @@ impl Law {
         matches!(&self.family, Family::Depth(law) if law.statements.is_some())
     }
 
+    /// Of 100 binary and atomic formulas, how many are written in a second pair of parentheses (N15). What a law draws
+    /// is canonical text; the pairs are draws of the code that writes it, as they are for any law.
+    pub fn parentheses(&self) -> u8 {
+        match &self.family {
+            Family::Depth(law) => law.parentheses,
+            Family::Count(_) => 0,
+        }
+    }
+
+    /// Whether a binder may be drawn as one that binds nothing, which the text does not say.
+    pub(crate) fn has_vacuous(&self) -> bool {
+        matches!(&self.family, Family::Depth(law) if law.vacuous > 0)
+    }
+
     /// The symbols, indices and arities that the law can produce.
     pub fn signature(&self) -> Signature {
         match &self.family {

@@ -11,7 +11,7 @@ use crate::error::Refusal;
 use crate::law::{Family, Law};
 
 /// The posterior over the hidden choices.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Hidden {
     Depth(DepthHidden),
     Count(CountHidden),

@@ -15,7 +15,7 @@ use crate::law::classes::{Classes, atoms, of_level};
 type Counts = Vec<ByClass>;
 
 /// Weights of the hidden values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct CountHidden {
     /// Level, nodes, and prior probability over number of formulas.
     values: Vec<(u8, usize, f64)>,

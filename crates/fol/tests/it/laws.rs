@@ -77,6 +77,19 @@ fn mistakes_are_refused() {
     bad("public", &[("depth_mix", "[[1,1]]"), ("levels", "[[4,1]]")]);
     bad("public", &[("depth_mix", "[[900,1]]"), ("kinds", "{ connective = 1 }")]);
     bad("seed", &[("functions", "[[0,1]]")]);
+    bad("seed", &[("shadow", "5")]);
+    bad("seed", &[("vacuous", "5")]);
+    bad("public", &[("recent", "70")]);
+    bad("full", &[("recent", "70")]);
+    bad("full", &[("parentheses", "15")]);
+    bad("full", &[("binder", "apart")]);
+    bad("public-advanced", &[("shadow", "101")]);
+    bad("public-advanced", &[("vacuous", "100")]);
+    bad("public-advanced", &[("recent", "-1")]);
+    bad("public-advanced", &[("parentheses", "100")]);
+    bad("public-advanced", &[("names", "3")]);
+    // Below a binder that binds nothing a term can only be a constant.
+    bad("public-advanced", &[("constants", "0"), ("depth_mix", "[[1,1]]"), ("kinds", "{ quantifier = 1 }")]);
     bad("full", &[("statements.count", "[[0,1]]")]);
     bad("full", &[("levels", "[[1,1]]")]);
     bad("pr", &[("sizes", "[3,2]")]);

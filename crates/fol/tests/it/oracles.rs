@@ -265,6 +265,185 @@ fn levels_of_depth_laws_by_enumeration() {
     }
 }
 
+/// What the drawing of a small law with binders apart gives, derivation by derivation, as F37 says it.
+struct Apart {
+    names: u64,
+    /// Shares of 100, as fractions.
+    shadow: f64,
+    vacuous: f64,
+    recent: f64,
+}
+
+type Texts = Vec<(Vec<SymbolId>, f64)>;
+
+impl Apart {
+    /// One unary predicate, one constant, one unary function, ∀, ¬ and ∧ at equal weights.
+    fn law(&self, depth_mix: &str) -> Law {
+        let percent = |share: f64| format!("{}", (share * 100.0).round());
+        law(
+            "public-advanced",
+            &[
+                ("depth_mix", depth_mix),
+                ("kinds", "{ atom = 1, quantifier = 1, connective = 1 }"),
+                ("connectives", "{ NOT = 1, AND = 1 }"),
+                ("quantifiers", "{ FORALL = 1 }"),
+                ("atoms", "{ predicate = 1 }"),
+                ("predicates", "[[1,1]]"),
+                ("functions", "[[1,1]]"),
+                ("constants", "1"),
+                ("terms", "{ variable = 2, constant = 1, function = 1 }"),
+                ("term_depth", "1"),
+                ("names", &self.names.to_string()),
+                ("shadow", &percent(self.shadow)),
+                ("vacuous", &percent(self.vacuous)),
+                ("recent", &percent(self.recent)),
+            ],
+        )
+    }
+
+    fn term(&self, scope: &[u64], deep: bool) -> Texts {
+        let (variable, function) = (if scope.is_empty() { 0.0 } else { 2.0 }, f64::from(u8::from(!deep)));
+        let all = variable + 1.0 + function;
+        let digit = |n: u64| SymbolId::new(n as u16).unwrap();
+        let mut terms = vec![(vec![SymbolId::CONST, digit(0)], 1.0 / all)];
+        for (i, &v) in scope.iter().enumerate() {
+            let innermost = f64::from(u8::from(i + 1 == scope.len()));
+            let share = self.recent * innermost + (1.0 - self.recent) / scope.len() as f64;
+            terms.push((vec![SymbolId::VAR, digit(v)], variable / all * share));
+        }
+        if !deep {
+            for (term, p) in self.term(scope, true) {
+                let head = [SymbolId::FUNC, digit(0), SymbolId::LPAREN];
+                terms.push(([&head[..], &term, &[SymbolId::RPAREN]].concat(), p / all));
+            }
+        }
+        terms
+    }
+
+    fn formula(&self, left: u32, scope: &[u64], above: &[u64]) -> Texts {
+        let digit = |n: u64| SymbolId::new(n as u16).unwrap();
+        let kind = if left == 0 { 1.0 } else { 1.0 / 3.0 };
+        let mut texts = Texts::new();
+        for (term, p) in self.term(scope, false) {
+            let head = [SymbolId::PRED, digit(0), SymbolId::LPAREN];
+            texts.push(([&head[..], &term, &[SymbolId::RPAREN]].concat(), kind * p));
+        }
+        if left == 0 {
+            return texts;
+        }
+        let operands = self.formula(left - 1, scope, above);
+        for (a, p) in &operands {
+            texts.push(([&[SymbolId::NOT], &a[..]].concat(), kind / 2.0 * p));
+            for (b, q) in &operands {
+                let both =
+                    [&[SymbolId::LPAREN], &a[..], &[SymbolId::AND], &b[..], &[SymbolId::RPAREN]].concat();
+                texts.push((both, kind / 2.0 * p * q));
+            }
+        }
+        let mut taken = above.to_vec();
+        taken.sort_unstable();
+        taken.dedup();
+        let free = (self.names - taken.len() as u64) as f64;
+        let shadow = if taken.is_empty() { 0.0 } else { self.shadow };
+        for v in 0..self.names {
+            let again = taken.contains(&v);
+            let named = if again { shadow / taken.len() as f64 } else { (1.0 - shadow) / free };
+            let idle = if again { 0.0 } else { 1.0 / free };
+            let below = [above, &[v]].concat();
+            let head = [SymbolId::FORALL, SymbolId::VAR, digit(v)];
+            let bodies = [
+                (self.formula(left - 1, &[scope, &[v]].concat(), &below), (1.0 - self.vacuous) * named),
+                (self.formula(left - 1, scope, &below), self.vacuous * idle),
+            ];
+            for (body, p) in bodies.into_iter().flat_map(|(body, p)| body.into_iter().map(move |b| (b, p))) {
+                texts.push(([&head[..], &body.0].concat(), kind * p * body.1));
+            }
+        }
+        texts
+    }
+
+    /// Every text and its probability, over all its derivations.
+    fn texts(&self, depth: u32) -> BTreeMap<Vec<SymbolId>, f64> {
+        let mut sums = BTreeMap::new();
+        for (text, p) in self.formula(depth, &[], &[]).into_iter().filter(|t| t.1 > 0.0) {
+            *sums.entry(text).or_insert(0.0) += p;
+        }
+        sums
+    }
+}
+
+#[test]
+fn apart_binders_by_enumeration() {
+    for (names, shadow, vacuous, recent) in
+        [(2, 0.05, 0.05, 0.7), (3, 0.0, 0.4, 1.0), (2, 1.0, 0.0, 0.3), (4, 0.6, 0.5, 0.0)]
+    {
+        let apart = Apart { names, shadow, vacuous, recent };
+        check_enumeration(&apart.law("[[1,1]]"), &apart.texts(1));
+        // Two binders on a path, at depth 2; with as few names only every so many texts are looked at one by one.
+        let (law, texts) = (apart.law("[[2,1]]"), apart.texts(2));
+        assert!((texts.values().sum::<f64>() - 1.0).abs() < 1e-10);
+        let mut scorer = Scorer::new(&law).unwrap();
+        for (tokens, p) in texts.iter().step_by(7) {
+            let nll = scorer.score(tokens).unwrap();
+            assert!((nll + p.ln()).abs() < 1e-9, "{tokens:?}: {nll}, not {}", -p.ln());
+        }
+    }
+}
+
+/// The texts that are drawn, against their probabilities.
+#[test]
+fn apart_binders_are_drawn_as_they_are_scored() {
+    let apart = Apart { names: 2, shadow: 0.3, vacuous: 0.3, recent: 0.6 };
+    let law = apart.law("[[1,1],[2,1]]");
+    let family = crate::common::run_family("apart binders");
+    let mut sampler = Sampler::new(&law).unwrap();
+    crate::common::check_drawn(&law, 20_000, |i, out| {
+        sampler.sample(&mut family.stream(i), out);
+    });
+}
+
+/// Texts as they are written, with second pairs: their probabilities over all readings, and the draws.
+#[test]
+fn written_texts_are_scored_over_all_their_readings() {
+    let law = law(
+        "public-advanced",
+        &[("depth_mix", "[[2,1]]"), ("predicates", "[[1,1]]"), ("functions", "[]"), ("constants", "1"), ("names", "2")],
+    );
+    let (mut sampler, mut scorer) = (Sampler::of_written(&law).unwrap(), Scorer::of_written(&law).unwrap());
+    let mut plain = Scorer::new(&law).unwrap();
+    let code = fol::notation::Code::PLAIN.with_doubled(15).unwrap();
+    let family = crate::common::run_family("written");
+    let (mut tokens, mut pairs, mut places) = (Vec::new(), 0u32, 0u32);
+    for item in 0..3000 {
+        sampler.sample(&mut family.stream(item), &mut tokens);
+        let as_tokens = code.cut(&tokens).unwrap();
+        let text = code.decode(&as_tokens).unwrap();
+        let more = (tokens.len() - text.len()) / 2;
+        let of = formula(&text);
+        let all = seconds(&of);
+        (pairs, places) = (pairs + more as u32, places + all);
+        let draws = more as f64 * 0.15f64.ln() + (all as f64 - more as f64) * 0.85f64.ln();
+        let nll = scorer.score(&tokens).unwrap();
+        assert!((nll - plain.score(&text).unwrap() + draws).abs() < 1e-9, "{tokens:?}");
+        // What is printed is read back leniently as the text.
+        let read = fol::read::parse(&fol::written(&tokens), fol::read::Source::Text, fol::read::Mode::Lenient);
+        assert_eq!(read.unwrap().tokens, text);
+        assert_eq!(fol::written(&text), fol::print(&fol::decode(&text).unwrap(), fol::Style::Unicode));
+    }
+    let share = f64::from(pairs) / f64::from(places);
+    let deviation = (0.15 * 0.85 / f64::from(places)).sqrt();
+    assert!((share - 0.15).abs() < 5.0 * deviation, "{share}");
+}
+
+/// How many formulas of a tree may have a second pair.
+fn seconds(formula: &Formula) -> u32 {
+    match formula {
+        Formula::Not(inner) | Formula::Quantified(.., inner) => seconds(inner),
+        Formula::Binary(_, a, b) => 1 + seconds(a) + seconds(b),
+        _ => 1,
+    }
+}
+
 #[test]
 fn unrank_and_rank_are_inverse_and_exhaustive() {
     let laws = [

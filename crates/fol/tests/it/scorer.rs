@@ -44,6 +44,7 @@ fn laws() -> Vec<Law> {
     let statements = ("statements.count", "[[1,1],[2,2]]");
     vec![
         law("public", &[]),
+        law("public-advanced", &[]),
         law("atomic", &[]),
         law("seed", &[]),
         law("uniform", &[]),
@@ -62,6 +63,12 @@ fn laws() -> Vec<Law> {
             ],
         ),
         common::statements(),
+        // Nearly every binder shadows or binds nothing, and names have two digits.
+        law(
+            "public-advanced",
+            &[("names", "627"), ("shadow", "60"), ("vacuous", "50"), ("levels", "[[2,1],[3,1],[4,5]]")],
+        ),
+        law("public-advanced", &[("shadow", "100"), ("recent", "100"), ("sorts", "2"), ("sorted.yes", "1")]),
         law(
             "pr",
             &[
