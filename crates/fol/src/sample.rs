@@ -3,6 +3,7 @@
 //! Enter at [`Sampler`]. An item is a function of its stream alone, and no floating-point number takes part.
 //! Tokens are written directly, without a tree; after the first items nothing is allocated.
 
+mod boltzmann;
 mod choice;
 mod count;
 mod depth;
@@ -36,6 +37,7 @@ pub struct Sampler {
 enum Draws {
     Depth(Box<depth::DepthSampler>),
     Count(Box<count::CountSampler>),
+    Boltzmann(Box<boltzmann::BoltzmannSampler>),
 }
 
 impl Sampler {
@@ -48,6 +50,7 @@ impl Sampler {
         let family = match &law.family {
             Family::Depth(law) => Draws::Depth(Box::new(depth::DepthSampler::new(law))),
             Family::Count(law) => Draws::Count(Box::new(count::CountSampler::new(law.clone())?)),
+            Family::Boltzmann(law) => Draws::Boltzmann(Box::new(boltzmann::BoltzmannSampler::new(law)?)),
         };
         Ok(Self { family, limit: law.max_tokens().saturating_sub(2), code: Code::PLAIN })
     }
@@ -77,6 +80,7 @@ impl Sampler {
             let facts = match &mut self.family {
                 Draws::Depth(sampler) => sampler.draw(stream, self.limit, out),
                 Draws::Count(sampler) => sampler.draw(stream, out),
+                Draws::Boltzmann(sampler) => sampler.draw(stream, out),
             };
             if out.len() <= self.limit {
                 if let (false, Ok((tokens, _))) = (self.code.is_plain(), self.code.draw(out, stream)) {

@@ -12,12 +12,14 @@ mod event;
 mod hidden;
 mod hidden_count;
 mod hidden_depth;
+mod hidden_grammar;
 mod machine;
 mod model;
 mod parser;
 mod readings;
 mod sink;
 mod text;
+mod whole;
 
 pub use coded::CodeScorer;
 pub use model::Distribution;
@@ -48,6 +50,7 @@ pub trait ExactScorer {
 #[derive(Debug, Clone)]
 pub struct Scorer {
     machine: machine::Machine,
+    whole: Option<Box<whole::Whole>>,
     history: Vec<SymbolId>,
     nll: f64,
     dist: Box<Distribution>,
@@ -75,8 +78,9 @@ impl Scorer {
 
     fn with_pairs(law: &Law, percent: u8) -> Result<Self, Refusal> {
         let machine = machine::Machine::new(law, Notation::Infix, percent)?;
+        let whole = whole::Whole::new(law)?.map(Box::new);
         let dist = Box::new([0.0; VOCABULARY]);
-        Ok(Self { machine, history: Vec::new(), nll: 0.0, dist, filled: false })
+        Ok(Self { machine, whole, history: Vec::new(), nll: 0.0, dist, filled: false })
     }
 
     /// Goes on by one symbol and answers with its probability.
@@ -96,10 +100,17 @@ impl Scorer {
 
     /// −ln of the probability of a text, `<eos>` included, from the empty prefix.
     ///
+    /// A law of family `boltzmann` scores a whole text by its grammar, without the distribution at each symbol; the
+    /// scorer then stands before the empty prefix again, but for what [`nll`](ExactScorer::nll) says.
+    ///
     /// # Errors
     /// `OffLaw` at the first symbol of probability 0; where the text may not end, `found` is `end`.
     pub fn score(&mut self, tokens: &[SymbolId]) -> Result<f64, Refusal> {
         self.reset();
+        if let Some(nll) = self.whole.as_mut().and_then(|whole| whole.score(tokens)) {
+            self.nll = nll;
+            return Ok(nll);
+        }
         for &token in tokens {
             self.advance(token)?;
         }

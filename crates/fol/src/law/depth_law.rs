@@ -209,7 +209,11 @@ impl DepthLaw {
     fn check_binders(&self, keys: &Keys) -> Result<(), Refusal> {
         let need = |holds: bool, key: &str, why: &str| if holds { Ok(()) } else { Err(keys.bad(key, why)) };
         let (apart, plain) = (self.binder == Binder::Apart, self.statements.is_none());
-        need(apart || self.shadow == 0, "shadow", "only binder = \"apart\" keeps the names of binders apart")?;
+        need(
+            apart || self.shadow == 0,
+            "shadow",
+            "only binder = \"apart\" keeps the names of binders apart",
+        )?;
         need(apart || self.vacuous == 0, "vacuous", "only with binder = \"apart\" nothing else is caught")?;
         need(!apart || plain, "binder", "with statements binders cannot be apart")?;
         need(!apart || self.names >= u64::from(self.deepest()), "names", "fewer than binders on one path")?;

@@ -44,6 +44,23 @@ pool = 625
 max_tokens = 512
 "#;
 
+/// Every key of family `boltzmann`; the signature is that of `uniform`.
+const BOLTZMANN: &str = r#"
+family = "boltzmann"
+predicates = [[1,3],[2,2]]
+constants = 3
+relations = ["EQUALS"]
+quantifiers = ["FORALL", "EXISTS"]
+connectives = ["NOT", "AND", "OR", "IMPLIES", "IFF"]
+truth = false
+nodes = 30
+tolerance = 10
+scope = 4
+names = "distinct"
+pool = 625
+max_tokens = 512
+"#;
+
 /// What a table `statements` holds where it says nothing else.
 pub(super) const STATEMENTS: &str = r#"
 count = [[1,8],[2,1],[3,1]]
@@ -60,7 +77,7 @@ functions = [[1,2],[2,1]]
 constants = 5
 arguments = "terms"
 terms = { variable = 6, constant = 2, function = 2 }
-term_depth = 2
+term_depth = 1
 binder = "apart"
 names = 10
 shadow = 5
@@ -109,14 +126,15 @@ statements = {}
 "#;
 
 /// The names of the built-in laws.
-pub(super) const NAMES: [&str; 7] =
-    ["public", "public-advanced", "atomic", "seed", "uniform", "pr", "full"];
+pub(super) const NAMES: [&str; 8] =
+    ["public", "public-advanced", "atomic", "seed", "uniform", "pr", "full", "boltzmann"];
 
 /// The defaults of a family.
 pub(super) fn family(name: &str) -> Option<&'static str> {
     match name {
         "depth" => Some(DEPTH),
         "count" => Some(COUNT),
+        "boltzmann" => Some(BOLTZMANN),
         _ => None,
     }
 }
@@ -131,6 +149,7 @@ pub(super) fn preset(name: &str) -> Option<(&'static str, &'static str)> {
         "full" => (DEPTH, FULL),
         "pr" => (COUNT, ""),
         "uniform" => (COUNT, UNIFORM),
+        "boltzmann" => (BOLTZMANN, ""),
         _ => return None,
     })
 }

@@ -159,6 +159,7 @@ impl Model {
         let model = match &law.family {
             Family::Depth(law) => Self::of_depth(law),
             Family::Count(law) => Self::of_count(law),
+            Family::Boltzmann(law) => Self::of_count(&law.grammar),
         };
         Self { notation, ..model }
     }

@@ -92,6 +92,13 @@ fn mistakes_are_refused() {
     bad("public-advanced", &[("constants", "0"), ("depth_mix", "[[1,1]]"), ("kinds", "{ quantifier = 1 }")]);
     bad("full", &[("statements.count", "[[0,1]]")]);
     bad("full", &[("levels", "[[1,1]]")]);
+    bad("boltzmann", &[("connectives", "[\"NOT\"]")]);
+    bad("boltzmann", &[("nodes", "0")]);
+    bad("boltzmann", &[("nodes", "1000")]);
+    bad("boltzmann", &[("tolerance", "51")]);
+    bad("boltzmann", &[("scope", "101")]);
+    bad("boltzmann", &[("pool", "31")]);
+    bad("boltzmann", &[("family", "count")]);
     bad("pr", &[("sizes", "[3,2]")]);
     bad("pr", &[("connectives", "[\"XOR\"]")]);
     bad("uniform", &[("pool", "3")]);
@@ -114,6 +121,12 @@ fn empty_classes_are_refused() {
     empty("uniform", &[("levels", "[[2,1]]"), ("sizes", "[[2,1,2]]")]);
     empty("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,2,5]]")]);
     empty("uniform", &[("levels", "[[3,1]]"), ("sizes", "[[3,2,5]]"), ("quantifiers", "[]")]);
+    // Without NOT and binders all sizes are odd.
+    let odd = [("connectives", "[\"AND\"]"), ("scope", "0"), ("tolerance", "0"), ("nodes", "4")];
+    empty("boltzmann", &odd);
+    assert!(Sampler::new(&law("boltzmann", &[&odd[..3], &[("nodes", "5")]].concat())).is_ok());
+    empty("boltzmann", &[("constants", "0"), ("scope", "0")]);
+    assert_eq!(Sampler::of_size(&law("boltzmann", &[]), 5).err().map(|r| r.kind), Some(Kind::BadValue));
     assert_eq!(Sampler::of_size(&law("pr", &[]), 1).err().map(|r| r.kind), Some(Kind::EmptySize));
     assert_eq!(Sampler::of_size(&law("seed", &[]), 1).err().map(|r| r.kind), Some(Kind::BadValue));
 }
@@ -126,6 +139,20 @@ fn the_longest_text_is_known() {
         (law("public", &[("depth_mix", "[[1,1]]")]), 2000),
         (law("public", &[("depth_mix", "[[2,1]]"), ("levels", "[[1,1]]")]), 2000),
         (law("pr", &[("sizes", "[2,4]")]), 5000),
+        (
+            law(
+                "boltzmann",
+                &[
+                    ("nodes", "3"),
+                    ("tolerance", "34"),
+                    ("scope", "1"),
+                    ("pool", "700"),
+                    ("constants", "0"),
+                    ("predicates", "[[1,1]]"),
+                ],
+            ),
+            20000,
+        ),
         (law("seed", &[("depth_mix", "[[1,1]]"), ("levels", "[[1,1],[2,1],[3,1]]")]), 5000),
         (law("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,3,4]]"), ("pool", "700")]), 20000),
     ] {

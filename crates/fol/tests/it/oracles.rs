@@ -265,6 +265,133 @@ fn levels_of_depth_laws_by_enumeration() {
     }
 }
 
+/// A window of 2 to 6 nodes over one unary and one binary predicate, at most one binder on a path. Below one there are
+/// A = 2 atoms, so the singularity is where (1 − z)² = 4 · 4 · A · z²; outside none, which moves nothing.
+fn window(changes: &[(&str, &str)]) -> Law {
+    let small = [
+        ("predicates", "[[1,1],[2,1]]"),
+        ("constants", "0"),
+        ("relations", "[]"),
+        ("nodes", "4"),
+        ("tolerance", "50"),
+        ("scope", "1"),
+        ("names", "canonical"),
+    ];
+    law("boltzmann", &[&small[..], changes].concat())
+}
+
+/// All formulas of sizes of a window, with weights zⁿ.
+fn weighed(
+    counting: &Law,
+    sizes: std::ops::RangeInclusive<usize>,
+    bound: usize,
+    z: f64,
+) -> BTreeMap<Vec<SymbolId>, f64> {
+    let counter = Counter::new(counting, *sizes.end(), 0, Some(bound)).unwrap();
+    let mut texts = BTreeMap::new();
+    for n in sizes {
+        let count = u64::try_from(counter.count(n)).unwrap();
+        texts.extend((0..count).map(|r| (counter.unrank(n, &BigUint::from(r)).unwrap(), z.powi(n as i32))));
+    }
+    let sum: f64 = texts.values().sum();
+    texts.values_mut().for_each(|p| *p /= sum);
+    texts
+}
+
+#[test]
+fn windows_by_enumeration() {
+    let rho = 1.0 / (1.0 + 32f64.sqrt());
+    // To 4 nodes at every prefix; to 5 with the symbols of the texts alone.
+    let short = window(&[("nodes", "3"), ("tolerance", "34")]);
+    assert_eq!(short.to_json()["nodes"], 3);
+    check_enumeration(&short, &weighed(&law("pr", &[]), 2..=4, 1, rho));
+    let one = window(&[
+        ("scope", "0"),
+        ("constants", "1"),
+        ("predicates", "[[1,1]]"),
+        ("nodes", "3"),
+        ("tolerance", "50"),
+    ]);
+    let counting = law("pr", &[("constants", "1"), ("predicates", "[[1,1]]")]);
+    check_enumeration(&one, &weighed(&counting, 2..=4, 0, 0.2));
+    let mut scorer = Scorer::new(&window(&[("nodes", "4"), ("tolerance", "25")])).unwrap();
+    for (tokens, p) in weighed(&law("pr", &[]), 3..=5, 1, rho) {
+        let whole = scorer.score(&tokens).unwrap();
+        assert!((whole + p.ln()).abs() < 1e-9, "{tokens:?}: {whole}, not {}", -p.ln());
+    }
+}
+
+/// A whole text by the grammar and the mass of the window, against the product over its symbols.
+#[test]
+fn whole_texts_score_as_their_symbols() {
+    for law in [
+        law("boltzmann", &[]),
+        window(&[]),
+        law("boltzmann", &[("scope", "0"), ("truth", "true"), ("nodes", "60"), ("names", "canonical")]),
+        law("boltzmann", &[("scope", "9"), ("connectives", "[\"OR\"]"), ("nodes", "21")]),
+    ] {
+        let (mut sampler, mut scorer) = (Sampler::new(&law).unwrap(), Scorer::new(&law).unwrap());
+        let family = crate::common::run_family("windows");
+        let mut tokens = Vec::new();
+        for item in 0..30 {
+            let facts = sampler.sample(&mut family.stream(item), &mut tokens);
+            let tree = formula(&tokens);
+            assert_eq!(
+                (nodes(&tree), quantifier_depth(&tree)),
+                (facts.nodes.into(), facts.quantifier_depth.into())
+            );
+            assert_eq!(level(&tree), facts.level);
+            let whole = scorer.score(&tokens).unwrap();
+            scorer.reset();
+            tokens.iter().chain([&SymbolId::EOS]).for_each(|&token| scorer.push(token).unwrap());
+            assert!((scorer.nll() - whole).abs() < 1e-9, "{} {whole}", scorer.nll());
+        }
+        // Too short, too long, too many binders: refused, and located.
+        for text in ["P0(c0)", "∀x0 P0(x0)"] {
+            let read = fol::read::parse(text, fol::read::Source::Text, fol::read::Mode::Lenient).unwrap();
+            let known = weighed_by_hand(&law, &read.tokens);
+            assert_eq!(scorer.score(&read.tokens).is_ok(), known, "{text}");
+            if let Err(refusal) = scorer.score(&read.tokens) {
+                assert_eq!(refusal.kind, Kind::OffLaw);
+                assert!(refusal.token.is_some());
+            }
+        }
+    }
+}
+
+/// Whether these few texts belong to the laws above.
+fn weighed_by_hand(law: &Law, tokens: &[SymbolId]) -> bool {
+    let quantified = tokens.first() == Some(&SymbolId::FORALL);
+    quantified && law.to_json()["nodes"] == 4
+}
+
+#[test]
+fn windows_are_drawn_as_they_are_scored() {
+    for law in [
+        window(&[("tolerance", "25")]),
+        window(&[
+            ("scope", "0"),
+            ("constants", "2"),
+            ("truth", "true"),
+            ("nodes", "3"),
+            ("connectives", "[\"AND\"]"),
+        ]),
+        window(&[
+            ("scope", "2"),
+            ("nodes", "3"),
+            ("names", "distinct"),
+            ("pool", "4"),
+            ("relations", "[\"EQUALS\"]"),
+        ]),
+    ] {
+        let family = crate::common::run_family("windows drawn");
+        let mut sampler = Sampler::new(&law).unwrap();
+        crate::common::check_drawn(&law, 30_000, |i, out| {
+            sampler.sample(&mut family.stream(i), out);
+        });
+    }
+}
+
 /// What the drawing of a small law with binders apart gives, derivation by derivation, as F37 says it.
 struct Apart {
     names: u64,
@@ -407,7 +534,13 @@ fn apart_binders_are_drawn_as_they_are_scored() {
 fn written_texts_are_scored_over_all_their_readings() {
     let law = law(
         "public-advanced",
-        &[("depth_mix", "[[2,1]]"), ("predicates", "[[1,1]]"), ("functions", "[]"), ("constants", "1"), ("names", "2")],
+        &[
+            ("depth_mix", "[[2,1]]"),
+            ("predicates", "[[1,1]]"),
+            ("functions", "[]"),
+            ("constants", "1"),
+            ("names", "2"),
+        ],
     );
     let (mut sampler, mut scorer) = (Sampler::of_written(&law).unwrap(), Scorer::of_written(&law).unwrap());
     let mut plain = Scorer::new(&law).unwrap();
@@ -426,7 +559,8 @@ fn written_texts_are_scored_over_all_their_readings() {
         let nll = scorer.score(&tokens).unwrap();
         assert!((nll - plain.score(&text).unwrap() + draws).abs() < 1e-9, "{tokens:?}");
         // What is printed is read back leniently as the text.
-        let read = fol::read::parse(&fol::written(&tokens), fol::read::Source::Text, fol::read::Mode::Lenient);
+        let read =
+            fol::read::parse(&fol::written(&tokens), fol::read::Source::Text, fol::read::Mode::Lenient);
         assert_eq!(read.unwrap().tokens, text);
         assert_eq!(fol::written(&text), fol::print(&fol::decode(&text).unwrap(), fol::Style::Unicode));
     }

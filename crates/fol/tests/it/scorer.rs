@@ -50,6 +50,11 @@ fn laws() -> Vec<Law> {
         law("uniform", &[]),
         law("pr", &[]),
         law("full", &[]),
+        law("boltzmann", &[]),
+        law(
+            "boltzmann",
+            &[("scope", "1"), ("names", "canonical"), ("nodes", "40"), ("pool", "9"), ("truth", "true")],
+        ),
         law("public", &[("levels", "[[2,1],[3,1],[4,5]]"), ("names", "2")]),
         law("public", &[("overloaded", "{ names = 700, arities = [[0,1],[1,2],[3,1]] }"), ("names", "2000")]),
         law(

@@ -20,11 +20,9 @@ impl Parser {
                 BinderLaw::Distinct => rest(&self.used),
                 BinderLaw::Apart if self.binds_nothing() => rest(&self.used),
                 BinderLaw::Apart => match model.apart.get(self.used.len()) {
-                    Some(apart) => IndexWeights {
-                        points: &self.used,
-                        point: apart.again,
-                        ..blocks(&apart.names)
-                    },
+                    Some(apart) => {
+                        IndexWeights { points: &self.used, point: apart.again, ..blocks(&apart.names) }
+                    }
                     None => blocks(&[]),
                 },
             },
@@ -33,11 +31,9 @@ impl Parser {
             Use::Function | Use::Head(Head::Function) => blocks(&model.all_functions),
             Use::Constant | Use::Head(Head::Constant) => blocks(&model.all_constants),
             Use::Head(Head::Predicate) => blocks(&model.all_predicates),
-            Use::Scope if model.recent > 0.0 => IndexWeights {
-                points: &self.scope,
-                point: 1.0 - model.recent,
-                ..blocks(&self.recent)
-            },
+            Use::Scope if model.recent > 0.0 => {
+                IndexWeights { points: &self.scope, point: 1.0 - model.recent, ..blocks(&self.recent) }
+            }
             Use::Scope => points(&self.scope, None),
             Use::ScopeWithout(left) => points(&self.scope, Some(left)),
             Use::Name => blocks(&model.all_names),
