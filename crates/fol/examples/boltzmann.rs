@@ -1,5 +1,7 @@
 //! Formulas of about a size, drawn node by node, and how many nodes a second that is. Run it with
 //! `cargo run --release -p fol --example boltzmann [NODES [SCOPE]]`.
+#![expect(clippy::print_stdout, reason = "it shows what it measured")]
+
 use std::time::Instant;
 
 use fol::law::Law;
