@@ -6,6 +6,8 @@
 //! et al. 2016) a layer keeps its input alone and is computed once more on the way up: the same numbers, because dropout
 //! is a function of site and element.
 
+mod sensors;
+
 use fol::notation::Code;
 use training::kernels::{
     Attention, AttentionDropout, Dropout, LayerNorm, Precision, Sequences, activate, activate_backward,
@@ -17,7 +19,7 @@ use training::{Layout, Refusal, Result};
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position};
 use crate::embedding::{Table, weights_backward_in};
-use crate::network::{ByHand, Noise, Site};
+use crate::network::{ByHand, Noise, Reading, Sensing, Site};
 use crate::places::{Block, Linear, Norm, Places};
 use crate::tree::{self, Paths};
 
@@ -502,6 +504,10 @@ impl Explicit {
 impl ByHand for Explicit {
     fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    fn sense(&mut self, theta: &[f32], batch: &Batch, how: Sensing) -> Result<Option<Reading>> {
+        self.read_sensors(theta, batch, how).map(Some)
     }
 
     fn activation_bytes(&self) -> Option<usize> {

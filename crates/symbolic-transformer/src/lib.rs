@@ -39,6 +39,8 @@ pub mod explicit;
 #[cfg(feature = "device")]
 pub mod on_device;
 
+pub mod moderator;
+
 pub mod order;
 
 mod corpus;

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use fol::notation::{Notation, Tokenization};
 use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{Activation, Embedding, Init, ModelConfig, NormPlace, Position};
+use symbolic_transformer::moderator;
 use symbolic_transformer::order::{BatchUnit, Batching};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
@@ -123,6 +124,26 @@ pub(crate) struct Config {
     /// Layers keep their inputs alone and are computed once more on the way back: less memory, more time, the same bits.
     pub(crate) gradient_checkpointing: bool,
     pub(crate) train_limit: usize,
+    /// What sets the gains of the layers: off (the sensors are read all the same), document, homeostatic (or on), trn.
+    pub(crate) moderator: Option<moderator::Policy>,
+    /// What κ is made of: branching, gain (if nothing is said), rho.
+    pub(crate) moderator_sensor: Option<moderator::Sensor>,
+    /// How κ is made of the branching: mean (if nothing is said), multi-lag.
+    pub(crate) moderator_estimator: Option<moderator::Estimator>,
+    /// η of homeostatic; 0.05.
+    pub(crate) moderator_rate: Option<f64>,
+    /// α of the smoothing of κ; 0.05.
+    pub(crate) moderator_smoothing: Option<f64>,
+    /// A component of a normalised state is active beyond it; 1.
+    pub(crate) moderator_threshold: Option<f64>,
+    /// The state of document: subcritical, near-critical (if nothing is said), supercritical.
+    pub(crate) moderator_state: Option<moderator::Regime>,
+    /// The gains of these three states; 0.8, 1, 1.2.
+    pub(crate) moderator_values: Option<[f64; 3]>,
+    /// κ above which trn lets nothing through; never, if nothing is said.
+    pub(crate) moderator_shutdown: Option<f64>,
+    /// Texts of each batch that the sensors look at; 8.
+    pub(crate) moderator_sequences: Option<usize>,
     pub(crate) lr: f64,
     pub(crate) beta1: f64,
     pub(crate) beta2: f64,
@@ -185,6 +206,16 @@ impl Default for Config {
             pieces: None,
             gradient_checkpointing: false,
             train_limit: 0,
+            moderator: None,
+            moderator_sensor: None,
+            moderator_estimator: None,
+            moderator_rate: None,
+            moderator_smoothing: None,
+            moderator_threshold: None,
+            moderator_state: None,
+            moderator_values: None,
+            moderator_shutdown: None,
+            moderator_sequences: None,
             lr: 1e-4,
             beta1: 0.9,
             beta2: 0.98,
@@ -356,6 +387,7 @@ impl Config {
                 ),
             );
         }
+        self.check_moderator(&mut faults);
         if self.model.has_weights() {
             // The number of tokens is known with the law; of an atomic vocabulary here only that it has no pictures.
             let signs = fol::symbol::VOCABULARY - usize::from(fol::symbol::BASE);
@@ -372,6 +404,57 @@ impl Config {
             }
         }
         faults.refuse(name)
+    }
+
+    /// Keys of the moderator without one, engines without sensors, and values that it cannot have.
+    fn check_moderator(&self, faults: &mut Faults) {
+        let Some(settings) = self.moderator() else {
+            for (key, is_there) in [
+                ("moderator_sensor", self.moderator_sensor.is_some()),
+                ("moderator_estimator", self.moderator_estimator.is_some()),
+                ("moderator_rate", self.moderator_rate.is_some()),
+                ("moderator_smoothing", self.moderator_smoothing.is_some()),
+                ("moderator_threshold", self.moderator_threshold.is_some()),
+                ("moderator_state", self.moderator_state.is_some()),
+                ("moderator_values", self.moderator_values.is_some()),
+                ("moderator_shutdown", self.moderator_shutdown.is_some()),
+                ("moderator_sequences", self.moderator_sequences.is_some()),
+            ] {
+                faults.demand(!is_there, format!("{key}: without moderator there is nothing to set"));
+            }
+            return;
+        };
+        let model = self.model.name();
+        let fits = self.model == Model::Transformer;
+        faults.demand(fits, format!("moderator: model = \"{model}\" has no branches with a gain"));
+        faults.demand(self.program.is_none(), "moderator: a program says itself what a layer adds");
+        faults.demand(
+            self.device == "cpu",
+            format!("moderator: only the engine of the cpu has sensors, not that of {}", self.device),
+        );
+        let document = settings.policy == moderator::Policy::Document;
+        faults.demand(
+            document || (self.moderator_state.is_none() && self.moderator_values.is_none()),
+            "moderator_state, moderator_values: only moderator = \"document\" has them",
+        );
+        faults.0.extend(settings.problems());
+    }
+
+    /// The moderator that is asked for.
+    pub(crate) fn moderator(&self) -> Option<moderator::Settings> {
+        let plain = moderator::Settings::default();
+        Some(moderator::Settings {
+            policy: self.moderator?,
+            sensor: self.moderator_sensor.unwrap_or(plain.sensor),
+            estimator: self.moderator_estimator.unwrap_or(plain.estimator),
+            rate: self.moderator_rate.unwrap_or(plain.rate),
+            smoothing: self.moderator_smoothing.unwrap_or(plain.smoothing),
+            threshold: self.moderator_threshold.unwrap_or(plain.threshold),
+            regime: self.moderator_state.unwrap_or(plain.regime),
+            values: self.moderator_values.unwrap_or(plain.values),
+            shutdown: self.moderator_shutdown,
+            sequences: self.moderator_sequences.unwrap_or(plain.sequences),
+        })
     }
 
     /// Whether models read canonical symbols.
@@ -515,6 +598,23 @@ mod tests {
             ("device=cuda", "gradient_checkpointing: only the engine of the cpu"),
         ] {
             let refusal = refusal(TINY, &["gradient_checkpointing=true", set]);
+            assert!(refusal.contains(found), "{refusal}");
+        }
+        for (set, found) in [
+            (vec!["moderator=sometimes"], "moderator: unknown variant `sometimes`"),
+            (vec!["moderator_rate=0.1"], "moderator_rate: without moderator"),
+            (vec!["moderator=on", "model=lstm"], "moderator: model = \"lstm\""),
+            (vec!["moderator=on", "program=transformer.tl"], "moderator: a program"),
+            (vec!["moderator=trn", "device=cuda"], "moderator: only the engine of the cpu"),
+            (vec!["moderator=off", "moderator_state=subcritical"], "only moderator = \"document\""),
+            (
+                vec!["moderator=document", "moderator_values=[0.1, 1.0, 1.2]"],
+                "moderator_values: below 1, 1, above 1",
+            ),
+            (vec!["moderator=on", "moderator_shutdown=2.0"], "moderator_shutdown"),
+            (vec!["moderator=on", "moderator_estimator=multi-lag"], "moderator_estimator"),
+        ] {
+            let refusal = refusal(TINY, &set);
             assert!(refusal.contains(found), "{refusal}");
         }
         // Whole names have no pictures.

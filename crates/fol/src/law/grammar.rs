@@ -95,7 +95,7 @@ impl Grammar {
     }
 
     /// T(k) = z · dF(k)/dz, which sums n · zⁿ: formulas in which one node is pointed at. Infinite at the singularity.
-    fn pointed(&self) -> Vec<f64> {
+    pub(crate) fn pointed(&self) -> Vec<f64> {
         let ([not, binary, quantifier], z) = (self.ways, self.point);
         let mut pointed = vec![0.0; self.sums.len()];
         let mut inner = 0.0;

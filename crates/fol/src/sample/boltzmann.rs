@@ -15,9 +15,13 @@ use crate::ast::{Quantifier, Sign};
 use crate::codec::push_index;
 use crate::error::Refusal;
 use crate::law::classes::power;
+use crate::law::config::bad_value;
 use crate::law::{BinderNames, BoltzmannLaw, CountLaw};
 use crate::measure::level_of;
 use crate::symbol::SymbolId;
+
+/// A law is refused if fewer shapes are kept: one formula would take about a second.
+const RAREST: f64 = 1e-6;
 
 /// What all shares add up to.
 const WHOLE: u64 = 1 << 62;
@@ -101,12 +105,20 @@ impl BoltzmannSampler {
         let places = pointed.iter().enumerate().map(place).collect();
         // tilt⁻ⁿ / n, on the scale of the largest.
         let mut weights = Vec::new();
-        let mut power = 1.0;
+        let mut back = 1.0;
         for n in lo..=hi {
-            weights.push(power / n as f64);
-            power /= tilt;
+            weights.push(back / n as f64);
+            back /= tilt;
         }
         let largest = weights.iter().copied().fold(0.0, f64::max);
+        // Of T(0) that is drawn, Σ n · G(n) · zⁿ · weight / largest is kept, and n · zⁿ · weight is ρⁿ · tilt^lo.
+        let (masses, _) = law.masses(&singular);
+        let drawn = grammar.pointed().first().copied().unwrap_or(f64::INFINITY);
+        let kept = power(tilt, lo) * masses.iter().sum::<f64>() / largest;
+        if kept < RAREST * drawn {
+            let message = "nearly all shapes would be given up; fewer binders on a path, or more nodes, are kept more often";
+            return Err(bad_value("scope", message));
+        }
         let kept = weights.iter().map(|weight| whole(weight / largest)).collect();
         Ok(Self {
             law: law.grammar.clone(),

@@ -121,6 +121,9 @@ fn empty_classes_are_refused() {
     empty("uniform", &[("levels", "[[2,1]]"), ("sizes", "[[2,1,2]]")]);
     empty("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,2,5]]")]);
     empty("uniform", &[("levels", "[[3,1]]"), ("sizes", "[[3,2,5]]"), ("quantifiers", "[]")]);
+    // Where each binder leads to more atoms, nearly all small formulas have few of them.
+    let far = Sampler::new(&law("boltzmann", &[("scope", "20")]));
+    assert_eq!(far.err().map(|r| r.kind), Some(Kind::BadValue));
     // Without NOT and binders all sizes are odd.
     let odd = [("connectives", "[\"AND\"]"), ("scope", "0"), ("tolerance", "0"), ("nodes", "4")];
     empty("boltzmann", &odd);
