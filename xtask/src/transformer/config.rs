@@ -57,8 +57,8 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 8] =
-    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3"];
+pub(crate) const SUITES: [&str; 9] =
+    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3", "criticality"];
 
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,6 +256,15 @@ impl Config {
         Ok(())
     }
 
+    /// Whether there are layers that the suite `criticality` could look into.
+    pub(crate) fn check_criticality(&self) -> Result<()> {
+        if self.model != Model::Transformer {
+            let model = self.model.name();
+            bail!("criticality looks into the layers of a transformer, and model = \"{model}\" has none");
+        }
+        Ok(())
+    }
+
     /// Ranges and cross-checks; every violation is listed.
     pub(crate) fn check(&self, name: &str) -> Result<()> {
         let mut faults = Faults::default();
@@ -355,6 +364,10 @@ impl Config {
         faults.demand(named.len() == self.transfer.len(), "transfer: a data set stands twice");
         if self.suites.iter().any(|suite| suite == "h3") {
             let refused = self.check_h3().err();
+            faults.demand(refused.is_none(), refused.map_or_else(String::new, |e| format!("suites: {e}")));
+        }
+        if self.suites.iter().any(|suite| suite == "criticality") {
+            let refused = self.check_criticality().err();
             faults.demand(refused.is_none(), refused.map_or_else(String::new, |e| format!("suites: {e}")));
         }
         if self.program.is_some() {
