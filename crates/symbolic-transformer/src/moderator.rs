@@ -474,7 +474,7 @@ mod tests {
         assert!((gain(at_once.clone(), &[0.0; 99]) - 1.6).abs() < 1e-12);
         let trn = Settings { policy: Policy::Trn, shutdown: Some(3.0), ..at_once.clone() };
         let gains: Vec<f64> =
-            [1.1, 1.11, 3.0, 3.01].iter().map(|&kappa| gain(trn.clone(), &[kappa])).collect();
+            [1.09, 1.11, 2.99, 3.01].iter().map(|&kappa| gain(trn.clone(), &[kappa])).collect();
         assert_eq!(gains, [1.0, 0.4, 0.4, 0.0]);
         for (regime, g) in
             [(Regime::Subcritical, 0.8), (Regime::NearCritical, 1.0), (Regime::Supercritical, 1.2)]
