@@ -322,7 +322,7 @@ fn a_moderated_run_goes_on_where_it_was_and_stores_a_plain_model() {
     let stored =
         training::checkpoint::load_weights(&whole.path().join("model.safetensors"), plain.layout()).unwrap();
     if best == 8 {
-        let folded = Actuator::new(&small()).folded(&a, &vec![gain; 3]);
+        let folded = Actuator::new(&small()).folded(&a, &[gain; 3]);
         assert_eq!(bits(&stored), bits(&folded));
     }
     let found = symbolic_transformer::learner::validate(&mut plain, &stored, &corpus(40)).unwrap();
