@@ -107,12 +107,12 @@ fn largest(dist: &Distribution) -> [f64; 10] {
     largest
 }
 
-/// Measures the optimum on the first `formulas` items of purpose `iid`.
+/// Measures the optimum on the first `formulas` items of purpose `iid`, as the law writes them.
 ///
 /// # Errors
 /// Those of [`Sampler::new`].
 pub fn estimate(law: &Law, formulas: u64, seed: u64) -> Result<Estimate, Refusal> {
-    let (sampler, scorer) = (Sampler::new(law)?, Scorer::new(law)?);
+    let (sampler, scorer) = (Sampler::of_written(law)?, Scorer::of_written(law)?);
     let family = family("iid", seed);
     let texts: Vec<TextOptimum> = (0..formulas)
         .into_par_iter()

@@ -1,15 +1,17 @@
 //! Laws: distributions over texts whose probabilities are computable (F35).
 //!
-//! Enter at [`Law::named`]. A law is a TOML table of family `depth` (draw a maximal depth, then node by node)
-//! or `count` (uniform over the formulas of a size); `preset` names a built-in law whose keys are then the
+//! Enter at [`Law::named`]. A law is a TOML table of family `depth` (draw a maximal depth, then node by node),
+//! `count` (uniform over the formulas of a size) or `boltzmann` (the same of about a size, node by node); `preset` names a built-in law whose keys are then the
 //! defaults. What a law can draw is [`sample`](crate::sample), how probable a text is [`score`](crate::score).
 
+mod boltzmann_law;
 pub(crate) mod by_size;
 pub(crate) mod classes;
 pub(crate) mod config;
 mod count_law;
 mod depth_law;
 mod family;
+mod grammar;
 mod lengths;
 mod parts;
 mod presets;
@@ -18,9 +20,11 @@ mod tables;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
+pub(crate) use boltzmann_law::BoltzmannLaw;
 pub(crate) use count_law::{BinderNames, CountLaw};
 pub(crate) use depth_law::{Arguments, Binder, DepthLaw, Predicates};
 pub(crate) use family::Family;
+pub(crate) use grammar::Grammar;
 pub(crate) use parts::Parts;
 pub(crate) use tables::CONNECTIVE_SYMBOLS;
 
@@ -83,6 +87,7 @@ impl Law {
         fill(&mut full, "statements", presets::STATEMENTS)?;
         let family = match full.remove("family").as_ref().and_then(Value::as_str) {
             Some("count") => Family::Count(CountLaw::read(full)?),
+            Some("boltzmann") => Family::Boltzmann(BoltzmannLaw::read(full)?),
             _ => Family::Depth(Box::new(DepthLaw::read(full)?)),
         };
         Ok(Self { family })
@@ -93,6 +98,7 @@ impl Law {
         match &self.family {
             Family::Depth(law) => law.to_json(),
             Family::Count(law) => law.to_json(),
+            Family::Boltzmann(law) => law.to_json(),
         }
     }
 
@@ -112,6 +118,7 @@ impl Law {
         match &self.family {
             Family::Depth(law) => law.max_tokens,
             Family::Count(law) => law.max_tokens,
+            Family::Boltzmann(law) => law.grammar.max_tokens,
         }
     }
 
@@ -120,11 +127,26 @@ impl Law {
         matches!(&self.family, Family::Depth(law) if law.statements.is_some())
     }
 
+    /// Of 100 binary and atomic formulas, how many are written in a second pair of parentheses (N15). What a law draws
+    /// is canonical text; the pairs are draws of the code that writes it, as they are for any law.
+    pub fn parentheses(&self) -> u8 {
+        match &self.family {
+            Family::Depth(law) => law.parentheses,
+            Family::Count(_) | Family::Boltzmann(_) => 0,
+        }
+    }
+
+    /// Whether a binder may be drawn as one that binds nothing, which the text does not say.
+    pub(crate) fn has_vacuous(&self) -> bool {
+        matches!(&self.family, Family::Depth(law) if law.vacuous > 0)
+    }
+
     /// The symbols, indices and arities that the law can produce.
     pub fn signature(&self) -> Signature {
         match &self.family {
             Family::Depth(law) => law.signature(),
             Family::Count(law) => law.signature(),
+            Family::Boltzmann(law) => law.grammar.signature(),
         }
     }
 
@@ -138,13 +160,18 @@ impl Law {
             Family::Depth(_) => {
                 Err(bad_value("law", "the family is depth; counting needs a law of family count"))
             }
+            Family::Boltzmann(_) => {
+                Err(bad_value("law", "the family is boltzmann; counting needs a law of family count"))
+            }
         }
     }
 
     /// Refuses a law that could never draw a text.
     pub(crate) fn check_drawable(&self) -> Result<(), Refusal> {
-        if let Family::Count(law) = &self.family {
-            law.check_sizes()?;
+        match &self.family {
+            Family::Count(law) => law.check_sizes()?,
+            Family::Boltzmann(law) => drop(law.singular()?),
+            Family::Depth(_) => {}
         }
         if lengths::shortest(&self.family) > self.max_tokens() {
             return Err(bad_value("max_tokens", "every text of this law is longer"));
@@ -175,15 +202,17 @@ fn defaults(table: &mut Table) -> Result<Table, Refusal> {
     let (base, changes) = match (&preset, &family) {
         (Some(name), _) => presets::preset(name)
             .ok_or_else(|| bad_value("preset", format!("one of {} is needed", presets::NAMES.join(", "))))?,
-        (None, Some(name)) => {
-            (presets::family(name).ok_or_else(|| bad_value("family", "one of depth, count is needed"))?, "")
-        }
+        (None, Some(name)) => (
+            presets::family(name)
+                .ok_or_else(|| bad_value("family", "one of depth, count, boltzmann is needed"))?,
+            "",
+        ),
         (None, None) => return Err(bad_value("family", "a law needs the key family or preset")),
     };
     let mut full = document(base)?;
     if preset.is_some() && family.is_some() && full.get("family").and_then(Value::as_str) != family.as_deref()
     {
-        return Err(bad_value("family", "the preset is of the other family"));
+        return Err(bad_value("family", "the preset is of another family"));
     }
     for (key, value) in document(changes)? {
         assign(&mut full, &key, value)?;

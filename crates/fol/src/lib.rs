@@ -103,7 +103,7 @@ struct Readme;
 
 pub use encode::encode;
 pub use key::{DEFAULT_WEIGHTS, Key, bucket, split};
-pub use print::{Style, print, words};
+pub use print::{Style, print, words, written};
 pub use read::decode;
 pub use subst::substitute;
 pub use symbol_set::{SymbolSet, expected_labels};

@@ -4,6 +4,7 @@
 //! things, is one for all styles; a style chooses spellings and digits.
 
 use crate::ast::Text;
+use crate::codec::shifted;
 use crate::encode::encode;
 use crate::symbol::{SymbolId, SymbolKind};
 use crate::walk::{Event, walk};
@@ -66,6 +67,39 @@ fn push_decimal(out: &mut String, index: u64, zero: char) {
         push_decimal(out, index / 10, zero);
     }
     out.push(char::from_u32(u32::from(zero) + (index % 10) as u32).unwrap_or(zero));
+}
+
+/// The symbols of a formula in the layout of [`Style::Unicode`], in whatever pairs of parentheses they stand: of
+/// canonical symbols what [`print`] makes of their text.
+pub fn written(symbols: &[SymbolId]) -> String {
+    let mut out = String::with_capacity(64);
+    // The index that is being read, and whether a binder stands before it.
+    let (mut index, mut binder) = (None, false);
+    let mut last = SymbolId::PAD;
+    for &symbol in symbols.iter().chain([&SymbolId::EOS]) {
+        if let Some(digit) = symbol.numeral() {
+            index = index.map_or(Some(u64::from(digit.get())), |value| shifted(value, digit));
+            continue;
+        }
+        if let Some(index) = index.take() {
+            push_decimal(&mut out, index, '0');
+            if binder && symbol != SymbolId::COLON {
+                (binder, last) = (false, SymbolId::PAD);
+                out.push(' ');
+            }
+        }
+        let apart = matches!(symbol.kind(), SymbolKind::Connective | SymbolKind::Relation);
+        match symbol {
+            SymbolId::EOS => break,
+            SymbolId::NOT => out.push_str(symbol.unicode()),
+            _ if apart => out.extend([" ", symbol.unicode(), " "]),
+            SymbolId::COMMA => out.push_str(", "),
+            _ => out.push_str(symbol.unicode()),
+        }
+        binder |= symbol.kind() == SymbolKind::Quantifier || last.kind() == SymbolKind::Quantifier;
+        last = symbol;
+    }
+    out
 }
 
 /// The labels of symbols, separated by one blank.

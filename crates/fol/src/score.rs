@@ -8,15 +8,18 @@
 //! array of 663 probabilities is filled only when it is asked for.
 
 mod coded;
-mod doubled;
 mod event;
 mod hidden;
 mod hidden_count;
 mod hidden_depth;
+mod hidden_grammar;
+mod machine;
 mod model;
 mod parser;
+mod readings;
 mod sink;
 mod text;
+mod whole;
 
 pub use coded::CodeScorer;
 pub use model::Distribution;
@@ -46,7 +49,8 @@ pub trait ExactScorer {
 /// again.
 #[derive(Debug, Clone)]
 pub struct Scorer {
-    text: text::Text,
+    machine: machine::Machine,
+    whole: Option<Box<whole::Whole>>,
     history: Vec<SymbolId>,
     nll: f64,
     dist: Box<Distribution>,
@@ -60,9 +64,23 @@ impl Scorer {
     /// # Errors
     /// `EmptySize` for a range of sizes with an empty class.
     pub fn new(law: &Law) -> Result<Self, Refusal> {
-        let text = text::Text::new(law, Notation::Infix)?;
+        Self::with_pairs(law, 0)
+    }
+
+    /// The scorer of a law's texts as they are written: with second pairs of parentheses where
+    /// [`Law::parentheses`] says so, summed over all derivations (N17).
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn of_written(law: &Law) -> Result<Self, Refusal> {
+        Self::with_pairs(law, law.parentheses())
+    }
+
+    fn with_pairs(law: &Law, percent: u8) -> Result<Self, Refusal> {
+        let machine = machine::Machine::new(law, Notation::Infix, percent)?;
+        let whole = whole::Whole::new(law)?.map(Box::new);
         let dist = Box::new([0.0; VOCABULARY]);
-        Ok(Self { text, history: Vec::new(), nll: 0.0, dist, filled: false })
+        Ok(Self { machine, whole, history: Vec::new(), nll: 0.0, dist, filled: false })
     }
 
     /// Goes on by one symbol and answers with its probability.
@@ -70,7 +88,7 @@ impl Scorer {
     /// # Errors
     /// `OffLaw` at the number of symbols pushed so far, if the probability is 0; the prefix stays as it was.
     pub fn advance(&mut self, symbol: SymbolId) -> Result<f64, Refusal> {
-        let p = self.text.step(symbol);
+        let p = self.machine.step(symbol);
         if p <= 0.0 || p.is_nan() {
             return Err(self.refuse(symbol));
         }
@@ -82,10 +100,17 @@ impl Scorer {
 
     /// −ln of the probability of a text, `<eos>` included, from the empty prefix.
     ///
+    /// A law of family `boltzmann` scores a whole text by its grammar, without the distribution at each symbol; the
+    /// scorer then stands before the empty prefix again, but for what [`nll`](ExactScorer::nll) says.
+    ///
     /// # Errors
     /// `OffLaw` at the first symbol of probability 0; where the text may not end, `found` is `end`.
     pub fn score(&mut self, tokens: &[SymbolId]) -> Result<f64, Refusal> {
         self.reset();
+        if let Some(nll) = self.whole.as_mut().and_then(|whole| whole.score(tokens)) {
+            self.nll = nll;
+            return Ok(nll);
+        }
         for &token in tokens {
             self.advance(token)?;
         }
@@ -96,7 +121,7 @@ impl Scorer {
     /// The posterior of the hidden choices, such as `("level=3,depth=4", 0.25)`, zeros left out. Laws with
     /// statements have none.
     pub fn posterior(&self) -> Vec<(String, f64)> {
-        self.text.posterior()
+        self.machine.posterior()
     }
 
     /// The entropy of the next symbol in nats.
@@ -107,9 +132,9 @@ impl Scorer {
 
     /// Undoes a step of probability 0 by going the way again, and says what could have stood there.
     fn refuse(&mut self, symbol: SymbolId) -> Refusal {
-        self.text.reset();
+        self.machine.reset();
         for &token in &self.history {
-            self.text.step(token);
+            self.machine.step(token);
         }
         self.filled = false;
         let possible: SymbolSet =
@@ -123,7 +148,7 @@ impl Scorer {
 
 impl ExactScorer for Scorer {
     fn reset(&mut self) {
-        self.text.reset();
+        self.machine.reset();
         self.history.clear();
         self.nll = 0.0;
         self.filled = false;
@@ -132,7 +157,7 @@ impl ExactScorer for Scorer {
     fn next_dist(&mut self) -> &Distribution {
         if !self.filled {
             self.dist.fill(0.0);
-            self.text.fill(&mut *self.dist);
+            self.machine.fill(&mut *self.dist);
             self.filled = true;
         }
         &self.dist

@@ -4,11 +4,13 @@
 //! Raw accuracy and perplexity are reported but never decide.
 
 mod classes;
+pub mod criticality;
 pub mod generation;
 pub mod h3;
 pub mod iid;
 mod labels;
 pub mod novelty;
+pub mod power_law;
 mod statistics;
 pub mod structure;
 

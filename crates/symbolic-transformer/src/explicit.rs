@@ -6,6 +6,8 @@
 //! et al. 2016) a layer keeps its input alone and is computed once more on the way up: the same numbers, because dropout
 //! is a function of site and element.
 
+mod sensors;
+
 use fol::notation::Code;
 use training::kernels::{
     Attention, AttentionDropout, Dropout, LayerNorm, Precision, Sequences, Tables, activate,
@@ -17,7 +19,7 @@ use training::{Layout, Refusal, Result};
 use crate::batch::Batch;
 use crate::config::{ModelConfig, NormPlace, Position, Structured};
 use crate::embedding::{Table, weights_backward_in};
-use crate::network::{ByHand, Noise, Site};
+use crate::network::{ByHand, Noise, Reading, Sensing, Site};
 use crate::places::{Block, Linear, Norm, Places};
 use crate::structure;
 use crate::tree::{self, Paths};
@@ -255,11 +257,7 @@ impl Explicit {
         let mut saved = std::mem::take(&mut self.saved);
         let rows = batch.rows();
         let d = self.config.d_model;
-        saved.positions = batch.positions();
-        if self.config.structure != Structured::None {
-            saved.relations = structure::numbers(&self.code, batch);
-        }
-        self.embed(theta, batch, noise, &mut saved);
+        self.begin(theta, batch, noise, &mut saved);
         each(&saved.h, None);
         for n in 0..self.config.n_layers {
             if let (true, Some(input)) = (noise.is_some(), saved.inputs.get_mut(n)) {
@@ -332,6 +330,15 @@ impl Explicit {
             (None, crate::places::EmbeddingPlaces::Table(range)) => &theta[range.clone()],
             (None, _) => &[],
         }
+    }
+
+    /// What the layers read of a batch, and their input.
+    fn begin(&mut self, theta: &[f32], batch: &Batch, noise: Option<Noise>, saved: &mut Saved) {
+        saved.positions = batch.positions();
+        if self.config.structure != Structured::None {
+            saved.relations = structure::numbers(&self.code, batch);
+        }
+        self.embed(theta, batch, noise, saved);
     }
 
     /// h = dropout(scale·E[token] + P[position])
@@ -520,6 +527,10 @@ impl Explicit {
 impl ByHand for Explicit {
     fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    fn sense(&mut self, theta: &[f32], batch: &Batch, how: Sensing) -> Result<Option<Reading>> {
+        self.read_sensors(theta, batch, how).map(Some)
     }
 
     fn activation_bytes(&self) -> Option<usize> {

@@ -1,11 +1,12 @@
 //! A network with its data, as a [`Task`] for the trainer.
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use training::{Evaluation, Layout, Loss, Piece, Refusal, Result, Task};
 
 use crate::batch::Batch;
 pub use crate::corpus::Corpus;
 use crate::corpus::evaluation_batches;
+use crate::moderator::Moderator;
 use crate::network::{Network, Noise};
 use crate::order::Order;
 use crate::score::{Scores, score};
@@ -25,6 +26,8 @@ pub struct Learner<'a> {
     pub seed: u64,
     /// Label smoothing.
     pub smoothing: f64,
+    /// What reads the sensors and sets the gains of the layers, if there is one.
+    pub moderator: Option<Moderator>,
 }
 
 impl Task for Learner<'_> {
@@ -55,6 +58,9 @@ impl Task for Learner<'_> {
         update: u64,
         gradient: &mut [f32],
     ) -> Result<Loss> {
+        if let Some(moderator) = &mut self.moderator {
+            moderator.moderate(self.network.as_mut(), theta, batch, self.seed, update)?;
+        }
         let part;
         let batch = if piece.parts > 1 {
             part = batch.piece(piece.range(batch.sequences()));
@@ -66,7 +72,26 @@ impl Task for Learner<'_> {
             return Ok(Loss::default());
         }
         let noise = Noise { seed: self.seed, update, smoothing: self.smoothing };
-        self.network.gradient(theta, batch, noise, gradient)
+        match &self.moderator {
+            Some(moderator) => moderator.gradient(self.network.as_mut(), theta, batch, noise, gradient),
+            None => self.network.gradient(theta, batch, noise, gradient),
+        }
+    }
+
+    fn judged(&self, theta: &[f32]) -> Option<Vec<f32>> {
+        self.moderator.as_ref().and_then(|moderator| moderator.folded(theta))
+    }
+
+    fn memory(&self) -> Option<Value> {
+        self.moderator.as_ref().map(Moderator::memory)
+    }
+
+    fn recall(&mut self, memory: &Value) -> Result<()> {
+        self.moderator.as_mut().map_or(Ok(()), |moderator| moderator.recall(memory))
+    }
+
+    fn sensed(&self) -> Map<String, Value> {
+        self.moderator.as_ref().map_or_else(Map::new, Moderator::fields)
     }
 
     fn resident(&mut self) -> Option<&mut dyn training::Resident> {
@@ -83,7 +108,7 @@ impl Task for Learner<'_> {
             "top1": scores.top[0] as f64 / n, "top5": scores.top[1] as f64 / n, "top10": scores.top[2] as f64 / n,
         });
         let fields = match fields {
-            serde_json::Value::Object(fields) => fields,
+            Value::Object(fields) => fields,
             _ => return Err(Refusal::Learner("no fields".to_owned())),
         };
         Ok(Evaluation { watched, reached: false, fields })

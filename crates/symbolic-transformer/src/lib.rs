@@ -40,6 +40,8 @@ pub mod explicit;
 #[cfg(feature = "device")]
 pub mod on_device;
 
+pub mod moderator;
+
 pub mod order;
 
 mod corpus;

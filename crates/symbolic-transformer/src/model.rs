@@ -31,6 +31,8 @@ pub struct Composed {
     layout: Layout,
     device: Device,
     dtype: DType,
+    /// What multiplies the branches of each layer; without it nothing does.
+    gains: Option<Vec<f64>>,
     logits: Vec<f32>,
 }
 
@@ -54,8 +56,9 @@ impl Pass<'_> {
         h = self.drop(h, Site::Embedding)?;
         for n in 0..c.n_layers {
             let name = |part: &str| format!("layers.{n}.{part}");
-            let attention = |x: &Tensor| self.drop(self.attention(x, n)?, Site::AttentionOutput(n));
-            let ffn = |x: &Tensor| self.drop(self.feed_forward(x, n)?, Site::FeedForward(n));
+            let attention =
+                |x: &Tensor| self.gained(self.drop(self.attention(x, n)?, Site::AttentionOutput(n))?, n);
+            let ffn = |x: &Tensor| self.gained(self.drop(self.feed_forward(x, n)?, Site::FeedForward(n))?, n);
             h = match c.norm {
                 NormPlace::Post => {
                     let h = self.norm(&(&h + attention(&h)?)?, &name("norm1"))?;
@@ -72,6 +75,14 @@ impl Pass<'_> {
         }
         let head = if c.tie_output { self.weight("embed.weight")? } else { self.weight("head.weight")? };
         Ok(linear(&h, head, self.weight("head.bias")?)?) // [rows, V]
+    }
+
+    /// What a branch adds, times the gain of its layer.
+    fn gained(&self, branch: Tensor, n: usize) -> Result<Tensor> {
+        match self.model.gains.as_ref().and_then(|gains| gains.get(n)) {
+            Some(&gain) => Ok((branch * gain)?),
+            None => Ok(branch),
+        }
     }
 
     fn attention(&self, x: &Tensor, n: usize) -> Result<Tensor> {
@@ -337,7 +348,14 @@ impl Composed {
         config.check()?;
         tree::check(&config, code)?;
         let (layout, _) = Places::new(&config);
-        Ok(Self { config, code: code.clone(), layout, device, dtype, logits: Vec::new() })
+        Ok(Self { config, code: code.clone(), layout, device, dtype, gains: None, logits: Vec::new() })
+    }
+
+    /// The same with x + g · f(x) in place of x + f(x), g for each layer: what a [moderator](crate::moderator) does to it.
+    #[must_use]
+    pub fn with_gains(mut self, gains: Vec<f64>) -> Self {
+        self.gains = Some(gains);
+        self
     }
 
     /// The parameters as variables by name; `entries` may be of any precision.

@@ -16,6 +16,28 @@ pub struct Noise {
     pub smoothing: f64,
 }
 
+/// How the sensors look.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sensing {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The number of the update: each draws directions of its own.
+    pub update: u64,
+    /// A component of a normalised state is active if its absolute value is above this.
+    pub threshold: f64,
+}
+
+/// What the sensors saw, layer by layer. No gradient goes through it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading {
+    /// Active components of each row, [L + 1, rows]: behind the embedding and behind every layer.
+    pub active: Vec<Vec<u32>>,
+    /// χ of each layer: ‖Jᵀu‖² / ‖u‖², J the layer's Jacobian and u a random direction.
+    pub chi: Vec<f64>,
+    /// For each layer the spectral radius of its attention, averaged over heads, and its map of values.
+    pub rho: Vec<f64>,
+}
+
 /// A model over symbols: logits and gradients from a flat buffer of parameters.
 pub trait Network {
     /// The parameters.
@@ -30,6 +52,14 @@ pub trait Network {
     /// Where the parameters lie, if they are on a device while it trains; `gradient` is then called with empty slices.
     fn resident(&mut self) -> Option<&mut dyn training::Resident> {
         None
+    }
+
+    /// What the layers do to what goes through them, on some texts; none where the engine has no sensors.
+    ///
+    /// # Errors
+    /// As [`logits`](Self::logits).
+    fn sense(&mut self, _theta: &[f32], _batch: &Batch, _how: Sensing) -> Result<Option<Reading>> {
+        Ok(None)
     }
 
     /// Bytes of what the last pass holds beside the parameters, their gradient and what stays between passes: what the
@@ -51,6 +81,11 @@ pub(crate) trait ByHand {
     fn backward(&mut self, theta: &[f32], batch: &Batch, noise: Noise, gradient: &mut [f32]);
 
     /// As of [`Network`].
+    fn sense(&mut self, _theta: &[f32], _batch: &Batch, _how: Sensing) -> Result<Option<Reading>> {
+        Ok(None)
+    }
+
+    /// As of [`Network`].
     fn activation_bytes(&self) -> Option<usize> {
         None
     }
@@ -70,6 +105,10 @@ impl<N: ByHand> Network for N {
         let ce = cross_entropy(logits, &batch.targets, noise.smoothing as f32, true);
         self.backward(theta, batch, noise, gradient);
         Ok(Loss { sum: ce.loss, targets: ce.targets })
+    }
+
+    fn sense(&mut self, theta: &[f32], batch: &Batch, how: Sensing) -> Result<Option<Reading>> {
+        ByHand::sense(self, theta, batch, how)
     }
 
     fn activation_bytes(&self) -> Option<usize> {

@@ -47,6 +47,9 @@ pub struct State {
     pub interval: (f64, u64, f64),
     /// Why the run ended, if it did.
     pub ended: Option<String>,
+    /// What the learner remembers beside its weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learner: Option<serde_json::Value>,
     /// The seed.
     pub seed: u64,
     /// BLAKE3 of the resolved configuration, without the keys that a resumed run may change.

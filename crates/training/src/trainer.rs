@@ -91,6 +91,30 @@ pub trait Task {
         None
     }
 
+    /// The weights that others judge and load, where the learner trains them through something that is no part of its
+    /// model; none where they are the trained ones.
+    fn judged(&self, _theta: &[f32]) -> Option<Vec<f32>> {
+        None
+    }
+
+    /// What the learner remembers from update to update beside weights and moments: a part of every checkpoint.
+    fn memory(&self) -> Option<Value> {
+        None
+    }
+
+    /// Goes on with what a checkpoint remembers.
+    ///
+    /// # Errors
+    /// A memory that is none of this learner.
+    fn recall(&mut self, _memory: &Value) -> Result<()> {
+        Ok(())
+    }
+
+    /// Further fields of the `update` line.
+    fn sensed(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
     /// What the lines of `metrics.jsonl` are called.
     fn lines(&self) -> Lines {
         Lines::Tokens
@@ -265,6 +289,9 @@ impl<'a, T: Task> Trainer<'a, T> {
                 Self::first(task.layout(), &settings)
             }
         };
+        if let Some(memory) = &at.state.learner {
+            task.recall(memory)?;
+        }
         let gradient = vec![0.0; if task.resident().is_some() { 0 } else { at.theta.len() }];
         let watch = Watch::start(&at.state);
         Ok(Self {
@@ -301,6 +328,9 @@ impl<'a, T: Task> Trainer<'a, T> {
         let said = others.gather(&[])?;
         let said = said.first().map(Vec::as_slice).unwrap_or_default();
         let at = Checkpoint::from_bytes(said, Path::new("what rank 0 says"), task.layout())?;
+        if let Some(memory) = &at.state.learner {
+            task.recall(memory)?;
+        }
         let gradient = vec![0.0; if task.resident().is_some() { 0 } else { at.theta.len() }];
         let watch = Watch::start(&at.state);
         let (folder, metrics, others) = (PathBuf::new(), None, Some(others));
@@ -337,7 +367,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         &self.at.state
     }
 
-    /// The weights that evaluation uses: the average where there is one.
+    /// The weights that are trained: the average where there is one.
     pub fn weights(&self) -> &[f32] {
         self.at.moments.ema.as_deref().unwrap_or(&self.at.theta)
     }
@@ -458,6 +488,7 @@ impl<'a, T: Task> Trainer<'a, T> {
             norm = Some(found);
         }
         let state = &mut self.at.state;
+        state.learner = self.task.memory();
         state.step = update;
         state.position += 1;
         if state.position >= self.task.updates_per_epoch() {
@@ -568,6 +599,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         };
         let lines = self.task.lines();
         let mut fields = lines.update(state, interval);
+        fields.extend(self.task.sensed());
         if self.others.is_some() {
             fields.insert("waited".to_owned(), json!(watch.waited));
         }
@@ -593,6 +625,8 @@ impl<'a, T: Task> Trainer<'a, T> {
     fn evaluate(&mut self, progress: &Progress) -> Result<Option<&'static str>> {
         let clock = Instant::now();
         let weights = self.at.moments.ema.as_deref().unwrap_or(&self.at.theta);
+        let judged = self.task.judged(weights);
+        let weights = judged.as_deref().unwrap_or(weights);
         let evaluation = self.task.evaluate(weights)?;
         let (watched, state) = (evaluation.watched, &mut self.at.state);
         let which = if self.at.moments.ema.is_some() { "ema" } else { "raw" };
@@ -606,7 +640,7 @@ impl<'a, T: Task> Trainer<'a, T> {
         self.watch.elsewhere += seconds;
         fields.insert("seconds".to_owned(), json!(seconds));
         self.write("eval", fields)?;
-        let weights = self.at.moments.ema.as_deref().unwrap_or(&self.at.theta);
+        let weights = judged.as_deref().or(self.at.moments.ema.as_deref()).unwrap_or(&self.at.theta);
         let state = &mut self.at.state;
         // A value that is not finite is never the best, and never leaves JSON; nor are weights that are not, though
         // validation may not have touched them.

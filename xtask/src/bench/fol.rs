@@ -32,7 +32,8 @@ pub(super) fn figures() -> Result<Vec<Figure>> {
             Figure::new(format!("draw, {name}"), TEXTS as f64 / seconds, "formulas/s").against("goal", goal),
         );
     }
-    for name in ["public", "seed"] {
+    figures.push(boltzmann()?);
+    for name in ["public", "public-advanced", "seed"] {
         figures.push(scorer(name)?);
     }
     figures.push(mask()?);
@@ -58,6 +59,23 @@ fn texts(law: &Law, n: u64) -> Result<Vec<Vec<SymbolId>>> {
         tokens
     };
     Ok((0..n).map(draw).collect())
+}
+
+/// Nodes of formulas of about so many nodes as the law has by itself; those of shapes that are given up do not count.
+fn boltzmann() -> Result<Figure> {
+    let law = Law::named("boltzmann", &[])?;
+    let mut sampler = Sampler::new(&law)?;
+    let streams = family("sample", 0);
+    let mut tokens = Vec::new();
+    let mut nodes = 0;
+    let seconds = median(5, || {
+        nodes = 0;
+        for item in 0..TEXTS {
+            nodes += u64::from(sampler.sample(&mut streams.stream(item), &mut tokens).nodes);
+        }
+        Ok(())
+    })?;
+    Ok(Figure::new("draw, boltzmann", nodes as f64 / seconds, "nodes/s").against("goal", 1e6))
 }
 
 fn scorer(name: &str) -> Result<Figure> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use symbolic_transformer::config::{
     Activation, Embedding, Init, ModelConfig, NormPlace, Position, Structured,
 };
+use symbolic_transformer::moderator;
 use symbolic_transformer::order::{BatchUnit, Batching};
 use training::optimiser::AdamW;
 use training::schedule::{Decline, Schedule};
@@ -58,8 +59,8 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 8] =
-    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3"];
+pub(crate) const SUITES: [&str; 9] =
+    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3", "criticality"];
 
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +128,26 @@ pub(crate) struct Config {
     /// Layers keep their inputs alone and are computed once more on the way back: less memory, more time, the same bits.
     pub(crate) gradient_checkpointing: bool,
     pub(crate) train_limit: usize,
+    /// What sets the gains of the layers: off (the sensors are read all the same), document, homeostatic (or on), trn.
+    pub(crate) moderator: Option<moderator::Policy>,
+    /// What κ is made of: branching, gain (if nothing is said), rho.
+    pub(crate) moderator_sensor: Option<moderator::Sensor>,
+    /// How κ is made of the branching: mean (if nothing is said), multi-lag.
+    pub(crate) moderator_estimator: Option<moderator::Estimator>,
+    /// η of homeostatic; 0.05.
+    pub(crate) moderator_rate: Option<f64>,
+    /// α of the smoothing of κ; 0.05.
+    pub(crate) moderator_smoothing: Option<f64>,
+    /// A component of a normalised state is active beyond it; 1.
+    pub(crate) moderator_threshold: Option<f64>,
+    /// The state of document: subcritical, near-critical (if nothing is said), supercritical.
+    pub(crate) moderator_state: Option<moderator::Regime>,
+    /// The gains of these three states; 0.8, 1, 1.2.
+    pub(crate) moderator_values: Option<[f64; 3]>,
+    /// κ above which trn lets nothing through; never, if nothing is said.
+    pub(crate) moderator_shutdown: Option<f64>,
+    /// Texts of each batch that the sensors look at; 8.
+    pub(crate) moderator_sequences: Option<usize>,
     pub(crate) lr: f64,
     pub(crate) beta1: f64,
     pub(crate) beta2: f64,
@@ -190,6 +211,16 @@ impl Default for Config {
             pieces: None,
             gradient_checkpointing: false,
             train_limit: 0,
+            moderator: None,
+            moderator_sensor: None,
+            moderator_estimator: None,
+            moderator_rate: None,
+            moderator_smoothing: None,
+            moderator_threshold: None,
+            moderator_state: None,
+            moderator_values: None,
+            moderator_shutdown: None,
+            moderator_sequences: None,
             lr: 1e-4,
             beta1: 0.9,
             beta2: 0.98,
@@ -226,6 +257,15 @@ impl Config {
         if self.model != Model::Transformer {
             let model = self.model.name();
             bail!("h3 looks into the attention of a transformer, and model = \"{model}\" has none");
+        }
+        Ok(())
+    }
+
+    /// Whether there are layers that the suite `criticality` could look into.
+    pub(crate) fn check_criticality(&self) -> Result<()> {
+        if self.model != Model::Transformer {
+            let model = self.model.name();
+            bail!("criticality looks into the layers of a transformer, and model = \"{model}\" has none");
         }
         Ok(())
     }
@@ -331,6 +371,10 @@ impl Config {
             let refused = self.check_h3().err();
             faults.demand(refused.is_none(), refused.map_or_else(String::new, |e| format!("suites: {e}")));
         }
+        if self.suites.iter().any(|suite| suite == "criticality") {
+            let refused = self.check_criticality().err();
+            faults.demand(refused.is_none(), refused.map_or_else(String::new, |e| format!("suites: {e}")));
+        }
         if self.program.is_some() {
             let fits = self.model == Model::Transformer;
             faults.demand(fits, format!("program: with model = \"{}\" there is none", self.model.name()));
@@ -361,6 +405,7 @@ impl Config {
                 ),
             );
         }
+        self.check_moderator(&mut faults);
         if self.model.has_weights() {
             // The number of tokens is known with the law; of an atomic vocabulary here only that it has no pictures.
             let signs = fol::symbol::VOCABULARY - usize::from(fol::symbol::BASE);
@@ -377,6 +422,57 @@ impl Config {
             }
         }
         faults.refuse(name)
+    }
+
+    /// Keys of the moderator without one, engines without sensors, and values that it cannot have.
+    fn check_moderator(&self, faults: &mut Faults) {
+        let Some(settings) = self.moderator() else {
+            for (key, is_there) in [
+                ("moderator_sensor", self.moderator_sensor.is_some()),
+                ("moderator_estimator", self.moderator_estimator.is_some()),
+                ("moderator_rate", self.moderator_rate.is_some()),
+                ("moderator_smoothing", self.moderator_smoothing.is_some()),
+                ("moderator_threshold", self.moderator_threshold.is_some()),
+                ("moderator_state", self.moderator_state.is_some()),
+                ("moderator_values", self.moderator_values.is_some()),
+                ("moderator_shutdown", self.moderator_shutdown.is_some()),
+                ("moderator_sequences", self.moderator_sequences.is_some()),
+            ] {
+                faults.demand(!is_there, format!("{key}: without moderator there is nothing to set"));
+            }
+            return;
+        };
+        let model = self.model.name();
+        let fits = self.model == Model::Transformer;
+        faults.demand(fits, format!("moderator: model = \"{model}\" has no branches with a gain"));
+        faults.demand(self.program.is_none(), "moderator: a program says itself what a layer adds");
+        faults.demand(
+            self.device == "cpu",
+            format!("moderator: only the engine of the cpu has sensors, not that of {}", self.device),
+        );
+        let document = settings.policy == moderator::Policy::Document;
+        faults.demand(
+            document || (self.moderator_state.is_none() && self.moderator_values.is_none()),
+            "moderator_state, moderator_values: only moderator = \"document\" has them",
+        );
+        faults.0.extend(settings.problems());
+    }
+
+    /// The moderator that is asked for.
+    pub(crate) fn moderator(&self) -> Option<moderator::Settings> {
+        let plain = moderator::Settings::default();
+        Some(moderator::Settings {
+            policy: self.moderator?,
+            sensor: self.moderator_sensor.unwrap_or(plain.sensor),
+            estimator: self.moderator_estimator.unwrap_or(plain.estimator),
+            rate: self.moderator_rate.unwrap_or(plain.rate),
+            smoothing: self.moderator_smoothing.unwrap_or(plain.smoothing),
+            threshold: self.moderator_threshold.unwrap_or(plain.threshold),
+            regime: self.moderator_state.unwrap_or(plain.regime),
+            values: self.moderator_values.unwrap_or(plain.values),
+            shutdown: self.moderator_shutdown,
+            sequences: self.moderator_sequences.unwrap_or(plain.sequences),
+        })
     }
 
     /// Whether models read canonical symbols.
@@ -521,6 +617,23 @@ mod tests {
             ("device=cuda", "gradient_checkpointing: only the engine of the cpu"),
         ] {
             let refusal = refusal(TINY, &["gradient_checkpointing=true", set]);
+            assert!(refusal.contains(found), "{refusal}");
+        }
+        for (set, found) in [
+            (vec!["moderator=sometimes"], "moderator: unknown variant `sometimes`"),
+            (vec!["moderator_rate=0.1"], "moderator_rate: without moderator"),
+            (vec!["moderator=on", "model=lstm"], "moderator: model = \"lstm\""),
+            (vec!["moderator=on", "program=transformer.tl"], "moderator: a program"),
+            (vec!["moderator=trn", "device=cuda"], "moderator: only the engine of the cpu"),
+            (vec!["moderator=off", "moderator_state=subcritical"], "only moderator = \"document\""),
+            (
+                vec!["moderator=document", "moderator_values=[0.1, 1.0, 1.2]"],
+                "moderator_values: below 1, 1, above 1",
+            ),
+            (vec!["moderator=on", "moderator_shutdown=2.0"], "moderator_shutdown"),
+            (vec!["moderator=on", "moderator_estimator=multi-lag"], "moderator_estimator"),
+        ] {
+            let refusal = refusal(TINY, &set);
             assert!(refusal.contains(found), "{refusal}");
         }
         // Whole names have no pictures.

@@ -7,7 +7,9 @@ use fol::law::Law;
 use fol::notation::Code;
 use fol::score::CodeScorer;
 use serde_json::{Map, Value, json};
+use symbolic_transformer::config::ModelConfig;
 use symbolic_transformer::evaluate::Known;
+use symbolic_transformer::evaluate::criticality::criticality;
 use symbolic_transformer::evaluate::generation::{Reference, judge};
 use symbolic_transformer::evaluate::h3::h3;
 use symbolic_transformer::evaluate::iid::{FormulaScore, Iid, iid};
@@ -36,6 +38,8 @@ const SAMPLES: usize = 10_000;
 const LONGEST: usize = 256;
 /// Exact samples for the law's shares.
 const REFERENCE: u64 = 100_000;
+/// Texts that the suite `criticality` looks at.
+const LOOKED_AT: usize = 500;
 /// The order of the n-gram baseline.
 const ORDER: usize = 7;
 
@@ -133,6 +137,7 @@ pub(super) fn evaluate_as(
             "transfer" => judge.transfer(&mut found)?,
             "structure" => judge.structure()?,
             "h3" => judge.h3()?,
+            "criticality" => judge.criticality()?,
             other => bail!("suite {other} is none of {}", SUITES.join(", ")),
         };
         found.insert(suite.clone(), answer);
@@ -359,6 +364,18 @@ impl<'a> Judge<'a> {
         let train = self.data.train()?.first(self.config.train_limit);
         let signature = self.data.law.signature();
         Ok(serde_json::to_value(h3(&mut model, theta, &corpus, &train, &signature, self.config.seed)?)?)
+    }
+
+    /// What the layers of the explicit engine do, without dropout.
+    fn criticality(&self) -> Result<Value> {
+        self.config.check_criticality()?;
+        let Some((_, theta)) = &self.network else { bail!("no model") };
+        let shape = ModelConfig { dropout: 0.0, ..self.config.shape(self.code.size())? };
+        let mut model = Explicit::in_code(shape, &self.code)?;
+        let corpus = self.data.iid()?.first(LOOKED_AT).in_code(&self.code, "iid")?;
+        let threshold = self.config.moderator_threshold.unwrap_or(1.0);
+        let found = criticality(&mut model, theta, &corpus, threshold, self.config.seed)?;
+        Ok(serde_json::to_value(found)?)
     }
 
     /// What free samples say, beside what texts of the law say.

@@ -35,6 +35,9 @@ pub(crate) fn run(folder: &Path, ask: &Ask<'_>, json: bool, quiet: bool) -> Resu
     if ask.suites.iter().any(|suite| suite == "h3") {
         config.check_h3().map_err(|e| usage(format!("--suite h3: {e}")))?;
     }
+    if ask.suites.iter().any(|suite| suite == "criticality") {
+        config.check_criticality().map_err(|e| usage(format!("--suite criticality: {e}")))?;
+    }
     training::threads::set(config.threads)?;
     let file = ask.data.map(Path::new).filter(|path| path.is_file());
     let other = ask.data.filter(|_| file.is_none());

@@ -10,6 +10,7 @@ use symbolic_transformer::learner::Corpus;
 use symbolic_transformer::lstm::Lstm;
 #[cfg(feature = "candle")]
 use symbolic_transformer::model::Composed;
+use symbolic_transformer::moderator::Moderator;
 use symbolic_transformer::network::Network;
 use training::DeviceSpec;
 use training::kernels::{Precision, multiplies_half};
@@ -188,7 +189,14 @@ pub(crate) fn load_checkpoint(
         bail!("{}: no checkpoint of update {step}; there are: {}", last.display(), steps.join(", "));
     };
     let found = training::checkpoint::Checkpoint::load(path, network.layout())?;
-    Ok((network, found.moments.ema.unwrap_or(found.theta)))
+    let theta = found.moments.ema.unwrap_or(found.theta);
+    // A checkpoint has what is trained; what is judged has the gains in it.
+    if let (Some(settings), Some(memory)) = (config.moderator(), &found.state.learner) {
+        let mut moderator = Moderator::new(settings, &config.shape(code.size())?)?;
+        moderator.recall(memory)?;
+        return Ok((network, moderator.folded(&theta).unwrap_or(theta)));
+    }
+    Ok((network, theta))
 }
 
 /// The network and the best weights of a run.

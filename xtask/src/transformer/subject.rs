@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use symbolic_transformer::learner::{Corpus, Learner as Transformer};
+use symbolic_transformer::moderator::Moderator;
 use symbolic_transformer::order::Order;
 use symbolic_transformer::texts::{OnDisk, Texts};
 use training::trainer::MAX_SKIPPED;
@@ -113,6 +114,8 @@ fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'s
     check_lengths(config, &lengths, &validation)?;
     let few = data.few(3)?.in_code(&code, "train").context("the training set")?;
     let network = network::to_train(config, Some(folder), &few)?;
+    let shape = config.shape(code.size())?;
+    let moderator = config.moderator().map(|settings| Moderator::new(settings, &shape)).transpose()?;
     let order = Order::new(lengths, config.batching, config.batch_unit, config.batch, config.seed);
     Ok(Transformer {
         network,
@@ -121,6 +124,7 @@ fn learner(config: &Config, folder: &Path, data: &Data) -> Result<Transformer<'s
         order,
         seed: config.seed,
         smoothing: config.label_smoothing,
+        moderator,
     })
 }
 

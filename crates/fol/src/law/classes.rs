@@ -4,8 +4,10 @@
 //! number is a sum of products of positive numbers, so nothing cancels and zero means none. Counts grow beyond
 //! any exponent, so those of n nodes are divided by λⁿ; products of counts whose nodes add up stay on the scale.
 
+use super::boltzmann_law::BoltzmannLaw;
 use super::by_size::{ByClass, BySize, Semiring, Ways};
 use super::count_law::CountLaw;
+use super::grammar::Grammar;
 use crate::error::{Kind, Refusal};
 
 /// The table.
@@ -35,7 +37,8 @@ impl Classes {
         Self::on_scale(law, nodes, f64::exp(high))
     }
 
-    fn on_scale(law: &CountLaw, nodes: usize, scale: f64) -> Self {
+    /// The numbers divided by λⁿ.
+    pub(crate) fn on_scale(law: &CountLaw, nodes: usize, scale: f64) -> Self {
         let ways = Ways {
             not: law.not.then_some(1.0),
             binary: Some(law.connectives.len() as f64),
@@ -89,16 +92,40 @@ impl CountLaw {
     }
 }
 
+impl BoltzmannLaw {
+    /// Refuses a window without any formula.
+    pub(super) fn check_window(&self) -> Result<(), Refusal> {
+        let (lo, hi) = self.window();
+        let classes = present(&self.grammar, hi);
+        if (lo..=hi).any(|n| of_level(classes.get(n, 0), n, 0)) {
+            return Ok(());
+        }
+        Err(Refusal::new(Kind::EmptySize, format!("this law has no formula of {lo} to {hi} nodes")))
+    }
+
+    /// The masses G(n) ρⁿ of the sizes of the window, and the counts G(n, k) ρⁿ that they are among.
+    pub(crate) fn masses(&self, grammar: &Grammar) -> (Vec<f64>, Classes) {
+        let (lo, hi) = self.window();
+        let classes = Classes::on_scale(&self.grammar, hi, 1.0 / grammar.point);
+        ((lo..=hi).map(|n| of_level(classes.get(n, 0), n, 0)).collect(), classes)
+    }
+}
+
 /// The refusal of a size without formulas.
 pub(crate) fn empty_size(level: u8, nodes: usize) -> Refusal {
     let class = if level == 0 { String::new() } else { format!(" of level {level}") };
     Refusal::new(Kind::EmptySize, format!("this law has no formula{class} of {nodes} nodes"))
 }
 
+/// By multiplication, which is the same on every machine.
+pub(crate) fn power(base: f64, exponent: usize) -> f64 {
+    (0..exponent).fold(1.0, |power, _| power * base)
+}
+
 /// The number of atoms with k variables in scope.
 pub(crate) fn atoms(law: &CountLaw, k: usize) -> f64 {
     let terms = (k as u64 + law.constants) as f64;
     let predicates: f64 =
-        law.predicates.iter().map(|&(a, number)| terms.powi(a as i32) * number as f64).sum();
+        law.predicates.iter().map(|&(arity, number)| power(terms, arity) * number as f64).sum();
     predicates + law.relations.len() as f64 * terms * terms + if law.truth { 2.0 } else { 0.0 }
 }

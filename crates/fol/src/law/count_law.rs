@@ -48,6 +48,8 @@ pub(crate) struct CountLaw {
     /// Names for binders are below this number.
     pub(crate) pool: u64,
     pub(crate) max_tokens: usize,
+    /// The most binders on a path; the family `count` has no bound.
+    pub(crate) scope: usize,
 }
 
 /// How binders are named.
@@ -63,22 +65,33 @@ impl CountLaw {
     /// The law of a complete table.
     pub(super) fn read(table: Table) -> Result<Self, Refusal> {
         let keys = Keys::new(table, "", &KEYS)?;
+        let sizes = sizes(&keys)?;
+        Self::of(&keys, sizes, usize::MAX)
+    }
+
+    /// The signature and the names that some keys say, for formulas of these sizes with so many binders on a path.
+    pub(super) fn of(
+        keys: &Keys,
+        sizes: Vec<(u8, u64, usize, usize)>,
+        scope: usize,
+    ) -> Result<Self, Refusal> {
         let connectives = keys.signs("connectives", CONNECTIVE_SYMBOLS)?;
         let law = Self {
-            predicates: blocks(&keys, "predicates", 0)?,
+            predicates: blocks(keys, "predicates", 0)?,
             constants: keys.number("constants")?,
             relations: members(&keys.signs("relations", Relation::SYMBOLS)?),
             quantifiers: members(&keys.signs("quantifiers", Quantifier::SYMBOLS)?),
             not: connectives.contains(&SymbolId::NOT),
             connectives: members(&connectives),
             truth: keys.flag("truth")?,
-            sizes: sizes(&keys)?,
+            sizes,
             names: keys.word(
                 "names",
                 &[("canonical", BinderNames::Canonical), ("distinct", BinderNames::Distinct)],
             )?,
             pool: keys.number("pool")?,
             max_tokens: keys.size("max_tokens")?,
+            scope,
         };
         if law.constants > u64::from(u32::MAX) {
             return Err(keys.bad("constants", "at most 4294967295 are possible"));
@@ -91,7 +104,7 @@ impl CountLaw {
 
     /// The largest number of quantifiers on a path of a formula of so many nodes.
     pub(crate) fn deepest(&self, nodes: usize) -> usize {
-        if self.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1) }
+        if self.quantifiers.is_empty() { 0 } else { nodes.saturating_sub(1).min(self.scope) }
     }
 
     /// The largest size.
@@ -106,7 +119,7 @@ impl CountLaw {
 
     /// The largest number of binders in a formula that the law draws.
     pub(crate) fn most_binders(&self) -> u64 {
-        if self.quantifiers.is_empty() {
+        if self.quantifiers.is_empty() || self.scope == 0 {
             return 0;
         }
         let of = |&(level, weight, _, largest): &(u8, u64, usize, usize)| match (level, weight) {
@@ -143,29 +156,33 @@ impl CountLaw {
         }
     }
 
-    /// Every key.
-    pub(super) fn to_json(&self) -> Json {
+    /// The keys of the signature and of the names.
+    pub(super) fn shared_json(&self) -> Json {
         let not = self.not.then_some("NOT");
         let connectives: Vec<&str> = not.into_iter().chain(labels(&self.connectives)).collect();
-        let levels: Vec<(u8, u64)> = self.sizes.iter().filter(|s| s.0 > 0).map(|s| (s.0, s.1)).collect();
-        let sizes = match self.sizes.as_slice() {
-            [(0, _, lo, hi)] => json!([lo, hi]),
-            sizes => json!(sizes.iter().map(|s| (s.0, s.2, s.3)).collect::<Vec<_>>()),
-        };
         json!({
-            "family": "count",
             "predicates": self.predicates,
             "constants": self.constants,
             "relations": labels(&self.relations),
             "quantifiers": labels(&self.quantifiers),
             "connectives": connectives,
             "truth": self.truth,
-            "levels": levels,
-            "sizes": sizes,
             "names": if self.names == BinderNames::Distinct { "distinct" } else { "canonical" },
             "pool": self.pool,
             "max_tokens": self.max_tokens,
         })
+    }
+
+    /// Every key.
+    pub(super) fn to_json(&self) -> Json {
+        let levels: Vec<(u8, u64)> = self.sizes.iter().filter(|s| s.0 > 0).map(|s| (s.0, s.1)).collect();
+        let sizes = match self.sizes.as_slice() {
+            [(0, _, lo, hi)] => json!([lo, hi]),
+            sizes => json!(sizes.iter().map(|s| (s.0, s.2, s.3)).collect::<Vec<_>>()),
+        };
+        let mut keys = self.shared_json();
+        (keys["family"], keys["levels"], keys["sizes"]) = (json!("count"), json!(levels), sizes);
+        keys
     }
 }
 

@@ -19,7 +19,7 @@ const MAX_TERM_DEPTH: u64 = 64;
 /// A mean text longer than this is refused: drawing would not end in practice.
 const MAX_MEAN_NODES: f64 = 1e6;
 
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 27] = [
     "depth_mix",
     "levels",
     "kinds",
@@ -37,6 +37,10 @@ const KEYS: [&str; 23] = [
     "term_depth",
     "binder",
     "names",
+    "shadow",
+    "vacuous",
+    "recent",
+    "parentheses",
     "sorted",
     "sorts",
     "statements",
@@ -54,6 +58,9 @@ const CONNECTIVES: [&str; 5] = ["NOT", "AND", "OR", "IMPLIES", "IFF"];
 const QUANTIFIERS: [&str; 3] = ["FORALL", "EXISTS", "EXISTS1"];
 const RELATIONS: [&str; 6] =
     ["EQUALS", "NOT_EQUALS", "LESS_THAN", "GREATER_THAN", "LESS_EQUAL", "GREATER_EQUAL"];
+const BINDERS: [(&str, Binder); 3] =
+    [("pool", Binder::Pool), ("fresh", Binder::Fresh), ("apart", Binder::Apart)];
+const SHARES: [&str; 4] = ["shadow", "vacuous", "recent", "parentheses"];
 const TRUTH: [&str; 2] = ["TRUE", "FALSE"];
 
 /// The keys of family `depth`. Weights stand in the order in which alternatives are drawn.
@@ -85,6 +92,14 @@ pub(crate) struct DepthLaw {
     pub(crate) term_depth: u32,
     pub(crate) binder: Binder,
     pub(crate) names: u64,
+    /// Of 100 binders below others, how many take the name of one of these; the others take none of them.
+    pub(crate) shadow: u8,
+    /// Of 100 binders, how many bind nothing.
+    pub(crate) vacuous: u8,
+    /// Of 100 variables, how many are the innermost one in scope for sure.
+    pub(crate) recent: u8,
+    /// Of 100 binary and atomic formulas, how many are written in a second pair of parentheses (N15).
+    pub(crate) parentheses: u8,
     /// Without, with a sort; drawn only if there are sorts.
     pub(crate) sorted: [u64; 2],
     pub(crate) sorts: u64,
@@ -117,6 +132,8 @@ pub(crate) enum Binder {
     Pool,
     /// Binder k in preorder is index k.
     Fresh,
+    /// A name that no binder above has, or in `shadow` of 100 cases one that some binder above has.
+    Apart,
 }
 
 impl DepthLaw {
@@ -146,8 +163,12 @@ impl DepthLaw {
                 e if e <= MAX_TERM_DEPTH => e as u32,
                 _ => return Err(keys.bad("term_depth", format!("at most {MAX_TERM_DEPTH} is possible"))),
             },
-            binder: keys.word("binder", &[("pool", Binder::Pool), ("fresh", Binder::Fresh)])?,
+            binder: keys.word("binder", &BINDERS)?,
             names: keys.number("names")?,
+            shadow: percent(&keys, "shadow", 100)?,
+            vacuous: percent(&keys, "vacuous", 99)?,
+            recent: percent(&keys, "recent", 100)?,
+            parentheses: percent(&keys, "parentheses", 99)?,
             sorted: keys.weights("sorted", &SORTED)?,
             sorts: keys.number("sorts")?,
             statements: Parts::read(&keys)?,
@@ -174,6 +195,7 @@ impl DepthLaw {
         need(!truth || some(&self.truth), "truth", POSITIVE)?;
         need(self.names > 0, "names", "at least one is needed")?;
         need(self.sorts == 0 || some(&self.sorted), "sorted", POSITIVE)?;
+        self.check_binders(keys)?;
         self.check_terms(keys)?;
         self.check_levels(keys)?;
         if let Some(parts) = &self.statements {
@@ -181,6 +203,24 @@ impl DepthLaw {
         }
         let nodes = self.mean_nodes(deepest) * self.mean_term_leaves();
         need(nodes < MAX_MEAN_NODES, "depth_mix", "the mean text has more than a million nodes")
+    }
+
+    /// Refuses shares of binders and variables that the other keys cannot give.
+    fn check_binders(&self, keys: &Keys) -> Result<(), Refusal> {
+        let need = |holds: bool, key: &str, why: &str| if holds { Ok(()) } else { Err(keys.bad(key, why)) };
+        let (apart, plain) = (self.binder == Binder::Apart, self.statements.is_none());
+        need(
+            apart || self.shadow == 0,
+            "shadow",
+            "only binder = \"apart\" keeps the names of binders apart",
+        )?;
+        need(apart || self.vacuous == 0, "vacuous", "only with binder = \"apart\" nothing else is caught")?;
+        need(!apart || plain, "binder", "with statements binders cannot be apart")?;
+        need(!apart || self.names >= u64::from(self.deepest()), "names", "fewer than binders on one path")?;
+        let terms = self.arguments == Arguments::Terms;
+        need(terms || self.recent == 0, "recent", "only with arguments = \"terms\"")?;
+        need(plain || self.recent == 0, "recent", "with statements no variable is more recent")?;
+        need(plain || self.parentheses == 0, "parentheses", "texts of statements have no second pairs")
     }
 
     /// Refuses statements that leave a draw without an alternative.
@@ -229,8 +269,10 @@ impl DepthLaw {
         let shallow = self.depth_mix.iter().any(|m| m.0 == 0 && m.1 > 0);
         let below_connectives = self.deepest() > 0 && (self.kinds[0] > 0 || self.kinds[2] > 0);
         let kinds = self.statements.as_ref().map_or([0; 7], |parts| parts.kinds);
-        let open = (in_atoms && (shallow || below_connectives)) || kinds[6] > 0;
-        let scoped = (in_atoms && (self.deepest() > 0 && self.kinds[1] > 0 || kinds[4] > 0)) || kinds[5] > 0;
+        let below_binders = self.deepest() > 0 && self.kinds[1] > 0;
+        let below_vacuous = below_binders && self.vacuous > 0;
+        let open = (in_atoms && (shallow || below_connectives || below_vacuous)) || kinds[6] > 0;
+        let scoped = (in_atoms && (below_binders || kinds[4] > 0)) || kinds[5] > 0;
         (open, scoped)
     }
 
@@ -325,7 +367,7 @@ impl DepthLaw {
     pub(crate) fn variables(&self) -> u64 {
         let parameters = self.statements.as_ref().is_some_and(|p| p.kinds[4] > 0 || p.kinds[5] > 0);
         match self.binder {
-            Binder::Pool => self.names,
+            Binder::Pool | Binder::Apart => self.names,
             Binder::Fresh if self.arguments == Arguments::Public || parameters => {
                 self.names.max(self.most_binders())
             }
@@ -366,8 +408,13 @@ impl DepthLaw {
         put("arguments", json!(if self.arguments == Arguments::Terms { "terms" } else { "public" }));
         put("terms", named(&TERMS, &self.terms));
         put("term_depth", json!(self.term_depth));
-        put("binder", json!(if self.binder == Binder::Fresh { "fresh" } else { "pool" }));
+        put("binder", json!(BINDERS.iter().find(|b| b.1 == self.binder).map(|b| b.0)));
         put("names", json!(self.names));
+        // Only where they say something, so that laws without them keep their digest.
+        let shares = [self.shadow, self.vacuous, self.recent, self.parentheses];
+        for (key, share) in SHARES.into_iter().zip(shares).filter(|(_, share)| *share > 0) {
+            put(key, json!(share));
+        }
         put("sorted", named(&SORTED, &self.sorted));
         put("sorts", json!(self.sorts));
         if let Some(parts) = &self.statements {
@@ -376,6 +423,12 @@ impl DepthLaw {
         put("max_tokens", json!(self.max_tokens));
         Json::Object(map)
     }
+}
+
+/// A share in percent.
+fn percent(keys: &Keys, key: &str, most: u8) -> Result<u8, Refusal> {
+    let share = u8::try_from(keys.number(key)?).ok().filter(|&share| share <= most);
+    share.ok_or_else(|| keys.bad(key, format!("of 100 at most {most} are possible")))
 }
 
 /// The mean number of nodes of a tree of some depth, from the mean number of children.

@@ -1,11 +1,13 @@
-//! The two families of laws.
+//! The families of laws.
 
+use super::boltzmann_law::BoltzmannLaw;
 use super::count_law::CountLaw;
 use super::depth_law::DepthLaw;
 
-/// The two ways to draw.
+/// The ways to draw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Family {
     Depth(Box<DepthLaw>),
     Count(CountLaw),
+    Boltzmann(BoltzmannLaw),
 }

@@ -33,6 +33,7 @@ fn text<const LONGEST: bool>(law: &Family) -> Length<LONGEST> {
             Some(parts) => Depth { law }.statements(parts),
         },
         Family::Count(law) => count_text(law),
+        Family::Boltzmann(law) => count_text(&law.grammar),
     }
 }
 

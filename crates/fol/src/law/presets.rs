@@ -19,6 +19,10 @@ terms = { variable = 9, constant = 1, function = 0 }
 term_depth = 0
 binder = "pool"
 names = 5
+shadow = 0
+vacuous = 0
+recent = 0
+parentheses = 0
 sorted = { no = 1, yes = 0 }
 sorts = 0
 max_tokens = 512
@@ -40,6 +44,23 @@ pool = 625
 max_tokens = 512
 "#;
 
+/// Every key of family `boltzmann`; the signature is that of `uniform`.
+const BOLTZMANN: &str = r#"
+family = "boltzmann"
+predicates = [[1,3],[2,2]]
+constants = 3
+relations = ["EQUALS"]
+quantifiers = ["FORALL", "EXISTS"]
+connectives = ["NOT", "AND", "OR", "IMPLIES", "IFF"]
+truth = false
+nodes = 30
+tolerance = 10
+scope = 2
+names = "distinct"
+pool = 625
+max_tokens = 512
+"#;
+
 /// What a table `statements` holds where it says nothing else.
 pub(super) const STATEMENTS: &str = r#"
 count = [[1,8],[2,1],[3,1]]
@@ -47,6 +68,22 @@ dot = { no = 3, yes = 1 }
 kinds = { formula = 60, entails = 12, models = 8, equivalent = 5, define_predicate = 5, define_function = 5, define_constant = 5 }
 premises = [[0,1],[1,3],[2,3],[3,1]]
 conclusion = { formula = 9, unknown = 1 }
+"#;
+
+/// The second generator of the public project, on its own names: functions and constants, and binders, variables and
+/// parentheses as people write them. Closed, since what stands outside all binders is a constant.
+const PUBLIC_ADVANCED: &str = r#"
+functions = [[1,2],[2,1]]
+constants = 5
+arguments = "terms"
+terms = { variable = 6, constant = 2, function = 2 }
+term_depth = 1
+binder = "apart"
+names = 10
+shadow = 5
+vacuous = 5
+recent = 70
+parentheses = 15
 "#;
 
 /// A closed law on a fixed signature: the drawing algorithm and level mix of the technical document.
@@ -89,13 +126,15 @@ statements = {}
 "#;
 
 /// The names of the built-in laws.
-pub(super) const NAMES: [&str; 6] = ["public", "atomic", "seed", "uniform", "pr", "full"];
+pub(super) const NAMES: [&str; 8] =
+    ["public", "public-advanced", "atomic", "seed", "uniform", "pr", "full", "boltzmann"];
 
 /// The defaults of a family.
 pub(super) fn family(name: &str) -> Option<&'static str> {
     match name {
         "depth" => Some(DEPTH),
         "count" => Some(COUNT),
+        "boltzmann" => Some(BOLTZMANN),
         _ => None,
     }
 }
@@ -104,11 +143,13 @@ pub(super) fn family(name: &str) -> Option<&'static str> {
 pub(super) fn preset(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "public" => (DEPTH, ""),
+        "public-advanced" => (DEPTH, PUBLIC_ADVANCED),
         "atomic" => (DEPTH, "depth_mix = [[0,1]]"),
         "seed" => (DEPTH, SEED),
         "full" => (DEPTH, FULL),
         "pr" => (COUNT, ""),
         "uniform" => (COUNT, UNIFORM),
+        "boltzmann" => (BOLTZMANN, ""),
         _ => return None,
     })
 }

@@ -32,6 +32,7 @@ pub(crate) struct DepthSampler {
     terms: [[Choice; 2]; 2],
     statements: Option<StatementChoices>,
     scope: Vec<u64>,
+    above: Vec<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -77,6 +78,7 @@ impl DepthSampler {
             terms,
             statements,
             scope: Vec::new(),
+            above: Vec::new(),
             law: law.clone(),
         }
     }
@@ -84,10 +86,14 @@ impl DepthSampler {
     /// One item. Tokens beyond `limit` + 1 are drawn but not kept.
     pub(super) fn draw(&mut self, stream: &mut Stream, limit: usize, out: &mut Vec<SymbolId>) -> Facts {
         let mut scope = std::mem::take(&mut self.scope);
+        let mut above = std::mem::take(&mut self.above);
         scope.clear();
-        let mut text = Text { law: self, stream, out, limit, scope: &mut scope, binders: 0, nodes: 0 };
+        above.clear();
+        let (scoped, bound) = (&mut scope, &mut above);
+        let mut text =
+            Text { law: self, stream, out, limit, scope: scoped, above: bound, binders: 0, nodes: 0 };
         let facts = if self.statements.is_some() { text.statements() } else { text.item() };
-        self.scope = scope;
+        (self.scope, self.above) = (scope, above);
         facts
     }
 }
@@ -100,6 +106,8 @@ struct Text<'a> {
     limit: usize,
     /// The variables in scope, outermost first; a shadowed name stands in it twice.
     scope: &'a mut Vec<u64>,
+    /// The names of all binders around, with those that bind nothing; kept only where binders are apart.
+    above: &'a mut Vec<u64>,
     binders: u64,
     nodes: u32,
 }
@@ -155,9 +163,12 @@ impl Text<'_> {
             1 => {
                 let quantifier = self.law.quantifiers.pick(Quantifier::ALL, self.stream);
                 self.push(quantifier.map_or(SymbolId::FORALL, |q| q.symbol()));
-                self.binder();
+                let binds = self.binder();
                 let depth = self.formula(left - 1);
-                self.scope.pop();
+                self.above.pop();
+                if binds {
+                    self.scope.pop();
+                }
                 depth + 1
             }
             _ => match self.law.connectives.draw(self.stream) {
@@ -177,20 +188,48 @@ impl Text<'_> {
         }
     }
 
-    fn binder(&mut self) {
+    /// A binder; the answer is whether its variable is in scope below it.
+    fn binder(&mut self) -> bool {
         let law = &self.law.law;
+        let binds = !self.percent(law.vacuous);
         let variable = match law.binder {
             Binder::Pool => self.stream.below(law.names),
             Binder::Fresh => self.binders,
+            Binder::Apart => self.apart(binds),
         };
         self.binders += 1;
-        self.scope.push(variable);
+        if binds {
+            self.scope.push(variable);
+        }
         self.named(SymbolId::VAR, variable);
         if law.sorts > 0 && self.law.sorted.draw(self.stream) == 1 {
             let sort = self.stream.below(law.sorts);
             self.push(SymbolId::COLON);
             self.named(SymbolId::SORT, sort);
         }
+        binds
+    }
+
+    /// A name apart from those of the binders above, or a name of theirs; what binds nothing never has one.
+    fn apart(&mut self, binds: bool) -> u64 {
+        let law = &self.law.law;
+        let mut above = self.above.clone();
+        above.sort_unstable();
+        above.dedup();
+        let variable = if binds && !above.is_empty() && self.percent(law.shadow) {
+            let i = self.stream.below(above.len() as u64);
+            above.get(i as usize).copied().unwrap_or(0)
+        } else {
+            let j = self.stream.below(law.names - above.len() as u64);
+            take_unused(j, &mut above)
+        };
+        self.above.push(variable);
+        variable
+    }
+
+    /// Whether a draw of so many of 100 cases falls on them; for none nothing is drawn.
+    fn percent(&mut self, share: u8) -> bool {
+        share > 0 && self.stream.below(100) < u64::from(share)
     }
 
     fn atom(&mut self) {
@@ -269,7 +308,9 @@ impl Text<'_> {
     }
 
     fn variable(&mut self) {
-        let i = self.stream.below(self.scope.len() as u64);
+        let scope = self.scope.len() as u64;
+        let innermost = self.percent(self.law.law.recent);
+        let i = if innermost { scope.saturating_sub(1) } else { self.stream.below(scope) };
         let variable = self.in_scope(i);
         self.named(SymbolId::VAR, variable);
     }

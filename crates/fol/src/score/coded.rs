@@ -2,48 +2,12 @@
 
 use std::sync::Arc;
 
-use super::doubled::Doubled;
-use super::sink::{Sink, Slots};
-use super::text::Text;
+use super::machine::Machine;
+use super::sink::Slots;
 use crate::error::{Kind, Refusal};
 use crate::law::Law;
 use crate::notation::{Code, Meaning, Token, Tokenization};
 use crate::symbol::{SymbolId, SymbolKind};
-
-/// What reads symbols.
-#[derive(Debug, Clone)]
-enum Machine {
-    Text(Box<Text>),
-    Doubled(Box<Doubled>),
-}
-
-/// The same for both.
-macro_rules! each {
-    ($machine:expr, $inner:ident => $do:expr) => {
-        match $machine {
-            Self::Text($inner) => $do,
-            Self::Doubled($inner) => $do,
-        }
-    };
-}
-
-impl Machine {
-    fn reset(&mut self) {
-        each!(self, machine => machine.reset())
-    }
-
-    fn step(&mut self, symbol: SymbolId) -> f64 {
-        each!(self, machine => machine.step(symbol))
-    }
-
-    fn name(&mut self, category: SymbolId, index: u64) -> f64 {
-        each!(self, machine => machine.name(category, index))
-    }
-
-    fn fill<S: Sink>(&mut self, out: &mut S) {
-        each!(self, machine => machine.fill(out))
-    }
-}
 
 /// The exact scorer of a law whose texts are given by a code.
 #[derive(Debug, Clone)]
@@ -67,10 +31,7 @@ impl CodeScorer {
     pub fn new(law: &Law, code: &Code) -> Result<Self, Refusal> {
         code.check(&law.signature())?;
         Ok(Self {
-            machine: match code.doubled() {
-                0 => Machine::Text(Box::new(Text::new(law, code.notation())?)),
-                percent => Machine::Doubled(Box::new(Doubled::new(law, percent)?)),
-            },
+            machine: Machine::new(law, code.notation(), code.doubled())?,
             dist: vec![0.0; code.size()],
             code: Arc::new(code.clone()),
             history: Vec::new(),

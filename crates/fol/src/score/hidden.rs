@@ -7,22 +7,25 @@
 use super::event::{Event, Place};
 use super::hidden_count::CountHidden;
 use super::hidden_depth::DepthHidden;
+use super::hidden_grammar::GrammarHidden;
 use crate::error::Refusal;
-use crate::law::{Family, Law};
+use crate::law::{Family, Grammar, Law};
 
 /// The posterior over the hidden choices.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Hidden {
     Depth(DepthHidden),
     Count(CountHidden),
+    Grammar(GrammarHidden),
 }
 
-/// The same for both families.
+/// The same for all.
 macro_rules! each {
     ($hidden:expr, $inner:ident => $do:expr) => {
         match $hidden {
             Self::Depth($inner) => $do,
             Self::Count($inner) => $do,
+            Self::Grammar($inner) => $do,
         }
     };
 }
@@ -32,7 +35,13 @@ impl Hidden {
         Ok(match &law.family {
             Family::Depth(law) => Self::Depth(DepthHidden::new(law)),
             Family::Count(law) => Self::Count(CountHidden::new(law)?),
+            Family::Boltzmann(law) => Self::Count(CountHidden::of_window(law)?),
         })
+    }
+
+    /// What the grammar of a law of family `boltzmann` draws before its size is looked at.
+    pub(super) fn of_grammar(grammar: &Grammar) -> Self {
+        Self::Grammar(GrammarHidden::new(grammar))
     }
 
     /// Back to the prior, before a formula.

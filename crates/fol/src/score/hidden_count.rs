@@ -7,18 +7,20 @@
 use super::event::{Event, Place};
 use super::hidden_depth::below_seen;
 use crate::error::Refusal;
-use crate::law::CountLaw;
 use crate::law::by_size::{ByClass, add_scaled, below, join};
 use crate::law::classes::{Classes, atoms, of_level};
+use crate::law::{BoltzmannLaw, CountLaw};
 
 /// Scaled numbers of formulas by number of nodes.
 type Counts = Vec<ByClass>;
 
 /// Weights of the hidden values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct CountHidden {
     /// Level, nodes, and prior probability over number of formulas.
     values: Vec<(u8, usize, f64)>,
+    /// Some value has a level; else all counts are of the first class.
+    levels: bool,
     /// For each number of quantifiers above: counts of formulas by class of the whole path.
     formulas: Vec<Counts>,
     /// For each number of quantifiers above: scaled number of atoms.
@@ -38,9 +40,27 @@ pub(super) struct CountHidden {
 impl CountHidden {
     pub(super) fn new(law: &CountLaw) -> Result<Self, Refusal> {
         law.check_sizes()?;
-        let largest = law.largest();
-        let classes = Classes::new(law, largest);
-        let levels = law.has_levels();
+        let classes = Classes::new(law, law.largest());
+        let sum = law.sizes.iter().map(|s| s.1).sum::<u64>().max(1) as f64;
+        let mut values = Vec::new();
+        for &(level, weight, lo, hi) in law.sizes.iter().filter(|s| s.1 > 0) {
+            let prior = weight as f64 / sum / (hi - lo + 1) as f64;
+            values.extend((lo..=hi).map(|n| (level, n, prior / of_level(classes.get(n, 0), n, level))));
+        }
+        Ok(Self::of(law, &classes, values))
+    }
+
+    /// Where all formulas of n nodes have the mass ρⁿ, n in the window.
+    pub(super) fn of_window(law: &BoltzmannLaw) -> Result<Self, Refusal> {
+        let (masses, classes) = law.masses(&law.singular()?);
+        let (lo, hi) = law.window();
+        // Counts are divided by λⁿ, λ = 1/ρ, and so are masses already.
+        let each = 1.0 / masses.iter().sum::<f64>();
+        Ok(Self::of(&law.grammar, &classes, (lo..=hi).map(|n| (0, n, each)).collect()))
+    }
+
+    fn of(law: &CountLaw, classes: &Classes, values: Vec<(u8, usize, f64)>) -> Self {
+        let (largest, levels) = (law.largest(), law.has_levels());
         let row = |k: usize| {
             let class = |n: usize| {
                 let all = classes.get(n, k);
@@ -48,16 +68,11 @@ impl CountHidden {
             };
             (0..=largest).map(class).collect()
         };
-        let sum = law.sizes.iter().map(|s| s.1).sum::<u64>().max(1) as f64;
-        let mut values = Vec::new();
-        for &(level, weight, lo, hi) in law.sizes.iter().filter(|s| s.1 > 0) {
-            let prior = weight as f64 / sum / (hi - lo + 1) as f64;
-            values.extend((lo..=hi).map(|n| (level, n, prior / of_level(classes.get(n, 0), n, level))));
-        }
         let one = 1.0 / classes.scale;
         let ways = [u64::from(law.not), law.connectives.len() as u64, law.quantifiers.len() as u64];
-        Ok(Self {
+        Self {
             values,
+            levels,
             formulas: (0..=largest).map(row).collect(),
             atoms: (0..=largest).map(|k| atoms(law, k) * one).collect(),
             ways: ways.map(|w| w as f64 * one),
@@ -65,7 +80,7 @@ impl CountHidden {
             used: 0,
             seen: 0,
             scale: 1.0,
-        })
+        }
     }
 
     pub(super) fn start(&mut self) {
@@ -96,10 +111,15 @@ impl CountHidden {
         }
     }
 
+    /// Counts of pairs by the nodes of both.
+    fn convolve(&self, a: &[ByClass], b: &[ByClass]) -> Counts {
+        if self.levels { convolve(a, b, self.room()) } else { convolve_plain(a, b, self.room()) }
+    }
+
     /// Counts of completions after an event, by number of nodes.
     fn after(&self, event: Event, place: Place) -> Counts {
         let k = place.quantifiers as usize;
-        let with = |counts: &[ByClass], k: usize| convolve(self.formulas(k), counts, self.room());
+        let with = |counts: &[ByClass], k: usize| self.convolve(self.formulas(k), counts);
         match event {
             Event::Atom => self.outside().to_vec(),
             Event::Not => with(self.outside(), k),
@@ -140,7 +160,7 @@ impl CountHidden {
         match event {
             Event::Binary => {
                 let operand = self.formulas(place.quantifiers as usize);
-                let open = convolve(operand, self.outside(), self.room());
+                let open = self.convolve(operand, self.outside());
                 self.open.push(open);
             }
             Event::Quantifier => self.seen = self.seen.max(place.quantifiers as usize + 1),
@@ -156,7 +176,7 @@ impl CountHidden {
 
     pub(super) fn posterior(&self, expected: Option<Place>) -> Vec<(String, f64)> {
         let counts = match expected {
-            Some(place) => convolve(self.formulas(place.quantifiers as usize), self.outside(), self.room()),
+            Some(place) => self.convolve(self.formulas(place.quantifiers as usize), self.outside()),
             None => self.outside().to_vec(),
         };
         let weights = self.weigh(&counts, self.used);
@@ -174,6 +194,17 @@ fn convolve(a: &[ByClass], b: &[ByClass], most: usize) -> Counts {
     for (i, &x) in a.iter().enumerate().filter(|(_, x)| x.iter().any(|&x| x > 0.0)) {
         for (&y, sum) in b.iter().zip(sums.iter_mut().skip(i)) {
             add_scaled(sum, join(x, y), 1.0);
+        }
+    }
+    sums
+}
+
+/// The same where all counts are of the first class.
+fn convolve_plain(a: &[ByClass], b: &[ByClass], most: usize) -> Counts {
+    let mut sums = vec![[0.0; 3]; most.min((a.len() + b.len()).saturating_sub(1)) + 1];
+    for (i, [x, ..]) in a.iter().enumerate().filter(|(_, [x, ..])| *x > 0.0) {
+        for ([y, ..], [sum, ..]) in b.iter().zip(sums.iter_mut().skip(i)) {
+            *sum += x * y;
         }
     }
     sums

@@ -11,7 +11,7 @@ use crate::law::DepthLaw;
 use crate::law::by_size::{ByClass, add_scaled, below, join};
 
 /// Weights of the hidden values, scaled so that the present prefix has weight 1.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct DepthHidden {
     /// Maximal depths and their probabilities.
     prior: Vec<(u32, f64)>,
@@ -21,7 +21,7 @@ pub(super) struct DepthHidden {
     levels: Option<Levels>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct Levels {
     /// P(ℓ) / P_mix(ℓ).
     lift: [f64; 4],

@@ -34,6 +34,12 @@ pub(super) struct Model {
     /// Arguments are variables, in scope if there are any.
     pub(super) public: bool,
     pub(super) binder: BinderLaw,
+    /// If binders are apart: what the next one can be called, by the number of names above it.
+    pub(super) apart: Vec<ApartNames>,
+    /// The share of binders that bind nothing.
+    pub(super) vacuous: f64,
+    /// The share of variables that are the innermost one for sure.
+    pub(super) recent: f64,
     /// The probability of a sort, if there are sorts.
     pub(super) sorted: Option<[f64; 2]>,
     /// One block of all predicates, functions, constants, names, sorts.
@@ -108,6 +114,25 @@ pub(super) enum BinderLaw {
     Pool,
     Numbered,
     Distinct,
+    Apart,
+}
+
+/// Weights of the names of a binder below others, if binders are apart.
+#[derive(Debug, Clone)]
+pub(super) struct ApartNames {
+    pub(super) names: [Block; 1],
+    /// What a name above adds.
+    pub(super) again: f64,
+}
+
+impl ApartNames {
+    /// Among so many names, below so many others, a share of which are taken again.
+    fn new(names: u64, above: u32, shadow: u8) -> Self {
+        let shadow = if above == 0 { 0.0 } else { f64::from(shadow) / 100.0 };
+        let others = (1.0 - shadow) / names.saturating_sub(u64::from(above)).max(1) as f64;
+        let again = if above == 0 { 0.0 } else { shadow / f64::from(above) - others };
+        Self { names: [(0, names, others)], again }
+    }
 }
 
 /// Weights as probabilities; all 0 stay 0.
@@ -134,6 +159,7 @@ impl Model {
         let model = match &law.family {
             Family::Depth(law) => Self::of_depth(law),
             Family::Count(law) => Self::of_count(law),
+            Family::Boltzmann(law) => Self::of_count(&law.grammar),
         };
         Self { notation, ..model }
     }
@@ -173,7 +199,19 @@ impl Model {
             functions: law.functions.clone(),
             term_depth: law.term_depth,
             public: law.arguments == Arguments::Public,
-            binder: if law.binder == Binder::Pool { BinderLaw::Pool } else { BinderLaw::Numbered },
+            binder: match law.binder {
+                Binder::Pool => BinderLaw::Pool,
+                Binder::Fresh => BinderLaw::Numbered,
+                Binder::Apart => BinderLaw::Apart,
+            },
+            apart: match law.binder {
+                Binder::Apart => {
+                    (0..=law.deepest()).map(|above| ApartNames::new(law.names, above, law.shadow)).collect()
+                }
+                Binder::Pool | Binder::Fresh => Vec::new(),
+            },
+            vacuous: f64::from(law.vacuous) / 100.0,
+            recent: f64::from(law.recent) / 100.0,
             sorted: (law.sorts > 0).then(|| shares(law.sorted)),
             all_predicates: all(law.predicates.number()),
             all_functions: all(number_of_functions),
@@ -199,6 +237,9 @@ impl Model {
             term_depth: 0,
             public: false,
             binder: if canonical { BinderLaw::Numbered } else { BinderLaw::Distinct },
+            apart: Vec::new(),
+            vacuous: 0.0,
+            recent: 0.0,
             sorted: None,
             all_predicates: all(number_of_predicates),
             all_functions: all(0),

@@ -12,6 +12,7 @@ use super::event::{Event, Place};
 use super::hidden::Hidden;
 use super::model::{Arity, Model};
 use crate::ast::{Connective, Quantifier, Relation, Sign};
+use crate::index::Block;
 use crate::symbol::SymbolId;
 
 /// What became of a symbol.
@@ -77,7 +78,10 @@ pub(super) enum Head {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Frame {
-    Quantifier,
+    /// With whether the binder was drawn as one that binds nothing.
+    Quantifier {
+        vacuous: bool,
+    },
     /// A second pair of parentheses.
     Doubled,
     /// The place of the operands.
@@ -106,7 +110,7 @@ enum Frame {
 }
 
 /// The machine.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parser {
     state: State,
     frames: Vec<Frame>,
@@ -117,8 +121,12 @@ pub(super) struct Parser {
     scope: Vec<u64>,
     /// The index of the next binder, if binders are numbered.
     number: [u64; 1],
-    /// Names that binders have, sorted, if they are distinct.
+    /// Names that binders have, sorted, if they are distinct; those of the binders above, if they are apart.
     used: Vec<u64>,
+    /// The names of all binders above, outermost first, if they are apart.
+    above: Vec<u64>,
+    /// The additional weight of the innermost variable in scope, if it is more likely than others.
+    recent: [Block; 1],
     defining: Option<Head>,
     /// The body of the definition has begun.
     body: bool,
@@ -136,6 +144,8 @@ impl Parser {
             scope: Vec::new(),
             number: [0],
             used: Vec::new(),
+            above: Vec::new(),
+            recent: [(0, 0, 0.0)],
             defining: None,
             body: false,
         }
@@ -148,11 +158,11 @@ impl Parser {
 
     /// Back to before a formula, keeping the room.
     pub(super) fn restart(&mut self) {
-        let Self { mut frames, mut scope, mut used, .. } = std::mem::replace(self, Self::formula());
+        let Self { mut frames, mut scope, mut used, mut above, .. } =
+            std::mem::replace(self, Self::formula());
         frames.clear();
-        scope.clear();
-        used.clear();
-        *self = Self { frames, scope, used, ..Self::formula() };
+        [&mut scope, &mut used, &mut above].into_iter().for_each(Vec::clear);
+        *self = Self { frames, scope, used, above, ..Self::formula() };
     }
 
     /// As after something complete.
@@ -190,7 +200,8 @@ impl Parser {
         }
     }
 
-    /// Every way to read a symbol, with its probability, where parentheses may be redundant. `<eos>` is none.
+    /// Every way to read a symbol, with its probability, where parentheses may be redundant and binders may bind
+    /// nothing. `<eos>` is none.
     pub(super) fn readings(
         &self,
         symbol: SymbolId,
@@ -198,9 +209,20 @@ impl Parser {
         hidden: &Hidden,
         mut each: impl FnMut(f64, Self, Hidden),
     ) {
-        let (mut next, mut left) = (self.clone(), 1.0);
+        let (mut next, mut hidden, mut left) = (self.clone(), hidden.clone(), 1.0);
         while next.state != State::Done && left > 0.0 {
-            if next.state == State::Formula && symbol == SymbolId::LPAREN {
+            if next.state == State::Connective && model.is_prefix() {
+                next.right_operand(&mut hidden);
+            }
+            if next.state == State::Formula && Quantifier::from_symbol(symbol).is_some() {
+                for (vacuous, share) in [(false, 1.0 - model.vacuous), (true, model.vacuous)] {
+                    let (mut taken, mut own) = (next.clone(), hidden.clone());
+                    let p = taken.quantifier(symbol, vacuous, model, &mut own);
+                    each(left * (share * p), taken, own);
+                }
+                return;
+            }
+            if next.state == State::Formula && symbol == SymbolId::LPAREN && !model.is_prefix() {
                 let (mut once, mut own) = (next.clone(), hidden.clone());
                 let p = once.binary(1.0 - model.doubled, &mut own);
                 each(left * p, once, own);
@@ -343,18 +365,23 @@ impl Parser {
                 self.binary(Connective::share(symbol, &model.binary), hidden)
             }
             SymbolId::FORALL | SymbolId::EXISTS | SymbolId::EXISTS1 => {
-                let share = Quantifier::share(symbol, &model.quantifiers);
-                if share <= 0.0 {
-                    return 0.0;
-                }
-                let p = share * hidden.commit(Event::Quantifier, self.place);
-                self.place = Place { depth: self.place.depth + 1, quantifiers: self.place.quantifiers + 1 };
-                self.frames.push(Frame::Quantifier);
-                self.state = State::BinderVariable;
-                p
+                self.quantifier(symbol, false, model, hidden)
             }
             _ => self.atom_start(symbol, model, hidden),
         }
+    }
+
+    /// A quantified formula begins, among all of them.
+    fn quantifier(&mut self, symbol: SymbolId, vacuous: bool, model: &Model, hidden: &mut Hidden) -> f64 {
+        let share = Quantifier::share(symbol, &model.quantifiers);
+        if share <= 0.0 {
+            return 0.0;
+        }
+        let p = share * hidden.commit(Event::Quantifier, self.place);
+        self.place = Place { depth: self.place.depth + 1, quantifiers: self.place.quantifiers + 1 };
+        self.frames.push(Frame::Quantifier { vacuous });
+        self.state = State::BinderVariable;
+        p
     }
 
     /// A binary formula begins, with a share of all of them.
@@ -431,9 +458,9 @@ impl Parser {
     fn complete_formula(&mut self, model: &Model) {
         loop {
             match self.frames.last() {
-                Some(Frame::Quantifier) => {
+                Some(&Frame::Quantifier { vacuous }) => {
                     self.frames.pop();
-                    self.scope.pop();
+                    self.close_binder(vacuous, model);
                 }
                 Some(Frame::Doubled) => return self.state = State::Close,
                 Some(Frame::Binary { right: false, .. }) => return self.state = State::Connective,

@@ -102,21 +102,26 @@ const HEADS: [Head; 3] = [Head::Predicate, Head::Function, Head::Constant];
 
 impl Text {
     pub(super) fn new(law: &Law, notation: Notation) -> Result<Self, Refusal> {
+        Ok(Self::with_hidden(law, notation, Hidden::new(law)?))
+    }
+
+    /// The machine of a law with other hidden choices.
+    pub(super) fn with_hidden(law: &Law, notation: Notation, hidden: Hidden) -> Self {
         let parts = match &law.family {
             Family::Depth(law) => law.statements.as_ref().map(Statements::new),
-            Family::Count(_) => None,
+            Family::Count(_) | Family::Boltzmann(_) => None,
         };
         let mut text = Self {
             model: Model::new(law, notation),
             parts,
-            hidden: Hidden::new(law)?,
+            hidden,
             parser: Parser::formula(),
             definition: None,
             stage: Stage::Open,
             done: 0,
         };
         text.reset();
-        Ok(text)
+        text
     }
 
     pub(super) fn reset(&mut self) {

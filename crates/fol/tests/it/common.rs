@@ -4,7 +4,11 @@ use fol::ast::{
     Connective, Constant, Definition, Formula, Function, Predicate, Quantifier, Relation, Sort, Statement,
     Term, Text, Turnstile, Variable,
 };
+use std::collections::BTreeMap;
+
 use fol::law::Law;
+use fol::score::Scorer;
+use fol::symbol::SymbolId;
 use seeded::{Family, Stream};
 
 /// Changes of keys, as the library takes them.
@@ -36,6 +40,40 @@ pub(crate) fn statements() -> Law {
 /// The draws of a number, counted from the seed of the run.
 pub(crate) fn drawn(family: &Family, item: u64) -> Stream {
     family.stream(seeded::test_seed().wrapping_add(item))
+}
+
+/// A family of streams of its own for each seed of the run.
+pub(crate) fn run_family(name: &str) -> Family {
+    Family::new(name, "test", seeded::test_seed())
+}
+
+/// χ² of drawn texts against the probabilities that the scorer gives them; what is expected less than five times is
+/// one class. Refused with probability of about 3 in ten million, as a normal deviate by the cube root of χ².
+pub(crate) fn check_drawn(law: &Law, number: u64, mut draw: impl FnMut(u64, &mut Vec<SymbolId>)) {
+    let mut counts: BTreeMap<Vec<SymbolId>, f64> = BTreeMap::new();
+    for item in 0..number {
+        let mut tokens = Vec::new();
+        draw(item, &mut tokens);
+        *counts.entry(tokens).or_insert(0.0) += 1.0;
+    }
+    let mut scorer = Scorer::new(law).unwrap();
+    let (mut chi2, mut classes, mut rest, mut seen) = (0.0, 0.0, number as f64, number as f64);
+    for (tokens, count) in &counts {
+        let expected = (-scorer.score(tokens).unwrap()).exp() * number as f64;
+        // Texts that should have come and did not are in the rest, with what is expected of them.
+        if expected >= 5.0 {
+            chi2 += (count - expected).powi(2) / expected;
+            (classes, rest, seen) = (classes + 1.0, rest - expected, seen - count);
+        }
+    }
+    assert!(classes > 10.0, "{classes} classes say little");
+    if rest >= 5.0 {
+        chi2 += (seen - rest).powi(2) / rest;
+        classes += 1.0;
+    }
+    let free = classes - 1.0;
+    let deviate = ((chi2 / free).cbrt() - (1.0 - 2.0 / (9.0 * free))) / (2.0 / (9.0 * free)).sqrt();
+    assert!(deviate < 5.0, "chi2 = {chi2} of {free} degrees of freedom");
 }
 
 /// A source of random trees over small or large indices.

@@ -77,8 +77,28 @@ fn mistakes_are_refused() {
     bad("public", &[("depth_mix", "[[1,1]]"), ("levels", "[[4,1]]")]);
     bad("public", &[("depth_mix", "[[900,1]]"), ("kinds", "{ connective = 1 }")]);
     bad("seed", &[("functions", "[[0,1]]")]);
+    bad("seed", &[("shadow", "5")]);
+    bad("seed", &[("vacuous", "5")]);
+    bad("public", &[("recent", "70")]);
+    bad("full", &[("recent", "70")]);
+    bad("full", &[("parentheses", "15")]);
+    bad("full", &[("binder", "apart")]);
+    bad("public-advanced", &[("shadow", "101")]);
+    bad("public-advanced", &[("vacuous", "100")]);
+    bad("public-advanced", &[("recent", "-1")]);
+    bad("public-advanced", &[("parentheses", "100")]);
+    bad("public-advanced", &[("names", "3")]);
+    // Below a binder that binds nothing a term can only be a constant.
+    bad("public-advanced", &[("constants", "0"), ("depth_mix", "[[1,1]]"), ("kinds", "{ quantifier = 1 }")]);
     bad("full", &[("statements.count", "[[0,1]]")]);
     bad("full", &[("levels", "[[1,1]]")]);
+    bad("boltzmann", &[("connectives", "[\"NOT\"]")]);
+    bad("boltzmann", &[("nodes", "0")]);
+    bad("boltzmann", &[("nodes", "1000")]);
+    bad("boltzmann", &[("tolerance", "51")]);
+    bad("boltzmann", &[("scope", "101")]);
+    bad("boltzmann", &[("pool", "31")]);
+    bad("boltzmann", &[("family", "count")]);
     bad("pr", &[("sizes", "[3,2]")]);
     bad("pr", &[("connectives", "[\"XOR\"]")]);
     bad("uniform", &[("pool", "3")]);
@@ -101,6 +121,15 @@ fn empty_classes_are_refused() {
     empty("uniform", &[("levels", "[[2,1]]"), ("sizes", "[[2,1,2]]")]);
     empty("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,2,5]]")]);
     empty("uniform", &[("levels", "[[3,1]]"), ("sizes", "[[3,2,5]]"), ("quantifiers", "[]")]);
+    // Where each binder leads to more atoms, nearly all small formulas have few of them.
+    let far = Sampler::new(&law("boltzmann", &[("scope", "20")]));
+    assert_eq!(far.err().map(|r| r.kind), Some(Kind::BadValue));
+    // Without NOT and binders all sizes are odd.
+    let odd = [("connectives", "[\"AND\"]"), ("scope", "0"), ("tolerance", "0"), ("nodes", "4")];
+    empty("boltzmann", &odd);
+    assert!(Sampler::new(&law("boltzmann", &[&odd[..3], &[("nodes", "5")]].concat())).is_ok());
+    empty("boltzmann", &[("constants", "0"), ("scope", "0")]);
+    assert_eq!(Sampler::of_size(&law("boltzmann", &[]), 5).err().map(|r| r.kind), Some(Kind::BadValue));
     assert_eq!(Sampler::of_size(&law("pr", &[]), 1).err().map(|r| r.kind), Some(Kind::EmptySize));
     assert_eq!(Sampler::of_size(&law("seed", &[]), 1).err().map(|r| r.kind), Some(Kind::BadValue));
 }
@@ -113,6 +142,20 @@ fn the_longest_text_is_known() {
         (law("public", &[("depth_mix", "[[1,1]]")]), 2000),
         (law("public", &[("depth_mix", "[[2,1]]"), ("levels", "[[1,1]]")]), 2000),
         (law("pr", &[("sizes", "[2,4]")]), 5000),
+        (
+            law(
+                "boltzmann",
+                &[
+                    ("nodes", "3"),
+                    ("tolerance", "34"),
+                    ("scope", "1"),
+                    ("pool", "700"),
+                    ("constants", "0"),
+                    ("predicates", "[[1,1]]"),
+                ],
+            ),
+            20000,
+        ),
         (law("seed", &[("depth_mix", "[[1,1]]"), ("levels", "[[1,1],[2,1],[3,1]]")]), 5000),
         (law("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,3,4]]"), ("pool", "700")]), 20000),
     ] {

@@ -52,6 +52,11 @@ pub(crate) fn laws() -> Vec<Law> {
         law("uniform", &[]),
         law("pr", &[]),
         law("full", &[]),
+        law(
+            "public-advanced",
+            &[("predicates", "[[0,1],[1,2],[2,700]]"), ("vacuous", "30"), ("shadow", "30")],
+        ),
+        law("boltzmann", &[("nodes", "12")]),
         common::statements(),
         law("uniform", &[("levels", "[[4,1]]"), ("sizes", "[[4,3,25]]"), ("pool", "5000")]),
         law(
@@ -341,6 +346,22 @@ fn every_next_token_by_enumeration() {
             &[&few[..], &[("depth_mix", "[[1,1],[2,2]]"), ("levels", "[[1,1],[2,2],[3,3],[4,4]]")]].concat(),
         ),
         law("seed", &statements),
+        // One text may be drawn with binders that bind something and with binders that do not.
+        law(
+            "public-advanced",
+            &[
+                ("depth_mix", "[[1,1],[2,1]]"),
+                ("connectives", "{ NOT = 1, AND = 1 }"),
+                ("quantifiers", "{ FORALL = 1 }"),
+                ("atoms", "{ predicate = 1 }"),
+                ("predicates", "[[1,1]]"),
+                ("functions", "[]"),
+                ("constants", "1"),
+                ("names", "2"),
+                ("vacuous", "30"),
+                ("shadow", "30"),
+            ],
+        ),
         law(
             "seed",
             &[

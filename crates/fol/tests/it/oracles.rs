@@ -265,6 +265,319 @@ fn levels_of_depth_laws_by_enumeration() {
     }
 }
 
+/// A window of 2 to 6 nodes over one unary and one binary predicate, at most one binder on a path. Below one there are
+/// A = 2 atoms, so the singularity is where (1 − z)² = 4 · 4 · A · z²; outside none, which moves nothing.
+fn window(changes: &[(&str, &str)]) -> Law {
+    let small = [
+        ("predicates", "[[1,1],[2,1]]"),
+        ("constants", "0"),
+        ("relations", "[]"),
+        ("nodes", "4"),
+        ("tolerance", "50"),
+        ("scope", "1"),
+        ("names", "canonical"),
+    ];
+    law("boltzmann", &[&small[..], changes].concat())
+}
+
+/// All formulas of sizes of a window, with weights zⁿ.
+fn weighed(
+    counting: &Law,
+    sizes: std::ops::RangeInclusive<usize>,
+    bound: usize,
+    z: f64,
+) -> BTreeMap<Vec<SymbolId>, f64> {
+    let counter = Counter::new(counting, *sizes.end(), 0, Some(bound)).unwrap();
+    let mut texts = BTreeMap::new();
+    for n in sizes {
+        let count = u64::try_from(counter.count(n)).unwrap();
+        texts.extend((0..count).map(|r| (counter.unrank(n, &BigUint::from(r)).unwrap(), z.powi(n as i32))));
+    }
+    let sum: f64 = texts.values().sum();
+    texts.values_mut().for_each(|p| *p /= sum);
+    texts
+}
+
+#[test]
+fn windows_by_enumeration() {
+    let rho = 1.0 / (1.0 + 32f64.sqrt());
+    // To 4 nodes at every prefix; to 5 with the symbols of the texts alone.
+    let short = window(&[("nodes", "3"), ("tolerance", "34")]);
+    assert_eq!(short.to_json()["nodes"], 3);
+    check_enumeration(&short, &weighed(&law("pr", &[]), 2..=4, 1, rho));
+    let one = window(&[
+        ("scope", "0"),
+        ("constants", "1"),
+        ("predicates", "[[1,1]]"),
+        ("nodes", "3"),
+        ("tolerance", "50"),
+    ]);
+    let counting = law("pr", &[("constants", "1"), ("predicates", "[[1,1]]")]);
+    check_enumeration(&one, &weighed(&counting, 2..=4, 0, 0.2));
+    let mut scorer = Scorer::new(&window(&[("nodes", "4"), ("tolerance", "25")])).unwrap();
+    for (tokens, p) in weighed(&law("pr", &[]), 3..=5, 1, rho) {
+        let whole = scorer.score(&tokens).unwrap();
+        assert!((whole + p.ln()).abs() < 1e-9, "{tokens:?}: {whole}, not {}", -p.ln());
+    }
+}
+
+/// A whole text by the grammar and the mass of the window, against the product over its symbols.
+#[test]
+fn whole_texts_score_as_their_symbols() {
+    for law in [
+        law("boltzmann", &[]),
+        window(&[]),
+        law("boltzmann", &[("scope", "0"), ("truth", "true"), ("nodes", "60"), ("names", "canonical")]),
+        law("boltzmann", &[("scope", "9"), ("connectives", "[\"OR\"]"), ("nodes", "21")]),
+    ] {
+        let (mut sampler, mut scorer) = (Sampler::new(&law).unwrap(), Scorer::new(&law).unwrap());
+        let family = crate::common::run_family("windows");
+        let mut tokens = Vec::new();
+        for item in 0..30 {
+            let facts = sampler.sample(&mut family.stream(item), &mut tokens);
+            let tree = formula(&tokens);
+            assert_eq!(
+                (nodes(&tree), quantifier_depth(&tree)),
+                (facts.nodes.into(), facts.quantifier_depth.into())
+            );
+            assert_eq!(level(&tree), facts.level);
+            let whole = scorer.score(&tokens).unwrap();
+            scorer.reset();
+            tokens.iter().chain([&SymbolId::EOS]).for_each(|&token| scorer.push(token).unwrap());
+            assert!((scorer.nll() - whole).abs() < 1e-9, "{} {whole}", scorer.nll());
+        }
+        // Too short, too long, too many binders: refused, and located.
+        for text in ["P0(c0)", "∀x0 P0(x0)"] {
+            let read = fol::read::parse(text, fol::read::Source::Text, fol::read::Mode::Lenient).unwrap();
+            let known = weighed_by_hand(&law, &read.tokens);
+            assert_eq!(scorer.score(&read.tokens).is_ok(), known, "{text}");
+            if let Err(refusal) = scorer.score(&read.tokens) {
+                assert_eq!(refusal.kind, Kind::OffLaw);
+                assert!(refusal.token.is_some());
+            }
+        }
+    }
+}
+
+/// Whether these few texts belong to the laws above.
+fn weighed_by_hand(law: &Law, tokens: &[SymbolId]) -> bool {
+    let quantified = tokens.first() == Some(&SymbolId::FORALL);
+    quantified && law.to_json()["nodes"] == 4
+}
+
+#[test]
+fn windows_are_drawn_as_they_are_scored() {
+    for law in [
+        window(&[("tolerance", "25")]),
+        window(&[
+            ("scope", "0"),
+            ("constants", "2"),
+            ("truth", "true"),
+            ("nodes", "3"),
+            ("connectives", "[\"AND\"]"),
+        ]),
+        window(&[
+            ("scope", "2"),
+            ("nodes", "3"),
+            ("names", "distinct"),
+            ("pool", "4"),
+            ("relations", "[\"EQUALS\"]"),
+        ]),
+    ] {
+        let family = crate::common::run_family("windows drawn");
+        let mut sampler = Sampler::new(&law).unwrap();
+        crate::common::check_drawn(&law, 30_000, |i, out| {
+            sampler.sample(&mut family.stream(i), out);
+        });
+    }
+}
+
+/// What the drawing of a small law with binders apart gives, derivation by derivation, as F37 says it.
+struct Apart {
+    names: u64,
+    /// Shares of 100, as fractions.
+    shadow: f64,
+    vacuous: f64,
+    recent: f64,
+}
+
+type Texts = Vec<(Vec<SymbolId>, f64)>;
+
+impl Apart {
+    /// One unary predicate, one constant, one unary function, ∀, ¬ and ∧ at equal weights.
+    fn law(&self, depth_mix: &str) -> Law {
+        let percent = |share: f64| format!("{}", (share * 100.0).round());
+        law(
+            "public-advanced",
+            &[
+                ("depth_mix", depth_mix),
+                ("kinds", "{ atom = 1, quantifier = 1, connective = 1 }"),
+                ("connectives", "{ NOT = 1, AND = 1 }"),
+                ("quantifiers", "{ FORALL = 1 }"),
+                ("atoms", "{ predicate = 1 }"),
+                ("predicates", "[[1,1]]"),
+                ("functions", "[[1,1]]"),
+                ("constants", "1"),
+                ("terms", "{ variable = 2, constant = 1, function = 1 }"),
+                ("term_depth", "1"),
+                ("names", &self.names.to_string()),
+                ("shadow", &percent(self.shadow)),
+                ("vacuous", &percent(self.vacuous)),
+                ("recent", &percent(self.recent)),
+            ],
+        )
+    }
+
+    fn term(&self, scope: &[u64], deep: bool) -> Texts {
+        let (variable, function) = (if scope.is_empty() { 0.0 } else { 2.0 }, f64::from(u8::from(!deep)));
+        let all = variable + 1.0 + function;
+        let digit = |n: u64| SymbolId::new(n as u16).unwrap();
+        let mut terms = vec![(vec![SymbolId::CONST, digit(0)], 1.0 / all)];
+        for (i, &v) in scope.iter().enumerate() {
+            let innermost = f64::from(u8::from(i + 1 == scope.len()));
+            let share = self.recent * innermost + (1.0 - self.recent) / scope.len() as f64;
+            terms.push((vec![SymbolId::VAR, digit(v)], variable / all * share));
+        }
+        if !deep {
+            for (term, p) in self.term(scope, true) {
+                let head = [SymbolId::FUNC, digit(0), SymbolId::LPAREN];
+                terms.push(([&head[..], &term, &[SymbolId::RPAREN]].concat(), p / all));
+            }
+        }
+        terms
+    }
+
+    fn formula(&self, left: u32, scope: &[u64], above: &[u64]) -> Texts {
+        let digit = |n: u64| SymbolId::new(n as u16).unwrap();
+        let kind = if left == 0 { 1.0 } else { 1.0 / 3.0 };
+        let mut texts = Texts::new();
+        for (term, p) in self.term(scope, false) {
+            let head = [SymbolId::PRED, digit(0), SymbolId::LPAREN];
+            texts.push(([&head[..], &term, &[SymbolId::RPAREN]].concat(), kind * p));
+        }
+        if left == 0 {
+            return texts;
+        }
+        let operands = self.formula(left - 1, scope, above);
+        for (a, p) in &operands {
+            texts.push(([&[SymbolId::NOT], &a[..]].concat(), kind / 2.0 * p));
+            for (b, q) in &operands {
+                let both =
+                    [&[SymbolId::LPAREN], &a[..], &[SymbolId::AND], &b[..], &[SymbolId::RPAREN]].concat();
+                texts.push((both, kind / 2.0 * p * q));
+            }
+        }
+        let mut taken = above.to_vec();
+        taken.sort_unstable();
+        taken.dedup();
+        let free = (self.names - taken.len() as u64) as f64;
+        let shadow = if taken.is_empty() { 0.0 } else { self.shadow };
+        for v in 0..self.names {
+            let again = taken.contains(&v);
+            let named = if again { shadow / taken.len() as f64 } else { (1.0 - shadow) / free };
+            let idle = if again { 0.0 } else { 1.0 / free };
+            let below = [above, &[v]].concat();
+            let head = [SymbolId::FORALL, SymbolId::VAR, digit(v)];
+            let bodies = [
+                (self.formula(left - 1, &[scope, &[v]].concat(), &below), (1.0 - self.vacuous) * named),
+                (self.formula(left - 1, scope, &below), self.vacuous * idle),
+            ];
+            for (body, p) in bodies.into_iter().flat_map(|(body, p)| body.into_iter().map(move |b| (b, p))) {
+                texts.push(([&head[..], &body.0].concat(), kind * p * body.1));
+            }
+        }
+        texts
+    }
+
+    /// Every text and its probability, over all its derivations.
+    fn texts(&self, depth: u32) -> BTreeMap<Vec<SymbolId>, f64> {
+        let mut sums = BTreeMap::new();
+        for (text, p) in self.formula(depth, &[], &[]).into_iter().filter(|t| t.1 > 0.0) {
+            *sums.entry(text).or_insert(0.0) += p;
+        }
+        sums
+    }
+}
+
+#[test]
+fn apart_binders_by_enumeration() {
+    for (names, shadow, vacuous, recent) in
+        [(2, 0.05, 0.05, 0.7), (3, 0.0, 0.4, 1.0), (2, 1.0, 0.0, 0.3), (4, 0.6, 0.5, 0.0)]
+    {
+        let apart = Apart { names, shadow, vacuous, recent };
+        check_enumeration(&apart.law("[[1,1]]"), &apart.texts(1));
+        // Two binders on a path, at depth 2; with as few names only every so many texts are looked at one by one.
+        let (law, texts) = (apart.law("[[2,1]]"), apart.texts(2));
+        assert!((texts.values().sum::<f64>() - 1.0).abs() < 1e-10);
+        let mut scorer = Scorer::new(&law).unwrap();
+        for (tokens, p) in texts.iter().step_by(7) {
+            let nll = scorer.score(tokens).unwrap();
+            assert!((nll + p.ln()).abs() < 1e-9, "{tokens:?}: {nll}, not {}", -p.ln());
+        }
+    }
+}
+
+/// The texts that are drawn, against their probabilities.
+#[test]
+fn apart_binders_are_drawn_as_they_are_scored() {
+    let apart = Apart { names: 2, shadow: 0.3, vacuous: 0.3, recent: 0.6 };
+    let law = apart.law("[[1,1],[2,1]]");
+    let family = crate::common::run_family("apart binders");
+    let mut sampler = Sampler::new(&law).unwrap();
+    crate::common::check_drawn(&law, 20_000, |i, out| {
+        sampler.sample(&mut family.stream(i), out);
+    });
+}
+
+/// Texts as they are written, with second pairs: their probabilities over all readings, and the draws.
+#[test]
+fn written_texts_are_scored_over_all_their_readings() {
+    let law = law(
+        "public-advanced",
+        &[
+            ("depth_mix", "[[2,1]]"),
+            ("predicates", "[[1,1]]"),
+            ("functions", "[]"),
+            ("constants", "1"),
+            ("names", "2"),
+        ],
+    );
+    let (mut sampler, mut scorer) = (Sampler::of_written(&law).unwrap(), Scorer::of_written(&law).unwrap());
+    let mut plain = Scorer::new(&law).unwrap();
+    let code = fol::notation::Code::PLAIN.with_doubled(15).unwrap();
+    let family = crate::common::run_family("written");
+    let (mut tokens, mut pairs, mut places) = (Vec::new(), 0u32, 0u32);
+    for item in 0..3000 {
+        sampler.sample(&mut family.stream(item), &mut tokens);
+        let as_tokens = code.cut(&tokens).unwrap();
+        let text = code.decode(&as_tokens).unwrap();
+        let more = (tokens.len() - text.len()) / 2;
+        let of = formula(&text);
+        let all = seconds(&of);
+        (pairs, places) = (pairs + more as u32, places + all);
+        let draws = more as f64 * 0.15f64.ln() + (all as f64 - more as f64) * 0.85f64.ln();
+        let nll = scorer.score(&tokens).unwrap();
+        assert!((nll - plain.score(&text).unwrap() + draws).abs() < 1e-9, "{tokens:?}");
+        // What is printed is read back leniently as the text.
+        let read =
+            fol::read::parse(&fol::written(&tokens), fol::read::Source::Text, fol::read::Mode::Lenient);
+        assert_eq!(read.unwrap().tokens, text);
+        assert_eq!(fol::written(&text), fol::print(&fol::decode(&text).unwrap(), fol::Style::Unicode));
+    }
+    let share = f64::from(pairs) / f64::from(places);
+    let deviation = (0.15 * 0.85 / f64::from(places)).sqrt();
+    assert!((share - 0.15).abs() < 5.0 * deviation, "{share}");
+}
+
+/// How many formulas of a tree may have a second pair.
+fn seconds(formula: &Formula) -> u32 {
+    match formula {
+        Formula::Not(inner) | Formula::Quantified(.., inner) => seconds(inner),
+        Formula::Binary(_, a, b) => 1 + seconds(a) + seconds(b),
+        _ => 1,
+    }
+}
+
 #[test]
 fn unrank_and_rank_are_inverse_and_exhaustive() {
     let laws = [

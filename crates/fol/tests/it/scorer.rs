@@ -44,11 +44,17 @@ fn laws() -> Vec<Law> {
     let statements = ("statements.count", "[[1,1],[2,2]]");
     vec![
         law("public", &[]),
+        law("public-advanced", &[]),
         law("atomic", &[]),
         law("seed", &[]),
         law("uniform", &[]),
         law("pr", &[]),
         law("full", &[]),
+        law("boltzmann", &[]),
+        law(
+            "boltzmann",
+            &[("scope", "1"), ("names", "canonical"), ("nodes", "40"), ("pool", "9"), ("truth", "true")],
+        ),
         law("public", &[("levels", "[[2,1],[3,1],[4,5]]"), ("names", "2")]),
         law("public", &[("overloaded", "{ names = 700, arities = [[0,1],[1,2],[3,1]] }"), ("names", "2000")]),
         law(
@@ -62,6 +68,12 @@ fn laws() -> Vec<Law> {
             ],
         ),
         common::statements(),
+        // Nearly every binder shadows or binds nothing, and names have two digits.
+        law(
+            "public-advanced",
+            &[("names", "627"), ("shadow", "60"), ("vacuous", "50"), ("levels", "[[2,1],[3,1],[4,5]]")],
+        ),
+        law("public-advanced", &[("shadow", "100"), ("recent", "100"), ("sorts", "2"), ("sorted.yes", "1")]),
         law(
             "pr",
             &[

@@ -84,6 +84,7 @@ fn sixty_four_formulas_are_learned_by_heart() {
         order,
         seed: 0,
         smoothing: 0.0,
+        moderator: None,
     };
     let total = 300;
     let settings = Settings {
@@ -145,6 +146,7 @@ fn buckets_weighted_by_their_targets_are_unbiased() {
             validation: Corpus::new(),
             seed: 0,
             smoothing: 0.0,
+            moderator: None,
         };
         let (batches, expected) = (learner.updates_per_epoch(), learner.mean_targets().unwrap());
         let (mut weighted, mut plain) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);

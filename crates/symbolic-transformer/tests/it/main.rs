@@ -8,6 +8,7 @@ mod gradients;
 mod learning;
 mod lstm;
 mod model;
+mod moderator;
 mod moved;
 #[cfg(feature = "device")]
 mod on_device;

@@ -234,7 +234,15 @@ fn learner(network: Box<dyn Network>) -> Learner<'static> {
     let train = corpus(0, 64);
     let lengths = train.lengths();
     let order = Order::new(lengths, Batching::Plain, BatchUnit::Formulas, 16, 3);
-    Learner { network, train: train.into(), validation: corpus(1, 16), order, seed: 3, smoothing: 0.0 }
+    Learner {
+        network,
+        train: train.into(),
+        validation: corpus(1, 16),
+        order,
+        seed: 3,
+        smoothing: 0.0,
+        moderator: None,
+    }
 }
 
 /// Trains to an update and returns the weights and the losses of the `update` lines.

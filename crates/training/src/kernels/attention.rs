@@ -60,7 +60,7 @@ impl Attention<'_> {
     /// The relations of a sequence of n rows whose entries begin at `at`.
     fn head(&self, head: usize, at: usize, n: usize) -> Option<Head<'_>> {
         let of = self.relations?;
-        let numbers = of.numbers.get(at..at + n * n)?;
+        let numbers = &of.numbers[at..at + n * n];
         Some(Head { numbers, n, size: self.size, head, of })
     }
 

@@ -24,7 +24,7 @@ use crate::input::{Inputs, Reading};
 /// A law and changes of its keys.
 #[derive(Debug, Args)]
 pub(crate) struct LawChoice {
-    /// A built-in law (public, atomic, seed, uniform, pr, full) or a TOML file.
+    /// A built-in law (public, public-advanced, atomic, seed, uniform, pr, full, boltzmann) or a TOML file.
     #[arg(long, value_name = "LAW")]
     law: String,
     #[command(flatten)]
@@ -234,19 +234,39 @@ pub(crate) fn unrank(args: &Unrank) -> Vec<Item> {
 }
 
 pub(crate) fn score(args: &Score) -> anyhow::Result<Vec<Item>> {
-    let scorer = args.law.law().and_then(|law| Scorer::new(&law));
+    let law = args.law.law();
+    let scorer = law.as_ref().map_err(Clone::clone).and_then(Scorer::of_written);
+    if law.is_ok_and(|law| law.parentheses() > 0) {
+        // Reading would take the second pairs out.
+        return args.inputs.each_marked(&args.reading, |input| {
+            let given = args.reading.symbols(input)?;
+            let inner = given.symbols.strip_prefix(&[SymbolId::BOS]).unwrap_or(&given.symbols);
+            let begin = given.symbols.len() - inner.len();
+            let inner = if begin > 0 { inner.strip_suffix(&[SymbolId::EOS]).unwrap_or(inner) } else { inner };
+            scored(&mut scorer.clone()?, input, inner, |at, refusal| given.locate(refusal, begin + at))
+        });
+    }
     args.inputs.each_read(&args.reading, |input, parsed| {
-        let mut scorer = scorer.clone()?;
-        let mut steps = Vec::new();
-        for &token in parsed.tokens.iter().chain([&SymbolId::EOS]) {
-            let max = scorer.next_dist().iter().copied().fold(0.0, f64::max);
-            let p = scorer.advance(token).map_err(|refusal| parsed.locate(refusal))?;
-            steps.push(json!({"id": token.get(), "label": token.label(), "p": p, "max": max}));
-        }
-        let (nll, targets) = (scorer.nll(), steps.len());
-        let text = format!("{nll:.6} nats, {targets} targets, {:.6} nats per target", nll / targets as f64);
-        Ok(Item::answered(input, json!({"nll": nll, "targets": targets, "steps": steps}), text))
+        scored(&mut scorer.clone()?, input, &parsed.tokens, |_, refusal| parsed.locate(refusal))
     })
+}
+
+/// The answer of `fol score` for one text; a refusal is located from the number of symbols before it.
+fn scored(
+    scorer: &mut Scorer,
+    input: &str,
+    symbols: &[SymbolId],
+    locate: impl Fn(usize, Refusal) -> Refusal,
+) -> Result<Item, Refusal> {
+    let mut steps = Vec::new();
+    for (at, &token) in symbols.iter().chain([&SymbolId::EOS]).enumerate() {
+        let max = scorer.next_dist().iter().copied().fold(0.0, f64::max);
+        let p = scorer.advance(token).map_err(|refusal| locate(at, refusal))?;
+        steps.push(json!({"id": token.get(), "label": token.label(), "p": p, "max": max}));
+    }
+    let (nll, targets) = (scorer.nll(), steps.len());
+    let text = format!("{nll:.6} nats, {targets} targets, {:.6} nats per target", nll / targets as f64);
+    Ok(Item::answered(input, json!({"nll": nll, "targets": targets, "steps": steps}), text))
 }
 
 /// The answer of `fol next --law`: the distribution after a prefix.
@@ -256,7 +276,7 @@ pub(crate) fn next_of_law(
     reading: &Reading,
     inputs: &Inputs,
 ) -> anyhow::Result<Vec<Item>> {
-    let scorer = Law::named(law, set).and_then(|law| Scorer::new(&law));
+    let scorer = Law::named(law, set).and_then(|law| Scorer::of_written(&law));
     inputs.each_marked(reading, |input| {
         let symbols = reading.symbols(input)?;
         next_item(&mut scorer.clone()?, input, &symbols)
@@ -287,7 +307,7 @@ fn next_item(scorer: &mut Scorer, input: &str, prefix: &Symbols) -> Result<Item,
 pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
     let prepared = args.law.law().and_then(|law| match args.nodes {
         Some(nodes) => Ok((Sampler::of_size(&law, nodes)?, None)),
-        None => Ok((Sampler::new(&law)?, Some(Scorer::new(&law)?))),
+        None => Ok((Sampler::of_written(&law)?, Some(Scorer::of_written(&law)?))),
     });
     let (sampler, scorer) = match prepared {
         Ok(prepared) => prepared,
@@ -298,11 +318,13 @@ pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
     let Some(last) = args.n.checked_sub(1).map(|more| args.first.saturating_add(more)) else {
         return Ok(Vec::new());
     };
+    let redundant = args.nodes.is_none() && args.law.law().is_ok_and(|law| law.parentheses() > 0);
     let draw = |(sampler, scorer): &mut (Sampler, Option<Scorer>), index| {
         let mut tokens = Vec::new();
         let facts = sampler.sample(&mut family.stream(index), &mut tokens);
         let nll = scorer.as_mut().map(|scorer| scorer.score(&tokens)).transpose();
-        nll.and_then(|nll| sampled(index, &tokens, facts, nll))
+        let text = if redundant { Ok(fol::written(&tokens)) } else { printed(&tokens) };
+        nll.and_then(|nll| Ok(sampled(index, text?, &tokens, facts, nll)))
             .unwrap_or_else(|refusal| refused(json!({}), refusal))
     };
     Ok(pool.install(|| {
@@ -310,8 +332,8 @@ pub(crate) fn sample(args: &Sample) -> anyhow::Result<Vec<Item>> {
     }))
 }
 
-fn sampled(index: u64, tokens: &[SymbolId], facts: Facts, nll: Option<f64>) -> Result<Item, Refusal> {
-    let (text, one) = (printed(tokens)?, facts.level > 0);
+fn sampled(index: u64, text: String, tokens: &[SymbolId], facts: Facts, nll: Option<f64>) -> Item {
+    let one = facts.level > 0;
     let fields = json!({
         "index": index,
         "text": text,
@@ -320,7 +342,7 @@ fn sampled(index: u64, tokens: &[SymbolId], facts: Facts, nll: Option<f64>) -> R
         "nodes": one.then_some(facts.nodes),
         "nll": nll,
     });
-    Ok(Item::new(fields, text))
+    Item::new(fields, text)
 }
 
 pub(crate) fn law(args: &ShowLaw) -> Vec<Item> {

@@ -18,17 +18,74 @@ impl Parser {
                 BinderLaw::Pool => blocks(&model.all_names),
                 BinderLaw::Numbered => points(&self.number, None),
                 BinderLaw::Distinct => rest(&self.used),
+                BinderLaw::Apart if self.binds_nothing() => rest(&self.used),
+                BinderLaw::Apart => match model.apart.get(self.used.len()) {
+                    Some(apart) => {
+                        IndexWeights { points: &self.used, point: apart.again, ..blocks(&apart.names) }
+                    }
+                    None => blocks(&[]),
+                },
             },
             Use::Sort => blocks(&model.all_sorts),
             Use::Predicate => blocks(model.predicates(self.scope.len())),
             Use::Function | Use::Head(Head::Function) => blocks(&model.all_functions),
             Use::Constant | Use::Head(Head::Constant) => blocks(&model.all_constants),
             Use::Head(Head::Predicate) => blocks(&model.all_predicates),
+            Use::Scope if model.recent > 0.0 => {
+                IndexWeights { points: &self.scope, point: 1.0 - model.recent, ..blocks(&self.recent) }
+            }
             Use::Scope => points(&self.scope, None),
             Use::ScopeWithout(left) => points(&self.scope, Some(left)),
             Use::Name => blocks(&model.all_names),
             Use::Parameter => rest(&self.scope),
         }
+    }
+
+    /// Whether the binder that is being read was drawn as one that binds nothing.
+    fn binds_nothing(&self) -> bool {
+        matches!(self.frames.last(), Some(Frame::Quantifier { vacuous: true }))
+    }
+
+    /// The variable of a binder has been read.
+    fn open_binder(&mut self, index: u64, model: &Model) {
+        self.number = [self.number[0] + 1];
+        if !self.binds_nothing() {
+            self.scope.push(index);
+            self.weigh_innermost(model);
+        }
+        match model.binder {
+            BinderLaw::Distinct => insert_sorted(&mut self.used, index),
+            BinderLaw::Apart => {
+                self.above.push(index);
+                self.sort_above();
+            }
+            BinderLaw::Pool | BinderLaw::Numbered => {}
+        }
+    }
+
+    /// What a binder governs is over.
+    pub(super) fn close_binder(&mut self, vacuous: bool, model: &Model) {
+        if !vacuous {
+            self.scope.pop();
+            self.weigh_innermost(model);
+        }
+        if model.binder == BinderLaw::Apart {
+            self.above.pop();
+            self.sort_above();
+        }
+    }
+
+    fn weigh_innermost(&mut self, model: &Model) {
+        if model.recent > 0.0 {
+            let weight = model.recent * self.scope.len() as f64;
+            self.recent = self.scope.last().map_or([(0, 0, 0.0)], |&v| [(v, v.saturating_add(1), weight)]);
+        }
+    }
+
+    fn sort_above(&mut self) {
+        self.used.clone_from(&self.above);
+        self.used.sort_unstable();
+        self.used.dedup();
     }
 
     pub(super) fn begin_index(&mut self, of: Use, model: &Model) {
@@ -67,13 +124,11 @@ impl Parser {
 
     pub(super) fn finish_index(&mut self, of: Use, index: u64, model: &Model) {
         self.value = None;
+        // What was read leaves nothing behind: readings of one text that meet again are the same.
+        self.weight = 0.0;
         match of {
             Use::Binder => {
-                self.scope.push(index);
-                self.number = [self.number[0] + 1];
-                if model.binder == BinderLaw::Distinct {
-                    insert_sorted(&mut self.used, index);
-                }
+                self.open_binder(index, model);
                 self.state = if model.sorted.is_some() { State::AfterBinder } else { State::Formula };
             }
             Use::Sort => self.state = State::Formula,

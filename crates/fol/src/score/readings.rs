@@ -1,7 +1,9 @@
-//! Texts with redundant parentheses: every way to read what stands so far, with its share (N17).
+//! Texts whose derivations are ambiguous: every way to read what stands so far, with its share (N17).
 //!
 //! An opening parenthesis can be that of a binary formula, the second one of a binary formula, or the second one of an
-//! atom. Each is a reading of its own, with its own stack and its own hidden choices, until the symbols exclude it.
+//! atom. A binder can be one that was drawn to bind nothing, or one whose variable just has not come yet. Each is a reading
+//! of its own, with its own stack and its own hidden choices, until the symbols exclude it or until it meets another: where
+//! a quantified formula is over, it no longer matters how its binder was drawn.
 
 use super::hidden::Hidden;
 use super::model::Model;
@@ -15,21 +17,21 @@ use crate::symbol::SymbolId;
 
 /// The readings of a prefix.
 #[derive(Debug, Clone)]
-pub(super) struct Doubled {
+pub(super) struct Readings {
     model: Model,
     readings: Vec<(f64, Parser, Hidden)>,
     start: Hidden,
     ended: bool,
 }
 
-impl Doubled {
-    /// The machine of a law whose texts are formulas.
-    pub(super) fn new(law: &Law, percent: u8) -> Result<Self, Refusal> {
+impl Readings {
+    /// The machine of a law whose texts are formulas, so many of 100 in a second pair of parentheses.
+    pub(super) fn new(law: &Law, notation: Notation, percent: u8) -> Result<Self, Refusal> {
         if law.has_statements() {
             let message = "redundant parentheses are for laws whose texts are single formulas";
             return Err(Refusal::new(Kind::BadValue, message));
         }
-        let mut model = Model::new(law, Notation::Infix);
+        let mut model = Model::new(law, notation);
         model.doubled = f64::from(percent) / 100.0;
         let mut machine = Self { model, readings: Vec::new(), start: Hidden::new(law)?, ended: false };
         machine.start.start();
@@ -51,10 +53,13 @@ impl Doubled {
             self.ended = true;
             return self.readings.iter().map(|(share, parser, _)| share * parser.over(&self.model)).sum();
         }
-        let mut next = Vec::new();
+        let mut next: Vec<(f64, Parser, Hidden)> = Vec::new();
         for (share, parser, hidden) in &self.readings {
             parser.readings(symbol, &self.model, hidden, |p, parser, hidden| {
-                next.push((share * p, parser, hidden));
+                match next.iter_mut().find(|other| other.1 == parser && other.2 == hidden) {
+                    Some(same) => same.0 += share * p,
+                    None => next.push((share * p, parser, hidden)),
+                }
             });
         }
         self.readings = next;
@@ -73,6 +78,21 @@ impl Doubled {
             *share *= parser.end_index(&self.model);
         }
         p * self.weigh()
+    }
+
+    /// The posterior of the hidden choices, over all readings.
+    pub(super) fn posterior(&self) -> Vec<(String, f64)> {
+        let mut all: Vec<(String, f64)> = Vec::new();
+        for (share, parser, hidden) in &self.readings {
+            for (name, p) in hidden.posterior(parser.expected()) {
+                match all.iter_mut().find(|value| value.0 == name) {
+                    Some(same) => same.1 += share * p,
+                    None => all.push((name, share * p)),
+                }
+            }
+        }
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
     }
 
     /// Makes shares of weights; the answer is their sum.
