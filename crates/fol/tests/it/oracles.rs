@@ -328,7 +328,7 @@ fn whole_texts_score_as_their_symbols() {
         law("boltzmann", &[]),
         window(&[]),
         law("boltzmann", &[("scope", "0"), ("truth", "true"), ("nodes", "60"), ("names", "canonical")]),
-        law("boltzmann", &[("scope", "9"), ("connectives", "[\"OR\"]"), ("nodes", "21")]),
+        law("boltzmann", &[("scope", "3"), ("connectives", "[\"OR\"]"), ("nodes", "21")]),
     ] {
         let (mut sampler, mut scorer) = (Sampler::new(&law).unwrap(), Scorer::new(&law).unwrap());
         let family = crate::common::run_family("windows");
