@@ -18,6 +18,7 @@ mod reading;
 mod sampler;
 mod scorer;
 mod substitution;
+mod tasks;
 mod tptp;
 mod tptp_writing;
 mod tree_places;
