@@ -8,7 +8,8 @@ pub fn is_certain<'a>(
     premises: impl IntoIterator<Item = &'a Formula>,
     conclusion: Option<&'a Formula>,
 ) -> bool {
-    premises.into_iter().all(|premise| fits(premise, true)) && conclusion.is_none_or(|asked| fits(asked, false))
+    premises.into_iter().all(|premise| fits(premise, true))
+        && conclusion.is_none_or(|asked| fits(asked, false))
 }
 
 /// Whether a formula may be a part of any premise and of any conclusion, outside of quantifiers.

@@ -160,7 +160,11 @@ fn what_is_no_task_is_refused_where_it_stops_to_be_one() {
     ] {
         let refusal = task::read(words, Source::Words, Mode::Strict).unwrap_err();
         assert_eq!((refusal.token, refusal.kind), (Some(at), kind), "{words}: {refusal}");
-        assert!(refusal.expected.iter().flatten().any(|label| label == expected), "{words}: {:?}", refusal.expected);
+        assert!(
+            refusal.expected.iter().flatten().any(|label| label == expected),
+            "{words}: {:?}",
+            refusal.expected
+        );
     }
     let refusal = task::read("P(c) <query> Q(c) ⊢ P", Source::Text, Mode::Lenient).unwrap_err();
     assert_eq!((refusal.kind, refusal.span), (Kind::UnexpectedSymbol, Some((18, 21))));
