@@ -20,7 +20,9 @@ fn main() -> Answer<()> {
     let depth: Option<usize> = arguments.next().map(|n| n.parse()).transpose()?;
     let mut out = std::io::stdout();
     for order in Order::ALL {
-        for format in [Format::Conclusion, Format::Question].into_iter().filter(|f| only.is_none_or(|o| o == *f)) {
+        for format in
+            [Format::Conclusion, Format::Question].into_iter().filter(|f| only.is_none_or(|o| o == *f))
+        {
             let mut space = Space::usual(order)?;
             space.formats = Format::ALL.map(|f| u64::from(f == format));
             if let Some(depth) = depth {
@@ -44,7 +46,13 @@ fn main() -> Answer<()> {
                 }
                 if item < 6 {
                     let text = fol::task::print(&instance.task, fol::Style::Unicode);
-                    writeln!(out, "  {} {} {:?}: {text}", instance.depth, instance.label.name(), instance.edit)?;
+                    writeln!(
+                        out,
+                        "  {} {} {:?}: {text}",
+                        instance.depth,
+                        instance.label.name(),
+                        instance.edit
+                    )?;
                 }
             }
             let each = clock.elapsed().as_secs_f64() * 1e3 / count as f64;

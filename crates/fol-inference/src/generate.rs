@@ -279,12 +279,9 @@ fn unknown(
         }
     };
     edits.truncate(EDITS);
-    // Numbers, lengths and predicates; the question is the same.
-    let numbers = |formulas: &[Formula]| {
-        let [count, tokens, longest, shortest, _, atoms, predicates, commonest, once, ..] =
-            features(formulas, None);
-        [count, tokens, longest, shortest, atoms, predicates, commonest, once]
-    };
+    // Numbers, lengths and predicates, also of what is asked about, which is the same.
+    let question = goals.first().filter(|_| format == Format::Question);
+    let numbers = |formulas: &[Formula]| features(formulas, question);
     let wanted = numbers(&premises.all);
     for edit in edits {
         let Some(changed) = edited(edit, core, draw) else { continue };
