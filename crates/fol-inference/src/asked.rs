@@ -5,7 +5,7 @@
 //! resolution. Conjunctions, equivalences, negated quantifiers and instances of general premises are taken apart first, and
 //! the second premise of such a rule may be any consequence, by whatever proof. `<unknown>` is right where nothing is asked for.
 
-use fol::ast::{Connective, Constant, Formula, Quantifier, Term};
+use fol::ast::{Connective, Constant, Formula, Quantifier, Term, Variable};
 use fol_prover::rules::{Name, resolvents, same};
 use fol_prover::{Limit, Problem, Verdict, prove};
 
@@ -29,8 +29,13 @@ pub enum Asked {
 
 /// Whether the conclusion follows; none where the prover reached its limit.
 pub(crate) fn follows(premises: &[Formula], conclusion: &Formula) -> Option<bool> {
+    follows_within(premises, conclusion, Limit::Steps(STEPS))
+}
+
+/// The same within a limit.
+pub fn follows_within(premises: &[Formula], conclusion: &Formula, limit: Limit) -> Option<bool> {
     let problem = Problem::new(premises.to_vec(), Some(conclusion.clone())).ok()?;
-    match prove(&problem, Limit::Steps(STEPS)).verdict {
+    match prove(&problem, limit).verdict {
         Verdict::Entailed(_) => Some(true),
         Verdict::Refuted(_) => Some(false),
         Verdict::Unknown { .. } => None,
@@ -39,12 +44,29 @@ pub(crate) fn follows(premises: &[Formula], conclusion: &Formula) -> Option<bool
 
 /// What the premises ask for.
 pub fn asked(premises: &[Formula]) -> Asked {
+    match found(premises, Limit::Steps(STEPS)) {
+        Ok(Some((rule, _))) => Asked::For(rule),
+        Ok(None) => Asked::Nothing,
+        Err(Undecided) => Asked::Unknown,
+    }
+}
+
+/// A conclusion that the premises ask for, each question to the prover within the limit. None where nothing is asked for or
+/// nothing was found.
+pub fn conclusion(premises: &[Formula], limit: Limit) -> Option<Formula> {
+    found(premises, limit).ok().flatten().map(|(_, conclusion)| conclusion)
+}
+
+/// A limit was reached.
+struct Undecided;
+
+fn found(premises: &[Formula], limit: Limit) -> Result<Option<(Name, Formula)>, Undecided> {
     let mut open: Vec<(Formula, bool)> = premises.iter().map(|f| (f.clone(), false)).collect();
     let individuals = constants(premises);
     let (mut given, mut parts) = (Vec::new(), Vec::new());
     while let Some((formula, instance)) = open.pop() {
         if parts.len() >= MOST {
-            return Asked::Unknown;
+            return Err(Undecided);
         }
         open.extend(taken_apart(&formula, &individuals, instance));
         if !instance {
@@ -52,25 +74,30 @@ pub fn asked(premises: &[Formula]) -> Asked {
         }
         parts.push(formula);
     }
-    if let Some(rule) = pairs(&given) {
-        return Asked::For(rule);
+    if let Some(found) = pairs(&given) {
+        return Ok(Some(found));
     }
     for part in &parts {
         let Formula::Binary(connective, left, right) = part else { continue };
+        // The second premise, the rule, and the conclusion.
         let seconds = match connective {
-            Connective::Implies => [(left.as_ref().clone(), Name::Mp), (not(right), Name::Mt)],
-            Connective::Or => [(not(left), Name::Ds), (not(right), Name::Ds)],
+            Connective::Implies => {
+                [(left.as_ref().clone(), Name::Mp, right.as_ref().clone()), (not(right), Name::Mt, not(left))]
+            }
+            Connective::Or => {
+                [(not(left), Name::Ds, right.as_ref().clone()), (not(right), Name::Ds, left.as_ref().clone())]
+            }
             _ => continue,
         };
-        for (second, rule) in seconds {
-            match follows(premises, &second) {
-                Some(true) => return Asked::For(rule),
+        for (second, rule, conclusion) in seconds {
+            match follows_within(premises, &second, limit) {
+                Some(true) => return Ok(Some((rule, conclusion))),
                 Some(false) => {}
-                None => return Asked::Unknown,
+                None => return Err(Undecided),
             }
         }
     }
-    Asked::Nothing
+    Ok(None)
 }
 
 /// What a formula says by one rule with one premise, and whether that is an instance.
@@ -101,35 +128,53 @@ fn taken_apart(formula: &Formula, individuals: &[Constant], instance: bool) -> V
     }
 }
 
-/// A rule that combines two of the formulas by their shapes alone.
-fn pairs(given: &[Formula]) -> Option<Name> {
-    let sides = |formula: &Formula| match formula {
-        Formula::Binary(Connective::Implies, a, b) => {
-            Some((a.as_ref().clone(), b.as_ref().clone(), Name::Hs))
-        }
-        Formula::Quantified(Quantifier::Forall, x, None, body) => {
-            let Formula::Binary(Connective::Implies, a, b) = body.as_ref() else { return None };
-            let under =
-                |side: &Formula| Formula::Quantified(Quantifier::Forall, *x, None, Box::new(side.clone()));
-            Some((under(a), under(b), Name::Uhs))
-        }
-        _ => None,
-    };
+/// A rule that combines two of the formulas by their shapes alone, and what it gives.
+fn pairs(given: &[Formula]) -> Option<(Name, Formula)> {
     for (at, first) in given.iter().enumerate() {
         for (other, second) in given.iter().enumerate() {
             if at == other {
                 continue;
             }
-            if let (Some((_, b, rule)), Some((c, _, kind))) = (sides(first), sides(second))
-                && rule == kind
-                && same(&b, &c)
+            if let (Some((a, b, general)), Some((c, d, kind))) = (sides(first), sides(second))
+                && general.is_some() == kind.is_some()
+                && same(&under(general, &b), &under(kind, &c))
             {
-                return Some(rule);
+                // An equivalence alone says that a side implies itself, which nobody asks for.
+                if same(&under(general, &a), &under(kind, &d)) {
+                    continue;
+                }
+                let Some(x) = general else { return Some((Name::Hs, implies(&a, &d))) };
+                // Both under one variable; the second one's is not free elsewhere.
+                let d = kind.map_or_else(|| d.clone(), |y| fol::substitute(&d, y, &Term::Variable(x)));
+                return Some((Name::Uhs, under(Some(x), &implies(&a, &d))));
             }
-            if at < other && !resolvents(first, second).is_empty() {
-                return Some(Name::Res);
+            if at < other
+                && let Some(resolvent) = resolvents(first, second).into_iter().next()
+            {
+                return Some((Name::Res, resolvent));
             }
         }
     }
     None
+}
+
+/// The sides of an implication, and its variable where it is general.
+fn sides(formula: &Formula) -> Option<(Formula, Formula, Option<Variable>)> {
+    match formula {
+        Formula::Binary(Connective::Implies, a, b) => Some((a.as_ref().clone(), b.as_ref().clone(), None)),
+        Formula::Quantified(Quantifier::Forall, x, None, body) => match body.as_ref() {
+            Formula::Binary(Connective::Implies, a, b) => {
+                Some((a.as_ref().clone(), b.as_ref().clone(), Some(*x)))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn under(x: Option<Variable>, body: &Formula) -> Formula {
+    x.map_or_else(
+        || body.clone(),
+        |x| Formula::Quantified(Quantifier::Forall, x, None, Box::new(body.clone())),
+    )
 }

@@ -44,6 +44,12 @@ pub mod shallow;
 
 pub mod audit;
 
+pub mod config;
+
+pub mod judge;
+
+pub mod data;
+
 /// The code of the README, tested.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
