@@ -56,8 +56,8 @@ pub(crate) enum NamesOf {
 }
 
 /// The suites of an evaluation.
-pub(crate) const SUITES: [&str; 8] =
-    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3"];
+pub(crate) const SUITES: [&str; 9] =
+    ["iid", "test", "generation", "semantics", "completion", "transfer", "structure", "h3", "inference"];
 
 /// The number of warm-up updates: a number, or `"auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

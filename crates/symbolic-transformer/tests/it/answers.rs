@@ -13,7 +13,15 @@ use training::kernels::log_sum_exp;
 const NOISE: Noise = Noise { seed: 0, update: 1, smoothing: 0.0 };
 
 fn small() -> ModelConfig {
-    ModelConfig { d_model: 16, n_layers: 2, n_heads: 2, d_ff: 32, dropout: 0.0, max_len: 64, ..ModelConfig::default() }
+    ModelConfig {
+        d_model: 16,
+        n_layers: 2,
+        n_heads: 2,
+        d_ff: 32,
+        dropout: 0.0,
+        max_len: 64,
+        ..ModelConfig::size("tiny").unwrap()
+    }
 }
 
 fn networks() -> Vec<(&'static str, Box<dyn Network>)> {
@@ -85,8 +93,7 @@ fn the_gradient_is_that_of_the_answers() {
         let batch = answers.batch(0..answers.len());
         let mut gradient = vec![0.0; theta.len()];
         network.gradient(&theta, &batch, NOISE, &mut gradient).unwrap();
-        let parameters: Vec<_> =
-            network.layout().iter().map(|p| (p.name.clone(), p.range.clone())).collect();
+        let parameters: Vec<_> = network.layout().iter().map(|p| (p.name.clone(), p.range.clone())).collect();
         for (number, (parameter, range)) in parameters.into_iter().enumerate() {
             let own = &gradient[range.clone()];
             let norm = own.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
@@ -106,7 +113,10 @@ fn the_gradient_is_that_of_the_answers() {
             };
             let wanted = (at(1.0) - at(-1.0)) / (2.0 * step);
             let found = own.iter().zip(&direction).map(|(g, d)| f64::from(*g) * d).sum::<f64>() / length;
-            assert!((found - wanted).abs() < 2e-2 * wanted.abs().max(0.1), "{name} {parameter}: {found}, {wanted}");
+            assert!(
+                (found - wanted).abs() < 2e-2 * wanted.abs().max(0.1),
+                "{name} {parameter}: {found}, {wanted}"
+            );
         }
         // A text without an answer gives no gradient at all.
         let mut given = Corpus::new();
@@ -122,9 +132,13 @@ fn the_gradient_is_that_of_the_answers() {
 #[test]
 fn answers_are_of_canonical_symbols_alone() {
     let law = fol::law::Law::named("uniform", &[]).unwrap();
-    let code =
-        Code::new(fol::notation::Tokenization::Compositional, fol::notation::Notation::Prefix, &law.signature(), None)
-            .unwrap();
+    let code = Code::new(
+        fol::notation::Tokenization::Compositional,
+        fol::notation::Notation::Prefix,
+        &law.signature(),
+        None,
+    )
+    .unwrap();
     let mut corpus = Corpus::new();
     corpus.push([SymbolId::TRUE], 0.0);
     let coded = corpus.in_code(&code, "train").unwrap();
