@@ -77,9 +77,9 @@ pub(crate) fn predicates<'a>(formulas: impl IntoIterator<Item = &'a Formula>) ->
 }
 
 /// The formula with other atoms in the places of its own.
-pub(crate) fn with_atoms(
+pub(crate) fn with_atoms<F: FnMut(Predicate, &[Term]) -> (Predicate, Vec<Term>)>(
     formula: &Formula,
-    put: &mut dyn FnMut(Predicate, &[Term]) -> (Predicate, Vec<Term>),
+    put: &mut F,
 ) -> Formula {
     match formula {
         Formula::Truth(_) | Formula::Relation(..) => formula.clone(),
