@@ -237,7 +237,9 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
     let built = rayon::ThreadPoolBuilder::new().num_threads(config.threads).build();
     let pool = built.map_err(|e| Refusal::new(Kind::Io, format!("threads: {e}")))?;
     pool.install(|| {
-        let makers = [Maker::new(config.space.clone())?, Maker::new(config.deep_space().or(config))?];
+        // Without instances the split `deep` need not have depths either.
+        let deep = if config.stream[3] == 0 { config.space.clone() } else { config.deep_space() };
+        let makers = [Maker::new(config.space.clone())?, Maker::new(deep)?];
         let all = plan(config);
         let own = |at: usize| options.shard.is_none_or(|(shard, shards)| at as u64 % shards == shard);
         let mine: Vec<&Planned> =
@@ -269,13 +271,6 @@ pub fn generate(config: &Config, folder: &Path, options: Options, watch: &Watch)
         fs::remove_dir_all(&parts).map_err(|e| io(&parts, &e))?;
         Ok(Outcome::Done(Box::new(manifest)))
     })
-}
-
-impl crate::space::Space {
-    /// This space, or that of the configuration where the split has no depths.
-    fn or(self, config: &Config) -> Self {
-        if config.stream[3] == 0 { config.space.clone() } else { self }
-    }
 }
 
 /// The note about a file, if the file is there as the note says.

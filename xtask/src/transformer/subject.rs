@@ -27,7 +27,7 @@ pub(crate) struct OnData {
 
 /// What is learned: texts of a law, or inference tasks.
 enum Source {
-    Law(Data),
+    Law(Box<Data>),
     Tasks(Tasks),
 }
 
@@ -53,7 +53,7 @@ impl OnData {
         let data = if data::is_inference(&config.data) {
             Source::Tasks(inference::load(&config.data, quiet, stop)?)
         } else {
-            Source::Law(data::load(&config.data, quiet, stop)?)
+            Source::Law(Box::new(data::load(&config.data, quiet, stop)?))
         };
         run_folder::check_data(folder, &config.data, data.digest())?;
         let learn = || match &data {
