@@ -28,7 +28,7 @@ pub(crate) struct OnData {
 /// What is learned: texts of a law, or inference tasks.
 enum Source {
     Law(Box<Data>),
-    Tasks(Tasks),
+    Tasks(Box<Tasks>),
 }
 
 impl Source {
@@ -51,7 +51,7 @@ impl OnData {
     /// Loads the data, or makes them; those of another digest than the run's are refused.
     pub(crate) fn open(config: &Config, folder: &Path, quiet: bool, stop: &Stop) -> Result<Self> {
         let data = if data::is_inference(&config.data) {
-            Source::Tasks(inference::load(&config.data, quiet, stop)?)
+            Source::Tasks(Box::new(inference::load(&config.data, quiet, stop)?))
         } else {
             Source::Law(Box::new(data::load(&config.data, quiet, stop)?))
         };
